@@ -1,0 +1,1 @@
+"""Escala learns scheduling and power policies for batch clusters."""

@@ -1,0 +1,59 @@
+"""How Escala compiles: the only module that names Numba's decorator.
+
+`compiled` turns a function of plain loops over arrays into machine code. The code is cached on disk; where no cache folder can be written Numba would raise at
+import (numba#5566), so the cache is then left out and each process compiles anew. Numba keys its cache by the file of the function alone: editing a
+callee in another file would leave callers stale. The cache folder therefore carries a hash of all of Escala's compiled sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _source_hash() -> str:
+    """Hash of every source file below this package that is compiled: the kernel, and whatever else imports this module."""
+    root = Path(__file__).parent
+    digest = hashlib.sha256(numba.__version__.encode())
+    digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
+    for path in sorted(root.rglob("*.py")):
+        text = path.read_bytes()
+        if b"escala.compile" in text or path.parent.name == "kernel":
+            digest.update(text)
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path | None:
+    """A writable folder for compiled code, or None."""
+    given = os.environ.get("ESCALA_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
+    home = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "escala"
+    folder = home / f"compiled-{_source_hash()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return None
+
+
+CACHE_FOLDER: Path | None = _cache_folder()
+if CACHE_FOLDER is not None:
+    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+
+
+def compiled(function: F) -> F:
+    """Compile `function` (no Python objects inside, the interpreter lock released), cached on disk where possible."""
+    return numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+
+
+def inlined(function: F) -> F:
+    """Like `compiled`, for small functions called in inner loops: LLVM is told to inline them."""
+    return numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", forceinline=True)(function)  # type: ignore[no-any-return]
