@@ -1,0 +1,262 @@
+"""`Workload`: the jobs of a log or a model as one table, and what is known about where they came from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.workload import transform
+
+SCHEMA: dict[str, pl.DataType] = {
+    "job_id": pl.String(),  # as in the log; unique
+    "submit_s": pl.Float64(),  # submission, s
+    "runtime_s": pl.Float64(),  # actual runtime, s, > 0; NaN where `flops` is given and no speed is known yet
+    "walltime_s": pl.Float64(),  # requested time, s, > 0; NaN where `flops` is given and the log has no request
+    "cores": pl.Int64(),  # requested cores, >= 1
+    "user": pl.String(),
+    "load": pl.Float64(),  # how hard a core works while computing, 0..1
+    "single_node": pl.Boolean(),  # True: all demands on one node
+    "status": pl.String(),  # one of STATUSES, or null
+    "wait_s": pl.Float64(),  # the wait that the log recorded, s, >= 0, or null
+    "queue": pl.String(),
+}
+NULLABLE = ("user", "status", "wait_s", "queue", "flops")
+STATUSES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
+REQUIRED = ("submit_s", "runtime_s", "cores")
+
+Columns = Mapping[str, Sequence[Any] | pl.Series]
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Jobs, sorted by submission (stable: jobs submitted at one instant keep the order of the log).
+
+    `jobs` has the columns of `SCHEMA`, then `flops` (optional) and `demand_<kind>` (optional; only with `single_node`). Construction
+    checks every value and raises `EscalaError` naming the first job that breaks a rule.
+    """
+
+    jobs: pl.DataFrame
+    name: str = "workload"
+    origin_s: float = 0.0  # what was subtracted from the submission times; Unix seconds where the log is absolute
+    max_cores: int | None = None  # machine size that the log claims
+    source: str = ""
+    cleaning: dict[str, int] = field(default_factory=dict)  # rule -> number of jobs touched
+
+    def __post_init__(self) -> None:
+        jobs = _ordered(_typed(self.jobs))
+        _check_values(jobs)
+        if self.max_cores is not None and self.max_cores < 1:
+            raise EscalaError(f"workload {self.name!r}: max_cores is {self.max_cores}: give the machine's number of cores (>= 1) or None")
+        if not math.isfinite(self.origin_s):
+            raise EscalaError(f"workload {self.name!r}: origin_s is {self.origin_s}: give a finite number of seconds")
+        object.__setattr__(self, "jobs", jobs)
+        object.__setattr__(self, "cleaning", dict(self.cleaning))
+
+    @classmethod
+    def from_jobs(cls, jobs: pl.DataFrame | Columns | Sequence[Mapping[str, Any]], **meta: Any) -> Workload:
+        """A workload from rows (dicts) or columns. Needed: `submit_s`, `cores`, and `runtime_s` or `flops`.
+
+        Left out: `job_id` = "1".."n", `walltime_s` = `runtime_s`, `load` = 1, `single_node` = False, the others null. A walltime that is
+        null in some rows becomes that job's runtime, counted in `cleaning` as "no request".
+        """
+        frame, unasked = _completed(_frame(jobs))
+        if unasked:
+            meta["cleaning"] = {**meta.get("cleaning", {}), "no request": unasked}
+        return cls(frame, **meta)
+
+    def __len__(self) -> int:
+        return self.jobs.height
+
+    def __repr__(self) -> str:
+        cores = "" if self.max_cores is None else f", {self.max_cores} cores"
+        return f"Workload({self.name!r}, {len(self)} jobs, {self.span_s / 86400:.2f} days{cores})"
+
+    @property
+    def span_s(self) -> float:
+        """Last submission - first submission, s; 0 without jobs."""
+        submit = self.jobs["submit_s"]
+        return float(submit[-1] - submit[0]) if len(submit) else 0.0
+
+    def with_jobs(self, jobs: pl.DataFrame, **meta: Any) -> Workload:
+        """The same workload with other jobs (and, if given, other `name`, `origin_s`, `max_cores`, `source`, `cleaning`)."""
+        return replace(self, jobs=jobs, **meta)
+
+    def needs_speed(self) -> bool:
+        """True while some runtimes are work (flops) that has not met a platform."""
+        return "flops" in self.jobs.columns
+
+    def at_speed(self, flop_per_s: float) -> Workload:
+        """Runtimes of the jobs with `flops` on cores of `flop_per_s`; jobs without a request get walltime = runtime. The column goes."""
+        if not self.needs_speed():
+            return self
+        if not (math.isfinite(flop_per_s) and flop_per_s > 0):
+            raise EscalaError(f"workload {self.name!r}: speed is {flop_per_s} flop/s: give a positive number")
+        runtime = pl.when(pl.col("flops").is_not_null()).then(pl.col("flops") / flop_per_s).otherwise(pl.col("runtime_s"))
+        jobs = self.jobs.with_columns(runtime_s=runtime).drop("flops")
+        return self.with_jobs(jobs.with_columns(walltime_s=pl.col("walltime_s").fill_nan(pl.col("runtime_s"))))
+
+    def window(self, start_s: float, length_s: float) -> Workload:
+        """See `transform.window`."""
+        return transform.window(self, start_s, length_s)
+
+    def split_days(self, day_s: float = 86400.0, origin_s: float | None = None) -> list[Workload]:
+        """See `transform.split_days`."""
+        return transform.split_days(self, day_s, origin_s)
+
+    def filter(self, *predicates: pl.Expr) -> Workload:
+        """See `transform.filter_jobs`."""
+        return transform.filter_jobs(self, *predicates)
+
+    def rescale_load(self, factor: float) -> Workload:
+        """See `transform.rescale_load`."""
+        return transform.rescale_load(self, factor)
+
+    def head(self, n: int) -> Workload:
+        """See `transform.head`."""
+        return transform.head(self, n)
+
+    def limit_cores(self, cores: int) -> Workload:
+        """See `transform.limit_cores`."""
+        return transform.limit_cores(self, cores)
+
+
+def _frame(jobs: pl.DataFrame | Columns | Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows or columns as a data frame."""
+    if isinstance(jobs, pl.DataFrame):
+        return jobs
+    try:
+        if isinstance(jobs, Mapping):
+            columns = dict(jobs)
+        else:
+            rows = [dict(row) for row in jobs]
+            columns = {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+        return pl.DataFrame({name: _series(name, values) for name, values in columns.items()})
+    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise EscalaError(f"jobs are not a table ({reason}): give a list of dicts, or a dict of columns of one length") from error
+
+
+def _series(name: str, values: Sequence[Any] | pl.Series) -> pl.Series:
+    """One column; a list that mixes whole and fractional numbers is one of floats."""
+    if SCHEMA.get(name) == pl.Float64() and isinstance(values, list | tuple) and any(isinstance(value, float) for value in values):
+        return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64())
+    if name == "job_id" and isinstance(values, list | tuple | range):
+        return pl.Series(name, [str(value) for value in values], dtype=pl.String())
+    return pl.Series(name, values)
+
+
+def _completed(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Default columns added; and how many jobs had a null walltime."""
+    have = set(frame.columns)
+    missing = [name for name in REQUIRED if name not in have and not (name == "runtime_s" and "flops" in have)]
+    if missing:
+        raise EscalaError(
+            f"jobs lack the column {missing[0]!r}: needed are submit_s, cores, and runtime_s or flops; there are {sorted(have)}"
+        )
+    runtime = pl.col("runtime_s").cast(pl.Float64) if "runtime_s" in have else pl.lit(math.nan)
+    if "flops" in have:
+        runtime = pl.when(pl.col("flops").is_not_null()).then(pl.lit(math.nan)).otherwise(runtime)
+    frame = frame.with_columns(runtime_s=runtime)
+    unasked = frame["walltime_s"].null_count() if "walltime_s" in have else 0
+    walltime = pl.col("walltime_s").cast(pl.Float64) if "walltime_s" in have else pl.lit(None, dtype=pl.Float64)
+    number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).cast(pl.String)
+    frame = frame.with_columns(
+        walltime_s=walltime.fill_null(pl.col("runtime_s")),
+        job_id=pl.col("job_id").cast(pl.String) if "job_id" in have else number,
+        load=pl.col("load") if "load" in have else pl.lit(1.0),
+        single_node=pl.col("single_node") if "single_node" in have else pl.lit(False),
+    )
+    absent = [pl.lit(None, dtype=SCHEMA[name]).alias(name) for name in ("user", "status", "wait_s", "queue") if name not in have]
+    return frame.with_columns(absent), unasked
+
+
+def _typed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Columns in the order and the types of the schema; unknown or missing columns and lossy casts are errors."""
+    if not isinstance(frame, pl.DataFrame):
+        raise EscalaError(f"a workload needs a polars DataFrame, not {type(frame).__name__}: use Workload.from_jobs(...)")
+    extra = [name for name in frame.columns if name not in SCHEMA and name != "flops" and not name.startswith("demand_")]
+    if extra:
+        raise EscalaError(f"workload: unknown column {extra[0]!r}: known are {', '.join(SCHEMA)}, flops and demand_<kind>")
+    missing = [name for name in SCHEMA if name not in frame.columns]
+    if missing:
+        raise EscalaError(f"workload: column {missing[0]!r} is missing: use Workload.from_jobs(...), which fills the optional ones")
+    demands = sorted(name for name in frame.columns if name.startswith("demand_"))
+    wanted: dict[str, pl.DataType] = {**SCHEMA, **({"flops": pl.Float64()} if "flops" in frame.columns else {})}
+    wanted |= {name: pl.Int64() for name in demands}
+    return frame.select([_cast(frame[name], dtype) for name, dtype in wanted.items()])
+
+
+def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """The column in its type, without loss."""
+    if column.dtype == dtype:
+        return column
+    fractional = column.dtype.is_float() and dtype == pl.Int64()
+    if fractional and not bool((column.drop_nulls() % 1 == 0).all()):
+        raise EscalaError(f"workload: column {column.name!r} has fractions or NaN: whole numbers are needed")
+    try:
+        if (column.dtype == pl.String()) != (dtype == pl.String()) and column.null_count() < len(column) and not column.dtype.is_integer():
+            raise TypeError
+        return column.cast(dtype)
+    except (pl.exceptions.PolarsError, TypeError) as error:
+        raise EscalaError(f"workload: column {column.name!r} is {column.dtype}, needed is {dtype}: convert it first") from error
+
+
+def _ordered(jobs: pl.DataFrame) -> pl.DataFrame:
+    """Sorted by submission, stable; untouched where already sorted. NaN and nulls are refused before they can hide at an end."""
+    _refuse(
+        jobs, [Rule("submit_s", pl.col("submit_s").is_null() | ~pl.col("submit_s").is_finite(), "a finite number of seconds is needed")]
+    )
+    return jobs if jobs["submit_s"].is_sorted() else jobs.sort("submit_s", maintain_order=True)
+
+
+class Rule(NamedTuple):
+    """`bad` holds for the jobs whose `column` breaks the rule (null: it does not)."""
+
+    column: str
+    bad: pl.Expr
+    need: str
+
+
+def _rules(columns: list[str]) -> list[Rule]:
+    """Every rule on the values of a table with these columns."""
+    rules = [Rule(name, pl.col(name).is_null(), "a value is needed") for name in columns if name not in NULLABLE]
+    working = pl.col("flops").is_not_null() if "flops" in columns else pl.lit(False)
+    for name in ("runtime_s", "walltime_s"):
+        good = pl.col(name).is_finite() & (pl.col(name) > 0)
+        rules.append(Rule(name, ~(good | (working & pl.col(name).is_nan())), "a finite number of seconds above 0 is needed"))
+    wait = pl.col("wait_s").is_finite() & (pl.col("wait_s") >= 0)
+    rules += [
+        Rule("cores", pl.col("cores") < 1, "at least 1 is needed"),
+        Rule("load", ~pl.col("load").is_between(0.0, 1.0), "a number from 0 to 1 is needed"),
+        Rule("wait_s", ~wait, "a finite number of seconds, 0 or more, or null is needed"),
+        Rule("status", ~pl.col("status").is_in(STATUSES), f"one of {', '.join(STATUSES)}, or null is needed"),
+    ]
+    if "flops" in columns:
+        work = pl.col("flops").is_finite() & (pl.col("flops") > 0)
+        rules.append(Rule("flops", ~work, "a finite amount of work above 0, or null is needed"))
+    for name in (name for name in columns if name.startswith("demand_")):
+        rules.append(Rule(name, pl.col(name) < 0, "0 or more is needed"))
+        rules.append(Rule(name, (pl.col(name) > 0) & ~pl.col("single_node"), "further resource kinds need single_node = True"))
+    return rules
+
+
+def _check_values(jobs: pl.DataFrame) -> None:
+    """All rules in one pass; then the ids."""
+    _refuse(jobs, _rules(jobs.columns))
+    if jobs["job_id"].n_unique() < jobs.height:
+        _refuse(jobs, [Rule("job_id", pl.col("job_id").is_duplicated(), "each job needs its own id")])
+
+
+def _refuse(jobs: pl.DataFrame, rules: list[Rule]) -> None:
+    """`EscalaError` naming the first broken rule and the first job that breaks it."""
+    broken = jobs.select([rule.bad.any().alias(str(k)) for k, rule in enumerate(rules)]).row(0)
+    for rule, is_broken in zip(rules, broken):
+        if is_broken:
+            first = int(jobs.select(rule.bad.fill_null(False).arg_max()).item())
+            job, value = jobs["job_id"][first], jobs[rule.column][first]
+            raise EscalaError(f"workload: job {job!r} (row {first + 1}) has {rule.column} = {value}: {rule.need}")
