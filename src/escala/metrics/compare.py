@@ -1,0 +1,256 @@
+"""Honest comparison: who did better, by how much, and how sure that is.
+
+Two rules. A comparison is refused unless all policies ran the same jobs: completion - wait = mean runtime for each, and the mean runtime
+is the same for all (a policy that leaves the long jobs unfinished otherwise looks good). And a difference over episodes (days, seeds of
+the job generator) is paired and comes with a bootstrap interval, over episodes and, for trained policies, over training seeds as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from escala.errors import EscalaError
+
+Floats = NDArray[np.float64]
+Summary = Mapping[str, float | int]
+
+METRICS = ("mean_wait_s", "mean_bounded_slowdown", "mean_stretch", "utilisation", "makespan_s", "energy_j", "waste_j", "transitions")
+COUNTS = ("n_jobs", "n_completed", "n_killed", "n_rejected", "n_unfinished")
+_ROUNDING_S = 2e-6  # times are kept in whole microseconds, so a mean of differences may be off by about one
+_CHUNK = 2_000_000  # resampled weights held at once
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its bootstrap interval, with the sizes behind it."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+    episodes: int
+    seeds: int
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval leaves out zero."""
+        return self.low > 0.0 or self.high < 0.0
+
+
+def check(summaries: Mapping[str, Summary], *, cut: bool = False) -> list[str]:
+    """Refuse summaries (of `metrics.summarise`, by policy) that did not run the same jobs to their end.
+
+    Raises EscalaError where, for some policy, mean turnaround - mean wait differs from the mean runtime, where the numbers of jobs
+    differ, where jobs are unfinished, or where mean runtimes differ. With `cut=True` (runs that end at a time limit) the last two are
+    returned as remarks, to be printed beside the figures.
+    """
+    remarks = []
+    for name, summary in summaries.items():
+        _identity(name, summary)
+        if summary["n_unfinished"]:
+            remarks.append(f"{name}: {summary['n_unfinished']} of {summary['n_jobs']} jobs unfinished, left out of its means")
+    names = list(summaries)
+    for name in names[1:]:
+        first, other = summaries[names[0]], summaries[name]
+        if first["n_jobs"] != other["n_jobs"]:
+            raise EscalaError(f"{names[0]} ran {first['n_jobs']} jobs and {name} {other['n_jobs']}: give every policy the same workload")
+        a, b = first["mean_runtime_s"], other["mean_runtime_s"]
+        if not _same(a, b):
+            remarks.append(
+                f"{name}: the mean runtime of its finished jobs is {b:.6g} s, against {a:.6g} s of {names[0]}'s, so their means are over different jobs"
+            )
+    if remarks and not cut:
+        raise EscalaError(f"not comparable: {remarks[0]}; run to completion, or pass cut=True to have this reported instead")
+    return remarks
+
+
+def _identity(name: str, summary: Summary) -> None:
+    completion, wait, runtime = (float(summary[f"mean_{m}_s"]) for m in ("turnaround", "wait", "runtime"))
+    if not _same(completion - wait, runtime, scale=completion):
+        raise EscalaError(
+            f"{name}: its job table is wrong: mean turnaround - mean wait = {completion - wait:.9g} s, mean runtime {runtime:.9g} s"
+        )
+
+
+def _same(a: float, b: float, scale: float = 0.0) -> bool:
+    if math.isnan(a) and math.isnan(b):
+        return True
+    return abs(a - b) <= _ROUNDING_S + 1e-9 * max(abs(a), abs(b), abs(scale))
+
+
+def change(value: float, reference: float) -> float | None:
+    """(value - reference) / |reference|; None where the reference is 0 or either is not a number."""
+    if not (math.isfinite(value) and math.isfinite(reference)) or reference == 0.0:
+        return None
+    return (value - reference) / abs(reference)
+
+
+def table(
+    summaries: Mapping[str, Summary], *, reference: str | None = None, metrics: Sequence[str] = METRICS, cut: bool = False
+) -> pl.DataFrame:
+    """One row per policy: `policy`, each metric, its `<metric>_change` relative to the reference policy (the first by default), and the
+    counts of jobs.
+
+    Changes are fractions (-0.1 is 10 % less). The comparison is checked first, see `check`.
+    """
+    if not summaries:
+        raise EscalaError("nothing to compare: no summaries; give at least one")
+    check(summaries, cut=cut)
+    reference = next(iter(summaries)) if reference is None else reference
+    if reference not in summaries:
+        raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them")
+    against = summaries[reference]
+    rows = []
+    for name, summary in summaries.items():
+        row: dict[str, object] = {"policy": name}
+        for metric in metrics:
+            if metric not in summary:
+                raise EscalaError(f"{name} has no metric {metric!r}; it has {', '.join(sorted(summary))}")
+            row[metric] = float(summary[metric])
+            row[f"{metric}_change"] = change(float(summary[metric]), float(against[metric]))
+        rows.append(row | {count: int(summary[count]) for count in COUNTS})
+    schema = {"policy": pl.String} | {c: pl.Float64 for m in metrics for c in (m, f"{m}_change")} | dict.fromkeys(COUNTS, pl.Int64)
+    return pl.DataFrame(rows, schema=schema)
+
+
+def paired(
+    values: ArrayLike,
+    reference: ArrayLike,
+    *,
+    statistic: str = "ratio",
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Interval:
+    """A paired difference with its percentile bootstrap interval.
+
+    values, reference: [episodes], or [training seeds, episodes]; both over the same episodes in the same order. statistic: "ratio", the
+    relative change of the sum over episodes, sum(values) / sum(reference) - 1; or "difference", the mean of values - reference. Each
+    resample draws episodes with replacement (the same for both sides, which keeps the pairs) and training seeds with replacement (each
+    side its own). Few training seeds (< 5) make an interval that is too narrow; the number is in the Interval so that it can be printed.
+    """
+    ours, theirs = _matrix(values, "values"), _matrix(reference, "reference")
+    if ours.shape[1] != theirs.shape[1]:
+        raise EscalaError(
+            f"{ours.shape[1]} episodes against {theirs.shape[1]} of the reference: pair them, one value per episode on both sides"
+        )
+    if statistic not in ("ratio", "difference"):
+        raise EscalaError(f"unknown statistic {statistic!r}; use 'ratio' or 'difference'")
+    episodes = ours.shape[1]
+    if statistic == "ratio" and not theirs.sum() > 0.0:
+        raise EscalaError("the reference sums to 0 or less, so no ratio exists; use statistic='difference'")
+    drawn = np.concatenate([_statistic(a, b, episodes, statistic) for a, b in _resampled(ours, theirs, resamples, seed)])
+    tail = 50.0 * (1.0 - level)
+    low, high = np.percentile(drawn[np.isfinite(drawn)], (tail, 100.0 - tail))
+    value = float(_statistic(ours.mean(0).sum(keepdims=True), theirs.mean(0).sum(keepdims=True), episodes, statistic)[0])
+    return Interval(value, float(low), float(high), level, episodes, ours.shape[0])
+
+
+def _matrix(values: ArrayLike, what: str) -> Floats:
+    x = np.atleast_2d(np.asarray(values, dtype=np.float64))
+    if x.ndim != 2 or x.size == 0:
+        raise EscalaError(f"{what} must be [episodes] or [seeds, episodes] and not empty, not of shape {np.shape(values)}")
+    if not np.isfinite(x).all():
+        row, column = np.argwhere(~np.isfinite(x))[0]
+        raise EscalaError(
+            f"{what} of seed {row}, episode {column} is {x[row, column]}: leave it out for every policy, or count it as unfinished"
+        )
+    return x
+
+
+def _statistic(ours: Floats, theirs: Floats, episodes: int, statistic: str) -> Floats:
+    """From sums over episodes, [resamples]."""
+    if statistic == "difference":
+        return (ours - theirs) / episodes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return ours / theirs - 1.0
+
+
+def _resampled(ours: Floats, theirs: Floats, resamples: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
+    """Sums over resampled episodes of the means over resampled seeds, in chunks. Drawing with replacement gives multinomial weights."""
+    random = np.random.default_rng(seed)
+    episodes = ours.shape[1]
+    even = np.full(episodes, 1.0 / episodes)
+    for begin in range(0, resamples, max(1, _CHUNK // episodes)):
+        n = min(max(1, _CHUNK // episodes), resamples - begin)
+        weight = random.multinomial(episodes, even, size=n).astype(np.float64)
+        yield _weighted(ours, weight, random), _weighted(theirs, weight, random)
+
+
+def _weighted(x: Floats, weight: Floats, random: np.random.Generator) -> Floats:
+    seeds = x.shape[0]
+    if seeds == 1:
+        return weight @ x[0]
+    share = random.multinomial(seeds, np.full(seeds, 1.0 / seeds), size=weight.shape[0]) / seeds
+    return np.einsum("re,re->r", share @ x, weight)
+
+
+def ranks(values: Mapping[str, ArrayLike], *, smaller_is_better: bool = True) -> pl.DataFrame:
+    """Mean rank of each policy over episodes (1 is best, equal values share their mean rank) and the share of episodes in which it is
+    best (ties count for all).
+
+    values: policy -> [episodes] (or [seeds, episodes], then averaged over seeds first). Columns policy, mean_rank, best_share; best first.
+    """
+    matrix = np.stack([_matrix(v, name).mean(0) for name, v in values.items()])
+    signed = matrix if smaller_is_better else -matrix
+    below = (signed[None, :, :] < signed[:, None, :]).sum(1)
+    equal = (signed[None, :, :] == signed[:, None, :]).sum(1)
+    rank = below + (equal + 1) / 2
+    best = (signed == signed.min(0)).mean(1)
+    return pl.DataFrame({"policy": list(values), "mean_rank": rank.mean(1), "best_share": best}).sort("mean_rank", maintain_order=True)
+
+
+def episodes(
+    results: pl.DataFrame, metric: str, *, reference: str, level: float = 0.95, resamples: int = 10_000, seed: int = 0
+) -> pl.DataFrame:
+    """The comparison of policies over episodes, with intervals: one row per policy.
+
+    results: columns policy, episode, `metric`, and seed (training seed) where policies were trained more than once; a policy without
+    seeds has one row per episode. Columns: policy, mean, change / change_low / change_high (ratio of sums, a fraction), difference /
+    difference_low / difference_high (in the metric's unit), better_share (episodes in which it is below the reference), mean_rank,
+    episodes, seeds. The ratio is null where the reference sums to 0.
+    """
+    by_policy = _episode_matrices(results, metric)
+    if reference not in by_policy:
+        raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(by_policy)}; name one of them")
+    against = by_policy[reference]
+    place = dict(ranks(by_policy).select("policy", "mean_rank").iter_rows())
+    rows = []
+    for name, values in by_policy.items():
+        row: dict[str, object] = {"policy": name, "mean": float(values.mean()), "mean_rank": place[name]}
+        row |= {"better_share": float((values.mean(0) < against.mean(0)).mean()), "episodes": values.shape[1], "seeds": values.shape[0]}
+        for statistic, key in (("ratio", "change"), ("difference", "difference")):
+            if name != reference and (statistic == "difference" or against.sum() > 0.0):
+                got = paired(values, against, statistic=statistic, level=level, resamples=resamples, seed=seed)
+                row |= {key: got.value, f"{key}_low": got.low, f"{key}_high": got.high}
+        rows.append(row)
+    floats = ("mean", "change", "change_low", "change_high", "difference", "difference_low", "difference_high", "better_share", "mean_rank")
+    return pl.DataFrame(rows, schema={"policy": pl.String, **dict.fromkeys(floats, pl.Float64), "episodes": pl.Int64, "seeds": pl.Int64})
+
+
+def _episode_matrices(results: pl.DataFrame, metric: str) -> dict[str, Floats]:
+    """policy -> [seeds, episodes], episodes in one order for all; refuses missing or repeated pairs."""
+    for column in ("policy", "episode", metric):
+        if column not in results.columns:
+            raise EscalaError(f"the episode table lacks the column {column!r} (it has {', '.join(results.columns)})")
+    if results.is_empty():
+        raise EscalaError("nothing to compare: the episode table is empty; give one row per policy and episode")
+    seeded = results if "seed" in results.columns else results.with_columns(seed=pl.lit(0))
+    order = seeded["episode"].unique().sort()
+    out = {}
+    for (name,), rows in seeded.group_by("policy", maintain_order=True):
+        wide = rows.sort("seed", "episode")
+        n_seeds = wide["seed"].n_unique()
+        complete = wide.height == n_seeds * len(order) and wide.select("seed", "episode").is_unique().all()
+        if not complete:
+            raise EscalaError(
+                f"{name}: {wide.height} rows for {n_seeds} seeds and {len(order)} episodes: give each pair exactly once for every policy"
+            )
+        out[str(name)] = wide[metric].cast(pl.Float64).to_numpy().reshape(n_seeds, len(order))
+    return out

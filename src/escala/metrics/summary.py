@@ -1,0 +1,59 @@
+"""The flat dictionary of a run's metrics, names with units: what `Result.summary()` gives and summary.json holds."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from escala.metrics import energy, machine
+from escala.metrics import jobs as job_metrics
+
+_DISTRIBUTIONS = ("wait_s", "turnaround_s", "runtime_s", "slowdown", "bounded_slowdown", "pp_slowdown", "stretch", "delay_s")
+_STATISTICS = ("mean", "sd", "median", "p95", "max")
+
+
+def summarise(
+    jobs: pl.DataFrame,
+    power: pl.DataFrame,
+    *,
+    nodes: int,
+    cores: int,
+    start_s: float,
+    end_s: float,
+    bound_s: float = job_metrics.BOUND_S,
+    theta: float = job_metrics.THETA,
+) -> dict[str, float | int]:
+    """All metrics of one run.
+
+    jobs, power: tables of a Result. nodes, cores: the platform's totals. [start_s, end_s]: the window in which energy was measured, s
+    (first submission to last finish, or the limits of a cut run). `bound_s`: floor of the bounded slowdown. `theta`: threshold of the
+    delay.
+
+    Means are over the jobs that ran to their end; the counts (n_...) say what they leave out. What has no value (a mean over no job) is
+    NaN.
+    """
+    out: dict[str, float | int] = dict(job_metrics.counts(jobs))
+    measured = job_metrics.measures(jobs, bound_s=bound_s, theta=theta)
+    for name in _DISTRIBUTIONS:
+        values = job_metrics.distribution(measured.get_column(name))
+        out |= {f"{statistic}_{name}": values[statistic] for statistic in _STATISTICS}
+    out["makespan_s"] = job_metrics.makespan(jobs)
+    out["window_s"] = end_s - start_s
+    out["utilisation"] = machine.utilisation(jobs, cores, start_s, end_s)
+    out["loss_of_capacity"] = machine.loss_of_capacity(jobs, cores, start_s, end_s)
+    out |= _energy(power, end_s - start_s)
+    return out | {"nodes": nodes, "cores": cores}
+
+
+def _energy(power: pl.DataFrame, window_s: float) -> dict[str, float | int]:
+    by_state = energy.joules(power)
+    total, waste = sum(by_state.values()), sum(by_state[state] for state in energy.WASTE)
+    return {
+        "energy_j": total,
+        "energy_kwh": energy.kwh(total),
+        "waste_j": waste,
+        "waste_w_min": waste / 60.0,
+        **{f"{state}_j": value for state, value in by_state.items()},
+        **{f"{state}_node_s": value for state, value in energy.node_seconds(power).items()},
+        "mean_power_w": total / window_s if window_s > 0.0 else float("nan"),
+        "transitions": energy.transitions(power),
+    }
