@@ -1,0 +1,198 @@
+"""The platform: how many nodes, with how many cores and further resources each, and what power they draw."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from escala.errors import EscalaError
+from escala.platform import power as power_profiles
+from escala.platform.power import PowerProfile
+
+Ints = NDArray[np.int64]
+
+
+def _whole(values: ArrayLike, what: str, least: int) -> Ints:
+    """A read-only int64 array of one dimension with no entry below `least`."""
+    array = np.array(values)
+    if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
+        raise EscalaError(f"platform: {what} must be a list of whole numbers, one for each node")
+    array = array.astype(np.int64)
+    if array.size and array.min() < least:
+        node = int(np.flatnonzero(array < least)[0])
+        raise EscalaError(f"platform: {what} of node {node} is {array[node]}; it must be at least {least}")
+    array.setflags(write=False)
+    return array
+
+
+def _default_names(nodes: int) -> tuple[str, ...]:
+    return tuple(f"node{i}" for i in range(nodes))
+
+
+@dataclass(frozen=True, eq=False)
+class Platform:
+    """Nodes, their cores, further resources and power profiles. Immutable: the arrays are read-only.
+
+    name: what it is called in reports. cores: int64 [nodes], >= 1. profiles: the distinct power profiles, each with its own name.
+    profile_of: int64 [nodes], the index into `profiles`. resources: kind -> int64 [nodes], capacity of each further resource (say
+    `memory`). names: host names [nodes]. speed: flop/s of one core, or None where it is unknown or differs between nodes.
+    """
+
+    name: str
+    cores: Ints
+    profiles: tuple[PowerProfile, ...]
+    profile_of: Ints
+    resources: dict[str, Ints] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    speed: float | None = None
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "cores", _whole(self.cores, "cores", 1))
+        nodes = self.cores.size
+        if nodes == 0:
+            raise EscalaError(f"platform {self.name!r} has no node; give at least one")
+        put(self, "profiles", tuple(self.profiles))
+        put(self, "profile_of", _whole(self.profile_of, "profile_of", 0))
+        put(self, "resources", {kind: _whole(values, kind, 0) for kind, values in self.resources.items()})
+        put(self, "names", tuple(self.names) or _default_names(nodes))
+        self._check(nodes)
+
+    def _check(self, nodes: int) -> None:
+        sizes = {"profile_of": self.profile_of.size, "names": len(self.names)} | {k: v.size for k, v in self.resources.items()}
+        for what, size in sizes.items():
+            if size != nodes:
+                raise EscalaError(f"platform {self.name!r}: {what} has {size} entries for {nodes} nodes")
+        if not self.profiles or self.profile_of.max() >= len(self.profiles):
+            raise EscalaError(f"platform {self.name!r}: profile_of names profile {self.profile_of.max()} of {len(self.profiles)}")
+        _refuse_twins([profile.name for profile in self.profiles], f"platform {self.name!r}: two power profiles are called")
+        _refuse_twins(self.names, f"platform {self.name!r}: two hosts are called")
+        if "cores" in self.resources:
+            raise EscalaError(f"platform {self.name!r}: 'cores' is the first resource and not one of the further kinds")
+        if self.speed is not None and not (np.isfinite(self.speed) and self.speed > 0):
+            raise EscalaError(f"platform {self.name!r}: speed is {self.speed}; give flop/s > 0 or leave it out")
+
+    @classmethod
+    def uniform(
+        cls,
+        nodes: int,
+        cores: int = 1,
+        power: PowerProfile | str | None = power_profiles.GRID5000,
+        name: str | None = None,
+        resources: Mapping[str, int] | None = None,
+        per_core: bool = False,
+        speed: float | None = None,
+    ) -> Platform:
+        """`nodes` equal nodes of `cores` cores. `power`: a profile, its name, or None (no energy). `resources`: capacity of one node for
+        each further kind.
+
+        With `per_core` the profile's watts are those of one core, and a node draws `cores` times as much.
+        """
+        if nodes < 1 or cores < 1:
+            raise EscalaError(f"a platform of {nodes} nodes x {cores} cores is not possible; give at least 1 of each")
+        profile = _profile(power)
+        if per_core:
+            profile = profile.per_core(cores)
+        return cls(
+            name=name if name is not None else f"{nodes}x{cores}",
+            cores=np.full(nodes, cores, np.int64),
+            profiles=(profile,),
+            profile_of=np.zeros(nodes, np.int64),
+            resources={kind: np.full(nodes, capacity) for kind, capacity in (resources or {}).items()},
+            speed=speed,
+        )
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return int(self.cores.size)
+
+    @property
+    def total_cores(self) -> int:
+        """Number of cores of all nodes together."""
+        return int(self.cores.sum())
+
+    @property
+    def has_energy(self) -> bool:
+        """False where no node has any power data: every watt is 0, and no energy can be reported."""
+        return any(profile.computing_w or profile.idle_w for profile in self.profiles)
+
+    def first(self, n: int) -> Platform:
+        """The platform of the first `n` nodes."""
+        if not 1 <= n <= self.n_nodes:
+            raise EscalaError(f"platform {self.name!r} has {self.n_nodes} nodes; cannot keep the first {n}")
+        used, profile_of = np.unique(self.profile_of[:n], return_inverse=True)
+        return replace(
+            self,
+            cores=self.cores[:n],
+            profiles=tuple(self.profiles[i] for i in used),
+            profile_of=profile_of,
+            resources={kind: values[:n] for kind, values in self.resources.items()},
+            names=self.names[:n],
+        )
+
+    def with_power(self, profile: PowerProfile | str | None) -> Platform:
+        """The same nodes, all with this power profile (a profile, its name, or None for no energy)."""
+        return replace(self, profiles=(_profile(profile),), profile_of=np.zeros(self.n_nodes, np.int64))
+
+    def spec(self) -> dict[str, Any]:
+        """A plain dict (JSON, YAML) from which `from_spec` makes an equal platform; runs of equal nodes are one entry."""
+        groups: list[dict[str, Any]] = []
+        for i in range(self.n_nodes):
+            entry: dict[str, Any] = {"cores": int(self.cores[i]), "power": self.profiles[self.profile_of[i]].name}
+            if self.resources:
+                entry["resources"] = {kind: int(values[i]) for kind, values in self.resources.items()}
+            if groups and all(groups[-1][key] == value for key, value in entry.items()):
+                groups[-1]["count"] += 1
+            else:
+                groups.append({"count": 1} | entry)
+        spec: dict[str, Any] = {"name": self.name, "profiles": {p.name: p.spec() for p in self.profiles}, "nodes": groups}
+        if self.names != _default_names(self.n_nodes):
+            spec["host_names"] = list(self.names)
+        if self.speed is not None:
+            spec["speed_flop_per_s"] = self.speed
+        return spec
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Platform:
+        """The platform that a `spec()` dict or a YAML platform file describes; EscalaError on a missing or unknown key."""
+        from escala.platform.spec import platform_of
+
+        return platform_of(spec)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Platform):
+            return NotImplemented
+        mine = [self.profiles[i] for i in self.profile_of]
+        theirs = [other.profiles[i] for i in other.profile_of]
+        return (
+            (self.name, self.names, self.speed) == (other.name, other.names, other.speed)
+            and np.array_equal(self.cores, other.cores)
+            and mine == theirs
+            and self.resources.keys() == other.resources.keys()
+            and all(np.array_equal(values, other.resources[kind]) for kind, values in self.resources.items())
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        profiles = ", ".join(profile.name for profile in self.profiles)
+        return f"Platform({self.name!r}, {self.n_nodes} nodes, {self.total_cores} cores, power {profiles})"
+
+
+def _profile(power: PowerProfile | str | None) -> PowerProfile:
+    if power is None:
+        return power_profiles.NONE
+    return power_profiles.by_name(power) if isinstance(power, str) else power
+
+
+def _refuse_twins(names: Sequence[str], what: str) -> None:
+    if len(set(names)) == len(names):
+        return
+    seen: set[str] = set()
+    twin = next(name for name in names if name in seen or cast(bool, seen.add(name)))
+    raise EscalaError(f"{what} {twin!r}; names must differ")

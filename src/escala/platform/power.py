@@ -1,0 +1,104 @@
+"""Power profiles: the watts of one node in each of its states and the seconds that a switch takes.
+
+Sources: R. B. Casagrande's dissertation (2020) on learnt shutdown policies, section 4.1.3 and figure 12 (`GRID5000`); M. Poquet's thesis
+(2017), measured on the Taurus cluster of Grid'5000 (`TAURUS`), as quoted in section 2.4.1 and figure 8 of the former.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from dataclasses import dataclass, fields, replace
+from numbers import Real
+
+from escala.errors import EscalaError
+
+WATTS = ("computing_w", "idle_w", "off_w", "switching_off_w", "switching_on_w")
+SECONDS = ("switch_off_s", "switch_on_s")
+
+
+@dataclass(frozen=True)
+class PowerProfile:
+    """Power of ONE node in each state, W, and the time of its switches, s.
+
+    `computing_w` is drawn with all cores at full load; `off_w` while asleep; `switching_off_w` during on -> off, which takes
+    `switch_off_s`; `switching_on_w` during off -> on, which takes `switch_on_s`. A node whose profile has `can_switch=False` is never
+    off, and its last five values mean nothing.
+    """
+
+    computing_w: float
+    idle_w: float
+    off_w: float = 0.0
+    switching_off_w: float = 0.0
+    switching_on_w: float = 0.0
+    switch_off_s: float = 0.0
+    switch_on_s: float = 0.0
+    can_switch: bool = True
+    name: str = "custom"
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for field in WATTS + SECONDS:
+            value = getattr(self, field)
+            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:
+                raise EscalaError(f"power profile {self.name!r}: {field} is {value!r}; give a number >= 0")
+            object.__setattr__(self, field, float(value))
+
+    def per_core(self, cores: int) -> PowerProfile:
+        """The profile of a node of `cores` cores where this profile describes one core: all watts times `cores`, the times unchanged."""
+        if cores < 1:
+            raise EscalaError(f"power profile {self.name!r}: cannot be multiplied by {cores} cores; give at least 1")
+        if cores == 1:
+            return self
+        watts = {field: getattr(self, field) * cores for field in WATTS}
+        return replace(self, name=f"{self.name}*{cores}", **watts)
+
+    @property
+    def cycle_j(self) -> float:
+        """Energy of switching off and on again, J."""
+        return self.switching_off_w * self.switch_off_s + self.switching_on_w * self.switch_on_s
+
+    def spec(self) -> dict[str, float | bool | str]:
+        """The profile as a plain dict, without its name (the key under which it is kept)."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}
+
+
+GRID5000 = PowerProfile(
+    computing_w=190.0,
+    idle_w=95.0,
+    off_w=9.0,
+    switching_off_w=101.0,
+    switching_on_w=125.0,
+    switch_off_s=180.0,
+    switch_on_s=60.0,
+    name="grid5000",
+    source="Casagrande 2020, section 4.1.3, figure 12 (18 180 J off, 7 500 J on)",
+)
+
+TAURUS = PowerProfile(
+    computing_w=190.0,
+    idle_w=95.0,
+    off_w=9.75,
+    switching_off_w=101.0,
+    switching_on_w=125.0,
+    switch_off_s=6.0,
+    switch_on_s=150.0,
+    name="taurus",
+    source="Poquet 2017, measured on Taurus; Casagrande 2020, section 2.4.1, figure 8",
+)
+
+NONE = PowerProfile(
+    computing_w=0.0, idle_w=0.0, can_switch=False, name="none", source="no power data: energy is not counted and nodes stay on"
+)
+
+PROFILES: dict[str, PowerProfile] = {profile.name: profile for profile in (GRID5000, TAURUS, NONE)}
+
+
+def by_name(name: str) -> PowerProfile:
+    """The named profile. Raises EscalaError naming the nearest known names."""
+    profile = PROFILES.get(name.lower())
+    if profile is None:
+        near = difflib.get_close_matches(name.lower(), PROFILES, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise EscalaError(f"unknown power profile {name!r}; {hint}known: {', '.join(sorted(PROFILES))}")
+    return profile

@@ -1,0 +1,90 @@
+"""Read a platform from what a user writes: a preset's name, NODESxCORES, or a file."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import re
+from pathlib import Path
+
+from escala.errors import EscalaError
+from escala.platform.platform import Platform
+from escala.platform.presets import PRESETS, preset
+from escala.platform.simgrid import platform_of_xml
+
+_GRID = re.compile(r"(\d+)[xX](\d+)")
+_MOST_CORES = 1_000_000_000
+_POWER = re.compile(r"(?P<what>[^:]+)(?::(?P<power>[A-Za-z0-9_-]+)(?P<per_core>/core)?)?")
+
+
+def read_platform(spec: str | Path | Platform) -> Platform:
+    """The platform that `spec` names; a Platform is returned as it is.
+
+    A spec is a preset's name (see `presets`), `NODESxCORES` (`16x32`), or a file: a SimGrid/Batsim platform in XML or a YAML file (see
+    `spec`), plain or gzipped. Presets and sizes take `:POWER`, the name of a power profile (`16x32:taurus`); its watts are those of a
+    node, or with `/core` of a core (`16x32:taurus/core`). `#N` at the end keeps the first N nodes. Raises EscalaError with one line on
+    anything else.
+    """
+    if isinstance(spec, Platform):
+        return spec
+    text = str(spec)
+    if Path(text).is_file():
+        return read_platform_file(Path(text))
+    before, mark, number = text.rpartition("#")
+    if not mark:
+        return _read_whole(text)
+    if not number.isdigit():
+        raise EscalaError(f"platform {text!r}: after # there must be the number of nodes to keep, not {number!r}")
+    return _read_whole(before).first(int(number))
+
+
+def _read_whole(text: str) -> Platform:
+    if Path(text).is_file():
+        return read_platform_file(Path(text))
+    match = _POWER.fullmatch(text)
+    if match:
+        what, power, per_core = match["what"], match["power"] or "grid5000", match["per_core"] is not None
+        if what.lower() in PRESETS:
+            return preset(what.lower(), power, per_core)
+        size = _GRID.fullmatch(what)
+        if size and int(size[1]) * int(size[2]) <= _MOST_CORES:
+            return Platform.uniform(int(size[1]), int(size[2]), power=power, name=text, per_core=per_core)
+    raise EscalaError(_unknown(text))
+
+
+def _unknown(text: str) -> str:
+    near = difflib.get_close_matches(text.partition(":")[0].lower(), PRESETS, n=2)
+    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+    known = ", ".join(sorted(PRESETS))
+    return f"unknown platform {text!r}: no such file and no such preset{hint}; give a file, NODESxCORES, or one of {known}"
+
+
+def read_platform_file(path: Path) -> Platform:
+    """A platform file, its format found from its content: gzip, then XML (SimGrid, Batsim), else YAML."""
+    data = path.read_bytes()
+    if data[:2] == b"\x1f\x8b":
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError) as error:
+            raise EscalaError(f"{path}: broken gzip file ({error}); fetch it again") from None
+    name = re.sub(r"(\.(xml|ya?ml))?(\.gz)?$", "", path.name) or "platform"
+    if data.lstrip().startswith(b"<"):
+        return platform_of_xml(data.lstrip(), name=name, path=str(path))
+    return _read_yaml(data, path)
+
+
+def _read_yaml(data: bytes, path: Path) -> Platform:
+    import yaml
+
+    try:
+        spec = yaml.safe_load(data)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}, line {mark.line + 1}" if mark else str(path)
+        raise EscalaError(f"{where}: neither XML nor YAML; give a platform file") from None
+    if not isinstance(spec, dict):
+        raise EscalaError(f"{path}: holds no platform; a YAML platform file has the entries name and nodes")
+    try:
+        return Platform.from_spec(spec)
+    except EscalaError as error:
+        raise EscalaError(f"{path}: {error}") from None

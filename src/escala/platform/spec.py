@@ -1,0 +1,122 @@
+"""A platform as a plain dict: what `Platform.spec()` gives, what a run's manifest keeps, and what a YAML platform file holds.
+
+name: my-cluster
+profiles:                       # optional; `power` may also name a preset (grid5000, taurus, none)
+  blade: {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120, switch_off_s: 20, switch_on_s: 90}
+nodes:
+  - {count: 16, cores: 32, power: blade, resources: {memory: 128}}
+  - {count: 2, cores: 64, power: grid5000, resources: {memory: 512}}
+host_names: [...]               # optional, one for each node
+speed_flop_per_s: 1.0e9         # optional, of one core
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from escala.errors import EscalaError
+from escala.platform import power as power_profiles
+from escala.platform.platform import Platform
+from escala.platform.power import SECONDS, WATTS, PowerProfile
+
+_NEEDED = {"platform": {"name", "nodes"}, "nodes": {"count", "cores", "power"}}
+_ALLOWED = {
+    "platform": {"name", "nodes", "profiles", "host_names", "speed_flop_per_s"},
+    "nodes": {"count", "cores", "power", "resources"},
+}
+
+
+def platform_of(spec: Mapping[str, Any]) -> Platform:
+    """The platform that `spec` describes. Raises EscalaError with one line on a missing, unknown or ill-typed entry."""
+    _check_keys(spec, "platform", "platform file")
+    name = str(spec["name"])
+    profiles = _profiles(spec.get("profiles") or {})
+    groups = spec["nodes"]
+    if not isinstance(groups, list) or not groups:
+        raise EscalaError(f"platform {name!r}: `nodes` must be a list of groups such as {{count: 4, cores: 12, power: grid5000}}")
+    used: dict[str, int] = {}
+    counts, cores, profile_of, kinds = [], [], [], list(_resources(groups[0], name))
+    amounts: dict[str, list[int]] = {kind: [] for kind in kinds}
+    for number, group in enumerate(groups, start=1):
+        where = f"platform {name!r}, node group {number}"
+        _check_keys(group, "nodes", where)
+        counts.append(_count(group["count"], where, "count"))
+        cores.append(_count(group["cores"], where, "cores"))
+        profile_of.append(used.setdefault(str(group["power"]), len(used)))
+        resources = _resources(group, where)
+        if set(resources) != set(kinds):
+            raise EscalaError(
+                f"{where}: resources are {sorted(resources)}, the first group's {sorted(kinds)}; give the same kinds in every group"
+            )
+        for kind in kinds:
+            amounts[kind].append(_count(resources[kind], where, f"resource {kind!r}", least=0))
+    return Platform(
+        name=name,
+        cores=np.repeat(np.array(cores, np.int64), counts),
+        profiles=tuple(profiles[key] if key in profiles else power_profiles.by_name(key) for key in used),
+        profile_of=np.repeat(np.array(profile_of, np.int64), counts),
+        resources={kind: np.repeat(np.array(values, np.int64), counts) for kind, values in amounts.items()},
+        names=tuple(str(host) for host in spec.get("host_names") or ()),
+        speed=_speed(spec.get("speed_flop_per_s"), name),
+    )
+
+
+def _check_keys(entry: object, kind: str, where: str) -> None:
+    if not isinstance(entry, Mapping):
+        raise EscalaError(f"{where}: expected entries {', '.join(sorted(_NEEDED[kind]))}, found {type(entry).__name__}")
+    missing = sorted(_NEEDED[kind] - set(entry))
+    if missing:
+        raise EscalaError(f"{where}: `{missing[0]}` is missing; add it")
+    unknown = sorted(str(key) for key in set(entry) - _ALLOWED[kind])
+    if unknown:
+        raise EscalaError(f"{where}: unknown entry `{unknown[0]}`; known: {', '.join(sorted(_ALLOWED[kind]))}")
+
+
+def _profiles(entries: object) -> dict[str, PowerProfile]:
+    if not isinstance(entries, Mapping):
+        raise EscalaError("platform file: `profiles` must map names to power profiles")
+    profiles = {}
+    for key, entry in entries.items():
+        if not isinstance(entry, Mapping):
+            raise EscalaError(f"power profile {key!r}: expected entries such as computing_w, idle_w; found {entry!r}")
+        switching = entry.get("can_switch", True)
+        if not isinstance(switching, bool):
+            raise EscalaError(f"power profile {key!r}: can_switch is {switching!r}; give true or false")
+        needed = WATTS + SECONDS if switching else WATTS[:2]
+        missing = [name for name in needed if name not in entry]
+        if missing:
+            raise EscalaError(
+                f"power profile {key!r}: `{missing[0]}` is missing; give it, or say can_switch: false with computing_w and idle_w only"
+            )
+        unknown = sorted(str(name) for name in set(entry) - {*WATTS, *SECONDS, "can_switch", "source"})
+        if unknown:
+            raise EscalaError(f"power profile {key!r}: unknown entry `{unknown[0]}`")
+        profiles[str(key)] = PowerProfile(name=str(key), **entry)
+    return profiles
+
+
+def _resources(group: object, where: str) -> Mapping[str, Any]:
+    resources = group.get("resources") if isinstance(group, Mapping) else None
+    if resources is None:
+        return {}
+    if not isinstance(resources, Mapping):
+        raise EscalaError(f"{where}: resources must map a kind to its capacity, such as {{memory: 64}}")
+    return resources
+
+
+def _count(value: object, where: str, what: str, least: int = 1) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise EscalaError(f"{where}: {what} is {value!r}; give a whole number of at least {least}")
+    return value
+
+
+def _speed(value: object, name: str) -> float | None:
+    if value is None:
+        return None
+    try:
+        return float(value)  # type: ignore[arg-type]  # a YAML 1e9 without a point is text
+    except (TypeError, ValueError):
+        raise EscalaError(f"platform {name!r}: speed_flop_per_s is {value!r}; give a number") from None
