@@ -62,9 +62,8 @@ def check(summaries: Mapping[str, Summary], *, cut: bool = False) -> list[str]:
             raise EscalaError(f"{names[0]} ran {first['n_jobs']} jobs and {name} {other['n_jobs']}: give every policy the same workload")
         a, b = first["mean_runtime_s"], other["mean_runtime_s"]
         if not _same(a, b):
-            remarks.append(
-                f"{name}: the mean runtime of its finished jobs is {b:.6g} s, against {a:.6g} s of {names[0]}'s, so their means are over different jobs"
-            )
+            ran = f"its finished jobs ran {b:.6g} s in the mean, those of {names[0]} {a:.6g} s"
+            remarks.append(f"{name}: {ran}: not the same jobs")
     if remarks and not cut:
         raise EscalaError(f"not comparable: {remarks[0]}; run to completion, or pass cut=True to have this reported instead")
     return remarks

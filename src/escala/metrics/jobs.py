@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import polars as pl
@@ -164,13 +165,19 @@ def interarrival_classes(jobs: pl.DataFrame, edges_s: Sequence[float] = (300.0, 
     """The class of each finished job by inter-arrival time, as text like "[0, 5) min" (R3, figure 22)."""
     marks = [0.0, *edges_s]
     names = [f"[{a / 60:g}, {b / 60:g}) min" for a, b in pairwise(marks)] + [f">= {marks[-1] / 60:g} min"]
-    return interarrival(jobs).cut(list(edges_s), labels=names, left_closed=True).cast(pl.String).alias("interarrival_class")
+    return _classes(interarrival(jobs), edges_s, names, side="right").alias("interarrival_class")
 
 
 def slowdown_classes(values: pl.Series, edges: Sequence[float] = (1.0, 5.0, 10.0)) -> pl.Series:
     """The class of each slowdown, as text "1", "(1, 5]", ... (R3, figure 25 counts the jobs in four such classes)."""
     names = [f"{edges[0]:g}"] + [f"({a:g}, {b:g}]" for a, b in pairwise(edges)] + [f"> {edges[-1]:g}"]
-    return values.cut(list(edges), labels=names, left_closed=False).cast(pl.String).alias("slowdown_class")
+    return _classes(values, edges, names, side="left").alias("slowdown_class")
+
+
+def _classes(values: pl.Series, edges: Sequence[float], names: Sequence[str], *, side: Literal["left", "right"]) -> pl.Series:
+    """The name of the interval between edges that holds each value, null for null; an edge belongs to the lower class with side "left"."""
+    place = np.searchsorted(np.asarray(edges), values.fill_null(0.0).to_numpy(), side=side)
+    return pl.select(pl.when(values.is_not_null()).then(pl.Series(names, dtype=pl.String).gather(place))).to_series()
 
 
 def by_class(values: pl.Series, classes: pl.Series) -> pl.DataFrame:

@@ -141,9 +141,13 @@ def loss_of_capacity(jobs: pl.DataFrame, cores: int, start_s: float, end_s: floa
     capacity = cores * (end_s - start_s)
     if capacity <= 0.0:
         return float("nan")
-    both = pl.concat([used_cores(jobs).rename({"value": "used"}), queue_length(jobs).rename({"value": "queue"})], how="diagonal")
-    both = both.sort("time_s", maintain_order=True).with_columns(pl.col("used", "queue").forward_fill().fill_null(0))
-    both = both.unique("time_s", keep="last", maintain_order=True)
+    queued = jobs.filter(pl.col("state") != "REJECTED")
+    begun = queued.filter(pl.col("start_s").is_not_null())
+    ended = begun.filter(pl.col("finish_s").is_not_null())
+    times = np.concatenate([queued["submit_s"], begun["start_s"], ended["finish_s"]]).astype(np.float64)
+    waiting = np.repeat(np.array([1, -1, 0], np.int64), [queued.height, begun.height, ended.height])
+    used = np.concatenate([np.zeros(queued.height, np.int64), begun["cores"], -ended["cores"]])
+    both = steps(times, {"waiting": waiting, "used": used})
     time = np.append(np.clip(both["time_s"].to_numpy(), start_s, end_s), end_s)
-    free = np.where(both["queue"].to_numpy() > 0, cores - both["used"].to_numpy(), 0)
+    free = np.where(both["waiting"].to_numpy() > 0, cores - both["used"].to_numpy(), 0)
     return float((free * np.diff(time)).sum()) / capacity
