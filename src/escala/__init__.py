@@ -1,1 +1,82 @@
-"""Escala learns scheduling and power policies for batch clusters."""
+"""Escala learns scheduling and power policies for batch clusters.
+
+The public names below are loaded when first used: importing the package costs next to nothing, and what needs an optional dependency is imported only by those who ask for it.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from escala.extras import missing
+
+if TYPE_CHECKING:
+    from escala import metrics, platform, policies, report, workload
+    from escala.errors import EscalaError
+    from escala.platform import Platform, PowerProfile, power, read_platform
+    from escala.result import Result
+    from escala.workload import Workload, describe, read_workload
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Comparison": "escala.policies",
+    "EscalaError": "escala.errors",
+    "Platform": "escala.platform",
+    "PowerProfile": "escala.platform",
+    "Result": "escala.result",
+    "Workload": "escala.workload",
+    "compare": "escala.policies",
+    "describe": "escala.workload",
+    "load_agent": "escala.agents",
+    "power": "escala.platform",
+    "read_platform": "escala.platform",
+    "read_workload": "escala.workload",
+    "simulate": "escala.policies",
+    "train": "escala.agents",
+}
+"""Public name -> the module that defines it."""
+
+_PARTS = ("agents", "envs", "metrics", "platform", "policies", "report", "studies", "workload")
+"""Subpackages that are public as they are."""
+
+__all__ = [
+    "Comparison",
+    "EscalaError",
+    "Platform",
+    "PowerProfile",
+    "Result",
+    "Workload",
+    "__version__",
+    "agents",
+    "compare",
+    "describe",
+    "envs",
+    "load_agent",
+    "metrics",
+    "platform",
+    "policies",
+    "power",
+    "read_platform",
+    "read_workload",
+    "report",
+    "simulate",
+    "studies",
+    "train",
+    "workload",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME and name not in _PARTS:
+        raise AttributeError(f"module 'escala' has no attribute {name!r}")
+    try:
+        value = getattr(import_module(_HOME[name]), name) if name in _HOME else import_module(f"escala.{name}")
+    except ModuleNotFoundError as error:
+        raise missing(error) or error from error
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,56 @@
+# Escala's verbs. Everything lives in .venv; `make setup` is done once, and again when the dependencies change.
+#
+#   make demo        the main job end to end on a built-in log (sets everything up first)
+#   make test        the whole suite        make test-fast   a smoke subset, within a minute
+#   make check       lint, types, floors    make fuzz        random small worlds against the slow, obvious simulator
+#   make test-bounds part of the suite with every array access of the compiled code checked
+#   make bench       the figures of docs/performance.md
+
+PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST := $(BIN)/python -m pytest
+WORKERS ?= 2
+WORLDS ?= 10000
+OUT ?= demo-out
+# One thread for each numerical library: the tests and the training run side by side.
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: setup demo test test-fast test-bounds check fuzz bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer found; install one, or name it: make setup PYTHON=/path/to/python3" >&2; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/escala demo --out $(OUT)
+
+test: check
+	$(PYTEST) -n $(WORKERS) --dist worksteal
+
+test-fast: $(STAMP)
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn"
+
+test-bounds: $(STAMP)
+	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn" $(wildcard tests/unit tests/golden tests/laws tests/oracle)
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.oracle.fuzz --worlds $(WORLDS)
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,110 @@
+"""The program `escala`: its verbs, and what becomes of errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import traceback
+from difflib import get_close_matches
+from typing import Annotated
+
+import typer
+
+from escala.cli import demo, learn, logs, replay, study, terminal
+from escala.cli.interrupt import Terminated, listen_for_termination
+from escala.errors import EscalaError
+from escala.extras import missing
+
+OK, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+app = typer.Typer(
+    name="escala",
+    help="Learn scheduling and power policies for batch clusters: replay a job log exactly, compare policies, train one, judge it on unseen days.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for part in (demo, replay, learn, logs, study):
+    part.add_to(app)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import escala
+
+        sys.stdout.write(f"escala {escala.__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="show the version and end")] = False,
+) -> None:
+    pass
+
+
+def _usage(error: Exception) -> str:
+    """The message of an error of usage, with the near names of options and the way to the help."""
+    message = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
+    context = getattr(error, "ctx", None)
+    if context is None:
+        return message
+    wrong = getattr(error, "option_name", None)
+    if wrong is not None:
+        message = message.partition(" (Possible options")[0]
+        known = [name for parameter in context.command.params for name in parameter.opts]
+        near = get_close_matches(wrong, known, n=2)
+        message += f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"{message.rstrip('?')}{'?' if message.endswith('?') else ''} (see {context.command_path} --help)"
+
+
+def run(arguments: list[str]) -> int:
+    """Run the program on its arguments; returns the exit status. Bad input and bad usage are one line on stderr."""
+    try:
+        status = app(arguments, prog_name="escala", standalone_mode=False)
+        return status if isinstance(status, int) else OK
+    except EscalaError as error:
+        terminal.fail(str(error))
+    except BrokenPipeError:  # the reader of our output has left, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        terminal.fail(f"{where}{(error.strerror or str(error)).lower()}")
+    except (KeyboardInterrupt, typer.Abort):
+        terminal.fail("interrupted; nothing was written")
+        return INTERRUPTED
+    except Terminated:
+        terminal.fail("terminated; nothing was written")
+        return TERMINATED
+    except ModuleNotFoundError as error:
+        terminal.fail(str(missing(error) or error))
+    except Exception as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            sys.stdout.write(f"{error.ctx.get_help()}\n")  # type: ignore[attr-defined]
+            return OK
+        if hasattr(error, "format_message"):
+            terminal.fail(_usage(error))
+            return REFUSED
+        if os.environ.get("ESCALA_TRACEBACK"):
+            traceback.print_exc()
+        terminal.fail(f"{type(error).__name__}: {error} (a fault of Escala, please report it; ESCALA_TRACEBACK=1 shows where)")
+        return FAILED
+    return REFUSED
+
+
+def main() -> None:
+    """Run on `sys.argv` and end the process."""
+    listen_for_termination()
+    status = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        status = status or FAILED
+    sys.stderr.flush()
+    if threading.active_count() > 1 and status in (INTERRUPTED, TERMINATED):
+        os._exit(status)  # abandoned compiled work would be waited for otherwise
+    sys.exit(status)

@@ -1,0 +1,51 @@
+"""Ctrl-C that works while compiled code runs.
+
+Python notices a signal only between two of its own instructions; a compiled loop of a minute is one instruction. Long compiled work therefore runs in a second
+thread (it releases the interpreter's lock), and the main thread only waits, ready to be interrupted.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable
+from typing import NoReturn, TypeVar
+
+T = TypeVar("T")
+
+
+class Terminated(BaseException):
+    """The process was asked to end (SIGTERM)."""
+
+
+def _raise_terminated(*_: object) -> NoReturn:
+    raise Terminated
+
+
+def listen_for_termination() -> None:
+    """Let SIGTERM unwind like Ctrl-C, so that half-written output is removed."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _raise_terminated)
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """Run `work` in a thread and return its result (or raise its error); KeyboardInterrupt reaches the caller at once.
+
+    The thread is left behind on an interrupt: it must only compute, and the caller must end the process (as `main` does).
+    """
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=run, name="escala-work", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.1)
+    if failure:
+        raise failure[0]
+    return outcome[0]

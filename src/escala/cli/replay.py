@@ -1,0 +1,144 @@
+"""Verbs that replay a log: simulate, compare, report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from escala.cli import options as opt
+from escala.cli.folder import output_file, output_folder
+from escala.cli.interrupt import interruptible
+from escala.cli.tables import record_table, rows_table
+from escala.cli.terminal import emit, progress
+from escala.errors import EscalaError
+
+EXPORTS = ("batsim",)
+
+SHOWN = (
+    "n_jobs", "n_killed", "n_rejected", "n_unfinished", "mean_wait_s", "median_wait_s", "p95_wait_s", "mean_turnaround_s", "mean_slowdown", "mean_bounded_slowdown",
+    "mean_stretch", "makespan_s", "utilisation", "energy_j", "waste_j", "transitions", "mean_power_w",
+)  # fmt: skip
+"""The metrics shown on the terminal, of all those in summary.json."""
+
+COLUMNS = (
+    "mean_wait_s",
+    "p95_wait_s",
+    "mean_bounded_slowdown",
+    "mean_stretch",
+    "makespan_s",
+    "utilisation",
+    "energy_j",
+    "waste_j",
+    "transitions",
+)
+"""The metrics shown per run in a comparison."""
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verbs."""
+    app.command()(opt.replaying(simulate))
+    app.command()(opt.replaying(compare))
+    app.command()(report)
+
+
+def simulate(
+    workload: opt.Log,
+    platform: opt.PlatformSpec,
+    options: dict[str, Any],
+    scheduler: Annotated[
+        str, typer.Option("--scheduler", metavar="NAME", help="fcfs, first-fit, sjf, easy, saf, conservative, ...")
+    ] = "easy",
+    shutdown: Annotated[
+        str, typer.Option("--shutdown", metavar="NAME", help="never, timeout:SECONDS, hold:FRACTION, oracle, ...")
+    ] = "never",
+    export: Annotated[
+        str | None, typer.Option("--export", metavar="FORMAT", help="write the run in another format too: batsim", show_default=False)
+    ] = None,
+    out: opt.Out = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Replay a log under one scheduler and one shutdown policy."""
+    import escala
+
+    if export is not None and export not in EXPORTS:
+        raise EscalaError(f"unknown export format {export!r}; known: {', '.join(EXPORTS)}")
+    if export is not None and out is None:
+        raise EscalaError("--export needs --out DIR: the folder for its files")
+    with output_folder(out, force=force) as folder:
+        with progress() as step:
+            step(f"reading {workload}")
+            machine, log = escala.read_platform(platform), escala.read_workload(workload)
+            step(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
+            result = interruptible(lambda: escala.simulate(log, machine, scheduler=scheduler, shutdown=shutdown, **options))
+        if folder is not None:
+            result.save(folder)
+            if export is not None:
+                result.export(export, folder / export)
+        summary = result.summary()
+    title = f"{log.name} on {machine.name}: {scheduler} + {shutdown}"
+    emit(as_json, summary, record_table({name: summary[name] for name in SHOWN if name in summary}, title))
+
+
+def compare(
+    workload: opt.Log,
+    platform: opt.PlatformSpec,
+    options: dict[str, Any],
+    schedulers: Annotated[
+        str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare")
+    ] = "fcfs,first-fit,sjf,easy,saf,conservative",
+    shutdowns: Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies to compare")] = "never",
+    out: opt.Out = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Replay a log under several schedulers and shutdown policies."""
+    import escala
+
+    chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
+    with output_folder(out, force=force) as folder:
+        with progress(len(chosen) * len(switching)) as step:
+            machine, log = escala.read_platform(platform), escala.read_workload(workload)
+            comparison = interruptible(
+                lambda: escala.compare(log, machine, schedulers=chosen, shutdowns=switching, progress=step, **options)
+            )
+        if folder is not None:
+            comparison.save(folder)
+        rows = comparison.table().to_dicts()
+    columns = [name for name in rows[0] if name in ("scheduler", "shutdown") or name in COLUMNS]
+    emit(as_json, rows, rows_table(rows, f"{log.name} on {machine.name}", columns))
+
+
+def report(
+    results: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that simulate, compare or demo wrote", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="the page to write [DIR/report.html]", show_default=False)
+    ] = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Write saved results as one self-contained HTML page."""
+    import escala
+    from escala.report import write_report
+
+    runs = _saved_runs(results)
+    target = out if out is not None else results / "report.html"
+    with output_file(target, force=force or out is None) as page, progress(len(runs)) as step:
+        loaded = {}
+        for name, folder in runs.items():
+            step(f"reading {folder}")
+            loaded[name] = escala.Result.load(folder)
+        write_report(page, loaded)
+    emit(as_json, {"report": str(target), "runs": list(runs)}, f"{target}: {len(runs)} run{'s' if len(runs) > 1 else ''}")
+
+
+def _saved_runs(folder: Path) -> dict[str, Path]:
+    """Saved Results in the folder: itself, or each of its subfolders (also below `runs`)."""
+    if not folder.is_dir():
+        raise EscalaError(f"{folder}: no such folder; give one that simulate, compare or demo wrote")
+    found = [path.parent for path in sorted(folder.glob("**/jobs.parquet")) if not any(part.startswith(".") for part in path.parts)]
+    if not found:
+        raise EscalaError(f"{folder}: holds no saved results; give a folder that simulate, compare or demo wrote")
+    return {(path.name if path != folder else folder.resolve().name): path for path in found}

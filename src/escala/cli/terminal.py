@@ -1,0 +1,95 @@
+"""What the user sees: results on stdout (tables, or JSON and nothing else), progress on stderr where that is a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+PIPED_WIDTH = 200
+"""Columns of a table that does not go to a terminal: wide enough for every table, so that nothing wraps in a file."""
+
+Step = Callable[[str], None]
+"""Called with what is being done now, once before each piece of the work."""
+
+
+def stdout() -> Console:
+    """The console of the results; asked for at each use, so that a replaced `sys.stdout` is respected."""
+    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+
+
+def stderr() -> Console:
+    """The console of progress and errors."""
+    return Console(stderr=True, highlight=False)
+
+
+def plain(value: Any) -> Any:
+    """`value` as strict JSON knows it: tuples as lists, NaN and infinities as null, numpy numbers as Python's, data frames as rows."""
+    if isinstance(value, dict):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if hasattr(value, "to_dicts"):
+        return plain(value.to_dicts())
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return str(value)
+
+
+def emit(as_json: bool, payload: Any, *shown: RenderableType) -> None:
+    """Print the result: `payload` as one JSON document, or the renderables."""
+    if as_json:
+        sys.stdout.write(json.dumps(plain(payload), indent=2) + "\n")
+        return
+    console = stdout()
+    for entry in shown:
+        console.print(entry)
+
+
+def fail(message: str) -> None:
+    """Print one error line on stderr."""
+    line = " ".join(message.split())
+    sys.stderr.write(f"error: {line}\n")
+
+
+@contextlib.contextmanager
+def progress(total: int | None = None) -> Iterator[Step]:
+    """A progress line on stderr: with `total` steps and the time left, or (None) with the time spent. Silent where stderr is no terminal."""
+    console = stderr()
+    if not console.is_terminal:
+        yield lambda _: None
+        return
+    text = TextColumn("{task.description}")
+    if total is None:
+        bar = Progress(SpinnerColumn(), text, TimeElapsedColumn(), console=console, transient=True)
+    else:
+        bar = Progress(
+            text,
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+    with bar:
+        task = bar.add_task("", total=total)
+        started = False
+
+        def step(description: str) -> None:
+            nonlocal started
+            bar.update(task, description=description, advance=1 if started else 0)
+            started = True
+
+        yield step
