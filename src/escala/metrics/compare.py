@@ -8,7 +8,7 @@ the job generator) is paired and comes with a bootstrap interval, over episodes 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -206,31 +206,51 @@ def ranks(values: Mapping[str, ArrayLike], *, smaller_is_better: bool = True) ->
 
 
 def episodes(
-    results: pl.DataFrame, metric: str, *, reference: str, level: float = 0.95, resamples: int = 10_000, seed: int = 0
+    results: pl.DataFrame,
+    metrics: str | Sequence[str],
+    *,
+    reference: str,
+    larger_is_better: Collection[str] = ("utilisation",),
+    level: float = 0.95,
+    resamples: int = 10_000,
+    seed: int = 0,
 ) -> pl.DataFrame:
-    """The comparison of policies over episodes, with intervals: one row per policy.
+    """The comparison of policies over episodes, with intervals: one row per metric and policy.
 
-    results: columns policy, episode, `metric`, and seed (training seed) where policies were trained more than once; a policy without
-    seeds has one row per episode. Columns: policy, mean, change / change_low / change_high (ratio of sums, a fraction), difference /
-    difference_low / difference_high (in the metric's unit), better_share (episodes in which it is below the reference), mean_rank,
-    episodes, seeds. The ratio is null where the reference sums to 0.
+    results: columns policy, episode, the metrics, and seed (training seed) where policies were trained more than once; a policy without
+    seeds has one row per episode. Columns of the answer: metric, policy, mean, change / change_low / change_high (ratio of sums, a fraction),
+    difference / difference_low / difference_high (in the metric's unit), better_share (episodes in which it beats the reference), mean_rank
+    (1 is best), episodes, seeds. The reference's own row has no change; a ratio is null where the reference sums to 0 or less.
     """
-    by_policy = _episode_matrices(results, metric)
-    if reference not in by_policy:
-        raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(by_policy)}; name one of them")
-    against = by_policy[reference]
-    place = dict(ranks(by_policy).select("policy", "mean_rank").iter_rows())
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
     rows = []
-    for name, values in by_policy.items():
-        row: dict[str, object] = {"policy": name, "mean": float(values.mean()), "mean_rank": place[name]}
-        row |= {"better_share": float((values.mean(0) < against.mean(0)).mean()), "episodes": values.shape[1], "seeds": values.shape[0]}
-        for statistic, key in (("ratio", "change"), ("difference", "difference")):
-            if name != reference and (statistic == "difference" or against.sum() > 0.0):
-                got = paired(values, against, statistic=statistic, level=level, resamples=resamples, seed=seed)
-                row |= {key: got.value, f"{key}_low": got.low, f"{key}_high": got.high}
-        rows.append(row)
+    for metric in names:
+        by_policy = _episode_matrices(results, metric)
+        if reference not in by_policy:
+            raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(by_policy)}; name one of them")
+        smaller = metric not in larger_is_better
+        place = dict(ranks(by_policy, smaller_is_better=smaller).select("policy", "mean_rank").iter_rows())
+        for name, values in by_policy.items():
+            row = _against(
+                values, by_policy[reference], own=name == reference, smaller=smaller, level=level, resamples=resamples, seed=seed
+            )
+            rows.append({"metric": metric, "policy": name, "mean_rank": place[name], **row})
     floats = ("mean", "change", "change_low", "change_high", "difference", "difference_low", "difference_high", "better_share", "mean_rank")
-    return pl.DataFrame(rows, schema={"policy": pl.String, **dict.fromkeys(floats, pl.Float64), "episodes": pl.Int64, "seeds": pl.Int64})
+    schema = {"metric": pl.String, "policy": pl.String, **dict.fromkeys(floats, pl.Float64), "episodes": pl.Int64, "seeds": pl.Int64}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _against(
+    values: Floats, reference: Floats, *, own: bool, smaller: bool, level: float, resamples: int, seed: int
+) -> dict[str, float | int]:
+    ours, theirs = values.mean(0), reference.mean(0)
+    row: dict[str, float | int] = {"mean": float(values.mean()), "episodes": values.shape[1], "seeds": values.shape[0]}
+    row["better_share"] = float((ours < theirs if smaller else ours > theirs).mean())
+    for statistic, key in (("ratio", "change"), ("difference", "difference")):
+        if not own and (statistic == "difference" or theirs.sum() > 0.0):
+            got = paired(values, reference, statistic=statistic, level=level, resamples=resamples, seed=seed)
+            row |= {key: got.value, f"{key}_low": got.low, f"{key}_high": got.high}
+    return row
 
 
 def _episode_matrices(results: pl.DataFrame, metric: str) -> dict[str, Floats]:

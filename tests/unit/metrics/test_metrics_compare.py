@@ -147,6 +147,16 @@ def test_episode_table(table: Any) -> None:
     assert got.row(by_predicate=pl.col("policy") == "sjf", named=True)["change"] is None
 
 
+def test_episode_table_of_several_metrics_and_directions() -> None:
+    rows = pl.DataFrame(
+        {"policy": ["a", "a", "b", "b"], "episode": [0, 1, 0, 1], "wait": [1.0, 2.0, 2.0, 3.0], "utilisation": [0.5, 0.6, 0.6, 0.7]}
+    )
+    got = compare.episodes(rows, ["wait", "utilisation"], reference="a")
+    assert got["metric"].to_list() == ["wait", "wait", "utilisation", "utilisation"]
+    assert got.filter(pl.col("policy") == "b")["better_share"].to_list() == [0.0, 1.0]
+    assert got.filter(pl.col("policy") == "b")["mean_rank"].to_list() == [2.0, 1.0]
+
+
 def test_episode_table_refuses_gaps() -> None:
     rows = pl.DataFrame({"policy": ["a", "a", "b"], "episode": [0, 1, 0], "x": [1.0, 2.0, 3.0]})
     with pytest.raises(EscalaError, match="b: 1 rows for 1 seeds and 2 episodes"):
