@@ -8,39 +8,22 @@ the job generator) is paired and comes with a bootstrap interval, over episodes 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from escala.errors import EscalaError
+from escala.metrics.bootstrap import Floats, Interval, matrix, paired
 
-Floats = NDArray[np.float64]
+__all__ = ["COUNTS", "METRICS", "Interval", "change", "check", "episodes", "paired", "ranks", "table"]
+
 Summary = Mapping[str, float | int]
 
 METRICS = ("mean_wait_s", "mean_bounded_slowdown", "mean_stretch", "utilisation", "makespan_s", "energy_j", "waste_j", "transitions")
 COUNTS = ("n_jobs", "n_completed", "n_killed", "n_rejected", "n_unfinished")
 _ROUNDING_S = 2e-6  # times are kept in whole microseconds, so a mean of differences may be off by about one
-_CHUNK = 2_000_000  # resampled weights held at once
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate and its bootstrap interval, with the sizes behind it."""
-
-    value: float
-    low: float
-    high: float
-    level: float
-    episodes: int
-    seeds: int
-
-    @property
-    def clear(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0.0 or self.high < 0.0
 
 
 def check(summaries: Mapping[str, Summary], *, cut: bool = False) -> list[str]:
@@ -118,86 +101,14 @@ def table(
     return pl.DataFrame(rows, schema=schema)
 
 
-def paired(
-    values: ArrayLike,
-    reference: ArrayLike,
-    *,
-    statistic: str = "ratio",
-    level: float = 0.95,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Interval:
-    """A paired difference with its percentile bootstrap interval.
-
-    values, reference: [episodes], or [training seeds, episodes]; both over the same episodes in the same order. statistic: "ratio", the
-    relative change of the sum over episodes, sum(values) / sum(reference) - 1; or "difference", the mean of values - reference. Each
-    resample draws episodes with replacement (the same for both sides, which keeps the pairs) and training seeds with replacement (each
-    side its own). Few training seeds (< 5) make an interval that is too narrow; the number is in the Interval so that it can be printed.
-    """
-    ours, theirs = _matrix(values, "values"), _matrix(reference, "reference")
-    if ours.shape[1] != theirs.shape[1]:
-        raise EscalaError(
-            f"{ours.shape[1]} episodes against {theirs.shape[1]} of the reference: pair them, one value per episode on both sides"
-        )
-    if statistic not in ("ratio", "difference"):
-        raise EscalaError(f"unknown statistic {statistic!r}; use 'ratio' or 'difference'")
-    episodes = ours.shape[1]
-    if statistic == "ratio" and not theirs.sum() > 0.0:
-        raise EscalaError("the reference sums to 0 or less, so no ratio exists; use statistic='difference'")
-    drawn = np.concatenate([_statistic(a, b, episodes, statistic) for a, b in _resampled(ours, theirs, resamples, seed)])
-    tail = 50.0 * (1.0 - level)
-    low, high = np.percentile(drawn[np.isfinite(drawn)], (tail, 100.0 - tail))
-    value = float(_statistic(ours.mean(0).sum(keepdims=True), theirs.mean(0).sum(keepdims=True), episodes, statistic)[0])
-    return Interval(value, float(low), float(high), level, episodes, ours.shape[0])
-
-
-def _matrix(values: ArrayLike, what: str) -> Floats:
-    x = np.atleast_2d(np.asarray(values, dtype=np.float64))
-    if x.ndim != 2 or x.size == 0:
-        raise EscalaError(f"{what} must be [episodes] or [seeds, episodes] and not empty, not of shape {np.shape(values)}")
-    if not np.isfinite(x).all():
-        row, column = np.argwhere(~np.isfinite(x))[0]
-        raise EscalaError(
-            f"{what} of seed {row}, episode {column} is {x[row, column]}: leave it out for every policy, or count it as unfinished"
-        )
-    return x
-
-
-def _statistic(ours: Floats, theirs: Floats, episodes: int, statistic: str) -> Floats:
-    """From sums over episodes, [resamples]."""
-    if statistic == "difference":
-        return (ours - theirs) / episodes
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return ours / theirs - 1.0
-
-
-def _resampled(ours: Floats, theirs: Floats, resamples: int, seed: int) -> Iterator[tuple[Floats, Floats]]:
-    """Sums over resampled episodes of the means over resampled seeds, in chunks. Drawing with replacement gives multinomial weights."""
-    random = np.random.default_rng(seed)
-    episodes = ours.shape[1]
-    even = np.full(episodes, 1.0 / episodes)
-    for begin in range(0, resamples, max(1, _CHUNK // episodes)):
-        n = min(max(1, _CHUNK // episodes), resamples - begin)
-        weight = random.multinomial(episodes, even, size=n).astype(np.float64)
-        yield _weighted(ours, weight, random), _weighted(theirs, weight, random)
-
-
-def _weighted(x: Floats, weight: Floats, random: np.random.Generator) -> Floats:
-    seeds = x.shape[0]
-    if seeds == 1:
-        return weight @ x[0]
-    share = random.multinomial(seeds, np.full(seeds, 1.0 / seeds), size=weight.shape[0]) / seeds
-    return np.einsum("re,re->r", share @ x, weight)
-
-
 def ranks(values: Mapping[str, ArrayLike], *, smaller_is_better: bool = True) -> pl.DataFrame:
     """Mean rank of each policy over episodes (1 is best, equal values share their mean rank) and the share of episodes in which it is
     best (ties count for all).
 
     values: policy -> [episodes] (or [seeds, episodes], then averaged over seeds first). Columns policy, mean_rank, best_share; best first.
     """
-    matrix = np.stack([_matrix(v, name).mean(0) for name, v in values.items()])
-    signed = matrix if smaller_is_better else -matrix
+    stacked = np.stack([matrix(v, name).mean(0) for name, v in values.items()])
+    signed = stacked if smaller_is_better else -stacked
     below = (signed[None, :, :] < signed[:, None, :]).sum(1)
     equal = (signed[None, :, :] == signed[:, None, :]).sum(1)
     rank = below + (equal + 1) / 2
