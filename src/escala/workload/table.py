@@ -29,7 +29,7 @@ NULLABLE = ("user", "status", "wait_s", "queue", "flops")
 STATUSES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 REQUIRED = ("submit_s", "runtime_s", "cores")
 
-Columns = Mapping[str, Sequence[Any] | pl.Series]
+Columns = Mapping[str, Any]  # column -> list, array or series
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +141,7 @@ def _frame(jobs: pl.DataFrame | Columns | Sequence[Mapping[str, Any]]) -> pl.Dat
         raise EscalaError(f"jobs are not a table ({reason}): give a list of dicts, or a dict of columns of one length") from error
 
 
-def _series(name: str, values: Sequence[Any] | pl.Series) -> pl.Series:
+def _series(name: str, values: Any) -> pl.Series:
     """One column; a list that mixes whole and fractional numbers is one of floats."""
     if SCHEMA.get(name) == pl.Float64() and isinstance(values, list | tuple) and any(isinstance(value, float) for value in values):
         return pl.Series(name, [None if value is None else float(value) for value in values], dtype=pl.Float64())
