@@ -1,0 +1,182 @@
+"""The oracle: a slow, obvious simulator of the rules in docs/design.md, section 4. `simulate` runs it and returns plain tables.
+
+Input: jobs as a list of dicts (columns of the workload table: job_id, submit_s, runtime_s, walltime_s, cores; optional load,
+single_node, demand_<kind>, user) and a platform {"cores": [per node], "profiles": [dict or Profile], "profile_of": [per node],
+"resources": {kind: [per node]}}.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tests.oracle.energy import ledgers, merged
+from tests.oracle.schedulers import scheduler as find_scheduler
+from tests.oracle.shutdown import shutdown as find_shutdown
+from tests.oracle.world import OFF, Job, Node, Profile, World, microseconds
+
+
+@dataclass
+class Tables:
+    """The outcome. Times in seconds (clock / 1e6), joules as exact fractions."""
+
+    jobs: list[dict[str, Any]]
+    nodes: list[dict[str, Any]]
+    power: list[dict[str, Any]]
+    decisions: list[int] = field(default_factory=list)
+
+    @property
+    def joules(self) -> Fraction:
+        return sum((row["joules"] for row in self.power), Fraction(0))
+
+
+def simulate(
+    jobs: list[dict[str, Any]],
+    platform: dict[str, Any],
+    scheduler: str = "easy",
+    shutdown: str = "never",
+    rules: str = "escala",
+    head: str = "lowest-id",
+    depth: int | None = None,
+    rebuild: bool = False,
+    plan_margin_s: float | None = None,
+    estimate: str = "walltime",
+    until_s: float | None = None,
+    start_off: bool = False,
+    oversized: str = "error",
+) -> Tables:
+    nodes = make_nodes(platform, start_off)
+    rows = make_jobs(jobs, nodes, oversized)
+    margin = plan_margin_s if plan_margin_s is not None else (5.0 if rules == "batsched" else 0.0)
+    world = World(rows, nodes, rules, margin, estimate)
+    decide, strict = find_scheduler(scheduler, head, depth, rebuild)
+    power = find_shutdown(shutdown)
+    world.hold_fraction = power.hold
+    world.can_change = shutdown != "never" or start_off
+    limit = None if until_s is None else microseconds(until_s)
+    decisions: list[int] = []
+    first = True
+    while True:
+        took = intake(world)
+        if world.now == limit or (limit is None and all(job.finish is not None or job.state == "REJECTED" for job in rows)):
+            break
+        if took or first:
+            first = False
+            decisions.append(world.now)
+            power.before(world)
+            decide(world)
+            power.after(world, strict)
+            world.job_ended = False
+        following = next_event(world)
+        if following is None and limit is None:
+            raise RuntimeError(f"stuck at {world.now / 1e6} s with {[job.job_id for job in world.queue]} in the queue")
+        world.now = (
+            following if following is not None and (limit is None or following < limit) else limit if limit is not None else world.now
+        )
+    begin = 0 if limit is not None else min((job.submit for job in rows if job.state != "REJECTED"), default=0)
+    return Tables([job_row(job, world) for job in rows], *ledgers(world, begin, world.now), decisions)
+
+
+def make_nodes(platform: dict[str, Any], start_off: bool) -> list[Node]:
+    profiles = [p if isinstance(p, Profile) else Profile(**p) for p in platform.get("profiles", [Profile()])]
+    nodes: list[Node] = []
+    for number, count in enumerate(platform["cores"]):
+        profile = profiles[platform["profile_of"][number] if "profile_of" in platform else 0]
+        capacity = {kind: amounts[number] for kind, amounts in platform.get("resources", {}).items()}
+        node = Node(number, count, profile, capacity)
+        node.label, node.watts = "idle", Fraction(profile.idle_w)
+        if start_off and profile.can_switch:
+            node.power, node.idle_since = OFF, None
+            node.label, node.watts = "off", Fraction(profile.off_w)
+        nodes.append(node)
+    return nodes
+
+
+def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> list[Job]:
+    rows: list[Job] = []
+    total = sum(node.cores for node in nodes)
+    for number, row in enumerate(jobs):
+        demands = {key.removeprefix("demand_"): value for key, value in row.items() if key.startswith("demand_") and value}
+        job = Job(
+            number,
+            str(row["job_id"]),
+            float(row["submit_s"]),
+            float(row["runtime_s"]),
+            float(row["walltime_s"]),
+            int(row["cores"]),
+            Fraction(row.get("load", 1.0)),
+            bool(row.get("single_node", False)),
+            demands,
+            row.get("user"),
+        )
+        if job.single_node:
+            possible = any(
+                job.cores <= node.cores and all(n <= node.capacity.get(kind, 0) for kind, n in demands.items()) for node in nodes
+            )
+        else:
+            possible = job.cores <= total
+        if not possible:
+            if oversized == "error":
+                raise ValueError(f"job {job.job_id} can never fit")
+            job.state = "REJECTED"
+        rows.append(job)
+    return rows
+
+
+def intake(world: World) -> bool:
+    """Take in every event of this instant, in the written order; was there any?"""
+    took = False
+    ending = [job for job in world.running if job.start is not None and job.start + job.length == world.now]
+    for job in sorted(ending, key=lambda job: (job.killed, job.row)):
+        world.end(job)
+        world.job_ended = took = True
+    for node in world.nodes:
+        if node.switch_end == world.now:
+            world.end_switch(node)
+            took = True
+    for job in sorted(world.given, key=lambda job: job.row):
+        world.start_if_ready(job)
+    while world.arrivals and world.arrivals[0].submit <= world.now:
+        job = world.arrivals.pop(0)
+        job.state = "waiting"
+        world.queue.append(job)
+        took = True
+    if any(job.plan is not None and world.clock_of(job.plan[0]) == world.now for job in world.queue):
+        took = True
+    if any(node.timer == world.now for node in world.nodes):
+        took = True
+    if world.hold_fraction is not None and any(world.hold_end(job) == world.now > job.submit for job in world.queue):
+        took = True
+    return took
+
+
+def next_event(world: World) -> int | None:
+    """The next instant at which anything is due. Planned starts, timers and holds lie strictly ahead; the rest may be due now."""
+    due = [job.start + job.length for job in world.running if job.start is not None]
+    due += [node.switch_end for node in world.nodes if node.switch_end is not None]
+    due += [job.submit for job in world.arrivals[:1]]
+    ahead = [world.clock_of(job.plan[0]) for job in world.queue if job.plan is not None]
+    ahead += [node.timer for node in world.nodes if node.timer is not None]
+    if world.hold_fraction is not None:
+        ahead += [world.hold_end(job) for job in world.queue]
+    return min(due + [time for time in ahead if time > world.now], default=None)
+
+
+def job_row(job: Job, world: World) -> dict[str, Any]:
+    state = {"future": "QUEUED", "waiting": "QUEUED", "given": "QUEUED", "running": "RUNNING"}.get(job.state, job.state)
+    started = job.start is not None
+    return {
+        "job_id": job.job_id,
+        "submit_s": job.submit / 1e6,
+        "start_s": job.start / 1e6 if job.start is not None else None,
+        "finish_s": job.finish / 1e6 if job.finish is not None else None,
+        "wait_s": (job.start - job.submit) / 1e6 if job.start is not None else None,
+        "cores": job.cores,
+        "walltime_s": job.walltime_s,
+        "runtime_s": job.length / 1e6,
+        "user": job.user,
+        "state": state,
+        "nodes": merged([number for number, _ in job.held]) if started else "",
+        "place": list(job.held) if started else [],
+    }

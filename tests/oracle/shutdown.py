@@ -1,0 +1,87 @@
+"""Shutdown policies. `before` acts before the scheduler, `after` behind it; each call is one decision."""
+
+from __future__ import annotations
+
+import math
+
+from tests.oracle.world import OFF, ON, Node, World, microseconds
+
+
+class Shutdown:
+    """Never. The timeouts' timers live in the world's nodes."""
+
+    timeout: int | None = None  # microseconds
+    hold: float | None = None
+
+    def before(self, world: World) -> None: ...
+
+    def after(self, world: World, strict: bool) -> None: ...
+
+
+class Timeout(Shutdown):
+    """timeout:T, timeout:T+S and (T = 0) hold:X."""
+
+    def __init__(self, seconds: float, spare: int = 0, hold: float | None = None) -> None:
+        self.timeout = microseconds(seconds)
+        self.spare = spare
+        self.hold = hold
+
+    def after(self, world: World, strict: bool) -> None:
+        assert self.timeout is not None
+        if not (strict and world.queue):
+            for node in idle_nodes(world)[self.spare :]:
+                assert node.idle_since is not None
+                if node.profile.can_switch and world.now - node.idle_since >= self.timeout:
+                    world.switch_off(node)
+        for node in idle_nodes(world):
+            assert node.idle_since is not None
+            due = node.idle_since + self.timeout
+            node.timer = due if node.profile.can_switch and due > world.now else None
+
+
+class Proportional(Shutdown):
+    def __init__(self, fraction: float) -> None:
+        self.fraction = fraction
+
+    def after(self, world: World, strict: bool) -> None:
+        if strict and world.queue:
+            return
+        busy = sum(1 for node in world.nodes if node.label == "computing")
+        for node in idle_nodes(world)[math.ceil(self.fraction * busy) :]:
+            if node.profile.can_switch:
+                world.switch_off(node)
+
+
+class OffReservation(Shutdown):
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def before(self, world: World) -> None:
+        missing = self.number - sum(1 for node in world.nodes if node.reserved)
+        idle = [node for node in idle_nodes(world) if node.profile.can_switch and not node.reserved]
+        off = [node for node in world.nodes if node.power == OFF and node.profile.can_switch and not node.reserved]
+        for node in (idle[::-1] + off[::-1])[: max(0, missing)]:
+            node.reserved = True
+            if node.power == ON:
+                world.switch_off(node)
+        world.refresh()
+
+
+def idle_nodes(world: World) -> list[Node]:
+    return [node for node in world.nodes if world.is_idle(node)]
+
+
+def shutdown(name: str) -> Shutdown:
+    kind, _, argument = name.partition(":")
+    if kind == "never":
+        return Shutdown()
+    if kind == "timeout":
+        seconds, _, spare = argument.partition("+")
+        return Timeout(float(seconds), int(spare or 0))
+    if kind == "hold":
+        return Timeout(0.0, hold=float(argument))
+    if kind == "proportional":
+        return Proportional(float(argument))
+    if kind == "off-reservation":
+        return OffReservation(int(argument))
+    raise ValueError(name)

@@ -1,0 +1,314 @@
+"""The oracle's world: jobs, nodes, the clock, and what happens when a job is started or a node is switched.
+
+Slow and obvious on purpose: lists, plain objects and loops. It imports nothing of escala. Units: the clock is in integer
+microseconds; *plan times* are integers of microseconds under the rules "escala" and exact rationals of seconds (`Fraction`) under
+the rules "batsched".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+ON, OFF, SWITCHING_ON, SWITCHING_OFF = "on", "off", "switching_on", "switching_off"
+
+
+Allocation = list[tuple[int, int]]  # (node number, cores on it), by number
+
+
+def microseconds(seconds: float) -> int:
+    """Half-up rounding of seconds x 1e6."""
+    return math.floor(seconds * 1e6 + 0.5)
+
+
+@dataclass
+class Profile:
+    """Watts of one node in each state, and how long a switch takes."""
+
+    computing_w: float = 200.0
+    idle_w: float = 100.0
+    off_w: float = 10.0
+    switching_off_w: float = 120.0
+    switching_on_w: float = 150.0
+    switch_off_s: float = 5.0
+    switch_on_s: float = 20.0
+    can_switch: bool = True
+
+
+@dataclass
+class Job:
+    row: int  # place in the log
+    job_id: str
+    submit_s: float
+    runtime_s: float
+    walltime_s: float
+    cores: int
+    load: Fraction = Fraction(1)
+    single_node: bool = False
+    demands: dict[str, int] = field(default_factory=dict)  # further kinds, single-node jobs only
+    user: str | None = None
+    # life
+    state: str = "future"  # future, waiting, given, running, COMPLETED, KILLED, REJECTED
+    held: Allocation = field(default_factory=list)
+    start: int | None = None
+    finish: int | None = None
+    planned_end: Any = None  # plan time; of given and running jobs
+    plan: tuple[Any, Allocation] | None = None  # conservative: planned start and place
+    seen_s: float = 0.0  # the walltime that policies see
+
+    @property
+    def submit(self) -> int:
+        return microseconds(self.submit_s)
+
+    @property
+    def length(self) -> int:
+        """What it runs: min(runtime, walltime)."""
+        return min(microseconds(self.runtime_s), microseconds(self.walltime_s))
+
+    @property
+    def killed(self) -> bool:
+        return microseconds(self.runtime_s) >= microseconds(self.walltime_s)
+
+
+@dataclass
+class Node:
+    number: int
+    cores: int
+    profile: Profile
+    capacity: dict[str, int]  # further kinds
+    holders: list[tuple[Job, int]] = field(default_factory=list)  # jobs that run or were given cores here, and how many
+    power: str = ON
+    switch_end: int | None = None
+    idle_since: int | None = 0  # None while it is not idle
+    timer: int | None = None
+    reserved: bool = False  # by off-reservation
+    # ledger: closed stretches (from, to, state, watts) and the open one
+    stretches: list[tuple[int, int, str, Fraction]] = field(default_factory=list)
+    since: int = 0
+    label: str = ""
+    watts: Fraction = Fraction(0)
+    entries: list[tuple[int, str]] = field(default_factory=list)  # instants at which a switch began
+
+
+class World:
+    """Platform and jobs at one instant. `decide` is called after the intake of every instant."""
+
+    def __init__(self, jobs: list[Job], nodes: list[Node], rules: str, margin_s: float, estimate: str) -> None:
+        self.jobs = jobs
+        self.nodes = nodes
+        self.rules = rules
+        self.margin_s = margin_s
+        self.now = 0
+        self.queue: list[Job] = []  # waiting jobs in queue order
+        self.running: list[Job] = []
+        self.given: list[Job] = []
+        self.hold_fraction: float | None = None  # hold:X
+        self.can_change = False  # nodes may switch in this run
+        self.job_ended = False  # at this instant
+        self.reservation: tuple[Job, Any] | None = None  # easy-fast keeps it
+        self._takeable: dict[bool, Allocation] = {}  # remembered between two changes
+        for job in jobs:
+            job.seen_s = job.walltime_s if estimate == "walltime" else min(job.runtime_s, job.walltime_s)
+        self.arrivals = [job for job in sorted(jobs, key=self.queue_key) if job.state == "future"]
+
+    # --- order and plan times --------------------------------------------------------------------
+    def queue_key(self, job: Job) -> tuple[Any, ...]:
+        """Order of submission; at one instant the order of the log (escala) or of the ids as text (batsched)."""
+        if self.rules == "batsched":
+            return (job.submit, job.job_id, job.row)
+        return (job.submit, job.row)
+
+    def plan_time(self, clock: int) -> Any:
+        """An instant of the clock as a plan time."""
+        if self.rules == "batsched":
+            return Fraction(clock / 10**6)  # the binary double nearest to the time with 6 decimals, taken exactly
+        return clock
+
+    def plan_length(self, job: Job) -> Any:
+        """The length that plans give to a job."""
+        if self.rules == "batsched":
+            return Fraction(job.seen_s) + Fraction(self.margin_s)
+        return microseconds(job.seen_s) + microseconds(self.margin_s)
+
+    def clock_of(self, plan_time: Any) -> int:
+        if self.rules == "batsched":
+            return math.floor(Fraction(plan_time) * 10**6 + Fraction(1, 2))
+        return int(plan_time)
+
+    def refresh(self) -> None:
+        """Forget what was remembered about takeable cores."""
+        self._takeable.clear()
+
+    # --- what may be taken -----------------------------------------------------------------------
+    def hold_end(self, job: Job) -> int:
+        """hold:X: until this instant the job may not be given nodes that are not on."""
+        if self.hold_fraction is None:
+            return job.submit
+        return job.submit + microseconds(self.hold_fraction * job.seen_s)
+
+    def only_on(self, job: Job, strict: bool) -> bool:
+        return strict or self.now < self.hold_end(job)
+
+    def ranked_nodes(self, only_on: bool) -> list[Node]:
+        """Nodes in the order in which cores are taken: on, then switching on, then off; by number."""
+        ranked = [node for node in self.nodes if node.power == ON]
+        if not only_on:
+            ranked += [node for node in self.nodes if node.power == SWITCHING_ON]
+            ranked += [node for node in self.nodes if node.power == OFF and not node.reserved]
+        return [node for node in ranked if not node.reserved]
+
+    def takeable(self, job: Job, strict: bool = False) -> Allocation:
+        """Free cores that the job may be given now, in the order in which they are taken."""
+        only_on = self.only_on(job, strict)
+        if only_on not in self._takeable:
+            self._takeable[only_on] = [(n.number, self.free_on(n)) for n in self.ranked_nodes(only_on) if self.free_on(n) > 0]
+        return self._takeable[only_on]
+
+    def free_on(self, node: Node, kind: str = "cores") -> int:
+        """Free amount of a resource kind on a node, whatever the node's state."""
+        if kind == "cores":
+            return node.cores - sum(count for _, count in node.holders)
+        return node.capacity[kind] - sum(job.demands.get(kind, 0) for job, _ in node.holders)
+
+    def could_hold(self, node: Node, job: Job) -> bool:
+        """Capacity alone: the node, empty, fits the single-node job."""
+        return job.cores <= node.cores and all(n <= node.capacity.get(kind, 0) for kind, n in job.demands.items())
+
+    def fits_on(self, node: Node, job: Job) -> bool:
+        if not self.could_hold(node, job):
+            return False
+        return self.free_on(node) >= job.cores and all(self.free_on(node, kind) >= n for kind, n in job.demands.items())
+
+    def place(self, job: Job, strict: bool = False) -> Allocation | None:
+        """What the job would get if it were started now; None: it does not fit now."""
+        if not job.single_node:
+            return first_cores(self.takeable(job, strict), job.cores)
+        for node in self.ranked_nodes(self.only_on(job, strict)):
+            if self.fits_on(node, job):
+                return [(node.number, job.cores)]
+        return None
+
+    # --- readiness -------------------------------------------------------------------------------
+    def ready_at(self, place: Allocation) -> int:
+        """The instant at which all nodes of this place can be on, if they were given now."""
+        ready = self.now
+        for number, _ in place:
+            node = self.nodes[number]
+            if node.power == SWITCHING_ON:
+                assert node.switch_end is not None
+                ready = max(ready, node.switch_end)
+            elif node.power == OFF:
+                ready = max(ready, self.now + microseconds(node.profile.switch_on_s))
+        return ready
+
+    def planned_end(self, job: Job, place: Allocation) -> Any:
+        """The planned end if the job were given this place now: readiness + walltime (+ margin)."""
+        return self.plan_time(self.ready_at(place)) + self.plan_length(job)
+
+    # --- changes ---------------------------------------------------------------------------------
+    def launch(self, job: Job, place: Allocation) -> None:
+        """Give the job its cores; it starts now if all their nodes are on, else when the last of them is."""
+        assert job.state == "waiting" and sum(count for _, count in place) == job.cores
+        job.planned_end = self.planned_end(job, place)
+        job.held = sorted(place)
+        job.plan = None
+        self.queue.remove(job)
+        self.given.append(job)
+        job.state = "given"
+        for number, count in place:
+            node = self.nodes[number]
+            assert 0 < count <= self.free_on(node)
+            node.holders.append((job, count))
+            node.idle_since = None
+            node.timer = None
+            if node.power == OFF:
+                self.switch_on(node)
+            self.changed(node)
+        self.start_if_ready(job)
+
+    def start_if_ready(self, job: Job) -> None:
+        if all(self.nodes[number].power == ON for number, _ in job.held):
+            self.given.remove(job)
+            self.running.append(job)
+            job.state = "running"
+            job.start = self.now
+            for number, _ in job.held:
+                self.changed(self.nodes[number])
+
+    def end(self, job: Job) -> None:
+        job.state = "KILLED" if job.killed else "COMPLETED"
+        job.finish = self.now
+        self.running.remove(job)
+        for number, _ in job.held:
+            node = self.nodes[number]
+            node.holders = [holder for holder in node.holders if holder[0] is not job]
+            self.note_idle(node)
+            self.changed(node)
+
+    def note_idle(self, node: Node) -> None:
+        """Begin an idle period if the node is on with no core busy or given."""
+        if self.is_idle(node):
+            node.idle_since = self.now
+
+    def is_idle(self, node: Node) -> bool:
+        return node.power == ON and not node.holders
+
+    def switch_on(self, node: Node) -> None:
+        assert node.power == OFF
+        self.begin_switch(node, SWITCHING_ON, node.profile.switch_on_s)
+
+    def switch_off(self, node: Node) -> None:
+        assert self.is_idle(node) and node.profile.can_switch
+        node.idle_since = None
+        node.timer = None
+        self.begin_switch(node, SWITCHING_OFF, node.profile.switch_off_s)
+
+    def begin_switch(self, node: Node, state: str, seconds: float) -> None:
+        node.power = state
+        node.switch_end = self.now + microseconds(seconds)
+        node.entries.append((self.now, state))
+        self.changed(node)
+
+    def end_switch(self, node: Node) -> None:
+        node.power = ON if node.power == SWITCHING_ON else OFF
+        node.switch_end = None
+        self.note_idle(node)
+        self.changed(node)
+
+    def changed(self, node: Node) -> None:
+        """Close the ledger's open stretch if the node's state or watts differ now."""
+        self.refresh()
+        label, watts = self.draw(node)
+        if (label, watts) != (node.label, node.watts):
+            if self.now > node.since:
+                node.stretches.append((node.since, self.now, node.label, node.watts))
+            node.since, node.label, node.watts = self.now, label, watts
+
+    def draw(self, node: Node) -> tuple[str, Fraction]:
+        """State for the tables and power in watts, exactly."""
+        profile = node.profile
+        if node.power == SWITCHING_ON:
+            return "switching_on", Fraction(profile.switching_on_w)
+        if node.power == SWITCHING_OFF:
+            return "switching_off", Fraction(profile.switching_off_w)
+        if node.power == OFF:
+            return "off", Fraction(profile.off_w)
+        computing = [(job, count) for job, count in node.holders if job.state == "running"]
+        if not computing:
+            return "idle", Fraction(profile.idle_w)
+        use = sum((job.load * count for job, count in computing), Fraction(0)) / node.cores
+        idle = Fraction(profile.idle_w)
+        return "computing", idle + use * (Fraction(profile.computing_w) - idle)
+
+
+def first_cores(offers: Allocation, cores: int) -> Allocation | None:
+    """The first so many cores of the offers, in their order; None if there are too few."""
+    place: Allocation = []
+    for number, free in offers:
+        count = min(free, cores)
+        if count > 0:
+            place.append((number, count))
+            cores -= count
+    return place if cores == 0 else None
