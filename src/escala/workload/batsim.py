@@ -1,0 +1,275 @@
+"""Batsim's workload JSON, read and written, with the profile names of all its versions.
+
+A job names a profile; the profile says what the job does. Escala needs of it a runtime, or work in flops, and how hard the cores work:
+
+| profile | runtime | load |
+|---|---|---|
+| delay | its delay | 0 |
+| parallel, homogeneous, homogeneous total | flops of the busiest core / speed | 1, or mean / largest amount where cores differ |
+| composed (sequence) | sum of its parts x `repeat` | mean over time |
+
+Communication beside computation is left out and counted ("note: communication ignored"): its time depends on a network model. A profile
+that only communicates, moves data or replays a trace is refused by name.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.workload.files import read_text, write_atomic
+from escala.workload.swf import refuse_unsayable
+from escala.workload.table import Workload
+
+KINDS: dict[str, str] = {
+    **dict.fromkeys(("delay", "DelayProfile"), "delay"),
+    **dict.fromkeys(("parallel", "msg_par", "ptask", "ParallelTaskProfile"), "parallel"),
+    **dict.fromkeys(("parallel_homogeneous", "msg_par_hg", "ptask_homogeneous", "ParallelTaskHomogeneousProfile"), "homogeneous"),
+    **dict.fromkeys(("parallel_homogeneous_total", "msg_par_hg_tot", "ptask_homogeneous_total"), "total"),
+    **dict.fromkeys(("composed", "sequence", "composed_sequential", "SequentialCompositionProfile"), "sequence"),
+}
+PROFILE_NAMES = {
+    "v4": ("delay", "parallel_homogeneous", "parallel", "composed"),
+    "v5": ("DelayProfile", "ParallelTaskHomogeneousProfile", "ParallelTaskProfile", "SequentialCompositionProfile"),
+}
+SPREAD = "DefinedAmountsSpreadUniformly"  # the amounts of a homogeneous task are totals (since Batsim 5)
+COMMUNICATION = "note: communication ignored"
+
+
+class Effort(NamedTuple):
+    """What one execution of a profile on some cores takes."""
+
+    delay_s: float
+    flops: float  # of the busiest core
+    mean_flops: float  # over the cores
+    communicates: bool
+
+
+class BatsimLog(NamedTuple):
+    """Records for `clean`, `nb_res`, Unix time of time 0 where Escala wrote it, and counts of notes."""
+
+    frame: pl.DataFrame
+    nb_res: int | None
+    origin_s: float
+    counts: dict[str, int]
+
+
+def read_batsim(path: Path, speed: float | None = None) -> BatsimLog:
+    """All jobs. `speed`: flop/s of one core, to turn work into runtimes at once (needed where a sequence mixes both)."""
+    if speed is not None and not (math.isfinite(speed) and speed > 0):
+        raise EscalaError(f"speed is {speed} flop/s: give a positive number")
+    try:
+        document = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise EscalaError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}): mend the file") from None
+    except RecursionError:
+        raise EscalaError(f"{path}: JSON nested too deeply: not a Batsim workload") from None
+    jobs, profiles = _parts(document, path)
+    efforts: dict[tuple[str, float], Effort] = {}
+    rows = [_row(job, k, profiles, efforts, speed, path) for k, job in enumerate(jobs)]
+    names = ("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "load", "flops", "communicates")
+    types = (pl.String, pl.Float64, pl.Float64, pl.Float64, pl.Float64, pl.String, pl.Float64, pl.Float64, pl.Boolean)
+    frame = pl.DataFrame(rows, schema=dict(zip(names, types)), orient="row")
+    if frame.is_empty():
+        raise EscalaError(f"{path}: no jobs: a Batsim workload needs at least one")
+    ignored = int(frame["communicates"].sum())
+    frame = frame.drop("communicates") if frame["flops"].null_count() < frame.height else frame.drop("communicates", "flops")
+    size = document.get("nb_res")
+    nb_res = size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
+    origin = document.get("origin_s", 0.0)
+    return BatsimLog(frame, nb_res, float(origin) if isinstance(origin, int | float) else 0.0, {COMMUNICATION: ignored} if ignored else {})
+
+
+def _parts(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:
+    """The jobs and the profiles of a parsed document."""
+    keys = sorted(document) if isinstance(document, dict) else []
+    if "resources" in keys or "dead_resources" in keys:
+        raise EscalaError(f"{path}: is an OAR Gantt dump, which Escala does not read: use the workload it was made from")
+    if not (isinstance(document, dict) and isinstance(document.get("jobs"), list) and isinstance(document.get("profiles"), dict)):
+        shown = ", ".join(keys[:5]) or type(document).__name__
+        raise EscalaError(f"{path}: JSON without a list 'jobs' and an object 'profiles' (found: {shown}): not a Batsim workload")
+    return document["jobs"], document["profiles"]
+
+
+def _row(
+    job: Any, k: int, profiles: Mapping[str, Any], efforts: dict[tuple[str, float], Effort], speed: float | None, path: Path
+) -> tuple[Any, ...]:
+    """One job as a record."""
+    if not isinstance(job, dict):
+        raise EscalaError(f"{path}: job number {k + 1} is not an object: a job has id, subtime, res, profile")
+    for key in ("id", "subtime", "res", "profile"):
+        if key not in job:
+            raise EscalaError(f"{path}: job {job.get('id', k + 1)!r} has no {key!r}: a job has id, subtime, res, profile")
+    where = f"{path}: job {job['id']!r}"
+    submit, cores = _number(job["subtime"], where, "subtime"), _number(job["res"], where, "res")
+    walltime = job.get("walltime")
+    walltime = None if walltime is None else _number(walltime, where, "walltime")
+    name = str(job["profile"])
+    effort = efforts.get((name, cores))
+    if effort is None:
+        effort = efforts[name, cores] = _effort(name, cores, profiles, path, ())
+    if effort.communicates and effort.flops == 0 and effort.delay_s == 0:
+        kind = profiles[name].get("type")
+        raise EscalaError(
+            f"{path}: profile {name!r} ({kind}) only communicates: its runtime needs a network model; remove job {job['id']!r}"
+        )
+    runtime, flops, load = _runtime(effort, speed, f"{path}: profile {name!r}")
+    user = job.get("user", job.get("user_id"))
+    return str(job["id"]), submit, runtime, walltime, cores, None if user is None else str(user), load, flops, effort.communicates
+
+
+def _runtime(effort: Effort, speed: float | None, where: str) -> tuple[float, float | None, float]:
+    """(runtime or NaN, flops or null, load)."""
+    if effort.flops == 0:
+        return effort.delay_s, None, 0.0
+    share = min(1.0, effort.mean_flops / effort.flops)
+    if speed is None:
+        if effort.delay_s > 0:
+            raise EscalaError(f"{where} mixes delays and computation: pass speed=... (flop/s of one core) when reading")
+        return math.nan, effort.flops, share
+    busy = effort.flops / speed
+    return effort.delay_s + busy, None, share * busy / (effort.delay_s + busy) if effort.delay_s else share
+
+
+def _effort(name: str, cores: float, profiles: Mapping[str, Any], path: Path, within: tuple[str, ...]) -> Effort:
+    """What profile `name` takes on that many cores. `within`: the sequences being unfolded."""
+    profile = profiles.get(name)
+    if not isinstance(profile, dict) or "type" not in profile:
+        raise EscalaError(f"{path}: profile {name!r} is named by a job but not defined (or has no type): define it under 'profiles'")
+    where, kind = f"{path}: profile {name!r}", KINDS.get(str(profile["type"]))
+    if kind == "delay":
+        return Effort(_amount(profile.get("delay"), where, "delay"), 0.0, 0.0, False)
+    if kind in ("homogeneous", "total"):
+        flops, com = _amount(profile.get("cpu"), where, "cpu"), _amount(profile.get("com", 0), where, "com")
+        if kind == "total" or profile.get("generation_strategy") == SPREAD:
+            flops /= max(cores, 1.0)
+        return Effort(0.0, flops, flops, com > 0)
+    if kind == "parallel":
+        return _uneven(profile, cores, where)
+    if kind == "sequence":
+        return _sequence(profile, name, cores, profiles, path, within)
+    raise EscalaError(f"{where} has type {profile['type']!r}, whose runtime needs a network, storage or trace model: remove its jobs")
+
+
+def _uneven(profile: Mapping[str, Any], cores: float, where: str) -> Effort:
+    """A parallel task with an amount for each core."""
+    amounts, com = profile.get("cpu") or [], profile.get("com") or []
+    if not isinstance(amounts, list) or not isinstance(com, list):
+        raise EscalaError(f"{where}: cpu and com must be lists of amounts")
+    if amounts and len(amounts) != cores:
+        raise EscalaError(f"{where} has {len(amounts)} cpu amounts but a job of {cores:g} cores: give one amount a core")
+    flops = [_amount(value, where, "cpu") for value in amounts]
+    return Effort(0.0, max(flops, default=0.0), sum(flops) / max(len(flops), 1), any(_amount(value, where, "com") > 0 for value in com))
+
+
+def _sequence(
+    profile: Mapping[str, Any], name: str, cores: float, profiles: Mapping[str, Any], path: Path, within: tuple[str, ...]
+) -> Effort:
+    """The parts of a sequence, one after the other."""
+    if name in within:
+        raise EscalaError(f"{path}: profile {name!r} contains itself: mend its 'seq'")
+    parts, repeat = profile.get("seq"), profile.get("repeat", 1)
+    if not isinstance(parts, list) or not isinstance(repeat, int) or repeat < 1:
+        raise EscalaError(f"{path}: profile {name!r}: 'seq' must be a list of profile names and 'repeat' a positive whole number")
+    efforts = [_effort(str(part), cores, profiles, path, (*within, name)) for part in parts]
+    delay, flops, mean = (math.fsum(column) * repeat for column in list(zip(*efforts))[:3]) if efforts else (0.0, 0.0, 0.0)
+    return Effort(delay, flops, mean, any(effort.communicates for effort in efforts))
+
+
+def _number(value: Any, where: str, what: str) -> float:
+    """A JSON number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise EscalaError(f"{where}: {what} is {value!r}: a number is needed")
+    return float(value)
+
+
+def _amount(value: Any, where: str, what: str) -> float:
+    """A JSON number, finite and 0 or more."""
+    number = _number(value, where, what)
+    if not (math.isfinite(number) and number >= 0):
+        raise EscalaError(f"{where}: {what} is {value!r}: a finite number, 0 or more, is needed")
+    return number
+
+
+def write_batsim(
+    workload: Workload,
+    path: str | Path,
+    platform_size: int | None = None,
+    speed: float | None = None,
+    names: Literal["v4", "v5"] = "v4",
+) -> None:
+    """Write a workload as Batsim JSON (gzipped if the name ends in `.gz`; the whole file or nothing).
+
+    Jobs with load 0 become delays, with load 1 homogeneous parallel tasks of runtime x `speed` flops (or of their `flops`), others a task
+    followed by a delay, so that energy is kept. `speed`: flop/s of one core; needed if any job computes. `platform_size`: `nb_res`; by
+    default `max_cores` or the largest job. `names`: profile names of Batsim up to 4 or from 5 on. Status, recorded waits and queues have no
+    place there.
+    """
+    refuse_unsayable(workload, "Batsim's JSON")
+    jobs = workload.jobs
+    if speed is None and bool(((jobs["load"] > 0) & jobs["runtime_s"].is_not_nan()).any()):
+        raise EscalaError(f"workload {workload.name!r}: some jobs compute: pass speed=... (flop/s of one core of the Batsim platform)")
+    if names not in PROFILE_NAMES:
+        raise EscalaError(f"names is {names!r}: give 'v4' or 'v5'")
+    profiles: dict[str, Any] = {}
+    rows = [_job(row, profiles, speed, PROFILE_NAMES[names]) for row in jobs.iter_rows(named=True)]
+    size = platform_size or workload.max_cores or int(jobs["cores"].max() or 1)  # type: ignore[arg-type]
+    head = {"description": f"workload {workload.name}, written by Escala", "nb_res": size}
+    if workload.origin_s:
+        head["origin_s"] = workload.origin_s
+
+    def pieces() -> Iterator[bytes]:
+        yield json.dumps(head)[:-1].encode() + b',\n"jobs": [\n'
+        yield ",\n".join(json.dumps(row) for row in rows).encode()
+        yield b'\n],\n"profiles": {\n'
+        yield ",\n".join(f"{json.dumps(name)}: {json.dumps(profile)}" for name, profile in profiles.items()).encode()
+        yield b"\n}}\n"
+
+    write_atomic(path, pieces())
+
+
+def _job(row: dict[str, Any], profiles: dict[str, Any], speed: float | None, kinds: tuple[str, str, str, str]) -> dict[str, Any]:
+    """One job; its profile is added to `profiles`."""
+    job = {"id": row["job_id"], "subtime": _short(row["submit_s"]), "res": row["cores"], "profile": _profile(row, profiles, speed, kinds)}
+    if not math.isnan(row["walltime_s"]):
+        job["walltime"] = _short(row["walltime_s"])
+    if row["user"] is not None:
+        job["user"] = row["user"]
+    return job
+
+
+def _profile(row: dict[str, Any], profiles: dict[str, Any], speed: float | None, kinds: tuple[str, str, str, str]) -> str:
+    """The name of the profile of a job, after what it does; defined in `profiles`."""
+    delay, task, uneven, sequence = kinds
+    flops, load, cores = row.get("flops"), row["load"], row["cores"]
+
+    def add(name: str, profile: dict[str, Any]) -> str:
+        profiles[name] = profile
+        return name
+
+    def compute(amount: float) -> str:
+        return add(f"c{_short(amount)}", {"type": task, "cpu": _short(amount), "com": 0})
+
+    def wait(seconds: float) -> str:
+        return add(f"d{_short(seconds)}", {"type": delay, "delay": _short(seconds)})
+
+    if flops is not None and load < 1.0 and cores > 1:
+        rest = max(0.0, flops * (load * cores - 1) / (cores - 1))  # one core does it all, the others so much that the mean is the load
+        return add(f"p{cores}x{_short(flops)}x{_short(rest)}", {"type": uneven, "cpu": [_short(flops)] + [_short(rest)] * (cores - 1)})
+    if flops is not None:
+        return compute(flops)
+    if load in (0.0, 1.0):
+        return compute(row["runtime_s"] * (speed or 0.0)) if load else wait(row["runtime_s"])
+    parts = [compute(row["runtime_s"] * load * (speed or 0.0)), wait(row["runtime_s"] * (1.0 - load))]
+    return add("+".join(parts), {"type": sequence, "repeat": 1, "seq": parts})
+
+
+def _short(value: float) -> int | float:
+    """Whole numbers without a fraction."""
+    return int(value) if value == int(value) and abs(value) < 2**53 else value

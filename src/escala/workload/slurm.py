@@ -1,0 +1,304 @@
+"""Slurm accounting text (`sacct -P` or `-p`), with or without a header line.
+
+Taken as it occurs in practice: any choice of fields, all-field dumps, line breaks and `|` inside free-text fields, job steps, arrays, jobs
+that never started, jobs still running, the same job twice. Times without a zone are taken as UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.workload.files import read_text
+
+XDMOD = (  # what Open XDMoD asks sacct for, without a header
+    *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit", "Eligible", "Start", "End"),
+    *("Elapsed", "ExitCode", "State", "NNodes", "NCPUS", "ReqCPUS", "ReqMem", "ReqTRES", "AllocTRES", "Timelimit", "NodeList", "JobName"),
+)
+WANTED = (
+    *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw"),
+    *("ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "state", "user", "uid", "partition", "nodelist"),
+)
+FREE_TEXT = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "constraints", "container", "workdir", "wckey", "reason")
+STATES = {
+    "COMPLETED": "COMPLETED",
+    **dict.fromkeys(("FAILED", "NODE_FAIL", "BOOT_FAIL", "OUT_OF_MEMORY", "OUT_OF_ME+", "LAUNCH_FAILED", "RECONFIG_FAIL"), "FAILED"),
+    **dict.fromkeys(("CANCELLED", "PREEMPTED", "REVOKED", "REQUEUED", "STOPPED", "SPECIAL_EXIT"), "CANCELLED"),
+    **dict.fromkeys(("TIMEOUT", "DEADLINE"), "TIMEOUT"),
+    **dict.fromkeys(("F", "NF", "BF", "OOM"), "FAILED"),
+    **dict.fromkeys(("CA", "PR"), "CANCELLED"),
+    "CD": "COMPLETED",
+    "TO": "TIMEOUT",
+}
+WAITING = ("PENDING", "PD", "CONFIGURING", "CF")
+RUNNING = ("RUNNING", "R", "COMPLETING", "CG", "SUSPENDED", "S", "RESIZING", "RS", "STAGE_OUT", "SIGNALING")
+NO_TIME = ("", "unknown", "none", "n/a", "invalid")
+NO_LIMIT = ("", "unlimited", "partition_limit", "invalid", "none", "unknown", "n/a")
+LONGEST_RECORD = 400  # lines of one record
+MOST_SEPARATORS = 60  # in the free text of one record
+
+_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+_TYPED = {
+    "jobid": re.compile(r"\d+([_+.].*)?|\d+_\[.*\].*"),
+    "state": re.compile(r"[A-Z][A-Z_]+\+?( by -?\w+)?"),
+    **dict.fromkeys(("elapsed", "suspended", "cputime"), re.compile(r"(\d+-)?(\d+:)?\d+:\d\d(\.\d+)?|")),
+    **dict.fromkeys(("exitcode", "derivedexitcode"), re.compile(r"\d+:\d+|")),
+    **dict.fromkeys(("alloctres", "reqtres"), re.compile(r"(.+=.+)?")),
+    **dict.fromkeys(("submit", "eligible", "start", "end"), re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d|Unknown|None|N/A|\d*")),
+    **dict.fromkeys(("elapsedraw", "timelimitraw", "ncpus", "alloccpus", "reqcpus"), re.compile(r"\d*|UNLIMITED|Partition_Limit")),
+    **dict.fromkeys(("uid", "gid", "nnodes", "allocnodes", "reqnodes", "associd", "dbindex", "qosraw", "priority"), re.compile(r"\d*")),
+}
+
+
+class SlurmLog(NamedTuple):
+    """Records for `clean`, and what the reader dropped."""
+
+    frame: pl.DataFrame
+    counts: dict[str, int]
+
+
+def is_sacct(first_line: str) -> bool:
+    """True for a header of sacct, or for the fields that Open XDMoD asks for."""
+    names = {name.lower() for name in first_line.split("|")}
+    return bool({"jobid", "jobidraw"} & names) or _is_xdmod(first_line)
+
+
+def read_slurm(
+    path: Path,
+    columns: Sequence[str] | None = None,
+    cores: Literal["allocated", "requested"] = "allocated",
+    submission: Literal["submit", "eligible"] = "submit",
+) -> SlurmLog:
+    """All jobs of a sacct listing.
+
+    `columns`: names of the fields, in order, where the file has no header. `cores`: allocated (AllocCPUS, NCPUS, AllocTRES) or requested
+    (ReqCPUS, ReqTRES) first. `submission`: when a job counts as submitted: Submit, or Eligible (after dependencies and begin times).
+    """
+    if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
+        raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
+    lines = read_text(path).splitlines()
+    fields, first = _fields(lines, columns, path)
+    need = [name for name in fields if name in WANTED]
+    records, numbers, broken = _records(lines, first, fields)
+    if not records:
+        raise EscalaError(f"{path}: no job records below the header: export with sacct --parsable2 and at least one job")
+    at = [fields.index(name) for name in need]
+    frame = pl.DataFrame(
+        {name: [record[k].strip() for record in records] for name, k in zip(need, at)}, schema=dict.fromkeys(need, pl.String)
+    )
+    frame = frame.with_columns(line=pl.Series(numbers))
+    return _interpret(frame, cores, submission, path, broken)
+
+
+def _is_xdmod(line: str) -> bool:
+    """26 fields with four times where Open XDMoD has them."""
+    values = line.rstrip("|").split("|")
+    return (
+        len(values) >= len(XDMOD)
+        and all(_TYPED["submit"].fullmatch(value) for value in values[10:14])
+        and bool(_STAMP.fullmatch(values[10]))
+    )
+
+
+def _fields(lines: list[str], columns: Sequence[str] | None, path: Path) -> tuple[list[str], int]:
+    """Names of the fields in lower case, and the number of the first record's line (from 0)."""
+    first = next((k for k, line in enumerate(lines) if line.strip()), None)
+    if first is None:
+        raise EscalaError(f"{path}: is empty: export with sacct --parsable2")
+    header = [name.strip().lower() for name in lines[first].split("|")]
+    if {"jobid", "jobidraw"} & set(header):
+        fields, begin = header, first + 1
+    elif columns is not None:
+        fields, begin = [name.lower() for name in columns], first
+        fields += [""] if lines[first].endswith("|") and len(header) == len(fields) + 1 else []
+    elif _is_xdmod(lines[first]):
+        fields, begin = [name.lower() for name in XDMOD], first
+    else:
+        raise EscalaError(f"{path}, line {first + 1}: no header with JobID: export with a header, or pass columns=[names of the fields]")
+    for choice in (("jobid", "jobidraw"), ("submit", "eligible"), ("state", "elapsed", "elapsedraw", "end")):
+        if not set(choice) & set(fields):
+            raise EscalaError(
+                f"{path}: no field {' or '.join(choice)}: export with sacct --format=JobID,User,Submit,Start,End,State,AllocCPUS,..."
+            )
+    return fields, begin
+
+
+def _records(lines: list[str], first: int, fields: list[str]) -> tuple[list[list[str]], list[int], int]:
+    """Values of each record, its line number (from 1), and how many pieces were no record.
+
+    A record may run over several lines and hold the separator in a free-text field; a repeated header is passed over.
+    """
+    records, numbers, broken, k = [], [], 0, first
+    header = [name.lower() for name in fields]
+    while k < len(lines):
+        line = lines[k]
+        values = line.split("|")
+        if len(values) == len(fields):
+            if [value.lower() for value in values[:3]] != header[:3]:
+                records.append(values)
+                numbers.append(k + 1)
+        elif line.strip():
+            joined, used = _join(lines, k, fields)
+            if joined is None:
+                broken += 1
+            else:
+                records.append(joined)
+                numbers.append(k + 1)
+                k += used - 1
+        k += 1
+    return records, numbers, broken
+
+
+def _join(lines: list[str], k: int, fields: list[str]) -> tuple[list[str] | None, int]:
+    """The record that begins at line k and how many lines it takes; None if none fits."""
+    text = ""
+    for used in range(1, LONGEST_RECORD + 1):
+        if k + used > len(lines):
+            break
+        line = lines[k + used - 1]
+        if used > 1 and line.count("|") == len(fields) - 1 and _fits(line.split("|"), fields):
+            break  # a whole record of its own
+        text = line if used == 1 else f"{text}\n{line}"
+        values = _align(text.split("|"), fields)
+        if values is not None:
+            return values, used
+    return None, 1
+
+
+def _align(values: list[str], fields: list[str]) -> list[str] | None:
+    """Values put to fields where free-text fields may hold the separator; None if no way fits.
+
+    Of all ways in which every value of known form has that form, one in which most of these values are not empty (dynamic programming over
+    fields and separators used up).
+    """
+    extra = len(values) - len(fields)
+    if not 0 <= extra <= MOST_SEPARATORS:
+        return None
+    best: dict[int, tuple[int, list[str]]] = {0: (0, [])}  # separators used up -> (known values, aligned values)
+    for k, name in enumerate(fields):
+        form, reached = _TYPED.get(name), dict[int, tuple[int, list[str]]]()
+        for used, (score, aligned) in best.items():
+            for more in range(extra - used + 1) if name in FREE_TEXT else (0,):
+                value = "|".join(values[k + used : k + used + more + 1])
+                if form is not None and form.fullmatch(value.strip()) is None:
+                    continue
+                gain = score + (form is not None and value.strip() != "")
+                if gain > reached.get(used + more, (-1, []))[0]:
+                    reached[used + more] = (gain, [*aligned, value])
+        best = reached
+    return best[extra][1] if extra in best else None
+
+
+def _fits(values: Iterable[str], fields: list[str]) -> bool:
+    """True if every value whose form is known has it."""
+    return all(_TYPED[name].fullmatch(value.strip()) is not None for name, value in zip(fields, values) if name in _TYPED)
+
+
+def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, broken: int) -> SlurmLog:
+    """Text -> records for `clean`."""
+    have = set(frame.columns)
+    frame = frame.with_columns(job_id=pl.coalesce(_text(name, have) for name in ("jobid", "jobidraw")), word=_first_word(have))
+    step = pl.col("job_id").str.contains(r"\.")
+    steps = frame.filter(step).height
+    frame = frame.filter(~step)
+    frame = frame.with_columns([_seconds(name, have).alias(f"{name}_at") for name in ("submit", "eligible", "start", "end")])
+    frame = frame.with_columns(elapsed_s=_elapsed(have), walltime_s=_limit(have), cores=_cores(have, cores))
+    _refuse_unreadable(frame, have, path)
+    waiting, running = _unfinished(frame, have)
+    counts = {
+        "job step rows": steps,
+        "broken record": broken,
+        "never started": int(waiting.sum()),
+        "still running": int((running & ~waiting).sum()),
+    }
+    frame = frame.filter(~(waiting | running))
+    first, second = ("submit_at", "eligible_at") if submission == "submit" else ("eligible_at", "submit_at")
+    submit = pl.coalesce(first, second)
+    records = frame.select(
+        pl.col("job_id"),
+        submit.alias("submit_s"),
+        pl.col("elapsed_s").alias("runtime_s"),
+        pl.col("walltime_s"),
+        pl.col("cores"),
+        pl.coalesce(_text(name, have) for name in ("user", "uid")).alias("user"),
+        (pl.col("start_at") - submit).alias("wait_s"),
+        _text("partition", have).alias("queue"),
+        pl.col("word").replace_strict(STATES, default=None, return_dtype=pl.String).alias("status"),
+    )
+    return SlurmLog(records, {rule: count for rule, count in counts.items() if count})
+
+
+def _text(name: str, have: set[str]) -> pl.Expr:
+    """A field as text; null where it is empty or not there."""
+    return pl.col(name).replace("", None) if name in have else pl.lit(None, dtype=pl.String)
+
+
+def _first_word(have: set[str]) -> pl.Expr:
+    """The state without who cancelled the job."""
+    return _text("state", have).str.split(" ").list.first().str.to_uppercase().str.replace(r"\+$", "")
+
+
+def _seconds(name: str, have: set[str]) -> pl.Expr:
+    """Unix seconds of a time field: `2022-01-31T12:00:00` (as UTC) or a number; null where unknown."""
+    stamp = _text(name, have)
+    written = stamp.str.to_datetime("%Y-%m-%dT%H:%M:%S", strict=False, time_unit="ms").dt.timestamp("ms") / 1000.0
+    return pl.coalesce(written, stamp.cast(pl.Float64, strict=False))
+
+
+def duration(stamp: pl.Expr) -> pl.Expr:
+    """Seconds of `[DD-[HH:]]MM:SS[.fff]`; null where the text has another form."""
+    part = stamp.str.extract_groups(r"^(?:(?P<d>\d+)-)?(?:(?P<h>\d+):)?(?P<m>\d+):(?P<s>\d+(?:\.\d+)?)$").struct
+    days, hours, minutes, seconds = (part.field(name).cast(pl.Float64, strict=False).fill_null(0.0) for name in "dhms")
+    return pl.when(part.field("m").is_not_null()).then(days * 86400 + hours * 3600 + minutes * 60 + seconds)
+
+
+def _elapsed(have: set[str]) -> pl.Expr:
+    """Runtime: ElapsedRaw, else Elapsed, else End - Start; s."""
+    ran = pl.col("end_at") - pl.col("start_at")
+    return pl.coalesce(_text("elapsedraw", have).cast(pl.Float64, strict=False), duration(_text("elapsed", have)), ran)
+
+
+def _limit(have: set[str]) -> pl.Expr:
+    """Requested time, s: TimelimitRaw (minutes), else Timelimit; null for UNLIMITED, Partition_Limit and the like."""
+    return pl.coalesce(_text("timelimitraw", have).cast(pl.Float64, strict=False) * 60.0, duration(_text("timelimit", have)))
+
+
+def _cores(have: set[str], cores: str) -> pl.Expr:
+    """The first positive number among the fields that say how many."""
+    allocated = [_text("alloccpus", have), _text("ncpus", have), _text("alloctres", have).str.extract(r"(?:^|,)cpu=(\d+)")]
+    requested = [_text("reqcpus", have), _text("reqtres", have).str.extract(r"(?:^|,)cpu=(\d+)")]
+    order = [text.cast(pl.Float64, strict=False) for text in (allocated + requested if cores == "allocated" else requested + allocated)]
+    return pl.coalesce(pl.when(number > 0).then(number) for number in order)
+
+
+def _unfinished(frame: pl.DataFrame, have: set[str]) -> tuple[pl.Series, pl.Series]:
+    """(never started, still running): waiting, cancelled before the start, or without an end."""
+    word, nowhere = pl.col("word"), _text("nodelist", have).str.to_lowercase() == "none assigned"
+    unstarted = pl.col("start_at").is_null() if "start" in have else pl.lit(False)
+    cancelled = (word.str.starts_with("CANCELLED") & (pl.col("elapsed_s") == 0)) if "nodelist" not in have else pl.lit(False)
+    waiting = word.is_in(WAITING).fill_null(False) | nowhere.fill_null(False) | unstarted | cancelled.fill_null(False)
+    open_end = pl.col("end_at").is_null() if "end" in have else pl.lit(False)
+    running = word.is_in(RUNNING).fill_null(False) | open_end
+    flags = frame.select(waiting.alias("waiting"), running.alias("running"))
+    return flags["waiting"], flags["running"]
+
+
+def _refuse_unreadable(frame: pl.DataFrame, have: set[str], path: Path) -> None:
+    """A value that is neither readable nor one of Slurm's words for unknown is an error, with its line."""
+    for name, parsed, words in (
+        *((name, f"{name}_at", NO_TIME) for name in ("submit", "eligible", "start", "end")),
+        ("elapsed", "elapsed_s", NO_TIME),
+        ("elapsedraw", "elapsed_s", NO_TIME),
+        ("timelimit", "walltime_s", NO_LIMIT),
+        ("timelimitraw", "walltime_s", NO_LIMIT),
+    ):
+        if name in have:
+            bad = frame.filter(pl.col(parsed).is_null() & ~pl.col(name).str.to_lowercase().is_in(words))
+            if bad.height:
+                where, shown = f"{path}, line {bad['line'][0]}", bad[name][0][:40]
+                raise EscalaError(f"{where}: {name} of job {bad['job_id'][0]!r} is {shown!r}: a time as sacct writes it is needed")

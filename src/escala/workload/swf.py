@@ -1,0 +1,266 @@
+"""Standard Workload Format (SWF), read and written.
+
+Format: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", JSSPP 1999; version 2.2 at
+https://www.cs.huji.ac.il/labs/parallel/workload/swf.html. Taken as they occur in practice: more than 18 columns, tabs, no header, indented
+comments, ids that are text (`job_12`), fractional numbers, absolute times, unsorted jobs, empty lines.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.workload.files import reading, write_atomic
+from escala.workload.table import Workload
+
+CHUNK_BYTES = 1 << 23
+ABSOLUTE_FROM_S = 5e8  # a first submission later than this (1985) is Unix time, not time since the start of the log
+FIELDS = {"job number": 1, "submit time": 2, "wait time": 3, "run time": 4, "allocated processors": 5, "requested processors": 8}
+FIELDS |= {"requested time": 9, "status": 11, "user": 12, "queue": 15, "partition": 16}  # in the order of the scanner's rows
+LABELS = ("job number", "user", "queue", "partition")
+CODE_OF_STATUS = {"FAILED": 0, "TIMEOUT": 0, "COMPLETED": 1, "CANCELLED": 5}
+PARTIAL = (2.0, 3.0, 4.0)  # one of several executions of a job
+
+CoresField = Literal["allocated", "requested"]
+
+
+class SwfLog(NamedTuple):
+    """A log as it is in the file: records for `clean`, header fields (name -> values), and what the reader already dropped."""
+
+    frame: pl.DataFrame
+    header: dict[str, list[str]]
+    counts: dict[str, int]
+
+
+def read_swf(path: Path, cores: CoresField = "allocated") -> SwfLog:
+    """All job lines of an SWF file. `cores`: the field preferred, 5 (allocated) or 8 (requested); the other where it is not positive."""
+    if cores not in ("allocated", "requested"):
+        raise EscalaError(f"cores is {cores!r}: give 'allocated' (field 5 first) or 'requested' (field 8 first)")
+    header: dict[str, list[str]] = {}
+    frames = []
+    with reading(path) as stream:
+        for text, first_line in _chunks(stream):
+            frames.append(_parse(text, first_line, path, header, cores))
+    frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame()
+    if frame.is_empty():
+        raise EscalaError(f"{path}: no job lines: an SWF line has 18 numbers")
+    frame, partial = _whole_jobs(frame)
+    queue = "queue" if frame["queue"].null_count() < frame.height else "partition"
+    frame = frame.select(
+        pl.col("job number").alias("job_id"),
+        pl.col("submit time").alias("submit_s"),
+        pl.col("run time").alias("runtime_s"),
+        pl.col("requested time").alias("walltime_s"),
+        pl.col("wait time").alias("wait_s"),
+        pl.col(queue).alias("queue"),
+        pl.col("cores", "user", "status"),
+    )
+    return SwfLog(frame, header, {"partial execution": partial} if partial else {})
+
+
+def read_header(path: str | Path) -> dict[str, list[str]]:
+    """The header of an SWF file: `; Name: value` lines, name -> values in order. Reading stops at the first job."""
+    header: dict[str, list[str]] = {}
+    with reading(Path(path)) as stream:
+        for raw in stream:
+            line = raw.strip()
+            if line and not line.startswith((b";", b"#")):
+                break
+            _note(header, line)
+    return header
+
+
+def header_number(header: dict[str, list[str]], *names: str) -> float | None:
+    """The first of the named fields that begins with a number (thousands separators allowed), or None."""
+    for name in names:
+        for value in header.get(name, []):
+            found = re.match(r"-?\d[\d,]*(\.\d+)?", value)
+            if found:
+                return float(found[0].replace(",", ""))
+    return None
+
+
+def origin(header: dict[str, list[str]], first_submit_s: float) -> float:
+    """Unix time (where the log allows) of the submission that becomes time 0; the log's own first time otherwise."""
+    if first_submit_s >= ABSOLUTE_FROM_S:
+        return 0.0
+    return header_number(header, "UnixStartTime") or 0.0
+
+
+def _chunks(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
+    """Whole lines, some megabytes at a time, with the number of the first (from 1)."""
+    rest, line = b"", 1
+    while True:
+        data = stream.read(CHUNK_BYTES)
+        if not data:
+            break
+        end = data.rfind(b"\n") + 1
+        if end == 0:
+            rest += data
+            continue
+        text = rest + data[:end]
+        yield text, line
+        line += text.count(b"\n")
+        rest = data[end:]
+    if rest:
+        yield rest + b"\n", line
+
+
+def _parse(text: bytes, first_line: int, path: Path, header: dict[str, list[str]], cores: CoresField) -> pl.DataFrame:
+    """One chunk as a frame of records."""
+    from escala.workload.swf_scan import scan_text  # compiling needs Numba, which is slow to import
+
+    scanned = scan_text(text)
+    for at in scanned.comments:
+        _note(header, text[at : text.index(b"\n", at)].strip())
+    if scanned.short >= 0:
+        found = len(text.split(b"\n", scanned.short + 1)[scanned.short].split())
+        raise EscalaError(f"{path}, line {first_line + scanned.short}: {found} fields: an SWF job line has 18; complete or remove the line")
+    columns = {}
+    for row, name in enumerate(FIELDS):
+        values = scanned.numbers[row]
+        odd = np.flatnonzero(np.isnan(values)).tolist()
+        tokens = [_token(text, int(at)) for at in scanned.starts[row, odd]]
+        if name in LABELS:
+            columns[name] = _label(values, odd, tokens, keep_negative=name == "job number")
+        else:
+            _mend(values, odd, tokens, name, [f"{path}, line {first_line + int(scanned.lines[job])}" for job in odd])
+            columns[name] = pl.Series(name, values)
+    first, second = ("allocated", "requested") if cores == "allocated" else ("requested", "allocated")
+    preferred, other = columns.pop(f"{first} processors"), columns.pop(f"{second} processors")
+    return pl.DataFrame(columns).with_columns(cores=preferred.zip_with(preferred > 0, other))
+
+
+def _token(text: bytes, start: int) -> bytes:
+    """The token that begins at `start`."""
+    return text[start : start + 256].split(maxsplit=1)[0]
+
+
+def _mend(values: npt.NDArray[np.float64], odd: list[int], tokens: list[bytes], name: str, where: list[str]) -> None:
+    """Numbers that the scanner left (exponents, many digits), in place; what is no number is an error."""
+    for job, token, place in zip(odd, tokens, where):
+        try:
+            values[job] = float(token)
+        except ValueError:
+            shown = token.decode(errors="replace")[:40]
+            raise EscalaError(f"{place}: field {FIELDS[name]} ({name}) is {shown!r}: a number is needed") from None
+
+
+def _label(values: npt.NDArray[np.float64], odd: list[int], tokens: list[bytes], keep_negative: bool) -> pl.Series:
+    """Numbers as text ("12"), negative ones null unless they are ids; what is text in the file as it is."""
+    whole = pl.Series(values, nan_to_null=True).cast(pl.Int64)
+    if not keep_negative:
+        whole = whole.set(whole < 0, None)
+    labels = whole.cast(pl.String)
+    return labels.scatter(odd, [token.decode(errors="replace") for token in tokens]) if odd else labels
+
+
+def _note(header: dict[str, list[str]], line: bytes) -> None:
+    """Keep a `; Name: value` comment."""
+    found = re.match(r";\s*([A-Za-z]\w*)\s*:\s*(.*)", line.decode("utf-8", errors="replace"))
+    if found:
+        header.setdefault(found[1], []).append(found[2].strip())
+
+
+def _whole_jobs(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """Status codes as words; partial executions (codes 2, 3, 4) left out where the job has a line of its own."""
+    code = pl.col("status")
+    partial = 0
+    if frame.select(code.is_in(PARTIAL).any()).item():
+        whole = (~code.is_in(PARTIAL)).any().over("job number")
+        extra = frame.select((code.is_in(PARTIAL) & whole).alias("extra"))["extra"]
+        frame, partial = frame.filter(~extra), int(extra.sum())
+    failed = pl.when(code == 0).then(pl.lit("FAILED"))
+    ended = failed.when(code.is_in((1.0, 3.0))).then(pl.lit("COMPLETED")).when(code.is_in((4.0, 5.0))).then(pl.lit("CANCELLED"))
+    return frame.with_columns(status=ended), partial
+
+
+def write_swf(workload: Workload, path: str | Path) -> None:
+    """Write a workload as SWF 2.2 (gzipped if the name ends in `.gz`; the whole file or nothing).
+
+    Ids, users and queues that are not whole numbers are numbered by first appearance. Cores go to fields 5 and 8. SWF has no place for
+    loads (the header says so where one is not 1) and calls TIMEOUT "failed"; single-node jobs, further resources and unknown runtimes are
+    refused.
+    """
+    jobs = workload.jobs
+    refuse_unsayable(workload, "SWF")
+    base = min(0.0, float(jobs["submit_s"].min() or 0.0))  # type: ignore[arg-type]
+    minus = pl.lit("-1")
+    code = pl.col("status").replace_strict({key: str(value) for key, value in CODE_OF_STATUS.items()}, default="-1", return_dtype=pl.String)
+    fields = [
+        pl.lit(_numbered(jobs["job_id"])),
+        _plain(pl.col("submit_s") - base),
+        _plain(pl.col("wait_s")).fill_null("-1"),
+        _plain(pl.col("runtime_s")),
+        pl.col("cores").cast(pl.String),
+        *(minus, minus),
+        pl.col("cores").cast(pl.String),
+        _plain(pl.col("walltime_s")),
+        *(minus, code.fill_null("-1")),
+        pl.lit(_numbered(jobs["user"])).fill_null("-1"),
+        *(minus, minus),
+        pl.lit(_numbered(jobs["queue"])).fill_null("-1"),
+        *(minus, minus, minus),
+    ]
+    header = _header(workload, base)
+
+    def pieces() -> Iterator[bytes]:
+        yield header.encode()
+        lines = jobs.select(pl.concat_str([field.alias(str(k)) for k, field in enumerate(fields)], separator=" ").alias("line"))["line"]
+        for part in lines.to_frame().iter_slices(100_000):
+            yield ("\n".join(part["line"].to_list()) + "\n").encode()
+
+    write_atomic(path, pieces())
+
+
+def refuse_unsayable(workload: Workload, form: str) -> None:
+    """`EscalaError` for what neither SWF nor Batsim's JSON can say."""
+    jobs = workload.jobs
+    demands = [name for name in jobs.columns if name.startswith("demand_")]
+    if demands or jobs["single_node"].any():
+        what = demands[0] if demands else "single_node jobs"
+        raise EscalaError(f"workload {workload.name!r}: {form} cannot hold {what}: write Parquet (workload.jobs.write_parquet) instead")
+    if form == "SWF" and workload.needs_speed():
+        raise EscalaError(f"workload {workload.name!r}: runtimes are flops: use workload.at_speed(flop_per_s) before writing SWF")
+
+
+def _plain(value: pl.Expr) -> pl.Expr:
+    """Shortest text that gives the same number back; without a fraction where there is none."""
+    whole = (value % 1 == 0) & (value.abs() < 2**53)
+    return pl.when(whole).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
+
+
+def _numbered(labels: pl.Series) -> pl.Series:
+    """Labels that are whole numbers unchanged; else every label replaced by the rank (from 1) of its first appearance."""
+    known = labels.drop_nulls()
+    if bool(known.str.contains(r"^(0|[1-9]\d{0,14})$").all()):
+        return labels
+    seen = known.unique(maintain_order=True)
+    ranks = pl.int_range(1, len(seen) + 1, eager=True).cast(pl.String)
+    return labels.replace_strict(seen, ranks, default=None, return_dtype=pl.String)
+
+
+def _header(workload: Workload, base: float) -> str:
+    """Header comments of SWF 2.2."""
+    start = workload.origin_s + base
+    cores = workload.max_cores or int(workload.jobs["cores"].max() or 0)  # type: ignore[arg-type]
+    lines = [
+        "Version: 2.2",
+        "Conversion: Escala",
+        f"Note: workload {workload.name!r}",
+        f"MaxJobs: {len(workload)}",
+        f"MaxRecords: {len(workload)}",
+        f"UnixStartTime: {int(start) if start == int(start) else start}",
+        f"MaxProcs: {cores}",
+    ]
+    lines += [f"Note: {rule}: {count} jobs" for rule, count in workload.cleaning.items()]
+    if bool((workload.jobs["load"] != 1.0).any()):
+        lines.append("Note: some jobs have a load other than 1, which SWF cannot say")
+    return "".join(f"; {' '.join(line.split())}\n" for line in lines)
