@@ -1,0 +1,174 @@
+"""The loop: next instant, accrue, take in, decide. The only place where time moves."""
+
+from __future__ import annotations
+
+
+from escala.compile import compiled, inlined
+from escala.kernel import codes
+from escala.kernel.energy import integrate
+from escala.kernel.events import next_instant, pop, push
+from escala.kernel.jobs import begin, end
+from escala.kernel.nodes import switch_ends
+from escala.kernel.queue import enqueue
+from escala.kernel.reservation import permission
+from escala.kernel.schedule import schedule
+from escala.kernel.shutdown import next_due, reserve_off, shut_down, timeout_falls_due
+from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
+
+BETWEEN = 0  # phases: where a paused simulation goes on
+BEFORE = 1
+SCHEDULING = 2
+POWER = 3
+
+
+@compiled
+def take_in(w: World) -> bool:
+    """Take in every event of this instant, in the written order; True if there was one that still means something."""
+    s = w.s[0]
+    o = w.o[0]
+    now = s.now
+    real = False
+    while s.n_ends > 0 and w.heaps[HEAP_ENDS, 0].time == now:
+        j = w.heaps[HEAP_ENDS, 0].id
+        s.n_ends = pop(w.heaps[HEAP_ENDS], s.n_ends)
+        end(w, j)
+        real = True
+    while s.n_switches > 0 and w.heaps[HEAP_SWITCHES, 0].time == now:
+        n = w.heaps[HEAP_SWITCHES, 0].id
+        s.n_switches = pop(w.heaps[HEAP_SWITCHES], s.n_switches)
+        switch_ends(w, n)
+        real = True
+    while s.next_job < o.n_jobs and w.job[s.next_job].submit == now:
+        enqueue(w, s.next_job)
+        if o.shutdown == codes.HOLD and permission(w, s.next_job) > now:
+            s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, permission(w, s.next_job), s.next_job)
+        s.next_job += 1
+        real = True
+    while s.n_starts > 0 and w.heaps[HEAP_STARTS, 0].time == now:
+        j = w.heaps[HEAP_STARTS, 0].id
+        s.n_starts = pop(w.heaps[HEAP_STARTS], s.n_starts)
+        begin(w, j)
+        real = True
+    while s.n_timers > 0 and w.heaps[HEAP_TIMERS, 0].time == now:
+        j = w.heaps[HEAP_TIMERS, 0].id
+        s.n_timers = pop(w.heaps[HEAP_TIMERS], s.n_timers)
+        if j == codes.NONE or w.run[j].state == codes.QUEUED:
+            s.changed = 1
+            real = True
+    if s.tick_us == now:
+        s.tick_us += o.period_us
+        s.ticked = 1
+        s.changed = 1
+        real = True
+    if s.next_off_us == now:
+        if timeout_falls_due(w):
+            real = True
+        else:
+            next_due(w)
+    return real
+
+
+@inlined
+def needs_space(w: World) -> bool:
+    """Might this instant overflow a table?"""
+    s = w.s[0]
+    o = w.o[0]
+    if s.next_chunk + o.n_cores + 1 > w.chunk.shape[0] and o.record == 1:
+        return True
+    if o.record == 1 and s.n_log + 4 * o.n_nodes > w.log.shape[0]:
+        return True
+    arriving = 0
+    if o.shutdown == codes.HOLD or o.queueing == codes.CONSERVATIVE:
+        j = s.next_job
+        t = w.job[j].submit if j < o.n_jobs else 0
+        while j < o.n_jobs and w.job[j].submit == t:
+            arriving += 1
+            j += 1
+    if o.shutdown == codes.HOLD and s.n_timers + arriving + 1 > w.heaps.shape[1]:
+        return True
+    if o.queueing == codes.CONSERVATIVE:
+        waiting = s.n_queued + arriving
+        if s.n_slices + 8 * waiting + s.n_plans + s.n_switches + 8 > w.slices.shape[1]:
+            return True
+        return s.next_chunk + (waiting + 2) * o.n_nodes > w.chunk.shape[0]
+    return False
+
+
+@compiled
+def decide(w: World, frontier: World) -> int:
+    """One decision, from the phase where the simulation stands; a stop code, or NONE when the decision is over."""
+    s = w.s[0]
+    o = w.o[0]
+    if s.phase == BETWEEN:
+        if o.shutdown == codes.OFF_RESERVATION:
+            reserve_off(w, o.target)
+        s.phase = BEFORE
+        if o.pause_before == 1 or (o.pause_before == 2 and s.ticked == 1):
+            return codes.BEFORE
+    if s.phase == BEFORE:
+        s.phase = SCHEDULING
+        if o.queueing == codes.EXTERNAL:
+            return codes.DECISION
+        schedule(w, frontier)
+    if s.phase == SCHEDULING:
+        s.new_from = s.next_job
+        s.changed = 0
+        shut_down(w)
+        s.phase = POWER
+        if o.shutdown == codes.POWER_EXTERNAL and o.pause_before == 0:
+            return codes.AFTER
+    s.phase = BETWEEN
+    s.ticked = 0
+    return codes.NONE
+
+
+@compiled
+def advance(w: World, until: int, frontier: World) -> int:
+    """Run one simulation until somebody outside may decide, until every job has ended, until its time limit, or until `until` (us; then all events up to and
+    including `until` have happened and been decided on). Returns a stop code."""
+    s = w.s[0]
+    o = w.o[0]
+    limit = o.until_us if o.limited == 1 else codes.NEVER_US
+    while True:
+        if s.phase != BETWEEN or s.instants == 0:
+            if s.instants == 0:  # the decision at the very start
+                if needs_space(w):
+                    return codes.GROW
+                s.instants = 1
+                take_in(w)
+                if _over(w, limit):
+                    return codes.DONE
+            stop = decide(w, frontier)
+            if stop != codes.NONE:
+                return stop
+        t = next_instant(w)
+        if o.limited == 0 and s.n_ended == o.n_jobs:
+            return codes.DONE
+        if t > limit:
+            integrate(w, limit)
+            return codes.DONE
+        if t > until:
+            return codes.NONE
+        if t == codes.NEVER_US:
+            return codes.IDLE_FOREVER
+        if needs_space(w):
+            return codes.GROW
+        s.instants += 1
+        if s.instants > o.max_instants:
+            return codes.GUARD
+        integrate(w, t)
+        real = take_in(w)
+        if _over(w, limit):
+            return codes.DONE
+        if real:
+            stop = decide(w, frontier)
+            if stop != codes.NONE:
+                return stop
+
+
+@inlined
+def _over(w: World, limit: int) -> bool:
+    """Is the run over at this instant, after its events and without a decision?"""
+    return w.s[0].now >= limit or (w.o[0].limited == 0 and w.s[0].n_ended == w.o[0].n_jobs)
+
+

@@ -1,0 +1,88 @@
+"""The same loop over a batch of simulations, and the whole-world calls that Python makes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled
+from escala.kernel import codes, commands
+from escala.kernel.advance import advance
+from escala.kernel.nodes import add_free, due, lower_hint, set_of
+from escala.kernel.state import World, one
+from escala.kernel import bits
+
+
+@compiled
+def prepare(world: World, i: int, start_off: bool) -> None:
+    """Bring simulation `i`, whose options, jobs, nodes and profiles are filled in, to its start."""
+    w = one(world, i)
+    s = w.s[0]
+    o = w.o[0]
+    s.now = o.start_us
+    s.first = codes.NONE
+    s.last = codes.NONE
+    s.free_chunk = codes.NONE
+    s.head = codes.NONE
+    s.next_off_us = codes.NEVER_US
+    s.tick_us = o.start_us if o.period_us > 0 else codes.NEVER_US
+    s.changed = 1
+    for j in range(o.n_jobs):
+        w.run[j].state = codes.PENDING
+        w.run[j].start = codes.NONE
+        w.run[j].chunk = codes.NONE
+    w.tree[:, :] = 1 << 60
+    for n in range(o.n_nodes):
+        node = w.node[n]
+        node.free = node.cores
+        node.limit = node.cores
+        node.since = o.start_us
+        off = start_off and w.profile[node.profile].can_switch == 1
+        node.power = codes.OFF if off else codes.ON
+        which = set_of(node.power)
+        bits.put(w.bits[which], n)
+        lower_hint(w, which, 0)
+        add_free(w, which, node.cores)
+        w.ledger[node.profile].nodes[codes.IS_OFF if off else codes.IDLE] += 1
+        if not off:
+            s.next_off_us = min(s.next_off_us, due(w, o.start_us))
+
+
+@compiled
+def advance_one(world: World, i: int, until: int) -> int:
+    """Run simulation `i` until it stops; see `advance`."""
+    w = one(world, i)
+    frontier = np.empty(w.plans.shape[0] + 1, np.int64)
+    return advance(w, until, frontier)
+
+
+@compiled
+def advance_all(world: World, stops: np.ndarray, first: int, last: int) -> None:
+    """Run the simulations first .. last - 1 until each stops for good (stop code in `stops`); those already done are left alone."""
+    for i in range(first, last):
+        if stops[i] != codes.DONE:
+            stops[i] = advance_one(world, i, codes.NEVER_US)
+
+
+START = 0
+START_ON = 1
+SWITCH_OFF = 2
+WAKE = 3
+RESERVE = 4
+TIMER = 5
+
+
+@compiled
+def command(world: World, i: int, kind: int, a: int, b: int) -> int:
+    """One command to simulation `i`; returns its refusal code."""
+    w = one(world, i)
+    if kind == START:
+        return commands.command_start(w, a)
+    if kind == START_ON:
+        return commands.command_start_on(w, a, b)
+    if kind == SWITCH_OFF:
+        return commands.command_switch_off(w, a)
+    if kind == WAKE:
+        return commands.command_wake(w, a)
+    if kind == RESERVE:
+        return commands.command_reserve(w, a)
+    return commands.command_timer(w, a)

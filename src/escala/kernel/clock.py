@@ -1,0 +1,29 @@
+"""Plan times: microseconds, and the exact residue that the reference engine's arithmetic leaves.
+
+Under rules "batsched" a plan time is an exact sum of doubles: the clock rounded to 6 decimals, walltimes, a margin. Written as (us, fine) with
+fine = time x 2**60 modulo 2**64, sums are two integer additions, and two sums with equal us differ by far less than the modulus, so that the
+signed difference of their fines decides exactly which is earlier. Under rules "escala" every fine is 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import inlined
+
+SECOND = 1_000_000  # us
+TWO60 = float(1 << 60)
+
+
+@inlined
+def fine(us: int) -> int:
+    """Residue of the double nearest to `us` x 1e-6 seconds (exact for values of at least 2**-8 s, and for 0)."""
+    seconds = us / 1e6
+    whole = np.int64(seconds)
+    return (whole << 60) + np.int64((seconds - whole) * TWO60)
+
+
+@inlined
+def earlier(us_a: int, fine_a: int, us_b: int, fine_b: int) -> bool:
+    """Is plan time a before plan time b?"""
+    return us_a < us_b or (us_a == us_b and fine_a - fine_b < 0)

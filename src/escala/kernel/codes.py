@@ -1,0 +1,92 @@
+"""Integer names used by the kernel: one place, so that tables and tests can translate them."""
+
+from __future__ import annotations
+
+# Job states.
+PENDING = 0  # not yet submitted
+QUEUED = 1
+GIVEN = 2  # has its nodes and waits until all of them are on
+RUNNING = 3
+COMPLETED = 4
+KILLED = 5  # reached its walltime
+
+# Power states of a node.
+ON = 0
+SWITCHING_ON = 1
+OFF = 2
+SWITCHING_OFF = 3
+
+# States in the ledger and in tables: an ON node is computing or idle.
+COMPUTING = 0
+IDLE = 1
+IS_OFF = 2
+IS_SWITCHING_OFF = 3
+IS_SWITCHING_ON = 4
+LEDGER_STATES = ("computing", "idle", "off", "switching_off", "switching_on")
+
+# Sets of free cores (rows of `World.bits`), in the order in which cores are taken.
+SET_ON = 0
+SET_BOOT = 1  # on nodes that are switching on
+SET_OFF = 2
+SET_RESERVED = 3  # nodes of the head's reservation (nodes of one core)
+SET_RELEASED = 4  # scratch: nodes released by the time of the reservation
+N_SETS = 5
+
+# How a scheduler walks the queue.
+EXTERNAL = 0  # the kernel pauses; somebody outside decides
+STRICT = 1  # the first that does not fit blocks the rest
+GREEDY = 2  # whatever fits starts
+EASY = 3
+EASY_FAST = 4
+CONSERVATIVE = 5
+
+# In which order.
+BY_QUEUE = 0  # order of submission
+BY_RANK = 1  # a fixed order of all jobs, prepared outside (`World.order`)
+BY_WFP3 = 2  # recomputed at each decision
+BY_UNICEP = 3
+BY_PACKER = 4
+BY_TETRIS = 5
+
+# Which cores EASY's head reserves.
+LOWEST_ID = 0
+LATEST_RELEASED = 1
+
+# Shutdown policies.
+NEVER = 0
+TIMEOUT = 1
+PROPORTIONAL = 2
+OFF_RESERVATION = 3
+HOLD = 4
+POWER_EXTERNAL = 5
+ORACLE = 6
+
+# Why `advance` returned.
+DONE = 0  # every job has ended, or the time limit is reached
+DECISION = 1  # somebody outside may decide
+GROW = 2  # a table is full; enlarge it and call again
+GUARD = 3  # more instants than any real run needs: a policy makes no progress
+BEFORE = 4  # somebody outside may decide, before the scheduler
+AFTER = 6  # somebody outside may decide, after the scheduler
+IDLE_FOREVER = 5  # jobs wait, but no event is left
+
+# Why a command was refused (0: it was not).
+REFUSED_NONE = 0
+REFUSED_NOT_QUEUED = 1
+REFUSED_NO_ROOM = 2
+REFUSED_NOT_IDLE = 3
+REFUSED_NOT_OFF = 4
+REFUSED_NO_SUCH = 5
+REFUSED_CANNOT_SWITCH = 6
+REFUSALS = {
+    REFUSED_NOT_QUEUED: "the job is not in the queue",
+    REFUSED_NO_ROOM: "the job does not fit now",
+    REFUSED_NOT_IDLE: "the node is not idle",
+    REFUSED_NOT_OFF: "the node is not off",
+    REFUSED_NO_SUCH: "there is no such job or node",
+    REFUSED_CANNOT_SWITCH: "the node has no sleep state",
+}
+
+# A time that never comes, in microseconds: far beyond any run, far from overflow.
+NEVER_US = 1 << 61
+NONE = -1  # no job, no node, no chunk

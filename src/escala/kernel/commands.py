@@ -1,0 +1,85 @@
+"""Commands from outside: legality, effect, refusal code. A command that makes no sense is refused and changes nothing."""
+
+from __future__ import annotations
+
+from escala.compile import compiled
+from escala.kernel import codes
+from escala.kernel.events import push
+from escala.kernel.fit import fits_now, may_wake
+from escala.kernel.jobs import start
+from escala.kernel.nodes import is_idle, switch_off, switch_on
+from escala.kernel.placement import node_fits, take_single
+from escala.kernel.jobs import place
+from escala.kernel.shutdown import can_switch, reserve_off
+from escala.kernel.state import HEAP_TIMERS, World
+
+
+@compiled
+def command_start(w: World, j: int) -> int:
+    """Start the queued job `j` on the lowest cores that may be given."""
+    if j < 0 or j >= w.o[0].n_jobs:
+        return codes.REFUSED_NO_SUCH
+    if w.run[j].state != codes.QUEUED:
+        return codes.REFUSED_NOT_QUEUED
+    if not fits_now(w, j):
+        return codes.REFUSED_NO_ROOM
+    start(w, j, False, may_wake(w, j))
+    return codes.REFUSED_NONE
+
+
+@compiled
+def command_start_on(w: World, j: int, n: int) -> int:
+    """Start the queued single-node job `j` on node `n`."""
+    if j < 0 or j >= w.o[0].n_jobs or n < 0 or n >= w.o[0].n_nodes:
+        return codes.REFUSED_NO_SUCH
+    if w.run[j].state != codes.QUEUED:
+        return codes.REFUSED_NOT_QUEUED
+    node = w.node[n]
+    givable = node.held == 0 and (node.power == codes.ON or (may_wake(w, j) and node.power != codes.SWITCHING_OFF))
+    if w.job[j].single == 0 or not givable or (w.o[0].unit == 1 and not is_idle(w, n)) or not node_fits(w, j, n):
+        return codes.REFUSED_NO_ROOM
+    place(w, j, take_single(w, j, n))
+    return codes.REFUSED_NONE
+
+
+@compiled
+def command_switch_off(w: World, n: int) -> int:
+    """Order the wholly idle node `n` off."""
+    if n < 0 or n >= w.o[0].n_nodes:
+        return codes.REFUSED_NO_SUCH
+    if not can_switch(w, n):
+        return codes.REFUSED_CANNOT_SWITCH
+    if not is_idle(w, n):
+        return codes.REFUSED_NOT_IDLE
+    switch_off(w, n)
+    return codes.REFUSED_NONE
+
+
+@compiled
+def command_wake(w: World, n: int) -> int:
+    """Order the off node `n` on."""
+    if n < 0 or n >= w.o[0].n_nodes:
+        return codes.REFUSED_NO_SUCH
+    if w.node[n].power != codes.OFF or w.node[n].held == 1:
+        return codes.REFUSED_NOT_OFF
+    switch_on(w, n)
+    return codes.REFUSED_NONE
+
+
+@compiled
+def command_reserve(w: World, target: int) -> int:
+    """Keep `target` nodes off (off-reservation): more are taken among the free ones, fewer are released."""
+    if target < 0 or target > w.o[0].n_nodes:
+        return codes.REFUSED_NO_SUCH
+    reserve_off(w, target)
+    return codes.REFUSED_NONE
+
+
+@compiled
+def command_timer(w: World, time_us: int) -> int:
+    """Ask for a decision at `time_us`."""
+    s = w.s[0]
+    if time_us <= s.now or s.n_timers >= w.heaps.shape[1]:
+        return codes.REFUSED_NO_SUCH
+    s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, time_us, codes.NONE)
+    return codes.REFUSED_NONE

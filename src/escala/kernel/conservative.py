@@ -1,0 +1,104 @@
+"""Conservative backfilling: every waiting job holds a reservation on concrete nodes.
+
+On arrival a job gets the first hole for its whole walltime. When a job ends, every waiting job, in queue order, is taken out and put back at its first fit, the
+reservations of all others in place ("compress"). With `rebuild` all are planned anew from an empty agenda at each decision: another policy.
+Where nodes may switch, every decision compresses: a reservation may have lost its nodes, or may have gained some.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled
+from escala.kernel import bits, codes
+from escala.kernel.agenda import add, choose, first_hole, hold, rebuild
+from escala.kernel.jobs import place
+from escala.kernel.nodes import add_free, set_of, switch_on
+from escala.kernel.placement import recycle
+from escala.kernel.reservation import exact
+from escala.kernel.state import World
+
+
+@compiled
+def conservative(w: World) -> None:
+    """One decision."""
+    s = w.s[0]
+    o = w.o[0]
+    least = np.empty(o.n_nodes, np.int32)
+    if s.changed == 1 or o.rebuild == 1 or o.given == 1 or s.n_slices == 0:
+        _replan(w, least)
+        return
+    waiting = 0
+    j = s.first
+    while j != codes.NONE and waiting < o.depth:
+        after = w.run[j].next
+        if j >= s.new_from:
+            _put(w, j, least)
+        waiting += w.run[j].state == codes.QUEUED
+        j = after
+
+
+@compiled
+def _replan(w: World, least: World) -> None:
+    s = w.s[0]
+    o = w.o[0]
+    frontier = np.empty(max(s.n_plans, 1) + 1, np.int64)
+    rebuild(w, frontier)
+    j = s.first
+    while j != codes.NONE:
+        if w.run[j].chunk != codes.NONE:
+            if o.rebuild == 1:
+                recycle(w, j)
+            else:
+                hold(w, j, -1)
+        j = w.run[j].next
+    waiting = 0
+    j = s.first
+    while j != codes.NONE:
+        after = w.run[j].next
+        if w.run[j].chunk != codes.NONE:
+            hold(w, j, 1)
+            recycle(w, j)
+        if waiting < o.depth:
+            _put(w, j, least)
+            waiting += w.run[j].state == codes.QUEUED
+        j = after
+
+
+@compiled
+def _put(w: World, j: int, least: World) -> None:
+    """Give job `j` its reservation; start it if that begins now."""
+    first_hole(w, j, least)
+    choose(w, j, least)
+    hold(w, j, -1)
+    if w.run[j].plan == w.s[0].now and w.run[j].fine == exact(w, w.s[0].now):
+        _start_on_chunks(w, j)
+
+
+@compiled
+def _start_on_chunks(w: World, j: int) -> None:
+    """Give job `j` the nodes of its reservation."""
+    s = w.s[0]
+    ready = s.now
+    c = w.run[j].chunk
+    while c != codes.NONE:
+        per = w.chunk[c].per
+        for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+            which = set_of(w.node[n].power)
+            add_free(w, which, -per)
+            if w.o[0].unit == 1:
+                bits.drop(w.bits[which], n)
+            else:
+                w.node[n].free -= per
+                if w.node[n].free == 0:
+                    bits.drop(w.bits[which], n)
+            if w.node[n].power == codes.OFF:
+                switch_on(w, n)
+            if w.node[n].power == codes.SWITCHING_ON:
+                ready = max(ready, w.node[n].done)
+        c = w.chunk[c].next
+    end = s.now + w.job[j].walltime + w.o[0].margin_us
+    fine = exact(w, s.now) + exact(w, w.job[j].walltime) + exact(w, w.o[0].margin_us)
+    place(w, j, ready)
+    if ready > s.now:  # it keeps its nodes for as long as they take to switch on, too
+        add(w, j, end, fine, w.run[j].plan, w.run[j].fine, -1)

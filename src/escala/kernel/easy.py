@@ -1,0 +1,142 @@
+"""EASY backfilling, and the reference engine's fast variant of it."""
+
+from __future__ import annotations
+
+from escala.compile import compiled, inlined
+from escala.kernel import bits, codes
+from escala.kernel.clock import earlier
+from escala.kernel.fit import fits_now, may_wake, start_if_fits
+from escala.kernel.jobs import start
+from escala.kernel.placement import readiness
+from escala.kernel.plans import planned_fine
+from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, rank_of, row_at
+from escala.kernel.reservation import reserve_head
+from escala.kernel.state import World
+
+
+@inlined
+def ends_in_time(w: World, j: int, ready: int) -> bool:
+    """Would job `j`, with all its nodes on at `ready`, end by the head's reservation?"""
+    s = w.s[0]
+    end = ready + w.job[j].walltime + w.o[0].margin_us
+    if end != s.shadow_us or w.o[0].exact == 0:
+        return end <= s.shadow_us
+    return not earlier(s.shadow_us, s.shadow_fine, end, planned_fine(w, j, ready))
+
+
+@compiled
+def pass_head(w: World, j: int) -> None:
+    """Start job `j` if it fits now and leaves the head's reservation alone."""
+    s = w.s[0]
+    cores = w.job[j].cores
+    waking = may_wake(w, j)
+    free = s.free_on + s.free_boot + s.free_off if waking else s.free_on
+    if cores > free:
+        return
+    ready = s.now if cores <= s.free_on else readiness(w, cores, False)
+    if ends_in_time(w, j, ready):
+        start(w, j, False, waking)
+    elif cores <= (s.extra if waking else _extra_on(w)):
+        if w.o[0].head == codes.LATEST_RELEASED:
+            start(w, j, False, waking)
+            s.extra -= cores
+        else:
+            start(w, j, True, waking)
+
+
+@compiled
+def _extra_on(w: World) -> int:
+    """Free cores of nodes that are on which the reservation leaves alone."""
+    s = w.s[0]
+    if s.free_boot + s.free_off == 0 or w.o[0].head == codes.LATEST_RELEASED:
+        return min(s.extra, s.free_on)
+    total = 0
+    for n in range(w.o[0].n_nodes):
+        if bits.has(w.bits[codes.SET_ON], n):
+            if w.o[0].unit == 0:
+                total += min(w.node[n].free, w.node[n].limit)
+            elif not bits.has(w.bits[codes.SET_RESERVED], n):
+                total += 1
+    return total
+
+
+@compiled
+def easy(w: World, frontier: World) -> None:
+    """The head starts while it fits, else it gets a reservation; the others are tried once, in the scheduler's order.
+
+    With nothing released since the last decision only the new jobs can start: the reservation stands, and time alone makes passing it harder.
+    """
+    s = w.s[0]
+    by_queue = w.o[0].ordering == codes.BY_QUEUE
+    if s.changed == 0 and s.head != codes.NONE and (by_queue or s.next_job - s.new_from <= 1):
+        for j in range(s.new_from, s.next_job):
+            pass_head(w, j)
+        return
+    s.head = codes.NONE
+    while s.n_queued > 0 and start_if_fits(w, s.first):
+        pass
+    if s.n_queued == 0:
+        return
+    reserve_head(w, s.first, frontier)
+    if s.n_queued == 1 or s.free_on + s.free_boot + s.free_off == 0:
+        return
+    if by_queue and s.n_queued <= SHORT_QUEUE:
+        j = w.run[s.first].next
+        while j != codes.NONE:
+            after = w.run[j].next
+            pass_head(w, j)
+            j = after
+    else:
+        _backfill_tree(w)
+
+
+@compiled
+def _backfill_tree(w: World) -> None:
+    """Try the others in order, looking only at those that may pass."""
+    s = w.s[0]
+    o = w.o[0]
+    index_new(w)
+    rank = rank_of(w, s.head) + 1 if o.ordering == codes.BY_QUEUE else 0
+    window = s.shadow_us - s.now - o.margin_us
+    while True:
+        rank = next_fit(w, rank, s.free_on + s.free_boot + s.free_off, window, s.extra)
+        if rank >= o.n_jobs:
+            return
+        j = row_at(w, rank)
+        if j != s.head:
+            pass_head(w, j)
+        rank += 1
+
+
+@compiled
+def _pass_fast(w: World, j: int) -> None:
+    """Start job `j` if it fits now and ends by the head's time."""
+    s = w.s[0]
+    if fits_now(w, j):
+        ready = s.now if w.job[j].cores <= s.free_on else readiness(w, w.job[j].cores, False)
+        if ends_in_time(w, j, ready):
+            start(w, j, False, may_wake(w, j))
+
+
+@compiled
+def easy_fast(w: World, frontier: World) -> None:
+    """The head's time is found once, by count, when it becomes head; no core is reserved.
+
+    Order in a decision: the head; the queue (the next head is the first that does not fit); the new jobs, one by one. Without a release only the new jobs.
+    """
+    s = w.s[0]
+    j = s.first
+    if s.changed == 1 and s.head != codes.NONE:
+        head = s.head
+        s.head = codes.NONE
+        if not start_if_fits(w, head):
+            s.head = head
+        j = s.first
+    while j != codes.NONE:
+        after = w.run[j].next
+        if s.head == codes.NONE:
+            if not start_if_fits(w, j):
+                reserve_head(w, j, frontier)
+        elif j != s.head and (s.changed == 1 or j >= s.new_from):
+            _pass_fast(w, j)
+        j = after

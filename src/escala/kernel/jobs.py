@@ -1,0 +1,123 @@
+"""A job's life: submitted, queued, given its nodes, running, ended."""
+
+from __future__ import annotations
+
+from escala.compile import compiled, inlined
+from escala.kernel import codes
+from escala.kernel.energy import move
+from escala.kernel.events import push
+from escala.kernel.nodes import due
+from escala.kernel.placement import find_single, give_back, recycle, take, take_single
+from escala.kernel.plans import add_plan, plan_end, remove_plan
+from escala.kernel.queue import dequeue
+from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, World
+
+
+@compiled
+def occupy(w: World, j: int, sign: int) -> None:
+    """The cores of job `j` begin (sign 1) or cease (sign -1) to compute: ledger counts and busy cores."""
+    o = w.o[0]
+    load = w.job[j].load
+    plain = o.unit == 1 and w.ledger.shape[0] == 1
+    c = w.run[j].chunk
+    while c != codes.NONE:
+        low = w.chunk[c].low
+        high = w.chunk[c].high
+        per = w.chunk[c].per
+        if plain:
+            n_nodes = high - low + 1
+            if sign > 0:
+                move(w, 0, codes.IDLE, codes.COMPUTING, n_nodes)
+            else:
+                move(w, 0, codes.COMPUTING, codes.IDLE, n_nodes)
+            w.ledger[0].rate += sign * load * n_nodes
+        else:
+            for n in range(low, high + 1):
+                _occupy_node(w, n, per, sign, load)
+        c = w.chunk[c].next
+    if w.s[0].n_ends == 0 and sign < 0:
+        for p in range(w.ledger.shape[0]):  # nothing computes: shed the rounding of the running sum
+            if w.ledger[p].nodes[codes.COMPUTING] == 0:
+                w.ledger[p].rate = 0.0
+
+
+@inlined
+def _occupy_node(w: World, n: int, per: int, sign: int, load: float) -> None:
+    node = w.node[n]
+    p = node.profile
+    before = node.busy
+    node.busy += sign * per
+    w.ledger[p].rate += sign * load * per / node.cores
+    if before == 0:
+        move(w, p, codes.IDLE, codes.COMPUTING, 1)
+    elif node.busy == 0:
+        move(w, p, codes.COMPUTING, codes.IDLE, 1)
+
+
+@compiled
+def begin(w: World, j: int) -> None:
+    """All nodes of job `j` are on: it runs."""
+    s = w.s[0]
+    w.run[j].state = codes.RUNNING
+    w.run[j].start = s.now
+    s.n_ends = push(w.heaps[HEAP_ENDS], s.n_ends, s.now + w.job[j].runtime, j)
+    occupy(w, j, 1)
+
+
+@compiled
+def place(w: World, j: int, ready: int) -> None:
+    """Job `j` has been given its cores; its nodes are all on at `ready`."""
+    s = w.s[0]
+    dequeue(w, j, codes.GIVEN)
+    plan_end(w, j, ready)
+    if w.plans.shape[0] > 0:
+        add_plan(w, j)
+    if ready <= s.now:
+        begin(w, j)
+    else:
+        s.n_starts = push(w.heaps[HEAP_STARTS], s.n_starts, ready, j)
+
+
+@compiled
+def start(w: World, j: int, beyond: bool, any_power: bool) -> bool:
+    """Start the queued job `j` on the lowest cores that it may be given now (the caller has checked that there are enough); False where a single node has no room."""
+    if w.job[j].single == 1:
+        n = find_single(w, j, any_power)
+        if n == codes.NONE:
+            return False
+        place(w, j, take_single(w, j, n))
+        return True
+    place(w, j, take(w, j, beyond, any_power))
+    return True
+
+
+@compiled
+def end(w: World, j: int) -> None:
+    """Job `j` has run its time."""
+    s = w.s[0]
+    occupy(w, j, -1)
+    give_back(w, j)
+    if w.o[0].shutdown != codes.NEVER:
+        _idle_since(w, j)
+    if w.plans.shape[0] > 0:
+        remove_plan(w, j)
+    w.run[j].state = codes.KILLED if w.job[j].killed == 1 else codes.COMPLETED
+    if w.o[0].record == 0:
+        recycle(w, j)
+    s.n_ended += 1
+    s.last_finish = s.now
+    s.changed = 1
+
+
+@compiled
+def _idle_since(w: World, j: int) -> None:
+    """Nodes that job `j` was the last to use are idle since now."""
+    s = w.s[0]
+    unit = w.o[0].unit == 1
+    c = w.run[j].chunk
+    while c != codes.NONE:
+        for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+            if unit or w.node[n].free == w.node[n].cores:
+                w.node[n].since = s.now
+                s.next_off_us = min(s.next_off_us, due(w, s.now))
+        c = w.chunk[c].next

@@ -1,0 +1,129 @@
+"""Planned ends of the jobs that hold cores: an indexed heap, and the walk that finds when enough cores will be free."""
+
+from __future__ import annotations
+
+from escala.compile import compiled, inlined
+from escala.kernel.clock import earlier
+from escala.kernel.clock import fine as fine_of
+from escala.kernel.state import World
+
+
+@inlined
+def _sooner(w: World, a: int, b: int) -> bool:
+    """Is the planned end of job a before that of job b (ties by row)?"""
+    if earlier(w.run[a].plan, w.run[a].fine, w.run[b].plan, w.run[b].fine):
+        return True
+    if earlier(w.run[b].plan, w.run[b].fine, w.run[a].plan, w.run[a].fine):
+        return False
+    return a < b
+
+
+@inlined
+def _seat(w: World, i: int, j: int) -> None:
+    w.plans[i] = j
+    w.run[j].place = i
+
+
+@compiled
+def _rise(w: World, i: int) -> None:
+    j = w.plans[i]
+    while i > 0:
+        parent = (i - 1) >> 1
+        if not _sooner(w, j, w.plans[parent]):
+            break
+        _seat(w, i, w.plans[parent])
+        i = parent
+    _seat(w, i, j)
+
+
+@compiled
+def _sink(w: World, i: int, n: int) -> None:
+    j = w.plans[i]
+    child = 2 * i + 1
+    while child < n:
+        if child + 1 < n and _sooner(w, w.plans[child + 1], w.plans[child]):
+            child += 1
+        if not _sooner(w, w.plans[child], j):
+            break
+        _seat(w, i, w.plans[child])
+        i = child
+        child = 2 * i + 1
+    _seat(w, i, j)
+
+
+@compiled
+def add_plan(w: World, j: int) -> None:
+    """Job `j` holds cores until `RUN.plan`, as far as anybody may know."""
+    s = w.s[0]
+    _seat(w, s.n_plans, j)
+    s.n_plans += 1
+    _rise(w, s.n_plans - 1)
+
+
+@compiled
+def remove_plan(w: World, j: int) -> None:
+    """Job `j` has given its cores back."""
+    s = w.s[0]
+    i = w.run[j].place
+    s.n_plans -= 1
+    if i == s.n_plans:
+        return
+    moved = w.plans[s.n_plans]
+    _seat(w, i, moved)
+    _rise(w, i)
+    _sink(w, w.run[moved].place, s.n_plans)
+
+
+@inlined
+def cores_of_plan(w: World, i: int) -> int:
+    """Cores of the job at heap position i."""
+    return w.job[w.plans[i]].cores
+
+
+@compiled
+def following(w: World, frontier: World, n: int) -> tuple[int, int]:
+    """Next job of a walk through the heap in order of planned end: (heap position, size of the frontier after it).
+
+    `frontier` holds heap positions whose parents have been visited, itself a small heap by planned end; start it with position 0.
+    """
+    position = frontier[0]
+    n -= 1
+    if n > 0:
+        moved = frontier[n]
+        i = 0
+        child = 1
+        while child < n:
+            if child + 1 < n and _sooner(w, w.plans[frontier[child + 1]], w.plans[frontier[child]]):
+                child += 1
+            if not _sooner(w, w.plans[frontier[child]], w.plans[moved]):
+                break
+            frontier[i] = frontier[child]
+            i = child
+            child = 2 * i + 1
+        frontier[i] = moved
+    for child in range(2 * position + 1, min(2 * position + 3, w.s[0].n_plans)):
+        i = n
+        while i > 0 and _sooner(w, w.plans[child], w.plans[frontier[(i - 1) >> 1]]):
+            frontier[i] = frontier[(i - 1) >> 1]
+            i = (i - 1) >> 1
+        frontier[i] = child
+        n += 1
+    return position, n
+
+
+@compiled
+def plan_end(w: World, j: int, ready: int) -> None:
+    """Set the planned end of job `j`, whose nodes are all on at `ready`."""
+    run = w.run[j]
+    o = w.o[0]
+    run.plan = ready + w.job[j].walltime + o.margin_us
+    run.fine = planned_fine(w, j, ready)
+
+
+@inlined
+def planned_fine(w: World, j: int, ready: int) -> int:
+    """Exact residue of ready + walltime + margin; 0 unless plans are exact."""
+    if w.o[0].exact == 0:
+        return 0
+    return fine_of(ready) + fine_of(w.job[j].walltime) + fine_of(w.o[0].margin_us)
+

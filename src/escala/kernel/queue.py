@@ -1,0 +1,166 @@
+"""The queue: a linked list in order of submission, and a search tree over a fixed order of all jobs.
+
+The tree holds, for each cell of 16 ranks (and of 16 cells, level by level), the least cores and the least walltime among its *queued* jobs. "The next job, in this order,
+that needs at most c cores and either ends in time or needs at most e cores" is then found without looking at jobs that cannot be it. A job enters the tree
+only when a search is due, so one that starts on arrival never touches it.
+"""
+
+from __future__ import annotations
+
+from escala.compile import compiled, inlined
+from escala.kernel import codes
+from escala.kernel.state import FAN, World
+
+EMPTY = 1 << 60  # least value of a cell without queued jobs
+SHORT_QUEUE = 24  # up to this length the list is walked: measured faster than the tree (bench/bench_easy.py)
+
+
+@inlined
+def row_at(w: World, rank: int) -> int:
+    """Job row at a rank of the search order."""
+    return w.order[0, rank] if w.order.shape[1] > 0 else rank
+
+
+@inlined
+def rank_of(w: World, j: int) -> int:
+    """Rank of job row `j` in the search order."""
+    return w.order[1, j] if w.order.shape[1] > 0 else j
+
+
+@inlined
+def _least_of_jobs(w: World, cell: int) -> tuple[int, int]:
+    """Least cores and walltime among the queued jobs of a bottom cell."""
+    cores = EMPTY
+    walltime = EMPTY
+    for rank in range(cell * FAN, min((cell + 1) * FAN, w.o[0].n_jobs)):
+        j = row_at(w, rank)
+        if w.run[j].state == codes.QUEUED:
+            cores = min(cores, w.job[j].cores)
+            walltime = min(walltime, w.job[j].walltime)
+    return cores, walltime
+
+
+@compiled
+def _refresh(w: World, rank: int) -> None:
+    """Recompute the cells above a rank, as far up as something changes."""
+    cell = rank // FAN
+    cores, walltime = _least_of_jobs(w, cell)
+    base = 0
+    width = -(-w.o[0].n_jobs // FAN)
+    while True:
+        if w.tree[0, base + cell] == cores and w.tree[1, base + cell] == walltime:
+            return
+        w.tree[0, base + cell] = cores
+        w.tree[1, base + cell] = walltime
+        if width == 1:
+            return
+        parent = cell // FAN
+        cores = EMPTY
+        walltime = EMPTY
+        for child in range(parent * FAN, min((parent + 1) * FAN, width)):
+            cores = min(cores, w.tree[0, base + child])
+            walltime = min(walltime, w.tree[1, base + child])
+        base += width
+        width = -(-width // FAN)
+        cell = parent
+
+
+@compiled
+def enqueue(w: World, j: int) -> None:
+    """Job `j` joins the end of the queue."""
+    s = w.s[0]
+    w.run[j].state = codes.QUEUED
+    w.run[j].next = codes.NONE
+    w.run[j].prev = s.last
+    if s.last == codes.NONE:
+        s.first = j
+    else:
+        w.run[s.last].next = j
+    s.last = j
+    s.n_queued += 1
+
+
+@compiled
+def index_new(w: World) -> None:
+    """Jobs that are queued but not yet in the search tree enter it: called only before a search."""
+    s = w.s[0]
+    for j in range(s.indexed, s.next_job):
+        if w.run[j].state == codes.QUEUED:
+            _refresh(w, rank_of(w, j))
+    s.indexed = s.next_job
+
+
+@compiled
+def dequeue(w: World, j: int, state: int) -> None:
+    """Job `j` leaves the queue for `state`."""
+    s = w.s[0]
+    before = w.run[j].prev
+    after = w.run[j].next
+    if before == codes.NONE:
+        s.first = after
+    else:
+        w.run[before].next = after
+    if after == codes.NONE:
+        s.last = before
+    else:
+        w.run[after].prev = before
+    s.n_queued -= 1
+    w.run[j].state = state
+    if j < s.indexed and w.tree.shape[1] > 0:
+        _refresh(w, rank_of(w, j))
+
+
+@inlined
+def _may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> bool:
+    return cores <= free and (walltime <= window or cores <= extra)
+
+
+@compiled
+def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
+    """Least rank >= start of a queued job with cores <= free and (walltime <= window or cores <= extra); n_jobs if there is none."""
+    n_jobs = w.o[0].n_jobs
+    rank = start
+    while rank < n_jobs:
+        end = min((rank // FAN + 1) * FAN, n_jobs)
+        while rank < end:
+            j = row_at(w, rank)
+            if w.run[j].state == codes.QUEUED and _may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
+                return rank
+            rank += 1
+        if rank >= n_jobs:
+            return n_jobs
+        rank = _next_cell(w, rank // FAN, free, window, extra) * FAN
+    return n_jobs
+
+
+@compiled
+def _next_cell(w: World, start: int, free: int, window: int, extra: int) -> int:
+    """Least bottom cell >= start that may hold such a job; the number of bottom cells if there is none.
+
+    Walks right along a level, climbs at the end of each group of 16 and descends into a cell that qualifies. A cell may promise what no child keeps (its two
+    least values come from different jobs); the walk then simply goes on behind it.
+    """
+    bottom = -(-w.o[0].n_jobs // FAN)
+    level = 0
+    base = 0
+    width = bottom
+    cell = start
+    while cell < width:
+        if _may_pass(w.tree[0, base + cell], w.tree[1, base + cell], free, window, extra):
+            if level == 0:
+                return cell
+            level -= 1
+            base = 0
+            width = bottom
+            for _ in range(level):
+                base += width
+                width = -(-width // FAN)
+            cell *= FAN
+        else:
+            cell += 1
+            while cell % FAN == 0 and width > 1:
+                base += width
+                width = -(-width // FAN)
+                cell //= FAN
+                level += 1
+    return bottom

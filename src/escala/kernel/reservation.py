@@ -1,0 +1,199 @@
+"""The reservation of EASY's head: when it can start, on which cores, and what it leaves to others.
+
+Every core has a time from which it may be given to the head: now, if no job has it and its node is not switching off; the end of the switch, if its node is switching
+off; the planned end of the job that has it. A head that is still held back (shutdown policy hold) cannot use nodes that are not on before its own time.
+The reservation's time s is the time of the q-th such core. lowest-id: it uses the lowest-numbered cores of those free by s. latest-released: only the number of cores to spare is known.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled, inlined
+from escala.kernel import bits, codes
+from escala.kernel.clock import earlier
+from escala.kernel.clock import fine as fine_of
+from escala.kernel.plans import following
+from escala.kernel.state import HEAP_SWITCHES, World
+
+
+@inlined
+def exact(w: World, us: int) -> int:
+    """Exact residue of a time or a span, 0 unless plans are exact."""
+    return fine_of(us) if w.o[0].exact == 1 else 0
+
+
+@inlined
+def permission(w: World, j: int) -> int:
+    """From when job `j` may be given nodes that are not on, us."""
+    o = w.o[0]
+    if o.shutdown == codes.HOLD:
+        return w.job[j].submit + np.int64(np.floor(o.fraction * w.job[j].walltime + 0.5))
+    return 0
+
+
+@inlined
+def usable(w: World, j: int) -> int:
+    """Cores that job `j` may be given now."""
+    s = w.s[0]
+    if w.o[0].given == 1 and permission(w, j) <= s.now:
+        return s.free_on + s.free_boot + s.free_off
+    return s.free_on
+
+
+@compiled
+def _release_job(w: World, j: int) -> None:
+    """Mark the nodes of job `j` as released by the reservation's time."""
+    c = w.run[j].chunk
+    while c != codes.NONE:
+        if w.o[0].unit == 1:
+            bits.put_range(w.bits[codes.SET_RELEASED], w.chunk[c].low, w.chunk[c].high)
+        else:
+            for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+                w.node[n].released += w.chunk[c].per
+        c = w.chunk[c].next
+
+
+@inlined
+def _release_node(w: World, n: int) -> None:
+    if w.o[0].unit == 1:
+        bits.put(w.bits[codes.SET_RELEASED], n)
+    else:
+        w.node[n].released += w.node[n].cores
+
+
+@compiled
+def _next_switch(w: World, after: int) -> int:
+    """Earliest end after `after` of a switch-off under way, us."""
+    s = w.s[0]
+    best = codes.NEVER_US
+    for i in range(s.n_switches):
+        event = w.heaps[HEAP_SWITCHES, i]
+        if event.time > after and event.time < best and w.node[event.id].power == codes.SWITCHING_OFF:
+            best = event.time
+    return best
+
+
+@compiled
+def _release_switches(w: World, time: int) -> int:
+    """Nodes whose switch-off ends at `time` become usable; returns their cores."""
+    total = 0
+    for i in range(w.s[0].n_switches):
+        event = w.heaps[HEAP_SWITCHES, i]
+        if event.time == time and w.node[event.id].power == codes.SWITCHING_OFF and w.node[event.id].held == 0:
+            _release_node(w, event.id)
+            total += w.node[event.id].cores
+    return total
+
+
+@compiled
+def reserve_head(w: World, j: int, frontier: World) -> None:
+    """Set head, shadow time, extra cores and (lowest-id) the reserved cores for the blocked head `j`. `frontier`: int64 scratch, one per running job."""
+    s = w.s[0]
+    o = w.o[0]
+    by_id = o.head == codes.LOWEST_ID
+    s.head = j
+    held_until = permission(w, j) if o.given == 1 and permission(w, j) > s.now else codes.NEVER_US
+    free = usable(w, j)
+    if by_id:
+        if o.unit == 1:
+            w.bits[codes.SET_RELEASED, :] = bits.ZERO
+        else:
+            for n in range(o.n_nodes):
+                w.node[n].released = 0
+    size = 0
+    if s.n_plans > 0:
+        frontier[0] = 0
+        size = 1
+    switch = _next_switch(w, s.now) if s.n_switches > 0 else codes.NEVER_US
+    need = w.job[j].cores
+    s.shadow_us = codes.NEVER_US
+    s.shadow_fine = 0
+    woken = o.given == 1 and held_until == codes.NEVER_US  # nodes that are not on are among the free
+    while free < need or (free >= need and s.shadow_us != codes.NEVER_US):
+        # the next time at which something is released: a job's planned end, a switch-off's end, or the head's own permission
+        us = codes.NEVER_US
+        fine = 0
+        if size > 0:
+            first = w.plans[frontier[0]]
+            us = w.run[first].plan
+            fine = w.run[first].fine
+        if switch < codes.NEVER_US and earlier(switch, exact(w, switch), us, fine):
+            us = switch
+            fine = exact(w, switch)
+        if held_until < codes.NEVER_US and earlier(held_until, exact(w, held_until), us, fine):
+            us = held_until
+            fine = exact(w, held_until)
+        if us == codes.NEVER_US or (s.shadow_us != codes.NEVER_US and earlier(s.shadow_us, s.shadow_fine, us, fine)):
+            break
+        while size > 0 and w.run[w.plans[frontier[0]]].plan == us and w.run[w.plans[frontier[0]]].fine == fine:
+            position, size = following(w, frontier, size)
+            free += w.job[w.plans[position]].cores
+            if by_id:
+                _release_job(w, w.plans[position])
+        if switch == us:
+            free += _release_switches(w, switch)
+            switch = _next_switch(w, switch)
+        if held_until == us:
+            free += s.free_boot + s.free_off
+            woken = True
+            held_until = codes.NEVER_US
+        if free >= need:
+            s.shadow_us = us
+            s.shadow_fine = fine
+    if s.shadow_us == codes.NEVER_US:
+        _no_reservation(w)
+    elif not by_id:
+        s.extra = free - need
+    elif o.unit == 1:
+        _reserve_words(w, need, woken)
+    else:
+        _reserve_nodes(w, need, woken)
+
+
+@compiled
+def _no_reservation(w: World) -> None:
+    """The head can never start as things stand: it reserves nothing."""
+    s = w.s[0]
+    s.extra = s.free_on + s.free_boot + s.free_off
+    if w.o[0].unit == 1:
+        w.bits[codes.SET_RESERVED, :] = bits.ZERO
+    else:
+        for n in range(w.o[0].n_nodes):
+            w.node[n].limit = w.node[n].cores
+
+
+@compiled
+def _reserve_words(w: World, need: int, woken: bool) -> None:
+    """Reserve the lowest `need` nodes of one core of those free by the reservation's time."""
+    s = w.s[0]
+    s.extra = 0
+    for i in range(w.bits.shape[1]):
+        free = w.bits[codes.SET_ON, i]
+        others = w.bits[codes.SET_BOOT, i] | w.bits[codes.SET_OFF, i]
+        word = free | w.bits[codes.SET_RELEASED, i]
+        if woken:
+            word |= others
+        if need == 0:
+            word = bits.ZERO
+        elif bits.population(word) > need:
+            word = bits.lowest_bits(word, need)
+        need -= bits.population(word)
+        w.bits[codes.SET_RESERVED, i] = word
+        s.extra += bits.population((free | others) & ~word)
+
+
+@compiled
+def _reserve_nodes(w: World, need: int, woken: bool) -> None:
+    """Reserve cores on the lowest nodes; within a node, cores that are released later rather than those free now."""
+    s = w.s[0]
+    s.extra = 0
+    for n in range(w.o[0].n_nodes):
+        node = w.node[n]
+        in_set = node.held == 0 and node.power != codes.SWITCHING_OFF
+        free = node.free if in_set else 0
+        counted = free if (woken or node.power == codes.ON) else 0
+        reserved = min(need, counted + node.released)
+        need -= reserved
+        node.limit = free + node.released - reserved
+        s.extra += min(free, node.limit)

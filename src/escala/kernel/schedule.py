@@ -1,0 +1,164 @@
+"""Schedulers: walks over the queue that start what may start now.
+
+STRICT   the first in order starts while it fits; the first that does not blocks the rest.
+GREEDY   whatever fits starts, in order.
+EASY     the head starts while it fits, else it gets a reservation, which the others must leave alone (Lifka 1995; bound to nodes as in the reference engine).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled, inlined
+from escala.kernel import codes
+from escala.kernel.conservative import conservative
+from escala.kernel.easy import easy, easy_fast
+from escala.kernel.fit import can_hold, start_if_fits
+from escala.kernel.nodes import switch_on
+from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, row_at
+from escala.kernel.reservation import permission
+from escala.kernel.scores import best_dynamic, dynamic_score
+from escala.kernel.single import easy_single
+from escala.kernel.state import World
+
+LOOSE = 1 << 60  # no limit
+
+
+@compiled
+def first_in_order(w: World) -> int:
+    """The queued job that comes first in the scheduler's order; NONE when the queue is empty."""
+    s = w.s[0]
+    ordering = w.o[0].ordering
+    if s.n_queued == 0:
+        return codes.NONE
+    if ordering == codes.BY_QUEUE:
+        return s.first
+    if ordering == codes.BY_RANK:
+        index_new(w)
+        return row_at(w, next_fit(w, 0, LOOSE, LOOSE, LOOSE))
+    return best_dynamic(w, False)
+
+
+@compiled
+def strict(w: World) -> None:
+    """Start the first in order while it fits; then wake nodes for it."""
+    while True:
+        j = first_in_order(w)
+        if j == codes.NONE:
+            return
+        if not start_if_fits(w, j):
+            break
+    if permission(w, j) <= w.s[0].now:
+        wake_for(w, j)
+
+
+@compiled
+def wake_for(w: World, j: int) -> None:
+    """Switch on as many off nodes, lowest first, as the blocked first job lacks: its cores - free cores of on nodes - cores of nodes switching on."""
+    s = w.s[0]
+    if w.job[j].single == 1:
+        _wake_single(w, j)
+        return
+    need = w.job[j].cores - s.free_on - s.free_boot
+    n = 0
+    while need > 0 and s.free_off > 0 and n < w.o[0].n_nodes:
+        if w.node[n].power == codes.OFF and w.node[n].held == 0:
+            need -= w.node[n].cores
+            switch_on(w, n)
+        n += 1
+
+
+@compiled
+def _wake_single(w: World, j: int) -> None:
+    """Wake the lowest off node that can hold the job, unless one that can is on its way."""
+    for n in range(w.o[0].n_nodes):
+        if w.node[n].power == codes.SWITCHING_ON and can_hold(w, j, n):
+            return
+    for n in range(w.o[0].n_nodes):
+        if w.node[n].power == codes.OFF and w.node[n].held == 0 and can_hold(w, j, n):
+            switch_on(w, n)
+            return
+
+
+@compiled
+def greedy(w: World) -> None:
+    """Start whatever fits, in order."""
+    s = w.s[0]
+    ordering = w.o[0].ordering
+    if ordering == codes.BY_QUEUE and (s.changed == 0 or s.n_queued <= SHORT_QUEUE or w.o[0].plain == 0):
+        j = s.first if s.changed == 1 else first_new(w)
+        while j != codes.NONE:
+            after = w.run[j].next
+            start_if_fits(w, j)
+            j = after
+    elif ordering == codes.BY_QUEUE or ordering == codes.BY_RANK:
+        _greedy_tree(w)
+    elif ordering == codes.BY_WFP3 or ordering == codes.BY_UNICEP:
+        _greedy_once(w)
+    else:
+        j = best_dynamic(w, True)
+        while j != codes.NONE and start_if_fits(w, j):
+            j = best_dynamic(w, True)
+
+
+@compiled
+def first_new(w: World) -> int:
+    """The first queued job that was submitted since the last decision; NONE if there is none."""
+    s = w.s[0]
+    for j in range(s.new_from, s.next_job):
+        if w.run[j].state == codes.QUEUED:
+            return j
+    return codes.NONE
+
+
+@compiled
+def _greedy_tree(w: World) -> None:
+    s = w.s[0]
+    o = w.o[0]
+    index_new(w)
+    rank = s.first if o.ordering == codes.BY_QUEUE and s.n_queued > 0 else 0
+    while s.n_queued > 0:
+        free = s.free_on + s.free_boot + s.free_off if o.plain == 1 else LOOSE
+        rank = next_fit(w, rank, free, LOOSE, LOOSE)
+        if rank >= o.n_jobs:
+            return
+        start_if_fits(w, row_at(w, rank))
+        rank += 1
+
+
+@compiled
+def _greedy_once(w: World) -> None:
+    """One walk in the order of a score of this instant."""
+    n = w.s[0].n_queued
+    rows = np.empty(n, np.int64)
+    values = np.empty(n, np.float64)
+    j = w.s[0].first
+    for i in range(n):
+        rows[i] = j
+        values[i] = dynamic_score(w, j)
+        j = w.run[j].next
+    for i in np.argsort(values, kind="mergesort"):
+        start_if_fits(w, rows[i])
+
+
+@compiled
+def schedule(w: World, frontier: World) -> None:
+    """One decision of the scheduler."""
+    s = w.s[0]
+    queueing = w.o[0].queueing
+    if s.n_queued > 0:
+        if queueing == codes.EASY:
+            if w.o[0].plain == 1:
+                easy(w, frontier)
+            else:
+                easy_single(w)
+        elif queueing == codes.STRICT:
+            strict(w)
+        elif queueing == codes.GREEDY:
+            greedy(w)
+        elif queueing == codes.EASY_FAST:
+            easy_fast(w, frontier)
+        elif queueing == codes.CONSERVATIVE:
+            conservative(w)
+    s.new_from = s.next_job
+    s.changed = 0

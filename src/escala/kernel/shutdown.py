@@ -1,0 +1,153 @@
+"""Which idle nodes go off, after the scheduler; and the off-reservation, before it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled, inlined
+from escala.kernel import bits, codes
+from escala.kernel.nodes import due, enter_set, free_cores, is_idle, leave_set, switch_off
+from escala.kernel.reservation import usable
+from escala.kernel.state import World
+
+
+@inlined
+def can_switch(w: World, n: int) -> bool:
+    """Has node `n` a sleep state?"""
+    return w.profile[w.node[n].profile].can_switch == 1
+
+
+@compiled
+def shut_down(w: World) -> None:
+    """One decision of the shutdown policy, after the scheduler."""
+    s = w.s[0]
+    o = w.o[0]
+    waiting = o.queueing == codes.STRICT and s.n_queued > 0
+    if o.shutdown == codes.PROPORTIONAL:
+        if not waiting:
+            _keep(w, np.int64(np.ceil(o.fraction * _computing(w))))
+    elif o.shutdown == codes.TIMEOUT or o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE:
+        if s.next_off_us <= s.now:
+            s.overdue = 1
+            next_due(w)
+        if (s.overdue == 1 or o.spare > 0) and not waiting:
+            _keep(w, o.spare)
+            s.overdue = 0
+
+
+@inlined
+def _computing(w: World) -> int:
+    total = 0
+    for p in range(w.ledger.shape[0]):
+        total += w.ledger[p].nodes[codes.COMPUTING]
+    return total
+
+
+@compiled
+def _keep(w: World, spare: int) -> None:
+    """Switch off the idle nodes whose time has come, but leave the `spare` lowest idle nodes on."""
+    s = w.s[0]
+    proportional = w.o[0].shutdown == codes.PROPORTIONAL
+    row = w.bits[codes.SET_ON]
+    for i in range(row.shape[0]):
+        word = row[i]
+        while word != bits.ZERO:
+            n = (i << 6) + bits.lowest(word)
+            word &= word - bits.ONE
+            if is_idle(w, n):
+                if spare > 0:
+                    spare -= 1
+                elif can_switch(w, n) and (proportional or due(w, w.node[n].since) <= s.now):
+                    switch_off(w, n)
+
+
+@compiled
+def next_due(w: World) -> None:
+    """The next instant, after now, at which the timeout of a node that is idle now falls due."""
+    s = w.s[0]
+    s.next_off_us = codes.NEVER_US
+    row = w.bits[codes.SET_ON]
+    for i in range(row.shape[0]):
+        word = row[i]
+        while word != bits.ZERO:
+            n = (i << 6) + bits.lowest(word)
+            word &= word - bits.ONE
+            if is_idle(w, n) and can_switch(w, n) and due(w, w.node[n].since) > s.now:
+                s.next_off_us = min(s.next_off_us, due(w, w.node[n].since))
+
+
+@compiled
+def timeout_falls_due(w: World) -> bool:
+    """Does the timeout of a node that is idle now fall due at this instant? Timers of nodes that have been used since are void."""
+    s = w.s[0]
+    found = False
+    row = w.bits[codes.SET_ON]
+    for i in range(row.shape[0]):
+        word = row[i]
+        while word != bits.ZERO:
+            n = (i << 6) + bits.lowest(word)
+            word &= word - bits.ONE
+            if is_idle(w, n) and can_switch(w, n) and due(w, w.node[n].since) == s.now:
+                found = True
+    return found
+
+
+@compiled
+def hold_node(w: World, n: int) -> None:
+    """Keep node `n`, idle or off, for the off-reservation; an idle one is switched off at once."""
+    s = w.s[0]
+    free = free_cores(w, n)
+    leave_set(w, n, free)
+    w.node[n].held = 1
+    s.n_held += 1
+    if w.node[n].power == codes.ON:
+        switch_off(w, n)
+
+
+@compiled
+def release_node(w: World, n: int) -> None:
+    """Node `n` leaves the off-reservation."""
+    s = w.s[0]
+    w.node[n].held = 0
+    s.n_held -= 1
+    enter_set(w, n, w.node[n].cores)
+    s.changed = 1
+
+
+@compiled
+def reserve_off(w: World, target: int) -> None:
+    """Keep `target` nodes off: more are taken among idle nodes (highest first), then off nodes (highest first); fewer are released from the lowest."""
+    s = w.s[0]
+    nodes = w.o[0].n_nodes
+    if s.n_held < target:
+        for power in (codes.ON, codes.OFF):
+            for n in range(nodes - 1, -1, -1):
+                if s.n_held < target and w.node[n].held == 0 and can_switch(w, n) and w.node[n].power == power and free_cores(w, n) == w.node[n].cores:
+                    hold_node(w, n)
+    n = 0
+    while s.n_held > target and n < nodes:
+        if w.node[n].held == 1:
+            release_node(w, n)
+        n += 1
+
+
+@compiled
+def free_the_head(w: World) -> None:
+    """Safeguard of R3: the queue's first job is never blocked by the off-reservation alone. Release, lowest first, what it lacks."""
+    s = w.s[0]
+    if s.n_queued == 0 or s.n_held == 0:
+        return
+    j = s.first
+    lacking = w.job[j].cores - usable(w, j)
+    ready = 0
+    for n in range(w.o[0].n_nodes):
+        if w.node[n].held == 1 and w.node[n].power == codes.OFF:
+            ready += w.node[n].cores
+    if lacking <= 0 or ready < lacking:
+        return
+    for n in range(w.o[0].n_nodes):
+        if lacking > 0 and w.node[n].held == 1 and w.node[n].power == codes.OFF:
+            lacking -= w.node[n].cores
+            release_node(w, n)
+
+

@@ -1,0 +1,189 @@
+"""EASY where some jobs need one node, or several kinds of resource: what fits is a question to each node, not a count of cores.
+
+The head's reservation: at the earliest planned end at which some node has room for all its demands, the lowest such node (a job without that restriction: as many
+cores as it needs on the lowest nodes). Another job may start on the first node where it fits now and either ends by then or leaves the reservation intact.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled
+from escala.kernel import bits, codes
+from escala.kernel.easy import ends_in_time
+from escala.kernel.fit import may_wake, start_if_fits
+from escala.kernel.jobs import place, start
+from escala.kernel.nodes import free_cores
+from escala.kernel.placement import node_fits, readiness, take_single
+from escala.kernel.plans import following
+from escala.kernel.queue import index_new, next_fit, row_at
+from escala.kernel.state import World
+
+LOOSE = 1 << 60
+
+
+@compiled
+def _free_at(w: World, cores: World, room: World) -> None:
+    """Free cores [nodes] and room per kind [nodes, kinds] now, of nodes whose cores may be given."""
+    for n in range(w.o[0].n_nodes):
+        in_set = w.node[n].held == 0 and w.node[n].power != codes.SWITCHING_OFF
+        cores[n] = free_cores(w, n) if in_set else 0
+        for k in range(room.shape[1]):
+            room[n, k] = w.room[n, k] if in_set else 0
+
+
+@compiled
+def _release(w: World, j: int, cores: World, room: World) -> None:
+    c = w.run[j].chunk
+    while c != codes.NONE:
+        for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+            cores[n] += w.chunk[c].per
+            if w.job[j].single == 1 and w.demand.shape[0] > 0:
+                for k in range(room.shape[1]):
+                    room[n, k] += w.demand[j, k]
+        c = w.chunk[c].next
+
+
+@compiled
+def _home(w: World, j: int, cores: World, room: World) -> int:
+    """Lowest node with room for the head; 0 stands for "enough cores in all" where the head is not bound to one node; NONE: not yet."""
+    if w.job[j].single == 0:
+        return 0 if cores.sum() >= w.job[j].cores else codes.NONE
+    for n in range(w.o[0].n_nodes):
+        fits = cores[n] >= w.job[j].cores
+        if w.demand.shape[0] > 0:
+            for k in range(room.shape[1]):
+                fits = fits and room[n, k] >= w.demand[j, k]
+        if fits:
+            return n
+    return codes.NONE
+
+
+@compiled
+def _reserve(w: World, j: int, cores: World, room: World) -> int:
+    """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it. Returns the head's node, NONE without a reservation."""
+    s = w.s[0]
+    _free_at(w, cores, room)
+    s.head = j
+    s.shadow_us = codes.NEVER_US
+    s.shadow_fine = 0
+    frontier = np.empty(s.n_plans + 1, np.int64)
+    frontier[0] = 0
+    size = 1 if s.n_plans > 0 else 0
+    home = codes.NONE
+    while size > 0 and home == codes.NONE:
+        first = w.plans[frontier[0]]
+        us = w.run[first].plan
+        fine = w.run[first].fine
+        while size > 0 and w.run[w.plans[frontier[0]]].plan == us and w.run[w.plans[frontier[0]]].fine == fine:
+            position, size = following(w, frontier, size)
+            _release(w, w.plans[position], cores, room)
+        home = _home(w, j, cores, room)
+        if home != codes.NONE:
+            s.shadow_us = us
+            s.shadow_fine = fine
+    if home == codes.NONE:
+        return home
+    if w.job[j].single == 1:
+        cores[home] -= w.job[j].cores
+        if w.demand.shape[0] > 0:
+            for k in range(room.shape[1]):
+                room[home, k] -= w.demand[j, k]
+    else:
+        need = w.job[j].cores
+        for n in range(w.o[0].n_nodes):
+            k = min(need, cores[n])
+            cores[n] -= k
+            need -= k
+    return home
+
+
+@compiled
+def _pass(w: World, j: int, cores: World, room: World) -> None:
+    """Start job `j` if some choice of nodes lets it pass the head."""
+    s = w.s[0]
+    waking = may_wake(w, j)
+    if w.job[j].single == 0:
+        _pass_spread(w, j, cores, waking)
+        return
+    last = codes.SET_OFF if waking else codes.SET_ON
+    for which in range(codes.SET_ON, last + 1):
+        row = w.bits[which]
+        for i in range(row.shape[0]):
+            word = row[i]
+            while word != bits.ZERO:
+                n = (i << 6) + bits.lowest(word)
+                word &= word - bits.ONE
+                if not node_fits(w, j, n):
+                    continue
+                ready = s.now
+                if which == codes.SET_BOOT:
+                    ready = w.node[n].done
+                elif which == codes.SET_OFF:
+                    ready = s.now + w.profile[w.node[n].profile].on_us
+                if ends_in_time(w, j, ready):
+                    place(w, j, take_single(w, j, n))
+                    return
+                fits = cores[n] >= w.job[j].cores
+                if w.demand.shape[0] > 0:
+                    for k in range(room.shape[1]):
+                        fits = fits and room[n, k] >= w.demand[j, k]
+                if fits:
+                    cores[n] -= w.job[j].cores
+                    if w.demand.shape[0] > 0:
+                        for k in range(room.shape[1]):
+                            room[n, k] -= w.demand[j, k]
+                    place(w, j, take_single(w, j, n))
+                    return
+
+
+@compiled
+def _pass_spread(w: World, j: int, cores: World, waking: bool) -> None:
+    s = w.s[0]
+    need = w.job[j].cores
+    free = s.free_on + s.free_boot + s.free_off if waking else s.free_on
+    if need > free:
+        return
+    ready = s.now if need <= s.free_on else readiness(w, need, False)
+    if ends_in_time(w, j, ready):
+        start_if_fits(w, j)
+        return
+    total = 0
+    for n in range(w.o[0].n_nodes):
+        w.node[n].limit = max(cores[n], 0)
+        in_set = w.node[n].held == 0 and (w.node[n].power == codes.ON or (waking and w.node[n].power != codes.SWITCHING_OFF))
+        if in_set:
+            total += min(free_cores(w, n), w.node[n].limit)
+    if need <= total and w.o[0].unit == 0:
+        start(w, j, True, waking)
+        for n in range(w.o[0].n_nodes):
+            cores[n] = w.node[n].limit
+
+
+@compiled
+def easy_single(w: World) -> None:
+    """One decision of EASY."""
+    s = w.s[0]
+    o = w.o[0]
+    s.head = codes.NONE
+    while s.n_queued > 0 and start_if_fits(w, s.first):
+        pass
+    if s.n_queued == 0:
+        return
+    cores = np.zeros(o.n_nodes, np.int64)
+    room = np.zeros((o.n_nodes, w.room.shape[1]), np.int64)
+    _reserve(w, s.first, cores, room)
+    if o.ordering == codes.BY_QUEUE:
+        j = w.run[s.first].next
+        while j != codes.NONE:
+            after = w.run[j].next
+            _pass(w, j, cores, room)
+            j = after
+        return
+    index_new(w)
+    rank = next_fit(w, 0, LOOSE, LOOSE, LOOSE)
+    while rank < o.n_jobs:
+        if row_at(w, rank) != s.head:
+            _pass(w, row_at(w, rank), cores, room)
+        rank = next_fit(w, rank + 1, LOOSE, LOOSE, LOOSE)
+

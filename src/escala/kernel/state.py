@@ -1,0 +1,253 @@
+"""The state of a batch of simulations: tables of plain numbers, nothing else.
+
+Every array has the simulation as its leading axis; `one` cuts out one simulation. Few arrays of records rather than many arrays of numbers: a compiled function
+receives each array as seven machine words, and a named tuple of forty arrays costs more to pass than a whole event costs to process.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.compile import inlined
+from escala.kernel import codes
+
+# What never changes in a run.
+OPTIONS = np.dtype(
+    [
+        ("n_jobs", "i8"),
+        ("n_nodes", "i8"),
+        ("n_cores", "i8"),
+        ("n_kinds", "i8"),  # further resource kinds beyond cores
+        ("unit", "i8"),  # 1: every node has one core, so sets of cores are sets of nodes
+        ("queueing", "i8"),  # codes.STRICT ...
+        ("ordering", "i8"),  # codes.BY_QUEUE ...
+        ("head", "i8"),  # codes.LOWEST_ID | LATEST_RELEASED
+        ("depth", "i8"),  # conservative: jobs with a reservation
+        ("rebuild", "i8"),
+        ("shutdown", "i8"),  # codes.NEVER ...
+        ("timeout_us", "i8"),  # idle time before a node goes off
+        ("spare", "i8"),  # idle nodes left on
+        ("fraction", "f8"),  # proportional: idle per busy node; hold: share of the walltime
+        ("target", "i8"),  # off-reservation: nodes to keep off
+        ("exact", "i8"),  # 1: plan times carry their exact binary residue (rules "batsched")
+        ("margin_us", "i8"),  # added to the walltime in plans
+        ("start_us", "i8"),
+        ("until_us", "i8"),  # time limit, NEVER_US: none
+        ("limited", "i8"),  # 1: a time limit was given; energy counts from start to limit
+        ("record", "i8"),  # 1: keep every allocation and switch for the tables
+        ("max_instants", "i8"),  # guard against policies without progress
+        ("pause_before", "i8"),  # 1: pause before the scheduler at every decision; 2: at periodic ones only
+        ("plain", "i8"),  # 1: no single-node job and one kind of resource: counting cores decides what fits
+        ("given", "i8"),  # 1: jobs may be given nodes that are not on
+        ("period_us", "i8"),  # > 0: a decision at every multiple of this
+    ]
+)
+
+# What changes all the time.
+SCALARS = np.dtype(
+    [
+        ("now", "i8"),
+        ("next_job", "i8"),  # first row not yet submitted
+        ("n_ended", "i8"),
+        ("n_queued", "i8"),
+        ("first", "i8"),  # queue in order of submission, NONE: empty
+        ("last", "i8"),
+        ("n_ends", "i8"),  # sizes of the heaps
+        ("n_starts", "i8"),
+        ("n_switches", "i8"),
+        ("n_timers", "i8"),
+        ("n_plans", "i8"),
+        ("free_on", "i8"),  # cores that may be taken, by set
+        ("free_boot", "i8"),
+        ("free_off", "i8"),
+        ("low_on", "i8"),  # no set bit below this word
+        ("low_boot", "i8"),
+        ("low_off", "i8"),
+        ("next_chunk", "i8"),
+        ("free_chunk", "i8"),  # list of recycled chunks, NONE: empty
+        ("n_log", "i8"),
+        ("changed", "i8"),  # 1: cores were released, or a node changed, since the last decision
+        ("new_from", "i8"),  # rows submitted since the last decision: new_from .. next_job
+        ("indexed", "i8"),  # rows below this are in the search tree while they are queued
+        ("head", "i8"),  # job that holds the reservation, NONE: none
+        ("shadow_us", "i8"),  # its time
+        ("shadow_fine", "i8"),
+        ("extra", "i8"),  # cores free now that the reservation leaves alone
+        ("next_off_us", "i8"),  # next instant at which a timeout may fall due
+        ("overdue", "i8"),  # 1: some idle node is past its timeout
+        ("tick_us", "i8"),  # next periodic decision
+        ("ticked", "i8"),  # 1: this decision is a periodic one
+        ("n_slices", "i8"),
+        ("instants", "i8"),
+        ("phase", "i8"),  # where a decision stands, see `advance`
+        ("last_finish", "i8"),
+        ("n_held", "i8"),  # nodes kept off by an off-reservation
+        ("refused", "i8"),  # code of the last refused command
+    ]
+)
+
+JOB = np.dtype(
+    [
+        ("submit", "i8"),  # us
+        ("runtime", "i8"),  # us, what it will run: min(runtime, walltime)
+        ("walltime", "i8"),  # us, what policies see
+        ("cores", "i4"),
+        ("load", "f4"),  # 0..1
+        ("killed", "i1"),  # 1: it will reach its walltime
+        ("single", "i1"),  # 1: one node
+        ("user", "i4"),  # NONE: unknown
+    ],
+    align=True,
+)
+
+RUN = np.dtype(
+    [
+        ("start", "i8"),  # us, NONE: not yet
+        ("plan", "i8"),  # us, planned end (running) or planned start (conservative, queued)
+        ("fine", "i8"),  # its exact residue, see `clock.fine`
+        ("next", "i4"),  # in the queue
+        ("prev", "i4"),
+        ("chunk", "i4"),  # first chunk of its allocation
+        ("place", "i4"),  # position in the heap of planned ends
+        ("state", "i1"),
+    ],
+    align=True,
+)
+
+NODE = np.dtype(
+    [
+        ("since", "i8"),  # us, idle since
+        ("done", "i8"),  # us, end of the switch under way
+        ("cores", "i4"),
+        ("free", "i4"),  # cores not taken
+        ("busy", "i4"),  # cores that compute
+        ("limit", "i4"),  # cores that a job running past the head's reservation may take
+        ("released", "i4"),  # scratch: cores released by the time of the reservation
+        ("profile", "i4"),
+        ("power", "i1"),
+        ("held", "i1"),  # 1: kept off by an off-reservation
+    ],
+    align=True,
+)
+
+PROFILE = np.dtype([("on_us", "i8"), ("off_us", "i8"), ("can_switch", "i8")])
+CHUNK = np.dtype([("low", "i4"), ("high", "i4"), ("per", "i4"), ("next", "i4")])  # `per` cores on each of the nodes low..high
+EVENT = np.dtype([("time", "i8"), ("id", "i8")])
+LOG = np.dtype([("time", "i8"), ("node", "i4"), ("state", "i4")])  # a switch of a node
+LEDGER = np.dtype(
+    [
+        ("node_us", "i8", (5,)),  # node-time per state; carries of 2**61 in `carry`
+        ("carry", "i8", (5,)),
+        ("nodes", "i8", (5,)),  # nodes per state now
+        ("rate", "f8"),  # sum over computing nodes of load x busy cores / cores
+        ("load_s", "f8"),  # its integral
+        ("switch_ons", "i8"),
+        ("switch_offs", "i8"),
+    ]
+)
+
+
+class World(NamedTuple):
+    """A batch of simulations (leading axis [N]) or, cut out by `one`, a single one (without it)."""
+
+    o: Any  # OPTIONS [N, 1]
+    s: Any  # SCALARS [N, 1]
+    job: Any  # JOB [N, jobs]
+    run: Any  # RUN [N, jobs]
+    demand: Any  # int32 [N, jobs or 0, kinds]: demand per further resource kind
+    node: Any  # NODE [N, nodes]
+    room: Any  # int32 [N, nodes, kinds]: what is left of them
+    profile: Any  # PROFILE [N, profiles]
+    ledger: Any  # LEDGER [N, profiles]
+    bits: Any  # uint64 [N, N_SETS, words]: sets of nodes
+    chunk: Any  # CHUNK [N, capacity]
+    heaps: Any  # EVENT [N, 4, capacity]: job ends, starts of given jobs, node switches, timers
+    plans: Any  # int32 [N, capacity]: running jobs, a heap by planned end
+    order: Any  # int32 [N, 2, jobs or 0]: row at each rank; rank of each row
+    tree: Any  # int64 [N, 2, capacity]: least cores and least walltime of queued jobs, 16 ranks a cell, level by level
+    log: Any  # LOG [N, capacity]
+    slices: Any  # int64 [N, 3, capacity]: conservative agenda: time, residue, free cores
+    agenda: Any  # int32 [N, capacity, nodes + 1]: free cores per slice and node, and their sum
+
+
+HEAP_ENDS = 0
+HEAP_STARTS = 1
+HEAP_SWITCHES = 2
+HEAP_TIMERS = 3
+
+
+@inlined
+def one(world: World, i: int) -> World:
+    """Simulation `i` of a batch: views, nothing is copied."""
+    return World(
+        world.o[i],
+        world.s[i],
+        world.job[i],
+        world.run[i],
+        world.demand[i],
+        world.node[i],
+        world.room[i],
+        world.profile[i],
+        world.ledger[i],
+        world.bits[i],
+        world.chunk[i],
+        world.heaps[i],
+        world.plans[i],
+        world.order[i],
+        world.tree[i],
+        world.log[i],
+        world.slices[i],
+        world.agenda[i],
+    )
+
+
+FAN = 16  # ranks a cell, cells a cell
+
+
+def tree_size(jobs: int) -> int:
+    """Cells of the search tree over `jobs` ranks, all levels together."""
+    total, level = 0, jobs
+    while level > 1:
+        level = -(-level // FAN)
+        total += level
+    return max(total, 1)
+
+
+def allocate(
+    n: int, jobs: int, nodes: int, cores: int, kinds: int, profiles: int, *, ranked: bool, searched: bool, planned: bool, agenda: bool, multi: bool
+) -> World:
+    """Empty tables for `n` simulations; `simulation.py` fills them in.
+
+    ranked: a fixed order of the jobs is given; searched: the queue may be long and is searched by a tree; planned: planned ends are kept; agenda: conservative
+    backfilling; multi: some job has demands beyond cores.
+    """
+    words = (nodes + 63) // 64
+    live = min(jobs, cores) + 1
+    heap = max(live, nodes, 1) + 64
+
+    def zeros(shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        return np.zeros((n, *shape), dtype)
+
+    return World(
+        o=zeros((1,), OPTIONS),
+        s=zeros((1,), SCALARS),
+        job=zeros((jobs,), JOB),
+        run=zeros((jobs,), RUN),
+        demand=zeros((jobs if multi else 0, kinds), np.int32),
+        node=zeros((nodes,), NODE),
+        room=zeros((nodes, kinds), np.int32),
+        profile=zeros((profiles,), PROFILE),
+        ledger=zeros((profiles,), LEDGER),
+        bits=zeros((codes.N_SETS, words), np.uint64),
+        chunk=zeros((2 * min(cores, 1 << 20) + 64,), CHUNK),
+        heaps=zeros((4, heap), EVENT),
+        plans=zeros((live if planned else 0,), np.int32),
+        order=zeros((2, jobs if ranked else 0), np.int32),
+        tree=zeros((2, tree_size(jobs) if searched else 0), np.int64),
+        log=zeros((4 * nodes + 64,), LOG),
+        slices=zeros((3, 64 if agenda else 0), np.int64),
+        agenda=zeros((64 if agenda else 0, nodes + 1), np.int32),
+    )

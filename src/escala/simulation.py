@@ -1,0 +1,335 @@
+"""`Simulation`: where a workload, a platform and options meet and become the arrays of the kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError
+from escala.kernel import batch, codes
+from escala.kernel.clock import SECOND
+from escala.kernel.state import World, allocate
+from escala.platform import Platform
+from escala.workload import Workload
+
+RULES = ("escala", "batsched")
+BATSCHED_MARGIN_S = 5.0
+INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches and its timers
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue order)."""
+
+    queueing: int = codes.EXTERNAL
+    ordering: int = codes.BY_QUEUE
+    keys: NDArray[np.float64] | None = None
+    shutdown: int = codes.NEVER
+    timeout_s: float = 0.0
+    spare: int = 0
+    fraction: float = 0.0
+    target: int = 0
+    pause_before: int = 0
+    period_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run. Times in seconds.
+
+    rules: "escala" or "batsched" (the reference engine's conventions). head: cores that EASY's head reserves, "lowest-id" or "latest-released". depth:
+    reservations of conservative backfilling, None: all. plan_margin_s: added to walltimes in plans, None: by the rules. estimate: what policies see as
+    walltime, "walltime" or "runtime". until_s: time limit. start_off: all nodes off at the start. oversized: "error" or "drop" for jobs that can never run.
+    """
+
+    rules: str = "escala"
+    head: str = "lowest-id"
+    depth: int | None = None
+    rebuild: bool = False
+    plan_margin_s: float | None = None
+    estimate: str = "walltime"
+    until_s: float | None = None
+    start_s: float = 0.0
+    start_off: bool = False
+    oversized: str = "error"
+    seed: int = 0
+    record: bool = True
+
+    def __post_init__(self) -> None:
+        choices = {"rules": RULES, "head": ("lowest-id", "latest-released"), "estimate": ("walltime", "runtime"), "oversized": ("error", "drop")}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
+        if self.depth is not None and self.depth < 1:
+            raise EscalaError(f"option depth={self.depth}: give at least 1 reservation, or None for all")
+        for name in ("plan_margin_s", "until_s", "start_s"):
+            value = getattr(self, name)
+            if value is not None and (not math.isfinite(value) or abs(value) > 1e11):
+                raise EscalaError(f"option {name}={value}: give a finite number of seconds (at most 1e11)")
+        if self.plan_margin_s is not None and self.plan_margin_s < 0:
+            raise EscalaError(f"option plan_margin_s={self.plan_margin_s}: give seconds >= 0")
+        if self.until_s is not None and self.until_s <= self.start_s:
+            raise EscalaError(f"option until_s={self.until_s}: the limit must lie behind the start ({self.start_s} s)")
+
+    @property
+    def margin_s(self) -> float:
+        """Seconds added to walltimes in plans."""
+        if self.plan_margin_s is not None:
+            return self.plan_margin_s
+        return BATSCHED_MARGIN_S if self.rules == "batsched" else 0.0
+
+
+def microseconds(seconds: Any) -> Any:
+    """Seconds -> integer microseconds, half up."""
+    return np.floor(np.asarray(seconds, np.float64) * SECOND + 0.5).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The jobs of one simulation in the order of the kernel's rows: `rows[i]` is the workload's row of kernel row i."""
+
+    rows: NDArray[np.int64]
+    rejected: NDArray[np.int64]
+    submit_us: NDArray[np.int64]
+    runtime_us: NDArray[np.int64]  # what will run
+    walltime_us: NDArray[np.int64]  # what policies see
+    killed: NDArray[np.bool_]
+
+
+def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
+    """Check every job against the platform and bring the jobs into queue order."""
+    jobs = workload.jobs
+    too_large = _too_large(workload, platform)
+    if too_large.any() and options.oversized == "error":
+        raise EscalaError(_name_oversized(workload, platform, int(np.flatnonzero(too_large)[0]), int(too_large.sum())))
+    rows = np.flatnonzero(~too_large)
+    submit = microseconds(jobs["submit_s"].to_numpy())
+    if options.rules == "batsched":
+        ranked = pl.DataFrame({"us": submit, "id": jobs["job_id"], "row": np.arange(len(jobs))}).sort("us", "id")["row"].to_numpy()
+        rows = ranked[~too_large[ranked]]
+    submit = submit[rows]
+    if len(rows) and submit[0] < microseconds(options.start_s):
+        raise EscalaError(
+            f"workload {workload.name!r}: job {jobs['job_id'][int(rows[0])]!r} is submitted at {submit[0] / SECOND} s, before the simulation starts "
+            f"({options.start_s} s): shift the times or set start_s"
+        )
+    runtime = microseconds(jobs["runtime_s"].to_numpy())[rows]
+    walltime = microseconds(jobs["walltime_s"].to_numpy())[rows]
+    run = np.minimum(runtime, walltime)
+    seen = run if options.estimate == "runtime" else walltime
+    return Cast(rows, np.flatnonzero(too_large), submit, run, seen, runtime >= walltime)
+
+
+def _demands(workload: Workload, platform: Platform) -> dict[str, NDArray[np.int64]]:
+    """Demand per further kind that the workload names."""
+    demands = {}
+    for column in workload.jobs.columns:
+        if column.startswith("demand_"):
+            kind = column.removeprefix("demand_")
+            values = workload.jobs[column].to_numpy()
+            if kind not in platform.resources and len(values) and values.max() > 0:
+                have = ", ".join(platform.resources) or "cores only"
+                raise EscalaError(f"workload {workload.name!r} demands {kind!r}, which platform {platform.name!r} does not have ({have})")
+            if kind in platform.resources:
+                demands[kind] = values
+    return demands
+
+
+def _too_large(workload: Workload, platform: Platform) -> NDArray[np.bool_]:
+    """Jobs that can never run."""
+    jobs = workload.jobs
+    cores = jobs["cores"].to_numpy()
+    single = jobs["single_node"].to_numpy()
+    too_large: NDArray[np.bool_] = cores > platform.total_cores
+    if single.any():
+        demands = _demands(workload, platform)
+        shapes = np.unique(np.stack([platform.cores, *(platform.resources[k] for k in demands)], axis=1), axis=0)
+        wanted = np.stack([cores, *demands.values()], axis=1)[single]
+        fits = np.zeros(len(wanted), bool)
+        for shape in shapes:
+            fits |= (wanted <= shape).all(axis=1)
+        too_large[np.flatnonzero(single)] = ~fits
+    return too_large
+
+
+def _name_oversized(workload: Workload, platform: Platform, row: int, count: int) -> str:
+    job = workload.jobs.row(row, named=True)
+    demand = ", ".join(f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_"))
+    where = "on one node" if job["single_node"] else f"of {platform.total_cores} cores"
+    more = f" (and {count - 1} more jobs)" if count > 1 else ""
+    return (
+        f"job {job['job_id']!r} of workload {workload.name!r} needs {demand} and can never run {where} on platform {platform.name!r}{more}: "
+        "use a larger platform, or drop such jobs with oversized='drop' (--oversized drop)"
+    )
+
+
+class Simulation:
+    """A batch of simulations on one platform: workloads + plan + options -> arrays; advance, command, result.
+
+    workloads: one, or one for each simulation of the batch. The kernel's tables are `world`; see `escala.kernel.state`.
+    """
+
+    def __init__(self, workloads: Workload | Sequence[Workload], platform: Platform, plan: Plan | Sequence[Plan], options: Options | None = None) -> None:
+        self.workloads = [workloads] if isinstance(workloads, Workload) else list(workloads)
+        self.platform = platform
+        self.options = options or Options()
+        plans = [plan] * len(self.workloads) if isinstance(plan, Plan) else list(plan)
+        if platform.speed is not None:
+            self.workloads = [w.at_speed(platform.speed) if "flops" in w.jobs.columns else w for w in self.workloads]
+        for w in self.workloads:
+            if len(w) and w.jobs["runtime_s"].is_nan().any():
+                raise EscalaError(f"workload {w.name!r} gives work in flop, and platform {platform.name!r} has no speed: read the workload with a speed, or name the platform's")
+        self.casts = [cast_jobs(w, platform, self.options) for w in self.workloads]
+        self.world = self._allocate(plans)
+        for i in range(len(self.workloads)):
+            self._fill(i, plans[i])
+            batch.prepare(self.world, i, self.options.start_off)
+        self.stops = np.full(len(self.workloads), codes.NONE, np.int64)
+
+    def __len__(self) -> int:
+        return len(self.workloads)
+
+    def _kinds(self) -> list[str]:
+        wanted = {k for w in self.workloads for k in _demands(w, self.platform)}
+        return [k for k in self.platform.resources if k in wanted]
+
+    def _allocate(self, plans: Sequence[Plan]) -> World:
+        p = self.platform
+        jobs = max((len(c.rows) for c in self.casts), default=0)
+        kinds = self._kinds()
+        single = any(bool(w.jobs["single_node"].any()) for w in self.workloads)
+        self.plain = not single and not kinds
+        queueings = {plan.queueing for plan in plans}
+        conservative = codes.CONSERVATIVE in queueings
+        if conservative and not self.plain:
+            raise EscalaError("conservative backfilling plans cores of any nodes; it cannot plan single-node jobs or further resource kinds: use easy")
+        return allocate(
+            len(self.workloads),
+            jobs,
+            p.n_nodes,
+            p.total_cores,
+            len(kinds),
+            len(p.profiles),
+            ranked=any(plan.keys is not None for plan in plans),
+            searched=bool(queueings & {codes.EASY, codes.GREEDY, codes.STRICT}),
+            planned=bool(queueings & {codes.EASY, codes.EASY_FAST, codes.CONSERVATIVE, codes.EXTERNAL}),
+            agenda=conservative,
+            multi=not self.plain,
+        )
+
+    def _fill(self, i: int, plan: Plan) -> None:
+        self._fill_options(i, plan)
+        self._fill_jobs(i, plan)
+        w, p = self.world, self.platform
+        node = w.node[i]
+        node["cores"] = p.cores
+        node["profile"] = p.profile_of
+        for k, kind in enumerate(self._kinds()):
+            w.room[i, :, k] = p.resources[kind]
+        for k, profile in enumerate(p.profiles):
+            w.profile[i, k] = (microseconds(profile.switch_on_s), microseconds(profile.switch_off_s), profile.can_switch)
+
+    def _fill_options(self, i: int, plan: Plan) -> None:
+        opts, o = self.options, self.world.o[i, 0]
+        cast = self.casts[i]
+        strict = plan.queueing == codes.STRICT
+        can_switch = any(profile.can_switch for profile in self.platform.profiles)
+        switching = can_switch and (plan.shutdown != codes.NEVER or opts.start_off or plan.queueing == codes.EXTERNAL)
+        values = {
+            "n_jobs": len(cast.rows),
+            "n_nodes": self.platform.n_nodes,
+            "n_cores": self.platform.total_cores,
+            "n_kinds": len(self._kinds()),
+            "unit": int(self.platform.cores.max()) == 1,
+            "queueing": plan.queueing,
+            "ordering": plan.ordering,
+            "head": codes.LATEST_RELEASED if opts.head == "latest-released" or plan.queueing == codes.EASY_FAST else codes.LOWEST_ID,
+            "depth": opts.depth if opts.depth is not None else 1 << 60,
+            "rebuild": opts.rebuild,
+            "shutdown": plan.shutdown,
+            "timeout_us": int(microseconds(plan.timeout_s)),
+            "spare": plan.spare,
+            "fraction": plan.fraction,
+            "target": plan.target,
+            "exact": opts.rules == "batsched",
+            "margin_us": int(microseconds(opts.margin_s)),
+            "start_us": int(microseconds(opts.start_s)),
+            "until_us": int(microseconds(opts.until_s)) if opts.until_s is not None else codes.NEVER_US,
+            "limited": opts.until_s is not None,
+            "record": opts.record,
+            "max_instants": 1_000_000 + INSTANTS_PER_JOB * (len(cast.rows) + 1) * (4 if plan.period_s == 0 else 1_000_000),
+            "pause_before": plan.pause_before,
+            "plain": self.plain,
+            "given": switching and not strict,
+            "period_us": int(microseconds(plan.period_s)),
+        }
+        for name, value in values.items():
+            o[name] = value
+
+    def _fill_jobs(self, i: int, plan: Plan) -> None:
+        cast, w = self.casts[i], self.world
+        jobs = self.workloads[i].jobs
+        n = len(cast.rows)
+        job = w.job[i, :n]
+        job["submit"], job["runtime"], job["walltime"], job["killed"] = cast.submit_us, cast.runtime_us, cast.walltime_us, cast.killed
+        job["cores"] = jobs["cores"].to_numpy()[cast.rows]
+        job["load"] = jobs["load"].to_numpy()[cast.rows]
+        job["single"] = jobs["single_node"].to_numpy()[cast.rows]
+        users = jobs["user"]
+        job["user"] = codes.NONE if users.null_count() == len(users) else users.rank("dense").fill_null(0).to_numpy().astype(np.int64)[cast.rows] - 1
+        for k, kind in enumerate(self._kinds()):
+            if f"demand_{kind}" in jobs.columns:
+                w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[cast.rows]
+        if plan.keys is not None:
+            order = np.argsort(plan.keys[cast.rows], kind="stable")
+            w.order[i, 0, :n] = order
+            w.order[i, 1, order] = np.arange(n)
+
+    def advance(self, i: int = 0, until_s: float | None = None) -> int:
+        """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has happened (NONE)."""
+        until = codes.NEVER_US if until_s is None else int(microseconds(until_s))
+        while True:
+            stop = int(batch.advance_one(self.world, i, until))
+            if stop != codes.GROW:
+                break
+            self._grow()
+        if stop == codes.GUARD:
+            raise EscalaError(f"workload {self.workloads[i].name!r}: the simulation makes no progress (policies keep asking for decisions): check the policy")
+        self.stops[i] = stop
+        return stop
+
+    def _grow(self) -> None:
+        """Double the tables that fill up (allocations, switches, timers, agenda)."""
+
+        def longer(a: NDArray[Any], axis: int) -> NDArray[Any]:
+            if a.shape[axis] == 0:
+                return a
+            extra = np.zeros_like(a)
+            return np.concatenate([a, extra], axis=axis)
+
+        w = self.world
+        self.world = w._replace(
+            chunk=longer(w.chunk, 1), log=longer(w.log, 1), heaps=longer(w.heaps, 2), slices=longer(w.slices, 2), agenda=longer(w.agenda, 1)
+        )
+
+    def command(self, i: int, kind: int, a: int = 0, b: int = 0) -> int:
+        """One command (kinds of `escala.kernel.batch`) to simulation i; a refusal code, 0 if it was carried out."""
+        return int(batch.command(self.world, i, kind, a, b))
+
+    def manifest_options(self) -> dict[str, Any]:
+        """The options as plain values."""
+        return asdict(self.options)
+
+
+def with_options(options: Options, **changes: Any) -> Options:
+    """A copy with some options changed; EscalaError for a name that is none."""
+    unknown = [name for name in changes if name not in Options.__dataclass_fields__]
+    if unknown:
+        raise EscalaError(f"unknown option {unknown[0]!r}: use one of {', '.join(Options.__dataclass_fields__)}")
+    return replace(options, **changes)
