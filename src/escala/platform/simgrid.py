@@ -2,7 +2,8 @@
 
 What is read: `<host>`, `<peer>`, `<cluster>` and `<cabinet>` (one host for each number of `radical`), in zones (`<zone>`, `<AS>`) of any
 depth; attributes `speed` (one value for each pstate; `power` in version 3) and `core`; the properties `wattage_per_state` and
-`wattage_off` (before SimGrid 3.28: `watt_per_state`, `watt_off`), `sleep_pstates` and `role`. Links and routes are ignored: Escala has
+`sleep_pstates` (before SimGrid 3.28 the former was `watt_per_state`) and `role`. Not read: `wattage_off`, as a sleeping host is in its
+sleeping pstate and not off in the sense of SimGrid; links and routes, as Escala has
 no network.
 
 - Power. An entry of `wattage_per_state` is `idle:full` or `idle:epsilon:full`, one for each pstate. Computing and idle power are the
