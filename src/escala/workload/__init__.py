@@ -1,5 +1,10 @@
 """Workloads: jobs as one table, its readers, writers and transforms."""
 
+from escala.workload.batsim import write_batsim
+from escala.workload.clean import CleaningRules
+from escala.workload.read import read_workload
+from escala.workload.swf import read_header, write_swf
 from escala.workload.table import SCHEMA, Workload
+from escala.workload.tabular import read_pack
 
-__all__ = ["SCHEMA", "Workload"]
+__all__ = ["SCHEMA", "CleaningRules", "Workload", "read_header", "read_pack", "read_workload", "write_batsim", "write_swf"]

@@ -5,6 +5,7 @@ The rules, in order (a job is counted under the first that drops it):
 | rule | what happens | why |
 |---|---|---|
 | no submission time | dropped | the field is missing or negative |
+| absurd submission | dropped | after the year 5000: milliseconds taken for seconds, or a sentinel |
 | never started, still running, partial execution, repeated record, ... | dropped by the reader of the format | see there |
 | negative runtime | dropped | unknown (SWF writes -1): mostly cancelled before the start; the Parallel Workloads Archive's usage |
 | no processors | dropped | neither allocated nor requested processors are known |
@@ -14,7 +15,7 @@ The rules, in order (a job is counted under the first that drops it):
 | absurd request | capped at `longest_s` | "unlimited" written as a huge number |
 | fractional processors | rounded up | |
 | over request | kept, counted only | the simulator kills the job at its walltime, as the real system should have |
-| repeated id | kept, renamed `ID#2`, `ID#3`, ... | requeued jobs; ids that wrapped around |
+| repeated id | kept, renamed `ID#2`, `ID#3`, ... | array tasks, requeued jobs, ids that wrapped around |
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import polars as pl
 from escala.errors import EscalaError
 
 RESOLUTION_S = 0.5e-6  # the kernel's clock ticks in microseconds: a shorter runtime would round to nothing
+LATEST_S = 1e11
 KEEPING = ("zero runtime", "no request", "absurd request", "fractional processors", "over request", "repeated id")
 
 
@@ -79,7 +81,8 @@ def _drop(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr) -> tuple[
     """Without the records that no rule can repair."""
     runtime, walltime = pl.col("runtime_s"), pl.col("walltime_s")
     tests = {
-        "no submission time": _unknown("submit_s") | pl.col("submit_s").is_infinite(),
+        "no submission time": _unknown("submit_s"),
+        "absurd submission": pl.col("submit_s") > LATEST_S,
         "negative runtime": _unknown("runtime_s") & ~working,
         "no processors": _unknown("cores") | (pl.col("cores") <= 0),
         "absurd runtime": (runtime > rules.longest_s) & ~working,
@@ -123,11 +126,9 @@ def _repair(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr) -> tupl
 
 
 def _distinct(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Identical records once; different records under one id renamed."""
+    """Different ids for different records: array tasks and requeued jobs often share one."""
     if frame["job_id"].n_unique() == frame.height:
         return frame, {}
-    once = frame.unique(subset=["job_id", "submit_s", "runtime_s", "walltime_s", "cores"], keep="first", maintain_order=True)
     turn = pl.int_range(1, pl.len() + 1).over("job_id")
-    renamed = int(once.select((turn > 1).sum()).item())
     ids = pl.when(turn > 1).then(pl.concat_str("job_id", pl.lit("#"), turn.cast(pl.String))).otherwise(pl.col("job_id"))
-    return once.with_columns(job_id=ids), {"repeated record": frame.height - once.height, "repeated id": renamed}
+    return frame.with_columns(job_id=ids), {"repeated id": int(frame.select((turn > 1).sum()).item())}

@@ -40,6 +40,7 @@ RUNNING = ("RUNNING", "R", "COMPLETING", "CG", "SUSPENDED", "S", "RESIZING", "RS
 NO_TIME = ("", "unknown", "none", "n/a", "invalid")
 NO_LIMIT = ("", "unlimited", "partition_limit", "invalid", "none", "unknown", "n/a")
 LONGEST_RECORD = 400  # lines of one record
+MOST_BROKEN = 50  # pieces of records, if there are no more whole ones
 MOST_SEPARATORS = 60  # in the free text of one record
 
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
@@ -84,7 +85,7 @@ def read_slurm(
     lines = read_text(path).splitlines()
     fields, first = _fields(lines, columns, path)
     need = [name for name in fields if name in WANTED]
-    records, numbers, broken = _records(lines, first, fields)
+    records, numbers, broken = _records(lines, first, fields, path)
     if not records:
         raise EscalaError(f"{path}: no job records below the header: export with sacct --parsable2 and at least one job")
     at = [fields.index(name) for name in need]
@@ -128,7 +129,7 @@ def _fields(lines: list[str], columns: Sequence[str] | None, path: Path) -> tupl
     return fields, begin
 
 
-def _records(lines: list[str], first: int, fields: list[str]) -> tuple[list[list[str]], list[int], int]:
+def _records(lines: list[str], first: int, fields: list[str], path: Path) -> tuple[list[list[str]], list[int], int]:
     """Values of each record, its line number (from 1), and how many pieces were no record.
 
     A record may run over several lines and hold the separator in a free-text field; a repeated header is passed over.
@@ -146,6 +147,8 @@ def _records(lines: list[str], first: int, fields: list[str]) -> tuple[list[list
             joined, used = _join(lines, k, fields)
             if joined is None:
                 broken += 1
+                if broken > MOST_BROKEN and broken > len(records):
+                    raise EscalaError(f"{path}, line {k + 1}: most lines do not have the {len(fields)} fields of the header: export again")
             else:
                 records.append(joined)
                 numbers.append(k + 1)
@@ -230,7 +233,9 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
         _text("partition", have).alias("queue"),
         pl.col("word").replace_strict(STATES, default=None, return_dtype=pl.String).alias("status"),
     )
-    return SlurmLog(records, {rule: count for rule, count in counts.items() if count})
+    once = records.unique(keep="first", maintain_order=True)  # sacct --duplicates, or listings that overlap
+    counts["repeated record"] = records.height - once.height
+    return SlurmLog(once, {rule: count for rule, count in counts.items() if count})
 
 
 def _text(name: str, have: set[str]) -> pl.Expr:

@@ -1,0 +1,70 @@
+"""PBS and TORQUE accounting logs: the `E` (job ended) records of `date;type;job;key=value key=value ...` lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.workload.files import read_text
+from escala.workload.slurm import duration
+
+RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];[^;]*;")
+
+
+def read_pbs(
+    path: Path, cores: Literal["allocated", "requested"] = "allocated", submission: Literal["submit", "eligible"] = "submit"
+) -> pl.DataFrame:
+    """Records for `clean`. `cores`: the job's slots, or what `nodes` or `select` asked for, first. `submission`: ctime or etime."""
+    if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
+        raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
+    lines = pl.DataFrame({"text": read_text(path).splitlines()}, schema={"text": pl.String})
+    ended = lines.filter(pl.col("text").str.contains(r"^[^;]*;E;"))
+    if ended.is_empty():
+        raise EscalaError(f"{path}: no E (job ended) records: give the accounting log of days on which jobs ended")
+    asked = [_key(r"Resource_List\.nodes"), _key(r"Resource_List\.select")]
+    shapes = ended.select(pl.coalesce(asked).alias("shape"))["shape"].drop_nulls().unique()
+    sizes = pl.DataFrame({"shape": shapes, "asked": [_size(shape) for shape in shapes]}, schema={"shape": pl.String, "asked": pl.Float64})
+    ended = ended.with_columns(shape=pl.coalesce(asked)).join(sizes, on="shape", how="left", maintain_order="left")
+    slots, wanted = _number("total_execution_slots"), pl.coalesce("asked", _number(r"Resource_List\.ncpus"))
+    created = pl.coalesce(_number("ctime"), _number("qtime"))
+    submit = created if submission == "submit" else pl.coalesce(_number("etime"), created)
+    code = _key("Exit_status").cast(pl.Int64, strict=False)
+    limit = duration(_key(r"Resource_List\.walltime"))
+    ran = _number("end") - _number("start")
+    over = ((code == -11) | (code == 271)) & (ran >= limit)  # over a resource limit; 256 + SIGTERM, the server's way to end a job
+    status = pl.when(code == 0).then(pl.lit("COMPLETED")).when(over).then(pl.lit("TIMEOUT")).when(code == 271).then(pl.lit("CANCELLED"))
+    return ended.select(
+        pl.col("text").str.extract(r"^[^;]*;E;([^;]*);").alias("job_id"),
+        submit.alias("submit_s"),
+        ran.alias("runtime_s"),
+        limit.alias("walltime_s"),
+        (pl.coalesce(slots, wanted) if cores == "allocated" else pl.coalesce(wanted, slots)).alias("cores"),
+        _key("user").alias("user"),
+        (_number("start") - submit).alias("wait_s"),
+        _key("queue").alias("queue"),
+        status.when(code.is_not_null()).then(pl.lit("FAILED")).alias("status"),
+    )
+
+
+def _key(name: str) -> pl.Expr:
+    """The value of a key; null where it is not there."""
+    return pl.col("text").str.extract(rf"[; ]{name}=(\S+)")
+
+
+def _number(name: str) -> pl.Expr:
+    return _key(name).cast(pl.Float64, strict=False)
+
+
+def _size(shape: str) -> float:
+    """Cores of `2:ppn=8+1:ppn=4:gpus=1`, `node7:ppn=2` (TORQUE) or `2:ncpus=16:mem=4gb` (PBS Pro)."""
+    total = 0
+    for chunk in shape.split("+"):
+        first, *rest = chunk.split(":")
+        each = next((int(found[2]) for part in rest if (found := re.fullmatch(r"(ppn|ncpus)=(\d+)", part))), 1)
+        alone = re.fullmatch(r"(ppn|ncpus)=(\d+)", first)
+        total += int(alone[2]) if alone else (int(first) if first.isdigit() else 1) * each
+    return float(total)

@@ -1,0 +1,214 @@
+"""`read_workload`: any log of jobs -> a `Workload`. The format is found from the content, never from the name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.workload.clean import CleaningRules, clean
+from escala.workload.files import read_head
+from escala.workload.table import Workload
+
+TAKES = {  # format -> options that mean something there
+    "swf": {"cores"},
+    "batsim": {"speed"},
+    "slurm": {"columns", "cores", "submission"},
+    "pbs": {"cores", "submission"},
+    "csv": {"columns", "units", "unit", "select"},
+    "parquet": {"columns", "units", "unit", "select"},
+}
+SUFFIXES = (".gz", ".swf", ".json", ".csv", ".parquet", ".txt", ".log")
+OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+class Found(NamedTuple):
+    """What a reader makes of a file, before cleaning."""
+
+    frame: pl.DataFrame
+    counts: dict[str, int]
+    shift: bool  # whether the first submission becomes time 0
+    note: str  # what the file is
+    origin_s: Callable[[float], float] = lambda first_s: 0.0  # first submission -> Unix time of the file's time 0
+    max_cores: int | None = None
+
+
+def read_workload(
+    path: str | Path,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | Sequence[str] | None = None,
+    units: Mapping[str, float | str] | None = None,
+    unit: str | None = None,
+    select: Mapping[str, Any] | None = None,
+    speed: float | None = None,
+    cores: Literal["allocated", "requested"] | None = None,
+    submission: Literal["submit", "eligible"] | None = None,
+    rules: CleaningRules | None = None,
+    shift: bool | None = None,
+    name: str | None = None,
+    max_cores: int | None = None,
+) -> Workload:
+    """Jobs of a log: SWF, Batsim JSON, Slurm's sacct text, PBS/TORQUE accounting, CSV or Parquet; plain or gzipped.
+
+    `format`: swf, batsim, slurm, pbs, csv, parquet; found from the content if not given.
+    `columns`, `units`, `unit`, `select`: tables only, see `tabular.read_table`; for sacct text without header, `columns` lists the fields.
+    `speed`: Batsim only, flop/s of one core; without it jobs given in flops wait for `Workload.at_speed`.
+    `cores`: SWF, Slurm, PBS: "allocated" (default) or "requested" processors first, the other where the log has none.
+    `submission`: Slurm, PBS: "submit" (default) or "eligible".
+    `rules`: see `clean`; what they did is counted in `Workload.cleaning`.
+    `shift`: whether the first submission becomes time 0 (default: yes, except for Batsim's files, packs of days and Escala's own tables).
+    `name`, `max_cores`: in place of what the file says.
+
+    Raises `EscalaError`, one line: what, where, how to mend it.
+    """
+    where = Path(path)
+    kind = detect(where) if format is None else format
+    if kind not in TAKES:
+        raise EscalaError(f"format {kind!r} is not known: give one of {', '.join(TAKES)}")
+    given = {"columns": columns, "units": units, "unit": unit, "select": select, "speed": speed, "cores": cores, "submission": submission}
+    options = {option: value for option, value in given.items() if value is not None}
+    foreign = sorted(set(options) - TAKES[kind])
+    if foreign:
+        raise EscalaError(f"{where}: is read as {kind}, which takes no {foreign[0]}=: leave it out (or give format=)")
+    found = READERS[kind](where, options)
+    kept, counts = clean(found.frame, rules or CleaningRules())
+    counts = {**found.counts, **counts}
+    if kept.is_empty():
+        reasons = ", ".join(f"{rule}: {count}" for rule, count in counts.items())
+        raise EscalaError(f"{where}: no job is left after cleaning ({reasons}): check the file, or pass other rules=")
+    workload = Workload.from_jobs(
+        kept,
+        name=name or _stem(where),
+        max_cores=max_cores or found.max_cores,
+        source=f"{where.name}: {found.note}",
+        cleaning=counts,
+    )
+    first = float(workload.jobs["submit_s"][0])
+    origin = found.origin_s(first)
+    if found.shift if shift is None else shift:
+        return workload.with_jobs(workload.jobs.with_columns(pl.col("submit_s") - first), origin_s=origin + first)
+    return workload.with_jobs(workload.jobs, origin_s=origin) if origin else workload
+
+
+def _swf(path: Path, options: dict[str, Any]) -> Found:
+    from escala.workload.swf import header_number, origin, read_swf
+
+    log = read_swf(path, **options)
+    size = header_number(log.header, "MaxProcs", "MaxNodes")
+    facts = [value for key in ("Version", "Computer", "Installation") for value in log.header.get(key, [])[:1] if value]
+    note = ", ".join(["SWF", *facts])
+    return Found(log.frame, log.counts, True, note, lambda first_s: origin(log.header, first_s), int(size) if size and size > 0 else None)
+
+
+def _batsim(path: Path, options: dict[str, Any]) -> Found:
+    from escala.workload.batsim import read_batsim
+
+    log = read_batsim(path, **options)
+    return Found(log.frame, log.counts, False, "Batsim workload", lambda first_s: log.origin_s, log.nb_res)
+
+
+def _slurm(path: Path, options: dict[str, Any]) -> Found:
+    from escala.workload.slurm import read_slurm
+
+    if isinstance(options.get("columns"), Mapping):
+        raise EscalaError(f"{path}: is sacct text: columns= must be the list of its fields, in order")
+    log = read_slurm(path, **options)
+    return Found(log.frame, log.counts, True, "sacct text")
+
+
+def _pbs(path: Path, options: dict[str, Any]) -> Found:
+    from escala.workload.pbs import read_pbs
+
+    return Found(read_pbs(path, **options), {}, True, "PBS accounting log")
+
+
+def _table(path: Path, options: dict[str, Any]) -> Found:
+    from escala.workload.tabular import read_table
+
+    if isinstance(options.get("columns"), Sequence):
+        raise EscalaError(f"{path}: is a table: columns= must be a mapping from fields to columns, as {{'submit_s': 'subtime'}}")
+    log = read_table(path, **options)
+    return Found(log.frame, log.counts, log.shift, log.layout)
+
+
+READERS: dict[str, Callable[[Path, dict[str, Any]], Found]] = {
+    "swf": _swf,
+    "batsim": _batsim,
+    "slurm": _slurm,
+    "pbs": _pbs,
+    "csv": _table,
+    "parquet": _table,
+}
+
+
+def detect(path: Path) -> str:
+    """The format of a file, from its first bytes; `EscalaError` if it is none that Escala reads."""
+    head = read_head(path)
+    if not head.strip():
+        raise EscalaError(f"{path}: is empty: give a log of jobs")
+    if head[:4] == b"PAR1":
+        return "parquet"
+    for magic, packer in OTHER_PACKERS.items():
+        if head.startswith(magic):
+            raise EscalaError(f"{path}: is packed with {packer}: unpack it first (gzip is read as it is)")
+    if b"\0" in head:
+        raise EscalaError(f"{path}: is binary and not Parquet: give a log of jobs (SWF, Batsim JSON, sacct text, PBS, CSV, Parquet)")
+    text = head.decode("utf-8-sig", errors="replace").lstrip()
+    if text[0] in "{[":
+        return "batsim"
+    if text[0] == "<":
+        raise EscalaError(f"{path}: is XML (a platform?), not a log of jobs")
+    return _detect_lines(text.splitlines(), path)
+
+
+def _detect_lines(lines: list[str], path: Path) -> str:
+    """The format of a text by its first lines of data."""
+    from escala.workload.layouts import is_known
+    from escala.workload.pbs import RECORD
+    from escala.workload.slurm import is_sacct
+
+    data = [line for line in lines if line.strip() and line.lstrip()[0] not in ";#"]
+    if not data:
+        raise EscalaError(f"{path}: has comments only: give a log with jobs")
+    first = data[0]
+    if RECORD.match(first):
+        return "pbs"
+    if first.startswith("-dt ") and "submit_batch_job" in first:
+        raise EscalaError(f"{path}: is a Slurm simulator's list of events, which Escala does not read: give sacct text or SWF")
+    if "|" in first:
+        return _detect_sacct(first, path, is_sacct(first))
+    numbers = [bool(re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", token, re.IGNORECASE)) for token in first.split()[:18]]
+    if (len(numbers) >= 18 and sum(numbers) >= 14) or (len(numbers) >= 10 and all(numbers)):
+        return "swf"
+    if first.count(";") >= 17 and all(re.fullmatch(r"-?\d+", value) for value in first.split(";")[:5]):
+        raise EscalaError(f"{path}: is SWF with semicolons, which no standard knows: replace ';' by spaces and text users by numbers")
+    separator = max(",;\t", key=first.count)
+    names = [value.strip().strip('"') for value in first.split(separator)]
+    even = len(data) > 1 and abs(data[1].count(separator) - first.count(separator)) <= 1
+    plain = all(re.fullmatch(r"[\w .:%()/-]{1,40}", value) for value in names)
+    if len(names) > 1 and (is_known(names) or (even and plain)):
+        return "csv"
+    raise EscalaError(
+        f"{path}: no log of jobs that Escala knows (begins {first.strip()[:40]!r}): give SWF, Batsim JSON, sacct text, PBS or a table"
+    )
+
+
+def _detect_sacct(first: str, path: Path, known: bool) -> str:
+    """Text with bars."""
+    if known:
+        return "slurm"
+    hint = "export with a header, or pass format='slurm' and columns=[names of the fields]"
+    raise EscalaError(f"{path}: has {first.count('|') + 1} fields between bars but no header of sacct: {hint}")
+
+
+def _stem(path: Path) -> str:
+    """The name of the file without the endings that say what it is."""
+    stem = path.name
+    while stem.endswith(SUFFIXES):
+        stem = stem[: stem.rindex(".")]
+    return stem or path.name

@@ -1,0 +1,225 @@
+"""Tables of jobs: CSV and Parquet, with a mapping of columns given or known by the names of the columns.
+
+A mapping says which column of the file is which field: `columns={"submit_s": "subtime", "cores": "res", ...}`. Fields are the columns of
+`Workload`, and `start_s`, `end_s` (runtime = end - start, wait = start - submit). Numbers are seconds unless `units` or `unit` say
+otherwise; text such as `2019-01-01 08:55:55` is read as UTC.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.workload.clean import CleaningRules, clean
+from escala.workload.files import read_all
+from escala.workload.layouts import ALIBABA, ALIBABA_NEEDS, LAYOUTS, PACK, TIMES, UNITS, WORDS, Layout, alibaba_jobs
+from escala.workload.table import SCHEMA, Workload
+
+
+class TabularLog(NamedTuple):
+    """Records for `clean`, notes, and whether the first submission becomes time 0."""
+
+    frame: pl.DataFrame
+    counts: dict[str, int]
+    shift: bool
+    layout: str
+
+
+def read_table(
+    path: Path,
+    columns: Mapping[str, str] | None = None,
+    units: Mapping[str, float | str] | None = None,
+    unit: str | None = None,
+    select: Mapping[str, Any] | None = None,
+) -> TabularLog:
+    """Jobs of a CSV (`,` `;` or tab) or Parquet file.
+
+    `columns`: field -> column, in place of a known layout. `unit`: of all time columns that are numbers (ms, s, step, min, h, d);
+    `units`: column -> unit or seconds, for single ones. `select`: column -> value, to take part of the rows.
+    """
+    table = _selected(load_table(path), select or {}, path)
+    layout = _layout(table, columns, path)
+    _one_workload(table, layout, path)
+    if layout.name == ALIBABA:
+        frame, counts = alibaba_jobs(table)
+        return TabularLog(frame, counts, True, ALIBABA)
+    return TabularLog(_records(table, layout, units or {}, unit, path), {}, layout.shift, layout.name)
+
+
+def read_pack(path: str | Path, unit: str, rules: CleaningRules | None = None) -> dict[tuple[str, str], Workload]:
+    """All workloads of a pack of days, by (set, file), in the order of the file.
+
+    A pack has the columns set, file, id, subtime, res, walltime, runtime, user, type. `unit`: of its times (the file does not say):
+    `"min"` or `"step"` (1 s). Times count from the start of each file and are kept as they are.
+    """
+    where = Path(path)
+    table = load_table(where)
+    if not PACK.fits(set(table.columns)):
+        raise EscalaError(f"{where}: not a pack of days (set, file, id, subtime, res, walltime, runtime, ...): use read_workload")
+    frame = _records(table, PACK, {}, unit, where).with_columns(table["set", "file"].cast(pl.String))
+    packs = {}
+    for key, part in frame.partition_by("set", "file", maintain_order=True, as_dict=True).items():
+        kept, counts = clean(part.drop("set", "file"), rules or CleaningRules())
+        name = f"{key[0]}/{key[1]}"
+        packs[str(key[0]), str(key[1])] = Workload.from_jobs(kept, name=name, source=f"{where.name} {name}", cleaning=counts)
+    return packs
+
+
+def load_table(path: Path) -> pl.DataFrame:
+    """The file as a data frame; CSV columns as text unless they are numbers throughout."""
+    data = read_all(path)
+    try:
+        if data[:4] == b"PAR1":
+            return pl.read_parquet(io.BytesIO(data))
+        header = data.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0]
+        separator = max((b",", b";", b"\t"), key=header.count).decode()
+        table = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema=False, encoding="utf8-lossy")
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise EscalaError(f"{path}: not a readable table ({reason}): mend the file") from None
+    return table.rename({name: name.strip() for name in table.columns})
+
+
+def _selected(table: pl.DataFrame, select: Mapping[str, Any], path: Path) -> pl.DataFrame:
+    """The rows whose columns have the given values (compared as text)."""
+    for name, value in select.items():
+        if name not in table.columns:
+            raise EscalaError(f"{path}: no column {name!r} to select by: columns are {_few(table.columns)}")
+        kept = table.filter(pl.col(name).cast(pl.String) == str(value))
+        if kept.is_empty():
+            raise EscalaError(
+                f"{path}: no row has {name} = {value!r}: values are {_few(table[name].cast(pl.String).unique().sort().to_list())}"
+            )
+        table = kept
+    return table
+
+
+def _layout(table: pl.DataFrame, columns: Mapping[str, str] | None, path: Path) -> Layout:
+    """The layout given, or the known one that fits."""
+    if columns is None:
+        if set(table.columns) >= ALIBABA_NEEDS:
+            return Layout(ALIBABA, {})
+        found = next((layout for layout in LAYOUTS if layout.fits(set(table.columns))), None)
+        if found is None:
+            hint = "pass columns={'submit_s': ..., 'runtime_s': ..., 'cores': ...}"
+            raise EscalaError(f"{path}: no known table of jobs (columns {_few(table.columns)}): {hint}")
+        return found.of(table.columns)
+    allowed = (*SCHEMA, "flops", "start_s", "end_s")
+    for name, column in columns.items():
+        if name not in allowed and not name.startswith("demand_"):
+            raise EscalaError(f"{path}: columns= names the unknown field {name!r}: fields are {', '.join(allowed)}, demand_<kind>")
+        if column not in table.columns:
+            raise EscalaError(f"{path}: no column {column!r} (for {name}): columns are {_few(table.columns)}")
+    if not {"submit_s", "cores"} <= set(columns) or not ({"runtime_s", "flops"} & set(columns) or {"start_s", "end_s"} <= set(columns)):
+        raise EscalaError(f"{path}: columns= must name submit_s, cores, and runtime_s, flops, or start_s and end_s")
+    return Layout("given columns", dict(columns))
+
+
+def _one_workload(table: pl.DataFrame, layout: Layout, path: Path) -> None:
+    """A file of several workloads needs a choice."""
+    names = [name for name in layout.split if name in table.columns]
+    keys = table.select(names).unique(maintain_order=True)
+    if keys.height > 1:
+        example = ", ".join(f"{name!r}: {value!r}" for name, value in keys.row(0, named=True).items())
+        other = ", or read all with read_pack" if layout.name == PACK.name else ""
+        raise EscalaError(f"{path}: holds {keys.height} workloads: choose one with select={{{example}}}{other}")
+
+
+def _records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | str], unit: str | None, path: Path) -> pl.DataFrame:
+    """The fields of the layout, in SI units and the types of the schema."""
+    if layout.unit_needed and unit is None and not units:
+        raise EscalaError(f"{path}: the file does not say the unit of its times: pass unit='min', 's', ... (see the notes of its source)")
+    for column in units:
+        if column not in layout.columns.values():
+            raise EscalaError(
+                f"{path}: units= names {column!r}, which is no column in use: those are {_few(list(layout.columns.values()))}"
+            )
+    fields: dict[str, pl.Series] = {}
+    for name, column in layout.columns.items():
+        values = table[column]
+        if name in TIMES:
+            factor = _factor(units.get(column, layout.units.get(column, unit or "s")), path)
+            fields[name] = _times(values, factor, name, path)
+        elif SCHEMA.get(name) == pl.String():
+            fields[name] = values.cast(pl.String).replace("", None)
+        elif name == "single_node":
+            fields[name] = values if values.dtype == pl.Boolean else values.cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"])
+        else:
+            fields[name] = _numbers(values, name, path)
+    frame = pl.DataFrame(fields)
+    return _completed(frame)
+
+
+def _completed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Ids where there are none; runtime and wait from start and end; words for the status."""
+    have = set(frame.columns)
+    if "job_id" not in have:
+        frame = frame.with_columns(job_id=pl.int_range(1, pl.len() + 1).cast(pl.String))
+    if "runtime_s" not in have:
+        frame = frame.with_columns(
+            runtime_s=pl.col("end_s") - pl.col("start_s") if {"start_s", "end_s"} <= have else pl.lit(None, dtype=pl.Float64)
+        )
+    if "wait_s" not in have and "start_s" in have:
+        frame = frame.with_columns(wait_s=pl.col("start_s") - pl.col("submit_s"))
+    if "walltime_s" not in have:
+        frame = frame.with_columns(walltime_s=pl.lit(None, dtype=pl.Float64))
+    if "status" in have:
+        word = pl.col("status").str.strip_chars().str.to_uppercase().str.split(" ").list.first()
+        frame = frame.with_columns(status=word.replace_strict(WORDS, default=None, return_dtype=pl.String))
+    return frame.drop([name for name in ("start_s", "end_s") if name in have])
+
+
+def _factor(unit: float | str, path: Path) -> float:
+    """Seconds of a unit."""
+    if isinstance(unit, str):
+        if unit not in UNITS:
+            raise EscalaError(f"{path}: unit {unit!r} is not known: give one of {', '.join(UNITS)}, or a number of seconds")
+        return UNITS[unit]
+    if not unit > 0:
+        raise EscalaError(f"{path}: a unit of {unit} s: give a positive number")
+    return float(unit)
+
+
+def _times(values: pl.Series, factor: float, name: str, path: Path) -> pl.Series:
+    """Seconds: numbers x factor, or dates and times (as UTC) since 1970."""
+    if values.dtype.is_temporal():
+        if values.dtype == pl.Duration():
+            return values.dt.total_microseconds().cast(pl.Float64) * 1e-6
+        return values.cast(pl.Datetime("us")).dt.timestamp("us").cast(pl.Float64) * 1e-6
+    if values.dtype == pl.String():
+        first = next((value for value in values if value not in (None, "")), "")
+        if first[:4].isdigit() and first[4:5] in "-/" and len(first) >= 10:
+            text = values.str.replace("T", " ").str.replace_all("/", "-").str.replace(r"(Z|\+00:?00)$", "")
+            stamps = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", strict=False, time_unit="us")
+            _refuse_lost(values, stamps, name, path, "a time like 2019-01-31 12:00:00")
+            return stamps.dt.timestamp("us").cast(pl.Float64) * 1e-6
+    return _numbers(values, name, path) * factor
+
+
+def _numbers(values: pl.Series, name: str, path: Path) -> pl.Series:
+    """The column as floats; null where empty; text is an error with its row."""
+    if values.dtype.is_numeric():
+        return values.cast(pl.Float64)
+    if values.dtype != pl.String():
+        raise EscalaError(f"{path}: column {values.name!r} (for {name}) is {values.dtype}: numbers are needed")
+    numbers = values.str.strip_chars().cast(pl.Float64, strict=False)
+    _refuse_lost(values, numbers, name, path, "a number")
+    return numbers
+
+
+def _refuse_lost(values: pl.Series, read: pl.Series, name: str, path: Path, need: str) -> None:
+    """`EscalaError` with the first row that could not be read."""
+    lost = read.is_null() & values.is_not_null() & (values.str.strip_chars() != "")
+    if lost.any():
+        row = int(lost.arg_true()[0])
+        raise EscalaError(f"{path}, line {row + 2}: column {values.name!r} (for {name}) is {values[row][:40]!r}: {need} is needed")
+
+
+def _few(names: Sequence[str]) -> str:
+    """The first names of a list."""
+    return ", ".join(str(name) for name in names[:8]) + (", ..." if len(names) > 8 else "")
