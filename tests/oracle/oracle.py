@@ -27,6 +27,10 @@ class Tables:
     decisions: list[int] = field(default_factory=list)
 
     @property
+    def allocations(self) -> list[dict[str, Any]]:
+        return [{"job_id": row["job_id"], "node": node, "cores": cores} for row in self.jobs for node, cores in row["place"]]
+
+    @property
     def joules(self) -> Fraction:
         return sum((row["joules"] for row in self.power), Fraction(0))
 
