@@ -84,8 +84,8 @@ def test_import_loads_nothing_heavy() -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    code = "import json, sys; from escala.cli.app import run; run(['--help']); print(); print(json.dumps([m.split('.')[0] for m in sys.modules]))"
-    loaded = set(json.loads(_python(code).splitlines()[-1]))
+    code = "import json, sys; from escala.cli.app import run; run(['--help']); print(); "
+    loaded = set(json.loads(_python(code + "print(json.dumps([m.split('.')[0] for m in sys.modules]))").splitlines()[-1]))
     assert not loaded & HEAVY
 
 
@@ -98,7 +98,7 @@ class Absent:
             raise ModuleNotFoundError(f'No module named {{name!r}}', name=name)
 sys.meta_path.insert(0, Absent())
 import escala
-workload = escala.Workload.from_jobs([dict(job_id='a', submit_s=0, runtime_s=10, walltime_s=20, cores=2), dict(job_id='b', submit_s=1, runtime_s=5, walltime_s=9, cores=1)])
+workload = escala.Workload.from_jobs({{'submit_s': [0.0, 1.0], 'runtime_s': [10.0, 5.0], 'walltime_s': [20.0, 9.0], 'cores': [2, 1]}})
 result = escala.simulate(workload, escala.read_platform('2x1'), scheduler='easy', shutdown='timeout:60')
 print(result.jobs['start_s'].to_list())
 """

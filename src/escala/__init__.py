@@ -1,6 +1,7 @@
 """Escala learns scheduling and power policies for batch clusters.
 
-The public names below are loaded when first used: importing the package costs next to nothing, and what needs an optional dependency is imported only by those who ask for it.
+The public names below are loaded when first used: importing the package costs next to nothing, and what needs an optional dependency
+is imported only for those who ask for it.
 """
 
 from __future__ import annotations

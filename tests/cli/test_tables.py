@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from escala.cli.tables import decimals, heading, number, record_table, rows_table
+from escala.cli.tables import column, decimals, facts_table, metrics_table, number, rows_table
 from escala.cli.terminal import plain
 
 
@@ -22,20 +22,19 @@ def _printed(table: object) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "shown", "size"),
+    ("metric", "values", "heading", "cells"),
     [
-        ("mean_wait_s", [9.0, 30.0], "mean wait (s)", 1.0),
-        ("mean_wait_s", [700.0], "mean wait (min)", 60.0),
-        ("makespan_s", [40 * 3600.0], "makespan (h)", 3600.0),
-        ("makespan_s", [40 * 86400.0], "makespan (d)", 86400.0),
-        ("energy_j", [5e7], "energy (MJ)", 1e6),
-        ("mean_power_w", [380.0], "mean power (W)", 1.0),
-        ("utilisation", [0.7], "utilisation", 1.0),
-        ("n_jobs", [7.0], "n jobs", 1.0),
+        ("mean_wait_s", [9.0, 30.0], "Mean wait (s)", ["9", "30"]),
+        ("mean_wait_s", [1200.0, None], "Mean wait (min)", ["20", "-"]),
+        ("makespan_s", [40 * 86400.0], "Makespan (d)", ["40"]),
+        ("energy_j", [5.25e7, 1e6], "Energy (MJ)", ["52.50", "1.00"]),
+        ("utilisation", [0.7, 0.125], "Utilisation (%)", ["70.00", "12.50"]),
+        ("n_jobs", [7, 12345], "Submitted", ["7", "12,345"]),
+        ("own_measure", [1.5, math.nan], "Own measure", ["1.500", "-"]),
     ],
 )
-def test_headings_carry_the_unit(name: str, values: list[float], shown: str, size: float) -> None:
-    assert heading(name, values) == (shown, size)
+def test_a_column_has_one_unit_and_one_precision(metric: str, values: list[float], heading: str, cells: list[str]) -> None:
+    assert column(metric, values) == (heading, cells)
 
 
 @pytest.mark.parametrize(("values", "digits"), [([1.0, 20.0], 0), ([0.5, 0.25], 3), ([12.5], 2), ([123.4], 1), ([12345.6], 0), ([0.0], 0)])
@@ -49,14 +48,19 @@ def test_missing_numbers_are_dashes() -> None:
 
 def test_numbers_align_at_the_right() -> None:
     lines = _printed(rows_table([{"scheduler": "easy", "mean_wait_s": 5.25}, {"scheduler": "fcfs", "mean_wait_s": 105.5}]))
-    assert lines[0].split() == ["scheduler", "mean", "wait", "(s)"]
+    assert lines[0].split() == ["scheduler", "Mean", "wait", "(s)"]
     assert lines[2].endswith("5.2") and lines[3].endswith("105.5")
     assert len(lines[2]) == len(lines[3])
 
 
-def test_a_record_has_one_line_per_entry() -> None:
-    lines = _printed(record_table({"jobs": 3, "power": {"energy_j": 2.5e6}, "name": "log"}))
-    assert [line.split() for line in lines] == [["jobs", "3"], ["power", "energy", "2,500", "kJ"], ["name", "log"]]
+def test_one_metric_a_line_each_in_its_unit() -> None:
+    lines = _printed(metrics_table({"n_jobs": 3, "energy_j": 2.5e6, "mean_wait_s": math.nan}))
+    assert [line.split() for line in lines] == [["Submitted", "3"], ["Energy", "2.500", "MJ"], ["Mean", "wait", "-", "s"]]
+
+
+def test_facts_may_be_text() -> None:
+    lines = _printed(facts_table([("source", "KTH", ""), ("jobs", 28476, ""), ("share", 0.701, "")]))
+    assert [line.split() for line in lines] == [["source", "KTH"], ["jobs", "28,476"], ["share", "0.701"]]
 
 
 def test_json_is_strict() -> None:

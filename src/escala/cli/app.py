@@ -20,7 +20,8 @@ OK, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 app = typer.Typer(
     name="escala",
-    help="Learn scheduling and power policies for batch clusters: replay a job log exactly, compare policies, train one, judge it on unseen days.",
+    help="Learn scheduling and power policies for batch clusters: replay a job log exactly, compare policies, train one, "
+    "judge it on days it has not seen.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -1,7 +1,8 @@
 """Output folders that appear whole or not at all.
 
-Work goes into a temporary sibling of the target, which is renamed into place at the end. A run that fails, is interrupted or is killed leaves the target as it
-was. What must be refused (a folder that holds something else, a place that cannot be written) is refused before the work begins.
+Work goes into a temporary sibling of the target, which is renamed into place at the end. A run that fails, is interrupted or is killed
+leaves the target as it was. What must be refused (a folder that holds something else, a place that cannot be written) is refused before
+the work begins.
 """
 
 from __future__ import annotations

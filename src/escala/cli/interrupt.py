@@ -1,7 +1,7 @@
 """Ctrl-C that works while compiled code runs.
 
-Python notices a signal only between two of its own instructions; a compiled loop of a minute is one instruction. Long compiled work therefore runs in a second
-thread (it releases the interpreter's lock), and the main thread only waits, ready to be interrupted.
+Python notices a signal only between two of its own instructions; a compiled loop of a minute is one instruction. Long compiled work
+therefore runs in a second thread (it releases the interpreter's lock), and the main thread only waits, ready to be interrupted.
 """
 
 from __future__ import annotations

@@ -1,5 +1,171 @@
+"""Verbs on job logs: describe, convert, generate."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
+from rich.table import Table
+
+from escala.cli import options as opt
+from escala.cli.folder import output_file
+from escala.cli.tables import amount, facts_table, rows_table
+from escala.cli.terminal import emit, progress
+from escala.errors import EscalaError
+from escala.report.quantities import quantity
+
+if TYPE_CHECKING:
+    from escala.workload import Description, Workload
+
+FORMATS = {".swf": "SWF", ".json": "Batsim JSON"}
+
+OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="NAME.swf or NAME.json (Batsim), with .gz packed", show_default=False)]
+Speed = Annotated[
+    float | None, typer.Option("--speed", metavar="FLOPS", help="flop/s of one core, where Batsim JSON needs it", show_default=False)
+]
 
 
 def add_to(app: typer.Typer) -> None:
-    pass
+    """Register the verbs under `workload`."""
+    group = typer.Typer(help="Describe, convert and generate job logs.", no_args_is_help=True, rich_markup_mode=None)
+    group.command()(opt.reading(describe))
+    group.command()(opt.reading(convert))
+    group.command()(generate)
+    app.add_typer(group, name="workload")
+
+
+def describe(
+    workload: opt.Log,
+    read: dict[str, Any],
+    platform: Annotated[
+        str | None, typer.Option("--platform", metavar="SPEC", help="machine for the utilisation [the log's]", show_default=False)
+    ] = None,
+    as_json: opt.Json = False,
+) -> None:
+    """What a log is like: sizes, times, use of the machine, bursts, groups of days, and what was cleaned."""
+    import escala
+
+    with progress() as step:
+        step(f"reading {workload}")
+        log = escala.read_workload(workload, **read)
+        description = escala.describe(log, None if platform is None else escala.read_platform(platform))
+    emit(as_json, {**description, "cleaning": log.cleaning}, *description_tables(description, log.cleaning))
+
+
+def description_tables(description: Description, cleaning: Mapping[str, int]) -> list[Table]:
+    """A description as tables: the figures, the days by group, the years, the distributions, and what was cleaned."""
+    facts = list(itertools.takewhile(lambda row: not row[0].startswith("days in group"), description.rows()))
+    groups = [{"days by share of sequential submissions": group, "days": days} for group, days in description["day_groups"].items()]
+    years = [{"year": year, **shares} for year, shares in description["years"].items()]
+    spread = [
+        {"distribution": quantity(name).name, **{statistic: amount(name, value) for statistic, value in values.items()}}
+        for name, values in description["quantiles"].items()
+        if values["max"] is not None
+    ]
+    words = [fact for fact in facts if isinstance(fact[1], str)]
+    figures = [fact for fact in facts if not isinstance(fact[1], str)]
+    tables = [
+        facts_table(words, values="left"),
+        facts_table(figures),
+        rows_table(groups),
+        rows_table(years),
+        rows_table(spread, text="right"),
+    ]
+    if cleaning:
+        tables.append(rows_table([{"cleaned": rule, "jobs": count} for rule, count in cleaning.items()]))
+    return tables
+
+
+def convert(
+    workload: opt.Log,
+    read: dict[str, Any],
+    out: OutFile,
+    first: Annotated[int | None, typer.Option("--first", metavar="N", min=1, help="only the first N jobs", show_default=False)] = None,
+    speed: Speed = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Write a log, or its first jobs, in another format."""
+    import escala
+
+    write = _writer(out, speed)
+    with output_file(out, force=force) as work, progress() as step:
+        step(f"reading {workload}")
+        log = escala.read_workload(workload, **read)
+        log = log if first is None else log.head(first)
+        step(f"writing {out}")
+        write(log, work)
+    _tell(as_json, log, out)
+
+
+def generate(
+    generator: Annotated[str, typer.Argument(metavar="GENERATOR", help="grid5000, lublin, bernoulli, ...", show_default=False)],
+    settings: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME=VALUE]...", help="settings of the generator, such as cluster=orion", show_default=False),
+    ] = None,
+    *,
+    out: OutFile,
+    seed: opt.Seed = 0,
+    speed: Speed = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Write a generated log; the same seed gives the same log."""
+    from escala.workload.generate import by_name
+
+    write = _writer(out, speed)
+    given = _settings(generator, settings or [])
+    with output_file(out, force=force) as work, progress() as step:
+        step(f"generating {generator}")
+        log = by_name(generator, seed=seed, **given)
+        write(log, work)
+    _tell(as_json, log, out)
+
+
+def _tell(as_json: bool, log: Workload, out: Path) -> None:
+    facts = {"file": str(out), "jobs": len(log), "days": log.span_s / 86400.0, "cleaning": log.cleaning}
+    emit(as_json, facts, f"{out}: {len(log):,} jobs over {log.span_s / 86400.0:.1f} days")
+
+
+def _writer(out: Path, speed: float | None) -> Callable[[Workload, Path], None]:
+    """What writes the format that the file's name asks for."""
+    from escala.workload import write_batsim, write_swf
+
+    suffix = Path(out.stem).suffix if out.suffix == ".gz" else out.suffix
+    if suffix not in FORMATS:
+        known = ", ".join(f"{end} ({name})" for end, name in FORMATS.items())
+        raise EscalaError(f"{out}: the name must say the format: {known}, each also with .gz")
+    if suffix == ".swf":
+        return write_swf
+    return lambda log, path: write_batsim(log, path, speed=speed)
+
+
+def _settings(generator: str, texts: list[str]) -> dict[str, Any]:
+    """NAME=VALUE entries as the generator's arguments, each of the type of its default."""
+    from escala.workload.generate import GENERATORS
+
+    known = inspect.signature(GENERATORS[generator]).parameters if generator in GENERATORS else {}
+    given: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise EscalaError(f"{text!r} is no setting; write NAME=VALUE, such as days=30")
+        default = known[name].default if name in known else None
+        try:
+            given[name] = type(default)(value) if isinstance(default, int | float) else _plain(value)
+        except ValueError:
+            raise EscalaError(f"setting {name}={value}: a {type(default).__name__} is needed, such as {name}={default}") from None
+    return given
+
+
+def _plain(value: str) -> Any:
+    """A number where the text is one."""
+    try:
+        return float(value)
+    except ValueError:
+        return value

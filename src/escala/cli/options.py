@@ -84,6 +84,33 @@ Oversized = Annotated[
     ),
 ]
 
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="FIELD=NAME",
+        help="CSV, Parquet: which column holds a field; repeat",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+Select = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--select",
+        metavar="NAME=VALUE",
+        help="CSV, Parquet: only rows with this value; repeat",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        "--unit", metavar="UNIT", help="CSV, Parquet: unit of the times: ms, s, min, h, d", show_default=False, rich_help_panel="Reading"
+    ),
+]
+
 
 def names(text: str, option: str) -> list[str]:
     """The entries of a list given as "a,b,c".
@@ -128,21 +155,50 @@ def rules_of(
     }
 
 
-def replaying(verb: Callable[..., None]) -> Callable[..., None]:
-    """Give a verb the options of `rules_of` behind its own, and pass them to it as one argument, `options`.
+def _pairs(texts: list[str], option: str) -> dict[str, str]:
+    """NAME=VALUE entries."""
+    pairs = dict(text.partition("=")[::2] for text in texts)
+    if any(not name or not value for name, value in pairs.items()):
+        raise EscalaError(f"{option} needs NAME=VALUE, such as {option} submit_s=subtime; give it once for each name")
+    return pairs
+
+
+def reading_of(
+    *,
+    columns: Columns = None,
+    select: Select = None,
+    unit: Unit = None,
+) -> dict[str, Any]:
+    """The options of `escala.read_workload` from those of the command line; only those that were given."""
+    given = {"columns": _pairs(columns or [], "--column"), "select": _pairs(select or [], "--select"), "unit": unit}
+    return {name: value for name, value in given.items() if value}
+
+
+def _added(verb: Callable[..., None], argument: str, source: Callable[..., dict[str, Any]]) -> Callable[..., None]:
+    """The verb with the options of `source` behind its own; `source` makes of them the verb's argument.
 
     Typer reads the signature of what it registers, so the wrapper carries the signature of both.
     """
     own = inspect.signature(verb, eval_str=True)
-    added = inspect.signature(rules_of, eval_str=True).parameters
+    added = inspect.signature(source, eval_str=True).parameters
 
     @functools.wraps(verb)
     def wrapper(**given: Any) -> None:
-        options = rules_of(**{name: given.pop(name) for name in added})
-        verb(**given, options=options)
+        made = source(**{name: given.pop(name) for name in added})
+        verb(**given, **{argument: made})
 
-    kept = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, parameter in own.parameters.items() if name != "options"]
+    kept = [entry.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, entry in own.parameters.items() if name != argument]
     wrapper.__signature__ = own.replace(parameters=[*kept, *added.values()])  # type: ignore[attr-defined]
-    wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in [*kept, *added.values()]} | {"return": None}
-    del wrapper.__wrapped__  # type: ignore[attr-defined]
+    wrapper.__annotations__ = {entry.name: entry.annotation for entry in [*kept, *added.values()]} | {"return": None}
+    del wrapper.__wrapped__
     return wrapper
+
+
+def replaying(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the rules of a run, as its argument `options`."""
+    return _added(verb, "options", rules_of)
+
+
+def reading(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb the ways to read a log, as its argument `read`."""
+    return _added(verb, "read", reading_of)

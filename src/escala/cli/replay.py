@@ -10,16 +10,17 @@ import typer
 from escala.cli import options as opt
 from escala.cli.folder import output_file, output_folder
 from escala.cli.interrupt import interruptible
-from escala.cli.tables import record_table, rows_table
+from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
 
 EXPORTS = ("batsim",)
 
 SHOWN = (
-    "n_jobs", "n_killed", "n_rejected", "n_unfinished", "mean_wait_s", "median_wait_s", "p95_wait_s", "mean_turnaround_s", "mean_slowdown", "mean_bounded_slowdown",
-    "mean_stretch", "makespan_s", "utilisation", "energy_j", "waste_j", "transitions", "mean_power_w",
-)  # fmt: skip
+    *("n_jobs", "n_killed", "n_rejected", "n_unfinished"),
+    *("mean_wait_s", "median_wait_s", "p95_wait_s", "mean_turnaround_s", "mean_slowdown", "mean_bounded_slowdown", "mean_stretch"),
+    *("makespan_s", "utilisation", "energy_j", "waste_j", "transitions", "mean_power_w"),
+)
 """The metrics shown on the terminal, of all those in summary.json."""
 
 COLUMNS = (
@@ -38,8 +39,8 @@ COLUMNS = (
 
 def add_to(app: typer.Typer) -> None:
     """Register the verbs."""
-    app.command()(opt.replaying(simulate))
-    app.command()(opt.replaying(compare))
+    app.command()(opt.reading(opt.replaying(simulate)))
+    app.command()(opt.reading(opt.replaying(compare)))
     app.command()(report)
 
 
@@ -47,6 +48,7 @@ def simulate(
     workload: opt.Log,
     platform: opt.PlatformSpec,
     options: dict[str, Any],
+    read: dict[str, Any],
     scheduler: Annotated[
         str, typer.Option("--scheduler", metavar="NAME", help="fcfs, first-fit, sjf, easy, saf, conservative, ...")
     ] = "easy",
@@ -70,7 +72,7 @@ def simulate(
     with output_folder(out, force=force) as folder:
         with progress() as step:
             step(f"reading {workload}")
-            machine, log = escala.read_platform(platform), escala.read_workload(workload)
+            machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
             step(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
             result = interruptible(lambda: escala.simulate(log, machine, scheduler=scheduler, shutdown=shutdown, **options))
         if folder is not None:
@@ -79,13 +81,14 @@ def simulate(
                 result.export(export, folder / export)
         summary = result.summary()
     title = f"{log.name} on {machine.name}: {scheduler} + {shutdown}"
-    emit(as_json, summary, record_table({name: summary[name] for name in SHOWN if name in summary}, title))
+    emit(as_json, summary, metrics_table({name: summary[name] for name in SHOWN if name in summary}, title))
 
 
 def compare(
     workload: opt.Log,
     platform: opt.PlatformSpec,
     options: dict[str, Any],
+    read: dict[str, Any],
     schedulers: Annotated[
         str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare")
     ] = "fcfs,first-fit,sjf,easy,saf,conservative",
@@ -100,7 +103,7 @@ def compare(
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     with output_folder(out, force=force) as folder:
         with progress(len(chosen) * len(switching)) as step:
-            machine, log = escala.read_platform(platform), escala.read_workload(workload)
+            machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
             comparison = interruptible(
                 lambda: escala.compare(log, machine, schedulers=chosen, shutdowns=switching, progress=step, **options)
             )

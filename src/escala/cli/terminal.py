@@ -64,7 +64,10 @@ def fail(message: str) -> None:
 
 @contextlib.contextmanager
 def progress(total: int | None = None) -> Iterator[Step]:
-    """A progress line on stderr: with `total` steps and the time left, or (None) with the time spent. Silent where stderr is no terminal."""
+    """A progress line on stderr: with `total` steps and the time left, or (None) with the time spent.
+
+    Silent where stderr is no terminal.
+    """
     console = stderr()
     if not console.is_terminal:
         yield lambda _: None

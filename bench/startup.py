@@ -1,0 +1,41 @@
+"""What a user waits for before anything happens."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+
+from bench.measure import Case, child_seconds
+
+_ONE_RUN = """
+import escala
+workload = escala.Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [10.0, 5.0], "walltime_s": [20.0, 9.0], "cores": [2, 1]})
+escala.simulate(workload, escala.read_platform("2x1"), scheduler="easy", shutdown="timeout:300")
+"""
+
+
+def _python(code: str, **environment: str) -> None:
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, **environment})
+
+
+def _cold() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        _python(_ONE_RUN, ESCALA_CACHE_DIR=folder)
+
+
+def _help() -> None:
+    subprocess.run([sys.executable, "-m", "escala", "--help"], check=True, stdout=subprocess.DEVNULL)
+
+
+CASES = [
+    Case("`import escala`", "≤ 0.3 s", lambda: (child_seconds(lambda: _python("import escala")), "s")),
+    Case("`escala --help`", "≤ 0.5 s", lambda: (child_seconds(_help), "s")),
+    Case(
+        "a run of two jobs in a new process, compiled before",
+        "≤ 1 s of warm start",
+        lambda: (child_seconds(lambda: _python(_ONE_RUN)), "s"),
+    ),
+    Case("the same, nothing compiled before", "≤ 30 s", lambda: (child_seconds(_cold, repeats=1), "s")),
+]

@@ -1,0 +1,31 @@
+"""A small log, and the program run in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from escala.cli.app import run
+from tests.cli.program import LOG, Escala, Outcome
+
+
+@pytest.fixture
+def escala_(capfd: pytest.CaptureFixture[str]) -> Escala:
+    """Call the program with arguments."""
+
+    def call(*arguments: object) -> Outcome:
+        capfd.readouterr()
+        status = run([str(argument) for argument in arguments])
+        out, err = capfd.readouterr()
+        return Outcome(status, out, err)
+
+    return call
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """A log of four jobs for a machine of four cores."""
+    path = tmp_path / "small.swf"
+    path.write_text(LOG)
+    return path
