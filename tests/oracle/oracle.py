@@ -57,7 +57,7 @@ def simulate(
     decide, strict = find_scheduler(scheduler, head, depth, rebuild)
     power = find_shutdown(shutdown)
     world.hold_fraction = power.hold
-    world.can_change = shutdown != "never" or start_off
+    world.can_change = (shutdown != "never" or start_off) and any(node.profile.can_switch for node in nodes)
     limit = None if until_s is None else microseconds(until_s)
     decisions: list[int] = []
     first = True
@@ -101,7 +101,8 @@ def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> 
     rows: list[Job] = []
     total = sum(node.cores for node in nodes)
     for number, row in enumerate(jobs):
-        demands = {key.removeprefix("demand_"): value for key, value in row.items() if key.startswith("demand_") and value}
+        single = bool(row.get("single_node", False))
+        demands = {key.removeprefix("demand_"): value for key, value in row.items() if single and key.startswith("demand_") and value}
         job = Job(
             number,
             str(row["job_id"]),
@@ -110,7 +111,7 @@ def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> 
             float(row["walltime_s"]),
             int(row["cores"]),
             Fraction(row.get("load", 1.0)),
-            bool(row.get("single_node", False)),
+            single,
             demands,
             row.get("user"),
         )

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from tests.oracle.world import Job, World, microseconds
 
 Score = Callable[[Job, World], float]
+Scheduler = Callable[[World], None]
 
 
 def sjf(job: Job, world: World) -> float:
@@ -60,3 +61,8 @@ def f4(job: Job, world: World) -> float:
 
 
 SCORES: dict[str, Score] = {"sjf": sjf, "ljf": ljf, "saf": saf, "wfp3": wfp3, "unicep": unicep, "f1": f1, "f2": f2, "f3": f3, "f4": f4}
+
+
+def ordered(world: World, jobs: list[Job], score: Score | None) -> list[Job]:
+    """By score, smallest first, ties in queue order; without a score the queue order."""
+    return jobs if score is None else sorted(jobs, key=lambda job: score(job, world))  # sorted() is stable

@@ -1,0 +1,186 @@
+"""The EASY family: the head of the queue has a reservation, the others may pass if they do not delay it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.oracle.scores import Scheduler, Score, ordered
+from tests.oracle.world import OFF, ON, SWITCHING_OFF, SWITCHING_ON, Allocation, Job, Node, World, first_cores
+
+
+def start_head_while_it_fits(world: World) -> None:
+    while world.queue:
+        place = world.place(world.queue[0])
+        if place is None:
+            return
+        world.launch(world.queue[0], place)
+
+
+def releases(world: World, job: Job) -> list[tuple[Any, Allocation]]:
+    """(time, cores on nodes): when which cores become available to the job. Cores reserved by off-reservation never do."""
+    now = world.plan_time(world.now)
+    hold_end = world.plan_time(max(world.now, world.hold_end(job)))
+    found: list[tuple[Any, Allocation]] = []
+    for holder in world.running + world.given:
+        found.append((holder.planned_end, holder.held))
+    for node in world.nodes:
+        free = world.free_on(node)
+        if node.reserved or not free:
+            continue
+        if node.power == ON:
+            found.append((now, [(node.number, free)]))
+        elif node.power in (SWITCHING_ON, OFF):
+            found.append((hold_end, [(node.number, free)]))
+        else:
+            assert node.power == SWITCHING_OFF and node.switch_end is not None
+            found.append((max(world.plan_time(node.switch_end), hold_end), [(node.number, free)]))
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def earliest_start(world: World, head: Job) -> tuple[Any, list[int]] | None:
+    """(s, cores available by s on each node): s is the time at which enough cores are available; all that come at the same time count."""
+    available = [0] * len(world.nodes)
+    s = None
+    for time, cores in releases(world, head):
+        if s is not None and time > s:
+            break
+        for number, count in cores:
+            available[number] += count
+        if s is None and sum(available) >= head.cores:
+            s = time
+    return None if s is None else (s, available)
+
+
+class Reservation:
+    """The head's: from time s on, cores on nodes. What may a job take that runs past s?"""
+
+    def __init__(self, world: World, head: Job, latest_released: bool) -> None:
+        self.world = world
+        self.head = head
+        self.counted = latest_released and not head.single_node
+        self.s: Any = None  # None: the head can never start as things are, there is nothing to protect
+        self.node: Node | None = None  # of a single-node head
+        self.beyond: list[int] = []  # lowest-id: cores per node beside the reservation
+        self.spare = 0  # latest-released: cores beside the reservation, counted
+        if head.single_node:
+            for node in world.nodes:  # the earliest fit, lowest number first
+                time = earliest_fit(world, head, node)
+                if time is not None and (self.s is None or time < self.s):
+                    self.s, self.node = time, node
+            return
+        found = earliest_start(world, head)
+        if found is not None:
+            self.s, available = found
+            self.spare = sum(available) - head.cores
+            need = head.cores
+            for count in available:  # the reservation takes the nodes of lowest numbers
+                taken = min(need, count)
+                need -= taken
+                self.beyond.append(count - taken)
+
+    def limit(self, node: Node) -> int:
+        """Cores of the node that jobs running past s may still take."""
+        if self.s is None:
+            return node.cores
+        if self.head.single_node:
+            if node is not self.node:
+                return node.cores
+            return node.cores - sum(count for j, count in node.holders if j.planned_end > self.s) - self.head.cores
+        return self.spare if self.counted else self.beyond[node.number]
+
+    def allows(self, place: Allocation, job: Job) -> bool:
+        """Does the job, running past s at this place, leave the reservation as it is?"""
+        if any(count > self.limit(self.world.nodes[number]) for number, count in place):
+            return False
+        if self.s is not None and self.counted:
+            return job.cores <= self.spare
+        if self.node is not None and job.single_node and place[0][0] == self.node.number:
+            return fits_at(self.node, self.head, [*[(j, n) for j, n in self.node.holders if j.planned_end > self.s], (job, job.cores)])
+        return True
+
+    def take(self, place: Allocation) -> None:
+        """Note that a job running past s was given this place."""
+        if self.s is not None and not self.head.single_node:
+            for number, count in place:
+                self.beyond[number] -= count
+                self.spare -= count
+
+
+def easy(score: Score | None, latest_released: bool) -> Scheduler:
+    def decide(world: World) -> None:
+        start_head_while_it_fits(world)
+        if not world.queue:
+            return
+        others = ordered(world, world.queue[1:], score)
+        kept = Reservation(world, world.queue[0], latest_released)
+        for job in others:
+            try_to_pass(world, kept, job)
+
+    return decide
+
+
+def try_to_pass(world: World, kept: Reservation, job: Job) -> None:
+    """Start the job if it fits now and ends by the reservation's start, or else uses only what the reservation leaves."""
+    for place in places(world, job):
+        if kept.s is None or world.planned_end(job, place) <= kept.s:
+            world.launch(job, place)
+            return
+        if job.single_node and kept.allows(place, job):
+            kept.take(place)
+            world.launch(job, place)
+            return
+    if job.single_node:
+        return
+    beside = first_cores([(n, min(free, kept.limit(world.nodes[n]))) for n, free in world.takeable(job)], job.cores)
+    if beside is not None and kept.allows(beside, job):
+        kept.take(beside)
+        world.launch(job, beside)
+
+
+def places(world: World, job: Job) -> list[Allocation]:
+    """Where the job fits now: a single-node job on each node, in the order in which nodes are taken; another job in one way."""
+    if not job.single_node:
+        place = world.place(job)
+        return [] if place is None else [place]
+    return [[(n.number, job.cores)] for n in world.ranked_nodes(world.only_on(job, False)) if world.fits_on(n, job)]
+
+
+def earliest_fit(world: World, job: Job, node: Node) -> Any:
+    """The earliest plan time at which the demand fits on the node, or None."""
+    if node.reserved or not world.could_hold(node, job):
+        return None
+    now = world.plan_time(world.now)
+    opens = now
+    if node.power == SWITCHING_OFF:
+        assert node.switch_end is not None
+        opens = world.plan_time(node.switch_end)
+    if node.power != ON:
+        opens = max(opens, world.plan_time(max(world.now, world.hold_end(job))))
+    times = sorted({opens} | {max(opens, holder.planned_end) for holder, _ in node.holders})
+    for time in times:
+        if fits_at(node, job, [(j, count) for j, count in node.holders if j.planned_end > time]):
+            return time
+    return None
+
+
+def fits_at(node: Node, job: Job, holders: list[tuple[Job, int]]) -> bool:
+    """Does the demand fit on the node beside these jobs (and their cores there)?"""
+    if job.cores > node.cores - sum(count for _, count in holders):
+        return False
+    return all(n <= node.capacity[kind] - sum(j.demands.get(kind, 0) for j, _ in holders) for kind, n in job.demands.items())
+
+
+def easy_fast(world: World) -> None:
+    """The reservation is a time by count, computed when the job becomes head and kept; a job may pass only if it ends by that time."""
+    start_head_while_it_fits(world)
+    if not world.queue:
+        return
+    head = world.queue[0]
+    if world.reservation is None or world.reservation[0] is not head:
+        found = earliest_start(world, head)
+        world.reservation = (head, None if found is None else found[0])
+    limit = world.reservation[1]
+    for job in world.queue[1:]:
+        place = world.place(job)
+        if place is not None and (limit is None or world.planned_end(job, place) <= limit):
+            world.launch(job, place)
