@@ -1,0 +1,103 @@
+"""The two engines on one world, and how their tables differ."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tests.laws.laws import Rows, rows
+from tests.oracle.oracle import Tables, simulate
+from tests.oracle.worlds import Case
+
+
+def run_oracle(case: Case) -> Tables:
+    return simulate(case.jobs, case.platform, **case.options)
+
+
+def run_kernel(case: Case) -> Any:
+    """`escala.simulate` on the same world."""
+    import escala
+
+    platform = escala.Platform(
+        name="world",
+        cores=case.platform["cores"],
+        profiles=tuple(escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(case.platform["profiles"])),
+        profile_of=case.platform["profile_of"],
+        resources=case.platform.get("resources", {}),
+    )
+    return escala.simulate(escala.Workload.from_jobs(case.jobs), platform, **case.options)
+
+
+def differences(case: Case) -> list[str]:
+    """What the kernel's Result has otherwise than the oracle's tables; empty if nothing."""
+    try:
+        expected = run_oracle(case)
+    except Exception as error:
+        return [f"the oracle fails: {error!r}"]
+    try:
+        got = run_kernel(case)
+    except Exception as error:
+        return [f"the kernel fails: {error!r}"]
+    return (
+        job_differences(expected.jobs, rows(got.jobs))
+        + place_differences(expected.allocations, rows(got.allocations))
+        + state_differences(expected.nodes, rows(got.nodes))
+        + power_differences(expected.power, rows(got.power))
+    )
+
+
+def job_differences(expected: Rows, got: Rows) -> list[str]:
+    """Job by job; the kernel's table may be in another order."""
+    mine = {row["job_id"]: row for row in got}
+    found = [f"jobs {sorted(set(mine) ^ {row['job_id'] for row in expected})} in one only"] if len(mine) != len(expected) else []
+    columns = ("submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "state", "nodes")
+    for row in expected:
+        for column in columns:
+            a, b = row[column], mine.get(row["job_id"], {}).get(column)
+            if not same(a, b):
+                found.append(f"job {row['job_id']}: {column} should be {a}, kernel {b}")
+    return found
+
+
+def same(a: Any, b: Any) -> bool:
+    """Equal; texts also where one is null and the other empty; times to the last microsecond."""
+    if isinstance(a, float) and isinstance(b, (int, float)):
+        return round(a * 1e6) == round(b * 1e6)
+    return a == b or (not a and not b and (a in ("", None)) and (b in ("", None)))
+
+
+def place_differences(expected: Rows, got: Rows) -> list[str]:
+    ours = {(row["job_id"], row["node"]): row["cores"] for row in expected}
+    theirs = {(row["job_id"], row["node"]): row["cores"] for row in got}
+    return [
+        f"job {job} on node {node}: should have {ours.get((job, node), 0)} cores, kernel {theirs.get((job, node), 0)}"
+        for job, node in sorted(set(ours) | set(theirs))
+        if ours.get((job, node)) != theirs.get((job, node))
+    ]
+
+
+def state_differences(expected: Rows, got: Rows) -> list[str]:
+    ours, theirs = (
+        sorted((row["node"], round(row["from_s"] * 1e6), round(row["to_s"] * 1e6), row["state"]) for row in table)
+        for table in (expected, got)
+    )
+    missing = [f"node {n}: should be {s} from {a / 1e6} to {b / 1e6} s" for n, a, b, s in ours if (n, a, b, s) not in set(theirs)]
+    return missing + [
+        f"node {n}: is {s} from {a / 1e6} to {b / 1e6} s in the kernel" for n, a, b, s in theirs if (n, a, b, s) not in set(ours)
+    ]
+
+
+def power_differences(expected: Rows, got: Rows) -> list[str]:
+    """Seconds, joules (1e-9 relative) and transitions of each node and state; a state never entered may be left out."""
+    mine = {(row["node"], row["state"]): row for row in got}
+    found = []
+    for row in expected:
+        key = row["node"], row["state"]
+        other = mine.pop(key, {"seconds": 0.0, "joules": 0.0, "transitions": 0})
+        if not math.isclose(row["seconds"], other["seconds"], rel_tol=1e-12, abs_tol=1e-7):
+            found.append(f"{key}: {row['seconds']} s, kernel {other['seconds']}")
+        if not math.isclose(row["joules"], other["joules"], rel_tol=1e-9, abs_tol=1e-7):
+            found.append(f"{key}: {float(row['joules'])} J, kernel {other['joules']}")
+        if row["transitions"] != other["transitions"]:
+            found.append(f"{key}: {row['transitions']} transitions, kernel {other['transitions']}")
+    return found + [f"kernel has {key} too" for key in mine]

@@ -1,0 +1,167 @@
+"""Random small worlds: a platform, a few jobs with many ties on a coarse grid, a policy and its options.
+
+`draw(random, names)` makes a world from any `random.Random`, so that the fuzz script (seeded) and Hypothesis (`worlds()`) share it.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.oracle.scores import SCORES
+
+STRICT = ("fcfs", "saf-strict", *(name for name in SCORES if name != "saf"))
+GREEDY = ("first-fit", *(f"{name}-fit" for name in SCORES), "packer", "tetris")
+EASY = ("easy", "saf", *(f"easy-{name}" for name in SCORES))
+SPREADING_ONLY = ("easy-fast", "conservative")  # no single-node jobs
+SCHEDULERS = (*STRICT, *GREEDY, *EASY, *SPREADING_ONLY)
+SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)
+
+
+@dataclass
+class Case:
+    """A world: everything that `simulate` needs, as plain data."""
+
+    platform: dict[str, Any]
+    jobs: list[dict[str, Any]]
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def program(self) -> str:
+        """Python text that runs both engines on this world."""
+        return (
+            "from tests.oracle.worlds import Case\nfrom tests.oracle.engines import differences\n"
+            f"case = Case(\n    platform={self.platform!r},\n    jobs=[\n"
+            + "".join(f"        {job!r},\n" for job in self.jobs)
+            + f"    ],\n    options={self.options!r},\n)\nprint(*differences(case), sep='\\n')\n"
+        )
+
+
+def draw(rng: random.Random, schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 25) -> Case:
+    """A world with one of these schedulers."""
+    scheduler = rng.choice(schedulers)
+    single = scheduler in SINGLE_NODE and rng.random() < 0.25
+    grid = rng.choice((1.0, 1.0, 1.0, 10.0, 0.5, 0.1))
+    platform = draw_platform(rng, grid, single)
+    options = draw_options(rng, grid, scheduler, platform)
+    jobs = draw_jobs(rng, grid, platform, options, single, rng.randint(1, most_jobs))
+    return Case(platform, jobs, options)
+
+
+def draw_platform(rng: random.Random, grid: float, single: bool) -> dict[str, Any]:
+    number = rng.randint(1, 6)
+    alike = rng.random() < 0.7
+    cores = [rng.choice((1, 1, 2, 3, 4))] * number if alike else [rng.randint(1, 4) for _ in range(number)]
+    profiles = []
+    for _ in range(1 if rng.random() < 0.6 else 2):
+        idle = float(rng.randint(10, 100))
+        profiles.append(
+            {
+                "computing_w": idle + rng.randint(0, 100),
+                "idle_w": idle,
+                "off_w": float(rng.randint(0, 10)),
+                "switching_off_w": float(rng.randint(10, 120)),
+                "switching_on_w": float(rng.randint(10, 150)),
+                "switch_off_s": on_grid(grid, rng.choice((0, 1, 1, 2, 3))),
+                "switch_on_s": on_grid(grid, rng.choice((0, 1, 2, 2, 3, 5))),
+                "can_switch": rng.random() < 0.9,
+            }
+        )
+    platform = {"cores": cores, "profiles": profiles, "profile_of": [rng.randrange(len(profiles)) for _ in range(number)]}
+    if single:
+        kinds = rng.choice(((), ("memory",), ("memory", "gpu")))
+        platform["resources"] = {kind: [rng.randint(1, 6)] * number if alike else [rng.randint(0, 6) for _ in cores] for kind in kinds}
+    return platform
+
+
+def on_grid(grid: float, steps: int) -> float:
+    """steps x grid as the nearest double to the decimal number: 3 x 0.1 is 0.3."""
+    return round(steps * grid, 3)
+
+
+def draw_options(rng: random.Random, grid: float, scheduler: str, platform: dict[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = {"scheduler": scheduler, "shutdown": draw_shutdown(rng, grid, len(platform["cores"]))}
+    if rng.random() < 0.3:
+        options["rules"] = "batsched"
+    if scheduler in EASY and rng.random() < 0.4:
+        options["head"] = "latest-released"
+    if scheduler == "conservative":
+        if rng.random() < 0.3:
+            options["depth"] = rng.randint(1, 4)
+        if rng.random() < 0.2:
+            options["rebuild"] = True
+    if rng.random() < 0.2:
+        options["plan_margin_s"] = on_grid(grid, rng.randint(0, 6))
+    if rng.random() < 0.15:
+        options["estimate"] = "runtime"
+    if rng.random() < 0.25:
+        options["until_s"] = on_grid(grid, rng.randint(1, 60))
+    if rng.random() < 0.2:
+        options["start_off"] = True
+    if rng.random() < 0.15:
+        options["oversized"] = "drop"
+    return options
+
+
+def draw_shutdown(rng: random.Random, grid: float, nodes: int) -> str:
+    kind = rng.choice(("never", "never", "timeout", "timeout", "timeout+", "proportional", "off-reservation", "hold"))
+    if kind == "timeout":
+        return f"timeout:{on_grid(grid, rng.choice((0, 0, 1, 2, 3, 5)))}"
+    if kind == "timeout+":
+        return f"timeout:{on_grid(grid, rng.choice((0, 1, 2, 4)))}+{rng.randint(0, nodes)}"
+    if kind == "proportional":
+        return f"proportional:{rng.choice((0.0, 0.25, 0.5, 1.0))}"
+    if kind == "off-reservation":
+        return f"off-reservation:{rng.randint(0, nodes - 1)}"
+    if kind == "hold":
+        return f"hold:{rng.choice((0.0, 0.25, 0.5, 1.0))}"
+    return kind
+
+
+def draw_jobs(
+    rng: random.Random, grid: float, platform: dict[str, Any], options: dict[str, Any], single: bool, number: int
+) -> list[dict[str, Any]]:
+    capacity = list(platform["cores"])
+    most = sum(capacity)
+    if options["shutdown"].startswith("off-reservation"):  # a job must fit beside any choice of reserved nodes
+        reserved = int(options["shutdown"].partition(":")[2])
+        most -= sum(sorted(capacity)[len(capacity) - reserved :])
+    mixed = rng.random() < 0.4
+    jobs = []
+    submit = rng.choice((0, 0, 1, 4))
+    for row in range(number):
+        submit += rng.choice((0, 0, 0, 1, 1, 2, 5))
+        walltime = rng.choice((1, 2, 2, 3, 4, 4, 6, 9, 12))
+        runtime = max(1, rng.choice((walltime, walltime, walltime + 1, walltime - 1, walltime // 2, 1, rng.randint(1, walltime))))
+        job: dict[str, Any] = {
+            "job_id": str(row + 1),
+            "submit_s": on_grid(grid, submit),
+            "runtime_s": on_grid(grid, runtime),
+            "walltime_s": on_grid(grid, walltime),
+            "cores": min(most, rng.choice((1, 1, 1, 2, 2, 3, rng.randint(1, most), most))),
+            "load": rng.choice((1.0, 1.0, 0.5, 0.0)),
+        }
+        if single and not (mixed and rng.random() < 0.5):
+            fit_on_a_node(rng, job, platform, options)
+        elif options.get("oversized") == "drop" and rng.random() < 0.1:
+            job["cores"] = sum(capacity) + rng.randint(1, 2)
+        jobs.append(job)
+    return jobs
+
+
+def fit_on_a_node(rng: random.Random, job: dict[str, Any], platform: dict[str, Any], options: dict[str, Any]) -> None:
+    """Demands of a single-node job that some node can hold; under off-reservation every node must (any of them may be reserved)."""
+    everywhere = options["shutdown"].startswith("off-reservation")
+    node = rng.randrange(len(platform["cores"]))
+    resources = platform["resources"]
+    job["single_node"] = True
+    job["cores"] = rng.randint(1, min(platform["cores"]) if everywhere else platform["cores"][node])
+    for kind, amounts in resources.items():
+        job[f"demand_{kind}"] = rng.randint(0, min(amounts) if everywhere else amounts[node])
+
+
+def worlds(schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 12) -> st.SearchStrategy[Case]:
+    """Hypothesis strategy for worlds."""
+    return st.randoms(use_true_random=False).map(lambda rng: draw(rng, schedulers, most_jobs))
