@@ -129,7 +129,7 @@ def episodes(
     """The comparison of policies over episodes, with intervals: one row per metric and policy.
 
     results: columns policy, episode, the metrics, and seed (training seed) where policies were trained more than once; a policy without
-    seeds has one row per episode. Columns of the answer: metric, policy, mean, change / change_low / change_high (ratio of sums, a fraction),
+    seeds has one row per episode. Columns of the answer: metric, policy, mean, change / change_low / change_high (ratio of sums, fraction),
     difference / difference_low / difference_high (in the metric's unit), better_share (episodes in which it beats the reference), mean_rank
     (1 is best), episodes, seeds. The reference's own row has no change; a ratio is null where the reference sums to 0 or less.
     """

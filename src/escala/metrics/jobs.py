@@ -169,26 +169,30 @@ def interarrival_classes(jobs: pl.DataFrame, edges_s: Sequence[float] = (300.0, 
 
 
 def slowdown_classes(values: pl.Series, edges: Sequence[float] = (1.0, 5.0, 10.0)) -> pl.Series:
-    """The class of each slowdown, as text "1", "(1, 5]", ... (R3, figure 25 counts the jobs in four such classes)."""
+    """The class of each slowdown, as text "1", "(1, 5]", ... (R3, figure 25 has four such classes)."""
     names = [f"{edges[0]:g}"] + [f"({a:g}, {b:g}]" for a, b in pairwise(edges)] + [f"> {edges[-1]:g}"]
     return _classes(values, edges, names, side="left").alias("slowdown_class")
 
 
 def _classes(values: pl.Series, edges: Sequence[float], names: Sequence[str], *, side: Literal["left", "right"]) -> pl.Series:
-    """The name of the interval between edges that holds each value, null for null; an edge belongs to the lower class with side "left"."""
+    """The interval between edges that holds each value, null for null, as an Enum; an edge is in the lower class with side "left"."""
     place = np.searchsorted(np.asarray(edges), values.fill_null(0.0).to_numpy(), side=side)
-    return pl.select(pl.when(values.is_not_null()).then(pl.Series(names, dtype=pl.String).gather(place))).to_series()
+    return pl.select(pl.when(values.is_not_null()).then(pl.Series(names, dtype=pl.Enum(names)).gather(place))).to_series()
 
 
 def by_class(values: pl.Series, classes: pl.Series) -> pl.DataFrame:
-    """The distribution of the values in each class: columns class, n, share, mean, sd, median, p95, max. Rows without a class are left
-    out.
+    """The distribution of the values in each class, in the order of the classes: columns class, n, share, mean, sd, median, p95, max.
+
+    Rows without a class are left out; shares are of all values.
     """
     if values.len() != classes.len():
         raise EscalaError(f"{values.len()} values but {classes.len()} classes; take both from the same jobs table")
     rows = [
-        {"class": name, "share": part.height / values.len(), **distribution(part.get_column("value"))}
-        for (name,), part in pl.DataFrame({"value": values, "class": classes}).drop_nulls("class").group_by("class", maintain_order=True)
+        {"class": str(name), "share": part.height / values.len(), **distribution(part.get_column("value"))}
+        for (name,), part in pl.DataFrame({"value": values, "class": classes})
+        .drop_nulls("class")
+        .sort("class")
+        .group_by("class", maintain_order=True)
     ]
     schema = {"class": pl.String, "n": pl.Int64, "share": pl.Float64, **dict.fromkeys(("mean", "sd", "median", "p95", "max"), pl.Float64)}
     return pl.DataFrame(rows, schema=schema)

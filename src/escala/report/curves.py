@@ -1,0 +1,185 @@
+"""Figures of training and of comparisons over many runs: learning curves, changes with intervals, metrics against load, sums over
+episodes, classes of jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+from escala.errors import EscalaError
+from escala.report.plots import _WIDTH, _axis, _legend
+from escala.report.quantities import quantity
+from escala.report.style import INK, policy_colour, policy_line, styled
+
+
+@dataclass(frozen=True)
+class Training:
+    """A learning curve and the levels of other policies on the same episodes.
+
+    points: columns step (decisions taken so far), value, and seed where there are several runs. levels: policy -> its value. label: what
+    the value is, with its unit.
+    """
+
+    points: pl.DataFrame
+    levels: Mapping[str, float] = field(default_factory=dict)
+    label: str = "Return per episode"
+    title: str = "Learning curve"
+
+    def __post_init__(self) -> None:
+        missing = [c for c in ("step", "value") if c not in self.points.columns]
+        if missing:
+            raise EscalaError(f"the learning curve lacks the column {missing[0]!r} (it has {', '.join(self.points.columns)})")
+
+
+@styled
+def learning_curve(training: Training) -> Figure:
+    """The mean over training seeds with the range over seeds shaded, and a level line for each other policy (R1 figure 4, R3 figure 24)."""
+    figure = Figure(figsize=(_WIDTH, 3.4))
+    axes = figure.subplots()
+    points = training.points.filter(pl.col("value").is_finite())
+    runs = points["seed"].n_unique() if "seed" in points.columns else 1
+    mean = points.group_by("step").agg(pl.col("value").mean(), low=pl.col("value").min(), high=pl.col("value").max()).sort("step")
+    name = "trained" if runs == 1 else f"trained (mean of {runs} seeds; shaded: their range)"
+    axes.plot(mean["step"], mean["value"], color=policy_colour(0), label=name)
+    if runs > 1:
+        axes.fill_between(mean["step"], mean["low"], mean["high"], color=policy_colour(0), alpha=0.2, linewidth=0)
+    for i, (policy, level) in enumerate(training.levels.items(), start=1):
+        axes.axhline(level, color=policy_colour(i), linestyle=("--", ":", "-.")[i % 3], linewidth=1.2, label=policy)
+    axes.set(xlabel="Decisions in training", ylabel=training.label)
+    axes.xaxis.set_major_formatter(_short_number)
+    _legend(axes, 1 + len(training.levels))
+    return figure
+
+
+def _short_number(value: float, _: float) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g} {letter}"
+    return f"{value:g}"
+
+
+@styled
+def changes(comparison: pl.DataFrame) -> Figure:
+    """Relative change of every metric and policy against the reference, with its interval: the rows of `metrics.compare.episodes` that
+    have a change.
+    """
+    rows = comparison.drop_nulls("change")
+    colour = {policy: policy_colour(i) for i, policy in enumerate(comparison["policy"].unique(maintain_order=True))}
+    metrics = rows["metric"].unique(maintain_order=True).to_list()
+    policies = rows["policy"].unique(maintain_order=True).to_list()
+    columns = max(len(metrics), 1)
+    figure = Figure(figsize=(_WIDTH, 0.9 + 0.3 * max(len(policies), 1)))
+    panels = figure.subplots(1, columns, sharey=True, squeeze=False)[0]
+    for axes, metric in zip(panels, metrics):
+        for i, policy in enumerate(policies):
+            for row in rows.filter((pl.col("metric") == metric) & (pl.col("policy") == policy)).iter_rows(named=True):
+                low, high = 100.0 * row["change_low"], 100.0 * row["change_high"]
+                axes.plot([low, high], [i, i], color=colour[policy], linewidth=2.2, solid_capstyle="butt")
+                axes.plot(100.0 * row["change"], i, "o", color=colour[policy], markersize=5, markeredgecolor=INK, markeredgewidth=0.5)
+        axes.axvline(0.0, color=INK, linewidth=0.8)
+        axes.set(title=quantity(metric).name, xlabel="change (%)")
+        axes.margins(y=0.2)
+    panels[0].set_yticks(range(len(policies)), policies)
+    panels[0].invert_yaxis()
+    return figure
+
+
+@styled
+def against(table: pl.DataFrame, x: str, metrics: Sequence[str], *, x_label: str | None = None, log: bool = False) -> Figure:
+    """Metrics against a quantity such as the offered load, one line per policy (R1 figure 2, R4 figure 4).
+
+    table: columns policy, `x`, the metrics, and `<metric>_low` / `<metric>_high` where there are intervals (shaded). log: logarithmic
+    value axes.
+    """
+    columns = 2 if len(metrics) > 1 else 1
+    lines = -(-len(metrics) // columns)
+    figure = Figure(figsize=(_WIDTH * (1.0 if columns > 1 else 0.72), 0.5 + 2.6 * lines))
+    panels = figure.subplots(lines, columns, sharex=True, squeeze=False).ravel()
+    for axes, metric in zip(panels, metrics):
+        divisor, label = _axis(metric, table[metric].drop_nulls().to_list())
+        for i, ((name,), rows) in enumerate(table.group_by("policy", maintain_order=True)):
+            part = rows.sort(x)
+            axes.plot(part[x], part[metric] / divisor, policy_line(i), marker="o", markersize=3.5, color=policy_colour(i), label=str(name))
+            if f"{metric}_low" in part.columns:
+                axes.fill_between(
+                    part[x],
+                    part[f"{metric}_low"] / divisor,
+                    part[f"{metric}_high"] / divisor,
+                    color=policy_colour(i),
+                    alpha=0.15,
+                    linewidth=0,
+                )
+        axes.set(ylabel=label, xlabel=x_label or quantity(x).name, yscale="log" if log else "linear")
+        axes.label_outer()
+    for axes in panels[len(metrics) :]:
+        axes.set_visible(False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
+    return figure
+
+
+@styled
+def accumulated(values: Mapping[str, Sequence[float]], metric: str, *, split: int | None = None) -> Figure:
+    """The running sum of a metric over episodes (days), one line per policy; a dotted line at `split` parts training from held-out
+    episodes (R3 figures 20, 21).
+    """
+    figure = Figure(figsize=(_WIDTH, 3.2))
+    axes = figure.subplots()
+    sums = {name: np.cumsum(np.asarray(series, dtype=np.float64)) for name, series in values.items()}
+    divisor, label = _axis(metric, [float(s[-1]) for s in sums.values() if s.size])
+    for i, (name, running) in enumerate(sums.items()):
+        axes.plot(np.arange(1, running.size + 1), running / divisor, policy_line(i), color=policy_colour(i), label=name)
+    if split is not None:
+        axes.axvline(split + 0.5, color=INK, linestyle=":", linewidth=1.2)
+        axes.annotate("training | held out", (split + 0.5, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=8)
+    axes.set(xlabel="Episode", ylabel=f"Sum of {label[:1].lower()}{label[1:]}")
+    axes.legend(loc="upper left")
+    return figure
+
+
+@styled
+def by_class(tables: Mapping[str, pl.DataFrame], metric: str, *, share: bool = False, log: bool = False) -> Figure:
+    """Grouped bars over classes of jobs: the median of a metric with a whisker to the 95th percentile (R3 figure 22), or the share of
+    jobs (figure 25).
+
+    tables: policy -> `metrics.jobs.by_class`. log: logarithmic value axis.
+    """
+    figure = Figure(figsize=(_WIDTH, 3.2))
+    axes = figure.subplots()
+    classes = _in_order([table["class"].to_list() for table in tables.values()])
+    divisor, label = (0.01, "Jobs (%)") if share else _axis(metric, [v for t in tables.values() for v in t["p95"]])
+    width = 0.8 / max(len(tables), 1)
+    for i, (name, table) in enumerate(tables.items()):
+        rows = {row["class"]: row for row in table.iter_rows(named=True)}
+        here = [c for c in classes if c in rows]
+        at = np.array([classes.index(c) for c in here]) + (i - (len(tables) - 1) / 2) * width
+        height = np.array([rows[c]["share" if share else "median"] for c in here]) / divisor
+        axes.bar(at, height, width, color=policy_colour(i), edgecolor=INK, linewidth=0.4, label=name)
+        if not share:
+            top = np.array([rows[c]["p95"] for c in here]) / divisor
+            axes.vlines(at, height, top, color=INK, linewidth=0.8)
+    axes.set_xticks(range(len(classes)), classes)
+    axes.set(
+        ylabel=label if share else f"{label.removeprefix('Mean ').capitalize()}: median, 95th percentile", yscale="log" if log else "linear"
+    )
+    axes.grid(axis="x", visible=False)
+    _legend(axes, len(tables))
+    return figure
+
+
+def _in_order(lists: Sequence[Sequence[str]]) -> list[str]:
+    """One list with every class of all lists, each list's order kept."""
+    merged: list[str] = []
+    for classes in lists:
+        place = 0
+        for name in classes:
+            if name in merged:
+                place = merged.index(name) + 1
+            else:
+                merged.insert(place, name)
+                place += 1
+    return merged

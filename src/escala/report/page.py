@@ -1,0 +1,229 @@
+"""One self-contained HTML page from saved Results: summary first, then tables with units, then figures, then the chart of every job. It
+loads nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Protocol
+
+import jinja2
+import polars as pl
+from matplotlib.figure import Figure
+
+from escala.errors import EscalaError
+from escala.metrics import compare
+from escala.metrics import jobs as job_metrics
+from escala.report import curves, gantt, plots, tables, verdict
+from escala.report.curves import Training
+from escala.report.quantities import QUANTITIES
+from escala.report.style import STATE_COLOURS, inline_svg
+
+LINES_SHOWN = 8
+"""Policies in a figure of lines; with more, the first ones are drawn and the page says so."""
+
+
+class Run(Protocol):
+    """What a report reads of a Result."""
+
+    jobs: pl.DataFrame
+    nodes: pl.DataFrame
+    power: pl.DataFrame
+    manifest: dict[str, Any]
+
+    def summary(self) -> Mapping[str, float | int]: ...
+
+
+@dataclass(frozen=True)
+class Section:
+    """A further part of a page: text, tables (data frames; units are taken from the column names) and figures, each with a caption."""
+
+    title: str
+    text: str = ""
+    tables: Sequence[tuple[pl.DataFrame, str]] = ()
+    figures: Sequence[tuple[Figure, str]] = ()
+
+
+def write_report(
+    path: Path | str,
+    results: Mapping[str, Run],
+    *,
+    title: str,
+    notes: str | Sequence[str] = (),
+    reference: str | None = None,
+    comparison: pl.DataFrame | None = None,
+    training: Training | Sequence[Training] = (),
+    sections: Sequence[Section] = (),
+    job_limit: int = gantt.JOB_LIMIT,
+) -> Path:
+    """Write the page to `path` (a folder gets report.html) and return where it is. A page is whole or not there: it is written aside and
+    moved.
+
+    results: policy -> Result; all over the same jobs (else EscalaError). notes: paragraphs under the title. reference: the policy that
+    changes are against, the first by default. comparison: `metrics.compare.episodes` over held-out episodes. training: learning curves.
+    sections: further parts, shown after the comparison. job_limit: jobs drawn in the interactive chart, over all policies.
+    """
+    html = render(
+        results,
+        title=title,
+        notes=notes,
+        reference=reference,
+        comparison=comparison,
+        training=training,
+        sections=sections,
+        job_limit=job_limit,
+    )
+    target = Path(path)
+    target = target / "report.html" if target.is_dir() else target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            out.write(html)
+        os.chmod(aside, 0o644)
+        os.replace(aside, target)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise
+    return target
+
+
+def render(
+    results: Mapping[str, Run],
+    *,
+    title: str,
+    notes: str | Sequence[str] = (),
+    reference: str | None = None,
+    comparison: pl.DataFrame | None = None,
+    training: Training | Sequence[Training] = (),
+    sections: Sequence[Section] = (),
+    job_limit: int = gantt.JOB_LIMIT,
+) -> str:
+    """The page as text; see `write_report`."""
+    if not results and comparison is None and not sections:
+        raise EscalaError("nothing to report: no results, no comparison, no sections; give at least one")
+    summaries = {name: result.summary() for name, result in results.items()}
+    reference = next(iter(summaries), "") if reference is None else reference
+    if summaries and reference not in summaries:
+        raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them")
+    parts = [*_held_out_part(comparison), *map(_section_part, sections), *_single_run_parts(results, summaries, reference)]
+    curves_given = [training] if isinstance(training, Training) else list(training)
+    parts += [_part(t.title, figures=[(curves.learning_curve(t), "")]) for t in curves_given]
+    _number_figures(parts)
+    charts = _charts(results, summaries, job_limit)
+    return _template().render(
+        title=title,
+        subject=verdict.subject(summaries),
+        notes=[notes] if isinstance(notes, str) else list(notes),
+        findings=verdict.held_out(comparison),
+        cards=verdict.cards(summaries, reference=reference) if comparison is None else verdict.held_out_cards(comparison),
+        warnings=compare.check(summaries, cut=True) if summaries else [],
+        caution=verdict.caution(summaries, comparison),
+        parts=parts,
+        charts=charts,
+        state_colours=STATE_COLOURS,
+        meanings=[(q.name, q.meaning) for q in QUANTITIES.values() if q.meaning],
+        manifests=[(name, _manifest(result)) for name, result in results.items()],
+        css=_file("page.css"),
+        script=_file("gantt.js") if charts else "",
+    )
+
+
+def _file(name: str) -> str:
+    return resources.files("escala.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined)
+    return environment.from_string(_file("page.html.j2"))
+
+
+def _part(title: str, *, text: str = "", tables: Sequence[tables.Table] = (), figures: Sequence[tuple[Figure, str]] = ()) -> dict[str, Any]:
+    return {"title": title, "text": text, "tables": list(tables), "figures": list(figures)}
+
+
+def _number_figures(parts: list[dict[str, Any]]) -> None:
+    """Turn figures into SVG text, each with ids of its own."""
+    count = 0
+    for part in parts:
+        for i, (figure, caption) in enumerate(part["figures"]):
+            part["figures"][i] = (inline_svg(figure, f"f{count}"), caption)
+            count += 1
+
+
+def _held_out_part(comparison: pl.DataFrame | None) -> list[dict[str, Any]]:
+    if comparison is None:
+        return []
+    figures = [(curves.changes(comparison), "Change against the reference; the bar is the 95 % interval.")]
+    text = "Policies are compared on the same episodes, pair by pair. A change whose interval leaves out zero is more than chance."
+    return [
+        _part(
+            "Comparison over episodes",
+            text=text,
+            tables=tables.comparison_tables(comparison),
+            figures=figures if comparison["change"].count() else [],
+        )
+    ]
+
+
+def _section_part(section: Section) -> dict[str, Any]:
+    given = [tables.frame_table(frame, caption) for frame, caption in section.tables]
+    return _part(section.title, text=section.text, tables=given, figures=section.figures)
+
+
+def _single_run_parts(
+    results: Mapping[str, Run], summaries: Mapping[str, Mapping[str, float | int]], reference: str
+) -> list[dict[str, Any]]:
+    if not results:
+        return []
+    parts = [_part("Metrics", tables=[tables.metrics_table(summaries, reference=reference), tables.counts_table(summaries)])]
+    shown = dict(list(results.items())[:LINES_SHOWN])
+    rest = "" if len(shown) == len(results) else f"Drawn for the first {len(shown)} of {len(results)} policies."
+    jobs = {name: r.jobs for name, r in shown.items()}
+    cores = int(next(iter(summaries.values()))["cores"])
+    energy = [s for s in summaries.values() if float(s["energy_j"]) > 0.0]
+    if energy:
+        figures = [
+            (
+                plots.energy_by_state(summaries),
+                "Energy by node state. Computing energy is the jobs' own; the rest is in the policies' hands.",
+            )
+        ]
+        if len(results) > 1 and all(math.isfinite(float(s["mean_stretch"])) for s in summaries.values()):
+            figures.append(
+                (
+                    plots.frontier(summaries),
+                    "Energy waste against mean stretch (wait / walltime): round points are beaten by no other in both.",
+                )
+            )
+        parts.append(_part("Energy", figures=figures))
+    if any(float(s["n_jobs"]) > 0 for s in summaries.values()):
+        note = "Utilisation is the mean over equal intervals; the queue keeps its highest and lowest values."
+        parts.append(_part("Load over time", text=rest, figures=[(plots.load_over_time(jobs, cores), note)]))
+    if energy:
+        figure = plots.power_over_time({name: r.nodes for name, r in shown.items()}, {name: r.power for name, r in shown.items()})
+        parts.append(_part("Power over time", text=rest, figures=[(figure, "Mean over equal intervals, so areas are energies.")]))
+    if any(float(s["n_completed"]) + float(s["n_killed"]) > 0 for s in summaries.values()):
+        measured = {name: job_metrics.measures(table) for name, table in jobs.items()}
+        panels = {m: {name: table[m] for name, table in measured.items()} for m in ("wait_s", "bounded_slowdown")}
+        note = (
+            "The share of finished jobs above a value; the height at the left edge is the share of jobs that waited (were slowed) at all."
+        )
+        parts.append(_part("How waits and slowdowns are distributed", text=rest, figures=[(plots.distributions(panels), note)]))
+    return parts
+
+
+def _charts(results: Mapping[str, Run], summaries: Mapping[str, Mapping[str, float | int]], job_limit: int) -> list[dict[str, Any]]:
+    each = max(job_limit // max(len(results), 1), 1)
+    return [gantt.pack(name, r.jobs, r.nodes, n_nodes=int(summaries[name]["nodes"]), limit=each) for name, r in results.items()]
+
+
+def _manifest(result: Run) -> str:
+    return json.dumps(result.manifest, indent=2, ensure_ascii=False, default=str)

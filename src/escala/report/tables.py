@@ -1,0 +1,137 @@
+"""Tables for people: policies in rows, metrics with units in columns, the best value marked, the number of jobs behind every mean beside
+it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from escala.metrics.compare import COUNTS, METRICS, change
+from escala.report.quantities import count, number, percent, quantity, scale
+
+Summary = Mapping[str, float | int]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """`note` stands small under the text; `best` marks the best value of its column; `plain` is text, which is set flush left."""
+
+    text: str
+    note: str = ""
+    best: bool = False
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headers are (name, unit, meaning)."""
+
+    headers: Sequence[tuple[str, str, str]]
+    rows: Sequence[Sequence[Cell]]
+    caption: str = ""
+
+
+def metrics_table(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence[str] = METRICS) -> Table:
+    """The metrics of each policy, with the change against the reference policy under each value."""
+    columns = [metric_column(metric, [float(s[metric]) for s in summaries.values()]) for metric in metrics]
+    against = list(summaries).index(reference)
+    rows = []
+    for i, name in enumerate(summaries):
+        row = [Cell(name, "reference" if name == reference and len(summaries) > 1 else "", plain=True)]
+        for values, _, texts, best in columns:
+            note = "" if i == against else percent(change(values[i], values[against]))
+            row.append(Cell(texts[i], note, best=best[i] and len(summaries) > 1))
+        rows.append(row)
+    headers = [("Policy", "", ""), *(header for _, header, _, _ in columns)]
+    return Table(headers, rows, f"Changes are against {reference}. Means are over finished jobs." if len(summaries) > 1 else "")
+
+
+def metric_column(metric: str, values: Sequence[float]) -> tuple[Sequence[float], tuple[str, str, str], list[str], list[bool]]:
+    """(values, header, texts in one unit, which are best) of a column."""
+    what = quantity(metric)
+    finite = [v for v in values if math.isfinite(v)]
+    divisor, unit = scale(what.kind, max(map(abs, finite), default=0.0))
+    whole = what.kind == "n"
+    texts = [count(v) if whole else number(v / divisor) for v in values]
+    goal = {"less": min, "more": max}.get(what.better)
+    top = goal(finite) if goal and finite else math.nan
+    best = [math.isclose(v, top, rel_tol=1e-9) for v in values]
+    return values, (what.name, unit, what.meaning), texts, [b and not all(best) for b in best]
+
+
+def counts_table(summaries: Mapping[str, Summary]) -> Table:
+    """What became of the jobs, per policy: means leave out what did not finish, so this belongs beside them."""
+    headers = [("Policy", "", ""), *((quantity(c).name, "jobs", quantity(c).meaning) for c in COUNTS)]
+    rows = [[Cell(name, plain=True), *(Cell(count(s[c])) for c in COUNTS)] for name, s in summaries.items()]
+    return Table(headers, rows)
+
+
+def comparison_tables(comparison: pl.DataFrame) -> list[Table]:
+    """One table per metric from `metrics.compare.episodes`: means, changes and differences with their intervals."""
+    tables = []
+    for (metric,), rows in comparison.group_by("metric", maintain_order=True):
+        what = quantity(str(metric))
+        finite = [abs(v) for v in rows["mean"] if v is not None and math.isfinite(v)]
+        divisor, unit = scale(what.kind, max(finite, default=0.0))
+        body = [_compared(row, divisor, what.better) for row in rows.iter_rows(named=True)]
+        headers = [
+            ("Policy", "", ""),
+            (what.name, unit, what.meaning or "mean over episodes"),
+            ("Change", "%", "relative change of the sum over episodes, with its interval"),
+            ("Difference", unit, "mean of the paired differences, with its interval"),
+            ("Better in", "% of episodes", "episodes in which the policy beats the reference"),
+            ("Mean rank", "", "1 is best in every episode"),
+        ]
+        episodes, seeds = max(rows["episodes"]), max(rows["seeds"])
+        behind = f"{episodes} paired episodes" + (f", {seeds} training seeds" if seeds != 1 else "")
+        tables.append(Table(headers, body, f"{what.name}: {behind}; [..] are 95 % bootstrap intervals. Bold: clear of zero and better."))
+    return tables
+
+
+def _compared(row: Mapping[str, float], divisor: float, better: str) -> list[Cell]:
+    low, high = row["change_low"], row["change_high"]
+    gain = None not in (low, high) and (low > 0.0 if better == "more" else high < 0.0)
+    cells = [Cell(str(row["policy"]), plain=True), Cell(number(row["mean"] / divisor))]
+    if row["difference"] is None:
+        return [*cells, Cell("reference"), Cell("–"), Cell("–"), Cell(number(row["mean_rank"], 3))]
+    cells.append(Cell(percent(row["change"]), between(low, high, 0.01, signed=True), best=gain))
+    cells.append(Cell(number(row["difference"] / divisor), between(row["difference_low"], row["difference_high"], divisor)))
+    return [*cells, Cell(count(100.0 * row["better_share"])), Cell(number(row["mean_rank"], 3))]
+
+
+def between(low: float | None, high: float | None, divisor: float, *, signed: bool = False) -> str:
+    """An interval as text: [−26.1, −22.0]; empty where there is none."""
+    if low is None or high is None:
+        return ""
+    texts = (f"{v / divisor:+.1f}".replace("-", "−") if signed else number(v / divisor, 3) for v in (low, high))
+    return f"[{', '.join(texts)}]"
+
+
+def frame_table(frame: pl.DataFrame, caption: str = "") -> Table:
+    """Any table: names and units from the column names (mean_wait_s, waste_j, ..._change), numbers with four digits, text as it is."""
+    headers, columns = [], []
+    for name in frame.columns:
+        series = frame[name]
+        if series.dtype.is_numeric() and not _known_integer(name, series):
+            _, header, texts, _ = metric_column(name, [math.nan if v is None else float(v) for v in series])
+            headers.append(header)
+            columns.append([Cell(t) for t in texts])
+        else:
+            words = quantity(name)
+            headers.append((words.name, "", words.meaning))
+            columns.append([_plain(v) for v in series])
+    return Table(headers, list(zip(*columns)) if columns else [], caption)
+
+
+def _known_integer(name: str, series: pl.Series) -> bool:
+    return series.dtype.is_integer() and quantity(name).kind in ("1", "n")
+
+
+def _plain(value: object) -> Cell:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Cell(count(value))
+    return Cell("–" if value is None else str(value), plain=True)

@@ -1,0 +1,122 @@
+"""What a report says first: what was compared, who did best, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from escala.metrics.compare import change
+from escala.report.quantities import amount, count, percent, quantity
+from escala.report.tables import between
+
+Summary = Mapping[str, float | int]
+
+HEADLINES = ("waste_j", "energy_j", "mean_wait_s", "mean_bounded_slowdown")
+_SUPERLATIVE = {"less": "Lowest", "more": "Highest", "": "Lowest"}
+
+
+@dataclass(frozen=True)
+class Card:
+    """One headline: a label, who, the value, and what stands under it."""
+
+    label: str
+    who: str
+    value: str
+    note: str
+
+
+def subject(summaries: Mapping[str, Summary]) -> str:
+    """One line: how many policies, jobs, nodes, cores, over what time."""
+    if not summaries:
+        return ""
+    first = next(iter(summaries.values()))
+    policies = f"{len(summaries)} policies" if len(summaries) > 1 else "1 policy"
+    size = f"{count(first['nodes'])} nodes with {count(first['cores'])} cores"
+    spans = [float(s["window_s"]) for s in summaries.values()]
+    return f"{policies} · {count(first['n_jobs'])} jobs · {size} · {amount('window_s', max(spans))}"
+
+
+def cards(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence[str] = HEADLINES) -> list[Card]:
+    """The best policy in each headline metric, against the reference; for a single policy its values. Metrics without a value, or all
+    zero, are left out.
+    """
+    out = []
+    for metric in metrics:
+        values = {name: float(s[metric]) for name, s in summaries.items() if math.isfinite(float(s[metric]))}
+        if not values or not any(values.values()):
+            continue
+        what = quantity(metric)
+        top = (max if what.better == "more" else min)(values.values())
+        winners = [name for name, v in values.items() if math.isclose(v, top, rel_tol=1e-9, abs_tol=1e-12)]
+        if len(summaries) == 1:
+            out.append(Card(what.name, "", amount(metric, top), what.meaning))
+        elif len(winners) == len(summaries):
+            out.append(Card(what.name, "all policies alike", amount(metric, top), ""))
+        else:
+            label = f"{_SUPERLATIVE[what.better]} {what.name[:1].lower()}{what.name[1:]}"
+            out.append(Card(label, _listed(winners), amount(metric, top), _gap(top, values.get(reference), reference, winners)))
+    return out
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} equal to it"
+
+
+def _gap(top: float, against: float | None, reference: str, winners: Sequence[str]) -> str:
+    if reference in winners:
+        return "the reference itself"
+    share = None if against is None else change(top, against)
+    return f"{percent(share)} against {reference}" if share is not None else ""
+
+
+def held_out(comparison: pl.DataFrame | None) -> list[str]:
+    """One sentence for each policy of `metrics.compare.episodes`: every metric's change with its interval, and which changes are
+    undecided.
+    """
+    if comparison is None:
+        return []
+    out = []
+    for (policy,), rows in comparison.filter(pl.col("change").is_not_null()).group_by("policy", maintain_order=True):
+        first = rows.row(0, named=True)
+        seeds = f" and {first['seeds']} training seeds" if first["seeds"] > 1 else ""
+        changes = "; ".join(_change(row) for row in rows.iter_rows(named=True))
+        out.append(f"{policy}{_against(comparison)}: {changes} ({first['episodes']} paired episodes{seeds}).")
+    return out
+
+
+def _change(row: Mapping[str, Any]) -> str:
+    low, high = row["change_low"], row["change_high"]
+    undecided = ", undecided" if low <= 0.0 <= high else ""
+    return f"{quantity(row['metric']).name.lower()} {percent(row['change'])} {between(low, high, 0.01, signed=True)}{undecided}"
+
+
+def _against(comparison: pl.DataFrame) -> str:
+    reference = comparison.filter(pl.col("difference").is_null())["policy"].to_list()
+    return f" against {reference[0]}" if reference else ""
+
+
+def held_out_cards(comparison: pl.DataFrame) -> list[Card]:
+    """The best policy by mean over episodes for each metric, with its change against the reference and the interval."""
+    out = []
+    for (metric,), rows in comparison.group_by("metric", maintain_order=True):
+        what = quantity(str(metric))
+        best = rows.sort("mean", descending=what.better == "more", maintain_order=True).row(0, named=True)
+        note = (
+            "the reference itself" if best["change"] is None else f"{_change(best).removeprefix(what.name.lower())}{_against(comparison)}"
+        )
+        label = f"{_SUPERLATIVE[what.better]} {what.name[:1].lower()}{what.name[1:]}, mean over episodes"
+        out.append(Card(label, best["policy"], amount(str(metric), best["mean"]), note.strip()))
+    return out
+
+
+def caution(summaries: Mapping[str, Summary], comparison: pl.DataFrame | None) -> str:
+    """What the figures of single runs cannot say."""
+    if len(summaries) < 2 or comparison is not None:
+        return ""
+    return (
+        "Each policy ran once on one workload: these differences carry no interval, and another workload may rank the policies otherwise."
+    )
