@@ -92,7 +92,7 @@ def _parts(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:
     if "resources" in keys or "dead_resources" in keys:
         raise EscalaError(f"{path}: is an OAR Gantt dump, which Escala does not read: use the workload it was made from")
     if not (isinstance(document, dict) and isinstance(document.get("jobs"), list) and isinstance(document.get("profiles"), dict)):
-        shown = ", ".join(keys[:5]) or type(document).__name__
+        shown = ", ".join(" ".join(key.split())[:30] for key in keys[:5]) or type(document).__name__
         raise EscalaError(f"{path}: JSON without a list 'jobs' and an object 'profiles' (found: {shown}): not a Batsim workload")
     return document["jobs"], document["profiles"]
 

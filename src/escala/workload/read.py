@@ -22,6 +22,7 @@ TAKES = {  # format -> options that mean something there
     "csv": {"columns", "units", "unit", "select"},
     "parquet": {"columns", "units", "unit", "select"},
 }
+Columns = Mapping[str, str] | Sequence[str] | None
 SUFFIXES = (".gz", ".swf", ".json", ".csv", ".parquet", ".txt", ".log")
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -41,7 +42,7 @@ def read_workload(
     path: str | Path,
     *,
     format: str | None = None,
-    columns: Mapping[str, str] | Sequence[str] | None = None,
+    columns: Columns = None,
     units: Mapping[str, float | str] | None = None,
     unit: str | None = None,
     select: Mapping[str, Any] | None = None,
@@ -67,7 +68,7 @@ def read_workload(
     Raises `EscalaError`, one line: what, where, how to mend it.
     """
     where = Path(path)
-    kind = detect(where) if format is None else format
+    kind = detect(where, columns) if format is None else format
     if kind not in TAKES:
         raise EscalaError(f"format {kind!r} is not known: give one of {', '.join(TAKES)}")
     given = {"columns": columns, "units": units, "unit": unit, "select": select, "speed": speed, "cores": cores, "submission": submission}
@@ -146,10 +147,11 @@ READERS: dict[str, Callable[[Path, dict[str, Any]], Found]] = {
 }
 
 
-def detect(path: Path) -> str:
-    """The format of a file, from its first bytes; `EscalaError` if it is none that Escala reads."""
+def detect(path: Path, columns: Columns = None) -> str:
+    """The format of a file, from its first bytes; `EscalaError` if it is none that Escala reads. `columns`: as for `read_workload`."""
     head = read_head(path)
-    if not head.strip():
+    text = head.decode("utf-8-sig", errors="replace").lstrip()
+    if not text:
         raise EscalaError(f"{path}: is empty: give a log of jobs")
     if head[:4] == b"PAR1":
         return "parquet"
@@ -158,15 +160,14 @@ def detect(path: Path) -> str:
             raise EscalaError(f"{path}: is packed with {packer}: unpack it first (gzip is read as it is)")
     if b"\0" in head:
         raise EscalaError(f"{path}: is binary and not Parquet: give a log of jobs (SWF, Batsim JSON, sacct text, PBS, CSV, Parquet)")
-    text = head.decode("utf-8-sig", errors="replace").lstrip()
     if text[0] in "{[":
         return "batsim"
     if text[0] == "<":
         raise EscalaError(f"{path}: is XML (a platform?), not a log of jobs")
-    return _detect_lines(text.splitlines(), path)
+    return _detect_lines(text.splitlines(), path, columns)
 
 
-def _detect_lines(lines: list[str], path: Path) -> str:
+def _detect_lines(lines: list[str], path: Path, columns: Columns) -> str:
     """The format of a text by its first lines of data."""
     from escala.workload.layouts import is_known
     from escala.workload.pbs import RECORD
@@ -181,7 +182,13 @@ def _detect_lines(lines: list[str], path: Path) -> str:
     if first.startswith("-dt ") and "submit_batch_job" in first:
         raise EscalaError(f"{path}: is a Slurm simulator's list of events, which Escala does not read: give sacct text or SWF")
     if "|" in first:
-        return _detect_sacct(first, path, is_sacct(first))
+        if is_sacct(first) or isinstance(columns, Sequence):
+            return "slurm"
+        if columns is None:
+            bars = f"has {first.count('|') + 1} fields between bars but no header of sacct"
+            raise EscalaError(f"{path}: {bars}: export with a header, or pass columns=[names of the fields]")
+    if isinstance(columns, Mapping):
+        return "csv"
     numbers = [bool(re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", token, re.IGNORECASE)) for token in first.split()[:18]]
     if (len(numbers) >= 18 and sum(numbers) >= 14) or (len(numbers) >= 10 and all(numbers)):
         return "swf"
@@ -189,21 +196,13 @@ def _detect_lines(lines: list[str], path: Path) -> str:
         raise EscalaError(f"{path}: is SWF with semicolons, which no standard knows: replace ';' by spaces and text users by numbers")
     separator = max(",;\t", key=first.count)
     names = [value.strip().strip('"') for value in first.split(separator)]
-    even = len(data) > 1 and abs(data[1].count(separator) - first.count(separator)) <= 1
+    even = len(data) > 1 and data[1].count(separator) == first.count(separator)
     plain = all(re.fullmatch(r"[\w .:%()/-]{1,40}", value) for value in names)
     if len(names) > 1 and (is_known(names) or (even and plain)):
         return "csv"
     raise EscalaError(
         f"{path}: no log of jobs that Escala knows (begins {first.strip()[:40]!r}): give SWF, Batsim JSON, sacct text, PBS or a table"
     )
-
-
-def _detect_sacct(first: str, path: Path, known: bool) -> str:
-    """Text with bars."""
-    if known:
-        return "slurm"
-    hint = "export with a header, or pass format='slurm' and columns=[names of the fields]"
-    raise EscalaError(f"{path}: has {first.count('|') + 1} fields between bars but no header of sacct: {hint}")
 
 
 def _stem(path: Path) -> str:

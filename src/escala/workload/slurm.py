@@ -37,8 +37,7 @@ STATES = {
 }
 WAITING = ("PENDING", "PD", "CONFIGURING", "CF")
 RUNNING = ("RUNNING", "R", "COMPLETING", "CG", "SUSPENDED", "S", "RESIZING", "RS", "STAGE_OUT", "SIGNALING")
-NO_TIME = ("", "unknown", "none", "n/a", "invalid")
-NO_LIMIT = ("", "unlimited", "partition_limit", "invalid", "none", "unknown", "n/a")
+UNKNOWN = ("", "unlimited", "partition_limit", "invalid", "none", "unknown", "n/a")  # no time, or no limit
 LONGEST_RECORD = 400  # lines of one record
 MOST_BROKEN = 50  # pieces of records, if there are no more whole ones
 MOST_SEPARATORS = 60  # in the free text of one record
@@ -295,15 +294,14 @@ def _unfinished(frame: pl.DataFrame, have: set[str]) -> tuple[pl.Series, pl.Seri
 
 def _refuse_unreadable(frame: pl.DataFrame, have: set[str], path: Path) -> None:
     """A value that is neither readable nor one of Slurm's words for unknown is an error, with its line."""
-    for name, parsed, words in (
-        *((name, f"{name}_at", NO_TIME) for name in ("submit", "eligible", "start", "end")),
-        ("elapsed", "elapsed_s", NO_TIME),
-        ("elapsedraw", "elapsed_s", NO_TIME),
-        ("timelimit", "walltime_s", NO_LIMIT),
-        ("timelimitraw", "walltime_s", NO_LIMIT),
-    ):
-        if name in have:
-            bad = frame.filter(pl.col(parsed).is_null() & ~pl.col(name).str.to_lowercase().is_in(words))
-            if bad.height:
-                where, shown = f"{path}, line {bad['line'][0]}", bad[name][0][:40]
-                raise EscalaError(f"{where}: {name} of job {bad['job_id'][0]!r} is {shown!r}: a time as sacct writes it is needed")
+    number = {name: pl.col(name).cast(pl.Float64, strict=False) for name in ("elapsedraw", "timelimitraw")}
+    read = {name: pl.col(f"{name}_at") for name in ("submit", "eligible", "start", "end")}
+    read |= {"elapsed": duration(pl.col("elapsed")), "timelimit": duration(pl.col("timelimit")), **number}
+    for name, value in read.items():
+        if name not in have:
+            continue
+        unknown = pl.col(name).str.to_lowercase().is_in(UNKNOWN)
+        bad = frame.filter(value.is_null() & ~unknown)
+        if bad.height:
+            where, shown = f"{path}, line {bad['line'][0]}", bad[name][0][:40]
+            raise EscalaError(f"{where}: {name} of job {bad['job_id'][0]!r} is {shown!r}: a time as sacct writes it is needed")

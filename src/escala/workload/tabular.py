@@ -77,12 +77,24 @@ def load_table(path: Path) -> pl.DataFrame:
         if data[:4] == b"PAR1":
             return pl.read_parquet(io.BytesIO(data))
         header = data.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0]
-        separator = max((b",", b";", b"\t"), key=header.count).decode()
-        table = pl.read_csv(io.BytesIO(data), separator=separator, infer_schema=False, encoding="utf8-lossy")
+        table = pl.read_csv(io.BytesIO(data), separator=_separator(header).decode(), infer_schema=False, encoding="utf8-lossy")
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
-        raise EscalaError(f"{path}: not a readable table ({reason}): mend the file") from None
+        raise EscalaError(f"{path}{_odd_line(data)}: not a readable table ({reason}): mend the file") from None
     return table.rename({name: name.strip() for name in table.columns})
+
+
+def _separator(header: bytes) -> bytes:
+    """What separates the columns: the most frequent of comma, semicolon, tab and bar."""
+    return max((b",", b";", b"\t", b"|"), key=header.count)
+
+
+def _odd_line(data: bytes) -> str:
+    """Where a line first has another number of separators than the header, for a message; empty for Parquet."""
+    lines = [b""] if data[:4] == b"PAR1" else data.splitlines() or [b""]
+    separator = _separator(lines[0])
+    odd = next((k for k, line in enumerate(lines) if line.count(separator) != lines[0].count(separator)), None)
+    return "" if odd is None else f", line {odd + 1}"
 
 
 def _selected(table: pl.DataFrame, select: Mapping[str, Any], path: Path) -> pl.DataFrame:
@@ -221,5 +233,5 @@ def _refuse_lost(values: pl.Series, read: pl.Series, name: str, path: Path, need
 
 
 def _few(names: Sequence[str]) -> str:
-    """The first names of a list."""
-    return ", ".join(str(name) for name in names[:8]) + (", ..." if len(names) > 8 else "")
+    """The first names of a list, each in one line."""
+    return ", ".join(" ".join(str(name).split())[:40] for name in names[:8]) + (", ..." if len(names) > 8 else "")
