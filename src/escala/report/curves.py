@@ -114,8 +114,10 @@ def against(table: pl.DataFrame, x: str, metrics: Sequence[str], *, x_label: str
                     alpha=0.15,
                     linewidth=0,
                 )
-        axes.set(ylabel=label, xlabel=x_label or quantity(x).name, yscale="log" if log else "linear")
-        axes.label_outer()
+        axes.set(ylabel=label, yscale="log" if log else "linear")
+    for axes in panels[max(len(metrics) - columns, 0) : len(metrics)]:
+        axes.set_xlabel(x_label or quantity(x).name)
+        axes.tick_params(labelbottom=True)
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
@@ -137,7 +139,8 @@ def accumulated(values: Mapping[str, Sequence[float]], metric: str, *, split: in
         axes.axvline(split + 0.5, color=INK, linestyle=":", linewidth=1.2)
         axes.annotate("training | held out", (split + 0.5, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=8)
     axes.set(xlabel="Episode", ylabel=f"Sum of {label[:1].lower()}{label[1:]}")
-    axes.legend(loc="upper left")
+    if sums:
+        axes.legend(loc="upper left")
     return figure
 
 

@@ -112,21 +112,26 @@ class Pane {
   }
 
   raster(W, H) {
-    const d = this.data, v = this.gantt.view, sum = new Float32Array(W * H * 4);
+    const d = this.data, v = this.gantt.view, sum = this.cleared(W * H * 4);
     const sx = W / (v.t1 - v.t0), sy = H / (v.y1 - v.y0);
     const gap = sy > 5 ? 0.06 : 0; // a line between rows once they are tall enough
+    const add = (i, c, rgb) => {
+      sum[i] += c * rgb[0];
+      sum[i + 1] += c * rgb[1];
+      sum[i + 2] += c * rgb[2];
+      sum[i + 3] += c;
+    };
     const box = (t0, t1, n0, n1, rgb) => {
-      const x0 = Math.max((t0 - v.t0) * sx, 0), x1 = Math.min((t1 - v.t0) * sx, W);
-      const y0 = Math.max((n0 - v.y0) * sy, 0), y1 = Math.min((n1 - v.y0) * sy, H);
-      const right = Math.min(Math.ceil(x1), W), low = Math.min(Math.ceil(y1), H);
+      const x0 = t0 > v.t0 ? (t0 - v.t0) * sx : 0, x1 = t1 < v.t1 ? (t1 - v.t0) * sx : W;
+      const y0 = n0 > v.y0 ? (n0 - v.y0) * sy : 0, y1 = n1 < v.y1 ? (n1 - v.y0) * sy : H;
+      const left = Math.floor(x0), last = Math.min(Math.ceil(x1), W) - 1, low = Math.min(Math.ceil(y1), H);
       for (let y = Math.floor(y0); y < low; y++) {
-        const cy = Math.min(y + 1, y1) - Math.max(y, y0);
-        for (let x = Math.floor(x0); x < right; x++) {
-          const c = cy * (Math.min(x + 1, x1) - Math.max(x, x0)), i = 4 * (y * W + x);
-          sum[i] += c * rgb[0];
-          sum[i + 1] += c * rgb[1];
-          sum[i + 2] += c * rgb[2];
-          sum[i + 3] += c;
+        const cy = (y + 1 < y1 ? y + 1 : y1) - (y > y0 ? y : y0), row = 4 * y * W;
+        if (last <= left) add(row + 4 * left, cy * (x1 - x0), rgb);
+        else {
+          add(row + 4 * left, cy * (left + 1 - x0), rgb);
+          for (let i = row + 4 * left + 4; i < row + 4 * last; i += 4) add(i, cy, rgb);
+          add(row + 4 * last, cy * (x1 - last), rgb);
         }
       }
     };
@@ -154,6 +159,13 @@ class Pane {
       }
     }
     return this.composed(sum, W, H);
+  }
+
+  // The buffer of sums, kept from one frame to the next.
+  cleared(length) {
+    if (!this.sum || this.sum.length !== length) this.sum = new Float32Array(length);
+    else this.sum.fill(0);
+    return this.sum;
   }
 
   composed(sum, W, H) {
@@ -347,7 +359,8 @@ class Pane {
     }));
     const room = document.documentElement.clientWidth - tip.offsetWidth - 8;
     tip.style.left = `${Math.max(Math.min(e.clientX + 14, room), 0) + window.scrollX}px`;
-    tip.style.top = `${e.clientY + 14 + window.scrollY}px`;
+    const below = e.clientY + 14 + tip.offsetHeight <= document.documentElement.clientHeight;
+    tip.style.top = `${(below ? e.clientY + 14 : Math.max(e.clientY - 10 - tip.offsetHeight, 0)) + window.scrollY}px`;
   }
 }
 

@@ -57,7 +57,7 @@ def test_measures_hold_the_same_values_as_the_single_functions(jobs: pl.DataFram
 
 
 def test_no_jobs() -> None:
-    from conftest import JOBS_SCHEMA
+    from hand_tables import JOBS_SCHEMA
 
     empty = pl.DataFrame(schema=JOBS_SCHEMA)
     assert jm.measures(empty).is_empty()

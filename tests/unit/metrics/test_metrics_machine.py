@@ -82,7 +82,7 @@ def test_resample_needs_room() -> None:
 
 
 def test_empty() -> None:
-    from conftest import JOBS_SCHEMA
+    from hand_tables import JOBS_SCHEMA
 
     empty = pl.DataFrame(schema=JOBS_SCHEMA)
     assert machine.used_cores(empty).is_empty()

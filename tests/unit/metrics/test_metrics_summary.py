@@ -7,8 +7,8 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from hand_tables import JOBS_SCHEMA, job_table
 
-from conftest import JOBS_SCHEMA, job_table
 from escala.metrics import summarise
 
 

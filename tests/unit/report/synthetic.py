@@ -32,7 +32,9 @@ class Run:
 def run(
     n_jobs: int, *, nodes: int = 16, per_node: int = 1, timeout: float = 300.0, delay: float = 0.0, seed: int = 0, gap: float = 400.0
 ) -> Run:
-    """A schedule of `n_jobs` random jobs on nodes x per_node cores; nodes idle for `timeout` s are switched off; each job starts `delay` s late."""
+    """A schedule of `n_jobs` random jobs on nodes x per_node cores; nodes idle for `timeout` s are switched off; each job starts `delay`
+    s late.
+    """
     random = np.random.default_rng(seed)
     submit = np.round(np.cumsum(random.exponential(gap, n_jobs)), 3) if n_jobs else np.empty(0)
     submit = submit - submit[:1].sum()

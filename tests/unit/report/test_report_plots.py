@@ -1,0 +1,169 @@
+"""Figures: labelled, with units, the same bytes every time, readable on any background, and drawn from the right numbers."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.figure import Figure
+from synthetic import Run, run
+
+from escala.errors import EscalaError
+from escala.metrics import jobs as jm
+from escala.report import curves, plots, style
+from escala.report.quantities import scale
+
+Runs = dict[str, Run]
+
+
+def _training() -> curves.Training:
+    points = pl.DataFrame([{"step": 100 * k, "value": -10.0 + k + s, "seed": s} for k in range(5) for s in range(3)])
+    return curves.Training(points, {"timeout:0": -7.0, "hold": -6.5})
+
+
+def _classes(runs: Runs) -> dict[str, pl.DataFrame]:
+    return {n: jm.by_class(jm.slowdown(r.jobs), jm.interarrival_classes(r.jobs)) for n, r in runs.items()}
+
+
+def _against() -> pl.DataFrame:
+    rows = [
+        {"policy": p, "load": x, "mean_wait_s": f * x, "mean_wait_s_low": f * x - 1, "mean_wait_s_high": f * x + 1, "mean_stretch": f / x}
+        for p, f in (("sjf", 10.0), ("agent", 8.0))
+        for x in (0.1, 1.0, 1.9)
+    ]
+    return pl.DataFrame(rows)
+
+
+FIGURES: dict[str, Callable[[Runs], Figure]] = {
+    "load_over_time": lambda runs: plots.load_over_time({n: r.jobs for n, r in runs.items()}, 16),
+    "power_over_time": lambda runs: plots.power_over_time({n: r.nodes for n, r in runs.items()}, {n: r.power for n, r in runs.items()}),
+    "energy_by_state": lambda runs: plots.energy_by_state({n: r.summary() for n, r in runs.items()}),
+    "frontier": lambda runs: plots.frontier({n: r.summary() for n, r in runs.items()}),
+    "distributions": lambda runs: plots.distributions({"wait_s": {n: jm.wait(r.jobs) for n, r in runs.items()}}),
+    "learning_curve": lambda runs: curves.learning_curve(_training()),
+    "by_class": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", log=True),
+    "shares": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", share=True),
+    "accumulated": lambda runs: curves.accumulated({n: r.power["joules"].to_list() for n, r in runs.items()}, "energy_j", split=10),
+    "against": lambda runs: curves.against(_against(), "load", ["mean_wait_s", "mean_stretch"], x_label="Offered load"),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("sizes", [(), (0,), (1,), (1, 1), (60, 60, 60)], ids=str)
+def test_every_figure_for_any_number_of_jobs(name: str, sizes: tuple[int, ...]) -> None:
+    figure = FIGURES[name]({f"p{i}": run(n, timeout=100.0 * i) for i, n in enumerate(sizes)})
+    root = ET.fromstring(style.inline_svg(figure, "k"))
+    assert root.tag.endswith("svg")
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_labelled_and_repeats_to_the_byte(name: str, runs: Runs) -> None:
+    figure = FIGURES[name](runs)
+    assert style.svg(figure) == style.svg(FIGURES[name](runs))
+    labels = [text for axes in figure.axes for text in (axes.get_xlabel(), axes.get_ylabel())]
+    assert any(labels)
+    assert all(axes.get_ylabel() or axes.get_yticklabels() or axes.get_shared_y_axes().get_siblings(axes)[1:] for axes in figure.axes)
+
+
+def test_comparison_figure(comparison: pl.DataFrame) -> None:
+    figure = curves.changes(comparison)
+    assert [axes.get_title(loc="left") for axes in figure.axes] == ["Energy waste", "Mean wait"]
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["rule", "agent"]
+    bars = [list(line.get_xdata()) for line in figure.axes[0].lines if list(line.get_ydata()) == [0, 0]]
+    assert bars == [pytest.approx([-10.0, -10.0])]
+
+
+def test_units_are_on_the_axes(runs: Runs) -> None:
+    assert FIGURES["power_over_time"](runs).axes[0].get_ylabel() == "Power (kW)"
+    assert FIGURES["energy_by_state"](runs).axes[0].get_xlabel() == "Energy (MJ)"
+    assert FIGURES["load_over_time"](runs).axes[1].get_xlabel() == "Time (d)"
+    assert FIGURES["frontier"](runs).axes[0].get_ylabel() == "Energy waste (MJ)"
+
+
+def test_bars_are_the_joules(runs: Runs) -> None:
+    summaries = {n: r.summary() for n, r in runs.items()}
+    axes = plots.energy_by_state(summaries).axes[0]
+    divisor, _ = scale("J", max(float(s["energy_j"]) for s in summaries.values()))
+    drawn = np.array([[bar.get_width() for bar in container] for container in axes.containers])
+    for i, summary in enumerate(summaries.values()):
+        assert drawn[:, i].sum() * divisor == pytest.approx(summary["energy_j"])
+
+
+def test_areas_are_the_joules() -> None:
+    one = run(60, timeout=0.0)
+    axes = plots.power_over_time({"p": one.nodes}, {"p": one.power}).axes[0]
+    energy = 0.0
+    for patch in axes.patches:
+        values, edges, baseline = patch.get_data()
+        energy += float(((values - baseline) * np.diff(edges)).sum())
+    span = one.nodes["to_s"].max() - one.nodes["from_s"].min()
+    watt = 1e3 if "kW" in axes.get_ylabel() else 1.0
+    assert energy * watt * scale("s", span)[0] == pytest.approx(one.power["joules"].sum(), rel=1e-9)
+
+
+def test_the_frontier_by_hand() -> None:
+    assert plots.non_dominated([(1.0, 5.0), (2.0, 3.0), (3.0, 3.0), (4.0, 1.0), (4.0, 1.0), (1.0, 6.0)]) == [
+        True,
+        True,
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_exceedance_is_the_share_above() -> None:
+    values = np.random.default_rng(0).exponential(100.0, 5000)
+    x, share = plots._exceedance(values, 1.0)
+    assert x[0] == 1.0 and share[0] == (values > 1.0).mean()
+    assert share[-1] == 0.0 and x[-1] == values.max()  # the largest value is not lost
+    for at, above in zip(x, share):
+        assert above == pytest.approx((values > at).mean())
+
+
+def test_no_extreme_of_the_queue_is_lost() -> None:
+    many = run(4000, gap=20.0)
+    from escala.metrics import machine
+
+    line = plots.load_over_time({"p": many.jobs}, 16).axes[1].lines[0]
+    assert max(line.get_ydata()) == machine.queue_length(many.jobs)["value"].max()
+    assert len(line.get_xdata()) < 2000
+
+
+def test_numbers_in_the_text_survive_the_inlining(runs: Runs) -> None:
+    figure = plots.energy_by_state({n: r.summary() for n, r in runs.items()})
+    written = [text.get_text() for text in figure.axes[0].texts]
+    svg = style.inline_svg(figure, "k")
+    assert all(f">{text}</text>" in svg for text in written)
+
+
+def test_ink_follows_the_page_and_ids_do_not_collide(runs: Runs) -> None:
+    svg = style.inline_svg(FIGURES["frontier"](runs), "f7")
+    assert style.INK not in svg and "currentColor" in svg
+    ids = [e.get("id") for e in ET.fromstring(svg).iter() if e.get("id")]
+    assert ids and all(i.startswith("f7-") for i in ids)
+
+
+def test_saving(runs: Runs, tmp_path: Path) -> None:
+    png, svg = style.save(FIGURES["frontier"](runs), tmp_path / "frontier.v2.png")
+    assert png.name == "frontier.v2.png" and svg.name == "frontier.v2.svg"
+    assert png.read_bytes().startswith(b"\x89PNG") and ET.parse(svg).getroot().tag.endswith("svg")
+    with pytest.raises(EscalaError, match="does not exist"):
+        style.save(FIGURES["frontier"](runs), tmp_path / "no" / "x.png")
+
+
+def test_the_callers_settings_are_left_alone(runs: Runs) -> None:
+    before: dict[str, Any] = dict(matplotlib.rcParams)
+    FIGURES["frontier"](runs)
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_a_learning_curve_needs_its_columns() -> None:
+    with pytest.raises(EscalaError, match="lacks the column 'value'"):
+        curves.Training(pl.DataFrame({"step": [1]}))

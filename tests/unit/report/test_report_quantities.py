@@ -1,0 +1,72 @@
+"""Numbers and units as people read them."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+import pytest
+
+from escala.metrics import summarise
+from escala.metrics.compare import METRICS
+from escala.report.quantities import QUANTITIES, amount, count, number, percent, quantity, scale
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1.0, "1.000"),
+        (12.3456, "12.35"),
+        (1234.5, "1\u202f234"),
+        (-0.5, "−0.5000"),
+        (1234567.0, "1\u202f234\u202f567"),
+        (math.nan, "–"),
+        (math.inf, "–"),
+    ],
+)
+def test_number(value: float, text: str) -> None:
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(0, "0"), (1234567, "1\u202f234\u202f567"), (math.nan, "–")])
+def test_count(value: float, text: str) -> None:
+    assert count(value) == text
+
+
+@pytest.mark.parametrize(
+    ("fraction", "text"),
+    [(-0.123, "−12.3\u202f%"), (0.0, "±0\u202f%"), (-0.0001, "±0\u202f%"), (2.5, "+250\u202f%"), (None, "–"), (math.nan, "–")],
+)
+def test_percent(fraction: float | None, text: str) -> None:
+    assert percent(fraction) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "largest", "expected"),
+    [("s", 90.0, (1.0, "s")), ("s", 120.0, (60.0, "min")), ("s", 7200.0, (3600.0, "h")), ("s", 172800.0, (86400.0, "d")),
+     ("J", 5e9, (1e9, "GJ")), ("J", 0.0, (1.0, "J")), ("W", 2500.0, (1e3, "kW")), ("%", 0.4, (0.01, "%")), ("1", 1e9, (1.0, "")), ("s", math.nan, (1.0, "s"))],
+)  # fmt: skip
+def test_scale(kind: str, largest: float, expected: tuple[float, str]) -> None:
+    assert scale(kind, largest) == expected
+
+
+def test_amount_carries_its_unit() -> None:
+    assert amount("waste_j", 2.5e6) == "2.500\u202fMJ"
+    assert amount("transitions", 12345) == "12\u202f345"
+    assert amount("utilisation", 0.5) == "50.00\u202f%"
+
+
+def test_every_named_metric_is_in_a_summary() -> None:
+    """No label for what no run has, and every metric of a comparison has a name, a direction and a meaning."""
+    times = dict.fromkeys(("submit_s", "start_s", "finish_s", "runtime_s", "walltime_s"), pl.Float64)
+    empty = pl.DataFrame(schema={"state": pl.String, **times, "cores": pl.Int64})
+    power = pl.DataFrame(schema={"state": pl.String, "seconds": pl.Float64, "joules": pl.Float64, "transitions": pl.Int64})
+    summary = summarise(empty, power, nodes=1, cores=1, start_s=0.0, end_s=0.0)
+    assert set(QUANTITIES) <= set(summary)
+    assert all(QUANTITIES[m].better and QUANTITIES[m].meaning for m in METRICS)
+
+
+def test_unknown_names_get_units_from_their_suffix() -> None:
+    assert (quantity("boot_time_s").name, quantity("boot_time_s").kind) == ("Boot time", "s")
+    assert quantity("queue").kind == "1"
