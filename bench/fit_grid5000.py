@@ -36,7 +36,7 @@ def sequential(cluster: Cluster, seeds: range) -> float:
 
 def fit(cluster: Cluster) -> float:
     """The quick share that meets `cluster.sequential`; the same random numbers at each step, so the function is nearly monotone."""
-    low, high = 0.02, 0.99
+    low, high = 0.02, 0.999 - cluster.long_share
     for _ in range(10):
         middle = (low + high) / 2
         met = sequential(replace(cluster, quick_share=middle), range(100, 104))

@@ -1,80 +1,35 @@
 """Days of a Grid'5000-like cluster: users who come and submit the same request again and again, much of which ends early.
 
 The nine clusters and their figures are those of table 2 of R. B. Casagrande's dissertation (2020): cores, jobs, share of submissions
-less than 5 min after the previous one, utilisation. How the jobs look follows the public days of the Taurus cluster that its author
-released (45 724 jobs): hours of the day, requests, sizes, run times against requests, repeats. `docs/generators.md` says how close it
-comes.
+less than 5 min after the previous one, utilisation (`grid5000_clusters`). How the jobs look follows the public days of the Taurus
+cluster (`grid5000_visits`). `docs/generators.md` says how close it comes.
 
 The model. *Visits* begin as a Poisson process with a daily and weekly rhythm and a level that changes from week to week. A visit is
-quick (a burst: gaps mostly below 5 min) or slow (the user looks at the outcome first), and light (trials: short requests, mostly ended
-at once) or heavy. Each visit belongs to a user, repeats the request of its first job most of the time, and users have a favourite
-request. Two numbers of each cluster are solved, not set: the mean work of a job (from utilisation and jobs a day) fixes the requested
-times of the heavy jobs, analytically; `quick_share` is fitted by `bench/fit_grid5000.py`. No job asks for more than a day, as in the
-released days.
+quick (a burst: gaps mostly below 5 min), slow (most often the user looks at the outcome first) or a reservation for a night, a weekend or
+a week, mostly made in the evening. Quick and slow visits are light (trials: short requests, mostly ended at once) or heavy. Each visit
+belongs to a user, repeats the request of its first job most of the time, and users have a favourite request. Two numbers of each cluster
+are solved, not set: the share of heavy jobs makes the mean work of a job that utilisation and jobs a day imply, in closed form; the share
+of quick visits is fitted to the sequential submissions by `bench/fit_grid5000.py`. In the released days requests are cut at 24 h, where 5 %
+of all jobs pile up; here they are not (cut them alike to compare, see `docs/generators.md`).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from escala.errors import EscalaError
-from escala.workload.grid5000_clusters import CLUSTERS, DAY_S, Cluster
+from escala.workload import grid5000_visits as model
+from escala.workload.grid5000_clusters import CLUSTERS, DAY_S, HEAVY_IN_QUICK, Cluster
+from escala.workload.grid5000_visits import Floats, Ints
 from escala.workload.table import Workload
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-WARM_UP_DAYS = 3  # visits that began before time 0 still submit
-
-
-HOURS = np.array(
-    [25, 26, 25, 18, 19, 18, 19, 30, 35, 75, 96, 80, 51, 54, 52, 51, 50, 54, 42, 55, 39, 32, 27, 27], np.float64
-)  # fmt: skip
-"""Share of submissions in each hour of the day, 1/1000 (Taurus)."""
-WEEKDAYS = np.array([1.1, 1.1, 1.15, 1.1, 1.05, 0.75, 0.75])
-"""Level of each day of the week; day 0 is a Monday."""
-WEEK_SHAPE = 4.0  # gamma shape of a week's level: relative standard deviation 1/2
-
-QUICK_GAP = (50.0, 1.3)  # median s and log standard deviation of the gaps in a quick visit: 92 % below 5 min
-SLOW_GAP = (1100.0, 1.35)  # in a slow visit: 17 % below 5 min
-QUICK_SIZE = (4.5, 1.15, 400)  # median, log standard deviation and maximum of the jobs of a quick visit
-SLOW_SIZE = (2.2, 0.9, 60)
-LIGHT_QUICK = 0.75  # probability that a quick visit is light
-LIGHT_SLOW = 0.3
-
-LIGHT_WALLTIMES = {10: 0.06, 20: 0.30, 30: 0.08, 60: 0.36, 120: 0.14, 180: 0.02, 360: 0.04}  # minutes -> share
-HEAVY_WALLTIMES = {60: 0.08, 120: 0.10, 180: 0.05, 240: 0.06, 300: 0.03, 360: 0.42, 480: 0.04, 600: 0.04, 720: 0.07, 840: 0.04, 1440: 0.07}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How jobs end: at their walltime, failed early, or done; the run time of the last two is walltime x Beta(a, b)."""
-
-    at_limit: float
-    failed: float
-    failed_beta: tuple[float, float]
-    done_beta: tuple[float, float]
-
-    @property
-    def mean(self) -> float:
-        """Mean of run time / walltime."""
-        (a, b), (c, d) = self.failed_beta, self.done_beta
-        return self.at_limit + self.failed * a / (a + b) + (1 - self.at_limit - self.failed) * c / (c + d)
-
-
-LIGHT = Outcome(at_limit=0.15, failed=0.45, failed_beta=(0.4, 6.0), done_beta=(0.5, 2.0))
-HEAVY = Outcome(at_limit=0.47, failed=0.25, failed_beta=(0.3, 3.0), done_beta=(2.0, 1.5))
-
-SUBNODE = 0.12  # share of requests below a node: half of them one core, the rest a third of a node
-SAME_REQUEST = 0.75  # a job of a visit repeats the request of the visit
-FAVOURITE = 0.6  # a visit's request is the user's favourite
-USER_PLACES = 40  # users at one time; the k-th place makes visits with probability ~ 1/k and changes hands after USER_DAYS
-USER_DAYS = 90.0
+WARM_UP_DAYS = 7  # visits that began before time 0 still submit
+PACES = (model.QUICK, model.SLOW, model.NIGHT)
+WORKS = (model.LIGHT, model.HEAVY, model.LONG)
 
 
 @dataclass(frozen=True)
@@ -82,8 +37,8 @@ class _Visits:
     """Visits in order of their beginning. All arrays [visits]."""
 
     begin: Floats  # s
-    quick: NDArray[np.bool_]
-    light: NDArray[np.bool_]
+    pace: Ints  # index into PACES
+    work: Ints  # index into WORKS
     jobs: Ints
     user: Ints
     size_q: Floats  # the request as quantiles: of the size
@@ -112,12 +67,11 @@ def draw(cluster: Cluster, days: float, rng: np.random.Generator) -> dict[str, A
     """The columns of `days` days of jobs, in order of submission."""
     visits = _visits(cluster, days, rng)
     visit = np.repeat(np.arange(len(visits.begin)), visits.jobs)
-    submit = _submissions(visits, visit, rng)
     size_q, wall_q = _requests(visits, visit, rng)
-    light = visits.light[visit]
-    cores = _sizes(cluster)[1][np.searchsorted(_sizes(cluster)[0], size_q, side="right")]
-    walltime = np.where(light, _walltime(LIGHT_WALLTIMES, 0.0, wall_q), _walltime(HEAVY_WALLTIMES, heavy_tilt(cluster), wall_q)) * 60.0
-    runtime, status = _outcomes(walltime, light, rng)
+    share, sizes = cluster.sizes
+    cores = sizes[np.searchsorted(model.cumulative(share), size_q, side="right")]
+    walltime, runtime, status = _times(visits.work[visit], wall_q, rng)
+    submit = _submissions(visits, visit, runtime, rng)
     order = np.argsort(submit, kind="stable")
     order = order[(submit[order] >= 0) & (submit[order] < days * DAY_S)]
     return {
@@ -135,37 +89,41 @@ def _visits(cluster: Cluster, days: float, rng: np.random.Generator) -> _Visits:
     first, last = -WARM_UP_DAYS, math.ceil(days)
     day = np.repeat(np.arange(first, last), 24)
     week = np.floor_divide(day, 7) - first // 7
-    levels = rng.gamma(WEEK_SHAPE, 1 / WEEK_SHAPE, int(week.max()) + 1)
-    level = levels[week] * WEEKDAYS[day % 7] / WEEKDAYS.mean() * np.tile(HOURS / HOURS.sum(), last - first)
-    quick_rate = cluster.jobs_per_day * cluster.quick_share / _mean(QUICK_SIZE)
-    slow_rate = cluster.jobs_per_day * (1 - cluster.quick_share) / _mean(SLOW_SIZE)
-    counts = rng.poisson(level * (quick_rate + slow_rate))
-    hour = np.repeat(np.arange(first * 24, last * 24), counts)
-    begin = np.sort((hour + rng.random(len(hour))) * 3600.0)
-    quick = rng.random(len(begin)) < quick_rate / (quick_rate + slow_rate)
-    light = rng.random(len(begin)) < np.where(quick, LIGHT_QUICK, LIGHT_SLOW)
-    jobs = np.where(quick, _counts(QUICK_SIZE, rng.random(len(begin))), _counts(SLOW_SIZE, rng.random(len(begin))))
-    return _Visits(begin, quick, light, jobs, *_users(begin, rng))
+    levels = rng.gamma(model.WEEK_SHAPE, 1 / model.WEEK_SHAPE, int(week.max()) + 1)
+    hours = np.tile(model.HOURS / model.HOURS.sum(), last - first)
+    level = levels[week] * model.WEEKDAYS[day % 7] / model.WEEKDAYS.mean() * hours
+    shares = np.array([cluster.quick_share, 1 - cluster.quick_share - cluster.long_share, cluster.long_share])
+    rates = cluster.jobs_per_day * shares / [pace.mean for pace in PACES]  # visits a day
+    hour = np.repeat(np.arange(first * 24, last * 24), rng.poisson(level * rates.sum()))
+    visits = len(hour)
+    begin = (hour + rng.random(visits)) * 3600.0
+    pace = rng.choice(len(PACES), visits, p=rates / rates.sum())
+    moved = (pace == 2) & (rng.random(visits) < model.EVENING)
+    evening = np.floor(begin / DAY_S) * DAY_S + rng.uniform(*model.EVENING_HOURS, visits) * 3600.0
+    begin = np.where(moved, evening, begin)
+    heavy = rng.random(visits) < np.array([HEAVY_IN_QUICK, 1.0, 0.0])[pace] * cluster.heavy_if_slow
+    jobs = np.choose(pace, [p.sizes(rng.random(visits)) for p in PACES])
+    return _Visits(begin, pace, np.where(pace == 2, 2, heavy), jobs, *_users(begin, rng))
 
 
 def _users(begin: Floats, rng: np.random.Generator) -> tuple[Ints, Floats, Floats]:
     """User, and the request as quantiles of size and time, of each visit [visits]."""
-    popularity = 1.0 / np.arange(1, USER_PLACES + 1)
-    place = rng.choice(USER_PLACES, len(begin), p=popularity / popularity.sum())
-    handover = rng.random(USER_PLACES)
-    tenure = np.floor(begin / DAY_S / USER_DAYS + handover[place]).astype(np.int64) + 1
-    tenures = int(tenure.max(initial=0)) + 1
-    favourites = rng.random((2, tenures, USER_PLACES))
+    popularity = 1.0 / np.arange(1, model.USER_PLACES + 1)
+    place = rng.choice(model.USER_PLACES, len(begin), p=popularity / popularity.sum())
+    handover = rng.random(model.USER_PLACES)
+    tenure = np.floor(begin / DAY_S / model.USER_DAYS + handover[place]).astype(np.int64) + 1
+    favourites = rng.random((2, int(tenure.max(initial=0)) + 1, model.USER_PLACES))
     fresh = rng.random((2, len(begin)))
-    request = np.where(rng.random(len(begin)) < FAVOURITE, favourites[:, tenure, place], fresh)
-    return tenure * USER_PLACES + place, request[0], request[1]
+    request = np.where(rng.random(len(begin)) < model.FAVOURITE, favourites[:, tenure, place], fresh)
+    return tenure * model.USER_PLACES + place, request[0], request[1]
 
 
-def _submissions(visits: _Visits, visit: Ints, rng: np.random.Generator) -> Floats:
-    """Submission times, whole s [jobs]: the visit's beginning plus the gaps so far."""
-    quick = visits.quick[visit]
-    median, spread = np.where(quick, QUICK_GAP[0], SLOW_GAP[0]), np.where(quick, QUICK_GAP[1], SLOW_GAP[1])
+def _submissions(visits: _Visits, visit: Ints, runtime: Floats, rng: np.random.Generator) -> Floats:
+    """Submission times, whole s [jobs]: the visit's beginning plus the gaps so far, some of which begin when the job before has run."""
+    pace = visits.pace[visit]
+    median, spread, watched = (np.array([getattr(p, name) for p in PACES])[pace] for name in ("gap_median", "gap_spread", "watched"))
     gap = median * np.exp(spread * rng.standard_normal(len(visit)))
+    gap[1:] += np.where(rng.random(len(visit)) < watched, runtime, 0.0)[:-1]
     first = np.cumsum(visits.jobs) - visits.jobs
     gap[first] = 0.0
     elapsed = np.cumsum(gap)
@@ -174,91 +132,16 @@ def _submissions(visits: _Visits, visit: Ints, rng: np.random.Generator) -> Floa
 
 def _requests(visits: _Visits, visit: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Quantiles of size and requested time of each job [jobs]: the visit's, or new ones."""
-    same = rng.random(len(visit)) < SAME_REQUEST
+    same = rng.random(len(visit)) < model.SAME_REQUEST
     fresh = rng.random((2, len(visit)))
     return np.where(same, visits.size_q[visit], fresh[0]), np.where(same, visits.wall_q[visit], fresh[1])
 
 
-def _outcomes(walltime: Floats, light: NDArray[np.bool_], rng: np.random.Generator) -> tuple[Floats, NDArray[np.str_]]:
-    """Run time, whole s >= 1, and status of each job [jobs]."""
-    runtime, status = walltime.copy(), np.full(len(walltime), "TIMEOUT", dtype="<U9")
-    for outcome, mine in ((LIGHT, light), (HEAVY, ~light)):
-        end = rng.random(len(walltime))
-        failed = mine & (end < outcome.failed)
-        done = mine & (end >= outcome.failed + outcome.at_limit)
-        for jobs, (a, b), name in ((failed, outcome.failed_beta, "FAILED"), (done, outcome.done_beta, "COMPLETED")):
-            share = rng.beta(a, b, int(jobs.sum()))
-            runtime[jobs] = np.clip(np.ceil(walltime[jobs] * share), 1.0, walltime[jobs] - 1.0)
-            status[jobs] = name
-    return runtime, status
-
-
-@cache
-def _sizes(cluster: Cluster) -> tuple[Floats, Ints]:
-    """Distribution of the requested cores: cumulative probability and cores, both [sizes], in ascending order of cores."""
-    third = max(1, cluster.node_cores // 3)
-    nodes = np.arange(1, cluster.nodes + 1)
-    weight = nodes**-cluster.size_exponent
-    cores = np.concatenate([[1, third], nodes * cluster.node_cores])
-    share = np.concatenate([[SUBNODE / 2, SUBNODE / 2], (1 - SUBNODE) * weight / weight.sum()])
-    return _cumulative(share), cores.astype(np.int64)
-
-
-def mean_cores(cluster: Cluster) -> float:
-    """Mean of the requested cores."""
-    cumulative, cores = _sizes(cluster)
-    return float(np.diff(cumulative, prepend=0.0) @ cores)
-
-
-def _cumulative(share: Floats) -> Floats:
-    cumulative = np.cumsum(share)
-    return np.asarray(cumulative / cumulative[-1], np.float64)
-
-
-def _tilted(walltimes: dict[int, float], tilt: float) -> tuple[Floats, Floats]:
-    """Requested minutes and their shares, the share of each multiplied by (minutes / 360)^tilt."""
-    minutes = np.array(sorted(walltimes), np.float64)
-    share = np.array([walltimes[int(m)] for m in minutes]) * (minutes / 360.0) ** tilt
-    return minutes, share / share.sum()
-
-
-def _walltime(walltimes: dict[int, float], tilt: float, quantile: Floats) -> Floats:
-    minutes, share = _tilted(walltimes, tilt)
-    return minutes[np.searchsorted(_cumulative(share), quantile, side="right")]
-
-
-def light_share(cluster: Cluster) -> float:
-    """Share of the jobs that are light."""
-    return cluster.quick_share * LIGHT_QUICK + (1 - cluster.quick_share) * LIGHT_SLOW
-
-
-@cache
-def heavy_tilt(cluster: Cluster) -> float:
-    """The tilt of the heavy jobs' requested times that gives jobs the mean work of `Cluster.work_s` (bisection; requests and sizes are
-    independent)."""
-    light = light_share(cluster)
-    minutes, share = _tilted(LIGHT_WALLTIMES, 0.0)
-    wanted_s = (cluster.work_s / mean_cores(cluster) - light * LIGHT.mean * 60.0 * float(minutes @ share)) / ((1 - light) * HEAVY.mean)
-    low, high = -12.0, 12.0
-    for _ in range(80):
-        tilt = (low + high) / 2
-        minutes, share = _tilted(HEAVY_WALLTIMES, tilt)
-        low, high = (tilt, high) if 60.0 * float(minutes @ share) < wanted_s else (low, tilt)
-    return tilt
-
-
-def _shares(median: float, spread: float, most: int) -> Floats:
-    """Probability of 1 .. most jobs in a visit: a log-normal density at whole numbers."""
-    n = np.arange(1, most + 1)
-    weight = np.exp(-0.5 * (np.log(n / median) / spread) ** 2) / n
-    return np.asarray(weight / weight.sum(), np.float64)
-
-
-@cache
-def _mean(size: tuple[float, float, int]) -> float:
-    share = _shares(*size)
-    return float(share @ np.arange(1, len(share) + 1))
-
-
-def _counts(size: tuple[float, float, int], quantile: Floats) -> Ints:
-    return (np.searchsorted(_cumulative(_shares(*size)), quantile, side="right") + 1).astype(np.int64)
+def _times(work: Ints, wall_q: Floats, rng: np.random.Generator) -> tuple[Floats, Floats, NDArray[np.str_]]:
+    """Requested time and run time, s, and status of each job [jobs]."""
+    walltime, runtime, status = np.empty(len(work)), np.empty(len(work)), np.empty(len(work), dtype="<U9")
+    for kind, jobs in enumerate(WORKS):
+        mine = work == kind
+        walltime[mine] = jobs.walltime_s(wall_q[mine])
+        runtime[mine], status[mine] = jobs.ends(walltime[mine], rng)
+    return walltime, runtime, status

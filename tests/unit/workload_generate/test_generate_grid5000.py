@@ -10,7 +10,9 @@ import pytest
 
 from escala.platform import PRESETS
 from escala.workload.describe import Description, describe
-from escala.workload.generate_grid5000 import CLUSTERS, HEAVY, LIGHT, grid5000, heavy_tilt, light_share, mean_cores
+from escala.workload.generate_grid5000 import grid5000
+from escala.workload.grid5000_clusters import CLUSTERS
+from escala.workload.grid5000_visits import HEAVY, LIGHT, LONG, NIGHT, QUICK, SLOW, Pace, Work
 from escala.workload.table import Workload
 
 DAYS = 2500
@@ -49,13 +51,30 @@ def test_table_2_is_met(cluster: str) -> None:
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
-def test_mean_work_of_a_job_is_solved_exactly(cluster: str) -> None:
-    from escala.workload.generate_grid5000 import HEAVY_WALLTIMES, LIGHT_WALLTIMES, _tilted
+def test_shares_are_shares_and_make_the_mean_work_of_a_job(cluster: str) -> None:
+    c = CLUSTERS[cluster]
+    light = 1 - c.long_share - c.heavy_share
+    assert c.heavy_share >= 0 and light > 0 and 0 <= c.heavy_if_slow <= 1 and c.quick_share + c.long_share < 1
+    share, cores = c.sizes
+    assert share.sum() == pytest.approx(1) and cores.max() == c.cores
+    run_s = light * LIGHT.mean_s + c.heavy_share * HEAVY.mean_s + c.long_share * LONG.mean_s
+    assert float(share @ cores) * run_s == pytest.approx(c.utilisation * c.cores * 86400 / c.jobs_per_day, rel=1e-9)
 
-    c, light = CLUSTERS[cluster], light_share(CLUSTERS[cluster])
-    means = [float(minutes @ share) * 60 for minutes, share in (_tilted(LIGHT_WALLTIMES, 0), _tilted(HEAVY_WALLTIMES, heavy_tilt(c)))]
-    run_s = light * LIGHT.mean * means[0] + (1 - light) * HEAVY.mean * means[1]
-    assert mean_cores(c) * run_s == pytest.approx(c.utilisation * c.cores * 86400 / c.jobs_per_day, rel=1e-6)
+
+@pytest.mark.parametrize("work", [LIGHT, HEAVY, LONG], ids=["light", "heavy", "long"])
+def test_run_times_have_the_stated_mean_and_ends(work: Work) -> None:
+    rng = np.random.default_rng(5)
+    walltime = work.walltime_s(rng.random(400_000))
+    runtime, status = work.ends(walltime, rng)
+    assert runtime.mean() == pytest.approx(work.mean_s, rel=0.01)
+    assert (status == "TIMEOUT").mean() == pytest.approx(work.at_limit, abs=0.005)
+    assert (status == "FAILED").mean() == pytest.approx(work.failed, abs=0.005)
+
+
+@pytest.mark.parametrize("pace", [QUICK, SLOW, NIGHT], ids=["quick", "slow", "night"])
+def test_visits_have_the_stated_mean_size(pace: Pace) -> None:
+    sizes = pace.sizes(np.random.default_rng(6).random(400_000))
+    assert sizes.min() == 1 and sizes.max() <= pace.most and sizes.mean() == pytest.approx(pace.mean, rel=0.01)
 
 
 @pytest.mark.parametrize("cluster", TABLE_3)
@@ -69,7 +88,7 @@ def test_days_fall_into_the_groups_about_as_published(cluster: str) -> None:
 def test_jobs_are_possible_and_end_badly_more_often_than_not(cluster: str) -> None:
     jobs = _long(cluster)[0].jobs
     assert jobs["cores"].max() <= CLUSTERS[cluster].cores and jobs["submit_s"].min() >= 0 and jobs["submit_s"].max() < DAYS * 86400  # type: ignore[operator]
-    assert (jobs["runtime_s"] >= 1).all() and (jobs["runtime_s"] <= jobs["walltime_s"]).all() and jobs["walltime_s"].max() <= 86400  # type: ignore[operator]
+    assert (jobs["runtime_s"] >= 1).all() and (jobs["runtime_s"] <= jobs["walltime_s"]).all() and jobs["walltime_s"].max() <= 7 * 86400  # type: ignore[operator]
     assert ((jobs["runtime_s"] == jobs["walltime_s"]) == (jobs["status"] == "TIMEOUT")).all()
     assert (jobs["runtime_s"] % 1 == 0).all() and (jobs["walltime_s"] % 60 == 0).all()
     assert (jobs["status"] != "COMPLETED").mean() > 0.5  # "most jobs are failed ones" (figure 11)
