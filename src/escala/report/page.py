@@ -29,6 +29,8 @@ from escala.report.style import STATE_COLOURS, inline_svg
 LINES_SHOWN = 8
 """Policies in a figure of lines; with more, the first ones are drawn and the page says so."""
 
+SCRIPTS = ("gantt_data.js", "gantt_pane.js", "gantt.js")
+
 
 class Run(Protocol):
     """What a report reads of a Result."""
@@ -132,7 +134,7 @@ def render(
         meanings=[(q.name, q.meaning) for q in QUANTITIES.values() if q.meaning],
         manifests=[(name, _manifest(result)) for name, result in results.items()],
         css=_file("page.css"),
-        script=_file("gantt.js") if charts else "",
+        script="\n".join(map(_file, SCRIPTS)) if charts else "",
     )
 
 

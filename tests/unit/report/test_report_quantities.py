@@ -45,7 +45,8 @@ def test_percent(fraction: float | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "largest", "expected"),
     [("s", 90.0, (1.0, "s")), ("s", 120.0, (60.0, "min")), ("s", 7200.0, (3600.0, "h")), ("s", 172800.0, (86400.0, "d")),
-     ("J", 5e9, (1e9, "GJ")), ("J", 0.0, (1.0, "J")), ("W", 2500.0, (1e3, "kW")), ("%", 0.4, (0.01, "%")), ("1", 1e9, (1.0, "")), ("s", math.nan, (1.0, "s"))],
+     ("J", 5e9, (1e9, "GJ")), ("J", 0.0, (1.0, "J")),
+     ("W", 2500.0, (1e3, "kW")), ("%", 0.4, (0.01, "%")), ("1", 1e9, (1.0, "")), ("s", math.nan, (1.0, "s"))],
 )  # fmt: skip
 def test_scale(kind: str, largest: float, expected: tuple[float, str]) -> None:
     assert scale(kind, largest) == expected
