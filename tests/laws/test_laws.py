@@ -73,7 +73,7 @@ BREACHES: dict[str, Callable[[Tables], None]] = {
     "short switch": lambda tables: _shorten_switch(tables),
     "seconds": _set("power", 0, seconds=1.0),
     "joules": _set("power", 0, joules=1.0),
-    "transitions": lambda tables: [row.update(transitions=0) for row in tables.power] and None,
+    "transitions": lambda tables: _forget_transitions(tables),
 }
 
 
@@ -81,6 +81,11 @@ def _shorten_switch(tables: Tables) -> None:
     k = next(k for k, row in enumerate(tables.nodes) if row["state"] == "switching_off")
     tables.nodes[k]["to_s"] -= 1
     tables.nodes[k + 1]["from_s"] -= 1
+
+
+def _forget_transitions(tables: Tables) -> None:
+    for row in tables.power:
+        row["transitions"] = 0
 
 
 @pytest.mark.parametrize("name", BREACHES)

@@ -28,6 +28,9 @@ def run_kernel(case: Case) -> Any:
     return escala.simulate(escala.Workload.from_jobs(case.jobs), platform, **case.options)
 
 
+ENGINES = {"oracle": run_oracle, "kernel": run_kernel}
+
+
 def differences(case: Case) -> list[str]:
     """What the kernel's Result has otherwise than the oracle's tables; empty if nothing."""
     try:
