@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
+from numba.core import types
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,11 +50,36 @@ if CACHE_FOLDER is not None:
     numba.config.CACHE_DIR = str(CACHE_FOLDER)
 
 
+def _plain(kind: Any) -> Any:
+    """The one type in which an argument is passed: int64, float64 or boolean for numbers, anything else as it is."""
+    kind = types.unliteral(kind)
+    if isinstance(kind, types.Boolean):
+        return types.boolean
+    if isinstance(kind, types.Integer) and kind != types.uint64:
+        return types.int64
+    if isinstance(kind, types.Float):
+        return types.float64
+    return kind
+
+
+def _one_specialisation(dispatcher: Any) -> Any:
+    """Numba compiles a callee anew for each mix of int32, int64 and literal arguments: the kernel then compiled four times as long. Widen them at each call."""
+    template = dispatcher.get_call_template
+
+    def widened(args: Any, kws: Any) -> Any:
+        return template(tuple(_plain(a) for a in args), {k: _plain(v) for k, v in kws.items()})
+
+    dispatcher.get_call_template = widened
+    return dispatcher
+
+
 def compiled(function: F) -> F:
     """Compile `function` (no Python objects inside, the interpreter lock released), cached on disk where possible."""
-    return numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy")(function)  # type: ignore[no-any-return]
+    return _one_specialisation(numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy")(function))  # type: ignore[no-any-return]
 
 
 def inlined(function: F) -> F:
     """Like `compiled`, for small functions called in inner loops: LLVM is told to inline them."""
-    return numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", forceinline=True)(function)  # type: ignore[no-any-return]
+    return _one_specialisation(  # type: ignore[no-any-return]
+        numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", forceinline=True)(function)
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError
-from escala.kernel import batch, codes
+from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
+from escala.kernel.drive import DRIVERS, drive_easy_single
 from escala.kernel.state import World, allocate
+from escala.lives import NodeLives, node_texts, totals_of
 from escala.platform import Platform
+from escala.result import FORMAT, Result
 from escala.workload import Workload
 
 RULES = ("escala", "batsched")
@@ -62,7 +66,12 @@ class Options:
     record: bool = True
 
     def __post_init__(self) -> None:
-        choices = {"rules": RULES, "head": ("lowest-id", "latest-released"), "estimate": ("walltime", "runtime"), "oversized": ("error", "drop")}
+        choices = {
+            "rules": RULES,
+            "head": ("lowest-id", "latest-released"),
+            "estimate": ("walltime", "runtime"),
+            "oversized": ("error", "drop"),
+        }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
@@ -175,7 +184,9 @@ class Simulation:
     workloads: one, or one for each simulation of the batch. The kernel's tables are `world`; see `escala.kernel.state`.
     """
 
-    def __init__(self, workloads: Workload | Sequence[Workload], platform: Platform, plan: Plan | Sequence[Plan], options: Options | None = None) -> None:
+    def __init__(
+        self, workloads: Workload | Sequence[Workload], platform: Platform, plan: Plan | Sequence[Plan], options: Options | None = None
+    ) -> None:
         self.workloads = [workloads] if isinstance(workloads, Workload) else list(workloads)
         self.platform = platform
         self.options = options or Options()
@@ -184,12 +195,15 @@ class Simulation:
             self.workloads = [w.at_speed(platform.speed) if "flops" in w.jobs.columns else w for w in self.workloads]
         for w in self.workloads:
             if len(w) and w.jobs["runtime_s"].is_nan().any():
-                raise EscalaError(f"workload {w.name!r} gives work in flop, and platform {platform.name!r} has no speed: read the workload with a speed, or name the platform's")
+                raise EscalaError(
+                    f"workload {w.name!r} gives work in flop, and platform {platform.name!r} has no speed: read the workload with a speed, or name the platform's"
+                )
         self.casts = [cast_jobs(w, platform, self.options) for w in self.workloads]
         self.world = self._allocate(plans)
         for i in range(len(self.workloads)):
             self._fill(i, plans[i])
-            batch.prepare(self.world, i, self.options.start_off)
+            calls.prepare(self.world, i, self.options.start_off)
+        self.drivers = [drive_easy_single if plan.queueing == codes.EASY and not self.plain else DRIVERS[plan.queueing] for plan in plans]
         self.stops = np.full(len(self.workloads), codes.NONE, np.int64)
 
     def __len__(self) -> int:
@@ -208,7 +222,9 @@ class Simulation:
         queueings = {plan.queueing for plan in plans}
         conservative = codes.CONSERVATIVE in queueings
         if conservative and not self.plain:
-            raise EscalaError("conservative backfilling plans cores of any nodes; it cannot plan single-node jobs or further resource kinds: use easy")
+            raise EscalaError(
+                "conservative backfilling plans cores of any nodes; it cannot plan single-node jobs or further resource kinds: use easy"
+            )
         return allocate(
             len(self.workloads),
             jobs,
@@ -282,7 +298,9 @@ class Simulation:
         job["load"] = jobs["load"].to_numpy()[cast.rows]
         job["single"] = jobs["single_node"].to_numpy()[cast.rows]
         users = jobs["user"]
-        job["user"] = codes.NONE if users.null_count() == len(users) else users.rank("dense").fill_null(0).to_numpy().astype(np.int64)[cast.rows] - 1
+        job["user"] = (
+            codes.NONE if users.null_count() == len(users) else users.rank("dense").fill_null(0).to_numpy().astype(np.int64)[cast.rows] - 1
+        )
         for k, kind in enumerate(self._kinds()):
             if f"demand_{kind}" in jobs.columns:
                 w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[cast.rows]
@@ -295,12 +313,14 @@ class Simulation:
         """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has happened (NONE)."""
         until = codes.NEVER_US if until_s is None else int(microseconds(until_s))
         while True:
-            stop = int(batch.advance_one(self.world, i, until))
+            stop = int(self.drivers[i](self.world, i, until))
             if stop != codes.GROW:
                 break
             self._grow()
         if stop == codes.GUARD:
-            raise EscalaError(f"workload {self.workloads[i].name!r}: the simulation makes no progress (policies keep asking for decisions): check the policy")
+            raise EscalaError(
+                f"workload {self.workloads[i].name!r}: the simulation makes no progress (policies keep asking for decisions): check the policy"
+            )
         self.stops[i] = stop
         return stop
 
@@ -319,12 +339,66 @@ class Simulation:
         )
 
     def command(self, i: int, kind: int, a: int = 0, b: int = 0) -> int:
-        """One command (kinds of `escala.kernel.batch`) to simulation i; a refusal code, 0 if it was carried out."""
-        return int(batch.command(self.world, i, kind, a, b))
+        """One command (kinds of `escala.kernel.calls`) to simulation i; a refusal code, 0 if it was carried out."""
+        return int(calls.command(self.world, i, kind, a, b))
 
-    def manifest_options(self) -> dict[str, Any]:
-        """The options as plain values."""
-        return asdict(self.options)
+    def result(self, i: int = 0, manifest: dict[str, Any] | None = None) -> Result:
+        """The tables of simulation i, as it stands."""
+        n = len(self.casts[i].rows)
+        window = self._window(i)
+        life = NodeLives(self.world, i, self.platform, self.workloads[i].jobs["job_id"][self.casts[i].rows], window, self.options.start_off)
+        about = {
+            "format": FORMAT,
+            "escala": version("escala"),
+            "workload": {"name": self.workloads[i].name, "source": self.workloads[i].source, "jobs": len(self.workloads[i]), "cleaning": self.workloads[i].cleaning},
+            "platform": self.platform.spec(),
+            "n_nodes": self.platform.n_nodes,
+            "n_cores": self.platform.total_cores,
+            "options": asdict(self.options),
+            "window": {"start_s": window[0] / SECOND, "end_s": window[1] / SECOND},
+            **(manifest or {}),
+        }
+        return Result(self._job_table(i, node_texts(life.chunks, n)), totals_of(self.world, i, self.platform), about, life.lives())
+
+    def _window(self, i: int) -> tuple[int, int]:
+        """Where node-time is measured, us: first submission to last finish, or start to limit."""
+        if self.options.until_s is not None:
+            return int(microseconds(self.options.start_s)), int(self.world.s[i, 0]["now"])
+        submits = self.casts[i].submit_us
+        return (int(submits[0]), max(int(self.world.s[i, 0]["last_finish"]), int(submits[0]))) if len(submits) else (0, 0)
+
+    def _job_table(self, i: int, nodes: list[str]) -> pl.DataFrame:
+        """The jobs in the order of the workload; times that did not happen are null."""
+        cast = self.casts[i]
+        jobs = self.workloads[i].jobs
+        run = self.world.run[i, : len(cast.rows)]
+        ended = (run["state"] == codes.COMPLETED) | (run["state"] == codes.KILLED)
+        states = np.array(["QUEUED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "KILLED"])[run["state"]]
+        start = run["start"]
+        submit = cast.submit_us
+        table = pl.DataFrame(
+            {
+                "row": np.concatenate([cast.rows, cast.rejected]),
+                "start_s": _seconds(start, start >= 0, cast.rejected),
+                "finish_s": _seconds(start + cast.runtime_us, ended, cast.rejected),
+                "wait_s": _seconds(start - submit, start >= 0, cast.rejected),
+                "runtime_s": pl.concat([pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64), jobs["runtime_s"][cast.rejected].cast(pl.Float64)])
+                if len(cast.rejected)
+                else pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64),
+                "state": pl.Series([*states.tolist(), *["REJECTED"] * len(cast.rejected)], dtype=pl.String),
+                "nodes": pl.Series([*nodes, *[""] * len(cast.rejected)], dtype=pl.String),
+            }
+        ).sort("row")
+        own = jobs.select("job_id", "submit_s", "cores", "walltime_s", "user")
+        return pl.concat([own, table], how="horizontal").select(
+            "job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"
+        )
+
+
+def _seconds(us: NDArray[np.int64], happened: NDArray[np.bool_], rejected: NDArray[np.int64]) -> pl.Series:
+    values = np.concatenate([us / SECOND, np.zeros(len(rejected))])
+    valid = np.concatenate([happened, np.zeros(len(rejected), bool)])
+    return pl.Series(values).set(pl.Series(~valid), None)
 
 
 def with_options(options: Options, **changes: Any) -> Options:

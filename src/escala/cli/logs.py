@@ -49,8 +49,8 @@ def describe(
     """What a log is like: sizes, times, use of the machine, bursts, groups of days, and what was cleaned."""
     import escala
 
-    with progress() as step:
-        step(f"reading {workload}")
+    with progress() as begin:
+        begin(f"reading {workload}")
         log = escala.read_workload(workload, **read)
         description = escala.describe(log, None if platform is None else escala.read_platform(platform))
     emit(as_json, {**description, "cleaning": log.cleaning}, *description_tables(description, log.cleaning))
@@ -93,11 +93,11 @@ def convert(
     import escala
 
     write = _writer(out, speed)
-    with output_file(out, force=force) as work, progress() as step:
-        step(f"reading {workload}")
+    with output_file(out, force=force) as work, progress() as begin:
+        begin(f"reading {workload}")
         log = escala.read_workload(workload, **read)
         log = log if first is None else log.head(first)
-        step(f"writing {out}")
+        begin(f"writing {out}")
         write(log, work)
     _tell(as_json, log, out)
 
@@ -120,8 +120,8 @@ def generate(
 
     write = _writer(out, speed)
     given = _settings(generator, settings or [])
-    with output_file(out, force=force) as work, progress() as step:
-        step(f"generating {generator}")
+    with output_file(out, force=force) as work, progress() as begin:
+        begin(f"generating {generator}")
         log = by_name(generator, seed=seed, **given)
         write(log, work)
     _tell(as_json, log, out)

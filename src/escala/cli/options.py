@@ -111,6 +111,27 @@ Unit = Annotated[
     ),
 ]
 
+Cores = Annotated[
+    str | None,
+    typer.Option(
+        "--cores",
+        metavar="WHICH",
+        help="SWF, Slurm, PBS: a job's size is what was allocated (first) or requested",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+Submission = Annotated[
+    str | None,
+    typer.Option(
+        "--submission",
+        metavar="WHEN",
+        help="Slurm, PBS: a job comes at submit or eligible time",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+
 
 def names(text: str, option: str) -> list[str]:
     """The entries of a list given as "a,b,c".
@@ -168,9 +189,12 @@ def reading_of(
     columns: Columns = None,
     select: Select = None,
     unit: Unit = None,
+    cores: Cores = None,
+    submission: Submission = None,
 ) -> dict[str, Any]:
     """The options of `escala.read_workload` from those of the command line; only those that were given."""
-    given = {"columns": _pairs(columns or [], "--column"), "select": _pairs(select or [], "--select"), "unit": unit}
+    pairs = {"columns": _pairs(columns or [], "--column"), "select": _pairs(select or [], "--select")}
+    given = {**pairs, "unit": unit, "cores": cores, "submission": submission}
     return {name: value for name, value in given.items() if value}
 
 

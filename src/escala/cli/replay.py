@@ -70,10 +70,10 @@ def simulate(
     if export is not None and out is None:
         raise EscalaError("--export needs --out DIR: the folder for its files")
     with output_folder(out, force=force) as folder:
-        with progress() as step:
-            step(f"reading {workload}")
+        with progress() as begin:
+            begin(f"reading {workload}")
             machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
-            step(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
+            begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
             result = interruptible(lambda: escala.simulate(log, machine, scheduler=scheduler, shutdown=shutdown, **options))
         if folder is not None:
             result.save(folder)
@@ -102,10 +102,12 @@ def compare(
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     with output_folder(out, force=force) as folder:
-        with progress(len(chosen) * len(switching)) as step:
+        with progress() as begin:
+            begin(f"reading {workload}")
             machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
+            advance = begin(f"replaying {len(log)} jobs", len(chosen) * len(switching))
             comparison = interruptible(
-                lambda: escala.compare(log, machine, schedulers=chosen, shutdowns=switching, progress=step, **options)
+                lambda: escala.compare(log, machine, schedulers=chosen, shutdowns=switching, progress=lambda _: advance(), **options)
             )
         if folder is not None:
             comparison.save(folder)
@@ -128,12 +130,11 @@ def report(
 
     runs = _saved_runs(results)
     target = out if out is not None else results / "report.html"
-    with output_file(target, force=force or out is None) as page, progress(len(runs)) as step:
-        loaded = {}
-        for name, folder in runs.items():
-            step(f"reading {folder}")
-            loaded[name] = escala.Result.load(folder)
-        write_report(page, loaded)
+    with output_file(target, force=force or out is None) as page, progress() as begin:
+        begin(f"reading {results}")
+        loaded = {name: escala.Result.load(folder) for name, folder in runs.items()}
+        begin(f"writing {target}")
+        write_report(page, loaded, title=f"{results.resolve().name}: {len(loaded)} run{'s' if len(loaded) > 1 else ''}")
     emit(as_json, {"report": str(target), "runs": list(runs)}, f"{target}: {len(runs)} run{'s' if len(runs) > 1 else ''}")
 
 

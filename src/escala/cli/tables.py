@@ -72,8 +72,8 @@ def rows_table(
             heading, cells = column(name, values)
             table.add_column(heading, justify="right")
             shown.append(cells)
-    for cells in zip(*shown):
-        table.add_row(*cells)
+    for row_cells in zip(*shown):
+        table.add_row(*row_cells)
     return table
 
 

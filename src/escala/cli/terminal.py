@@ -6,17 +6,26 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 PIPED_WIDTH = 200
 """Columns of a table that does not go to a terminal: wide enough for every table, so that nothing wraps in a file."""
 
-Step = Callable[[str], None]
-"""Called with what is being done now, once before each piece of the work."""
+
+class Advance(Protocol):
+    """Called when so much of a piece of work is done."""
+
+    def __call__(self, done: float = 1.0) -> None: ...
+
+
+class Begin(Protocol):
+    """Called when a piece of work begins; `amount`: how much there is to do, None where that is not known."""
+
+    def __call__(self, what: str, amount: float | None = None) -> Advance: ...
 
 
 def stdout() -> Console:
@@ -63,36 +72,19 @@ def fail(message: str) -> None:
 
 
 @contextlib.contextmanager
-def progress(total: int | None = None) -> Iterator[Step]:
-    """A progress line on stderr: with `total` steps and the time left, or (None) with the time spent.
-
-    Silent where stderr is no terminal.
-    """
+def progress() -> Iterator[Begin]:
+    """A progress line on stderr, for one piece of work after the other; silent where stderr is no terminal."""
     console = stderr()
     if not console.is_terminal:
-        yield lambda _: None
+        yield lambda what, amount=None: lambda done=1.0: None
         return
-    text = TextColumn("{task.description}")
-    if total is None:
-        bar = Progress(SpinnerColumn(), text, TimeElapsedColumn(), console=console, transient=True)
-    else:
-        bar = Progress(
-            text,
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
-            transient=True,
-        )
-    with bar:
-        task = bar.add_task("", total=total)
-        started = False
+    text = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*text, console=console, transient=True) as bar:
 
-        def step(description: str) -> None:
-            nonlocal started
-            bar.update(task, description=description, advance=1 if started else 0)
-            started = True
+        def begin(what: str, amount: float | None = None) -> Advance:
+            for earlier in bar.task_ids:
+                bar.remove_task(earlier)
+            task = bar.add_task(what, total=amount)
+            return lambda done=1.0: bar.advance(task, done)
 
-        yield step
+        yield begin

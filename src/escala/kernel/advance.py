@@ -10,8 +10,7 @@ from escala.kernel.events import next_instant, pop, push
 from escala.kernel.jobs import begin, end
 from escala.kernel.nodes import switch_ends
 from escala.kernel.queue import enqueue
-from escala.kernel.reservation import permission
-from escala.kernel.schedule import schedule
+from escala.kernel.reservation import hold_end
 from escala.kernel.shutdown import next_due, reserve_off, shut_down, timeout_falls_due
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
 
@@ -40,8 +39,8 @@ def take_in(w: World) -> bool:
         real = True
     while s.next_job < o.n_jobs and w.job[s.next_job].submit == now:
         enqueue(w, s.next_job)
-        if o.shutdown == codes.HOLD and permission(w, s.next_job) > now:
-            s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, permission(w, s.next_job), s.next_job)
+        if (o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE) and hold_end(w, s.next_job) > now:
+            s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, hold_end(w, s.next_job), s.next_job)
         s.next_job += 1
         real = True
     while s.n_starts > 0 and w.heaps[HEAP_STARTS, 0].time == now:
@@ -78,13 +77,13 @@ def needs_space(w: World) -> bool:
     if o.record == 1 and s.n_log + 4 * o.n_nodes > w.log.shape[0]:
         return True
     arriving = 0
-    if o.shutdown == codes.HOLD or o.queueing == codes.CONSERVATIVE:
+    if o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE or o.queueing == codes.CONSERVATIVE:
         j = s.next_job
         t = w.job[j].submit if j < o.n_jobs else 0
         while j < o.n_jobs and w.job[j].submit == t:
             arriving += 1
             j += 1
-    if o.shutdown == codes.HOLD and s.n_timers + arriving + 1 > w.heaps.shape[1]:
+    if (o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE) and s.n_timers + arriving + 1 > w.heaps.shape[1]:
         return True
     if o.queueing == codes.CONSERVATIVE:
         waiting = s.n_queued + arriving
@@ -95,8 +94,8 @@ def needs_space(w: World) -> bool:
 
 
 @compiled
-def decide(w: World, frontier: World) -> int:
-    """One decision, from the phase where the simulation stands; a stop code, or NONE when the decision is over."""
+def before_scheduler(w: World) -> int:
+    """First part of a decision: the off-reservation. Always ends in a pause: BEFORE for somebody outside, else DECISION for the scheduler."""
     s = w.s[0]
     o = w.o[0]
     if s.phase == BETWEEN:
@@ -105,11 +104,15 @@ def decide(w: World, frontier: World) -> int:
         s.phase = BEFORE
         if o.pause_before == 1 or (o.pause_before == 2 and s.ticked == 1):
             return codes.BEFORE
-    if s.phase == BEFORE:
-        s.phase = SCHEDULING
-        if o.queueing == codes.EXTERNAL:
-            return codes.DECISION
-        schedule(w, frontier)
+    s.phase = SCHEDULING
+    return codes.DECISION
+
+
+@compiled
+def after_scheduler(w: World) -> int:
+    """Last part of a decision: the shutdown policy. AFTER for somebody outside, else NONE."""
+    s = w.s[0]
+    o = w.o[0]
     if s.phase == SCHEDULING:
         s.new_from = s.next_job
         s.changed = 0
@@ -123,27 +126,31 @@ def decide(w: World, frontier: World) -> int:
 
 
 @compiled
-def advance(w: World, until: int, frontier: World) -> int:
-    """Run one simulation until somebody outside may decide, until every job has ended, until its time limit, or until `until` (us; then all events up to and
-    including `until` have happened and been decided on). Returns a stop code."""
+def advance(w: World, until: int) -> int:
+    """Run one simulation to its next pause; returns a stop code.
+
+    DECISION: the scheduler's turn. Whoever calls, a compiled scheduler in `drive` or somebody outside, gives its commands and calls again. DONE: every job has ended, or
+    the time limit is reached. NONE: everything up to and including `until` (us) has happened and been decided on.
+    """
     s = w.s[0]
     o = w.o[0]
     limit = o.until_us if o.limited == 1 else codes.NEVER_US
+    if s.instants == 0:
+        if needs_space(w):
+            return codes.GROW
+        s.instants = 1  # the decision at the very start
+        take_in(w)
+        return codes.DONE if _over(w, limit) else before_scheduler(w)
+    if s.phase == BEFORE:
+        return before_scheduler(w)
+    if s.phase != BETWEEN:
+        stop = after_scheduler(w)
+        if stop != codes.NONE:
+            return stop
     while True:
-        if s.phase != BETWEEN or s.instants == 0:
-            if s.instants == 0:  # the decision at the very start
-                if needs_space(w):
-                    return codes.GROW
-                s.instants = 1
-                take_in(w)
-                if _over(w, limit):
-                    return codes.DONE
-            stop = decide(w, frontier)
-            if stop != codes.NONE:
-                return stop
-        t = next_instant(w)
         if o.limited == 0 and s.n_ended == o.n_jobs:
             return codes.DONE
+        t = next_instant(w)
         if t > limit:
             integrate(w, limit)
             return codes.DONE
@@ -161,14 +168,10 @@ def advance(w: World, until: int, frontier: World) -> int:
         if _over(w, limit):
             return codes.DONE
         if real:
-            stop = decide(w, frontier)
-            if stop != codes.NONE:
-                return stop
+            return before_scheduler(w)
 
 
 @inlined
 def _over(w: World, limit: int) -> bool:
     """Is the run over at this instant, after its events and without a decision?"""
     return w.s[0].now >= limit or (w.o[0].limited == 0 and w.s[0].n_ended == w.o[0].n_jobs)
-
-

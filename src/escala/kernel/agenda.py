@@ -6,6 +6,8 @@ numbers a slice and copies one row. The last column of a row is the sum over nod
 
 from __future__ import annotations
 
+import numpy as np
+
 from escala.compile import compiled, inlined
 from escala.kernel import codes
 from escala.kernel.clock import earlier
@@ -74,7 +76,7 @@ def rebuild(w: World, frontier: World) -> None:
         size = 1
     while size > 0:
         position, size = following(w, frontier, size)
-        j = w.plans[position]
+        j = np.int64(w.plans[position])
         add(w, j, max(w.run[j].plan, s.now), w.run[j].fine, codes.NEVER_US, 0, 1)
     for i in range(s.n_switches):
         n = w.heaps[HEAP_SWITCHES, i].id
@@ -95,12 +97,12 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
         end = slice_at(w, to_us, to_fine)
     for k in range(first, end):
         row = w.slices[ROW, k]
-        c = w.run[j].chunk
+        c = np.int64(w.run[j].chunk)
         while c != codes.NONE:
             per = sign * w.chunk[c].per
             for n in range(w.chunk[c].low, w.chunk[c].high + 1):
                 w.agenda[row, n] += per
-            c = w.chunk[c].next
+            c = np.int64(w.chunk[c].next)
         w.agenda[row, nodes] += sign * w.job[j].cores
 
 
@@ -135,7 +137,7 @@ def first_hole(w: World, j: int, least: World) -> None:
     s = w.s[0]
     o = w.o[0]
     nodes = o.n_nodes
-    need = w.job[j].cores
+    need = np.int64(w.job[j].cores)
     waking = permission(w, j) if o.given == 1 else 0
     if waking > s.now:
         slice_at(w, waking, exact(w, waking))
@@ -180,7 +182,7 @@ def first_hole(w: World, j: int, least: World) -> None:
 def choose(w: World, j: int, least: World) -> None:
     """Chunks for job `j` out of the cores free throughout its hole: at once, in the order on, switching on, off; later, the lowest."""
     s = w.s[0]
-    need = w.job[j].cores
+    need = np.int64(w.job[j].cores)
     last = codes.NONE
     w.run[j].chunk = codes.NONE
     now = w.run[j].plan == s.now and w.run[j].fine == exact(w, s.now)
@@ -192,4 +194,3 @@ def choose(w: World, j: int, least: World) -> None:
                 need -= k
         if need == 0 or not now:
             return
-

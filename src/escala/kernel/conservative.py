@@ -31,7 +31,7 @@ def conservative(w: World) -> None:
     waiting = 0
     j = s.first
     while j != codes.NONE and waiting < o.depth:
-        after = w.run[j].next
+        after = np.int64(w.run[j].next)
         if j >= s.new_from:
             _put(w, j, least)
         waiting += w.run[j].state == codes.QUEUED
@@ -51,11 +51,11 @@ def _replan(w: World, least: World) -> None:
                 recycle(w, j)
             else:
                 hold(w, j, -1)
-        j = w.run[j].next
+        j = np.int64(w.run[j].next)
     waiting = 0
     j = s.first
     while j != codes.NONE:
-        after = w.run[j].next
+        after = np.int64(w.run[j].next)
         if w.run[j].chunk != codes.NONE:
             hold(w, j, 1)
             recycle(w, j)
@@ -80,9 +80,9 @@ def _start_on_chunks(w: World, j: int) -> None:
     """Give job `j` the nodes of its reservation."""
     s = w.s[0]
     ready = s.now
-    c = w.run[j].chunk
+    c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
-        per = w.chunk[c].per
+        per = np.int64(w.chunk[c].per)
         for n in range(w.chunk[c].low, w.chunk[c].high + 1):
             which = set_of(w.node[n].power)
             add_free(w, which, -per)
@@ -96,7 +96,7 @@ def _start_on_chunks(w: World, j: int) -> None:
                 switch_on(w, n)
             if w.node[n].power == codes.SWITCHING_ON:
                 ready = max(ready, w.node[n].done)
-        c = w.chunk[c].next
+        c = np.int64(w.chunk[c].next)
     end = s.now + w.job[j].walltime + w.o[0].margin_us
     fine = exact(w, s.now) + exact(w, w.job[j].walltime) + exact(w, w.o[0].margin_us)
     place(w, j, ready)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from escala.compile import compiled, inlined
 from escala.kernel import bits, codes
 from escala.kernel.clock import earlier
@@ -28,7 +30,7 @@ def ends_in_time(w: World, j: int, ready: int) -> bool:
 def pass_head(w: World, j: int) -> None:
     """Start job `j` if it fits now and leaves the head's reservation alone."""
     s = w.s[0]
-    cores = w.job[j].cores
+    cores = np.int64(w.job[j].cores)
     waking = may_wake(w, j)
     free = s.free_on + s.free_boot + s.free_off if waking else s.free_on
     if cores > free:
@@ -81,9 +83,9 @@ def easy(w: World, frontier: World) -> None:
     if s.n_queued == 1 or s.free_on + s.free_boot + s.free_off == 0:
         return
     if by_queue and s.n_queued <= SHORT_QUEUE:
-        j = w.run[s.first].next
+        j = np.int64(w.run[s.first].next)
         while j != codes.NONE:
-            after = w.run[j].next
+            after = np.int64(w.run[j].next)
             pass_head(w, j)
             j = after
     else:
@@ -133,7 +135,7 @@ def easy_fast(w: World, frontier: World) -> None:
             s.head = head
         j = s.first
     while j != codes.NONE:
-        after = w.run[j].next
+        after = np.int64(w.run[j].next)
         if s.head == codes.NONE:
             if not start_if_fits(w, j):
                 reserve_head(w, j, frontier)

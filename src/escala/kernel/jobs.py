@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from escala.compile import compiled, inlined
 from escala.kernel import codes
 from escala.kernel.energy import move
@@ -19,11 +21,11 @@ def occupy(w: World, j: int, sign: int) -> None:
     o = w.o[0]
     load = w.job[j].load
     plain = o.unit == 1 and w.ledger.shape[0] == 1
-    c = w.run[j].chunk
+    c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
-        low = w.chunk[c].low
-        high = w.chunk[c].high
-        per = w.chunk[c].per
+        low = np.int64(w.chunk[c].low)
+        high = np.int64(w.chunk[c].high)
+        per = np.int64(w.chunk[c].per)
         if plain:
             n_nodes = high - low + 1
             if sign > 0:
@@ -34,7 +36,7 @@ def occupy(w: World, j: int, sign: int) -> None:
         else:
             for n in range(low, high + 1):
                 _occupy_node(w, n, per, sign, load)
-        c = w.chunk[c].next
+        c = np.int64(w.chunk[c].next)
     if w.s[0].n_ends == 0 and sign < 0:
         for p in range(w.ledger.shape[0]):  # nothing computes: shed the rounding of the running sum
             if w.ledger[p].nodes[codes.COMPUTING] == 0:
@@ -114,10 +116,10 @@ def _idle_since(w: World, j: int) -> None:
     """Nodes that job `j` was the last to use are idle since now."""
     s = w.s[0]
     unit = w.o[0].unit == 1
-    c = w.run[j].chunk
+    c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
         for n in range(w.chunk[c].low, w.chunk[c].high + 1):
             if unit or w.node[n].free == w.node[n].cores:
                 w.node[n].since = s.now
                 s.next_off_us = min(s.next_off_us, due(w, s.now))
-        c = w.chunk[c].next
+        c = np.int64(w.chunk[c].next)

@@ -41,7 +41,7 @@ def _new_chunk(w: World) -> int:
     s = w.s[0]
     if s.free_chunk != codes.NONE:
         c = s.free_chunk
-        s.free_chunk = w.chunk[c].next
+        s.free_chunk = np.int64(w.chunk[c].next)
         return c
     c = s.next_chunk
     s.next_chunk = c + 1
@@ -168,7 +168,7 @@ def take(w: World, j: int, beyond: bool, any_power: bool) -> int:
     beyond: the job runs past the head's reservation and leaves it alone. any_power: nodes that are not on may be given; those that are off are switched on.
     """
     now = w.s[0].now
-    need = w.job[j].cores
+    need = np.int64(w.job[j].cores)
     last, need = take_set(w, j, codes.NONE, need, codes.SET_ON, beyond)
     if need == 0 or not any_power:
         return now
@@ -183,7 +183,7 @@ def take(w: World, j: int, beyond: bool, any_power: bool) -> int:
                 switch_on(w, n)
             if w.node[n].power == codes.SWITCHING_ON:
                 ready = max(ready, w.node[n].done)
-        c = w.chunk[c].next
+        c = np.int64(w.chunk[c].next)
     return ready
 
 
@@ -221,12 +221,12 @@ def give_back(w: World, j: int) -> None:
     s = w.s[0]
     unit = w.o[0].unit == 1
     row = w.bits[codes.SET_ON]
-    c = w.run[j].chunk
+    c = np.int64(w.run[j].chunk)
     total = 0
     while c != codes.NONE:
-        low = w.chunk[c].low
-        high = w.chunk[c].high
-        per = w.chunk[c].per
+        low = np.int64(w.chunk[c].low)
+        high = np.int64(w.chunk[c].high)
+        per = np.int64(w.chunk[c].per)
         if unit:
             bits.put_range(row, low, high)
         else:
@@ -238,7 +238,7 @@ def give_back(w: World, j: int) -> None:
                 w.room[low, k] += w.demand[j, k]
         total += per * (high - low + 1)
         lower_hint(w, codes.SET_ON, low >> 6)
-        c = w.chunk[c].next
+        c = np.int64(w.chunk[c].next)
     s.free_on += total
 
 
@@ -246,9 +246,9 @@ def give_back(w: World, j: int) -> None:
 def recycle(w: World, j: int) -> None:
     """The chunks of job `j` are no longer needed."""
     s = w.s[0]
-    c = w.run[j].chunk
+    c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
-        following = w.chunk[c].next
+        following = np.int64(w.chunk[c].next)
         w.chunk[c].next = s.free_chunk
         s.free_chunk = c
         c = following

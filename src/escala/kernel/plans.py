@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from escala.compile import compiled, inlined
 from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
@@ -26,7 +28,7 @@ def _seat(w: World, i: int, j: int) -> None:
 
 @compiled
 def _rise(w: World, i: int) -> None:
-    j = w.plans[i]
+    j = np.int64(w.plans[i])
     while i > 0:
         parent = (i - 1) >> 1
         if not _sooner(w, j, w.plans[parent]):
@@ -38,7 +40,7 @@ def _rise(w: World, i: int) -> None:
 
 @compiled
 def _sink(w: World, i: int, n: int) -> None:
-    j = w.plans[i]
+    j = np.int64(w.plans[i])
     child = 2 * i + 1
     while child < n:
         if child + 1 < n and _sooner(w, w.plans[child + 1], w.plans[child]):
@@ -64,11 +66,11 @@ def add_plan(w: World, j: int) -> None:
 def remove_plan(w: World, j: int) -> None:
     """Job `j` has given its cores back."""
     s = w.s[0]
-    i = w.run[j].place
+    i = np.int64(w.run[j].place)
     s.n_plans -= 1
     if i == s.n_plans:
         return
-    moved = w.plans[s.n_plans]
+    moved = np.int64(w.plans[s.n_plans])
     _seat(w, i, moved)
     _rise(w, i)
     _sink(w, w.run[moved].place, s.n_plans)
@@ -126,4 +128,3 @@ def planned_fine(w: World, j: int, ready: int) -> int:
     if w.o[0].exact == 0:
         return 0
     return fine_of(ready) + fine_of(w.job[j].walltime) + fine_of(w.o[0].margin_us)
-

@@ -7,6 +7,8 @@ only when a search is due, so one that starts on arrival never touches it.
 
 from __future__ import annotations
 
+import numpy as np
+
 from escala.compile import compiled, inlined
 from escala.kernel import codes
 from escala.kernel.state import FAN, World
@@ -18,13 +20,13 @@ SHORT_QUEUE = 24  # up to this length the list is walked: measured faster than t
 @inlined
 def row_at(w: World, rank: int) -> int:
     """Job row at a rank of the search order."""
-    return w.order[0, rank] if w.order.shape[1] > 0 else rank
+    return np.int64(w.order[0, rank]) if w.order.shape[1] > 0 else rank
 
 
 @inlined
 def rank_of(w: World, j: int) -> int:
     """Rank of job row `j` in the search order."""
-    return w.order[1, j] if w.order.shape[1] > 0 else j
+    return np.int64(w.order[1, j]) if w.order.shape[1] > 0 else j
 
 
 @inlined
@@ -94,8 +96,8 @@ def index_new(w: World) -> None:
 def dequeue(w: World, j: int, state: int) -> None:
     """Job `j` leaves the queue for `state`."""
     s = w.s[0]
-    before = w.run[j].prev
-    after = w.run[j].next
+    before = np.int64(w.run[j].prev)
+    after = np.int64(w.run[j].next)
     if before == codes.NONE:
         s.first = after
     else:

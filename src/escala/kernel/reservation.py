@@ -14,7 +14,7 @@ from escala.kernel import bits, codes
 from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
 from escala.kernel.plans import following
-from escala.kernel.state import HEAP_SWITCHES, World
+from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, World
 
 
 @inlined
@@ -24,11 +24,37 @@ def exact(w: World, us: int) -> int:
 
 
 @inlined
+def hold_end(w: World, j: int) -> int:
+    """When job `j` has waited its share of the walltime, us."""
+    return w.job[j].submit + np.int64(np.floor(w.o[0].fraction * w.job[j].walltime + 0.5))
+
+
+@compiled
+def oracle_holds(w: World, j: int) -> bool:
+    """OR*: will enough cores of nodes that are on (or switching on) be free before the job has waited its share of the walltime? Actual ends of the running jobs; other waiting jobs are ignored."""
+    s = w.s[0]
+    deadline = hold_end(w, j)
+    if deadline <= s.now:
+        return False
+    cores = s.free_on + s.free_boot
+    for k in range(s.n_ends):
+        if w.heaps[HEAP_ENDS, k].time <= deadline:
+            cores += w.job[w.heaps[HEAP_ENDS, k].id].cores
+    for k in range(s.n_starts):
+        i = w.heaps[HEAP_STARTS, k].id
+        if w.heaps[HEAP_STARTS, k].time + w.job[i].runtime <= deadline:
+            cores += w.job[i].cores
+    return cores >= w.job[j].cores
+
+
+@inlined
 def permission(w: World, j: int) -> int:
     """From when job `j` may be given nodes that are not on, us."""
     o = w.o[0]
     if o.shutdown == codes.HOLD:
-        return w.job[j].submit + np.int64(np.floor(o.fraction * w.job[j].walltime + 0.5))
+        return hold_end(w, j)
+    if o.shutdown == codes.ORACLE and oracle_holds(w, j):
+        return hold_end(w, j)
     return 0
 
 
@@ -44,14 +70,14 @@ def usable(w: World, j: int) -> int:
 @compiled
 def _release_job(w: World, j: int) -> None:
     """Mark the nodes of job `j` as released by the reservation's time."""
-    c = w.run[j].chunk
+    c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
         if w.o[0].unit == 1:
             bits.put_range(w.bits[codes.SET_RELEASED], w.chunk[c].low, w.chunk[c].high)
         else:
             for n in range(w.chunk[c].low, w.chunk[c].high + 1):
                 w.node[n].released += w.chunk[c].per
-        c = w.chunk[c].next
+        c = np.int64(w.chunk[c].next)
 
 
 @inlined
@@ -106,7 +132,7 @@ def reserve_head(w: World, j: int, frontier: World) -> None:
         frontier[0] = 0
         size = 1
     switch = _next_switch(w, s.now) if s.n_switches > 0 else codes.NEVER_US
-    need = w.job[j].cores
+    need = np.int64(w.job[j].cores)
     s.shadow_us = codes.NEVER_US
     s.shadow_fine = 0
     woken = o.given == 1 and held_until == codes.NEVER_US  # nodes that are not on are among the free
@@ -115,7 +141,7 @@ def reserve_head(w: World, j: int, frontier: World) -> None:
         us = codes.NEVER_US
         fine = 0
         if size > 0:
-            first = w.plans[frontier[0]]
+            first = np.int64(w.plans[frontier[0]])
             us = w.run[first].plan
             fine = w.run[first].fine
         if switch < codes.NEVER_US and earlier(switch, exact(w, switch), us, fine):
@@ -160,7 +186,7 @@ def _no_reservation(w: World) -> None:
         w.bits[codes.SET_RESERVED, :] = bits.ZERO
     else:
         for n in range(w.o[0].n_nodes):
-            w.node[n].limit = w.node[n].cores
+            w.node[n].limit = np.int64(w.node[n].cores)
 
 
 @compiled

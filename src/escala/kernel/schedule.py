@@ -1,8 +1,7 @@
-"""Schedulers: walks over the queue that start what may start now.
+"""Schedulers without reservations.
 
 STRICT   the first in order starts while it fits; the first that does not blocks the rest.
 GREEDY   whatever fits starts, in order.
-EASY     the head starts while it fits, else it gets a reservation, which the others must leave alone (Lifka 1995; bound to nodes as in the reference engine).
 """
 
 from __future__ import annotations
@@ -11,14 +10,11 @@ import numpy as np
 
 from escala.compile import compiled, inlined
 from escala.kernel import codes
-from escala.kernel.conservative import conservative
-from escala.kernel.easy import easy, easy_fast
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
 from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, row_at
 from escala.kernel.reservation import permission
 from escala.kernel.scores import best_dynamic, dynamic_score
-from escala.kernel.single import easy_single
 from escala.kernel.state import World
 
 LOOSE = 1 << 60  # no limit
@@ -88,7 +84,7 @@ def greedy(w: World) -> None:
     if ordering == codes.BY_QUEUE and (s.changed == 0 or s.n_queued <= SHORT_QUEUE or w.o[0].plain == 0):
         j = s.first if s.changed == 1 else first_new(w)
         while j != codes.NONE:
-            after = w.run[j].next
+            after = np.int64(w.run[j].next)
             start_if_fits(w, j)
             j = after
     elif ordering == codes.BY_QUEUE or ordering == codes.BY_RANK:
@@ -136,29 +132,6 @@ def _greedy_once(w: World) -> None:
     for i in range(n):
         rows[i] = j
         values[i] = dynamic_score(w, j)
-        j = w.run[j].next
+        j = np.int64(w.run[j].next)
     for i in np.argsort(values, kind="mergesort"):
         start_if_fits(w, rows[i])
-
-
-@compiled
-def schedule(w: World, frontier: World) -> None:
-    """One decision of the scheduler."""
-    s = w.s[0]
-    queueing = w.o[0].queueing
-    if s.n_queued > 0:
-        if queueing == codes.EASY:
-            if w.o[0].plain == 1:
-                easy(w, frontier)
-            else:
-                easy_single(w)
-        elif queueing == codes.STRICT:
-            strict(w)
-        elif queueing == codes.GREEDY:
-            greedy(w)
-        elif queueing == codes.EASY_FAST:
-            easy_fast(w, frontier)
-        elif queueing == codes.CONSERVATIVE:
-            conservative(w)
-    s.new_from = s.next_job
-    s.changed = 0

@@ -14,12 +14,11 @@ from escala.kernel.state import World
 @compiled
 def dynamic_score(w: World, j: int) -> float:
     """WFP3: -(wait / walltime)^3 cores. UNICEP: -wait / (log2(max(cores, 2)) walltime) (Tang et al. 2009). Seconds, cores."""
-    wait = (w.s[0].now - w.job[j].submit) * 1e-6
-    walltime = w.job[j].walltime * 1e-6
-    cores = w.job[j].cores
+    ratio = (w.s[0].now - w.job[j].submit) / w.job[j].walltime  # one division of whole numbers: equal ratios tie
+    cores = np.int64(w.job[j].cores)
     if w.o[0].ordering == codes.BY_WFP3:
-        return -((wait / walltime) ** 3) * cores
-    return -wait / (np.log2(max(cores, 2)) * walltime)
+        return -(ratio * ratio * ratio) * cores
+    return -ratio / np.log2(max(cores, 2))
 
 
 @compiled
@@ -29,7 +28,7 @@ def packing_score(w: World, j: int) -> float:
     For a job of one node, free is what is free on the node that it would get; else the cores that it may be given.
     """
     waking = w.o[0].given == 1 and permission(w, j) <= w.s[0].now
-    cores = w.job[j].cores
+    cores = np.int64(w.job[j].cores)
     n = codes.NONE
     if w.job[j].single == 1:
         n = find_single(w, j, waking)
@@ -48,7 +47,7 @@ def packing_score(w: World, j: int) -> float:
             demand += w.demand[j, k]
     if w.o[0].ordering == codes.BY_PACKER:
         return -alignment
-    return -(0.5 * demand + 0.5 / (w.job[j].walltime * 1e-6))
+    return -(0.5 * demand + 0.5 / (w.job[j].walltime / 1e6))
 
 
 @compiled
@@ -62,5 +61,5 @@ def best_dynamic(w: World, fitting: bool) -> int:
         if score < least:
             least = score
             best = j
-        j = w.run[j].next
+        j = np.int64(w.run[j].next)
     return best

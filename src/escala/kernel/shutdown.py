@@ -7,7 +7,7 @@ import numpy as np
 from escala.compile import compiled, inlined
 from escala.kernel import bits, codes
 from escala.kernel.nodes import due, enter_set, free_cores, is_idle, leave_set, switch_off
-from escala.kernel.reservation import usable
+from escala.kernel.reservation import oracle_holds, usable
 from escala.kernel.state import World
 
 
@@ -30,9 +30,29 @@ def shut_down(w: World) -> None:
         if s.next_off_us <= s.now:
             s.overdue = 1
             next_due(w)
-        if (s.overdue == 1 or o.spare > 0) and not waiting:
-            _keep(w, o.spare)
+        spare = o.spare if o.shutdown != codes.ORACLE else _counted_on(w)
+        if (s.overdue == 1 or o.spare > 0 or o.shutdown == codes.ORACLE) and not waiting:
+            _keep(w, spare)
             s.overdue = 0
+
+
+@compiled
+def _counted_on(w: World) -> int:
+    """OR*: how many idle nodes, lowest first, held jobs count on."""
+    cores = 0
+    j = w.s[0].first
+    while j != codes.NONE:
+        if oracle_holds(w, j):
+            cores += w.job[j].cores
+        j = np.int64(w.run[j].next)
+    nodes = 0
+    n = 0
+    while cores > 0 and n < w.o[0].n_nodes:
+        if is_idle(w, n):
+            cores -= w.node[n].cores
+            nodes += 1
+        n += 1
+    return nodes
 
 
 @inlined
@@ -122,7 +142,13 @@ def reserve_off(w: World, target: int) -> None:
     if s.n_held < target:
         for power in (codes.ON, codes.OFF):
             for n in range(nodes - 1, -1, -1):
-                if s.n_held < target and w.node[n].held == 0 and can_switch(w, n) and w.node[n].power == power and free_cores(w, n) == w.node[n].cores:
+                if (
+                    s.n_held < target
+                    and w.node[n].held == 0
+                    and can_switch(w, n)
+                    and w.node[n].power == power
+                    and free_cores(w, n) == w.node[n].cores
+                ):
                     hold_node(w, n)
     n = 0
     while s.n_held > target and n < nodes:
@@ -149,5 +175,3 @@ def free_the_head(w: World) -> None:
         if lacking > 0 and w.node[n].held == 1 and w.node[n].power == codes.OFF:
             lacking -= w.node[n].cores
             release_node(w, n)
-
-

@@ -34,14 +34,14 @@ def _free_at(w: World, cores: World, room: World) -> None:
 
 @compiled
 def _release(w: World, j: int, cores: World, room: World) -> None:
-    c = w.run[j].chunk
+    c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
         for n in range(w.chunk[c].low, w.chunk[c].high + 1):
             cores[n] += w.chunk[c].per
             if w.job[j].single == 1 and w.demand.shape[0] > 0:
                 for k in range(room.shape[1]):
                     room[n, k] += w.demand[j, k]
-        c = w.chunk[c].next
+        c = np.int64(w.chunk[c].next)
 
 
 @compiled
@@ -72,7 +72,7 @@ def _reserve(w: World, j: int, cores: World, room: World) -> int:
     size = 1 if s.n_plans > 0 else 0
     home = codes.NONE
     while size > 0 and home == codes.NONE:
-        first = w.plans[frontier[0]]
+        first = np.int64(w.plans[frontier[0]])
         us = w.run[first].plan
         fine = w.run[first].fine
         while size > 0 and w.run[w.plans[frontier[0]]].plan == us and w.run[w.plans[frontier[0]]].fine == fine:
@@ -90,7 +90,7 @@ def _reserve(w: World, j: int, cores: World, room: World) -> int:
             for k in range(room.shape[1]):
                 room[home, k] -= w.demand[j, k]
     else:
-        need = w.job[j].cores
+        need = np.int64(w.job[j].cores)
         for n in range(w.o[0].n_nodes):
             k = min(need, cores[n])
             cores[n] -= k
@@ -140,7 +140,7 @@ def _pass(w: World, j: int, cores: World, room: World) -> None:
 @compiled
 def _pass_spread(w: World, j: int, cores: World, waking: bool) -> None:
     s = w.s[0]
-    need = w.job[j].cores
+    need = np.int64(w.job[j].cores)
     free = s.free_on + s.free_boot + s.free_off if waking else s.free_on
     if need > free:
         return
@@ -174,9 +174,9 @@ def easy_single(w: World) -> None:
     room = np.zeros((o.n_nodes, w.room.shape[1]), np.int64)
     _reserve(w, s.first, cores, room)
     if o.ordering == codes.BY_QUEUE:
-        j = w.run[s.first].next
+        j = np.int64(w.run[s.first].next)
         while j != codes.NONE:
-            after = w.run[j].next
+            after = np.int64(w.run[j].next)
             _pass(w, j, cores, room)
             j = after
         return
@@ -186,4 +186,3 @@ def easy_single(w: World) -> None:
         if row_at(w, rank) != s.head:
             _pass(w, row_at(w, rank), cores, room)
         rank = next_fit(w, rank + 1, LOOSE, LOOSE, LOOSE)
-

@@ -217,7 +217,18 @@ def tree_size(jobs: int) -> int:
 
 
 def allocate(
-    n: int, jobs: int, nodes: int, cores: int, kinds: int, profiles: int, *, ranked: bool, searched: bool, planned: bool, agenda: bool, multi: bool
+    n: int,
+    jobs: int,
+    nodes: int,
+    cores: int,
+    kinds: int,
+    profiles: int,
+    *,
+    ranked: bool,
+    searched: bool,
+    planned: bool,
+    agenda: bool,
+    multi: bool,
 ) -> World:
     """Empty tables for `n` simulations; `simulation.py` fills them in.
 

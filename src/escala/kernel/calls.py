@@ -1,15 +1,11 @@
-"""The same loop over a batch of simulations, and the whole-world calls that Python makes."""
+"""Calls on one simulation of a batch: bringing it to its start, and commands from outside."""
 
 from __future__ import annotations
 
-import numpy as np
-
 from escala.compile import compiled
-from escala.kernel import codes, commands
-from escala.kernel.advance import advance
+from escala.kernel import bits, codes, commands
 from escala.kernel.nodes import add_free, due, lower_hint, set_of
 from escala.kernel.state import World, one
-from escala.kernel import bits
 
 
 @compiled
@@ -45,22 +41,6 @@ def prepare(world: World, i: int, start_off: bool) -> None:
         w.ledger[node.profile].nodes[codes.IS_OFF if off else codes.IDLE] += 1
         if not off:
             s.next_off_us = min(s.next_off_us, due(w, o.start_us))
-
-
-@compiled
-def advance_one(world: World, i: int, until: int) -> int:
-    """Run simulation `i` until it stops; see `advance`."""
-    w = one(world, i)
-    frontier = np.empty(w.plans.shape[0] + 1, np.int64)
-    return advance(w, until, frontier)
-
-
-@compiled
-def advance_all(world: World, stops: np.ndarray, first: int, last: int) -> None:
-    """Run the simulations first .. last - 1 until each stops for good (stop code in `stops`); those already done are left alone."""
-    for i in range(first, last):
-        if stops[i] != codes.DONE:
-            stops[i] = advance_one(world, i, codes.NEVER_US)
 
 
 START = 0

@@ -1,0 +1,109 @@
+"""The loop with a scheduler inside: one driver a family of schedulers, so that a run compiles only what it uses.
+
+Each takes its decisions at the same pause, by the same starts, as somebody outside would; it merely does not leave compiled code.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled
+from escala.kernel import codes
+from escala.kernel.advance import advance
+from escala.kernel.conservative import conservative
+from escala.kernel.easy import easy, easy_fast
+from escala.kernel.schedule import greedy, strict
+from escala.kernel.single import easy_single
+from escala.kernel.state import World, one
+
+
+@compiled
+def drive_outside(world: World, i: int, until: int) -> int:
+    """No scheduler inside: pause at every decision."""
+    return advance(one(world, i), until)
+
+
+@compiled
+def drive_strict(world: World, i: int, until: int) -> int:
+    """Strict order (fcfs, sjf, ...)."""
+    w = one(world, i)
+    while True:
+        stop = advance(w, until)
+        if stop != codes.DECISION:
+            return stop
+        if w.s[0].n_queued > 0:
+            strict(w)
+
+
+@compiled
+def drive_greedy(world: World, i: int, until: int) -> int:
+    """Whatever fits (first-fit, packer, ...)."""
+    w = one(world, i)
+    while True:
+        stop = advance(w, until)
+        if stop != codes.DECISION:
+            return stop
+        if w.s[0].n_queued > 0:
+            greedy(w)
+
+
+@compiled
+def drive_easy(world: World, i: int, until: int) -> int:
+    """EASY backfilling of jobs that take cores of any nodes."""
+    w = one(world, i)
+    frontier = np.empty(w.plans.shape[0] + 1, np.int64)
+    while True:
+        stop = advance(w, until)
+        if stop != codes.DECISION:
+            return stop
+        if w.s[0].n_queued > 0:
+            easy(w, frontier)
+
+
+@compiled
+def drive_easy_single(world: World, i: int, until: int) -> int:
+    """EASY backfilling where some jobs need one node or several kinds of resource."""
+    w = one(world, i)
+    while True:
+        stop = advance(w, until)
+        if stop != codes.DECISION:
+            return stop
+        if w.s[0].n_queued > 0:
+            easy_single(w)
+
+
+@compiled
+def drive_easy_fast(world: World, i: int, until: int) -> int:
+    """The reference engine's fast EASY."""
+    w = one(world, i)
+    frontier = np.empty(w.plans.shape[0] + 1, np.int64)
+    while True:
+        stop = advance(w, until)
+        if stop != codes.DECISION:
+            return stop
+        if w.s[0].n_queued > 0:
+            easy_fast(w, frontier)
+
+
+@compiled
+def drive_conservative(world: World, i: int, until: int) -> int:
+    """Conservative backfilling."""
+    w = one(world, i)
+    while True:
+        stop = advance(w, until)
+        if stop != codes.DECISION:
+            return stop
+        if w.s[0].n_queued > 0:
+            conservative(w)
+        elif w.s[0].changed == 1:
+            w.s[0].n_slices = 0  # something was released while nobody waited: the agenda is out of date
+
+
+DRIVERS = {
+    codes.EXTERNAL: drive_outside,
+    codes.STRICT: drive_strict,
+    codes.GREEDY: drive_greedy,
+    codes.EASY: drive_easy,
+    codes.EASY_FAST: drive_easy_fast,
+    codes.CONSERVATIVE: drive_conservative,
+}

@@ -1,0 +1,144 @@
+"""From a finished simulation to a `Result`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.kernel import codes
+from escala.kernel.clock import SECOND
+from escala.kernel.state import World
+from escala.kernel.tables import copy_chunks, count_chunks, interval_text, node_lives
+from escala.platform import Platform
+from escala.result import Lives
+
+WATTS = ("computing_w", "idle_w", "off_w", "switching_off_w", "switching_on_w")  # in the order of codes.LEDGER_STATES
+Array = NDArray[Any]
+
+
+def chunks_of(world: World, i: int) -> Array:
+    """int64 [4, chunks]: job row, low node, high node, cores on each; sorted by job row and low node."""
+    out = np.empty((4, count_chunks(world, i)), np.int64)
+    copy_chunks(world, i, out)
+    return out[:, np.lexsort((out[1], out[0]))]
+
+
+def node_texts(chunks: Array, jobs: int) -> list[str]:
+    """Interval list of the nodes of each job row, "" for a job that has not started."""
+    first = np.searchsorted(chunks[0], np.arange(jobs + 1))
+    ends = np.empty(jobs, np.int64)
+    size = 64 + 48 * chunks.shape[1]
+    text = np.empty(size, np.uint8)
+    length = interval_text(np.ascontiguousarray(chunks[1]), np.ascontiguousarray(chunks[2]), first, text, ends)
+    whole = text[:length].tobytes().decode("ascii")
+    starts = np.concatenate([[0], ends[:-1]]) if jobs else ends
+    return [whole[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+
+
+def totals_of(world: World, i: int, platform: Platform) -> pl.DataFrame:
+    """state, seconds, joules, transitions over all nodes, from the kernel's ledger."""
+    ledger = world.ledger[i]
+    seconds = np.zeros(5)
+    joules = np.zeros(5)
+    for p, profile in enumerate(platform.profiles):
+        spent = (ledger[p]["carry"].astype(float) * float(1 << 61) + ledger[p]["node_us"].astype(float)) / SECOND
+        seconds += spent
+        for k, name in enumerate(WATTS):
+            joules[k] += spent[k] * (profile.idle_w if k == codes.COMPUTING else getattr(profile, name))
+        joules[codes.COMPUTING] += float(ledger[p]["load_s"]) * (profile.computing_w - profile.idle_w)
+    transitions = [0, 0, 0, int(ledger["switch_offs"].sum()), int(ledger["switch_ons"].sum())]
+    return pl.DataFrame({"state": codes.LEDGER_STATES, "seconds": seconds, "joules": joules, "transitions": transitions})
+
+
+class NodeLives:
+    """The life of every node of one finished run, made from its allocations and its switches."""
+
+    def __init__(self, world: World, i: int, platform: Platform, job_ids: pl.Series, window: tuple[int, int], start_off: bool) -> None:
+        n = int(world.o[i, 0]["n_jobs"])
+        self.platform = platform
+        self.job_ids = job_ids
+        self.window = window
+        self.chunks = chunks_of(world, i)
+        self.run = world.run[i, :n].copy()
+        self.job = world.job[i, :n].copy()
+        self.log = world.log[i, : int(world.s[i, 0]["n_log"])].copy()
+        self.start_off = start_off
+
+    @property
+    def touched(self) -> int:
+        """Nodes touched by all jobs together."""
+        return int((self.chunks[2] - self.chunks[1] + 1).sum())
+
+    def lives(self) -> Lives:
+        """The tables, on demand."""
+        bound = 2 * self.touched + len(self.log) + self.platform.n_nodes
+        return Lives(self.nodes, self.power, self.allocations, bound)
+
+    def _by_node(self) -> tuple[Array, Array, Array]:
+        """(job row, node, cores) for every node of every allocation."""
+        row, low, high, per = self.chunks
+        lengths = high - low + 1
+        which = np.repeat(np.arange(len(row)), lengths)
+        offset = np.arange(len(which)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        return row[which], low[which] + offset, per[which]
+
+    def allocations(self) -> pl.DataFrame:
+        """job_id, node, cores."""
+        row, node, cores = self._by_node()
+        return pl.DataFrame({"job_id": self.job_ids[row] if len(row) else pl.Series([], dtype=pl.String), "node": node, "cores": cores})
+
+    def _intervals(self) -> tuple[Array, Array]:
+        row, node, per = self._by_node()
+        start = self.run["start"][row]
+        finish = start + self.job["runtime"][row]
+        share = self.job["load"][row].astype(float) * per / self.platform.cores[node]
+        log, size = self.log, len(row)
+        first_off = np.array([p.can_switch for p in self.platform.profiles])[self.platform.profile_of] & self.start_off
+        off = np.flatnonzero(first_off)
+        nodes = np.concatenate([off, log["node"].astype(np.int64), node, node])
+        times = np.concatenate([np.full(len(off), -1), log["time"], finish, start])
+        kinds = np.concatenate([np.full(len(off), -1), np.arange(len(log)), np.full(2 * size, len(log))])
+        busy = np.concatenate([np.zeros(len(off) + len(log), np.int64), -per, per])
+        change = np.concatenate([np.zeros(len(off) + len(log)), -share, share])
+        power = np.concatenate([np.full(len(off), codes.OFF), log["state"].astype(np.int64), np.full(2 * size, codes.NONE)])
+        order = np.lexsort((kinds, times, nodes))
+        first = np.searchsorted(nodes[order], np.arange(self.platform.n_nodes + 1))
+        out = np.empty((4, len(order) + self.platform.n_nodes), np.int64)
+        load = np.empty(out.shape[1])
+        k = node_lives(times[order], busy[order], change[order], power[order], first, self.window[0], self.window[1], out, load)
+        return out[:, :k], load[:k]
+
+    def nodes(self) -> pl.DataFrame:
+        """node, from_s, to_s, state."""
+        out, _ = self._intervals()
+        states = pl.Series(codes.LEDGER_STATES)
+        return pl.DataFrame({"node": out[0], "from_s": out[1] / SECOND, "to_s": out[2] / SECOND, "state": states[out[3]] if out.shape[1] else pl.Series([], dtype=pl.String)})
+
+    def power(self) -> pl.DataFrame:
+        """node, state, seconds, joules, transitions: five rows a node."""
+        out, load = self._intervals()
+        nodes = self.platform.n_nodes
+        cell = out[0] * 5 + out[3]
+        seconds = np.bincount(cell, (out[2] - out[1]).astype(float), minlength=5 * nodes).reshape(nodes, 5) / SECOND
+        loads = np.bincount(out[0], load * (out[3] == codes.COMPUTING), minlength=nodes) / SECOND
+        watts = np.array([[p.idle_w, p.idle_w, p.off_w, p.switching_off_w, p.switching_on_w] for p in self.platform.profiles])[self.platform.profile_of]
+        joules = seconds * watts
+        extra = np.array([p.computing_w - p.idle_w for p in self.platform.profiles])[self.platform.profile_of]
+        joules[:, codes.COMPUTING] += loads * extra
+        transitions = np.zeros((nodes, 5), np.int64)
+        for state, column in ((codes.SWITCHING_OFF, codes.IS_SWITCHING_OFF), (codes.SWITCHING_ON, codes.IS_SWITCHING_ON)):
+            inside = (self.log["state"] == state) & (self.log["time"] >= self.window[0]) & (self.log["time"] < self.window[1])
+            np.add.at(transitions[:, column], self.log["node"][inside], 1)
+        return pl.DataFrame(
+            {
+                "node": np.repeat(np.arange(nodes), 5),
+                "state": pl.Series(codes.LEDGER_STATES * nodes),
+                "seconds": seconds.ravel(),
+                "joules": joules.ravel(),
+                "transitions": transitions.ravel(),
+            }
+        )
+

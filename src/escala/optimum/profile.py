@@ -1,0 +1,106 @@
+"""Free capacity over time as a step function, and the serial schedule generation that fills it.
+
+A profile is (times, free): `times[i]` is the first tick of segment i, `free[i]` what is free in [times[i], times[i+1]); the last segment never ends and is
+wholly free, so every job finds a place. Exact in ticks at any resolution: the cost depends on the number of jobs, never on the horizon.
+
+All resource kinds share one 64-bit word, a field per kind with a guard bit above it that is 1 in `free` and 0 in a demand. `free - demand` keeps every guard
+bit exactly if every kind fits, and is then the new free word: one subtraction and one mask whatever the number of kinds.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled, inlined
+from escala.errors import EscalaError
+from escala.optimum.instance import Ints
+
+
+def pack(demand: Ints, capacity: Ints) -> tuple[Ints, int, int]:
+    """Demands as words (n,), the word of the free capacities, the mask of guard bits. Units are divided by their greatest common divisor first."""
+    shift, words, free, guards = 0, np.zeros(demand.shape[0], np.int64), 0, 0
+    for kind in range(capacity.size):
+        unit = max(1, int(np.gcd.reduce(demand[:, kind])))
+        top = int(capacity[kind]) // unit
+        words += (demand[:, kind] // unit) << min(shift, 62)
+        free |= top << shift
+        shift += top.bit_length()
+        guards |= 1 << shift
+        shift += 1
+    if shift > 63:
+        raise EscalaError(f"instance: capacities {capacity.tolist()} need {shift} bits, of 63: count large resources in larger units")
+    return words, free | guards, guards
+
+
+@inlined
+def earliest(times, free, size, guards, release, length, word):  # type: ignore[no-untyped-def]
+    """Earliest start >= release at which `word` is free for `length` ticks; and the segment of that start."""
+    low, high = 0, size
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if times[middle] <= release:
+            low = middle
+        else:
+            high = middle
+    start, first, seg = release, low, low
+    while True:
+        if (free[seg] - word) & guards != guards:
+            seg += 1
+            start, first = times[seg], seg
+        elif seg + 1 == size or times[seg + 1] >= start + length:
+            return start, first
+        else:
+            seg += 1
+
+
+@inlined
+def occupy(times, free, size, start, first, end, word, times_out, free_out):  # type: ignore[no-untyped-def]
+    """Copy a profile with `word` taken in [start, end), `first` being the segment of start; returns the new size."""
+    for seg in range(first + 1):
+        times_out[seg] = times[seg]
+        free_out[seg] = free[seg]
+    out, seg = first, first
+    if times[first] < start:
+        out += 1
+        times_out[out] = start
+    free_out[out] = free[first] - word
+    out += 1
+    while seg + 1 < size and times[seg + 1] < end:
+        seg += 1
+        times_out[out] = times[seg]
+        free_out[out] = free[seg] - word
+        out += 1
+    if seg + 1 == size or times[seg + 1] > end:
+        times_out[out] = end
+        free_out[out] = free[seg]
+        out += 1
+    seg += 1
+    shift = out - seg
+    for rest in range(seg, size):
+        times_out[rest + shift] = times[rest]
+        free_out[rest + shift] = free[rest]
+    return size + shift
+
+
+@compiled
+def serial(order: Ints, release: Ints, length: Ints, words: Ints, guards: int, times: Ints, free: Ints, size: int, starts: Ints) -> int:
+    """Serial schedule generation: jobs of `order` one by one, each at its earliest start in what is left (Kolisch 1996).
+
+    times, free: the profile, with room for 2 segments more per job; changed in place. starts: written at the rows of `order`. Returns the new size. Its
+    schedules are exactly the active ones, among which an optimum of every regular objective lies (Sprecher, Kolisch and Drexl 1995).
+    """
+    spare_times, spare_free = np.empty_like(times), np.empty_like(free)
+    for job in order:
+        start, first = earliest(times, free, size, guards, release[job], length[job], words[job])
+        starts[job] = start
+        size = occupy(times, free, size, start, first, start + length[job], words[job], spare_times, spare_free)
+        times[:size] = spare_times[:size]
+        free[:size] = spare_free[:size]
+    return size
+
+
+def empty_profile(capacity: int, jobs: int) -> tuple[Ints, Ints]:
+    """A wholly free profile (size 1) of capacity word `capacity` with room for `jobs` jobs."""
+    times, free = np.zeros(2 * jobs + 4, np.int64), np.zeros(2 * jobs + 4, np.int64)
+    free[0] = capacity
+    return times, free

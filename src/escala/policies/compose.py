@@ -1,0 +1,129 @@
+"""From names to plans: a score and a way to walk the queue make a scheduler; a name with a number makes a shutdown policy."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.policies.scores import CHANGING, FIXED, PACKING, Score
+from escala.policies.shutdown import Inertial, RandomReservation
+from escala.simulation import Options, Plan, microseconds
+from escala.workload import Workload
+
+
+@dataclass(frozen=True)
+class Scheduler:
+    """A way to walk the queue, and an order: by queue, by a fixed score, or by a changing one."""
+
+    queueing: int
+    ordering: int = codes.BY_QUEUE
+    score: Score | None = None
+    random: bool = False
+
+    def keys(self, workload: Workload, options: Options) -> Any:
+        """One key a job of the workload's table, None where the order is not fixed."""
+        if self.random:
+            return np.random.default_rng([options.seed, 0x5C4ED]).random(len(workload))
+        if self.score is None:
+            return None
+        jobs = workload.jobs
+        walltime = microseconds(jobs["walltime_s"].to_numpy())
+        if options.estimate == "runtime":
+            walltime = np.minimum(walltime, microseconds(jobs["runtime_s"].to_numpy()))
+        return self.score(microseconds(jobs["submit_s"].to_numpy()), walltime, jobs["cores"].to_numpy())
+
+
+def _schedulers() -> dict[str, Scheduler]:
+    by_rank = codes.BY_RANK
+    table = {
+        "fcfs": Scheduler(codes.STRICT),
+        "first-fit": Scheduler(codes.GREEDY),
+        "easy": Scheduler(codes.EASY),
+        "easy-fast": Scheduler(codes.EASY_FAST),
+        "conservative": Scheduler(codes.CONSERVATIVE),
+        "random": Scheduler(codes.GREEDY, by_rank, random=True),
+    }
+    for name, score in FIXED.items():
+        strict = "saf-strict" if name == "saf" else name
+        table[strict] = Scheduler(codes.STRICT, by_rank, score)
+        table[f"{name}-fit"] = Scheduler(codes.GREEDY, by_rank, score)
+        table[f"easy-{name}"] = Scheduler(codes.EASY, by_rank, score)
+    for name, ordering in CHANGING.items():
+        table[name] = Scheduler(codes.STRICT, ordering)
+        table[f"{name}-fit"] = Scheduler(codes.GREEDY, ordering)
+    for name, ordering in PACKING.items():
+        table[name] = Scheduler(codes.GREEDY, ordering)
+    table["saf"] = table["easy-saf"]
+    return table
+
+
+SCHEDULERS = _schedulers()
+"""Every scheduler that has a name."""
+
+SHUTDOWN_FORMS = ("never", "timeout:SECONDS", "timeout:SECONDS+SPARE", "proportional:FRACTION", "off-reservation:NODES", "hold:FRACTION", "oracle", "inertial", "random")
+
+
+def scheduler(name: str) -> Scheduler:
+    """The scheduler of this name; EscalaError with near names for an unknown one."""
+    if name not in SCHEDULERS:
+        near = difflib.get_close_matches(name, SCHEDULERS, n=3, cutoff=0.4)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise EscalaError(f"unknown scheduler {name!r}: {hint}known are {', '.join(sorted(SCHEDULERS))}")
+    return SCHEDULERS[name]
+
+
+def _number(text: str, name: str, least: float, most: float, whole: bool = False) -> float:
+    try:
+        value = int(text) if whole else float(text)
+    except ValueError:
+        raise EscalaError(f"shutdown policy {name!r}: {text!r} is not a {'whole ' if whole else ''}number") from None
+    if not least <= value <= most:
+        raise EscalaError(f"shutdown policy {name!r}: {text} is out of range ({least:g} to {most:g})")
+    return value
+
+
+def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
+    """(fields of a Plan, policy object or None) for a shutdown policy's name; EscalaError for an unknown one."""
+    kind, _, value = name.partition(":")
+    if kind == "never" and not value:
+        return {}, None
+    if kind == "timeout" and value:
+        seconds, plus, spare = value.partition("+")
+        kept = int(_number(spare, name, 0, 1e9, whole=True)) if plus else 0
+        return {"shutdown": codes.TIMEOUT, "timeout_s": _number(seconds, name, 0, 1e10), "spare": kept}, None
+    if kind == "proportional" and value:
+        return {"shutdown": codes.PROPORTIONAL, "fraction": _number(value, name, 0, 1e9)}, None
+    if kind == "off-reservation" and value:
+        return {"shutdown": codes.OFF_RESERVATION, "target": int(_number(value, name, 0, 1e9, whole=True))}, None
+    if kind == "hold" and value:
+        return {"shutdown": codes.HOLD, "fraction": _number(value, name, 0, 1e6)}, None
+    if kind == "oracle":
+        return {"shutdown": codes.ORACLE, "fraction": _number(value, name, 0, 1e6) if value else 0.5}, None
+    if kind == "inertial" and not value:
+        return {}, Inertial()
+    if kind == "random" and not value:
+        return {}, RandomReservation(options.seed)
+    near = difflib.get_close_matches(kind, [form.partition(":")[0] for form in SHUTDOWN_FORMS], n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise EscalaError(f"unknown shutdown policy {name!r}: {hint}known are {', '.join(SHUTDOWN_FORMS)}")
+
+
+def external_shutdown(policy: Any) -> dict[str, Any]:
+    """Fields of a Plan for a shutdown policy that is an object."""
+    period = float(getattr(policy, "period_s", 0.0))
+    before = bool(getattr(policy, "before_scheduler", False))
+    if period > 0 and not before:
+        raise EscalaError(f"shutdown policy {type(policy).__name__}: period_s needs before_scheduler = True")
+    return {"shutdown": codes.POWER_EXTERNAL, "pause_before": (2 if period > 0 else 1) if before else 0, "period_s": period}
+
+
+def plan_for(chosen: Scheduler | None, fields: dict[str, Any], workload: Workload, options: Options) -> Plan:
+    """The kernel's plan for a scheduler (None: an object outside) and the fields of a shutdown policy."""
+    if chosen is None:
+        return Plan(queueing=codes.EXTERNAL, **fields)
+    return Plan(queueing=chosen.queueing, ordering=chosen.ordering, keys=chosen.keys(workload, options), **fields)

@@ -1,0 +1,71 @@
+"""Scores: one number a job, the smallest first, ties in queue order. A combinator (`compose`) makes a scheduler of a score.
+
+r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives; `wfp3` and `unicep` change while it waits and are
+computed in the kernel (`escala.kernel.scores`), as are `packer` and `tetris`, which depend on what is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.kernel import codes
+
+Numbers = NDArray[Any]
+Score = Callable[[Numbers, Numbers, Numbers], Numbers]  # (submit_us, walltime_us, cores) -> keys
+
+
+def sjf(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """Shortest job first: r."""
+    return walltime_us
+
+
+def ljf(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """Longest job first: -r."""
+    return -walltime_us
+
+
+def saf(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """Smallest area first: r n (R3 eq. 5.3)."""
+    return walltime_us * cores
+
+
+def smallest(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """Fewest cores first: n."""
+    return cores
+
+
+def _seconds(submit_us: Numbers, walltime_us: Numbers) -> tuple[Numbers, Numbers]:
+    return np.maximum(submit_us / 1e6, 1.0), walltime_us / 1e6
+
+
+def f1(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """F1: log10(r) n + 8.70e2 log10(s), s at least 1 (Carastan-Santos and de Camargo 2017, table 3)."""
+    s, r = _seconds(submit_us, walltime_us)
+    return np.log10(r) * cores + 8.70e2 * np.log10(s)
+
+
+def f2(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """F2: sqrt(r) n + 2.56e4 log10(s) (same source)."""
+    s, r = _seconds(submit_us, walltime_us)
+    return np.sqrt(r) * cores + 2.56e4 * np.log10(s)
+
+
+def f3(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """F3: r n + 6.86e6 log10(s) (same source)."""
+    s, r = _seconds(submit_us, walltime_us)
+    return r * cores + 6.86e6 * np.log10(s)
+
+
+def f4(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """F4: r sqrt(n) + 5.30e5 log10(s) (same source)."""
+    s, r = _seconds(submit_us, walltime_us)
+    return r * np.sqrt(cores) + 5.30e5 * np.log10(s)
+
+
+FIXED: dict[str, Score] = {"sjf": sjf, "ljf": ljf, "saf": saf, "smallest": smallest, "f1": f1, "f2": f2, "f3": f3, "f4": f4}
+CHANGING = {"wfp3": codes.BY_WFP3, "unicep": codes.BY_UNICEP}
+PACKING = {"packer": codes.BY_PACKER, "tetris": codes.BY_TETRIS}

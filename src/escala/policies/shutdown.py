@@ -1,0 +1,51 @@
+"""Shutdown policies that decide outside the kernel: off-reservations that follow the load, or chance.
+
+In the kernel: never, timeout, proportional, off-reservation:N, hold, oracle (`escala.kernel.shutdown`). *oracle* is R3's OR*: it knows actual runtimes and wakes nodes for a job only when
+the job could not start before 0.5 x its walltime on cores of nodes that are on or switching on, counting the running jobs that will have ended by then; idle nodes that a held job
+counts on stay on, other idle nodes go off at once. It is no bound: its plan ignores the other waiting jobs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.policy import Commands, View
+
+
+class Inertial:
+    """Inertial shutdown (Poquet 2017, p. 85), in our own reading: each `period_s` the backlog of the queue, sum of cores x walltime / cores of the platform, is compared with the last one; a
+    growing backlog halves the number of nodes kept off, a falling or empty one doubles it (at least 1, at most all)."""
+
+    name = "inertial"
+    before_scheduler = True
+
+    def __init__(self, period_s: float = 300.0) -> None:
+        self.period_s = period_s
+        self._last = 0.0
+        self._off = 0
+
+    def decide(self, view: View, act: Commands) -> None:
+        """One adjustment."""
+        states = view.node_states
+        backlog = sum(job.cores * job.walltime_s for job in view.queue)
+        if backlog > self._last:
+            self._off //= 2
+        else:
+            self._off = min(max(1, 2 * self._off), len(states))
+        self._last = backlog
+        act.reserve_off(self._off)
+
+
+class RandomReservation:
+    """A random number of nodes, 0 .. all, kept off, drawn anew each minute (R3 fig. 24's random OR)."""
+
+    name = "random"
+    before_scheduler = True
+    period_s = 60.0
+
+    def __init__(self, seed: int = 0) -> None:
+        self._draw = np.random.default_rng([seed, 0x0FF])
+
+    def decide(self, view: View, act: Commands) -> None:
+        """One draw."""
+        act.reserve_off(int(self._draw.integers(0, len(view.node_states) + 1)))

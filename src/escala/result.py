@@ -1,0 +1,167 @@
+"""`Result`: what a run leaves, as tables. Metrics, plots, reports and tests read this, never a live simulation."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.metrics import summarise
+
+FORMAT = 1
+TABLES = ("jobs", "nodes", "power", "decisions")
+TOO_MANY_INTERVALS = 30_000_000  # node intervals; about 1 GB as a table
+
+
+@dataclass(frozen=True)
+class Lives:
+    """What the tables of nodes are made from, on demand: they can be far larger than the jobs."""
+
+    nodes: Callable[[], pl.DataFrame]
+    power: Callable[[], pl.DataFrame]
+    allocations: Callable[[], pl.DataFrame]
+    intervals: int  # upper bound of the rows of `nodes`
+
+
+@dataclass(eq=False)
+class Result:
+    """One run.
+
+    jobs: job_id, submit_s, start_s, finish_s, wait_s, cores, walltime_s, runtime_s, user, state, nodes. totals: state, seconds, joules,
+    transitions over all nodes. manifest: everything needed to run it again. `nodes` (node, from_s, to_s, state), `power` (node, state, seconds, joules,
+    transitions) and `allocations` (job_id, node, cores) are made when first asked for. decisions: one row a decision, where they were recorded.
+    """
+
+    jobs: pl.DataFrame
+    totals: pl.DataFrame
+    manifest: dict[str, Any]
+    lives: Lives
+    decisions: pl.DataFrame | None = None
+    _summary: dict[str, float | int] | None = field(default=None, repr=False)
+
+    @cached_property
+    def nodes(self) -> pl.DataFrame:
+        """node, from_s, to_s, state: the life of every node; EscalaError where that is too large to make."""
+        self._refuse_giants("nodes")
+        return self.lives.nodes()
+
+    @cached_property
+    def power(self) -> pl.DataFrame:
+        """node, state, seconds, joules, transitions."""
+        self._refuse_giants("power")
+        return self.lives.power()
+
+    @cached_property
+    def allocations(self) -> pl.DataFrame:
+        """job_id, node, cores: which cores each job held."""
+        return self.lives.allocations()
+
+    def _refuse_giants(self, table: str) -> None:
+        if self.lives.intervals > TOO_MANY_INTERVALS:
+            raise EscalaError(
+                f"the table {table!r} of this run would have some {self.lives.intervals:,} rows (nodes x jobs): use totals, a shorter window, or fewer and larger nodes"
+            )
+
+    @property
+    def platform(self) -> dict[str, Any]:
+        """The platform's plain description; see `Platform.from_spec`."""
+        spec: dict[str, Any] = self.manifest["platform"]
+        return spec
+
+    def summary(self) -> dict[str, float | int]:
+        """All metrics of the run, names with units; see `escala.metrics.summarise`."""
+        if self._summary is None:
+            window = self.manifest["window"]
+            self._summary = summarise(
+                self.jobs, self.totals, nodes=self.manifest["n_nodes"], cores=self.manifest["n_cores"], start_s=window["start_s"], end_s=window["end_s"]
+            )
+        return dict(self._summary)
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write manifest.json, summary.json and Parquet tables into `folder`, at once: a killed run leaves no half-written folder.
+
+        An existing Escala output is replaced; a non-empty folder of anything else is refused.
+        """
+        target = Path(folder)
+        if target.exists() and not target.is_dir():
+            raise EscalaError(f"{target} is a file: name a folder for the result")
+        if target.is_dir() and any(target.iterdir()) and not (target / "manifest.json").exists():
+            raise EscalaError(f"{target} is not empty and holds no Escala result: name another folder")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        except OSError as error:
+            raise EscalaError(f"cannot write the result to {target}: {error.strerror or error}: name a folder where you may write") from error
+        try:
+            self._write(scratch)
+            os.chmod(scratch, 0o755)
+            if target.exists():
+                shutil.rmtree(target)
+            scratch.rename(target)
+        except BaseException:
+            shutil.rmtree(scratch, ignore_errors=True)
+            raise
+        return target
+
+    def _write(self, folder: Path) -> None:
+        left_out = []
+        self.jobs.write_parquet(folder / "jobs.parquet")
+        if self.lives.intervals <= TOO_MANY_INTERVALS:
+            self.nodes.write_parquet(folder / "nodes.parquet")
+            self.power.write_parquet(folder / "power.parquet")
+            self.allocations.write_parquet(folder / "allocations.parquet")
+        else:
+            left_out = ["nodes", "power", "allocations"]
+        self.totals.write_parquet(folder / "totals.parquet")
+        if self.decisions is not None:
+            self.decisions.write_parquet(folder / "decisions.parquet")
+        manifest = {**self.manifest, "left_out": left_out}
+        (folder / "summary.json").write_text(json.dumps(_finite(self.summary()), indent=1) + "\n")
+        (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Result:
+        """Read what `save` wrote; EscalaError naming the file that is missing or broken."""
+        source = Path(folder)
+        path = source / "manifest.json"
+        try:
+            manifest = json.loads(path.read_text())
+            tables = {name: pl.read_parquet(source / f"{name}.parquet") for name in ("jobs", "totals")}
+            decisions = pl.read_parquet(source / "decisions.parquet") if (source / "decisions.parquet").exists() else None
+        except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+            raise EscalaError(f"{source} holds no readable Escala result ({str(error).splitlines()[0]}): give a folder written by simulate --out") from error
+        if manifest.get("format") != FORMAT:
+            raise EscalaError(f"{path}: format {manifest.get('format')!r} is not {FORMAT}: run it again with this version of Escala")
+
+        def table(name: str) -> Callable[[], pl.DataFrame]:
+            def read() -> pl.DataFrame:
+                if name in manifest["left_out"]:
+                    raise EscalaError(f"{source}: the table {name!r} was too large to keep")
+                return pl.read_parquet(source / f"{name}.parquet")
+
+            return read
+
+        lives = Lives(table("nodes"), table("power"), table("allocations"), 0)
+        return cls(tables["jobs"], tables["totals"], manifest, lives, decisions)
+
+    def export(self, form: str, folder: str | os.PathLike[str]) -> Path:
+        """Write the run as another engine's files. form: "batsim" (jobs.csv, schedule.csv, machine_states.csv, consumed_energy.csv, pstate_changes.csv)."""
+        if form != "batsim":
+            raise EscalaError(f"unknown export {form!r}: use 'batsim'")
+        from escala.export.batsim import export
+
+        return export(self, Path(folder))
+
+
+def _finite(summary: dict[str, float | int]) -> dict[str, float | int | None]:
+    """JSON has no NaN: what has no value is null."""
+    return {k: None if isinstance(v, float) and v != v else v for k, v in summary.items()}
