@@ -6,7 +6,7 @@ Iteration limits and a seed decide the outcome; a deadline only cuts it short (a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -18,7 +18,7 @@ from escala.optimum.profile import earliest, empty_profile, occupy, pack, serial
 
 WHOLE = 64  # jobs annealed at once
 RUNS, STEPS = 4, 100_000
-PART, PART_STEPS = 32, 2_000  # large instances: jobs taken out at a time, annealing steps for them
+PARTS, PART_STEPS, TURNS = (256, 128, 256, 64), 500, 800  # large instances: jobs taken out at a time, annealing steps for them, number of times
 HOT, COLD = 3.0, 0.03  # temperatures, in delays of one job by its own divisor's length
 FAR = 1 << 41  # behind every tick
 
@@ -26,12 +26,13 @@ Improved = Callable[[float], None]
 
 
 class Found(NamedTuple):
-    """A checked schedule (n,), its objective, the annealing steps done, and whether the deadline cut the search short."""
+    """A checked schedule (n,), its objective, the annealing steps done, and whether the deadline or Ctrl-C cut the search short."""
 
     starts: Ints
     value: float
     steps: int
     cut: bool
+    interrupted: bool
 
 
 class Searcher:
@@ -86,7 +87,7 @@ class Searcher:
         order = chosen[np.argsort(starts[chosen], kind="stable")]
         release = np.maximum(instance.release, low)
         others = int(ends[stay].max()) if stay.any() else 0
-        return self._anneal(order, release, times, free, size, others, 0.3 * HOT, steps, starts)
+        return self._anneal(order, release, times, free, size, others, 0.1 * HOT, steps, starts)
 
     def _anneal(
         self, order: Ints, release: Ints, times: Ints, free: Ints, size: int, others: int, hot: float, steps: int, starts: Ints
@@ -143,39 +144,48 @@ def search(
     expired is asked between compiled calls (each well below a second at usual sizes). improved is called with each better value.
     """
     searcher = Searcher(instance, seed)
+    cut = interrupted = False
+    try:
+        for _ in _turns(searcher, hints, effort):
+            if improved is not None:
+                improved(searcher.value)
+            if searcher.value <= lower + 1e-9 * abs(lower):
+                break
+            if expired():
+                cut = True
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    check_schedule(instance, searcher.starts)
+    return Found(searcher.starts, instance.value(searcher.starts), searcher.steps, cut, interrupted)
+
+
+def _turns(searcher: Searcher, hints: Iterable[Ints | Floats], effort: float) -> Iterator[None]:
+    """The search in pieces; between them the caller may stop."""
     for hint in hints:
         searcher.offer(searcher.generate(np.argsort(hint, kind="stable")))
-    searcher.rules(32)
-    cut = False
-    for _ in _small(searcher, effort) if instance.jobs <= WHOLE else _large(searcher, effort):
-        if improved is not None:
-            improved(searcher.value)
-        if searcher.value <= lower + 1e-9 * abs(lower):
-            break
-        if expired():
-            cut = True
-            break
-    check_schedule(instance, searcher.starts)
-    return Found(searcher.starts, instance.value(searcher.starts), searcher.steps, cut)
+        yield
+    small = searcher.instance.jobs <= WHOLE
+    for _ in range(4 if small else 32):
+        searcher.rules(8)
+        yield
+    yield from _small(searcher, effort) if small else _large(searcher, effort)
 
 
-def _small(searcher: Searcher, effort: float) -> Iterable[None]:
-    yield
+def _small(searcher: Searcher, effort: float) -> Iterator[None]:
     for _ in range(RUNS):
         searcher.whole(np.argsort(searcher.starts, kind="stable"), max(1, int(effort * STEPS)))
         yield
 
 
-def _large(searcher: Searcher, effort: float) -> Iterable[None]:
-    searcher.rules(256)
-    yield
-    instance = searcher.instance
-    for turn in range(max(1, int(effort * 40 * instance.jobs / PART))):
+def _large(searcher: Searcher, effort: float) -> Iterator[None]:
+    jobs = searcher.instance.jobs
+    for turn in range(max(1, int(effort * TURNS))):
+        part = min(jobs, int(PARTS[turn % len(PARTS)]))
         order = np.argsort(searcher.starts, kind="stable")
-        width = min(instance.jobs, PART * (1, 2, 4, 8)[turn % 4])
-        first = int(searcher.random.integers(0, instance.jobs - width + 1))
-        near = order[first : first + width]
-        chosen = searcher.random.choice(near, min(PART, width), replace=False)
+        width = min(jobs, part * (1 + turn % 2))
+        first = int(searcher.random.integers(0, jobs - width + 1))
+        chosen = searcher.random.choice(order[first : first + width], part, replace=False)
         if searcher.part(chosen, PART_STEPS):
             searcher.offer(searcher.generate(np.argsort(searcher.starts, kind="stable")))
         yield

@@ -126,8 +126,7 @@ def build(instance: Instance, starts: Starts, cost: float) -> Model | None:
     span = instance.length[head] // starts.unit
     if int((span * np.count_nonzero(instance.demand[head], axis=1)).sum()) > MAX_ENTRIES:
         return None
-    delay = np.maximum(0, tick - instance.ready[head]) if np.any(instance.ready > instance.release) else tick - instance.release[head]
-    price = delay / instance.divisor[head]
+    price = np.maximum(0, tick - instance.ready[head]) / instance.divisor[head]
     least = np.array([price[owner == c].min() for c in range(len(classes))])
     # members released after the head are charged from the head's release: put that right once, in the offset
     early = np.array([float((instance.release[rows] - instance.release[rows[0]]).sum()) / int(instance.divisor[rows[0]]) for rows in classes])

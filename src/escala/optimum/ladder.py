@@ -1,0 +1,253 @@
+"""`bound`: the steps from cheap to exact, each stopping the ladder if it closes the gap, and an honest status of what was proved."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from escala.errors import EscalaError
+from escala.optimum.exact import cost_or_span, exact
+from escala.optimum.instance import Instance, Ints, check_schedule
+from escala.optimum.lagrange import Dual
+from escala.optimum.search import Searcher, search
+from escala.optimum.wspt import makespan_bound, mean_busy_bound
+
+STEPS = ("wspt", "lagrange", "search", "exact")
+RELAXATIONS = (
+    "clairvoyant: every job is known from the start, with its actual runtime",
+    "no slot window: any waiting job may be chosen",
+    "end of arrivals known",
+    "cores as one pool: no placement on nodes, no switching of nodes",
+)
+CLOSED = 1e-6  # relative gap that counts as none
+SEARCH_JOBS = 20_000  # above, serial schedule generation is too slow, and only bounds are computed (unless a schedule is given)
+ROUNDS = 1400  # subgradient steps before the search; after it again, and three times as many for many jobs
+
+Status = Literal["optimal", "interval", "bound-only", "found-only"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step done: its name, seconds, iterations, and the bound and best value after it (None: none yet), in the objective's unit."""
+
+    name: str
+    seconds: float
+    iterations: int
+    lower: float | None
+    found: float | None
+
+
+Progress = Callable[[Step], None]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is known of the optimum of one instance; never more than was proved.
+
+    status: `optimal` (found <= lower within 1e-6 relative), `interval` (both ends), `bound-only` or `found-only`. lower, found: in the objective's unit
+    (slowdowns: plain; wait and makespan: ticks). starts: the found schedule, checked independently. prover: who proved `lower`. cut: a time limit cut a
+    step short, so the figures depend on the machine; interrupted: Ctrl-C did.
+    """
+
+    status: Status
+    objective: str
+    jobs: int
+    lower: float | None
+    found: float | None
+    starts: Ints | None
+    prover: str
+    relaxations: tuple[str, ...]
+    steps: tuple[Step, ...]
+    seconds: float
+    seed: int
+    limit_s: float
+    cut: bool
+    interrupted: bool
+
+    @property
+    def gap(self) -> float | None:
+        """(found - lower) / found: 0 = proved optimal. None if either is missing."""
+        if self.lower is None or self.found is None:
+            return None
+        return max(0.0, self.found - self.lower) / self.found if self.found > 0 else 0.0
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of all steps together."""
+        return sum(step.iterations for step in self.steps)
+
+
+class _Ladder:
+    """Bound and best schedule so far, in the units that the steps use: summed cost, or the makespan."""
+
+    def __init__(self, instance: Instance, limit_s: float, seed: int, progress: Progress | None) -> None:
+        self.instance, self.limit_s, self.seed, self.progress = instance, limit_s, seed, progress
+        self.begin = time.monotonic()
+        self.lower, self.prover = -math.inf, ""
+        self.starts: Ints | None = None
+        self.dual: Dual | None = None
+        self.done: list[Step] = []
+        self.cut = self.interrupted = False
+
+    def left(self) -> float:
+        return self.begin + self.limit_s - time.monotonic()
+
+    def expired(self) -> bool:
+        return self.left() <= 0
+
+    def raise_lower(self, lower: float, prover: str) -> None:
+        if lower > self.lower:
+            self.lower, self.prover = lower, prover
+
+    def offer(self, starts: Ints) -> None:
+        if self.starts is None or self.instance.value(starts) < self.instance.value(self.starts):
+            self.starts = starts
+
+    def objective(self, cost: float) -> float | None:
+        """A bound in the objective's unit; None if there is none."""
+        if cost == -math.inf:
+            return None
+        return self.instance.base + cost / self.instance.jobs if self.instance.summed else cost
+
+    def found(self) -> float | None:
+        return None if self.starts is None else self.instance.value(self.starts)
+
+    def closed(self) -> bool:
+        lower, found = self.objective(self.lower), self.found()
+        return lower is not None and found is not None and found - lower <= CLOSED * abs(found)
+
+    # the steps; each returns its iterations
+
+    def wspt(self) -> int:
+        if self.instance.summed:
+            self.raise_lower(down(mean_busy_bound(self.instance)), "mean busy time, exact integers")
+        else:
+            self.raise_lower(float(makespan_bound(self.instance)), "areas and dual feasible roundings, exact integers")
+        return 1
+
+    def lagrange(self) -> int:
+        instance = self.instance
+        if not instance.summed:
+            return 0
+        again = self.dual is not None
+        if self.dual is None:
+            known = self._rough()
+            end = int((known + instance.length).max())
+            cells = max(64, min(1 << 14, 200_000_000 // (instance.jobs * instance.capacity.size)))
+            self.dual = Dual(instance, end, cells)
+        else:
+            known = self._rough()
+        before = self.dual.iterations
+        rounds = ROUNDS * (3 if again and instance.jobs > 64 else 1)
+        try:
+            self.cut |= self.dual.improve(cost_or_span(instance, known), rounds, self.expired)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.raise_lower(down(self.dual.proof().cost), "Lagrangian of the capacity, exact integers")
+        return self.dual.iterations - before
+
+    def _rough(self) -> Ints:
+        """A schedule to aim at: the best known, or one by a simple rule (not counted as found), or all jobs one after the other."""
+        if self.starts is not None:
+            return self.starts
+        order = np.argsort(self.instance.release, kind="stable")
+        if self.instance.jobs <= SEARCH_JOBS:
+            searcher = Searcher(self.instance, self.seed)
+            searcher.rules(4)
+            return searcher.starts
+        starts = np.zeros(self.instance.jobs, np.int64)
+        now = 0
+        for job in order.tolist():
+            now = max(now, int(self.instance.release[job]))
+            starts[job] = now
+            now += int(self.instance.length[job])
+        return starts
+
+    def search(self) -> int:
+        if self.instance.jobs > SEARCH_JOBS:
+            return 0
+        hints = [] if self.starts is None else [self.starts]
+        if self.dual is not None:
+            hints.append(self.dual.starts)
+        lower = self.objective(self.lower)
+        found = search(
+            self.instance, seed=self.seed, hints=hints, lower=-math.inf if lower is None else lower, expired=self.expired
+        )
+        self.cut |= found.cut
+        self.interrupted |= found.interrupted
+        self.offer(found.starts)
+        return found.steps
+
+    def exact(self) -> int:
+        if self.starts is None:
+            self.offer(Searcher(self.instance, self.seed).starts)
+        assert self.starts is not None
+        if self.instance.summed and self.dual is None:
+            self.lagrange()
+        result = exact(self.instance, self.dual, self.starts, self.lower, max(0.0, self.left()))
+        self.interrupted |= result.interrupted
+        self.raise_lower(result.lower, result.prover)
+        if result.starts is not None:
+            self.offer(result.starts)
+        self.cut |= self.expired()
+        return 1
+
+    def run(self, steps: Sequence[str]) -> None:
+        for name in steps:
+            if self.closed() or self.interrupted or (self.expired() and self.done):
+                break
+            begin = time.monotonic()
+            iterations = getattr(self, name)()
+            self.done.append(Step(name, time.monotonic() - begin, iterations, self.objective(self.lower), self.found()))
+            if self.progress is not None:
+                self.progress(self.done[-1])
+
+    def result(self) -> Bound:
+        lower, found = self.objective(self.lower), self.found()
+        status: Status = "optimal" if self.closed() else "interval" if lower is not None and found is not None else "bound-only"
+        if lower is None:
+            status = "found-only"
+        return Bound(
+            status, self.instance.objective, self.instance.jobs, lower, found, self.starts, self.prover, RELAXATIONS, tuple(self.done),
+            time.monotonic() - self.begin, self.seed, self.limit_s, self.cut, self.interrupted,
+        )  # fmt: skip
+
+
+def down(value: Fraction) -> float:
+    """The largest float that is not above `value`."""
+    near = float(value)
+    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
+
+
+def bound(
+    instance: Instance, *, exact: bool = False, limit_s: float = 60.0, seed: int = 0, progress: Progress | None = None,
+    steps: Sequence[str] = STEPS[:3], known: Ints | None = None,
+) -> Bound:  # fmt: skip
+    """Lower bound and best schedule of `instance`, in at most about `limit_s` seconds of wall time.
+
+    Steps: `wspt` (milliseconds), `lagrange` (the default bound), `search`, and with `exact` the solvers of the extra `optimum`. known: starts (n,) of a
+    schedule to begin from. Without `exact` the outcome depends on the seed alone, unless the limit cut a step short (`Bound.cut`). Ctrl-C ends the step
+    and returns what was proved (`Bound.interrupted`). EscalaError on bad input or if `exact` finds no solver.
+    """
+    if not limit_s > 0:
+        raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")
+    for name in steps:
+        if name not in STEPS:
+            raise EscalaError(f"step '{name}' is unknown: choose from {', '.join(STEPS)}")
+    ladder = _Ladder(instance, float(limit_s), seed, progress)
+    if known is not None:
+        check_schedule(instance, known)
+        ladder.offer(np.asarray(known, np.int64))
+    order = list(steps)
+    if "lagrange" in order and "search" in order:
+        order.insert(order.index("search") + 1, "lagrange")  # again, with the better schedule to aim at
+    if exact and "exact" not in order:
+        order.append("exact")
+    ladder.run(order)
+    return ladder.result()
