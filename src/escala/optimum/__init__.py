@@ -1,12 +1,13 @@
 """Clairvoyant optimum: proved lower bounds, good schedules and proofs of optimality for rigid jobs on a pool of capacities.
 
-`bound(Instance(release, length, demand, capacity, objective))` gives a `Bound`: a limit for every policy, clairvoyant or not, and no target. Plain integer
-arrays in, so that it knows neither workloads nor platforms.
+`bound(Instance(release, length, demand, capacity, objective))` gives a `Bound`: a limit for every policy, clairvoyant or not, and no
+target. Plain integer arrays in, so that it knows neither workloads nor platforms.
 """
 
 from __future__ import annotations
 
+from escala.optimum.bounds import RELAXATIONS, Bound, Step
 from escala.optimum.instance import OBJECTIVES, Instance, check_schedule
-from escala.optimum.ladder import RELAXATIONS, Bound, Step, bound
+from escala.optimum.ladder import bound
 
 __all__ = ["OBJECTIVES", "RELAXATIONS", "Bound", "Instance", "Step", "bound", "check_schedule"]

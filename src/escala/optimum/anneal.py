@@ -1,8 +1,8 @@
 """Simulated annealing over permutations: what serial schedule generation makes of an order, and better orders.
 
-Moves: swap two positions, or take one job out and put it in elsewhere. After a move only the positions from the first change on are generated anew: the
-profile in front of every position is kept. The random number of the Metropolis test is drawn first, so that an order is given up as soon as its partial
-cost passes what would be accepted.
+Moves: swap two positions, or take one job out and put it in elsewhere. After a move only the positions from the first change on are
+generated anew: the profile in front of every position is kept. The random number of the Metropolis test is drawn first, so that an order is
+given up as soon as its partial cost passes what would be accepted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Words = npt.NDArray[np.uint64]
 
 
 @inlined
-def draw(state):  # type: ignore[no-untyped-def]
+def draw(state: Words) -> float:
     """Next uniform in [0, 1) of xorshift64* (Vigna 2016); `state` is (1,) uint64, not 0. Own generator: Numba's is a global one."""
     x = state[0]
     x ^= x >> np.uint64(12)
@@ -29,7 +29,7 @@ def draw(state):  # type: ignore[no-untyped-def]
 
 
 @inlined
-def move(order, trial, state):  # type: ignore[no-untyped-def]
+def move(order: Ints, trial: Ints, state: Words) -> int:
     """Copy `order` to `trial` with one random swap or insertion; returns the first position that differs."""
     n = order.size
     a, b = int(draw(state) * n), int(draw(state) * (n - 1))
@@ -56,10 +56,11 @@ def anneal(
     order: Ints, release: Ints, length: Ints, words: Ints, guards: int, ready: Ints, weight: Floats, span_weight: float, end_of_others: int,
     times: Ints, free: Ints, size: int, hot: float, cold: float, steps: int, state: Words, best_starts: Ints,
 ) -> float:  # fmt: skip
-    """`steps` steps of annealing of the n jobs in `order` (changed to the best order) from temperature `hot` down to `cold`; returns the best cost.
+    """`steps` steps of annealing of the n jobs in `order` (changed to the best order) from temperature `hot` down to `cold`; returns the
+    best cost.
 
-    cost = sum of weight * max(0, start - ready) + span_weight * max end. times, free, size: the profile that other jobs leave. best_starts: written at the
-    rows of `order`.
+    cost = sum of weight * max(0, start - ready) + span_weight * max end. times, free, size: the profile that other jobs leave. best_starts:
+    written at the rows of `order`.
     """
     n, room = order.size, size + 2 * order.size + 2
     snap_times, snap_free = np.empty((2 * n + 2, room), np.int64), np.empty((2 * n + 2, room), np.int64)

@@ -1,23 +1,16 @@
-"""Proof of optimality by solvers (extra `optimum`): HiGHS on the thinned time-indexed model, CP-SAT for few jobs, fine ticks and the makespan.
+"""Proof of optimality by solvers (extra `optimum`): HiGHS on the thinned time-indexed model, CP-SAT for few jobs, fine ticks and the
+makespan.
 
-Each solver runs in a process of its own (`prover.py`) on one thread and reports every bound it proves, so that a limit or Ctrl-C keeps what was proved.
+Each solver runs in a process of its own (`prover.py`) on one thread and reports every bound it proves, so that a limit or Ctrl-C keeps what
+was proved.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import io
-import json
 import math
-import os
-import queue
-import re
-import subprocess
-import sys
-import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,35 +18,22 @@ import numpy as np
 from escala.errors import EscalaError
 from escala.optimum.instance import Instance, Ints, check_schedule
 from escala.optimum.lagrange import Dual
-from escala.optimum.timeindexed import Model, Starts, build, classes_of, open_starts
+from escala.optimum.solver import Report, solve
+from escala.optimum.thinning import Starts, open_starts
+from escala.optimum.timeindexed import Model, build, classes_of
 
 FEW_JOBS = 25  # up to here CP-SAT goes first
 CP_SHARE = 0.25  # of the time, and at most
 CP_FIRST_S = 10.0
-GRACE_S = 3.0  # a solver that has not stopped by itself this long after its limit is ended
-# a line of HiGHS's table of nodes: [mark] done open leaves explored% best-bound ...
-LOG_BOUND = re.compile(r"^\s*[A-Za-z]?\s*\d+\s+\d+\s+\d+\s+[\d.]+%\s+(-?\d[\d.e+-]*)\s")
-
-Report = Callable[[float], None]
 
 
 class Exact(NamedTuple):
-    """What the solvers proved: lower bound of the summed cost or of the makespan (-inf: nothing), a better schedule (n,) or None, who proved it, and whether
-    Ctrl-C ended it."""
+    """What the solvers proved: lower bound of the summed cost or of the makespan (-inf: nothing), a better schedule (n,) or None, who
+    proved it, and whether Ctrl-C ended it."""
 
     lower: float
     starts: Ints | None
     prover: str
-    interrupted: bool
-
-
-class _Run(NamedTuple):
-    """One solver's messages: its last bound in its own units, its solution, the word it ended on and its version."""
-
-    bound: float
-    solution: list[float] | None
-    done: str
-    version: str
     interrupted: bool
 
 
@@ -63,7 +43,8 @@ def available() -> tuple[bool, bool]:
 
 
 def exact(instance: Instance, dual: Dual | None, starts: Ints, lower: float, limit_s: float, report: Report = lambda bound: None) -> Exact:
-    """Try to prove `starts` optimal or find better, within `limit_s` seconds of wall time. lower: a bound proved before, in the same unit as the result's.
+    """Try to prove `starts` optimal or find better, within `limit_s` seconds of wall time. lower: a bound proved before, in the same unit
+    as the result's.
 
     dual: improved prices (None for the makespan). EscalaError if neither SciPy nor OR-Tools is installed.
     """
@@ -101,7 +82,7 @@ def cost_or_span(instance: Instance, starts: Ints) -> float:
 
 def _milp(instance: Instance, model: Model, best: Exact, limit_s: float, report: Report) -> Exact:
     data = {name: getattr(model, name) for name in ("cost", "top", "low", "high", "rows", "columns", "entries")}
-    run = _solve("milp", data, limit_s, lambda bound: report(bound + model.offset))
+    run = solve("milp", data, limit_s, lambda bound: report(bound + model.offset))
     lower, starts, prover = best.lower, best.starts, best.prover
     if run.bound + model.offset > lower:
         lower, prover = run.bound + model.offset, f"HiGHS, float tolerance 1e-6 ({run.version or 'stopped'})"
@@ -122,18 +103,18 @@ def _cpsat(instance: Instance, opened: Starts | None, starts: Ints, best: Exact,
         floor = max(0, math.floor(best.lower * scale * (1 - 1e-9)) - instance.jobs) if np.all(scale % instance.divisor == 0) else 0
     else:
         high, floor = int((starts + instance.length).max()), int(best.lower) + int(instance.release.min())
-    pairs = [(int(a), int(b)) for rows in classes_of(instance) for a, b in zip(rows[:-1], rows[1:])]
+    pairs = [(int(a), int(b)) for rows in classes_of(instance) for a, b in pairwise(rows)]
     data: dict[str, Any] = {
-        "length": instance.length, "demand": instance.demand, "capacity": instance.capacity, "ready": instance.ready, "release": instance.release,
-        "weight": weight, "first": first, "lows": low, "highs": ends, "pairs": np.array(pairs, np.int64).reshape(-1, 2), "known": starts,
-        "low": min(floor, high), "high": high, "makespan": not instance.summed,
+        "length": instance.length, "demand": instance.demand, "capacity": instance.capacity, "ready": instance.ready,
+        "release": instance.release, "weight": weight, "first": first, "lows": low, "highs": ends, "pairs": np.array(pairs, np.int64).reshape(-1, 2),
+        "known": starts, "low": min(floor, high), "high": high, "makespan": not instance.summed,
     }  # fmt: skip
 
     def unit(bound: float) -> float:
         whole = math.ceil(bound - 1e-6) if math.isfinite(bound) else bound
         return whole / scale if instance.summed else whole - int(instance.release.min())
 
-    run = _solve("cpsat", data, limit_s, lambda bound: report(unit(bound)))
+    run = solve("cpsat", data, limit_s, lambda bound: report(unit(bound)))
     lower, prover = best.lower, best.prover
     if math.isfinite(run.bound) and unit(run.bound) > lower:
         lower, prover = unit(run.bound), f"CP-SAT, integer ({run.version or 'stopped'})"
@@ -144,7 +125,9 @@ def _cpsat(instance: Instance, opened: Starts | None, starts: Ints, best: Exact,
 
 
 def _scale(instance: Instance) -> int:
-    """Whole weights scale // divisor for CP-SAT: the common multiple of all divisors if sums stay below 2^50, else as large as that allows (then a bit low)."""
+    """Whole weights scale // divisor for CP-SAT: the common multiple of all divisors if sums stay below 2^50, else as large as that allows
+    (then a bit low).
+    """
     most = 2**50 // max(1, instance.jobs * (instance.horizon - int(instance.release.min()) + 1))
     common = 1
     for divisor in np.unique(instance.divisor).tolist():
@@ -166,69 +149,3 @@ def _domains(instance: Instance, opened: Starts | None) -> tuple[Ints, Ints, Int
         lows.append(ticks[np.concatenate([[0], gap + 1]).astype(np.int64)])
         highs.append(ticks[np.concatenate([gap, [ticks.size - 1]]).astype(np.int64)])
     return np.concatenate(lows), np.concatenate([[0], np.cumsum([a.size for a in lows])]), np.concatenate(highs)
-
-
-def _solve(solver: str, data: dict[str, Any], limit_s: float, report: Report) -> _Run:
-    """Run `prover.py`; Ctrl-C here ends it there, and what it had said counts."""
-    packed = io.BytesIO()
-    np.savez(packed, **data)
-    bound, solution, done, version, interrupted = -math.inf, None, "", "", False
-    started = time.monotonic()
-    command = [sys.executable, "-P", str(Path(__file__).with_name("prover.py")), solver, f"{limit_s:.3f}"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    # a session of its own: Ctrl-C in a terminal reaches this process alone, which then ends the solver
-    child = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, start_new_session=True
-    )
-    lines: queue.Queue[str | None] = queue.Queue()
-    errors: list[str] = []
-    try:
-        reader = threading.Thread(target=_read, args=(child, lines), daemon=True)
-        reader.start()
-        threading.Thread(target=lambda: errors.append(child.stderr.read().decode(errors="replace") if child.stderr else ""), daemon=True).start()
-        assert child.stdin is not None
-        child.stdin.write(packed.getvalue())
-        child.stdin.close()
-        while True:
-            line = lines.get(timeout=max(0.01, started + limit_s + GRACE_S - time.monotonic()))
-            if line is None:
-                break
-            message = _message(line)
-            if message.get("bound", -math.inf) > bound:
-                bound = message["bound"]
-                report(bound)
-            solution, done, version = message.get("solution", solution), message.get("done", done), message.get("version", version)
-            if done:
-                break
-    except queue.Empty:
-        pass  # past its limit: ended below, and what it had said counts
-    except KeyboardInterrupt:
-        interrupted = True
-    except BrokenPipeError:
-        pass  # it failed at once: said below
-    finally:
-        child.kill()
-        code = child.wait()
-    if code > 0 and not done:
-        last = (errors or [""])[0].strip().splitlines()
-        raise EscalaError(f"exact: the solver '{solver}' failed: {last[-1] if last else 'no message'}; leave out exact, or mend the installation")
-    return _Run(bound, solution, done, version, interrupted)
-
-
-def _read(child: subprocess.Popen[bytes], lines: queue.Queue[str | None]) -> None:
-    assert child.stdout is not None
-    for line in child.stdout:
-        lines.put(line.decode(errors="replace"))
-    lines.put(None)
-
-
-def _message(line: str) -> dict[str, Any]:
-    """A line of the solver as a message. A bound from HiGHS's log has ten digits, so it is lowered by more than their rounding."""
-    if line.startswith("{"):
-        message: dict[str, Any] = json.loads(line)
-        return message
-    found = LOG_BOUND.match(line)
-    if not found:
-        return {}
-    value = float(found.group(1))
-    return {"bound": value - 1e-8 * max(1.0, abs(value))}

@@ -45,8 +45,8 @@ def _whole(values: Any, name: str, dims: int) -> Ints:
 class Instance:
     """n jobs on a pool of capacities; known in full before the first decision (clairvoyant).
 
-    release: (n,) ticks >= 0. length: (n,) ticks >= 1. demand: (n, kinds) units >= 0 (one column may be given as (n,)). capacity: (kinds,) units.
-    objective: one of `OBJECTIVES`. pi: ticks, the threshold of the bounded slowdown. Bad rows raise EscalaError naming the row.
+    release: (n,) ticks >= 0. length: (n,) ticks >= 1. demand: (n, kinds) units >= 0 (one column may be given as (n,)). capacity: (kinds,)
+    units. objective: one of `OBJECTIVES`. pi: ticks, the threshold of the bounded slowdown. Bad rows raise EscalaError naming the row.
     """
 
     release: Ints

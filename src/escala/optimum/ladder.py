@@ -4,83 +4,24 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 
 from escala.errors import EscalaError
+from escala.optimum.bounds import RELAXATIONS, Bound, Progress, Status, Step
 from escala.optimum.exact import cost_or_span, exact
-from escala.optimum.instance import Instance, Ints, check_schedule
+from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.lagrange import Dual
-from escala.optimum.search import Searcher, search
+from escala.optimum.search import search
+from escala.optimum.searcher import Searcher
 from escala.optimum.wspt import makespan_bound, mean_busy_bound
 
 STEPS = ("wspt", "lagrange", "search", "exact")
-RELAXATIONS = (
-    "clairvoyant: every job is known from the start, with its actual runtime",
-    "no slot window: any waiting job may be chosen",
-    "end of arrivals known",
-    "cores as one pool: no placement on nodes, no switching of nodes",
-)
 CLOSED = 1e-6  # relative gap that counts as none
 SEARCH_JOBS = 20_000  # above, serial schedule generation is too slow, and only bounds are computed (unless a schedule is given)
 ROUNDS = 1400  # subgradient steps before the search; after it again, and three times as many for many jobs
-
-Status = Literal["optimal", "interval", "bound-only", "found-only"]
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step done: its name, seconds, iterations, and the bound and best value after it (None: none yet), in the objective's unit."""
-
-    name: str
-    seconds: float
-    iterations: int
-    lower: float | None
-    found: float | None
-
-
-Progress = Callable[[Step], None]
-
-
-@dataclass(frozen=True)
-class Bound:
-    """What is known of the optimum of one instance; never more than was proved.
-
-    status: `optimal` (found <= lower within 1e-6 relative), `interval` (both ends), `bound-only` or `found-only`. lower, found: in the objective's unit
-    (slowdowns: plain; wait and makespan: ticks). starts: the found schedule, checked independently. prover: who proved `lower`. cut: a time limit cut a
-    step short, so the figures depend on the machine; interrupted: Ctrl-C did.
-    """
-
-    status: Status
-    objective: str
-    jobs: int
-    lower: float | None
-    found: float | None
-    starts: Ints | None
-    prover: str
-    relaxations: tuple[str, ...]
-    steps: tuple[Step, ...]
-    seconds: float
-    seed: int
-    limit_s: float
-    cut: bool
-    interrupted: bool
-
-    @property
-    def gap(self) -> float | None:
-        """(found - lower) / found: 0 = proved optimal. None if either is missing."""
-        if self.lower is None or self.found is None:
-            return None
-        return max(0.0, self.found - self.lower) / self.found if self.found > 0 else 0.0
-
-    @property
-    def iterations(self) -> int:
-        """Iterations of all steps together."""
-        return sum(step.iterations for step in self.steps)
 
 
 class _Ladder:
@@ -135,14 +76,10 @@ class _Ladder:
         instance = self.instance
         if not instance.summed:
             return 0
-        again = self.dual is not None
+        again, known = self.dual is not None, self._rough()
         if self.dual is None:
-            known = self._rough()
-            end = int((known + instance.length).max())
             cells = max(64, min(1 << 14, 200_000_000 // (instance.jobs * instance.capacity.size)))
-            self.dual = Dual(instance, end, cells)
-        else:
-            known = self._rough()
+            self.dual = Dual(instance, int((known + instance.length).max()), cells)
         before = self.dual.iterations
         rounds = ROUNDS * (3 if again and instance.jobs > 64 else 1)
         try:
@@ -154,31 +91,27 @@ class _Ladder:
 
     def _rough(self) -> Ints:
         """A schedule to aim at: the best known, or one by a simple rule (not counted as found), or all jobs one after the other."""
+        instance = self.instance
         if self.starts is not None:
             return self.starts
-        order = np.argsort(self.instance.release, kind="stable")
-        if self.instance.jobs <= SEARCH_JOBS:
-            searcher = Searcher(self.instance, self.seed)
+        if instance.jobs <= SEARCH_JOBS:
+            searcher = Searcher(instance, self.seed)
             searcher.rules(4)
             return searcher.starts
-        starts = np.zeros(self.instance.jobs, np.int64)
-        now = 0
-        for job in order.tolist():
-            now = max(now, int(self.instance.release[job]))
-            starts[job] = now
-            now += int(self.instance.length[job])
+        order = np.argsort(instance.release, kind="stable")
+        before = np.cumsum(instance.length[order]) - instance.length[order]
+        starts = np.empty_like(before)
+        starts[order] = before + np.maximum.accumulate(instance.release[order] - before)
         return starts
 
     def search(self) -> int:
         if self.instance.jobs > SEARCH_JOBS:
             return 0
-        hints = [] if self.starts is None else [self.starts]
+        hints: list[Ints | Floats] = [] if self.starts is None else [self.starts]
         if self.dual is not None:
             hints.append(self.dual.starts)
         lower = self.objective(self.lower)
-        found = search(
-            self.instance, seed=self.seed, hints=hints, lower=-math.inf if lower is None else lower, expired=self.expired
-        )
+        found = search(self.instance, seed=self.seed, hints=hints, lower=-math.inf if lower is None else lower, expired=self.expired)
         self.cut |= found.cut
         self.interrupted |= found.interrupted
         self.offer(found.starts)
@@ -210,6 +143,12 @@ class _Ladder:
 
     def result(self) -> Bound:
         lower, found = self.objective(self.lower), self.found()
+        if lower is not None and found is not None and lower > found:
+            if lower - found > CLOSED * abs(found):
+                raise AssertionError(
+                    f"bound {lower} by {self.prover} above a checked schedule of {found}: a defect in Escala or the solver"
+                )
+            lower = found  # within the solver's tolerance
         status: Status = "optimal" if self.closed() else "interval" if lower is not None and found is not None else "bound-only"
         if lower is None:
             status = "found-only"
@@ -231,9 +170,10 @@ def bound(
 ) -> Bound:  # fmt: skip
     """Lower bound and best schedule of `instance`, in at most about `limit_s` seconds of wall time.
 
-    Steps: `wspt` (milliseconds), `lagrange` (the default bound), `search`, and with `exact` the solvers of the extra `optimum`. known: starts (n,) of a
-    schedule to begin from. Without `exact` the outcome depends on the seed alone, unless the limit cut a step short (`Bound.cut`). Ctrl-C ends the step
-    and returns what was proved (`Bound.interrupted`). EscalaError on bad input or if `exact` finds no solver.
+    Steps: `wspt` (milliseconds), `lagrange` (the default bound), `search`, and with `exact` the solvers of the extra `optimum`. known:
+    starts (n,) of a schedule to begin from. Without `exact` the outcome depends on the seed alone, unless the limit cut a step short
+    (`Bound.cut`). Ctrl-C ends the step and returns what was proved (`Bound.interrupted`). EscalaError on bad input or if `exact` finds no
+    solver.
     """
     if not limit_s > 0:
         raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")

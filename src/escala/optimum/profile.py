@@ -1,10 +1,11 @@
 """Free capacity over time as a step function, and the serial schedule generation that fills it.
 
-A profile is (times, free): `times[i]` is the first tick of segment i, `free[i]` what is free in [times[i], times[i+1]); the last segment never ends and is
-wholly free, so every job finds a place. Exact in ticks at any resolution: the cost depends on the number of jobs, never on the horizon.
+A profile is (times, free): `times[i]` is the first tick of segment i, `free[i]` what is free in [times[i], times[i+1]); the last segment
+never ends and is wholly free, so every job finds a place. Exact in ticks at any resolution: the cost depends on the number of jobs, never
+on the horizon.
 
-All resource kinds share one 64-bit word, a field per kind with a guard bit above it that is 1 in `free` and 0 in a demand. `free - demand` keeps every guard
-bit exactly if every kind fits, and is then the new free word: one subtraction and one mask whatever the number of kinds.
+All resource kinds share one 64-bit word, a field per kind with a guard bit above it that is 1 in `free` and 0 in a demand. `free - demand`
+keeps every guard bit exactly if every kind fits, and is then the new free word: one subtraction and one mask whatever the number of kinds.
 """
 
 from __future__ import annotations
@@ -15,9 +16,13 @@ from escala.compile import compiled, inlined
 from escala.errors import EscalaError
 from escala.optimum.instance import Ints
 
+FAR = 1 << 41  # behind every tick
+
 
 def pack(demand: Ints, capacity: Ints) -> tuple[Ints, int, int]:
-    """Demands as words (n,), the word of the free capacities, the mask of guard bits. Units are divided by their greatest common divisor first."""
+    """Demands as words (n,), the word of the free capacities, the mask of guard bits. Units are divided by their greatest common divisor
+    first.
+    """
     shift, words, free, guards = 0, np.zeros(demand.shape[0], np.int64), 0, 0
     for kind in range(capacity.size):
         unit = max(1, int(np.gcd.reduce(demand[:, kind])))
@@ -33,7 +38,7 @@ def pack(demand: Ints, capacity: Ints) -> tuple[Ints, int, int]:
 
 
 @inlined
-def earliest(times, free, size, guards, release, length, word):  # type: ignore[no-untyped-def]
+def earliest(times: Ints, free: Ints, size: int, guards: int, release: int, length: int, word: int) -> tuple[int, int]:
     """Earliest start >= release at which `word` is free for `length` ticks; and the segment of that start."""
     low, high = 0, size
     while high - low > 1:
@@ -54,7 +59,7 @@ def earliest(times, free, size, guards, release, length, word):  # type: ignore[
 
 
 @inlined
-def occupy(times, free, size, start, first, end, word, times_out, free_out):  # type: ignore[no-untyped-def]
+def occupy(times: Ints, free: Ints, size: int, start: int, first: int, end: int, word: int, times_out: Ints, free_out: Ints) -> int:
     """Copy a profile with `word` taken in [start, end), `first` being the segment of start; returns the new size."""
     for seg in range(first + 1):
         times_out[seg] = times[seg]
@@ -86,8 +91,9 @@ def occupy(times, free, size, start, first, end, word, times_out, free_out):  # 
 def serial(order: Ints, release: Ints, length: Ints, words: Ints, guards: int, times: Ints, free: Ints, size: int, starts: Ints) -> int:
     """Serial schedule generation: jobs of `order` one by one, each at its earliest start in what is left (Kolisch 1996).
 
-    times, free: the profile, with room for 2 segments more per job; changed in place. starts: written at the rows of `order`. Returns the new size. Its
-    schedules are exactly the active ones, among which an optimum of every regular objective lies (Sprecher, Kolisch and Drexl 1995).
+    times, free: the profile, with room for 2 segments more per job; changed in place. starts: written at the rows of `order`. Returns the
+    new size. Its schedules are exactly the active ones, among which an optimum of every regular objective lies (Sprecher, Kolisch and Drexl
+    1995).
     """
     spare_times, spare_free = np.empty_like(times), np.empty_like(free)
     for job in order:
@@ -104,3 +110,29 @@ def empty_profile(capacity: int, jobs: int) -> tuple[Ints, Ints]:
     times, free = np.zeros(2 * jobs + 4, np.int64), np.zeros(2 * jobs + 4, np.int64)
     free[0] = capacity
     return times, free
+
+
+@compiled
+def leave(rows: Ints, starts: Ints, ends: Ints, words: Ints, guards: int, times: Ints, free: Ints, low: int, high: int) -> int:
+    """Profile left by jobs `rows` in [low, high); behind it nothing is free until FAR. Returns its size; times and free (size 1, empty) are
+    changed.
+    """
+    spare_times, spare_free = np.empty_like(times), np.empty_like(free)
+    size = 1
+    for row in rows:
+        _, seg = earliest(times, free, size, guards, starts[row], 1, 0)
+        size = occupy(times, free, size, starts[row], seg, ends[row], words[row], spare_times, spare_free)
+        times[:size] = spare_times[:size]
+        free[:size] = spare_free[:size]
+    first, whole = 0, free[size - 1]
+    while first + 1 < size and times[first + 1] <= low:
+        first += 1
+    out = 0
+    for seg in range(first, size):
+        if times[seg] >= high:
+            break
+        times[out], free[out] = times[seg], free[seg]
+        out += 1
+    times[out], free[out] = high, guards
+    times[out + 1], free[out + 1] = FAR, whole
+    return out + 2

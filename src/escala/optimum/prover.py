@@ -1,8 +1,9 @@
-"""Runs one solver on one model, as a script in a process of its own: solvers can then be stopped at any moment, and do not meet each other's libraries.
+"""Runs one solver on one model, as a script in a process of its own: solvers can then be stopped at any moment, and do not meet each
+other's libraries.
 
-(HiGHS in SciPy and HiGHS in OR-Tools are different builds; highspy 1.15 and OR-Tools 9.15 cannot even be imported together.) Reads an .npz from standard
-input and writes messages, one JSON object a line: {"bound": b}, {"solution": [...]}, {"done": "optimal" | "limit", "version": "..."}. HiGHS's own log
-goes the same way; its column of best bounds is read by the parent. Imports nothing of Escala.
+(HiGHS in SciPy and HiGHS in OR-Tools are different builds; highspy 1.15 and OR-Tools 9.15 cannot even be imported together.) Reads an .npz
+from standard input and writes messages, one JSON object a line: {"bound": b}, {"solution": [...]}, {"done": "optimal" | "limit", "version":
+"..."}. HiGHS's own log goes the same way; its column of best bounds is read by the parent. Imports nothing of Escala.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def milp(data: Any, limit_s: float) -> None:
 
 def cpsat(data: Any, limit_s: float) -> None:
     """CP-SAT: start variables with holes in their domains, one cumulative a kind, equal jobs in order of release."""
-    import ortools
+    from importlib.metadata import version
+
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
@@ -89,7 +91,7 @@ def cpsat(data: Any, limit_s: float) -> None:
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         say(solution=[solver.value(s) for s in starts])
     say(bound=float(solver.best_objective_bound))
-    say(done="optimal" if status == cp_model.OPTIMAL else "limit", version=f"OR-Tools {ortools.__version__}")
+    say(done="optimal" if status == cp_model.OPTIMAL else "limit", version=f"OR-Tools {version('ortools')}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """Cheap bounds, exact in Python's integers and event-driven: mean busy times for sums, energy and rounding arguments for the makespan.
 
-Mean busy time (Goemans 1997; Goemans et al. 2002): in any schedule, job j's work length * demand is done at a constant rate around its midpoint start + length / 2,
-and all work together is done at a rate of at most the capacity. Let one machine of the whole capacity do the work instead, preempting and in any shares. The
-weighted sum of mean times at which the work is done is least if always the released work of the largest weight per unit is done. The bound is near the truth
-in deep overload and worth little elsewhere.
+Mean busy time (Goemans 1997; Goemans et al. 2002): in any schedule, job j's work length * demand is done at a constant rate around its
+midpoint start + length / 2, and all work together is done at a rate of at most the capacity. Let one machine of the whole capacity do the
+work instead, preempting and in any shares. The weighted sum of mean times at which the work is done is least if always the released work of
+the largest weight per unit is done. The bound is near the truth in deep overload and worth little elsewhere.
 """
 
 from __future__ import annotations
@@ -66,10 +66,11 @@ def _mean_busy(instance: Instance, kind: int, rows: Ints) -> Fraction:
 
 
 def makespan_bound(instance: Instance) -> int:
-    """Lower bound of the makespan in ticks: the longest job; and, from every release on, the rounded area of the jobs released by then or later.
+    """Lower bound of the makespan in ticks: the longest job; and, from every release on, the rounded area of the jobs released by then or
+    later.
 
-    The roundings are dual feasible functions (Fekete and Schepers 2001), which also see that wide jobs exclude each other. A later release can only push
-    the end back, so for each release rho: end >= rho + ceil(area of jobs with release >= rho).
+    The roundings are dual feasible functions (Fekete and Schepers 2001), which also see that wide jobs exclude each other. A later release
+    can only push the end back, so for each release rho: end >= rho + ceil(area of jobs with release >= rho).
     """
     first = int(instance.release.min())
     end = int((instance.release + instance.length).max())

@@ -1,0 +1,68 @@
+"""What is known of an optimum, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from escala.optimum.instance import Ints
+
+RELAXATIONS = (
+    "clairvoyant: every job is known from the start, with its actual runtime",
+    "no slot window: any waiting job may be chosen",
+    "end of arrivals known",
+    "cores as one pool: no placement on nodes, no switching of nodes",
+)
+Status = Literal["optimal", "interval", "bound-only", "found-only"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step done: its name, seconds, iterations, and the bound and best value after it (None: none yet), in the objective's unit."""
+
+    name: str
+    seconds: float
+    iterations: int
+    lower: float | None
+    found: float | None
+
+
+Progress = Callable[[Step], None]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is known of the optimum of one instance; never more than was proved.
+
+    status: `optimal` (found <= lower within 1e-6 relative), `interval` (both ends), `bound-only` or `found-only`. lower, found: in the
+    objective's unit (slowdowns: plain; wait and makespan: ticks). starts: the found schedule, checked independently. prover: who proved
+    `lower`. cut: a time limit cut a step short, so the figures depend on the machine; interrupted: Ctrl-C did.
+    """
+
+    status: Status
+    objective: str
+    jobs: int
+    lower: float | None
+    found: float | None
+    starts: Ints | None
+    prover: str
+    relaxations: tuple[str, ...]
+    steps: tuple[Step, ...]
+    seconds: float
+    seed: int
+    limit_s: float
+    cut: bool
+    interrupted: bool
+
+    @property
+    def gap(self) -> float | None:
+        """(found - lower) / found: 0 = proved optimal. None if either is missing."""
+        if self.lower is None or self.found is None:
+            return None
+        return max(0.0, self.found - self.lower) / self.found if self.found > 0 else 0.0
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of all steps together."""
+        return sum(step.iterations for step in self.steps)

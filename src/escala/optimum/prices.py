@@ -1,0 +1,152 @@
+"""The compiled loops of the Lagrangian bound: a job's cheapest start under prices, the subgradient of all of them, the exact evaluation.
+
+Times are ticks from the grid's origin; prices are per unit and tick, constant over cells of `width` ticks and zero behind the last. See
+`lagrange` for why.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from escala.compile import compiled, inlined
+from escala.optimum.instance import Floats, Ints
+
+BLOCK = 64
+
+
+@inlined
+def cheapest(
+    weight: Any, ready: int, release: int, length: int, demand: Ints, prefix: Any, prices: Any, width: int, cells: int, buffer: Any
+) -> tuple[Any, int]:
+    """Least cost of one job over all starts >= release, and the earliest such start. All times from the grid's origin; floats or integers
+    alike.
+
+    prefix: (kinds, cells + 1) sums of price * width in front of each cell's edge. Works in blocks and stops when the delay alone costs more
+    than the best.
+    """
+    best, where = weight * 0, release
+    for place in range(2):  # the two candidates that are no edges: the release and the ready tick
+        start = release if place == 0 else ready
+        value = weight * (0 if place == 0 else max(0, start - ready))
+        for kind in range(demand.size):
+            value += demand[kind] * (
+                paid(prefix, prices, kind, start + length, width, cells) - paid(prefix, prices, kind, start, width, cells)
+            )
+        if place == 0 or value < best:
+            best, where = value, start
+    steps, rest = length // width, length % width
+    for side in range(2 if rest > 0 else 1):
+        # side 0: starts on an edge k; side 1: ends on an edge, that is starts `rest` before edge k with k + steps the edge of the end
+        low = (release + width - 1) // width if side == 0 else (release + rest + width - 1) // width
+        while low <= cells:
+            high = min(cells + 1, low + BLOCK)
+            back = 0 if side == 0 else rest
+            if weight * max(0, low * width - back - ready) >= best:
+                break
+            for k in range(low, high):
+                buffer[k - low] = weight * max(0, k * width - back - ready)
+            for kind in range(demand.size):
+                units = demand[kind]
+                if side == 0:
+                    plain = max(low, min(high, cells - steps))
+                    for k in range(low, plain):
+                        buffer[k - low] += units * (prefix[kind, k + steps] + rest * prices[kind, k + steps] - prefix[kind, k])
+                    for k in range(plain, high):
+                        buffer[k - low] += units * (prefix[kind, cells] - prefix[kind, k])
+                else:
+                    for k in range(low, high):
+                        buffer[k - low] += units * (
+                            prefix[kind, min(cells, k + steps)]
+                            - (prefix[kind, k] - rest * prices[kind, k - 1] if k > 0 else prefix[kind, 0])
+                        )
+            for k in range(low, high):
+                if buffer[k - low] < best:
+                    best, where = buffer[k - low], k * width - back
+            low = high
+    return best, where
+
+
+@inlined
+def paid(prefix: Any, prices: Any, kind: int, at: int, width: int, cells: int) -> Any:
+    """Sum of one kind's prices over the ticks before `at` (>= 0)."""
+    cell = at // width
+    return prefix[kind, cells] if cell >= cells else prefix[kind, cell] + (at - cell * width) * prices[kind, cell]
+
+
+@inlined
+def take(use: Floats, kind: int, units: int, start: int, end: int, width: int, cells: int) -> None:
+    """Add `units` x ticks to the cells that [start, end) covers."""
+    first, last = start // width, min(cells, end // width)
+    for cell in range(first, last):
+        use[kind, cell] += units * width
+    if first < cells:
+        use[kind, first] -= units * (start - first * width)
+    if last < cells:
+        use[kind, last] += units * (end - last * width)
+
+
+@compiled
+def subgradient(
+    release: Ints, length: Ints, demand: Ints, ready: Ints, weight: Floats, capacity: Ints, width: int, prices: Floats, best_prices: Floats,
+    direction: Floats, mean_starts: Floats, numbers: Floats, iterations: int, target: float,
+) -> int:  # fmt: skip
+    """`iterations` Polyak steps towards `target` (cost of the best schedule). Everything is changed in place, so that calls can be chained.
+
+    Deflected (direction = 0.6 new + 0.4 old), theta from 1, times 0.7 after 20 steps without a better bound. numbers: [best bound, theta,
+    stalls]. mean_starts: smoothed starts, whose order makes good schedules. Returns the iterations done; stops when theta is spent or the
+    bound meets the target.
+    """
+    kinds, cells = prices.shape
+    prefix, use, buffer = np.zeros((kinds, cells + 1)), np.zeros((kinds, cells)), np.zeros(BLOCK)
+    for iteration in range(iterations):
+        bound = 0.0
+        for kind in range(kinds):
+            for cell in range(cells):
+                prefix[kind, cell + 1] = prefix[kind, cell] + prices[kind, cell] * width
+                use[kind, cell] = -float(capacity[kind] * width)
+            bound -= capacity[kind] * prefix[kind, cells]
+        for job in range(release.size):
+            value, start = cheapest(weight[job], ready[job], release[job], length[job], demand[job], prefix, prices, width, cells, buffer)
+            bound += value
+            mean_starts[job] += 0.05 * (start - mean_starts[job])
+            for kind in range(kinds):
+                take(use, kind, demand[job, kind], start, start + length[job], width, cells)
+        numbers[2] += 1
+        if bound > numbers[0]:
+            if bound > numbers[0] + 1e-6 * abs(target):
+                numbers[2] = 0
+            numbers[0] = bound
+            best_prices[:] = prices
+        elif numbers[2] >= 20:
+            numbers[1] *= 0.7
+            numbers[2] = 0
+            prices[:] = best_prices
+        norm = 0.0
+        for kind in range(kinds):
+            for cell in range(cells):
+                direction[kind, cell] = 0.6 * use[kind, cell] + 0.4 * direction[kind, cell]
+                if prices[kind, cell] <= 0.0 and direction[kind, cell] < 0.0:
+                    direction[kind, cell] = 0.0
+                norm += direction[kind, cell] ** 2
+        gap = target - bound
+        if norm == 0.0 or numbers[1] < 1e-3 or target - numbers[0] <= 1e-9 * abs(target):
+            return iteration + 1
+        step = numbers[1] * gap / norm
+        for kind in range(kinds):
+            for cell in range(cells):
+                prices[kind, cell] = max(0.0, prices[kind, cell] + step * direction[kind, cell])
+    return iterations
+
+
+@compiled
+def least_costs(release: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints, least: Ints) -> None:
+    """Write each job's exact least cost under integer prices, all in the same unit, to `least` (n,)."""
+    kinds, cells = prices.shape
+    prefix, buffer = np.zeros((kinds, cells + 1), np.int64), np.zeros(BLOCK, np.int64)
+    for kind in range(kinds):
+        for cell in range(cells):
+            prefix[kind, cell + 1] = prefix[kind, cell] + prices[kind, cell] * width
+    for job in range(release.size):
+        least[job], _ = cheapest(weight[job], ready[job], release[job], length[job], demand[job], prefix, prices, width, cells, buffer)

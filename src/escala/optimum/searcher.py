@@ -1,0 +1,87 @@
+"""The best schedule so far, and the ways to better it: priority rules, annealing of all jobs, annealing of some jobs around the others."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.optimum.anneal import Words, anneal
+from escala.optimum.instance import Floats, Instance, Ints
+from escala.optimum.profile import empty_profile, leave, pack, serial
+
+HOT, COLD = 3.0, 0.03  # temperatures, in delays of a typical job by its own length (slowdown: by 1)
+
+
+class Searcher:
+    """The arrays that the compiled loops want, and the best schedule so far."""
+
+    def __init__(self, instance: Instance, seed: int) -> None:
+        self.instance = instance
+        self.words, self.capacity, self.guards = pack(instance.demand, instance.capacity)
+        self.random = np.random.default_rng([seed, 0x5EA])
+        self.span_weight = 0.0 if instance.summed else 1.0
+        scale = float(np.median(instance.length))
+        self.weight: Floats = 1.0 / instance.divisor if instance.summed else np.full(instance.jobs, 0.05 / instance.jobs)
+        self.unit = float(np.median(instance.length / instance.divisor)) if instance.summed else scale / 2
+        self.starts: Ints = self.generate(np.argsort(instance.release, kind="stable"))
+        self.value = instance.value(self.starts)
+        self.steps = 0
+
+    def generate(self, order: Ints) -> Ints:
+        """Serial schedule generation in `order`."""
+        times, free = empty_profile(self.capacity, self.instance.jobs)
+        starts = np.zeros(self.instance.jobs, np.int64)
+        serial(order, self.instance.release, self.instance.length, self.words, self.guards, times, free, 1, starts)
+        return starts
+
+    def offer(self, starts: Ints) -> bool:
+        """Keep a schedule if it is better than the best."""
+        value = self.instance.value(starts)
+        if value >= self.value:
+            return False
+        self.starts, self.value = starts, value
+        return True
+
+    def stream(self) -> Words:
+        """State of a fresh random stream for one call of `anneal`."""
+        return self.random.integers(1, 1 << 63, 1).astype(np.uint64)
+
+    def whole(self, order: Ints, steps: int) -> None:
+        """Anneal all jobs, starting from `order`."""
+        times, free = empty_profile(self.capacity, self.instance.jobs)
+        self._anneal(order.copy(), self.instance.release, times, free, 1, 0, HOT, steps, np.zeros(self.instance.jobs, np.int64))
+
+    def part(self, chosen: Ints, steps: int) -> bool:
+        """Take the jobs `chosen` out of the best schedule and anneal their order in what the others leave."""
+        instance, starts = self.instance, self.starts.copy()
+        ends = starts + instance.length
+        low, high = int(starts[chosen].min()), int(ends[chosen].max()) + int(instance.length[chosen].max())
+        stay = np.ones(instance.jobs, bool)
+        stay[chosen] = False
+        rows = np.flatnonzero(stay & (starts < high) & (ends > low))
+        times, free = empty_profile(self.capacity, rows.size + 1)
+        size = leave(rows, np.maximum(starts, low), np.minimum(ends, high), self.words, self.guards, times, free, low, high)
+        order = chosen[np.argsort(starts[chosen], kind="stable")]
+        release = np.maximum(instance.release, low)
+        others = int(ends[stay].max()) if stay.any() else 0
+        return self._anneal(order, release, times, free, size, others, 0.1 * HOT, steps, starts)
+
+    def _anneal(
+        self, order: Ints, release: Ints, times: Ints, free: Ints, size: int, others: int, hot: float, steps: int, starts: Ints
+    ) -> bool:
+        instance = self.instance
+        anneal(
+            order, release, instance.length, self.words, self.guards, instance.ready, self.weight, self.span_weight, others,
+            times, free, size, hot * self.unit, COLD * self.unit, steps, self.stream(), starts,
+        )  # fmt: skip
+        self.steps += steps
+        return self.offer(starts)
+
+    def rules(self, draws: int) -> None:
+        """Orders by release + a * length^b * work per unit^c for many a, b, c; from shortest first to first come first served."""
+        instance = self.instance
+        share = (instance.demand / instance.capacity).max(axis=1) + 1e-9
+        for draw in range(draws):
+            scale = 10.0 ** self.random.uniform(-1.5, 3.0)
+            key = instance.length ** self.random.uniform(0.5, 2.0) * share ** self.random.uniform(0.0, 1.2)
+            key *= scale * float(np.median(instance.length) / np.median(key))
+            self.offer(self.generate(np.argsort(key + (instance.release if draw % 3 else 0), kind="stable")))

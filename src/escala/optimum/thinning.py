@@ -1,0 +1,84 @@
+"""Which starts are left: a start goes if the Lagrangian bound plus its reduced cost, both in integers, is above the best schedule's cost.
+
+No schedule that is better or as good uses such a start, so the reduction is exact, and it is made before any solver sees the model.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from escala.compile import compiled
+from escala.optimum.instance import Instance, Ints
+from escala.optimum.lagrange import Grid, Proof
+from escala.optimum.prices import paid
+
+MAX_STARTS = 20_000_000  # (job, tick) pairs that are looked at
+
+
+@compiled
+def _reduced(
+    release: Ints,
+    length: Ints,
+    demand: Ints,
+    ready: Ints,
+    weight: Ints,
+    width: int,
+    prices: Ints,
+    least: Ints,
+    slack: int,
+    unit: int,
+    first: Ints,
+    keep: Ints,
+) -> None:
+    """keep[first[j] + k] = 1 if starting job j at release + k * unit costs at most `slack` more than its least cost."""
+    kinds, cells = prices.shape
+    prefix = np.zeros((kinds, cells + 1), np.int64)
+    for kind in range(kinds):
+        for cell in range(cells):
+            prefix[kind, cell + 1] = prefix[kind, cell] + prices[kind, cell] * width
+    for job in range(release.size):
+        for at in range(first[job], first[job + 1]):
+            start = release[job] + (at - first[job]) * unit
+            value = weight[job] * max(0, start - ready[job])
+            for kind in range(kinds):
+                value += demand[job, kind] * (
+                    paid(prefix, prices, kind, start + length[job], width, cells) - paid(prefix, prices, kind, start, width, cells)
+                )
+            keep[at] = 1 if value - least[job] <= slack else 0
+
+
+class Starts(NamedTuple):
+    """Starts that may belong to a schedule as good as the best: job j's are ticks[first[j]:first[j + 1]], ascending; all multiples of
+    `unit` from origin.
+    """
+
+    ticks: Ints
+    first: Ints
+    origin: int
+    unit: int
+
+
+def open_starts(instance: Instance, grid: Grid, proof: Proof, cost: float) -> Starts | None:
+    """All starts up to the horizon that the proof does not rule out against a schedule of summed cost `cost`; None if there are too many to
+    look at.
+    """
+    origin = grid.origin
+    unit = int(np.gcd.reduce(np.concatenate([instance.release - origin, instance.length])))
+    count = (instance.horizon - instance.length - instance.release) // unit + 1
+    if int(count.sum(dtype=object)) > MAX_STARTS:
+        return None
+    first = np.concatenate([[0], np.cumsum(count)])
+    # integers on both sides; the cost, a float, is raised by more than its error, so ties stay
+    slack = int(Fraction(cost) * proof.scale * (1 + Fraction(1, 10**9))) + 1 - proof.numerator
+    keep = np.zeros(int(first[-1]), np.int64)
+    _reduced(
+        instance.release - origin, instance.length, instance.demand, instance.ready - origin, proof.weight, grid.width, proof.prices,
+        proof.least, min(slack, 1 << 62), unit, first, keep,
+    )  # fmt: skip
+    job = np.repeat(np.arange(instance.jobs), count)
+    ticks = instance.release[job] + (np.arange(keep.size) - first[job]) * unit
+    kept = keep.astype(bool)
+    return Starts(ticks[kept], np.concatenate([[0], np.cumsum(np.bincount(job[kept], minlength=instance.jobs))]), origin, unit)
