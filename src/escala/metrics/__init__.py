@@ -1,6 +1,7 @@
 """Metrics over the tables of a Result: jobs, energy, machine, and honest comparison. They read tables only, never a live simulator."""
 
 from escala.metrics import compare, energy, jobs, machine
+from escala.metrics.compare import table
 from escala.metrics.summary import summarise
 
-__all__ = ["compare", "energy", "jobs", "machine", "summarise"]
+__all__ = ["compare", "energy", "jobs", "machine", "summarise", "table"]

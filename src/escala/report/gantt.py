@@ -22,19 +22,26 @@ _SEGMENTS_PER_JOB = 6
 _STATE_LIMIT = 400_000
 _PAIR_LIMIT = 3_000_000  # (job, node) pairs up to which jobs that share a node are laid side by side
 _TICK_S = 1e-3
+_STATE_ROWS = 5_000_000  # node intervals looked at; of more, the longest
+_NODES = {"node": pl.Int64, "from_s": pl.Float64, "to_s": pl.Float64, "state": pl.String}
 _DRAWN_STATES = tuple(state for state in STATE_COLOURS if state != "computing")  # computing is where the jobs are
 _OUTCOMES = ("COMPLETED", "KILLED", "RUNNING")
 
 Ints = NDArray[np.int64]
 
 
-def pack(name: str, jobs: pl.DataFrame, nodes: pl.DataFrame, *, n_nodes: int, limit: int = JOB_LIMIT) -> dict[str, Any]:
+def pack(
+    name: str, jobs: pl.DataFrame, nodes: pl.DataFrame | None, *, n_nodes: int, end_s: float | None = None, limit: int = JOB_LIMIT
+) -> dict[str, Any]:
     """One chart as a JSON-ready dictionary for gantt.js.
 
-    jobs, nodes: tables of a Result. n_nodes: nodes of the platform. limit: jobs to draw at most; the largest by core seconds are kept.
+    jobs, nodes: tables of a Result; None for nodes where that table was too large to keep, then no node states are drawn. n_nodes: nodes of
+    the platform. end_s: where the run was cut, for jobs that still run. limit: jobs to draw at most; the largest by core seconds are kept.
     """
     require(jobs, "job_id", "submit_s", "start_s", "finish_s", "cores", "state", "nodes")
-    begin, end = _window(jobs, nodes)
+    without = nodes is None
+    nodes = pl.DataFrame(schema=_NODES) if nodes is None else nodes
+    begin, end = _window(jobs, nodes, end_s)
     drawn, segments, notes = _chosen(jobs.filter(pl.col("start_s").is_not_null()), end, limit)
     lanes, crowded = _lanes(drawn, segments)
     notes += crowded
@@ -47,7 +54,7 @@ def pack(name: str, jobs: pl.DataFrame, nodes: pl.DataFrame, *, n_nodes: int, li
     )
     per_job = np.bincount(lanes["job"], minlength=drawn.height)
     states, left_out = _states(nodes)
-    notes += left_out
+    notes += ["Node states are not drawn: that table was too large to keep."] if without else left_out
     columns: list[tuple[str, Any, str]] = [
         ("start", np.diff(start, prepend=0), "u4"),
         ("duration", finish - start, "u4"),
@@ -82,9 +89,9 @@ def pack(name: str, jobs: pl.DataFrame, nodes: pl.DataFrame, *, n_nodes: int, li
     }
 
 
-def _window(jobs: pl.DataFrame, nodes: pl.DataFrame) -> tuple[float, float]:
+def _window(jobs: pl.DataFrame, nodes: pl.DataFrame, end_s: float | None) -> tuple[float, float]:
     begin = [t for t in (jobs["submit_s"].min(), nodes["from_s"].min()) if t is not None]
-    end = [t for t in (jobs["finish_s"].max(), jobs["start_s"].max(), nodes["to_s"].max()) if t is not None]
+    end = [t for t in (jobs["finish_s"].max(), jobs["start_s"].max(), nodes["to_s"].max(), end_s) if t is not None]
     low = float(min(begin, default=0.0))  # type: ignore[arg-type]
     return low, max(float(max(end, default=low)), low + 1.0)  # type: ignore[arg-type]
 
@@ -176,7 +183,12 @@ def _states(nodes: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     """Node states but computing as rectangles state, from_s, to_s, low, high (neighbours that change together are one), by from_s."""
     require(nodes, "node", "from_s", "to_s", "state", name="nodes")
     order = ["state", "from_s", "to_s", "node"]
-    rows = nodes.filter(pl.col("state").is_in(_DRAWN_STATES)).select(*order).sort(*order)
+    notes = []
+    rows = nodes.lazy().filter(pl.col("state").is_in(_DRAWN_STATES)).select(*order).collect()
+    if rows.height > _STATE_ROWS:
+        notes.append(f"Of {rows.height:,} node intervals the {_STATE_ROWS:,} longest are drawn.")
+        rows = rows.top_k(_STATE_ROWS, by=pl.col("to_s") - pl.col("from_s"))
+    rows = rows.sort(*order)
     new = pl.any_horizontal(pl.col("state", "from_s", "to_s").ne_missing(pl.col("state", "from_s", "to_s").shift(1))) | (
         pl.col("node").diff() != 1
     )
@@ -184,7 +196,6 @@ def _states(nodes: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
     merged = merged.group_by("block", maintain_order=True).agg(
         pl.col("state", "from_s", "to_s").first(), low=pl.col("node").min(), high=pl.col("node").max()
     )
-    notes = []
     if merged.height > _STATE_LIMIT:
         notes.append(f"The {_STATE_LIMIT:,} longest of {merged.height:,} stretches of node states are drawn.")
         length = (pl.col("to_s") - pl.col("from_s")) * (pl.col("high") - pl.col("low") + 1)

@@ -35,10 +35,14 @@ SCRIPTS = ("gantt_data.js", "gantt_pane.js", "gantt.js")
 class Run(Protocol):
     """What a report reads of a Result."""
 
-    jobs: pl.DataFrame
-    nodes: pl.DataFrame
-    power: pl.DataFrame
-    manifest: dict[str, Any]
+    @property
+    def jobs(self) -> pl.DataFrame: ...
+    @property
+    def nodes(self) -> pl.DataFrame: ...
+    @property
+    def power(self) -> pl.DataFrame: ...
+    @property
+    def manifest(self) -> Mapping[str, Any]: ...
 
     def summary(self) -> Mapping[str, float | int]: ...
 
@@ -210,8 +214,14 @@ def _single_run_parts(
         note = "Utilisation is the mean over equal intervals; the queue keeps its highest and lowest values."
         parts.append(_part("Load over time", text=rest, figures=[(plots.load_over_time(jobs, cores), note)]))
     if energy:
-        figure = plots.power_over_time({name: r.nodes for name, r in shown.items()}, {name: r.power for name, r in shown.items()})
-        parts.append(_part("Power over time", text=rest, figures=[(figure, "Mean over equal intervals, so areas are energies.")]))
+        lives = {name: _node_tables(r) for name, r in shown.items()}
+        kept = {name: tables_of for name, tables_of in lives.items() if tables_of is not None}
+        missing = [f"Not drawn for {name}: its tables of nodes were too large to keep." for name in lives if name not in kept]
+        figure = plots.power_over_time(
+            {name: nodes for name, (nodes, _) in kept.items()}, {name: power for name, (_, power) in kept.items()}
+        )
+        caption = "Mean over equal intervals, so areas are energies."
+        parts.append(_part("Power over time", text=" ".join([rest, *missing]), figures=[(figure, caption)] if kept else []))
     if any(float(s["n_completed"]) + float(s["n_killed"]) > 0 for s in summaries.values()):
         measured = {name: job_metrics.measures(table) for name, table in jobs.items()}
         panels = {m: {name: table[m] for name, table in measured.items()} for m in ("wait_s", "bounded_slowdown")}
@@ -224,7 +234,21 @@ def _single_run_parts(
 
 def _charts(results: Mapping[str, Run], summaries: Mapping[str, Mapping[str, float | int]], job_limit: int) -> list[dict[str, Any]]:
     each = max(job_limit // max(len(results), 1), 1)
-    return [gantt.pack(name, r.jobs, r.nodes, n_nodes=int(summaries[name]["nodes"]), limit=each) for name, r in results.items()]
+    charts = []
+    for name, result in results.items():
+        lives, summary = _node_tables(result), summaries[name]
+        nodes = None if lives is None else lives[0]
+        end = result.manifest.get("window", {}).get("end_s")
+        charts.append(gantt.pack(name, result.jobs, nodes, n_nodes=int(summary["nodes"]), end_s=end, limit=each))
+    return charts
+
+
+def _node_tables(result: Run) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """The tables of nodes and power; None for a run so large that it keeps none (a Result then refuses them by name)."""
+    try:
+        return result.nodes, result.power
+    except EscalaError:
+        return None
 
 
 def _manifest(result: Run) -> str:

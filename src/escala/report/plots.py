@@ -73,7 +73,7 @@ def power_over_time(nodes: Mapping[str, pl.DataFrame], power: Mapping[str, pl.Da
     begin, end = _span([t for table in nodes.values() for t in (table["from_s"], table["to_s"])])
     divisor, unit = scale("s", end - begin)
     edges = np.linspace(begin, end, _BINS + 1)
-    binned = {name: machine.binned_mean(machine.power_by_state(table, power[name]), edges) for name, table in nodes.items()}
+    binned = {name: machine.mean_power_by_state(table, power[name], edges) for name, table in nodes.items()}
     peak = max((float(b.select(pl.sum_horizontal(*STATE_COLOURS)).max().item() or 0.0) for b in binned.values()), default=1.0)
     watt, watt_unit = scale("W", peak)
     for axes, (name, bins) in zip(panels, binned.items()):
@@ -121,24 +121,31 @@ def frontier(summaries: Mapping[str, Summary], x: str = "mean_stretch", y: str =
 @styled
 def frontier_of(points: Mapping[str, tuple[float, float]], x: str, y: str) -> Figure:
     """As `frontier`, from points policy -> (x, y), for means over several runs."""
-    figure = Figure(figsize=(_WIDTH * 0.72, 3.8))
+    figure = Figure(figsize=(_WIDTH, 3.6))
     axes = figure.subplots()
     finite = {n: p for n, p in points.items() if np.isfinite(p).all()}
     (x_divisor, x_label), (y_divisor, y_label) = (_axis(metric, [p[i] for p in finite.values()]) for i, metric in ((0, x), (1, y)))
     best = non_dominated(list(finite.values()))
     order = sorted(np.asarray(list(finite.values()))[best].tolist()) if finite else []
-    axes.step(
-        [p[0] / x_divisor for p in order], [p[1] / y_divisor for p in order], where="post", color=INK, alpha=0.4, linewidth=1.0, zorder=1
-    )
+    steps = np.array(order).reshape(-1, 2) / (x_divisor, y_divisor)
+    axes.step(steps[:, 0], steps[:, 1], where="post", color=INK, alpha=0.4, linewidth=1.0, zorder=1)
     for i, (name, point) in enumerate(finite.items()):
         at = (point[0] / x_divisor, point[1] / y_divisor)
-        axes.plot(
-            *at, "o" if best[i] else "s", color=policy_colour(i), markersize=7 if best[i] else 5, markeredgecolor=INK, markeredgewidth=0.5
-        )
-        axes.annotate(name, at, xytext=(6, 4), textcoords="offset points", fontsize=8)
-    axes.set(xlabel=x_label, ylabel=y_label)
-    axes.margins(x=0.18, y=0.12)
+        look: dict[str, Any] = {"color": policy_colour(i), "markeredgecolor": INK, "markeredgewidth": 0.5, "linestyle": "none"}
+        axes.plot(*at, marker="o" if best[i] else "s", markersize=7 if best[i] else 5, label=f"{i + 1}  {name}", **look)
+        axes.annotate(str(i + 1), at, xytext=(5, 4), textcoords="offset points", fontsize=8)
+    axes.set(
+        xlabel=x_label, ylabel=y_label, xscale=_spread([p[0] for p in finite.values()]), yscale=_spread([p[1] for p in finite.values()])
+    )
+    axes.margins(x=0.06, y=0.12)
+    if finite:
+        figure.legend(loc="outside right upper")
     return figure
+
+
+def _spread(values: Sequence[float]) -> str:
+    """The scale of an axis: logarithmic where values are positive and differ more than thirtyfold."""
+    return "log" if values and min(values) > 0.0 and max(values) > 30.0 * min(values) else "linear"
 
 
 def non_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import polars as pl
 
@@ -54,7 +55,9 @@ def metric_column(metric: str, values: Sequence[float]) -> tuple[Sequence[float]
     """(values, header, texts in one unit, which are best) of a column."""
     what = quantity(metric)
     finite = [v for v in values if math.isfinite(v)]
-    divisor, unit = scale(what.kind, max(map(abs, finite), default=0.0))
+    divisor, unit = scale(
+        what.kind, median(map(abs, finite)) if finite else 0.0
+    )  # of the middle value: one huge value must not squeeze the rest
     whole = what.kind == "n"
     texts = [count(v) if whole else number(v / divisor) for v in values]
     goal = {"less": min, "more": max}.get(what.better)

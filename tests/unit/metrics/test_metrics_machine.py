@@ -53,6 +53,18 @@ def test_energy_is_the_integral_of_the_watts(nodes: pl.DataFrame, power: pl.Data
         assert (mean[state] * (mean["to_s"] - mean["from_s"])).sum() == pytest.approx(joules, rel=1e-12)
 
 
+@pytest.mark.parametrize("chunk", [1, 2, 2_000_000])
+def test_mean_power_without_the_step_function(
+    nodes: pl.DataFrame, power: pl.DataFrame, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "_ROWS", chunk)
+    for edges in (np.linspace(0.0, 20.0, 8), np.array([3.0, 14.0, 14.5, 25.0]), np.array([-5.0, 0.0, 20.0])):
+        direct = machine.mean_power_by_state(nodes, power, edges)
+        through_steps = machine.binned_mean(machine.power_by_state(nodes, power), edges)
+        for state in direct.columns:
+            assert direct[state].to_list() == pytest.approx(through_steps[state].to_list(), rel=1e-12, abs=1e-12)
+
+
 step_tables = st.lists(st.tuples(st.floats(0, 1e6), st.integers(-5, 5)), min_size=1, max_size=300)
 
 
@@ -90,6 +102,9 @@ def test_empty() -> None:
     assert machine.resample(machine.used_cores(empty), 10).is_empty()
     assert machine.busy_core_seconds(empty, 0.0, 10.0) == 0.0
     assert machine.loss_of_capacity(empty, 4, 0.0, 10.0) == 0.0
+    none = pl.DataFrame(schema={"node": pl.Int64, "from_s": pl.Float64, "to_s": pl.Float64, "state": pl.String})
+    drawn = pl.DataFrame(schema={"node": pl.Int64, "state": pl.String, "seconds": pl.Float64, "joules": pl.Float64})
+    assert machine.mean_power_by_state(none, drawn, np.array([0.0, 1.0]))["idle"].to_list() == [0.0]
     assert machine.binned_mean(machine.used_cores(empty), np.array([0.0, 1.0, 2.0]))["value"].to_list() == [0.0, 0.0]
 
 
