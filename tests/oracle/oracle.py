@@ -49,12 +49,13 @@ def simulate(
     until_s: float | None = None,
     start_off: bool = False,
     oversized: str = "error",
+    keys: list[float] | None = None,  # of the jobs, for the scheduler "random"
 ) -> Tables:
     nodes = make_nodes(platform, start_off)
     rows = make_jobs(jobs, nodes, oversized)
     margin = plan_margin_s if plan_margin_s is not None else (5.0 if rules == "batsched" else 0.0)
     world = World(rows, nodes, rules, margin, estimate)
-    decide, strict = find_scheduler(scheduler, head, depth, rebuild)
+    decide, strict = find_scheduler(scheduler, head, depth, rebuild, keys)
     power = find_shutdown(shutdown)
     world.hold_fraction = power.hold
     world.can_change = (shutdown != "never" or start_off) and any(node.profile.can_switch for node in nodes)

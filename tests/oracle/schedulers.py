@@ -94,8 +94,10 @@ def tetris(job: Job, world: World, node: Node | None) -> float:
 
 
 # --- names --------------------------------------------------------------------------------------
-def scheduler(name: str, head: str = "lowest-id", depth: int | None = None, rebuild: bool = False) -> tuple[Scheduler, bool]:
-    """(decide, strict) by name."""
+def scheduler(
+    name: str, head: str = "lowest-id", depth: int | None = None, rebuild: bool = False, keys: list[float] | None = None
+) -> tuple[Scheduler, bool]:
+    """(decide, strict) by name. `keys` [jobs]: the order of "random"."""
     latest = head == "latest-released"
     if name == "fcfs":
         return strict(None), True
@@ -103,6 +105,10 @@ def scheduler(name: str, head: str = "lowest-id", depth: int | None = None, rebu
         return easy(SCORES["saf"], latest), False
     if name in ("saf-strict",) or (name in SCORES and name != "saf"):
         return strict(SCORES[name.removesuffix("-strict")]), True
+    if name == "random":
+        assert keys is not None
+        drawn = list(keys)
+        return greedy(lambda job, world: drawn[job.row]), False
     if name == "first-fit":
         return greedy(None), False
     if name.endswith("-fit") and name.removesuffix("-fit") in SCORES:

@@ -15,16 +15,21 @@ Scheduler = Callable[[World], None]
 
 
 def sjf(job: Job, world: World) -> float:
-    return job.seen_s
+    return microseconds(job.seen_s)
 
 
 def ljf(job: Job, world: World) -> float:
-    return -job.seen_s
+    return -microseconds(job.seen_s)
 
 
 def saf(job: Job, world: World) -> float:
-    """Smallest area first: walltime x cores."""
-    return job.seen_s * job.cores
+    """Smallest area first: walltime x cores, exactly."""
+    return microseconds(job.seen_s) * job.cores
+
+
+def smallest(job: Job, world: World) -> float:
+    """Fewest cores first."""
+    return job.cores
 
 
 def wait_ratio(job: Job, world: World) -> float:
@@ -60,7 +65,19 @@ def f4(job: Job, world: World) -> float:
     return job.seen_s * math.sqrt(job.cores) + 530000.0 * math.log10(max(job.submit / 1e6, 1.0))
 
 
-SCORES: dict[str, Score] = {"sjf": sjf, "ljf": ljf, "saf": saf, "wfp3": wfp3, "unicep": unicep, "f1": f1, "f2": f2, "f3": f3, "f4": f4}
+SCORES: dict[str, Score] = {
+    "sjf": sjf,
+    "ljf": ljf,
+    "saf": saf,
+    "smallest": smallest,
+    "wfp3": wfp3,
+    "unicep": unicep,
+    "f1": f1,
+    "f2": f2,
+    "f3": f3,
+    "f4": f4,
+}
+CHANGING = ("wfp3", "unicep")  # with the time that a job has waited; not offered with EASY
 
 
 def ordered(world: World, jobs: list[Job], score: Score | None) -> list[Job]:

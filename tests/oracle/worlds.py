@@ -11,11 +11,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.oracle.scores import SCORES
+from tests.oracle.scores import CHANGING, SCORES
 
 STRICT = ("fcfs", "saf-strict", *(name for name in SCORES if name != "saf"))
-GREEDY = ("first-fit", *(f"{name}-fit" for name in SCORES), "packer", "tetris")
-EASY = ("easy", "saf", *(f"easy-{name}" for name in SCORES))
+GREEDY = ("first-fit", "random", *(f"{name}-fit" for name in SCORES), "packer", "tetris")
+EASY = ("easy", "saf", *(f"easy-{name}" for name in SCORES if name not in CHANGING))
 SPREADING_ONLY = ("easy-fast", "conservative")  # no single-node jobs
 SCHEDULERS = (*STRICT, *GREEDY, *EASY, *SPREADING_ONLY)
 SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)
@@ -85,6 +85,8 @@ def draw_options(rng: random.Random, grid: float, scheduler: str, platform: dict
     options: dict[str, Any] = {"scheduler": scheduler, "shutdown": draw_shutdown(rng, grid, len(platform["cores"]))}
     if rng.random() < 0.3:
         options["rules"] = "batsched"
+    if scheduler == "random":
+        options["seed"] = rng.randint(0, 9)
     if scheduler in EASY and rng.random() < 0.4:
         options["head"] = "latest-released"
     if scheduler == "conservative":
@@ -142,6 +144,8 @@ def draw_jobs(
             "walltime_s": on_grid(grid, walltime),
             "cores": min(most, rng.choice((1, 1, 1, 2, 2, 3, rng.randint(1, most), most))),
             "load": rng.choice((1.0, 1.0, 0.5, 0.0)),
+            "single_node": False,
+            **{f"demand_{kind}": 0 for kind in platform.get("resources", {})},
         }
         if single and not (mixed and rng.random() < 0.5):
             fit_on_a_node(rng, job, platform, options)
