@@ -78,8 +78,13 @@ def compiled(function: F) -> F:
     return _one_specialisation(numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy")(function))  # type: ignore[no-any-return]
 
 
+def lean(function: F) -> F:
+    """Like `compiled`, for functions that make no arrays: without reference counts they compile faster and run faster."""
+    return _one_specialisation(numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", _nrt=False)(function))  # type: ignore[no-any-return]
+
+
 def inlined(function: F) -> F:
-    """Like `compiled`, for small functions called in inner loops: LLVM is told to inline them."""
+    """Like `lean`, for small functions called in inner loops: LLVM is told to inline them."""
     return _one_specialisation(  # type: ignore[no-any-return]
-        numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", forceinline=True)(function)
+        numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function)
     )

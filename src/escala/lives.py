@@ -12,6 +12,7 @@ from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import World
 from escala.kernel.tables import copy_chunks, count_chunks, interval_text, node_lives
+from escala.kernel.world import table_of
 from escala.platform import Platform
 from escala.result import Lives
 
@@ -21,8 +22,9 @@ Array = NDArray[Any]
 
 def chunks_of(world: World, i: int) -> Array:
     """int64 [4, chunks]: job row, low node, high node, cores on each; sorted by job row and low node."""
-    out = np.empty((4, count_chunks(world, i)), np.int64)
-    copy_chunks(world, i, out)
+    table = table_of(world)
+    out = np.empty((4, count_chunks(table, i)), np.int64)
+    copy_chunks(table, i, out)
     return out[:, np.lexsort((out[1], out[0]))]
 
 

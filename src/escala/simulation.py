@@ -17,6 +17,7 @@ from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, drive_easy_single
 from escala.kernel.state import World, allocate
+from escala.kernel.world import table_of
 from escala.lives import NodeLives, node_texts, totals_of
 from escala.platform import Platform
 from escala.result import FORMAT, Result
@@ -200,9 +201,10 @@ class Simulation:
                 )
         self.casts = [cast_jobs(w, platform, self.options) for w in self.workloads]
         self.world = self._allocate(plans)
+        self.table = table_of(self.world)
         for i in range(len(self.workloads)):
             self._fill(i, plans[i])
-            calls.prepare(self.world, i, self.options.start_off)
+            calls.prepare(self.table, i, self.options.start_off)
         self.drivers = [drive_easy_single if plan.queueing == codes.EASY and not self.plain else DRIVERS[plan.queueing] for plan in plans]
         self.stops = np.full(len(self.workloads), codes.NONE, np.int64)
 
@@ -313,7 +315,7 @@ class Simulation:
         """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has happened (NONE)."""
         until = codes.NEVER_US if until_s is None else int(microseconds(until_s))
         while True:
-            stop = int(self.drivers[i](self.world, i, until))
+            stop = int(self.drivers[i](self.table, i, until))
             if stop != codes.GROW:
                 break
             self._grow()
@@ -337,10 +339,11 @@ class Simulation:
         self.world = w._replace(
             chunk=longer(w.chunk, 1), log=longer(w.log, 1), heaps=longer(w.heaps, 2), slices=longer(w.slices, 2), agenda=longer(w.agenda, 1)
         )
+        self.table = table_of(self.world)
 
     def command(self, i: int, kind: int, a: int = 0, b: int = 0) -> int:
         """One command (kinds of `escala.kernel.calls`) to simulation i; a refusal code, 0 if it was carried out."""
-        return int(calls.command(self.world, i, kind, a, b))
+        return int(calls.command(self.table, i, kind, a, b))
 
     def result(self, i: int = 0, manifest: dict[str, Any] | None = None) -> Result:
         """The tables of simulation i, as it stands."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.energy import integrate
 from escala.kernel.events import next_instant, pop, push
@@ -20,7 +20,7 @@ SCHEDULING = 2
 POWER = 3
 
 
-@compiled
+@lean
 def take_in(w: World) -> bool:
     """Take in every event of this instant, in the written order; True if there was one that still means something."""
     s = w.s[0]
@@ -93,7 +93,7 @@ def needs_space(w: World) -> bool:
     return False
 
 
-@compiled
+@lean
 def before_scheduler(w: World) -> int:
     """First part of a decision: the off-reservation. Always ends in a pause: BEFORE for somebody outside, else DECISION for the scheduler."""
     s = w.s[0]
@@ -108,7 +108,7 @@ def before_scheduler(w: World) -> int:
     return codes.DECISION
 
 
-@compiled
+@lean
 def after_scheduler(w: World) -> int:
     """Last part of a decision: the shutdown policy. AFTER for somebody outside, else NONE."""
     s = w.s[0]
@@ -125,7 +125,7 @@ def after_scheduler(w: World) -> int:
     return codes.NONE
 
 
-@compiled
+@lean
 def advance(w: World, until: int) -> int:
     """Run one simulation to its next pause; returns a stop code.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.nodes import free_cores
@@ -22,7 +22,7 @@ FINE = 1
 ROW = 2
 
 
-@compiled
+@lean
 def _new_slice(w: World, at: int, us: int, fine: int, source: int) -> None:
     """Insert a slice at position `at` with the counts of row `source`."""
     s = w.s[0]
@@ -40,7 +40,7 @@ def _new_slice(w: World, at: int, us: int, fine: int, source: int) -> None:
     s.n_slices += 1
 
 
-@compiled
+@lean
 def slice_at(w: World, us: int, fine: int) -> int:
     """Position of the slice that begins at this time, cut from the one that covers it. The time is not before the first slice."""
     low = 0
@@ -57,7 +57,7 @@ def slice_at(w: World, us: int, fine: int) -> int:
     return low
 
 
-@compiled
+@lean
 def rebuild(w: World, frontier: World) -> None:
     """The agenda of what is certain: free cores now, planned ends of jobs, ends of switch-offs."""
     s = w.s[0]
@@ -87,7 +87,7 @@ def rebuild(w: World, frontier: World) -> None:
                 w.agenda[w.slices[ROW, k], nodes] += w.node[n].cores
 
 
-@compiled
+@lean
 def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int, sign: int) -> None:
     """Add (sign 1) or subtract (-1) the chunks of job `j` over [from, to)."""
     nodes = w.o[0].n_nodes
@@ -106,7 +106,7 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
         w.agenda[row, nodes] += sign * w.job[j].cores
 
 
-@compiled
+@lean
 def hold(w: World, j: int, sign: int) -> None:
     """The reservation of job `j` [RUN.plan, + walltime + margin) leaves (sign -1) or re-enters (1) what is free. A start that has passed counts from now."""
     o = w.o[0]
@@ -131,7 +131,7 @@ def _position(w: World) -> int:
     return i
 
 
-@compiled
+@lean
 def first_hole(w: World, j: int, least: World) -> None:
     """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime; `least` [nodes] becomes the cores free throughout it."""
     s = w.s[0]
@@ -178,7 +178,7 @@ def first_hole(w: World, j: int, least: World) -> None:
         i += 1
 
 
-@compiled
+@lean
 def choose(w: World, j: int, least: World) -> None:
     """Chunks for job `j` out of the cores free throughout its hole: at once, in the order on, switching on, off; later, the lowest."""
     s = w.s[0]

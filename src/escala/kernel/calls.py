@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from escala.compile import compiled
 from escala.kernel import bits, codes, commands
 from escala.kernel.nodes import add_free, due, lower_hint, set_of
-from escala.kernel.state import World, one
+from escala.kernel.state import World
+from escala.kernel.world import one
 
 
 @compiled
-def prepare(world: World, i: int, start_off: bool) -> None:
+def prepare(table: Any, i: int, start_off: bool) -> None:
     """Bring simulation `i`, whose options, jobs, nodes and profiles are filled in, to its start."""
-    w = one(world, i)
+    w = one(table, i)
     s = w.s[0]
     o = w.o[0]
     s.now = o.start_us
@@ -52,9 +55,9 @@ TIMER = 5
 
 
 @compiled
-def command(world: World, i: int, kind: int, a: int, b: int) -> int:
+def command(table: Any, i: int, kind: int, a: int, b: int) -> int:
     """One command to simulation `i`; returns its refusal code."""
-    w = one(world, i)
+    w = one(table, i)
     if kind == START:
         return commands.command_start(w, a)
     if kind == START_ON:

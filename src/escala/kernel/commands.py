@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from escala.compile import compiled
+from escala.compile import lean
 from escala.kernel import codes
 from escala.kernel.events import push
 from escala.kernel.fit import fits_now, may_wake
@@ -14,7 +14,7 @@ from escala.kernel.shutdown import can_switch, reserve_off
 from escala.kernel.state import HEAP_TIMERS, World
 
 
-@compiled
+@lean
 def command_start(w: World, j: int) -> int:
     """Start the queued job `j` on the lowest cores that may be given."""
     if j < 0 or j >= w.o[0].n_jobs:
@@ -27,7 +27,7 @@ def command_start(w: World, j: int) -> int:
     return codes.REFUSED_NONE
 
 
-@compiled
+@lean
 def command_start_on(w: World, j: int, n: int) -> int:
     """Start the queued single-node job `j` on node `n`."""
     if j < 0 or j >= w.o[0].n_jobs or n < 0 or n >= w.o[0].n_nodes:
@@ -42,7 +42,7 @@ def command_start_on(w: World, j: int, n: int) -> int:
     return codes.REFUSED_NONE
 
 
-@compiled
+@lean
 def command_switch_off(w: World, n: int) -> int:
     """Order the wholly idle node `n` off."""
     if n < 0 or n >= w.o[0].n_nodes:
@@ -55,7 +55,7 @@ def command_switch_off(w: World, n: int) -> int:
     return codes.REFUSED_NONE
 
 
-@compiled
+@lean
 def command_wake(w: World, n: int) -> int:
     """Order the off node `n` on."""
     if n < 0 or n >= w.o[0].n_nodes:
@@ -66,7 +66,7 @@ def command_wake(w: World, n: int) -> int:
     return codes.REFUSED_NONE
 
 
-@compiled
+@lean
 def command_reserve(w: World, target: int) -> int:
     """Keep `target` nodes off (off-reservation): more are taken among the free ones, fewer are released."""
     if target < 0 or target > w.o[0].n_nodes:
@@ -75,7 +75,7 @@ def command_reserve(w: World, target: int) -> int:
     return codes.REFUSED_NONE
 
 
-@compiled
+@lean
 def command_timer(w: World, time_us: int) -> int:
     """Ask for a decision at `time_us`."""
     s = w.s[0]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled
+from escala.compile import compiled, lean
 from escala.kernel import bits, codes
 from escala.kernel.agenda import add, choose, first_hole, hold, rebuild
 from escala.kernel.jobs import place
@@ -65,7 +65,7 @@ def _replan(w: World, least: World) -> None:
         j = after
 
 
-@compiled
+@lean
 def _put(w: World, j: int, least: World) -> None:
     """Give job `j` its reservation; start it if that begins now."""
     first_hole(w, j, least)
@@ -75,7 +75,7 @@ def _put(w: World, j: int, least: World) -> None:
         _start_on_chunks(w, j)
 
 
-@compiled
+@lean
 def _start_on_chunks(w: World, j: int) -> None:
     """Give job `j` the nodes of its reservation."""
     s = w.s[0]

@@ -5,6 +5,8 @@ Each takes its decisions at the same pause, by the same starts, as somebody outs
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from escala.compile import compiled
@@ -14,19 +16,20 @@ from escala.kernel.conservative import conservative
 from escala.kernel.easy import easy, easy_fast
 from escala.kernel.schedule import greedy, strict
 from escala.kernel.single import easy_single
-from escala.kernel.state import World, one
+from escala.kernel.state import World
+from escala.kernel.world import one
 
 
 @compiled
-def drive_outside(world: World, i: int, until: int) -> int:
+def drive_outside(table: Any, i: int, until: int) -> int:
     """No scheduler inside: pause at every decision."""
-    return advance(one(world, i), until)
+    return advance(one(table, i), until)
 
 
 @compiled
-def drive_strict(world: World, i: int, until: int) -> int:
+def drive_strict(table: Any, i: int, until: int) -> int:
     """Strict order (fcfs, sjf, ...)."""
-    w = one(world, i)
+    w = one(table, i)
     while True:
         stop = advance(w, until)
         if stop != codes.DECISION:
@@ -36,9 +39,9 @@ def drive_strict(world: World, i: int, until: int) -> int:
 
 
 @compiled
-def drive_greedy(world: World, i: int, until: int) -> int:
+def drive_greedy(table: Any, i: int, until: int) -> int:
     """Whatever fits (first-fit, packer, ...)."""
-    w = one(world, i)
+    w = one(table, i)
     while True:
         stop = advance(w, until)
         if stop != codes.DECISION:
@@ -48,9 +51,9 @@ def drive_greedy(world: World, i: int, until: int) -> int:
 
 
 @compiled
-def drive_easy(world: World, i: int, until: int) -> int:
+def drive_easy(table: Any, i: int, until: int) -> int:
     """EASY backfilling of jobs that take cores of any nodes."""
-    w = one(world, i)
+    w = one(table, i)
     frontier = np.empty(w.plans.shape[0] + 1, np.int64)
     while True:
         stop = advance(w, until)
@@ -61,9 +64,9 @@ def drive_easy(world: World, i: int, until: int) -> int:
 
 
 @compiled
-def drive_easy_single(world: World, i: int, until: int) -> int:
+def drive_easy_single(table: Any, i: int, until: int) -> int:
     """EASY backfilling where some jobs need one node or several kinds of resource."""
-    w = one(world, i)
+    w = one(table, i)
     while True:
         stop = advance(w, until)
         if stop != codes.DECISION:
@@ -73,9 +76,9 @@ def drive_easy_single(world: World, i: int, until: int) -> int:
 
 
 @compiled
-def drive_easy_fast(world: World, i: int, until: int) -> int:
+def drive_easy_fast(table: Any, i: int, until: int) -> int:
     """The reference engine's fast EASY."""
-    w = one(world, i)
+    w = one(table, i)
     frontier = np.empty(w.plans.shape[0] + 1, np.int64)
     while True:
         stop = advance(w, until)
@@ -86,9 +89,9 @@ def drive_easy_fast(world: World, i: int, until: int) -> int:
 
 
 @compiled
-def drive_conservative(world: World, i: int, until: int) -> int:
+def drive_conservative(table: Any, i: int, until: int) -> int:
     """Conservative backfilling."""
-    w = one(world, i)
+    w = one(table, i)
     while True:
         stop = advance(w, until)
         if stop != codes.DECISION:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.clock import earlier
 from escala.kernel.fit import fits_now, may_wake, start_if_fits
@@ -26,7 +26,7 @@ def ends_in_time(w: World, j: int, ready: int) -> bool:
     return not earlier(s.shadow_us, s.shadow_fine, end, planned_fine(w, j, ready))
 
 
-@compiled
+@lean
 def pass_head(w: World, j: int) -> None:
     """Start job `j` if it fits now and leaves the head's reservation alone."""
     s = w.s[0]
@@ -46,7 +46,7 @@ def pass_head(w: World, j: int) -> None:
             start(w, j, True, waking)
 
 
-@compiled
+@lean
 def _extra_on(w: World) -> int:
     """Free cores of nodes that are on which the reservation leaves alone."""
     s = w.s[0]
@@ -62,7 +62,7 @@ def _extra_on(w: World) -> int:
     return total
 
 
-@compiled
+@lean
 def easy(w: World, frontier: World) -> None:
     """The head starts while it fits, else it gets a reservation; the others are tried once, in the scheduler's order.
 
@@ -92,7 +92,7 @@ def easy(w: World, frontier: World) -> None:
         _backfill_tree(w)
 
 
-@compiled
+@lean
 def _backfill_tree(w: World) -> None:
     """Try the others in order, looking only at those that may pass."""
     s = w.s[0]
@@ -110,7 +110,7 @@ def _backfill_tree(w: World) -> None:
         rank += 1
 
 
-@compiled
+@lean
 def _pass_fast(w: World, j: int) -> None:
     """Start job `j` if it fits now and ends by the head's time."""
     s = w.s[0]
@@ -120,7 +120,7 @@ def _pass_fast(w: World, j: int) -> None:
             start(w, j, False, may_wake(w, j))
 
 
-@compiled
+@lean
 def easy_fast(w: World, frontier: World) -> None:
     """The head's time is found once, by count, when it becomes head; no core is reserved.
 

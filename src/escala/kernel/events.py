@@ -6,7 +6,7 @@ Job ends -> node switches ending -> submissions -> planned starts (of jobs that 
 
 from __future__ import annotations
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
 
@@ -16,7 +16,7 @@ def _before(heap: World, a: int, b: int) -> bool:
     return heap[a].time < heap[b].time or (heap[a].time == heap[b].time and heap[a].id < heap[b].id)
 
 
-@compiled
+@lean
 def push(heap: World, n: int, time: int, ident: int) -> int:
     """Add (time, ident) to a heap of size n; returns the new size."""
     i = n
@@ -32,7 +32,7 @@ def push(heap: World, n: int, time: int, ident: int) -> int:
     return n + 1
 
 
-@compiled
+@lean
 def pop(heap: World, n: int) -> int:
     """Remove the first of a heap of size n > 0; returns the new size."""
     n -= 1

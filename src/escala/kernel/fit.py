@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.jobs import start
 from escala.kernel.placement import find_single
@@ -16,7 +16,7 @@ def may_wake(w: World, j: int) -> bool:
     return w.o[0].given == 1 and permission(w, j) <= w.s[0].now
 
 
-@compiled
+@lean
 def fits_now(w: World, j: int) -> bool:
     """May job `j` be given its cores now?"""
     if w.job[j].single == 1:
@@ -24,7 +24,7 @@ def fits_now(w: World, j: int) -> bool:
     return w.job[j].cores <= usable(w, j)
 
 
-@compiled
+@lean
 def start_if_fits(w: World, j: int) -> bool:
     """Start job `j` if it may be given its cores now."""
     return fits_now(w, j) and start(w, j, False, may_wake(w, j))

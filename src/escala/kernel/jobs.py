@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.energy import move
 from escala.kernel.events import push
@@ -15,7 +15,7 @@ from escala.kernel.queue import dequeue
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, World
 
 
-@compiled
+@lean
 def occupy(w: World, j: int, sign: int) -> None:
     """The cores of job `j` begin (sign 1) or cease (sign -1) to compute: ledger counts and busy cores."""
     o = w.o[0]
@@ -56,7 +56,7 @@ def _occupy_node(w: World, n: int, per: int, sign: int, load: float) -> None:
         move(w, p, codes.COMPUTING, codes.IDLE, 1)
 
 
-@compiled
+@lean
 def begin(w: World, j: int) -> None:
     """All nodes of job `j` are on: it runs."""
     s = w.s[0]
@@ -66,7 +66,7 @@ def begin(w: World, j: int) -> None:
     occupy(w, j, 1)
 
 
-@compiled
+@lean
 def place(w: World, j: int, ready: int) -> None:
     """Job `j` has been given its cores; its nodes are all on at `ready`."""
     s = w.s[0]
@@ -80,7 +80,7 @@ def place(w: World, j: int, ready: int) -> None:
         s.n_starts = push(w.heaps[HEAP_STARTS], s.n_starts, ready, j)
 
 
-@compiled
+@lean
 def start(w: World, j: int, beyond: bool, any_power: bool) -> bool:
     """Start the queued job `j` on the lowest cores that it may be given now (the caller has checked that there are enough); False where a single node has no room."""
     if w.job[j].single == 1:
@@ -93,7 +93,7 @@ def start(w: World, j: int, beyond: bool, any_power: bool) -> bool:
     return True
 
 
-@compiled
+@lean
 def end(w: World, j: int) -> None:
     """Job `j` has run its time."""
     s = w.s[0]
@@ -111,7 +111,7 @@ def end(w: World, j: int) -> None:
     s.changed = 1
 
 
-@compiled
+@lean
 def _idle_since(w: World, j: int) -> None:
     """Nodes that job `j` was the last to use are idle since now."""
     s = w.s[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.energy import ledger_state, move
 from escala.kernel.events import push
@@ -75,7 +75,7 @@ def leave_set(w: World, n: int, free: int) -> None:
         add_free(w, which, -free)
 
 
-@compiled
+@lean
 def change_power(w: World, n: int, power: int) -> None:
     """Node `n`, which does not compute, takes a new power state; the switch is logged."""
     s = w.s[0]
@@ -92,7 +92,7 @@ def change_power(w: World, n: int, power: int) -> None:
         s.n_log += 1
 
 
-@compiled
+@lean
 def switch_off(w: World, n: int) -> None:
     """Order a wholly idle node off, now. Legality is the caller's."""
     s = w.s[0]
@@ -103,7 +103,7 @@ def switch_off(w: World, n: int) -> None:
     s.n_switches = push(w.heaps[HEAP_SWITCHES], s.n_switches, w.node[n].done, n)
 
 
-@compiled
+@lean
 def switch_on(w: World, n: int) -> None:
     """Order an off node on, now. Legality is the caller's."""
     s = w.s[0]
@@ -114,7 +114,7 @@ def switch_on(w: World, n: int) -> None:
     s.n_switches = push(w.heaps[HEAP_SWITCHES], s.n_switches, w.node[n].done, n)
 
 
-@compiled
+@lean
 def switch_ends(w: World, n: int) -> None:
     """The switch of node `n` is over."""
     s = w.s[0]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.nodes import add_free, lower_hint, set_of, switch_on
 from escala.kernel.state import World
@@ -90,7 +90,7 @@ def _use_node(w: World, n: int, k: int, beyond: bool) -> None:
         node.free -= k
 
 
-@compiled
+@lean
 def _take_nodes(w: World, j: int, last: int, need: int, which: int, beyond: bool) -> tuple[int, int]:
     """Take up to `need` cores of one set, several cores a node; returns (last chunk, cores still needed)."""
     row = w.bits[which]
@@ -113,7 +113,7 @@ def _take_nodes(w: World, j: int, last: int, need: int, which: int, beyond: bool
     return last, need
 
 
-@compiled
+@lean
 def _take_words(w: World, j: int, last: int, need: int, which: int, beyond: bool) -> tuple[int, int]:
     """Take up to `need` nodes of one core of one set, a word at a time; returns (last chunk, cores still needed)."""
     s = w.s[0]
@@ -151,7 +151,7 @@ def _take_words(w: World, j: int, last: int, need: int, which: int, beyond: bool
     return last, need
 
 
-@compiled
+@lean
 def take_set(w: World, j: int, last: int, need: int, which: int, beyond: bool) -> tuple[int, int]:
     """Take up to `need` cores of one set for job `j`; returns (last chunk, cores still needed)."""
     if need == 0:
@@ -161,7 +161,7 @@ def take_set(w: World, j: int, last: int, need: int, which: int, beyond: bool) -
     return _take_nodes(w, j, last, need, which, beyond)
 
 
-@compiled
+@lean
 def take(w: World, j: int, beyond: bool, any_power: bool) -> int:
     """Give job `j` its cores (they are there: the caller has counted); returns when all its nodes are on, in us (now, if they are).
 
@@ -187,7 +187,7 @@ def take(w: World, j: int, beyond: bool, any_power: bool) -> int:
     return ready
 
 
-@compiled
+@lean
 def readiness(w: World, cores: int, beyond: bool) -> int:
     """When the nodes that `take` would give to a job of `cores` cores would all be on, us; nothing is taken."""
     s = w.s[0]
@@ -215,7 +215,7 @@ def readiness(w: World, cores: int, beyond: bool) -> int:
     return ready
 
 
-@compiled
+@lean
 def give_back(w: World, j: int) -> None:
     """Job `j` gives its cores back; its nodes are on. The chunks are recycled unless they are kept for the tables."""
     s = w.s[0]
@@ -242,7 +242,7 @@ def give_back(w: World, j: int) -> None:
     s.free_on += total
 
 
-@compiled
+@lean
 def recycle(w: World, j: int) -> None:
     """The chunks of job `j` are no longer needed."""
     s = w.s[0]
@@ -255,7 +255,7 @@ def recycle(w: World, j: int) -> None:
     w.run[j].chunk = codes.NONE
 
 
-@compiled
+@lean
 def find_single(w: World, j: int, any_power: bool) -> int:
     """Lowest node, in the order on, switching on, off, with room for all demands of job `j`; NONE if there is none now."""
     last = codes.SET_OFF if any_power else codes.SET_ON
@@ -284,7 +284,7 @@ def node_fits(w: World, j: int, n: int) -> bool:
     return True
 
 
-@compiled
+@lean
 def take_single(w: World, j: int, n: int) -> int:
     """Give job `j` its demands on node `n`, which has room; returns when the node is on, us."""
     s = w.s[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
 from escala.kernel.state import World
@@ -26,7 +26,7 @@ def _seat(w: World, i: int, j: int) -> None:
     w.run[j].place = i
 
 
-@compiled
+@lean
 def _rise(w: World, i: int) -> None:
     j = np.int64(w.plans[i])
     while i > 0:
@@ -38,7 +38,7 @@ def _rise(w: World, i: int) -> None:
     _seat(w, i, j)
 
 
-@compiled
+@lean
 def _sink(w: World, i: int, n: int) -> None:
     j = np.int64(w.plans[i])
     child = 2 * i + 1
@@ -53,7 +53,7 @@ def _sink(w: World, i: int, n: int) -> None:
     _seat(w, i, j)
 
 
-@compiled
+@lean
 def add_plan(w: World, j: int) -> None:
     """Job `j` holds cores until `RUN.plan`, as far as anybody may know."""
     s = w.s[0]
@@ -62,7 +62,7 @@ def add_plan(w: World, j: int) -> None:
     _rise(w, s.n_plans - 1)
 
 
-@compiled
+@lean
 def remove_plan(w: World, j: int) -> None:
     """Job `j` has given its cores back."""
     s = w.s[0]
@@ -82,7 +82,7 @@ def cores_of_plan(w: World, i: int) -> int:
     return w.job[w.plans[i]].cores
 
 
-@compiled
+@lean
 def following(w: World, frontier: World, n: int) -> tuple[int, int]:
     """Next job of a walk through the heap in order of planned end: (heap position, size of the frontier after it).
 
@@ -113,7 +113,7 @@ def following(w: World, frontier: World, n: int) -> tuple[int, int]:
     return position, n
 
 
-@compiled
+@lean
 def plan_end(w: World, j: int, ready: int) -> None:
     """Set the planned end of job `j`, whose nodes are all on at `ready`."""
     run = w.run[j]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.state import FAN, World
 
@@ -42,7 +42,7 @@ def _least_of_jobs(w: World, cell: int) -> tuple[int, int]:
     return cores, walltime
 
 
-@compiled
+@lean
 def _refresh(w: World, rank: int) -> None:
     """Recompute the cells above a rank, as far up as something changes."""
     cell = rank // FAN
@@ -67,7 +67,7 @@ def _refresh(w: World, rank: int) -> None:
         cell = parent
 
 
-@compiled
+@lean
 def enqueue(w: World, j: int) -> None:
     """Job `j` joins the end of the queue."""
     s = w.s[0]
@@ -82,7 +82,7 @@ def enqueue(w: World, j: int) -> None:
     s.n_queued += 1
 
 
-@compiled
+@lean
 def index_new(w: World) -> None:
     """Jobs that are queued but not yet in the search tree enter it: called only before a search."""
     s = w.s[0]
@@ -92,7 +92,7 @@ def index_new(w: World) -> None:
     s.indexed = s.next_job
 
 
-@compiled
+@lean
 def dequeue(w: World, j: int, state: int) -> None:
     """Job `j` leaves the queue for `state`."""
     s = w.s[0]
@@ -117,7 +117,7 @@ def _may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> 
     return cores <= free and (walltime <= window or cores <= extra)
 
 
-@compiled
+@lean
 def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
     """Least rank >= start of a queued job with cores <= free and (walltime <= window or cores <= extra); n_jobs if there is none."""
     n_jobs = w.o[0].n_jobs
@@ -135,7 +135,7 @@ def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
     return n_jobs
 
 
-@compiled
+@lean
 def _next_cell(w: World, start: int, free: int, window: int, extra: int) -> int:
     """Least bottom cell >= start that may hold such a job; the number of bottom cells if there is none.
 

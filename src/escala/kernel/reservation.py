@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
@@ -29,7 +29,7 @@ def hold_end(w: World, j: int) -> int:
     return w.job[j].submit + np.int64(np.floor(w.o[0].fraction * w.job[j].walltime + 0.5))
 
 
-@compiled
+@lean
 def oracle_holds(w: World, j: int) -> bool:
     """OR*: will enough cores of nodes that are on (or switching on) be free before the job has waited its share of the walltime? Actual ends of the running jobs; other waiting jobs are ignored."""
     s = w.s[0]
@@ -67,7 +67,7 @@ def usable(w: World, j: int) -> int:
     return s.free_on
 
 
-@compiled
+@lean
 def _release_job(w: World, j: int) -> None:
     """Mark the nodes of job `j` as released by the reservation's time."""
     c = np.int64(w.run[j].chunk)
@@ -88,7 +88,7 @@ def _release_node(w: World, n: int) -> None:
         w.node[n].released += w.node[n].cores
 
 
-@compiled
+@lean
 def _next_switch(w: World, after: int) -> int:
     """Earliest end after `after` of a switch-off under way, us."""
     s = w.s[0]
@@ -100,7 +100,7 @@ def _next_switch(w: World, after: int) -> int:
     return best
 
 
-@compiled
+@lean
 def _release_switches(w: World, time: int) -> int:
     """Nodes whose switch-off ends at `time` become usable; returns their cores."""
     total = 0
@@ -112,7 +112,7 @@ def _release_switches(w: World, time: int) -> int:
     return total
 
 
-@compiled
+@lean
 def reserve_head(w: World, j: int, frontier: World) -> None:
     """Set head, shadow time, extra cores and (lowest-id) the reserved cores for the blocked head `j`. `frontier`: int64 scratch, one per running job."""
     s = w.s[0]
@@ -177,7 +177,7 @@ def reserve_head(w: World, j: int, frontier: World) -> None:
         _reserve_nodes(w, need, woken)
 
 
-@compiled
+@lean
 def _no_reservation(w: World) -> None:
     """The head can never start as things stand: it reserves nothing."""
     s = w.s[0]
@@ -189,7 +189,7 @@ def _no_reservation(w: World) -> None:
             w.node[n].limit = np.int64(w.node[n].cores)
 
 
-@compiled
+@lean
 def _reserve_words(w: World, need: int, woken: bool) -> None:
     """Reserve the lowest `need` nodes of one core of those free by the reservation's time."""
     s = w.s[0]
@@ -209,7 +209,7 @@ def _reserve_words(w: World, need: int, woken: bool) -> None:
         s.extra += bits.population((free | others) & ~word)
 
 
-@compiled
+@lean
 def _reserve_nodes(w: World, need: int, woken: bool) -> None:
     """Reserve cores on the lowest nodes; within a node, cores that are released later rather than those free now."""
     s = w.s[0]

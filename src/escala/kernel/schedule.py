@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import compiled, inlined, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
@@ -20,7 +20,7 @@ from escala.kernel.state import World
 LOOSE = 1 << 60  # no limit
 
 
-@compiled
+@lean
 def first_in_order(w: World) -> int:
     """The queued job that comes first in the scheduler's order; NONE when the queue is empty."""
     s = w.s[0]
@@ -35,7 +35,7 @@ def first_in_order(w: World) -> int:
     return best_dynamic(w, False)
 
 
-@compiled
+@lean
 def strict(w: World) -> None:
     """Start the first in order while it fits; then wake nodes for it."""
     while True:
@@ -48,7 +48,7 @@ def strict(w: World) -> None:
         wake_for(w, j)
 
 
-@compiled
+@lean
 def wake_for(w: World, j: int) -> None:
     """Switch on as many off nodes, lowest first, as the blocked first job lacks: its cores - free cores of on nodes - cores of nodes switching on."""
     s = w.s[0]
@@ -64,7 +64,7 @@ def wake_for(w: World, j: int) -> None:
         n += 1
 
 
-@compiled
+@lean
 def _wake_single(w: World, j: int) -> None:
     """Wake the lowest off node that can hold the job, unless one that can is on its way."""
     for n in range(w.o[0].n_nodes):
@@ -76,7 +76,7 @@ def _wake_single(w: World, j: int) -> None:
             return
 
 
-@compiled
+@lean
 def greedy(w: World) -> None:
     """Start whatever fits, in order."""
     s = w.s[0]
@@ -97,7 +97,7 @@ def greedy(w: World) -> None:
             j = best_dynamic(w, True)
 
 
-@compiled
+@lean
 def first_new(w: World) -> int:
     """The first queued job that was submitted since the last decision; NONE if there is none."""
     s = w.s[0]
@@ -107,7 +107,7 @@ def first_new(w: World) -> int:
     return codes.NONE
 
 
-@compiled
+@lean
 def _greedy_tree(w: World) -> None:
     s = w.s[0]
     o = w.o[0]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled
+from escala.compile import lean
 from escala.kernel import codes
 from escala.kernel.placement import find_single
 from escala.kernel.reservation import permission, usable
 from escala.kernel.state import World
 
 
-@compiled
+@lean
 def dynamic_score(w: World, j: int) -> float:
     """WFP3: -(wait / walltime)^3 cores. UNICEP: -wait / (log2(max(cores, 2)) walltime) (Tang et al. 2009). Seconds, cores."""
     ratio = (w.s[0].now - w.job[j].submit) / w.job[j].walltime  # one division of whole numbers: equal ratios tie
@@ -21,7 +21,7 @@ def dynamic_score(w: World, j: int) -> float:
     return -ratio / np.log2(max(cores, 2))
 
 
-@compiled
+@lean
 def packing_score(w: World, j: int) -> float:
     """Packer: -sum over kinds of demand x free. Tetris: -(0.5 sum of demands + 0.5 / walltime), raw numbers. inf if the job does not fit now.
 
@@ -50,7 +50,7 @@ def packing_score(w: World, j: int) -> float:
     return -(0.5 * demand + 0.5 / (w.job[j].walltime / 1e6))
 
 
-@compiled
+@lean
 def best_dynamic(w: World, fitting: bool) -> int:
     """Queued job of the smallest score (ties in queue order); with `fitting` the best that fits now, or NONE."""
     best = codes.NONE

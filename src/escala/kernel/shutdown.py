@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.nodes import due, enter_set, free_cores, is_idle, leave_set, switch_off
 from escala.kernel.reservation import oracle_holds, usable
@@ -17,7 +17,7 @@ def can_switch(w: World, n: int) -> bool:
     return w.profile[w.node[n].profile].can_switch == 1
 
 
-@compiled
+@lean
 def shut_down(w: World) -> None:
     """One decision of the shutdown policy, after the scheduler."""
     s = w.s[0]
@@ -36,7 +36,7 @@ def shut_down(w: World) -> None:
             s.overdue = 0
 
 
-@compiled
+@lean
 def _counted_on(w: World) -> int:
     """OR*: how many idle nodes, lowest first, held jobs count on."""
     cores = 0
@@ -63,7 +63,7 @@ def _computing(w: World) -> int:
     return total
 
 
-@compiled
+@lean
 def _keep(w: World, spare: int) -> None:
     """Switch off the idle nodes whose time has come, but leave the `spare` lowest idle nodes on."""
     s = w.s[0]
@@ -81,7 +81,7 @@ def _keep(w: World, spare: int) -> None:
                     switch_off(w, n)
 
 
-@compiled
+@lean
 def next_due(w: World) -> None:
     """The next instant, after now, at which the timeout of a node that is idle now falls due."""
     s = w.s[0]
@@ -96,7 +96,7 @@ def next_due(w: World) -> None:
                 s.next_off_us = min(s.next_off_us, due(w, w.node[n].since))
 
 
-@compiled
+@lean
 def timeout_falls_due(w: World) -> bool:
     """Does the timeout of a node that is idle now fall due at this instant? Timers of nodes that have been used since are void."""
     s = w.s[0]
@@ -112,7 +112,7 @@ def timeout_falls_due(w: World) -> bool:
     return found
 
 
-@compiled
+@lean
 def hold_node(w: World, n: int) -> None:
     """Keep node `n`, idle or off, for the off-reservation; an idle one is switched off at once."""
     s = w.s[0]
@@ -124,7 +124,7 @@ def hold_node(w: World, n: int) -> None:
         switch_off(w, n)
 
 
-@compiled
+@lean
 def release_node(w: World, n: int) -> None:
     """Node `n` leaves the off-reservation."""
     s = w.s[0]
@@ -134,7 +134,7 @@ def release_node(w: World, n: int) -> None:
     s.changed = 1
 
 
-@compiled
+@lean
 def reserve_off(w: World, target: int) -> None:
     """Keep `target` nodes off: more are taken among idle nodes (highest first), then off nodes (highest first); fewer are released from the lowest."""
     s = w.s[0]
@@ -157,7 +157,7 @@ def reserve_off(w: World, target: int) -> None:
         n += 1
 
 
-@compiled
+@lean
 def free_the_head(w: World) -> None:
     """Safeguard of R3: the queue's first job is never blocked by the off-reservation alone. Release, lowest first, what it lacks."""
     s = w.s[0]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled
+from escala.compile import compiled, lean
 from escala.kernel import bits, codes
 from escala.kernel.easy import ends_in_time
 from escala.kernel.fit import may_wake, start_if_fits
@@ -22,7 +22,7 @@ from escala.kernel.state import World
 LOOSE = 1 << 60
 
 
-@compiled
+@lean
 def _free_at(w: World, cores: World, room: World) -> None:
     """Free cores [nodes] and room per kind [nodes, kinds] now, of nodes whose cores may be given."""
     for n in range(w.o[0].n_nodes):
@@ -32,7 +32,7 @@ def _free_at(w: World, cores: World, room: World) -> None:
             room[n, k] = w.room[n, k] if in_set else 0
 
 
-@compiled
+@lean
 def _release(w: World, j: int, cores: World, room: World) -> None:
     c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
@@ -44,7 +44,7 @@ def _release(w: World, j: int, cores: World, room: World) -> None:
         c = np.int64(w.chunk[c].next)
 
 
-@compiled
+@lean
 def _home(w: World, j: int, cores: World, room: World) -> int:
     """Lowest node with room for the head; 0 stands for "enough cores in all" where the head is not bound to one node; NONE: not yet."""
     if w.job[j].single == 0:
@@ -98,7 +98,7 @@ def _reserve(w: World, j: int, cores: World, room: World) -> int:
     return home
 
 
-@compiled
+@lean
 def _pass(w: World, j: int, cores: World, room: World) -> None:
     """Start job `j` if some choice of nodes lets it pass the head."""
     s = w.s[0]
@@ -137,7 +137,7 @@ def _pass(w: World, j: int, cores: World, room: World) -> None:
                     return
 
 
-@compiled
+@lean
 def _pass_spread(w: World, j: int, cores: World, waking: bool) -> None:
     s = w.s[0]
     need = np.int64(w.job[j].cores)

@@ -1,7 +1,7 @@
 """The state of a batch of simulations: tables of plain numbers, nothing else.
 
-Every array has the simulation as its leading axis; `one` cuts out one simulation. Few arrays of records rather than many arrays of numbers: a compiled function
-receives each array as seven machine words, and a named tuple of forty arrays costs more to pass than a whole event costs to process.
+Every array has the simulation as its leading axis; `world.one` cuts out one simulation for compiled code. Records rather than many arrays of numbers: what
+belongs to one job or node lies in one cache line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.compile import inlined
 from escala.kernel import codes
 
 # What never changes in a run.
@@ -151,7 +150,7 @@ LEDGER = np.dtype(
 
 
 class World(NamedTuple):
-    """A batch of simulations (leading axis [N]) or, cut out by `one`, a single one (without it)."""
+    """A batch of simulations; compiled code sees one of them, without the leading axis [N]."""
 
     o: Any  # OPTIONS [N, 1]
     s: Any  # SCALARS [N, 1]
@@ -179,29 +178,27 @@ HEAP_SWITCHES = 2
 HEAP_TIMERS = 3
 
 
-@inlined
-def one(world: World, i: int) -> World:
-    """Simulation `i` of a batch: views, nothing is copied."""
-    return World(
-        world.o[i],
-        world.s[i],
-        world.job[i],
-        world.run[i],
-        world.demand[i],
-        world.node[i],
-        world.room[i],
-        world.profile[i],
-        world.ledger[i],
-        world.bits[i],
-        world.chunk[i],
-        world.heaps[i],
-        world.plans[i],
-        world.order[i],
-        world.tree[i],
-        world.log[i],
-        world.slices[i],
-        world.agenda[i],
-    )
+FIELDS: dict[str, tuple[Any, int]] = {
+    "o": (OPTIONS, 1),
+    "s": (SCALARS, 1),
+    "job": (JOB, 1),
+    "run": (RUN, 1),
+    "demand": (np.int32, 2),
+    "node": (NODE, 1),
+    "room": (np.int32, 2),
+    "profile": (PROFILE, 1),
+    "ledger": (LEDGER, 1),
+    "bits": (np.uint64, 2),
+    "chunk": (CHUNK, 1),
+    "heaps": (EVENT, 2),
+    "plans": (np.int32, 1),
+    "order": (np.int32, 2),
+    "tree": (np.int64, 2),
+    "log": (LOG, 1),
+    "slices": (np.int64, 2),
+    "agenda": (np.int32, 2),
+}
+"""Element type and dimensions of each array of one simulation."""
 
 
 FAN = 16  # ranks a cell, cells a cell

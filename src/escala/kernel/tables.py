@@ -7,13 +7,14 @@ from typing import Any
 from escala.compile import compiled
 from escala.kernel import codes
 from escala.kernel.energy import ledger_state
-from escala.kernel.state import World, one
+from escala.kernel.state import World
+from escala.kernel.world import one
 
 
 @compiled
-def count_chunks(world: World, i: int) -> int:
+def count_chunks(table: Any, i: int) -> int:
     """Number of chunks of all jobs of simulation `i` that have started."""
-    w = one(world, i)
+    w = one(table, i)
     total = 0
     for j in range(w.o[0].n_jobs):
         if w.run[j].start >= 0:
@@ -25,9 +26,9 @@ def count_chunks(world: World, i: int) -> int:
 
 
 @compiled
-def copy_chunks(world: World, i: int, out: Any) -> None:
+def copy_chunks(table: Any, i: int, out: Any) -> None:
     """Fill `out` [4, chunks] with job row, low node, high node, cores on each."""
-    w = one(world, i)
+    w = one(table, i)
     k = 0
     for j in range(w.o[0].n_jobs):
         if w.run[j].start >= 0:
