@@ -31,8 +31,8 @@ def _replay(escala_: Escala, log: Path, *more: object, platform: str = "4x1") ->
 BAD_LOGS = {
     "empty": (b"", []),
     "prose": (b"Dear reader,\nthis is no log.\n", []),
-    "letters in a line": (LOG.replace("2 10 -1", "2 ten -1").encode(), [":4"]),
-    "too few columns": (LOG.replace("3 20 -1 30 1 -1 -1 1 40 -1 1 7 -1 -1 -1 -1 -1 -1", "3 20 -1").encode(), [":5"]),
+    "letters in a line": (LOG.replace("2 10 -1", "2 ten -1").encode(), ["line 4"]),
+    "too few columns": (LOG.replace("3 20 -1 30 1 -1 -1 1 40 -1 1 7 -1 -1 -1 -1 -1 -1", "3 20 -1").encode(), ["line 5"]),
     "truncated gzip": (gzip.compress(LOG.encode() * 50)[:100], ["gzip"]),
     "broken JSON": (b'{"nb_res": 4, "jobs": [', []),
     "binary": (bytes(range(256)) * 10, []),
@@ -111,7 +111,7 @@ def test_lists_of_policies(escala_: Escala, log: Path, given: str, word: str) ->
 
 
 def test_reports_need_results(escala_: Escala, tmp_path: Path) -> None:
-    _refused(escala_("report", tmp_path / "nowhere"), "no such folder")
+    _refused(escala_("report", tmp_path / "nowhere"), "nowhere", "no saved results")
     _refused(escala_("report", tmp_path), "no saved results")
 
 

@@ -66,6 +66,8 @@ def run(arguments: list[str]) -> int:
     """Run the program on its arguments; returns the exit status. Bad input and bad usage are one line on stderr."""
     try:
         status = app(arguments, prog_name="escala", standalone_mode=False)
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt
         return status if isinstance(status, int) else OK
     except EscalaError as error:
         terminal.fail(str(error))
@@ -81,9 +83,10 @@ def run(arguments: list[str]) -> int:
     except Terminated:
         terminal.fail("terminated; nothing was written")
         return TERMINATED
-    except ModuleNotFoundError as error:
-        terminal.fail(str(missing(error) or error))
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and missing(error):
+            terminal.fail(str(missing(error)))
+            return REFUSED
         if type(error).__name__ == "NoArgsIsHelpError":
             sys.stdout.write(f"{error.ctx.get_help()}\n")  # type: ignore[attr-defined]
             return OK
@@ -92,7 +95,8 @@ def run(arguments: list[str]) -> int:
             return REFUSED
         if os.environ.get("ESCALA_TRACEBACK"):
             traceback.print_exc()
-        terminal.fail(f"{type(error).__name__}: {error} (a fault of Escala, please report it; ESCALA_TRACEBACK=1 shows where)")
+        first = next(iter(str(error).splitlines()), "")
+        terminal.fail(f"{type(error).__name__}: {first} (a fault of Escala, please report it; ESCALA_TRACEBACK=1 shows where)")
         return FAILED
     return REFUSED
 

@@ -1,5 +1,101 @@
+"""The verb `demo`: the main job end to end."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
 import typer
+from rich.console import RenderableType
+
+from escala.cli import options as opt
+from escala.cli.folder import output_folder
+from escala.cli.tables import rows_table
+from escala.cli.terminal import emit, progress
+from escala.errors import EscalaError
+
+if TYPE_CHECKING:
+    from escala.studies.demo import Findings
 
 
 def add_to(app: typer.Typer) -> None:
-    pass
+    """Register the verb."""
+    app.command()(opt.reading(demo))
+
+
+def demo(
+    read: dict[str, Any],
+    workload: Annotated[
+        Path | None, typer.Option("--workload", metavar="FILE", help="job log [a generated Grid'5000-like month]", show_default=False)
+    ] = None,
+    platform: Annotated[
+        str | None, typer.Option("--platform", metavar="SPEC", help="machine of the log: see simulate --help [orion]", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for the report, the tables, the runs and the agent")] = Path(
+        "demo-out"
+    ),
+    minutes: Annotated[float, typer.Option("--minutes", min=0.0, help="how long to train")] = 1.0,
+    seed: opt.Seed = 0,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Describe a log, compare policies on it, train one, judge it on days it has not seen, and write one page about it."""
+    from escala.studies import demo as study
+
+    if (workload is None) != (platform is None):
+        raise EscalaError("give --workload and --platform together, or neither for the built-in month of the cluster orion")
+    with output_folder(out, force=force) as folder, progress() as begin:
+        assert folder is not None
+        log, machine = _given(workload, platform, read, seed)
+        findings = study.run(log, machine, replace(study.Settings(), train_seconds=60.0 * minutes, seed=seed), begin)
+        begin("writing the report")
+        study.write(findings, folder)
+    page = out / "report.html"
+    payload = {"report": page, "training": findings.training, "judged": findings.judged, "description": findings.description}
+    emit(as_json, payload, *tables(findings), f"The whole story, with figures: {page}")
+
+
+def _given(workload: Path | None, platform: str | None, read: dict[str, Any], seed: int) -> tuple[Any, Any]:
+    import escala
+    from escala.studies.demo import built_in
+
+    if workload is None or platform is None:
+        return built_in(seed)
+    return escala.read_workload(workload, **read), escala.read_platform(platform)
+
+
+def tables(findings: Findings) -> list[RenderableType]:
+    """The findings for the terminal."""
+    from escala.cli.logs import description_tables
+    from escala.metrics import compare as comparing
+    from escala.studies.demo import REFERENCE
+
+    def overall(comparison: Any) -> RenderableType:
+        table = comparing.table({name: result.summary() for name, result in comparison.results.items()})
+        columns = [name for name in table.columns if not name.endswith("_change") and name not in comparing.COUNTS]
+        return rows_table(table.to_dicts(), columns)
+
+    judged, training = findings.judged, findings.training
+    wide = judged.pivot("metric", index="policy", values="mean", maintain_order=True)
+    changes = judged.filter(metric="waste_j").select("policy", "change", "change_low", "change_high")
+    rows = [{"policy": row["policy"], "waste against " + REFERENCE: interval(row)} for row in changes.to_dicts()]
+    rows = [{**left, **right} for left, right in zip(rows, wide.to_dicts())]
+    return [
+        f"1. The log: {findings.workload.name} on {findings.platform.name}",
+        description_tables(findings.description, findings.workload.cleaning)[1],
+        "2. Schedulers, all nodes on, the whole log",
+        overall(findings.schedulers),
+        f"3. Shutdown policies under {findings.settings.beneath}, the whole log",
+        overall(findings.shutdowns),
+        f"4. {training['judged_days']} later days, not seen in training: means over days; change of the waste with its 95 % interval",
+        rows_table(rows, text="right"),
+        training["how"] if training["trained"] else training["why"],
+    ]
+
+
+def interval(row: dict[str, Any]) -> str:
+    """A change in percent with its interval."""
+    if row["change"] is None:
+        return "-"
+    return f"{100 * row['change']:+.1f} % [{100 * row['change_low']:+.1f}, {100 * row['change_high']:+.1f}]"

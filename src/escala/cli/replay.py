@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,19 +23,6 @@ SHOWN = (
     *("makespan_s", "utilisation", "energy_j", "waste_j", "transitions", "mean_power_w"),
 )
 """The metrics shown on the terminal, of all those in summary.json."""
-
-COLUMNS = (
-    "mean_wait_s",
-    "p95_wait_s",
-    "mean_bounded_slowdown",
-    "mean_stretch",
-    "makespan_s",
-    "utilisation",
-    "energy_j",
-    "waste_j",
-    "transitions",
-)
-"""The metrics shown per run in a comparison."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -73,15 +61,15 @@ def simulate(
         with progress() as begin:
             begin(f"reading {workload}")
             machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
-            begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
-            result = interruptible(lambda: escala.simulate(log, machine, scheduler=scheduler, shutdown=shutdown, **options))
+            share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
+            result = interruptible(lambda: escala.simulate(log, machine, scheduler=scheduler, shutdown=shutdown, progress=share, **options))
         if folder is not None:
             result.save(folder)
             if export is not None:
                 result.export(export, folder / export)
         summary = result.summary()
     title = f"{log.name} on {machine.name}: {scheduler} + {shutdown}"
-    emit(as_json, summary, metrics_table({name: summary[name] for name in SHOWN if name in summary}, title))
+    emit(as_json, summary, title, metrics_table({name: summary[name] for name in SHOWN}))
 
 
 def compare(
@@ -99,21 +87,33 @@ def compare(
 ) -> None:
     """Replay a log under several schedulers and shutdown policies."""
     import escala
+    from escala.metrics import compare as comparing
+    from escala.studies.saving import save_runs
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     with output_folder(out, force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
             machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
-            advance = begin(f"replaying {len(log)} jobs", len(chosen) * len(switching))
+            share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
             comparison = interruptible(
-                lambda: escala.compare(log, machine, schedulers=chosen, shutdowns=switching, progress=lambda _: advance(), **options)
+                lambda: escala.compare(
+                    log,
+                    machine,
+                    schedulers=chosen,
+                    shutdowns=switching,
+                    progress=None if share is None else lambda _, done: share(done),
+                    **options,
+                )
             )
+        summaries = {name: result.summary() for name, result in comparison.results.items()}
+        table = comparing.table(summaries, cut=options["until_s"] is not None)
+        remarks = comparing.check(summaries, cut=True)
         if folder is not None:
-            comparison.save(folder)
-        rows = comparison.table().to_dicts()
-    columns = [name for name in rows[0] if name in ("scheduler", "shutdown") or name in COLUMNS]
-    emit(as_json, rows, rows_table(rows, f"{log.name} on {machine.name}", columns))
+            save_runs(comparison.results, table, folder)
+    rows = table.to_dicts()
+    columns = [name for name in table.columns if not name.endswith("_change") and name not in comparing.COUNTS]
+    emit(as_json, rows, f"{log.name} on {machine.name}: {len(log):,} jobs", rows_table(rows, columns), *remarks)
 
 
 def report(
@@ -139,10 +139,11 @@ def report(
 
 
 def _saved_runs(folder: Path) -> dict[str, Path]:
-    """Saved Results in the folder: itself, or each of its subfolders (also below `runs`)."""
-    if not folder.is_dir():
-        raise EscalaError(f"{folder}: no such folder; give one that simulate, compare or demo wrote")
-    found = [path.parent for path in sorted(folder.glob("**/jobs.parquet")) if not any(part.startswith(".") for part in path.parts)]
-    if not found:
-        raise EscalaError(f"{folder}: holds no saved results; give a folder that simulate, compare or demo wrote")
-    return {(path.name if path != folder else folder.resolve().name): path for path in found}
+    """Saved Results in the folder by name: itself, or its subfolders in the order of its manifest."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise EscalaError(f"{folder}: holds no saved results; give a folder that simulate, compare or demo wrote") from None
+    if (folder / "jobs.parquet").exists():
+        return {f"{manifest['scheduler']} + {manifest['shutdown']}": folder}
+    return {str(name): folder / str(name).replace("/", "-") for name in manifest.get("runs", [])}

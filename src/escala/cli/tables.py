@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from rich.table import Table
 from escala.report.quantities import quantity, scale
 
 DIGITS = 4
-"""Significant digits of the largest number in a column."""
+"""Significant digits of the middle number of a column."""
 
 
 def _is_number(value: Any) -> bool:
@@ -20,11 +21,11 @@ def _is_number(value: Any) -> bool:
 
 
 def decimals(values: Sequence[float]) -> int:
-    """Digits after the point that give the largest value its significant digits; none for whole numbers."""
+    """Digits after the point that give the middle value its significant digits; none for whole numbers."""
     if all(value == round(value) for value in values):
         return 0
-    before = math.floor(math.log10(max(abs(value) for value in values))) + 1
-    return min(DIGITS - 1, max(0, DIGITS - max(before, 1)))
+    middle = statistics.median(abs(value) for value in values if value)
+    return min(DIGITS - 1, max(0, DIGITS - max(math.floor(math.log10(middle)) + 1, 1)))
 
 
 def number(value: Any, digits: int) -> str:
@@ -38,7 +39,7 @@ def column(metric: str, values: Sequence[Any]) -> tuple[str, list[str]]:
     """The heading (name and unit) and the cells of a metric, all in one unit and with one precision."""
     what = quantity(metric)
     finite = [float(value) for value in values if _is_number(value) and math.isfinite(value)]
-    size, unit = scale(what.kind, max((abs(value) for value in finite), default=0.0))
+    size, unit = scale(what.kind, statistics.median([abs(value) for value in finite] or [0.0]))  # one outlier must not set the scale
     digits = decimals([value / size for value in finite])
     cells = [number(value / size if _is_number(value) and size != 1.0 else value, digits) for value in values]
     return (f"{what.name} ({unit})" if unit else what.name), cells
@@ -56,12 +57,11 @@ def amount(metric: str, value: Any) -> str:
 
 def rows_table(
     rows: Sequence[Mapping[str, Any]],
-    title: str | None = None,
     columns: Sequence[str] | None = None,
     text: Literal["left", "right"] = "left",
 ) -> Table:
     """A table of records: numbers right; text left, or (but for the first column) as `text` says."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
     shown: list[list[str]] = []
     for name in list(columns or (rows[0] if rows else [])):
         values = [row.get(name) for row in rows]
@@ -77,9 +77,9 @@ def rows_table(
     return table
 
 
-def facts_table(facts: Iterable[tuple[str, Any, str]], title: str | None = None, values: Literal["left", "right"] = "right") -> Table:
+def facts_table(facts: Iterable[tuple[str, Any, str]], values: Literal["left", "right"] = "right") -> Table:
     """A table of (name, value, unit), one fact a line."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_header=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_header=False)
     table.add_column()
     table.add_column(justify=values)
     table.add_column()
@@ -90,11 +90,11 @@ def facts_table(facts: Iterable[tuple[str, Any, str]], title: str | None = None,
     return table
 
 
-def metrics_table(metrics: Mapping[str, Any], title: str | None = None) -> Table:
+def metrics_table(metrics: Mapping[str, Any]) -> Table:
     """One metric a line, each in the unit that suits it."""
     facts = []
     for name, value in metrics.items():
         what = quantity(name)
         size, unit = scale(what.kind, abs(value) if _is_number(value) and math.isfinite(value) else 0.0)
         facts.append((what.name, value / size if size != 1.0 and _is_number(value) else value, unit))
-    return facts_table(facts, title)
+    return facts_table(facts)

@@ -6,8 +6,8 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -16,16 +16,11 @@ PIPED_WIDTH = 200
 """Columns of a table that does not go to a terminal: wide enough for every table, so that nothing wraps in a file."""
 
 
-class Advance(Protocol):
-    """Called when so much of a piece of work is done."""
+Share = Callable[[float], None]
+"""Called with the share of a piece of work that is done, 0..1."""
 
-    def __call__(self, done: float = 1.0) -> None: ...
-
-
-class Begin(Protocol):
-    """Called when a piece of work begins; `amount`: how much there is to do, None where that is not known."""
-
-    def __call__(self, what: str, amount: float | None = None) -> Advance: ...
+Begin = Callable[[str], Share | None]
+"""Called with what is being done now, for one piece of the work after the other. Gives None where nobody watches."""
 
 
 def stdout() -> Console:
@@ -62,7 +57,7 @@ def emit(as_json: bool, payload: Any, *shown: RenderableType) -> None:
         return
     console = stdout()
     for entry in shown:
-        console.print(entry)
+        console.print(entry, soft_wrap=isinstance(entry, str))
 
 
 def fail(message: str) -> None:
@@ -73,18 +68,21 @@ def fail(message: str) -> None:
 
 @contextlib.contextmanager
 def progress() -> Iterator[Begin]:
-    """A progress line on stderr, for one piece of work after the other; silent where stderr is no terminal."""
+    """A progress line on stderr with the time spent and, where the share done is known, the time left.
+
+    Silent where stderr is no terminal.
+    """
     console = stderr()
     if not console.is_terminal:
-        yield lambda what, amount=None: lambda done=1.0: None
+        yield lambda what: None
         return
     text = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
     with Progress(*text, console=console, transient=True) as bar:
 
-        def begin(what: str, amount: float | None = None) -> Advance:
+        def begin(what: str) -> Share:
             for earlier in bar.task_ids:
                 bar.remove_task(earlier)
-            task = bar.add_task(what, total=amount)
-            return lambda done=1.0: bar.advance(task, done)
+            task = bar.add_task(what, total=None)
+            return lambda share: bar.update(task, total=1.0, completed=share)
 
         yield begin

@@ -7,140 +7,167 @@ off at midnight, run to completion. All shutdown policies stand on the same sche
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import polars as pl
 
 import escala
 from escala.errors import EscalaError
 from escala.metrics import compare as comparing
+from escala.platform import Platform, read_platform
+from escala.policies import Comparison
+from escala.studies.days import METRICS, days_of, judge
+from escala.studies.saving import save_runs, write_manifest
+from escala.workload import Description, Workload
 
 CLUSTER = "orion"
-DAY_S = 86400.0
-METRICS = ("waste_j", "energy_j", "transitions", "mean_wait_s", "mean_stretch")
 REFERENCE = "timeout:0"
 AGENT = "trained agent"
 ENVIRONMENT = "escala/OffReservation-v0"
 
-
-class Advance(Protocol):
-    """Called when so much of a piece of work is done."""
-
-    def __call__(self, done: float = 1.0) -> None: ...
-
-
-class Begin(Protocol):
-    """Called when a piece of work begins; `amount`: how much there is to do, None where that is not known."""
-
-    def __call__(self, what: str, amount: float | None = None) -> Advance: ...
-
-
-def _silent(what: str, amount: float | None = None) -> Advance:
-    return lambda done=1.0: None
+Share = Callable[[float], None]
+Begin = Callable[[str], Share | None]
+"""Called with what is being done now; gives what takes the share done (0..1) of that, or None."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the demo does. `beneath`: the scheduler under every shutdown policy. `train_share`: part of the days to train on, in time order.
-    `judged_days`: at most so many later days are judged (the first of them), which bounds the time that a long log takes.
+    """What the demo does.
+
+    schedulers: compared over the whole log, all nodes on. shutdowns: compared over the whole log and over the unseen days, on the
+    scheduler `beneath`. train_share: part of the days to train on, in time order. judged_days: at most so many of the days after them are
+    judged, which bounds the time that a long log takes.
     """
 
     schedulers: tuple[str, ...] = ("fcfs", "first-fit", "sjf-fit", "easy", "saf", "conservative")
     shutdowns: tuple[str, ...] = ("never", "timeout:300", "timeout:0", "hold:0.25", "oracle")
     beneath: str = "saf"
     train_share: float = 2 / 3
-    train_minutes: float = 1.0
+    train_seconds: float = 60.0
     judged_days: int = 60
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What came out. `schedulers`, `shutdowns`: the classic policies over the whole log. `judged`: all policies over the unseen days, as
-    `metrics.compare.episodes` gives it. `training`: what was trained and on what, or why nothing was.
+    """What came out. schedulers, shutdowns: the classic policies over the whole log. days: one row per policy and unseen day. judged: the
+    policies over the unseen days against `timeout:0`, as `metrics.compare.episodes` gives it. training: what was trained, or why nothing.
     """
 
-    workload: escala.Workload
-    platform: escala.Platform
-    description: Mapping[str, Any]
-    schedulers: escala.Comparison
-    shutdowns: escala.Comparison
+    workload: Workload
+    platform: Platform
+    settings: Settings
+    description: Description
+    schedulers: Comparison
+    shutdowns: Comparison
     days: pl.DataFrame
     judged: pl.DataFrame
     training: Mapping[str, Any]
+    agent: Any = None
 
 
-def built_in(seed: int = 0, days: float = 30) -> tuple[escala.Workload, escala.Platform]:
+def built_in(seed: int = 0, days: float = 30) -> tuple[Workload, Platform]:
     """A seeded Grid'5000-like month for one cluster, and the cluster."""
-    return escala.workload.generate.grid5000(cluster=CLUSTER, days=days, seed=seed), escala.read_platform(CLUSTER)
+    return escala.workload.generate.grid5000(cluster=CLUSTER, days=days, seed=seed), read_platform(CLUSTER)
 
 
-def run(workload: escala.Workload, platform: escala.Platform, settings: Settings | None = None, begin: Begin = _silent) -> Findings:
-    """Do it all.
+def _silent(what: str) -> None:
+    return None
+
+
+def run(workload: Workload, platform: Platform, settings: Settings | None = None, begin: Begin = _silent) -> Findings:
+    """Do it all, in `begin`-announced pieces.
 
     Raises:
         EscalaError: the log does not fit the platform, or has too few days to train on some and judge on others.
     """
     plan = settings or Settings()
-    earlier, later = split(workload, plan)
-    done = begin("comparing schedulers", len(plan.schedulers))
-    schedulers = escala.compare(workload, platform, schedulers=plan.schedulers, shutdowns=["never"], seed=plan.seed, progress=lambda _: done())
-    done = begin("comparing shutdown policies", len(plan.shutdowns))
-    shutdowns = escala.compare(workload, platform, schedulers=[plan.beneath], shutdowns=plan.shutdowns, seed=plan.seed, progress=lambda _: done())
-    agent, training = trained(earlier, platform, plan, begin)
-    policies = {name: name for name in plan.shutdowns} | ({AGENT: agent} if agent is not None else {})
-    days = judge(later, platform, policies, plan, begin)
+    days = days_of(workload)
+    cut = round(plan.train_share * len(days))
+    if not 0 < cut < len(days):
+        raise EscalaError(f"workload {workload.name!r} has {len(days)} days with at least two jobs; the demo needs 2, better 30 or more")
+    earlier, later = days[:cut], days[cut : cut + plan.judged_days]
+    schedulers = _compare(workload, platform, plan.schedulers, ["never"], plan.seed, begin("comparing schedulers"))
+    shutdowns = _compare(workload, platform, [plan.beneath], plan.shutdowns, plan.seed, begin("comparing shutdown policies"))
+    agent, training = train(earlier, platform, plan, begin(f"training on {len(earlier)} days"))
+    policies: dict[str, tuple[Any, Any]] = {name: (plan.beneath, name) for name in plan.shutdowns}
+    if agent is not None:
+        policies[AGENT] = (plan.beneath, agent)
+    judged = judge(later, platform, policies, seed=plan.seed, progress=begin(f"judging on {len(later)} days not seen"))
     return Findings(
         workload=workload,
         platform=platform,
+        settings=plan,
         description=escala.describe(workload, platform),
         schedulers=schedulers,
         shutdowns=shutdowns,
-        days=days,
-        judged=comparing.episodes(days, METRICS, reference=REFERENCE, seed=plan.seed),
-        training=training,
+        days=judged,
+        judged=comparing.episodes(judged, METRICS, reference=REFERENCE, seed=plan.seed),
+        training={**training, "train_days": len(earlier), "judged_days": len(later)},
+        agent=agent,
     )
 
 
-def split(workload: escala.Workload, plan: Settings) -> tuple[list[escala.Workload], list[escala.Workload]]:
-    """Days to train on and days to judge on, in time order. Days begin at midnight UTC where the log has absolute times; days with fewer
-    than two jobs are left out, as in the dissertation.
-    """
-    days = [day for day in workload.split_days(origin_s=-(workload.origin_s % DAY_S)) if len(day) >= 2]
-    cut = round(plan.train_share * len(days))
-    if cut < 1 or cut >= len(days):
-        raise EscalaError(f"workload {workload.name!r} has {len(days)} days with at least two jobs; the demo needs 2, better 30 or more")
-    return days[:cut], days[cut : cut + plan.judged_days]
+def _compare(workload: Workload, platform: Platform, schedulers: Any, shutdowns: Any, seed: int, share: Share | None) -> Comparison:
+    told = None if share is None else lambda _, done: share(done)
+    return escala.compare(workload, platform, schedulers=schedulers, shutdowns=shutdowns, seed=seed, progress=told)
 
 
-def judge(
-    days: Sequence[escala.Workload], platform: escala.Platform, policies: Mapping[str, Any], plan: Settings, begin: Begin = _silent
-) -> pl.DataFrame:
-    """One row per policy and day: the metrics of that day's run, all nodes off at its start, run until its last job is done."""
-    done = begin("judging on days not seen", len(days) * len(policies))
-    rows = []
-    for name, policy in policies.items():
-        for number, day in enumerate(days):
-            result = escala.simulate(day, platform, scheduler=plan.beneath, shutdown=policy, start_off=True, seed=plan.seed)
-            summary = result.summary()
-            rows.append({"policy": name, "episode": number, "day": day.name, **{metric: float(summary[metric]) for metric in METRICS}})
-            done()
-    return pl.DataFrame(rows)
+def train(days: list[Workload], platform: Platform, plan: Settings, share: Share | None) -> tuple[Any, dict[str, Any]]:
+    """The trained agent and how it was trained; None and the reason where the packages for training are not installed."""
+    return None, {"trained": False, "why": "training is not there yet"}
 
 
 def write(findings: Findings, folder: Path) -> Path:
-    """Write the findings into a folder: the page, the tables, and every run over the whole log. Returns where the page is."""
-    tables = folder / "tables"
-    tables.mkdir()
-    findings.days.write_csv(tables / "unseen_days.csv")
-    findings.judged.write_csv(tables / "judged.csv")
+    """Write the findings into an empty folder: the page, the tables, and every run over the whole log. Returns where the page is."""
     for name, comparison in (("schedulers", findings.schedulers), ("shutdowns", findings.shutdowns)):
-        comparison.table().write_csv(tables / f"{name}.csv")
-        comparison.save(folder / "runs" / name)
+        table = comparing.table({pair: result.summary() for pair, result in comparison.results.items()})
+        save_runs(comparison.results, table, folder / name)
+    findings.days.write_csv(folder / "unseen-days.csv")
+    findings.judged.write_csv(folder / "judged.csv")
     (folder / "description.json").write_text(json.dumps(findings.description, indent=2) + "\n", encoding="utf-8")
-    manifest = {"escala": escala.__version__, "kind": "demo", "training": dict(findings.training)}
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, default=str) + "\n", encoding="utf-8")
+    if findings.agent is not None:
+        findings.agent.save(folder / "agent")
+    write_manifest(folder, "demo", {"settings": findings.settings.__dict__, "training": dict(findings.training)})
     return page(findings, folder / "report.html")
+
+
+def page(findings: Findings, path: Path) -> Path:
+    """The report as one self-contained page."""
+    from escala.report import Section, write_report
+
+    plan = findings.settings
+    figures = pl.DataFrame(
+        [
+            {"what": label, "value": f"{value:g}" if isinstance(value, float) else str(value), "unit": unit}
+            for label, value, unit in findings.description.rows()
+        ]
+    )
+    schedulers = comparing.table({name: result.summary() for name, result in findings.schedulers.results.items()})
+    shown = [name for name in schedulers.columns if not name.endswith("_change") and name not in comparing.COUNTS]
+    return write_report(
+        path,
+        findings.shutdowns.results,
+        title=f"{findings.workload.name} on {findings.platform.name}",
+        notes=notes(findings),
+        reference=f"{plan.beneath} + {REFERENCE}",
+        comparison=findings.judged,
+        sections=[
+            Section("Schedulers over the whole log", "All nodes stay on.", tables=[(schedulers.select(shown), "")]),
+            Section("The log", tables=[(figures, "")]),
+        ],
+    )
+
+
+def notes(findings: Findings) -> list[str]:
+    """What was done, in words."""
+    plan, training = findings.settings, findings.training
+    split = (
+        f"Days are split in time order: {training['train_days']} to train on, the next {training['judged_days']} to judge on. "
+        "Each judged day is run alone, to its last job, on nodes that are off at its start; "
+        f"the scheduler under every shutdown policy is {plan.beneath}."
+    )
+    return [split, training["why"]] if not training["trained"] else [split, training["how"]]

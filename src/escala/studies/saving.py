@@ -1,0 +1,28 @@
+"""Comparisons on disk: every run as a saved Result, the table, and a manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+import escala
+from escala.result import Result
+
+
+def save_runs(results: Mapping[str, Result], table: pl.DataFrame, folder: Path) -> None:
+    """Write `table.csv`, `manifest.json`, and each Result into a subfolder of its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, result in results.items():
+        result.save(folder / name.replace("/", "-"))
+    table.write_csv(folder / "table.csv")
+    write_manifest(folder, "comparison", {"runs": list(results)})
+
+
+def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:
+    """`manifest.json`, which marks the folder as Escala's own output."""
+    manifest = {"escala": escala.__version__, "kind": kind, **content}
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, default=str) + "\n", encoding="utf-8")
