@@ -36,7 +36,8 @@ def move(order: Ints, trial: Ints, state: Words) -> int:
     if b >= a:
         b += 1
     low, high = min(a, b), max(a, b)
-    trial[:] = order
+    for at in range(n):
+        trial[at] = order[at]
     kind = draw(state)
     if kind < 0.5:
         trial[low], trial[high] = order[high], order[low]

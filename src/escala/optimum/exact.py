@@ -104,11 +104,9 @@ def _cpsat(instance: Instance, opened: Starts | None, starts: Ints, best: Exact,
     else:
         high, floor = int((starts + instance.length).max()), int(best.lower) + int(instance.release.min())
     pairs = [(int(a), int(b)) for rows in classes_of(instance) for a, b in pairwise(rows)]
-    data: dict[str, Any] = {
-        "length": instance.length, "demand": instance.demand, "capacity": instance.capacity, "ready": instance.ready,
-        "release": instance.release, "weight": weight, "first": first, "lows": low, "highs": ends, "pairs": np.array(pairs, np.int64).reshape(-1, 2),
-        "known": starts, "low": min(floor, high), "high": high, "makespan": not instance.summed,
-    }  # fmt: skip
+    data: dict[str, Any] = {name: getattr(instance, name) for name in ("release", "length", "demand", "capacity", "ready")}
+    data |= {"weight": weight, "first": first, "lows": low, "highs": ends, "pairs": np.array(pairs, np.int64).reshape(-1, 2)}
+    data |= {"known": starts, "low": min(floor, high), "high": high, "makespan": not instance.summed}
 
     def unit(bound: float) -> float:
         whole = math.ceil(bound - 1e-6) if math.isfinite(bound) else bound

@@ -1,8 +1,8 @@
 """The time-indexed model: x[j, t] = 1 if job j starts at tick t.
 
 minimise the sum of costs, one start per job, and at every tick the demands of the running jobs within the capacities. Only the starts that
-`thinning` leaves become columns. Jobs of equal length, demand and grace are one class, of which y[class, t] start at t: of two such jobs the
-one released first may go first, and delays only add up. That leaves no symmetry.
+`thinning` leaves become columns. Jobs of equal length, demand and grace are one class, of which y[class, t] start at t: of two such jobs
+the one released first may go first, and delays only add up. That leaves no symmetry.
 """
 
 from __future__ import annotations

@@ -1,0 +1,124 @@
+"""No bound is above any schedule; prices are evaluated exactly; nothing that an optimum needs is thinned out."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from optimum_worlds import best_of_orders, best_of_starts, random_instance, tick_by_tick, value
+
+from escala.optimum import Instance, bound
+from escala.optimum.lagrange import Dual, grid_for, prove
+from escala.optimum.thinning import open_starts
+from escala.optimum.wspt import makespan_bound, mean_busy_bound
+
+
+def cost(instance: Instance, starts: list[int]) -> Fraction:
+    return (value(instance, starts) - instance.base) * instance.jobs
+
+
+def test_bounds_are_never_above_a_schedule() -> None:
+    """2 000 random instances, one or two kinds, all objectives, coarse and fine cells: compared in exact fractions."""
+    rng = np.random.default_rng(7)
+    useful = 0
+    for trial in range(2000):
+        instance = random_instance(rng, int(rng.integers(1, 12)), longest=int(rng.choice([3, 12, 100])))
+        orders = [np.argsort(instance.length, kind="stable"), rng.permutation(instance.jobs), np.arange(instance.jobs)]
+        schedules = [tick_by_tick(instance, tuple(order.tolist())) for order in orders]
+        best = min(schedules, key=lambda s: value(instance, s))
+        if not instance.summed:
+            lower = makespan_bound(instance)
+            assert lower <= value(instance, best)
+            useful += lower == value(instance, best)
+            continue
+        floor = cost(instance, best)
+        assert mean_busy_bound(instance) <= floor
+        end = int(max(s + p for s, p in zip(best, instance.length)))
+        dual = Dual(instance, end if trial % 2 else end // 2 + 1, max_cells=int(rng.choice([3, 10, 1000])))
+        dual.improve(float(floor), 60)
+        assert dual.proof().cost <= floor
+        useful += dual.proof().cost > floor / 2
+    assert useful > 400  # the bounds are not empty either
+
+
+def test_any_prices_are_evaluated_exactly() -> None:
+    """L(u) from its definition over every tick, in fractions, against the compiled evaluation over few candidates."""
+    rng = np.random.default_rng(8)
+    for _ in range(150):
+        instance = random_instance(rng, 5, str(rng.choice(["slowdown", "bounded-slowdown", "wait"])))
+        grid = grid_for(instance, int(rng.integers(5, 60)), int(rng.choice([2, 7, 100])))
+        prices = rng.random((instance.capacity.size, grid.cells)) * rng.choice([0.0, 0.1, 1.0], (instance.capacity.size, grid.cells))
+        proof = prove(instance, grid, prices)
+
+        def price(kind: int, tick: int, grid=grid, proof=proof) -> int:
+            cell = (tick - grid.origin) // grid.width
+            return int(proof.prices[kind, cell]) if 0 <= cell < grid.cells else 0
+
+        total = -sum(int(c) * grid.width * int(proof.prices[k].sum()) for k, c in enumerate(instance.capacity))
+        for j in range(instance.jobs):
+            last = grid.origin + grid.width * grid.cells + 20
+            total += min(
+                int(proof.weight[j]) * max(0, s - int(instance.ready[j]))
+                + sum(int(q) * sum(price(k, t) for t in range(s, s + int(instance.length[j]))) for k, q in enumerate(instance.demand[j]))
+                for s in range(int(instance.release[j]), last + 1)
+            )
+        assert proof.numerator == total
+        assert np.all(proof.weight * instance.divisor <= proof.scale)
+
+
+def test_thinning_keeps_every_optimal_start() -> None:
+    rng = np.random.default_rng(9)
+    removed = 0
+    for _ in range(60):
+        instance = random_instance(rng, 5, str(rng.choice(["slowdown", "bounded-slowdown", "wait"])))
+        _, starts = best_of_orders(instance)
+        dual = Dual(instance, max(s + int(p) for s, p in zip(starts, instance.length)))
+        dual.improve(float(cost(instance, starts)), 300)
+        kept = open_starts(instance, dual.grid, dual.proof(), float(cost(instance, starts)))
+        assert kept is not None
+        for job, start in enumerate(starts):
+            assert start in kept.ticks[kept.first[job] : kept.first[job + 1]]
+        removed += int((instance.horizon - instance.length - instance.release + 1).sum()) - kept.ticks.size
+    assert removed > 1000
+
+
+def test_orders_hold_an_optimum() -> None:
+    """The oracle itself against all start times."""
+    rng = np.random.default_rng(10)
+    for _ in range(15):
+        instance = random_instance(rng, 3, longest=4)
+        assert best_of_orders(instance)[0] == best_of_starts(instance, int(instance.release.max() + instance.length.sum()))
+
+
+def test_search_finds_the_optimum_of_small_instances() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(40):
+        instance = random_instance(rng, int(rng.integers(2, 6)))
+        best, _ = best_of_orders(instance)
+        result = bound(instance)
+        assert result.found == pytest.approx(float(best), rel=1e-12)
+        assert result.lower is not None and result.lower <= float(best)
+
+
+def test_coarse_prices_stay_valid_in_seconds() -> None:
+    """A day in seconds: cells are minutes wide, starts are not; the bound holds against what the search finds."""
+    rng = np.random.default_rng(12)
+    release, length = np.sort(rng.integers(0, 20_000, 40)), rng.integers(1, 9_000, 40)
+    for objective in ("slowdown", "bounded-slowdown", "wait"):
+        instance = Instance(release, length, rng.integers(1, 9, 40), 10, objective)
+        dual = Dual(instance, instance.horizon, 64)
+        assert dual.grid.width > 1000
+        result = bound(instance)
+        assert result.found is not None and result.lower is not None
+        dual.improve((result.found - instance.base) * 40, 500)
+        coarse = instance.base + float(dual.proof().cost) / 40
+        assert instance.base <= coarse <= result.found
+        assert coarse <= result.lower * 1.001 + 0.01  # coarser prices cannot be better by more than convergence
+
+
+def test_deep_overload_favours_mean_busy_times() -> None:
+    """One machine, all jobs at 0: the bound is the optimum, by Smith's rule (hand-computed: lengths 1, 2, 3 wait 0, 1, 3)."""
+    instance = Instance([0, 0, 0], [1, 2, 3], [4, 4, 4], 4, "wait")
+    assert mean_busy_bound(instance) == 4
+    assert bound(instance, steps=("wspt", "search")).status == "optimal"

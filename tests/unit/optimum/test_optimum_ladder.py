@@ -1,0 +1,130 @@
+"""The public `bound`: statuses, limits, and one hand-made instance per relaxation."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from optimum_worlds import best_of_orders, random_instance
+
+from escala.errors import EscalaError
+from escala.optimum import RELAXATIONS, Bound, Instance, bound
+from escala.optimum.lagrange import Dual
+
+
+def test_statuses_say_no_more_than_was_proved() -> None:
+    rng = np.random.default_rng(40)
+    seen = set()
+    for _ in range(30):
+        instance = random_instance(rng, int(rng.integers(1, 7)))
+        best = float(best_of_orders(instance)[0])
+        for steps in (("wspt",), ("wspt", "lagrange"), ("search",), ("wspt", "lagrange", "search")):
+            result = bound(instance, steps=steps)
+            seen.add(result.status)
+            assert (result.lower is None) == (result.status == "found-only")
+            assert (result.found is None) == (result.status == "bound-only")
+            if result.lower is not None:
+                assert result.lower <= best * (1 + 1e-12)
+            if result.found is not None:
+                assert result.found >= best * (1 - 1e-12)
+            if result.status == "optimal":
+                assert result.found == pytest.approx(best, rel=1e-9) and result.gap == pytest.approx(0, abs=1e-6)
+            if result.status == "interval":
+                assert result.gap is not None and result.gap > 1e-6
+            assert result.relaxations == RELAXATIONS and result.jobs == instance.jobs
+    assert seen == {"optimal", "interval", "bound-only", "found-only"}
+
+
+def optimum(instance: Instance) -> Bound:
+    """The optimum, proved by trying all orders; the ladder must find it and may not claim more."""
+    result = bound(instance)
+    best = float(best_of_orders(instance)[0])
+    assert result.found == pytest.approx(best) and result.lower is not None and result.lower <= best + 1e-12
+    return result
+
+
+def test_relaxation_clairvoyant() -> None:
+    """A wide long job at 0, a short one at 1. Knowing of the short one, the machine idles: (1.2 + 1) / 2. Starting what is there: (1 + 10) / 2."""
+    assert optimum(Instance([0, 1], [10, 1], [2, 2], 2)).found == pytest.approx((12 / 10 + 1) / 2)
+
+
+def test_relaxation_no_slot_window() -> None:
+    """One machine, three jobs at 0 in the order long, long, short. The optimum takes the short one first: (1 + 11/10 + 21/10) / 3; who sees
+    the first two only cannot: (1 + 2 + 21) / 3 at best, or (1 + 11 + 21/10) / 3 with the short one seen after the first start."""
+    result = optimum(Instance([0, 0, 0], [10, 10, 1], [1, 1, 1], 1))
+    assert result.found == pytest.approx((1 + 1.1 + 2.1) / 3) and result.found < (1 + 11 + 2.1) / 3
+
+
+def test_relaxation_end_of_arrivals_known() -> None:
+    """The same jobs at the start; only the arrivals that follow differ, and with them what is best to do at 0: idle, or start at once."""
+    many = optimum(Instance([0, 1, 2, 3], [10, 1, 1, 1], [2] * 4, 2))
+    none = optimum(Instance([0], [10], [2], 2))
+    assert many.starts is not None and many.starts[0] == 4
+    assert none.starts is not None and none.starts[0] == 0
+
+
+def test_relaxation_cores_as_one_pool() -> None:
+    """Two nodes of 2 cores, a job of 1 core and 3 ticks on each from 0; a job of 2 cores, on one node, at 1. The pool runs it at 1; placed on
+    nodes, it waits till 3, unless the second job had gone to the first node."""
+    result = optimum(Instance([0, 0, 1], [3, 3, 1], [1, 1, 2], 4, "wait"))
+    assert result.status == "optimal" and result.found == 0
+
+
+def test_limit_is_respected() -> None:
+    rng = np.random.default_rng(41)
+    instance = random_instance(rng, 500, "slowdown", kinds=1)
+    bound(random_instance(rng, 80, "slowdown", kinds=1), limit_s=0.1)  # compiled now
+    begin = time.monotonic()
+    result = bound(instance, limit_s=0.3)
+    assert time.monotonic() - begin < 3.0
+    assert result.cut and result.limit_s == 0.3
+
+
+def test_interrupt_in_the_dual_keeps_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance = random_instance(np.random.default_rng(42), 20, "slowdown", kinds=1)
+    improve = Dual.improve
+
+    def stopped(self: Dual, target: float, iterations: int, expired: object) -> bool:
+        improve(self, target, 200)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Dual, "improve", stopped)
+    result = bound(instance)
+    assert result.interrupted and result.status == "bound-only"
+    assert [step.name for step in result.steps] == ["wspt", "lagrange"]
+    assert "Lagrangian" in result.prover and result.lower is not None and result.lower > 1
+
+
+def test_progress_tells_each_step() -> None:
+    told = []
+    instance = random_instance(np.random.default_rng(43), 8, "slowdown", kinds=1)
+    result = bound(instance, progress=told.append)
+    assert tuple(told) == result.steps
+    lowers = [step.lower for step in told if step.lower is not None]
+    assert lowers == sorted(lowers)
+
+
+def test_known_schedule_is_checked_and_used() -> None:
+    instance = Instance([0, 0], [2, 2], [1, 1], 1, "wait")
+    assert bound(instance, steps=("wspt",), known=np.array([2, 0])).status == "optimal"
+    with pytest.raises(EscalaError, match="capacity"):
+        bound(instance, known=np.array([0, 1]))
+    with pytest.raises(EscalaError, match="unknown"):
+        bound(instance, steps=("magic",))
+    with pytest.raises(EscalaError, match="limit_s"):
+        bound(instance, limit_s=0)
+    with pytest.raises(EscalaError, match="limit_s"):
+        bound(instance, limit_s=float("nan"))
+
+
+def test_many_jobs_get_a_bound_only() -> None:
+    """Above the size at which schedules are generated: a bound in bounded time and memory, and no schedule claimed."""
+    rng = np.random.default_rng(44)
+    jobs = 30_000
+    instance = Instance(
+        np.sort(rng.integers(0, 400_000, jobs)), rng.integers(1, 200, jobs), rng.integers(1, 9, jobs), 10, "bounded-slowdown"
+    )
+    result = bound(instance, limit_s=5.0)
+    assert result.status == "bound-only" and result.lower is not None and result.lower > 1
+    assert result.seconds < 60
