@@ -1,8 +1,9 @@
 """How Escala compiles: the only module that names Numba's decorator.
 
-`compiled` turns a function of plain loops over arrays into machine code. The code is cached on disk; where no cache folder can be written Numba would raise at
-import (numba#5566), so the cache is then left out and each process compiles anew. Numba keys its cache by the file of the function alone: editing a
-callee in another file would leave callers stale. The cache folder therefore carries a hash of all of Escala's compiled sources.
+`compiled` turns a function of plain loops over arrays into machine code. The code is cached on disk; where no cache folder can be written
+Numba would raise at import (numba#5566), so the cache is then left out and each process compiles anew. Numba keys its cache by the file
+of the function alone: editing a callee in another file would leave callers stale. The cache folder therefore carries a hash of all of
+Escala's compiled sources.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def _plain(kind: Any) -> Any:
 
 
 def _one_specialisation(dispatcher: Any) -> Any:
-    """Numba compiles a callee anew for each mix of int32, int64 and literal arguments: the kernel then compiled four times as long. Widen them at each call."""
+    """Numba compiles a callee anew for each mix of int32, int64 and literal arguments: the kernel then compiled four times as long. Widen
+    them at each call."""
     template = dispatcher.get_call_template
 
     def widened(args: Any, kws: Any) -> Any:
@@ -73,18 +75,20 @@ def _one_specialisation(dispatcher: Any) -> Any:
     return dispatcher
 
 
+def _compile(function: Any, **more: Any) -> Any:
+    return _one_specialisation(numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", **more)(function))
+
+
 def compiled(function: F) -> F:
     """Compile `function` (no Python objects inside, the interpreter lock released), cached on disk where possible."""
-    return _one_specialisation(numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy")(function))  # type: ignore[no-any-return]
+    return _compile(function)
 
 
 def lean(function: F) -> F:
     """Like `compiled`, for functions that make no arrays: without reference counts they compile faster and run faster."""
-    return _one_specialisation(numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", _nrt=False)(function))  # type: ignore[no-any-return]
+    return _compile(function, _nrt=False)
 
 
 def inlined(function: F) -> F:
     """Like `lean`, for small functions called in inner loops: LLVM is told to inline them."""
-    return _one_specialisation(  # type: ignore[no-any-return]
-        numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", forceinline=True, _nrt=False)(function)
-    )
+    return _compile(function, _nrt=False, forceinline=True)

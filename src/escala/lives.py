@@ -117,7 +117,14 @@ class NodeLives:
         """node, from_s, to_s, state."""
         out, _ = self._intervals()
         states = pl.Series(codes.LEDGER_STATES)
-        return pl.DataFrame({"node": out[0], "from_s": out[1] / SECOND, "to_s": out[2] / SECOND, "state": states[out[3]] if out.shape[1] else pl.Series([], dtype=pl.String)})
+        return pl.DataFrame(
+            {
+                "node": out[0],
+                "from_s": out[1] / SECOND,
+                "to_s": out[2] / SECOND,
+                "state": states[out[3]] if out.shape[1] else pl.Series([], dtype=pl.String),
+            }
+        )
 
     def power(self) -> pl.DataFrame:
         """node, state, seconds, joules, transitions: five rows a node."""
@@ -126,7 +133,9 @@ class NodeLives:
         cell = out[0] * 5 + out[3]
         seconds = np.bincount(cell, (out[2] - out[1]).astype(float), minlength=5 * nodes).reshape(nodes, 5) / SECOND
         loads = np.bincount(out[0], load * (out[3] == codes.COMPUTING), minlength=nodes) / SECOND
-        watts = np.array([[p.idle_w, p.idle_w, p.off_w, p.switching_off_w, p.switching_on_w] for p in self.platform.profiles])[self.platform.profile_of]
+        watts = np.array([[p.idle_w, p.idle_w, p.off_w, p.switching_off_w, p.switching_on_w] for p in self.platform.profiles])[
+            self.platform.profile_of
+        ]
         joules = seconds * watts
         extra = np.array([p.computing_w - p.idle_w for p in self.platform.profiles])[self.platform.profile_of]
         joules[:, codes.COMPUTING] += loads * extra
@@ -143,4 +152,3 @@ class NodeLives:
                 "transitions": transitions.ravel(),
             }
         )
-

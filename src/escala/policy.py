@@ -73,7 +73,16 @@ class View:
             demand = tuple(int(d) for d in w.demand[i, row]) if w.demand.shape[1] else ()
             submit = int(j["submit"])
             out.append(
-                QueuedJob(row, int(j["cores"]), int(j["walltime"]) / SECOND, submit / SECOND, (now - submit) / SECOND, int(j["user"]), bool(j["single"]), demand)
+                QueuedJob(
+                    row,
+                    int(j["cores"]),
+                    int(j["walltime"]) / SECOND,
+                    submit / SECOND,
+                    (now - submit) / SECOND,
+                    int(j["user"]),
+                    bool(j["single"]),
+                    demand,
+                )
             )
             row = int(w.run[i, row]["next"])
         return out
@@ -134,7 +143,8 @@ class ClairvoyantView(View):
 
 
 class Commands:
-    """What a policy may order. Each returns True, or False where it was refused; `refusal` then says why. Nothing changes by a refused command."""
+    """What a policy may order. Each returns True, or False where it was refused; `refusal` then says why. Nothing changes by a refused
+    command."""
 
     def __init__(self, simulation: Any, i: int) -> None:
         self._simulation = simulation
@@ -173,8 +183,9 @@ class Commands:
 
 @runtime_checkable
 class Policy(Protocol):
-    """One method. Optional attributes: `name` (text for tables), `clairvoyant` (True: gets a ClairvoyantView), and for shutdown policies `before_scheduler` (True: decides before
-    the scheduler) and `period_s` (> 0: decides at multiples of this only, with `before_scheduler`)."""
+    """One method. Optional attributes: `name` (text for tables), `clairvoyant` (True: gets a ClairvoyantView), and for shutdown policies
+    `before_scheduler` (True: decides before the scheduler) and `period_s` (> 0: decides at multiples of this only, with
+    `before_scheduler`)."""
 
     def decide(self, view: View, act: Commands) -> None:
         """Give commands for this instant; return when there are no more."""

@@ -37,8 +37,9 @@ class Result:
     """One run.
 
     jobs: job_id, submit_s, start_s, finish_s, wait_s, cores, walltime_s, runtime_s, user, state, nodes. totals: state, seconds, joules,
-    transitions over all nodes. manifest: everything needed to run it again. `nodes` (node, from_s, to_s, state), `power` (node, state, seconds, joules,
-    transitions) and `allocations` (job_id, node, cores) are made when first asked for. decisions: one row a decision, where they were recorded.
+    transitions over all nodes. manifest: everything needed to run it again. `nodes` (node, from_s, to_s, state), `power` (node, state,
+    seconds, joules, transitions) and `allocations` (job_id, node, cores) are made when first asked for. decisions: one row a decision,
+    where they were recorded.
     """
 
     jobs: pl.DataFrame
@@ -68,7 +69,8 @@ class Result:
     def _refuse_giants(self, table: str) -> None:
         if self.lives.intervals > TOO_MANY_INTERVALS:
             raise EscalaError(
-                f"the table {table!r} of this run would have some {self.lives.intervals:,} rows (nodes x jobs): use totals, a shorter window, or fewer and larger nodes"
+                f"the table {table!r} of this run would have some {self.lives.intervals:,} rows (nodes x jobs): "
+                "use totals, a shorter window, or fewer and larger nodes"
             )
 
     @property
@@ -82,7 +84,12 @@ class Result:
         if self._summary is None:
             window = self.manifest["window"]
             self._summary = summarise(
-                self.jobs, self.totals, nodes=self.manifest["n_nodes"], cores=self.manifest["n_cores"], start_s=window["start_s"], end_s=window["end_s"]
+                self.jobs,
+                self.totals,
+                nodes=self.manifest["n_nodes"],
+                cores=self.manifest["n_cores"],
+                start_s=window["start_s"],
+                end_s=window["end_s"],
             )
         return dict(self._summary)
 
@@ -100,7 +107,9 @@ class Result:
             target.parent.mkdir(parents=True, exist_ok=True)
             scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
         except OSError as error:
-            raise EscalaError(f"cannot write the result to {target}: {error.strerror or error}: name a folder where you may write") from error
+            raise EscalaError(
+                f"cannot write the result to {target}: {error.strerror or error}: name a folder where you may write"
+            ) from error
         try:
             self._write(scratch)
             os.chmod(scratch, 0o755)
@@ -138,7 +147,9 @@ class Result:
             tables = {name: pl.read_parquet(source / f"{name}.parquet") for name in ("jobs", "totals")}
             decisions = pl.read_parquet(source / "decisions.parquet") if (source / "decisions.parquet").exists() else None
         except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-            raise EscalaError(f"{source} holds no readable Escala result ({str(error).splitlines()[0]}): give a folder written by simulate --out") from error
+            raise EscalaError(
+                f"{source} holds no readable Escala result ({str(error).splitlines()[0]}): give a folder written by simulate --out"
+            ) from error
         if manifest.get("format") != FORMAT:
             raise EscalaError(f"{path}: format {manifest.get('format')!r} is not {FORMAT}: run it again with this version of Escala")
 
@@ -154,7 +165,8 @@ class Result:
         return cls(tables["jobs"], tables["totals"], manifest, lives, decisions)
 
     def export(self, form: str, folder: str | os.PathLike[str]) -> Path:
-        """Write the run as another engine's files. form: "batsim" (jobs.csv, schedule.csv, machine_states.csv, consumed_energy.csv, pstate_changes.csv)."""
+        """Write the run as another engine's files. form: "batsim" (jobs.csv, schedule.csv, machine_states.csv, consumed_energy.csv,
+        pstate_changes.csv)."""
         if form != "batsim":
             raise EscalaError(f"unknown export {form!r}: use 'batsim'")
         from escala.export.batsim import export

@@ -25,12 +25,14 @@ from escala.workload import Workload
 
 RULES = ("escala", "batsched")
 BATSCHED_MARGIN_S = 5.0
+CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with; it grows
 INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches and its timers
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue order)."""
+    """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue
+    order)."""
 
     queueing: int = codes.EXTERNAL
     ordering: int = codes.BY_QUEUE
@@ -48,9 +50,10 @@ class Plan:
 class Options:
     """How to run. Times in seconds.
 
-    rules: "escala" or "batsched" (the reference engine's conventions). head: cores that EASY's head reserves, "lowest-id" or "latest-released". depth:
-    reservations of conservative backfilling, None: all. plan_margin_s: added to walltimes in plans, None: by the rules. estimate: what policies see as
-    walltime, "walltime" or "runtime". until_s: time limit. start_off: all nodes off at the start. oversized: "error" or "drop" for jobs that can never run.
+    rules: "escala" or "batsched" (the reference engine's conventions). head: cores that EASY's head reserves, "lowest-id" or
+    "latest-released". depth: reservations of conservative backfilling, None: all. plan_margin_s: added to walltimes in plans, None: by
+    the rules. estimate: what policies see as walltime, "walltime" or "runtime". until_s: time limit. start_off: all nodes off at the
+    start. oversized: "error" or "drop" for jobs that can never run.
     """
 
     rules: str = "escala"
@@ -126,7 +129,8 @@ def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
     submit = submit[rows]
     if len(rows) and submit[0] < microseconds(options.start_s):
         raise EscalaError(
-            f"workload {workload.name!r}: job {jobs['job_id'][int(rows[0])]!r} is submitted at {submit[0] / SECOND} s, before the simulation starts "
+            f"workload {workload.name!r}: job {jobs['job_id'][int(rows[0])]!r} is submitted at {submit[0] / SECOND} s, "
+            "before the simulation starts "
             f"({options.start_s} s): shift the times or set start_s"
         )
     runtime = microseconds(jobs["runtime_s"].to_numpy())[rows]
@@ -174,7 +178,8 @@ def _name_oversized(workload: Workload, platform: Platform, row: int, count: int
     where = "on one node" if job["single_node"] else f"of {platform.total_cores} cores"
     more = f" (and {count - 1} more jobs)" if count > 1 else ""
     return (
-        f"job {job['job_id']!r} of workload {workload.name!r} needs {demand} and can never run {where} on platform {platform.name!r}{more}: "
+        f"job {job['job_id']!r} of workload {workload.name!r} needs {demand} and can never run {where} "
+        f"on platform {platform.name!r}{more}: "
         "use a larger platform, or drop such jobs with oversized='drop' (--oversized drop)"
     )
 
@@ -197,7 +202,8 @@ class Simulation:
         for w in self.workloads:
             if len(w) and w.jobs["runtime_s"].is_nan().any():
                 raise EscalaError(
-                    f"workload {w.name!r} gives work in flop, and platform {platform.name!r} has no speed: read the workload with a speed, or name the platform's"
+                    f"workload {w.name!r} gives work in flop, and platform {platform.name!r} has no speed: "
+                    "read the workload with a speed, or name the platform's"
                 )
         self.casts = [cast_jobs(w, platform, self.options) for w in self.workloads]
         self.world = self._allocate(plans)
@@ -239,6 +245,7 @@ class Simulation:
             planned=bool(queueings & {codes.EASY, codes.EASY_FAST, codes.CONSERVATIVE, codes.EXTERNAL}),
             agenda=conservative,
             multi=not self.plain,
+            chunks=CHUNKS_PER_JOB * jobs if self.options.record else 0,
         )
 
     def _fill(self, i: int, plan: Plan) -> None:
@@ -312,7 +319,8 @@ class Simulation:
             w.order[i, 1, order] = np.arange(n)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:
-        """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has happened (NONE)."""
+        """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has
+        happened (NONE)."""
         until = codes.NEVER_US if until_s is None else int(microseconds(until_s))
         while True:
             stop = int(self.drivers[i](self.table, i, until))
@@ -321,7 +329,8 @@ class Simulation:
             self._grow()
         if stop == codes.GUARD:
             raise EscalaError(
-                f"workload {self.workloads[i].name!r}: the simulation makes no progress (policies keep asking for decisions): check the policy"
+                f"workload {self.workloads[i].name!r}: the simulation makes no progress "
+                "(policies keep asking for decisions): check the policy"
             )
         self.stops[i] = stop
         return stop
@@ -330,10 +339,11 @@ class Simulation:
         """Double the tables that fill up (allocations, switches, timers, agenda)."""
 
         def longer(a: NDArray[Any], axis: int) -> NDArray[Any]:
-            if a.shape[axis] == 0:
-                return a
-            extra = np.zeros_like(a)
-            return np.concatenate([a, extra], axis=axis)
+            shape = list(a.shape)
+            shape[axis] *= 2
+            larger = np.zeros(shape, a.dtype)  # zeroed pages cost nothing until they are used
+            larger[tuple(slice(0, n) for n in a.shape)] = a
+            return larger
 
         w = self.world
         self.world = w._replace(
@@ -353,7 +363,12 @@ class Simulation:
         about = {
             "format": FORMAT,
             "escala": version("escala"),
-            "workload": {"name": self.workloads[i].name, "source": self.workloads[i].source, "jobs": len(self.workloads[i]), "cleaning": self.workloads[i].cleaning},
+            "workload": {
+                "name": self.workloads[i].name,
+                "source": self.workloads[i].source,
+                "jobs": len(self.workloads[i]),
+                "cleaning": self.workloads[i].cleaning,
+            },
             "platform": self.platform.spec(),
             "n_nodes": self.platform.n_nodes,
             "n_cores": self.platform.total_cores,
@@ -385,7 +400,9 @@ class Simulation:
                 "start_s": _seconds(start, start >= 0, cast.rejected),
                 "finish_s": _seconds(start + cast.runtime_us, ended, cast.rejected),
                 "wait_s": _seconds(start - submit, start >= 0, cast.rejected),
-                "runtime_s": pl.concat([pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64), jobs["runtime_s"][cast.rejected].cast(pl.Float64)])
+                "runtime_s": pl.concat(
+                    [pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64), jobs["runtime_s"][cast.rejected].cast(pl.Float64)]
+                )
                 if len(cast.rejected)
                 else pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64),
                 "state": pl.Series([*states.tolist(), *["REJECTED"] * len(cast.rejected)], dtype=pl.String),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.energy import integrate
@@ -95,7 +94,8 @@ def needs_space(w: World) -> bool:
 
 @lean
 def before_scheduler(w: World) -> int:
-    """First part of a decision: the off-reservation. Always ends in a pause: BEFORE for somebody outside, else DECISION for the scheduler."""
+    """First part of a decision: the off-reservation. Always ends in a pause: BEFORE for somebody outside, else DECISION for the
+    scheduler."""
     s = w.s[0]
     o = w.o[0]
     if s.phase == BETWEEN:
@@ -129,8 +129,9 @@ def after_scheduler(w: World) -> int:
 def advance(w: World, until: int) -> int:
     """Run one simulation to its next pause; returns a stop code.
 
-    DECISION: the scheduler's turn. Whoever calls, a compiled scheduler in `drive` or somebody outside, gives its commands and calls again. DONE: every job has ended, or
-    the time limit is reached. NONE: everything up to and including `until` (us) has happened and been decided on.
+    DECISION: the scheduler's turn. Whoever calls, a compiled scheduler in `drive` or somebody outside, gives its commands and calls
+    again. DONE: every job has ended, or the time limit is reached. NONE: everything up to and including `until` (us) has happened and
+    been decided on.
     """
     s = w.s[0]
     o = w.o[0]

@@ -1,10 +1,12 @@
 """Future availability for conservative backfilling: slices of time, each with the free cores of every node.
 
-Slice i holds from its time to that of slice i + 1; the last one for ever. Slices are kept in order through row numbers, so that cutting one in two moves three
-numbers a slice and copies one row. The last column of a row is the sum over nodes.
+Slice i holds from its time to that of slice i + 1; the last one for ever. Slices are kept in order through row numbers, so that cutting
+one in two moves three numbers a slice and copies one row. The last column of a row is the sum over nodes.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -58,7 +60,7 @@ def slice_at(w: World, us: int, fine: int) -> int:
 
 
 @lean
-def rebuild(w: World, frontier: World) -> None:
+def rebuild(w: World, frontier: Any) -> None:
     """The agenda of what is certain: free cores now, planned ends of jobs, ends of switch-offs."""
     s = w.s[0]
     nodes = w.o[0].n_nodes
@@ -108,7 +110,8 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
 
 @lean
 def hold(w: World, j: int, sign: int) -> None:
-    """The reservation of job `j` [RUN.plan, + walltime + margin) leaves (sign -1) or re-enters (1) what is free. A start that has passed counts from now."""
+    """The reservation of job `j` [RUN.plan, + walltime + margin) leaves (sign -1) or re-enters (1) what is free. A start that has passed
+    counts from now."""
     o = w.o[0]
     run = w.run[j]
     end = run.plan + w.job[j].walltime + o.margin_us
@@ -132,8 +135,9 @@ def _position(w: World) -> int:
 
 
 @lean
-def first_hole(w: World, j: int, least: World) -> None:
-    """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime; `least` [nodes] becomes the cores free throughout it."""
+def first_hole(w: World, j: int, least: Any) -> None:
+    """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime; `least` [nodes] becomes the cores free throughout
+    it."""
     s = w.s[0]
     o = w.o[0]
     nodes = o.n_nodes
@@ -179,7 +183,7 @@ def first_hole(w: World, j: int, least: World) -> None:
 
 
 @lean
-def choose(w: World, j: int, least: World) -> None:
+def choose(w: World, j: int, least: Any) -> None:
     """Chunks for job `j` out of the cores free throughout its hole: at once, in the order on, switching on, off; later, the lowest."""
     s = w.s[0]
     need = np.int64(w.job[j].cores)

@@ -7,7 +7,6 @@ from typing import Any
 from escala.compile import compiled
 from escala.kernel import bits, codes, commands
 from escala.kernel.nodes import add_free, due, lower_hint, set_of
-from escala.kernel.state import World
 from escala.kernel.world import one
 
 

@@ -1,8 +1,8 @@
 """Plan times: microseconds, and the exact residue that the reference engine's arithmetic leaves.
 
-Under rules "batsched" a plan time is an exact sum of doubles: the clock rounded to 6 decimals, walltimes, a margin. Written as (us, fine) with
-fine = time x 2**60 modulo 2**64, sums are two integer additions, and two sums with equal us differ by far less than the modulus, so that the
-signed difference of their fines decides exactly which is earlier. Under rules "escala" every fine is 0.
+Under rules "batsched" a plan time is an exact sum of doubles: the clock rounded to 6 decimals, walltimes, a margin. Written as (us, fine)
+with fine = time x 2**60 modulo 2**64, sums are two integer additions, and two sums with equal us differ by far less than the modulus, so
+that the signed difference of their fines decides exactly which is earlier. Under rules "escala" every fine is 0.
 """
 
 from __future__ import annotations

@@ -6,10 +6,9 @@ from escala.compile import lean
 from escala.kernel import codes
 from escala.kernel.events import push
 from escala.kernel.fit import fits_now, may_wake
-from escala.kernel.jobs import start
+from escala.kernel.jobs import place, start
 from escala.kernel.nodes import is_idle, switch_off, switch_on
 from escala.kernel.placement import node_fits, take_single
-from escala.kernel.jobs import place
 from escala.kernel.shutdown import can_switch, reserve_off
 from escala.kernel.state import HEAP_TIMERS, World
 

@@ -1,11 +1,14 @@
 """Conservative backfilling: every waiting job holds a reservation on concrete nodes.
 
-On arrival a job gets the first hole for its whole walltime. When a job ends, every waiting job, in queue order, is taken out and put back at its first fit, the
-reservations of all others in place ("compress"). With `rebuild` all are planned anew from an empty agenda at each decision: another policy.
-Where nodes may switch, every decision compresses: a reservation may have lost its nodes, or may have gained some.
+On arrival a job gets the first hole for its whole walltime. When a job ends, every waiting job, in queue order, is taken out and put back
+at its first fit, the reservations of all others in place ("compress"). With `rebuild` all are planned anew from an empty agenda at each
+decision: another policy. Where nodes may switch, every decision compresses: a reservation may have lost its nodes, or may have gained
+some.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +42,7 @@ def conservative(w: World) -> None:
 
 
 @compiled
-def _replan(w: World, least: World) -> None:
+def _replan(w: World, least: Any) -> None:
     s = w.s[0]
     o = w.o[0]
     frontier = np.empty(max(s.n_plans, 1) + 1, np.int64)
@@ -66,7 +69,7 @@ def _replan(w: World, least: World) -> None:
 
 
 @lean
-def _put(w: World, j: int, least: World) -> None:
+def _put(w: World, j: int, least: Any) -> None:
     """Give job `j` its reservation; start it if that begins now."""
     first_hole(w, j, least)
     choose(w, j, least)

@@ -16,7 +16,6 @@ from escala.kernel.conservative import conservative
 from escala.kernel.easy import easy, easy_fast
 from escala.kernel.schedule import greedy, strict
 from escala.kernel.single import easy_single
-from escala.kernel.state import World
 from escala.kernel.world import one
 
 

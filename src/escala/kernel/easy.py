@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from escala.compile import inlined, lean
@@ -63,10 +65,11 @@ def _extra_on(w: World) -> int:
 
 
 @lean
-def easy(w: World, frontier: World) -> None:
+def easy(w: World, frontier: Any) -> None:
     """The head starts while it fits, else it gets a reservation; the others are tried once, in the scheduler's order.
 
-    With nothing released since the last decision only the new jobs can start: the reservation stands, and time alone makes passing it harder.
+    With nothing released since the last decision only the new jobs can start: the reservation stands, and time alone makes passing it
+    harder.
     """
     s = w.s[0]
     by_queue = w.o[0].ordering == codes.BY_QUEUE
@@ -121,10 +124,11 @@ def _pass_fast(w: World, j: int) -> None:
 
 
 @lean
-def easy_fast(w: World, frontier: World) -> None:
+def easy_fast(w: World, frontier: Any) -> None:
     """The head's time is found once, by count, when it becomes head; no core is reserved.
 
-    Order in a decision: the head; the queue (the next head is the first that does not fit); the new jobs, one by one. Without a release only the new jobs.
+    Order in a decision: the head; the queue (the next head is the first that does not fit); the new jobs, one by one. Without a release
+    only the new jobs.
     """
     s = w.s[0]
     j = s.first

@@ -1,10 +1,13 @@
 """What happens next, and the written order of what happens at one instant.
 
-Job ends -> node switches ending -> submissions -> planned starts (of jobs that were given nodes) -> timers; within a kind by row or node number. Each kind has a binary heap of
-(time, id), or a pointer where the times are sorted already; the order of kinds is the order in which `advance.take_in` empties them.
+Job ends -> node switches ending -> submissions -> planned starts (of jobs that were given nodes) -> timers; within a kind by row or node
+number. Each kind has a binary heap of (time, id), or a pointer where the times are sorted already; the order of kinds is the order in
+which `advance.take_in` empties them.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
@@ -12,12 +15,12 @@ from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIME
 
 
 @inlined
-def _before(heap: World, a: int, b: int) -> bool:
+def _before(heap: Any, a: int, b: int) -> bool:
     return heap[a].time < heap[b].time or (heap[a].time == heap[b].time and heap[a].id < heap[b].id)
 
 
 @lean
-def push(heap: World, n: int, time: int, ident: int) -> int:
+def push(heap: Any, n: int, time: int, ident: int) -> int:
     """Add (time, ident) to a heap of size n; returns the new size."""
     i = n
     while i > 0:
@@ -33,7 +36,7 @@ def push(heap: World, n: int, time: int, ident: int) -> int:
 
 
 @lean
-def pop(heap: World, n: int) -> int:
+def pop(heap: Any, n: int) -> int:
     """Remove the first of a heap of size n > 0; returns the new size."""
     n -= 1
     time = heap[n].time

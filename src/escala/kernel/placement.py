@@ -165,7 +165,8 @@ def take_set(w: World, j: int, last: int, need: int, which: int, beyond: bool) -
 def take(w: World, j: int, beyond: bool, any_power: bool) -> int:
     """Give job `j` its cores (they are there: the caller has counted); returns when all its nodes are on, in us (now, if they are).
 
-    beyond: the job runs past the head's reservation and leaves it alone. any_power: nodes that are not on may be given; those that are off are switched on.
+    beyond: the job runs past the head's reservation and leaves it alone. any_power: nodes that are not on may be given; those that are
+    off are switched on.
     """
     now = w.s[0].now
     need = np.int64(w.job[j].cores)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from escala.compile import inlined, lean
@@ -83,7 +85,7 @@ def cores_of_plan(w: World, i: int) -> int:
 
 
 @lean
-def following(w: World, frontier: World, n: int) -> tuple[int, int]:
+def following(w: World, frontier: Any, n: int) -> tuple[int, int]:
     """Next job of a walk through the heap in order of planned end: (heap position, size of the frontier after it).
 
     `frontier` holds heap positions whose parents have been visited, itself a small heap by planned end; start it with position 0.

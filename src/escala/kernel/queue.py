@@ -1,8 +1,8 @@
 """The queue: a linked list in order of submission, and a search tree over a fixed order of all jobs.
 
-The tree holds, for each cell of 16 ranks (and of 16 cells, level by level), the least cores and the least walltime among its *queued* jobs. "The next job, in this order,
-that needs at most c cores and either ends in time or needs at most e cores" is then found without looking at jobs that cannot be it. A job enters the tree
-only when a search is due, so one that starts on arrival never touches it.
+The tree holds, for each cell of 16 ranks (and of 16 cells, level by level), the least cores and the least walltime among its *queued*
+jobs. "The next job, in this order, that needs at most c cores and either ends in time or needs at most e cores" is then found without
+looking at jobs that cannot be it. A job enters the tree only when a search is due, so one that starts on arrival never touches it.
 """
 
 from __future__ import annotations
@@ -139,8 +139,8 @@ def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
 def _next_cell(w: World, start: int, free: int, window: int, extra: int) -> int:
     """Least bottom cell >= start that may hold such a job; the number of bottom cells if there is none.
 
-    Walks right along a level, climbs at the end of each group of 16 and descends into a cell that qualifies. A cell may promise what no child keeps (its two
-    least values come from different jobs); the walk then simply goes on behind it.
+    Walks right along a level, climbs at the end of each group of 16 and descends into a cell that qualifies. A cell may promise what no
+    child keeps (its two least values come from different jobs); the walk then simply goes on behind it.
     """
     bottom = -(-w.o[0].n_jobs // FAN)
     level = 0

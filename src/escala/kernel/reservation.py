@@ -1,11 +1,14 @@
 """The reservation of EASY's head: when it can start, on which cores, and what it leaves to others.
 
-Every core has a time from which it may be given to the head: now, if no job has it and its node is not switching off; the end of the switch, if its node is switching
-off; the planned end of the job that has it. A head that is still held back (shutdown policy hold) cannot use nodes that are not on before its own time.
-The reservation's time s is the time of the q-th such core. lowest-id: it uses the lowest-numbered cores of those free by s. latest-released: only the number of cores to spare is known.
+Every core has a time from which it may be given to the head: now, if no job has it and its node is not switching off; the end of the
+switch, if its node is switching off; the planned end of the job that has it. A head that is still held back (shutdown policy hold) cannot
+use nodes that are not on before its own time. The reservation's time s is the time of the q-th such core. lowest-id: it uses the
+lowest-numbered cores of those free by s. latest-released: only the number of cores to spare is known.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -31,7 +34,8 @@ def hold_end(w: World, j: int) -> int:
 
 @lean
 def oracle_holds(w: World, j: int) -> bool:
-    """OR*: will enough cores of nodes that are on (or switching on) be free before the job has waited its share of the walltime? Actual ends of the running jobs; other waiting jobs are ignored."""
+    """OR*: will enough cores of nodes that are on (or switching on) be free before the job has waited its share of the walltime? Actual
+    ends of the running jobs; other waiting jobs are ignored."""
     s = w.s[0]
     deadline = hold_end(w, j)
     if deadline <= s.now:
@@ -113,8 +117,9 @@ def _release_switches(w: World, time: int) -> int:
 
 
 @lean
-def reserve_head(w: World, j: int, frontier: World) -> None:
-    """Set head, shadow time, extra cores and (lowest-id) the reserved cores for the blocked head `j`. `frontier`: int64 scratch, one per running job."""
+def reserve_head(w: World, j: int, frontier: Any) -> None:
+    """Set head, shadow time, extra cores and (lowest-id) the reserved cores for the blocked head `j`. `frontier`: int64 scratch, one per
+    running job."""
     s = w.s[0]
     o = w.o[0]
     by_id = o.head == codes.LOWEST_ID

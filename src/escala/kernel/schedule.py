@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, inlined, lean
+from escala.compile import compiled, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
@@ -50,7 +50,8 @@ def strict(w: World) -> None:
 
 @lean
 def wake_for(w: World, j: int) -> None:
-    """Switch on as many off nodes, lowest first, as the blocked first job lacks: its cores - free cores of on nodes - cores of nodes switching on."""
+    """Switch on as many off nodes, lowest first, as the blocked first job lacks: its cores - free cores of on nodes - cores of nodes
+    switching on."""
     s = w.s[0]
     if w.job[j].single == 1:
         _wake_single(w, j)

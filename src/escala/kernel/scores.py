@@ -1,4 +1,5 @@
-"""Scores that change with time or with what is free, recomputed at each decision; the smallest is first. Fixed ones are ranks, prepared in `policies.scores`."""
+"""Scores that change with time or with what is free, recomputed at each decision; the smallest is first. Fixed ones are ranks, prepared
+in `policies.scores`."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ def dynamic_score(w: World, j: int) -> float:
 
 @lean
 def packing_score(w: World, j: int) -> float:
-    """Packer: -sum over kinds of demand x free. Tetris: -(0.5 sum of demands + 0.5 / walltime), raw numbers. inf if the job does not fit now.
+    """Packer: -sum over kinds of demand x free. Tetris: -(0.5 sum of demands + 0.5 / walltime), raw numbers. inf if the job does not fit
+    now.
 
     For a job of one node, free is what is free on the node that it would get; else the cores that it may be given.
     """

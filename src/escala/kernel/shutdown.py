@@ -136,7 +136,8 @@ def release_node(w: World, n: int) -> None:
 
 @lean
 def reserve_off(w: World, target: int) -> None:
-    """Keep `target` nodes off: more are taken among idle nodes (highest first), then off nodes (highest first); fewer are released from the lowest."""
+    """Keep `target` nodes off: more are taken among idle nodes (highest first), then off nodes (highest first); fewer are released from
+    the lowest."""
     s = w.s[0]
     nodes = w.o[0].n_nodes
     if s.n_held < target:

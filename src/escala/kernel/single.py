@@ -1,10 +1,13 @@
 """EASY where some jobs need one node, or several kinds of resource: what fits is a question to each node, not a count of cores.
 
-The head's reservation: at the earliest planned end at which some node has room for all its demands, the lowest such node (a job without that restriction: as many
-cores as it needs on the lowest nodes). Another job may start on the first node where it fits now and either ends by then or leaves the reservation intact.
+The head's reservation: at the earliest planned end at which some node has room for all its demands, the lowest such node (a job without
+that restriction: as many cores as it needs on the lowest nodes). Another job may start on the first node where it fits now and either
+ends by then or leaves the reservation intact.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +26,7 @@ LOOSE = 1 << 60
 
 
 @lean
-def _free_at(w: World, cores: World, room: World) -> None:
+def _free_at(w: World, cores: Any, room: Any) -> None:
     """Free cores [nodes] and room per kind [nodes, kinds] now, of nodes whose cores may be given."""
     for n in range(w.o[0].n_nodes):
         in_set = w.node[n].held == 0 and w.node[n].power != codes.SWITCHING_OFF
@@ -33,7 +36,7 @@ def _free_at(w: World, cores: World, room: World) -> None:
 
 
 @lean
-def _release(w: World, j: int, cores: World, room: World) -> None:
+def _release(w: World, j: int, cores: Any, room: Any) -> None:
     c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
         for n in range(w.chunk[c].low, w.chunk[c].high + 1):
@@ -45,7 +48,7 @@ def _release(w: World, j: int, cores: World, room: World) -> None:
 
 
 @lean
-def _home(w: World, j: int, cores: World, room: World) -> int:
+def _home(w: World, j: int, cores: Any, room: Any) -> int:
     """Lowest node with room for the head; 0 stands for "enough cores in all" where the head is not bound to one node; NONE: not yet."""
     if w.job[j].single == 0:
         return 0 if cores.sum() >= w.job[j].cores else codes.NONE
@@ -60,8 +63,9 @@ def _home(w: World, j: int, cores: World, room: World) -> int:
 
 
 @compiled
-def _reserve(w: World, j: int, cores: World, room: World) -> int:
-    """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it. Returns the head's node, NONE without a reservation."""
+def _reserve(w: World, j: int, cores: Any, room: Any) -> int:
+    """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it. Returns the head's node, NONE
+    without a reservation."""
     s = w.s[0]
     _free_at(w, cores, room)
     s.head = j
@@ -99,7 +103,7 @@ def _reserve(w: World, j: int, cores: World, room: World) -> int:
 
 
 @lean
-def _pass(w: World, j: int, cores: World, room: World) -> None:
+def _pass(w: World, j: int, cores: Any, room: Any) -> None:
     """Start job `j` if some choice of nodes lets it pass the head."""
     s = w.s[0]
     waking = may_wake(w, j)
@@ -138,7 +142,7 @@ def _pass(w: World, j: int, cores: World, room: World) -> None:
 
 
 @lean
-def _pass_spread(w: World, j: int, cores: World, waking: bool) -> None:
+def _pass_spread(w: World, j: int, cores: Any, waking: bool) -> None:
     s = w.s[0]
     need = np.int64(w.job[j].cores)
     free = s.free_on + s.free_boot + s.free_off if waking else s.free_on

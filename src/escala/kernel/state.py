@@ -1,7 +1,7 @@
 """The state of a batch of simulations: tables of plain numbers, nothing else.
 
-Every array has the simulation as its leading axis; `world.one` cuts out one simulation for compiled code. Records rather than many arrays of numbers: what
-belongs to one job or node lies in one cache line.
+Every array has the simulation as its leading axis; `world.one` cuts out one simulation for compiled code. Records rather than many arrays
+of numbers: what belongs to one job or node lies in one cache line.
 """
 
 from __future__ import annotations
@@ -226,11 +226,12 @@ def allocate(
     planned: bool,
     agenda: bool,
     multi: bool,
+    chunks: int,
 ) -> World:
     """Empty tables for `n` simulations; `simulation.py` fills them in.
 
-    ranked: a fixed order of the jobs is given; searched: the queue may be long and is searched by a tree; planned: planned ends are kept; agenda: conservative
-    backfilling; multi: some job has demands beyond cores.
+    ranked: a fixed order of the jobs is given; searched: the queue may be long and is searched by a tree; planned: planned ends are kept;
+    agenda: conservative backfilling; multi: some job has demands beyond cores; chunks: how many recorded chunks to expect.
     """
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
@@ -250,7 +251,7 @@ def allocate(
         profile=zeros((profiles,), PROFILE),
         ledger=zeros((profiles,), LEDGER),
         bits=zeros((codes.N_SETS, words), np.uint64),
-        chunk=zeros((2 * min(cores, 1 << 20) + 64,), CHUNK),
+        chunk=zeros((2 * cores + 64 + chunks,), CHUNK),
         heaps=zeros((4, heap), EVENT),
         plans=zeros((live if planned else 0,), np.int32),
         order=zeros((2, jobs if ranked else 0), np.int32),

@@ -7,7 +7,6 @@ from typing import Any
 from escala.compile import compiled
 from escala.kernel import codes
 from escala.kernel.energy import ledger_state
-from escala.kernel.state import World
 from escala.kernel.world import one
 
 
@@ -46,8 +45,9 @@ def copy_chunks(table: Any, i: int, out: Any) -> None:
 def node_lives(times: Any, busy: Any, share: Any, power: Any, first: Any, start: int, end: int, out: Any, load: Any) -> int:
     """The intervals of every node in one state, within [start, end), us.
 
-    Events sorted by node and time; those of node n are first[n] .. first[n + 1] - 1, each with a change of busy cores, a change of load share and a new power
-    state (or NONE). Fills `out` [4, *] with node, from, to, ledger state and `load` [*] with the integral of the load share over the interval, in us. Returns the number of intervals.
+    Events sorted by node and time; those of node n are first[n] .. first[n + 1] - 1, each with a change of busy cores, a change of load
+    share and a new power state (or NONE). Fills `out` [4, *] with node, from, to, ledger state and `load` [*] with the integral of the
+    load share over the interval, in us. Returns the number of intervals.
     """
     k = 0
     for n in range(first.shape[0] - 1):
@@ -98,8 +98,8 @@ def node_lives(times: Any, busy: Any, share: Any, power: Any, first: Any, start:
 def interval_text(low: Any, high: Any, first: Any, text: Any, ends: Any) -> int:
     """Write the interval lists "0-3 7" of all jobs as bytes.
 
-    Intervals sorted by job and low node; those of job j are first[j] .. first[j + 1] - 1; touching ones are merged. `ends` [jobs] receives where each text ends. Returns the length,
-    or -1 where `text` is too short.
+    Intervals sorted by job and low node; those of job j are first[j] .. first[j + 1] - 1; touching ones are merged. `ends` [jobs]
+    receives where each text ends. Returns the length, or -1 where `text` is too short.
     """
     k = 0
     digits = 0

@@ -1,9 +1,10 @@
 """How compiled functions receive a simulation: as one pointer.
 
-A named tuple of eighteen arrays travels as some 150 machine words at every call: passing it cost more than an event, and compiling it took three times as long (measured: 1 M jobs
-under EASY 7.5 s against about 1 s). So the arrays of a batch are listed in a *table* of addresses and shapes, one row a simulation, and inside compiled code a `World` is the
-address of a row. `w.job[j].cores` reads as before: an attribute builds the array from its row. The addresses never change during a call, which LLVM is told, so they
-are loaded once. Nothing here owns memory: `Simulation` keeps the arrays alive, and makes the table anew when it enlarges one.
+A named tuple of eighteen arrays travels as some 150 machine words at every call: passing it cost more than an event, and compiling it
+took three times as long (measured: 1 M jobs under EASY 7.5 s against about 1 s). So the arrays of a batch are listed in a *table* of
+addresses and shapes, one row a simulation, and inside compiled code a `World` is the address of a row. `w.job[j].cores` reads as before:
+an attribute builds the array from its row. The addresses never change during a call, which LLVM is told, so they are loaded once. Nothing
+here owns memory: `Simulation` keeps the arrays alive, and makes the table anew when it enlarges one.
 """
 
 from __future__ import annotations
@@ -87,8 +88,7 @@ def _array_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> A
 
 
 @intrinsic
-def one(typing: Any, table: Any, i: Any) -> Any:
-    """Simulation `i` of a batch, inside compiled code."""
+def _row(typing: Any, table: Any, i: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -97,6 +97,10 @@ def one(typing: Any, table: Any, i: Any) -> Any:
         return builder.bitcast(first, context.get_value_type(world_type))
 
     return world_type(table, types.int64), generate
+
+
+one: Any = _row
+"""`one(table, i)`: simulation `i` of a batch, inside compiled code."""
 
 
 def table_of(world: state.World) -> NDArray[np.int64]:

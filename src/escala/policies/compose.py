@@ -65,7 +65,17 @@ def _schedulers() -> dict[str, Scheduler]:
 SCHEDULERS = _schedulers()
 """Every scheduler that has a name."""
 
-SHUTDOWN_FORMS = ("never", "timeout:SECONDS", "timeout:SECONDS+SPARE", "proportional:FRACTION", "off-reservation:NODES", "hold:FRACTION", "oracle", "inertial", "random")
+SHUTDOWN_FORMS = (
+    "never",
+    "timeout:SECONDS",
+    "timeout:SECONDS+SPARE",
+    "proportional:FRACTION",
+    "off-reservation:NODES",
+    "hold:FRACTION",
+    "oracle",
+    "inertial",
+    "random",
+)
 
 
 def scheduler(name: str) -> Scheduler:

@@ -72,7 +72,10 @@ def run(simulation: Simulation, i: int, chosen: Pair, progress: Progress | None 
             chosen.shutdown.decide(views[id(chosen.shutdown)], act)
         else:
             waiting = int(simulation.world.s[i, 0]["n_queued"])
-            raise EscalaError(f"{chosen.name}: {waiting} jobs wait and nothing will ever happen again: the policy starts nothing and asks for no decision (call_at)")
+            raise EscalaError(
+                f"{chosen.name}: {waiting} jobs wait and nothing will ever happen again: "
+                "the policy starts nothing and asks for no decision (call_at)"
+            )
     if progress is not None:
         progress(1.0)
 
@@ -93,8 +96,9 @@ def simulate(
 ) -> Result:
     """Replay a workload on a platform.
 
-    workload: a `Workload`, or a path. platform: a `Platform`, or a spec ("orion", "100x1", a file). scheduler, shutdown: names (see docs/design.md), agents, functions of (view, act), or
-    objects with `decide`. options: fields of `escala.simulation.Options`. Raises EscalaError: unknown names, jobs that can never run, policies without progress.
+    workload: a `Workload`, or a path. platform: a `Platform`, or a spec ("orion", "100x1", a file). scheduler, shutdown: names (see
+    docs/design.md), agents, functions of (view, act), or objects with `decide`. options: fields of `escala.simulation.Options`. Raises
+    EscalaError: unknown names, jobs that can never run, policies without progress.
     """
     loaded, machine = _read(workload, platform)
     chosen_options = with_options(Options(), **options)
@@ -129,7 +133,8 @@ def compare(
     progress: Callable[[str, float], None] | None = None,
     **options: Any,
 ) -> Comparison:
-    """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`. progress: called with the pair's name and the share of all work done."""
+    """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`. progress: called with the pair's name and
+    the share of all work done."""
     loaded, machine = _read(workload, platform)
     pairs = [(s, d) for s in schedulers for d in shutdowns]
     if not pairs:

@@ -1,7 +1,7 @@
 """Scores: one number a job, the smallest first, ties in queue order. A combinator (`compose`) makes a scheduler of a score.
 
-r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives; `wfp3` and `unicep` change while it waits and are
-computed in the kernel (`escala.kernel.scores`), as are `packer` and `tetris`, which depend on what is free.
+r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives; `wfp3` and `unicep` change
+while it waits and are computed in the kernel (`escala.kernel.scores`), as are `packer` and `tetris`, which depend on what is free.
 """
 
 from __future__ import annotations

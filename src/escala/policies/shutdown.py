@@ -1,8 +1,9 @@
 """Shutdown policies that decide outside the kernel: off-reservations that follow the load, or chance.
 
-In the kernel: never, timeout, proportional, off-reservation:N, hold, oracle (`escala.kernel.shutdown`). *oracle* is R3's OR*: it knows actual runtimes and wakes nodes for a job only when
-the job could not start before 0.5 x its walltime on cores of nodes that are on or switching on, counting the running jobs that will have ended by then; idle nodes that a held job
-counts on stay on, other idle nodes go off at once. It is no bound: its plan ignores the other waiting jobs.
+In the kernel: never, timeout, proportional, off-reservation:N, hold, oracle (`escala.kernel.shutdown`). *oracle* is R3's OR*: it knows
+actual runtimes and wakes nodes for a job only when the job could not start before 0.5 x its walltime on cores of nodes that are on or
+switching on, counting the running jobs that will have ended by then; idle nodes that a held job counts on stay on, other idle nodes go
+off at once. It is no bound: its plan ignores the other waiting jobs.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from escala.policy import Commands, View
 
 
 class Inertial:
-    """Inertial shutdown (Poquet 2017, p. 85), in our own reading: each `period_s` the backlog of the queue, sum of cores x walltime / cores of the platform, is compared with the last one; a
-    growing backlog halves the number of nodes kept off, a falling or empty one doubles it (at least 1, at most all)."""
+    """Inertial shutdown (Poquet 2017, p. 85), in our own reading: each `period_s` the backlog of the queue, sum of cores x walltime /
+    cores of the platform, is compared with the last one; a growing backlog halves the number of nodes kept off, a falling or empty one
+    doubles it (at least 1, at most all)."""
 
     name = "inertial"
     before_scheduler = True
