@@ -48,12 +48,12 @@ def _cache_folder() -> Path | None:
 
 CACHE_FOLDER: Path | None = _cache_folder()
 if CACHE_FOLDER is not None:
-    numba.config.CACHE_DIR = str(CACHE_FOLDER)
+    numba.config.CACHE_DIR = str(CACHE_FOLDER)  # type: ignore[attr-defined]
 
 
 def _plain(kind: Any) -> Any:
     """The one type in which an argument is passed: int64, float64 or boolean for numbers, anything else as it is."""
-    kind = types.unliteral(kind)
+    kind = types.unliteral(kind)  # type: ignore[no-untyped-call]
     if isinstance(kind, types.Boolean):
         return types.boolean
     if isinstance(kind, types.Integer) and kind != types.uint64:
