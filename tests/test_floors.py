@@ -21,6 +21,10 @@ def _identity(path: Path) -> str:
     return str(path.relative_to(SOURCE))
 
 
+def _is_part(name: str) -> bool:
+    return (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").exists()
+
+
 def _imports(path: Path) -> set[str]:
     """Modules named by any import statement of the file, wherever it stands."""
     found: set[str] = set()
@@ -28,7 +32,8 @@ def _imports(path: Path) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module)
+            parts = {f"{node.module}.{alias.name}" for alias in node.names if node.module == "escala" and _is_part(alias.name)}
+            found |= parts or {node.module}
     return found
 
 
