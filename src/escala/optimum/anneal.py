@@ -7,14 +7,53 @@ given up as soon as its partial cost passes what would be accepted.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.optimum.instance import Floats, Ints
-from escala.optimum.profile import earliest, occupy
+from escala.optimum.profile import Profile, earliest, occupy
 
 Words = npt.NDArray[np.uint64]
+
+
+class Room(NamedTuple):
+    """Working memory of `anneal` for n jobs: made outside, so that the loop counts no references.
+
+    Rows 2k and 2k + 1 are two states in front of position k: the accepted order's and the trial's.
+    """
+
+    times: Ints  # (2n + 2, segments)
+    free: Ints
+    sizes: Ints  # (2n + 2,): segments in use
+    starts: Ints  # (2n + 2,): start of the job at position k - 1
+    span: Ints  # (2n + 2,): latest end so far
+    partial: Floats  # (2n + 2,): cost so far
+    row: Ints  # (n + 1,)
+    trial: Ints  # (n,)
+    best: Ints  # (n,)
+
+
+def room_for(jobs: int, segments: int) -> Room:
+    """Memory for `jobs` jobs around a profile of `segments` segments."""
+    rows, wide = 2 * jobs + 2, segments + 2 * jobs + 2
+
+    def whole(*shape: int) -> Ints:
+        return np.zeros(shape, np.int64)
+
+    return Room(
+        whole(rows, wide),
+        whole(rows, wide),
+        whole(rows),
+        whole(rows),
+        whole(rows),
+        np.zeros(rows),
+        whole(jobs + 1),
+        whole(jobs),
+        whole(jobs),
+    )
 
 
 @inlined
@@ -52,30 +91,28 @@ def move(order: Ints, trial: Ints, state: Words) -> int:
     return low
 
 
-@compiled
+@lean
 def anneal(
     order: Ints, release: Ints, length: Ints, words: Ints, guards: int, ready: Ints, weight: Floats, span_weight: float, end_of_others: int,
-    times: Ints, free: Ints, size: int, hot: float, cold: float, steps: int, state: Words, best_starts: Ints,
+    profile: Profile, size: int, hot: float, cold: float, steps: int, state: Words, best_starts: Ints, room: Room,
 ) -> float:  # fmt: skip
     """`steps` steps of annealing of the n jobs in `order` (changed to the best order) from temperature `hot` down to `cold`; returns the
     best cost.
 
-    cost = sum of weight * max(0, start - ready) + span_weight * max end. times, free, size: the profile that other jobs leave. best_starts:
+    cost = sum of weight * max(0, start - ready) + span_weight * max end. profile, size: the profile that other jobs leave. best_starts:
     written at the rows of `order`.
     """
-    n, room = order.size, size + 2 * order.size + 2
-    snap_times, snap_free = np.empty((2 * n + 2, room), np.int64), np.empty((2 * n + 2, room), np.int64)
-    sizes, starts, span, partial = (
-        np.zeros(2 * n + 2, np.int64),
-        np.zeros(2 * n + 2, np.int64),
-        np.zeros(2 * n + 2, np.int64),
-        np.zeros(2 * n + 2),
-    )
-    row = np.arange(0, 2 * n + 2, 2)  # row[k]: where the state in front of position k of the accepted order is kept; row[k] ^ 1 is free
+    n = order.size
+    snap_times, snap_free, trial, best = room.times, room.free, room.trial, room.best
+    sizes, starts, span, partial, row = room.sizes, room.starts, room.span, room.partial, room.row
+    for k in range(n + 1):
+        row[k] = 2 * k  # row[k]: where the state in front of position k of the accepted order is kept; row[k] ^ 1 is free
+    for k in range(n):
+        trial[k] = best[k] = order[k]
+    partial[0] = 0.0
     sizes[0], span[0] = size, end_of_others
-    snap_times[0, :size] = times[:size]
-    snap_free[0, :size] = free[:size]
-    trial, best = order.copy(), order.copy()
+    for seg in range(size):
+        snap_times[0, seg], snap_free[0, seg] = profile.times[seg], profile.free[seg]
     current, best_cost, temperature = np.inf, np.inf, hot
     cooling = (cold / hot) ** (1.0 / max(1, steps - 1))
     for step in range(steps + 1 if n > 1 else 1):
@@ -101,12 +138,14 @@ def anneal(
             continue
         for position in range(first, n):
             row[position + 1] ^= 1
-        order[:] = trial
+        for k in range(n):
+            order[k] = trial[k]
         current = total
         if current < best_cost:
             best_cost = current
-            best[:] = order
             for position in range(n):
+                best[position] = order[position]
                 best_starts[order[position]] = starts[row[position + 1]]
-    order[:] = best
+    for k in range(n):
+        order[k] = best[k]
     return best_cost

@@ -78,7 +78,7 @@ class _Ladder:
             return 0
         again, known = self.dual is not None, self._rough()
         if self.dual is None:
-            cells = max(64, min(1 << 14, 200_000_000 // (instance.jobs * instance.capacity.size)))
+            cells = max(64, min(1 << 12, 100_000_000 // (instance.jobs * instance.capacity.size)))
             self.dual = Dual(instance, int((known + instance.length).max()), cells)
         before = self.dual.iterations
         rounds = ROUNDS * (3 if again and instance.jobs > 64 else 1)

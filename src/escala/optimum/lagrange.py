@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from escala.optimum.instance import Floats, Instance, Ints
-from escala.optimum.prices import least_costs, subgradient
+from escala.optimum.prices import BLOCK, least_costs, prefix_of, subgradient
 
 
 class Grid(NamedTuple):
@@ -62,7 +62,7 @@ class Proof(NamedTuple):
 
 
 def prove(instance: Instance, grid: Grid, prices: Floats) -> Proof:
-    """Evaluate L at `prices` rounded to whole multiples of 1 / scale, in integers, so that the bound holds whatever the floats did.
+    """Evaluate L at `prices` rounded down to whole multiples of 1 / scale, in integers, so that the bound holds whatever the floats did.
 
     The slope 1 / divisor of a job's cost becomes floor(scale / divisor) / scale, which is never more than it (and equal where the scale is
     a multiple of all divisors, which is chosen when it is small). The scale is as large as 64 bits allow: no value met is above 2^61.
@@ -80,12 +80,13 @@ def prove(instance: Instance, grid: Grid, prices: Floats) -> Proof:
             break
     else:
         scale -= scale % common
-    whole = np.rint(units * float(scale)).astype(np.int64)
+    whole = np.floor(units * float(scale)).astype(np.int64)  # down, so that sums stay below what the scale was made for
     weight = scale // instance.divisor
     least = np.zeros(instance.jobs, np.int64)
     least_costs(
-        instance.release - grid.origin, instance.length, instance.demand, instance.ready - grid.origin, weight, grid.width, whole, least
-    )
+        instance.release - grid.origin, instance.length, instance.demand, instance.ready - grid.origin, weight, grid.width,
+        whole, prefix_of(whole, grid.width), np.zeros(BLOCK, np.int64), least,
+    )  # fmt: skip
     outgo = sum(int(c) * sum(u.tolist()) for c, u in zip(instance.capacity, whole)) * grid.width
     return Proof(sum(least.tolist()) - outgo, scale, whole, weight, least)
 
@@ -93,12 +94,13 @@ def prove(instance: Instance, grid: Grid, prices: Floats) -> Proof:
 class Dual:
     """Prices under improvement. `improve` may be called again with a better target; `proof` is exact at any moment."""
 
-    def __init__(self, instance: Instance, end: int, max_cells: int = 1 << 14) -> None:
+    def __init__(self, instance: Instance, end: int, max_cells: int = 1 << 12) -> None:
         """Prices reach to about tick `end`: a schedule's end is a good choice, and any choice gives a valid bound."""
         self.instance, self.grid = instance, grid_for(instance, end, max_cells)
         shape = (instance.capacity.size, self.grid.cells)
         self.prices, self.best, self._direction = np.zeros(shape), np.zeros(shape), np.zeros(shape)
         self._numbers = np.array([-np.inf, 1.0, 0.0])
+        self._memory = np.zeros((shape[0], shape[1] + 1)), np.zeros(shape), np.zeros(BLOCK)
         self._starts = (instance.release - self.grid.origin).astype(np.float64)
         self.iterations = 0
         self.chunk = max(1, min(200, int(1e9 / (instance.jobs * self.grid.cells * shape[0]))))  # compiled calls of about a second at most
@@ -118,7 +120,7 @@ class Dual:
             chunk = min(left, self.chunk)
             done = subgradient(
                 instance.release - origin, instance.length, instance.demand, instance.ready - origin, weight, instance.capacity,
-                self.grid.width, self.prices, self.best, self._direction, self._starts, self._numbers, chunk, target,
+                self.grid.width, self.prices, self.best, self._direction, self._starts, self._numbers, chunk, target, *self._memory,
             )  # fmt: skip
             self.iterations += done
             if done < chunk:

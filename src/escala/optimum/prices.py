@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.optimum.instance import Floats, Ints
 
 BLOCK = 64
@@ -87,10 +87,10 @@ def take(use: Floats, kind: int, units: int, start: int, end: int, width: int, c
         use[kind, last] += units * (end - last * width)
 
 
-@compiled
+@lean
 def subgradient(
     release: Ints, length: Ints, demand: Ints, ready: Ints, weight: Floats, capacity: Ints, width: int, prices: Floats, best_prices: Floats,
-    direction: Floats, mean_starts: Floats, numbers: Floats, iterations: int, target: float,
+    direction: Floats, mean_starts: Floats, numbers: Floats, iterations: int, target: float, prefix: Floats, use: Floats, buffer: Floats,
 ) -> int:  # fmt: skip
     """`iterations` Polyak steps towards `target` (cost of the best schedule). Everything is changed in place, so that calls can be chained.
 
@@ -99,7 +99,6 @@ def subgradient(
     bound meets the target.
     """
     kinds, cells = prices.shape
-    prefix, use, buffer = np.zeros((kinds, cells + 1)), np.zeros((kinds, cells)), np.zeros(BLOCK)
     for iteration in range(iterations):
         bound = 0.0
         for kind in range(kinds):
@@ -118,11 +117,15 @@ def subgradient(
             if bound > numbers[0] + 1e-6 * abs(target):
                 numbers[2] = 0
             numbers[0] = bound
-            best_prices[:] = prices
+            for kind in range(kinds):
+                for cell in range(cells):
+                    best_prices[kind, cell] = prices[kind, cell]
         elif numbers[2] >= 20:
             numbers[1] *= 0.7
             numbers[2] = 0
-            prices[:] = best_prices
+            for kind in range(kinds):
+                for cell in range(cells):
+                    prices[kind, cell] = best_prices[kind, cell]
         norm = 0.0
         for kind in range(kinds):
             for cell in range(cells):
@@ -140,13 +143,16 @@ def subgradient(
     return iterations
 
 
-@compiled
-def least_costs(release: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints, least: Ints) -> None:
-    """Write each job's exact least cost under integer prices, all in the same unit, to `least` (n,)."""
-    kinds, cells = prices.shape
-    prefix, buffer = np.zeros((kinds, cells + 1), np.int64), np.zeros(BLOCK, np.int64)
-    for kind in range(kinds):
-        for cell in range(cells):
-            prefix[kind, cell + 1] = prefix[kind, cell] + prices[kind, cell] * width
+@lean
+def least_costs(
+    release: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints, prefix: Ints, buffer: Ints, least: Ints
+) -> None:
+    """Write each job's exact least cost under integer prices, all in the same unit, to `least` (n,). prefix: as `prefix_of` makes it."""
+    cells = prices.shape[1]
     for job in range(release.size):
         least[job], _ = cheapest(weight[job], ready[job], release[job], length[job], demand[job], prefix, prices, width, cells, buffer)
+
+
+def prefix_of(prices: Ints, width: int) -> Ints:
+    """Sums of price * width in front of each cell's edge, (kinds, cells + 1)."""
+    return np.pad(np.cumsum(prices * width, axis=1), ((0, 0), (1, 0)))

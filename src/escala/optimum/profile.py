@@ -10,9 +10,11 @@ keeps every guard bit exactly if every kind fits, and is then the new free word:
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.errors import EscalaError
 from escala.optimum.instance import Ints
 
@@ -35,6 +37,21 @@ def pack(demand: Ints, capacity: Ints) -> tuple[Ints, int, int]:
     if shift > 63:
         raise EscalaError(f"instance: capacities {capacity.tolist()} need {shift} bits, of 63: count large resources in larger units")
     return words, free | guards, guards
+
+
+class Profile(NamedTuple):
+    """Memory of one profile and of its next version. A fresh one has size 1: everything free for ever."""
+
+    times: Ints  # (segments,)
+    free: Ints
+    spare_times: Ints
+    spare_free: Ints
+
+
+def fresh(capacity: int, jobs: int) -> Profile:
+    """A fresh profile of capacity word `capacity` with room for `jobs` jobs."""
+    times, free = np.zeros(2 * jobs + 4, np.int64), np.full(2 * jobs + 4, capacity, np.int64)
+    return Profile(times, free, times.copy(), free.copy())
 
 
 @inlined
@@ -87,47 +104,43 @@ def occupy(times: Ints, free: Ints, size: int, start: int, first: int, end: int,
     return size + shift
 
 
-@compiled
-def serial(order: Ints, release: Ints, length: Ints, words: Ints, guards: int, times: Ints, free: Ints, size: int, starts: Ints) -> int:
-    """Serial schedule generation: jobs of `order` one by one, each at its earliest start in what is left (Kolisch 1996).
-
-    times, free: the profile, with room for 2 segments more per job; changed in place. starts: written at the rows of `order`. Returns the
-    new size. Its schedules are exactly the active ones, among which an optimum of every regular objective lies (Sprecher, Kolisch and Drexl
-    1995).
-    """
-    spare_times, spare_free = np.empty_like(times), np.empty_like(free)
-    for job in order:
-        start, first = earliest(times, free, size, guards, release[job], length[job], words[job])
-        starts[job] = start
-        size = occupy(times, free, size, start, first, start + length[job], words[job], spare_times, spare_free)
-        times[:size] = spare_times[:size]
-        free[:size] = spare_free[:size]
+@inlined
+def take(profile: Profile, size: int, start: int, first: int, end: int, word: int) -> int:
+    """`occupy` in place."""
+    size = occupy(profile.times, profile.free, size, start, first, end, word, profile.spare_times, profile.spare_free)
+    for seg in range(size):
+        profile.times[seg], profile.free[seg] = profile.spare_times[seg], profile.spare_free[seg]
     return size
 
 
-def empty_profile(capacity: int, jobs: int) -> tuple[Ints, Ints]:
-    """A wholly free profile (size 1) of capacity word `capacity` with room for `jobs` jobs."""
-    times, free = np.zeros(2 * jobs + 4, np.int64), np.zeros(2 * jobs + 4, np.int64)
-    free[0] = capacity
-    return times, free
+@lean
+def serial(order: Ints, release: Ints, length: Ints, words: Ints, guards: int, profile: Profile, starts: Ints) -> int:
+    """Serial schedule generation: jobs of `order` one by one, each at its earliest start in what is left (Kolisch 1996).
 
-
-@compiled
-def leave(rows: Ints, starts: Ints, ends: Ints, words: Ints, guards: int, times: Ints, free: Ints, low: int, high: int) -> int:
-    """Profile left by jobs `rows` in [low, high); behind it nothing is free until FAR. Returns its size; times and free (size 1, empty) are
-    changed.
+    profile: a fresh one, filled in place. starts: written at the rows of `order`. Returns the profile's size. The schedules are exactly the
+    active ones, among which an optimum of every regular objective lies (Sprecher, Kolisch and Drexl 1995).
     """
-    spare_times, spare_free = np.empty_like(times), np.empty_like(free)
-    size = 1
+    times, free, size = profile.times, profile.free, 1
+    for job in order:
+        start, first = earliest(times, free, size, guards, release[job], length[job], words[job])
+        starts[job] = start
+        size = take(profile, size, start, first, start + length[job], words[job])
+    return size
+
+
+@lean
+def leave(rows: Ints, starts: Ints, ends: Ints, words: Ints, guards: int, profile: Profile, low: int, high: int) -> int:
+    """Fill a fresh profile with what jobs `rows`, running in [starts, ends), leave in [low, high). Behind high nothing is free until FAR.
+
+    Returns its size.
+    """
+    times, free, size = profile.times, profile.free, 1
     for row in rows:
-        _, seg = earliest(times, free, size, guards, starts[row], 1, 0)
-        size = occupy(times, free, size, starts[row], seg, ends[row], words[row], spare_times, spare_free)
-        times[:size] = spare_times[:size]
-        free[:size] = spare_free[:size]
-    first, whole = 0, free[size - 1]
+        _, first = earliest(times, free, size, guards, starts[row], 1, 0)
+        size = take(profile, size, starts[row], first, ends[row], words[row])
+    first, whole, out = 0, free[size - 1], 0
     while first + 1 < size and times[first + 1] <= low:
         first += 1
-    out = 0
     for seg in range(first, size):
         if times[seg] >= high:
             break

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.optimum.anneal import Words, anneal
+from escala.optimum.anneal import Words, anneal, room_for
 from escala.optimum.instance import Floats, Instance, Ints
-from escala.optimum.profile import empty_profile, leave, pack, serial
+from escala.optimum.profile import Profile, fresh, leave, pack, serial
 
 HOT, COLD = 3.0, 0.03  # temperatures, in delays of a typical job by its own length (slowdown: by 1)
 
@@ -28,9 +28,9 @@ class Searcher:
 
     def generate(self, order: Ints) -> Ints:
         """Serial schedule generation in `order`."""
-        times, free = empty_profile(self.capacity, self.instance.jobs)
-        starts = np.zeros(self.instance.jobs, np.int64)
-        serial(order, self.instance.release, self.instance.length, self.words, self.guards, times, free, 1, starts)
+        instance = self.instance
+        starts = np.zeros(instance.jobs, np.int64)
+        serial(order, instance.release, instance.length, self.words, self.guards, fresh(self.capacity, instance.jobs), starts)
         return starts
 
     def offer(self, starts: Ints) -> bool:
@@ -47,8 +47,8 @@ class Searcher:
 
     def whole(self, order: Ints, steps: int) -> None:
         """Anneal all jobs, starting from `order`."""
-        times, free = empty_profile(self.capacity, self.instance.jobs)
-        self._anneal(order.copy(), self.instance.release, times, free, 1, 0, HOT, steps, np.zeros(self.instance.jobs, np.int64))
+        starts = np.zeros(self.instance.jobs, np.int64)
+        self._anneal(order.copy(), self.instance.release, fresh(self.capacity, 1), 1, 0, HOT, steps, starts)
 
     def part(self, chosen: Ints, steps: int) -> bool:
         """Take the jobs `chosen` out of the best schedule and anneal their order in what the others leave."""
@@ -58,20 +58,18 @@ class Searcher:
         stay = np.ones(instance.jobs, bool)
         stay[chosen] = False
         rows = np.flatnonzero(stay & (starts < high) & (ends > low))
-        times, free = empty_profile(self.capacity, rows.size + 1)
-        size = leave(rows, np.maximum(starts, low), np.minimum(ends, high), self.words, self.guards, times, free, low, high)
+        profile = fresh(self.capacity, rows.size + 1)
+        size = leave(rows, np.maximum(starts, low), np.minimum(ends, high), self.words, self.guards, profile, low, high)
         order = chosen[np.argsort(starts[chosen], kind="stable")]
         release = np.maximum(instance.release, low)
         others = int(ends[stay].max()) if stay.any() else 0
-        return self._anneal(order, release, times, free, size, others, 0.1 * HOT, steps, starts)
+        return self._anneal(order, release, profile, size, others, 0.1 * HOT, steps, starts)
 
-    def _anneal(
-        self, order: Ints, release: Ints, times: Ints, free: Ints, size: int, others: int, hot: float, steps: int, starts: Ints
-    ) -> bool:
+    def _anneal(self, order: Ints, release: Ints, profile: Profile, size: int, others: int, hot: float, steps: int, starts: Ints) -> bool:
         instance = self.instance
         anneal(
             order, release, instance.length, self.words, self.guards, instance.ready, self.weight, self.span_weight, others,
-            times, free, size, hot * self.unit, COLD * self.unit, steps, self.stream(), starts,
+            profile, size, hot * self.unit, COLD * self.unit, steps, self.stream(), starts, room_for(order.size, size),
         )  # fmt: skip
         self.steps += steps
         return self.offer(starts)

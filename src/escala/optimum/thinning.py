@@ -10,44 +10,35 @@ from typing import NamedTuple
 
 import numpy as np
 
-from escala.compile import compiled
+from escala.compile import lean
 from escala.optimum.instance import Instance, Ints
 from escala.optimum.lagrange import Grid, Proof
-from escala.optimum.prices import paid
+from escala.optimum.prices import paid, prefix_of
 
 MAX_STARTS = 20_000_000  # (job, tick) pairs that are looked at
 
 
-@compiled
+@lean
 def _reduced(
-    release: Ints,
-    length: Ints,
-    demand: Ints,
-    ready: Ints,
-    weight: Ints,
-    width: int,
-    prices: Ints,
-    least: Ints,
-    slack: int,
-    unit: int,
-    first: Ints,
-    keep: Ints,
-) -> None:
+    release: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints, prefix: Ints, least: Ints,
+    slack: int, unit: int, first: Ints, keep: Ints,
+) -> None:  # fmt: skip
     """keep[first[j] + k] = 1 if starting job j at release + k * unit costs at most `slack` more than its least cost."""
-    kinds, cells = prices.shape
-    prefix = np.zeros((kinds, cells + 1), np.int64)
-    for kind in range(kinds):
-        for cell in range(cells):
-            prefix[kind, cell + 1] = prefix[kind, cell] + prices[kind, cell] * width
+    cells = prices.shape[1]
     for job in range(release.size):
+        most = least[job] + slack
+        latest = most // weight[job] if weight[job] > 0 else most  # a longer delay costs more by itself; its product might pass 64 bits
         for at in range(first[job], first[job + 1]):
             start = release[job] + (at - first[job]) * unit
-            value = weight[job] * max(0, start - ready[job])
-            for kind in range(kinds):
+            late = max(0, start - ready[job])
+            if late > latest:
+                break
+            value = weight[job] * late
+            for kind in range(demand.shape[1]):
                 value += demand[job, kind] * (
                     paid(prefix, prices, kind, start + length[job], width, cells) - paid(prefix, prices, kind, start, width, cells)
                 )
-            keep[at] = 1 if value - least[job] <= slack else 0
+            keep[at] = 1 if value <= most else 0
 
 
 class Starts(NamedTuple):
@@ -76,7 +67,7 @@ def open_starts(instance: Instance, grid: Grid, proof: Proof, cost: float) -> St
     keep = np.zeros(int(first[-1]), np.int64)
     _reduced(
         instance.release - origin, instance.length, instance.demand, instance.ready - origin, proof.weight, grid.width, proof.prices,
-        proof.least, min(slack, 1 << 62), unit, first, keep,
+        prefix_of(proof.prices, grid.width), proof.least, min(slack, 1 << 62), unit, first, keep,
     )  # fmt: skip
     job = np.repeat(np.arange(instance.jobs), count)
     ticks = instance.release[job] + (np.arange(keep.size) - first[job]) * unit

@@ -45,7 +45,7 @@ def optimum(instance: Instance) -> Bound:
 
 
 def test_relaxation_clairvoyant() -> None:
-    """A wide long job at 0, a short one at 1. Knowing of the short one, the machine idles: (1.2 + 1) / 2. Starting what is there: (1 + 10) / 2."""
+    """A wide long job at 0, a short one at 1. Who knows of the short one idles: (1.2 + 1) / 2; starting what is there: (1 + 10) / 2."""
     assert optimum(Instance([0, 1], [10, 1], [2, 2], 2)).found == pytest.approx((12 / 10 + 1) / 2)
 
 
@@ -65,9 +65,9 @@ def test_relaxation_end_of_arrivals_known() -> None:
 
 
 def test_relaxation_cores_as_one_pool() -> None:
-    """Two nodes of 2 cores, a job of 1 core and 3 ticks on each from 0; a job of 2 cores, on one node, at 1. The pool runs it at 1; placed on
-    nodes, it waits till 3, unless the second job had gone to the first node."""
-    result = optimum(Instance([0, 0, 1], [3, 3, 1], [1, 1, 2], 4, "wait"))
+    """Two nodes of 3 cores, each with a job of 2 cores for 3 ticks from 0; a job of 2 cores on one node at 1. The pool has 2 cores free and
+    runs it at once (wait 0); on nodes it must wait till 3, whatever the placement, since no node holds two of these jobs."""
+    result = optimum(Instance([0, 0, 1], [3, 3, 1], [2, 2, 2], 6, "wait"))
     assert result.status == "optimal" and result.found == 0
 
 
