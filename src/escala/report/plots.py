@@ -100,7 +100,7 @@ def energy_by_state(summaries: Mapping[str, Summary]) -> Figure:
     left = np.zeros(len(names))
     for state, colour in STATE_COLOURS.items():
         width = np.array([float(s[f"{state}_j"]) / divisor for s in summaries.values()])
-        axes.barh(names, width, left=left, color=colour, edgecolor=INK, linewidth=0.4, height=0.7, label=STATE_NAMES[state])
+        axes.barh(names, width, left=left, color=colour, linewidth=0, height=0.7, label=STATE_NAMES[state])
         left = left + width
     for row, total in enumerate(totals):
         axes.annotate(number(total / divisor), (total / divisor, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
