@@ -24,7 +24,8 @@ POWER = {
 def job(job_id: str, submit_s: float, runtime_s: float, cores: int = 1, walltime_s: float | None = None, **more: Any) -> dict[str, Any]:
     """A job; without a walltime it asks for exactly its runtime (and is killed at its end)."""
     walltime_s = runtime_s if walltime_s is None else walltime_s
-    return {"job_id": job_id, "submit_s": submit_s, "runtime_s": runtime_s, "walltime_s": walltime_s, "cores": cores, **more}
+    row = {"job_id": job_id, "submit_s": submit_s, "runtime_s": runtime_s, "walltime_s": walltime_s, "cores": cores}
+    return {**row, "load": 1.0, "single_node": False, **more}
 
 
 @dataclass
