@@ -326,7 +326,7 @@ class Simulation:
             stop = int(self.drivers[i](self.table, i, until))
             if stop != codes.GROW:
                 break
-            self._grow()
+            self._grow(i)
         if stop == codes.GUARD:
             raise EscalaError(
                 f"workload {self.workloads[i].name!r}: the simulation makes no progress "
@@ -335,20 +335,23 @@ class Simulation:
         self.stops[i] = stop
         return stop
 
-    def _grow(self) -> None:
-        """Double the tables that fill up (allocations, switches, timers, agenda)."""
-
-        def longer(a: NDArray[Any], axis: int) -> NDArray[Any]:
-            shape = list(a.shape)
+    def _grow(self, i: int) -> None:
+        """Double the table that is full in simulation i."""
+        full = {
+            codes.GROW_CHUNKS: (("chunk", 1),),
+            codes.GROW_LOG: (("log", 1),),
+            codes.GROW_TIMERS: (("heaps", 2),),
+            codes.GROW_AGENDA: (("slices", 2), ("agenda", 1)),
+        }[int(self.world.s[i, 0]["grow"])]
+        changes = {}
+        for name, axis in full:
+            array = getattr(self.world, name)
+            shape = list(array.shape)
             shape[axis] *= 2
-            larger = np.zeros(shape, a.dtype)  # zeroed pages cost nothing until they are used
-            larger[tuple(slice(0, n) for n in a.shape)] = a
-            return larger
-
-        w = self.world
-        self.world = w._replace(
-            chunk=longer(w.chunk, 1), log=longer(w.log, 1), heaps=longer(w.heaps, 2), slices=longer(w.slices, 2), agenda=longer(w.agenda, 1)
-        )
+            larger = np.zeros(shape, array.dtype)  # zeroed pages cost nothing until they are used
+            larger[tuple(slice(0, n) for n in array.shape)] = array
+            changes[name] = larger
+        self.world = self.world._replace(**changes)
         self.table = table_of(self.world)
 
     def command(self, i: int, kind: int, a: int = 0, b: int = 0) -> int:

@@ -66,30 +66,31 @@ def take_in(w: World) -> bool:
     return real
 
 
-@inlined
-def needs_space(w: World) -> bool:
-    """Might this instant overflow a table?"""
+@lean
+def needs_space(w: World) -> int:
+    """Which table might overflow at this instant: GROW_CHUNKS, GROW_LOG, GROW_TIMERS, GROW_AGENDA, or 0."""
     s = w.s[0]
     o = w.o[0]
-    if s.next_chunk + o.n_cores + 1 > w.chunk.shape[0] and o.record == 1:
-        return True
+    conservative = o.queueing == codes.CONSERVATIVE
+    timed = o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE
     if o.record == 1 and s.n_log + 4 * o.n_nodes > w.log.shape[0]:
-        return True
+        return codes.GROW_LOG
     arriving = 0
-    if o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE or o.queueing == codes.CONSERVATIVE:
+    if timed or conservative:
         j = s.next_job
-        t = w.job[j].submit if j < o.n_jobs else 0
-        while j < o.n_jobs and w.job[j].submit == t:
+        while j < o.n_jobs and w.job[j].submit == w.job[s.next_job].submit:
             arriving += 1
             j += 1
-    if (o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE) and s.n_timers + arriving + 1 > w.heaps.shape[1]:
-        return True
-    if o.queueing == codes.CONSERVATIVE:
-        waiting = s.n_queued + arriving
-        if s.n_slices + 8 * waiting + s.n_plans + s.n_switches + 8 > w.slices.shape[1]:
-            return True
-        return s.next_chunk + (waiting + 2) * o.n_nodes > w.chunk.shape[0]
-    return False
+    if timed and s.n_timers + arriving + 1 > w.heaps.shape[1]:
+        return codes.GROW_TIMERS
+    waiting = s.n_queued + arriving
+    if conservative and s.n_slices + 8 * waiting + s.n_plans + s.n_switches + 8 > w.slices.shape[1]:
+        return codes.GROW_AGENDA
+    if o.record == 1 or conservative:  # an instant makes at most one chunk a core, and one a node for each reservation
+        reservations = (waiting + 2) * o.n_nodes if conservative else 0
+        if s.next_chunk + o.n_cores + 1 + reservations > w.chunk.shape[0]:
+            return codes.GROW_CHUNKS
+    return 0
 
 
 @lean
@@ -137,7 +138,8 @@ def advance(w: World, until: int) -> int:
     o = w.o[0]
     limit = o.until_us if o.limited == 1 else codes.NEVER_US
     if s.instants == 0:
-        if needs_space(w):
+        s.grow = needs_space(w)
+        if s.grow != 0:
             return codes.GROW
         s.instants = 1  # the decision at the very start
         take_in(w)
@@ -159,7 +161,8 @@ def advance(w: World, until: int) -> int:
             return codes.NONE
         if t == codes.NEVER_US:
             return codes.IDLE_FOREVER
-        if needs_space(w):
+        s.grow = needs_space(w)
+        if s.grow != 0:
             return codes.GROW
         s.instants += 1
         if s.instants > o.max_instants:

@@ -165,8 +165,8 @@ def first_hole(w: World, j: int, least: Any) -> None:
                     least[n] = w.agenda[row, n]
                 if us < waking:
                     for n in range(nodes):
-                        if w.node[n].power != codes.ON:
-                            least[n] = 0
+                        if w.node[n].power != codes.ON:  # what no job has there must wait for the end of the hold
+                            least[n] = max(0, least[n] - free_cores(w, n))
             total = 0
             for n in range(nodes):
                 least[n] = min(least[n], w.agenda[row, n])

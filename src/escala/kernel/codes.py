@@ -70,6 +70,12 @@ BEFORE = 4  # somebody outside may decide, before the scheduler
 AFTER = 6  # somebody outside may decide, after the scheduler
 IDLE_FOREVER = 5  # jobs wait, but no event is left
 
+# Which table is full.
+GROW_CHUNKS = 1
+GROW_LOG = 2
+GROW_TIMERS = 3
+GROW_AGENDA = 4
+
 # Why a command was refused (0: it was not).
 REFUSED_NONE = 0
 REFUSED_NOT_QUEUED = 1

@@ -98,6 +98,7 @@ def switch_off(w: World, n: int) -> None:
     s = w.s[0]
     profile = w.profile[w.node[n].profile]
     change_power(w, n, codes.SWITCHING_OFF)
+    s.changed = 1  # plans that counted on it are out of date
     w.ledger[w.node[n].profile].switch_offs += 1
     w.node[n].done = s.now + profile.off_us
     s.n_switches = push(w.heaps[HEAP_SWITCHES], s.n_switches, w.node[n].done, n)

@@ -93,27 +93,62 @@ def _release_node(w: World, n: int) -> None:
 
 
 @lean
-def _next_switch(w: World, after: int) -> int:
+def next_switch(w: World, after: int) -> int:
     """Earliest end after `after` of a switch-off under way, us."""
-    s = w.s[0]
     best = codes.NEVER_US
-    for i in range(s.n_switches):
+    for i in range(w.s[0].n_switches):
         event = w.heaps[HEAP_SWITCHES, i]
         if event.time > after and event.time < best and w.node[event.id].power == codes.SWITCHING_OFF:
             best = event.time
     return best
 
 
+@inlined
+def first_release(w: World, frontier: Any, size: int, switch: int, held_until: int) -> tuple[int, int]:
+    """The next time (us, residue) at which something becomes available to the head: a planned end, the end of a switch-off, or the end of its
+    own hold, before which nodes that are not on are of no use to it."""
+    us = codes.NEVER_US
+    fine = 0
+    if size > 0:
+        first = np.int64(w.plans[frontier[0]])
+        us = w.run[first].plan
+        fine = w.run[first].fine
+    other = min(switch, held_until) if held_until == codes.NEVER_US else held_until
+    if other < codes.NEVER_US and earlier(other, exact(w, other), us, fine):
+        us = other
+        fine = exact(w, other)
+    return us, fine
+
+
 @lean
-def _release_switches(w: World, time: int) -> int:
-    """Nodes whose switch-off ends at `time` become usable; returns their cores."""
+def _release_switches(w: World, after: int, until: int) -> int:
+    """Nodes whose switch-off ends in (after, until] become usable; returns their cores."""
     total = 0
     for i in range(w.s[0].n_switches):
         event = w.heaps[HEAP_SWITCHES, i]
-        if event.time == time and w.node[event.id].power == codes.SWITCHING_OFF and w.node[event.id].held == 0:
+        if after < event.time <= until and w.node[event.id].power == codes.SWITCHING_OFF and w.node[event.id].held == 0:
             _release_node(w, event.id)
             total += w.node[event.id].cores
     return total
+
+
+@lean
+def _clear_released(w: World) -> None:
+    if w.o[0].head != codes.LOWEST_ID:
+        return
+    if w.o[0].unit == 1:
+        w.bits[codes.SET_RELEASED, :] = bits.ZERO
+    else:
+        for n in range(w.o[0].n_nodes):
+            w.node[n].released = 0
+
+
+@inlined
+def hold_of_head(w: World, j: int) -> int:
+    """End of the head's own hold, NEVER_US if it is not held back."""
+    if w.o[0].given == 1 and permission(w, j) > w.s[0].now:
+        return permission(w, j)
+    return codes.NEVER_US
 
 
 @lean
@@ -121,62 +156,42 @@ def reserve_head(w: World, j: int, frontier: Any) -> None:
     """Set head, shadow time, extra cores and (lowest-id) the reserved cores for the blocked head `j`. `frontier`: int64 scratch, one per
     running job."""
     s = w.s[0]
-    o = w.o[0]
-    by_id = o.head == codes.LOWEST_ID
+    by_id = w.o[0].head == codes.LOWEST_ID
     s.head = j
-    held_until = permission(w, j) if o.given == 1 and permission(w, j) > s.now else codes.NEVER_US
-    free = usable(w, j)
-    if by_id:
-        if o.unit == 1:
-            w.bits[codes.SET_RELEASED, :] = bits.ZERO
-        else:
-            for n in range(o.n_nodes):
-                w.node[n].released = 0
-    size = 0
-    if s.n_plans > 0:
-        frontier[0] = 0
-        size = 1
-    switch = _next_switch(w, s.now) if s.n_switches > 0 else codes.NEVER_US
-    need = np.int64(w.job[j].cores)
     s.shadow_us = codes.NEVER_US
     s.shadow_fine = 0
-    woken = o.given == 1 and held_until == codes.NEVER_US  # nodes that are not on are among the free
-    while free < need or (free >= need and s.shadow_us != codes.NEVER_US):
-        # the next time at which something is released: a job's planned end, a switch-off's end, or the head's own permission
-        us = codes.NEVER_US
-        fine = 0
-        if size > 0:
-            first = np.int64(w.plans[frontier[0]])
-            us = w.run[first].plan
-            fine = w.run[first].fine
-        if switch < codes.NEVER_US and earlier(switch, exact(w, switch), us, fine):
-            us = switch
-            fine = exact(w, switch)
-        if held_until < codes.NEVER_US and earlier(held_until, exact(w, held_until), us, fine):
-            us = held_until
-            fine = exact(w, held_until)
-        if us == codes.NEVER_US or (s.shadow_us != codes.NEVER_US and earlier(s.shadow_us, s.shadow_fine, us, fine)):
+    held_until = hold_of_head(w, j)
+    free = usable(w, j)
+    need = np.int64(w.job[j].cores)
+    _clear_released(w)
+    frontier[0] = 0
+    size = 1 if s.n_plans > 0 else 0
+    switch = next_switch(w, s.now) if s.n_switches > 0 else codes.NEVER_US
+    while True:
+        us, fine = first_release(w, frontier, size, switch, held_until)
+        if us == codes.NEVER_US or (free >= need and earlier(s.shadow_us, s.shadow_fine, us, fine)):
             break
         while size > 0 and w.run[w.plans[frontier[0]]].plan == us and w.run[w.plans[frontier[0]]].fine == fine:
             position, size = following(w, frontier, size)
             free += w.job[w.plans[position]].cores
             if by_id:
                 _release_job(w, w.plans[position])
-        if switch == us:
-            free += _release_switches(w, switch)
-            switch = _next_switch(w, switch)
         if held_until == us:
-            free += s.free_boot + s.free_off
-            woken = True
             held_until = codes.NEVER_US
+            free += s.free_boot + s.free_off + _release_switches(w, s.now, us)
+            switch = next_switch(w, us)
+        elif held_until == codes.NEVER_US and switch == us:
+            free += _release_switches(w, us - 1, us)
+            switch = next_switch(w, us)
         if free >= need:
             s.shadow_us = us
             s.shadow_fine = fine
+    woken = w.o[0].given == 1 and held_until == codes.NEVER_US
     if s.shadow_us == codes.NEVER_US:
         _no_reservation(w)
     elif not by_id:
         s.extra = free - need
-    elif o.unit == 1:
+    elif w.o[0].unit == 1:
         _reserve_words(w, need, woken)
     else:
         _reserve_nodes(w, need, woken)

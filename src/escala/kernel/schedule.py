@@ -77,7 +77,7 @@ def _wake_single(w: World, j: int) -> None:
             return
 
 
-@lean
+@compiled
 def greedy(w: World) -> None:
     """Start whatever fits, in order."""
     s = w.s[0]

@@ -20,16 +20,17 @@ from escala.kernel.nodes import free_cores
 from escala.kernel.placement import node_fits, readiness, take_single
 from escala.kernel.plans import following
 from escala.kernel.queue import index_new, next_fit, row_at
+from escala.kernel.reservation import first_release, hold_of_head, next_switch
 from escala.kernel.state import World
 
 LOOSE = 1 << 60
 
 
 @lean
-def _free_at(w: World, cores: Any, room: Any) -> None:
+def _free_at(w: World, cores: Any, room: Any, only_on: bool) -> None:
     """Free cores [nodes] and room per kind [nodes, kinds] now, of nodes whose cores may be given."""
     for n in range(w.o[0].n_nodes):
-        in_set = w.node[n].held == 0 and w.node[n].power != codes.SWITCHING_OFF
+        in_set = w.node[n].held == 0 and w.node[n].power != codes.SWITCHING_OFF and (w.node[n].power == codes.ON or not only_on)
         cores[n] = free_cores(w, n) if in_set else 0
         for k in range(room.shape[1]):
             room[n, k] = w.room[n, k] if in_set else 0
@@ -62,44 +63,81 @@ def _home(w: World, j: int, cores: Any, room: Any) -> int:
     return codes.NONE
 
 
+@lean
+def _add_unclaimed(w: World, cores: Any, room: Any, until: int) -> None:
+    """The end of the head's hold: unclaimed cores of nodes that are not on (or will be off by then) become usable."""
+    for n in range(w.o[0].n_nodes):
+        power = w.node[n].power
+        if w.node[n].held == 0 and power != codes.ON and (power != codes.SWITCHING_OFF or w.node[n].done <= until):
+            cores[n] += free_cores(w, n) if power != codes.SWITCHING_OFF else w.node[n].cores
+            for k in range(room.shape[1]):
+                room[n, k] += w.room[n, k]
+
+
+@lean
+def _add_switched(w: World, cores: Any, room: Any, time: int) -> None:
+    """Nodes whose switch-off ends at `time` become usable."""
+    for n in range(w.o[0].n_nodes):
+        if w.node[n].held == 0 and w.node[n].power == codes.SWITCHING_OFF and w.node[n].done == time:
+            cores[n] += w.node[n].cores
+            for k in range(room.shape[1]):
+                room[n, k] += w.room[n, k]
+
+
 @compiled
 def _reserve(w: World, j: int, cores: Any, room: Any) -> int:
     """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it. Returns the head's node, NONE
     without a reservation."""
     s = w.s[0]
-    _free_at(w, cores, room)
+    held_until = hold_of_head(w, j)
+    held = held_until != codes.NEVER_US
+    _free_at(w, cores, room, held)
     s.head = j
     s.shadow_us = codes.NEVER_US
     s.shadow_fine = 0
     frontier = np.empty(s.n_plans + 1, np.int64)
     frontier[0] = 0
     size = 1 if s.n_plans > 0 else 0
+    switch = next_switch(w, s.now)
     home = codes.NONE
-    while size > 0 and home == codes.NONE:
-        first = np.int64(w.plans[frontier[0]])
-        us = w.run[first].plan
-        fine = w.run[first].fine
+    while home == codes.NONE:
+        us, fine = first_release(w, frontier, size, switch, held_until)
+        if us == codes.NEVER_US:
+            return codes.NONE
         while size > 0 and w.run[w.plans[frontier[0]]].plan == us and w.run[w.plans[frontier[0]]].fine == fine:
             position, size = following(w, frontier, size)
             _release(w, w.plans[position], cores, room)
+        if held_until == us:
+            held_until = codes.NEVER_US
+            _add_unclaimed(w, cores, room, us)
+            switch = next_switch(w, us)
+        elif held_until == codes.NEVER_US and switch == us:
+            _add_switched(w, cores, room, us)
+            switch = next_switch(w, us)
         home = _home(w, j, cores, room)
         if home != codes.NONE:
             s.shadow_us = us
             s.shadow_fine = fine
-    if home == codes.NONE:
-        return home
+    _set_aside(w, j, home, cores, room)
+    if held and held_until != codes.NEVER_US:
+        _add_unclaimed(w, cores, room, s.now)  # the head does without them
+    return home
+
+
+@lean
+def _set_aside(w: World, j: int, home: int, cores: Any, room: Any) -> None:
+    """Take the head's demands out of what others may use beyond its reservation."""
     if w.job[j].single == 1:
         cores[home] -= w.job[j].cores
         if w.demand.shape[0] > 0:
             for k in range(room.shape[1]):
                 room[home, k] -= w.demand[j, k]
-    else:
-        need = np.int64(w.job[j].cores)
-        for n in range(w.o[0].n_nodes):
-            k = min(need, cores[n])
-            cores[n] -= k
-            need -= k
-    return home
+        return
+    need = np.int64(w.job[j].cores)
+    for n in range(w.o[0].n_nodes):
+        k = min(need, cores[n])
+        cores[n] -= k
+        need -= k
 
 
 @lean

@@ -81,6 +81,7 @@ SCALARS = np.dtype(
         ("ticked", "i8"),  # 1: this decision is a periodic one
         ("n_slices", "i8"),
         ("instants", "i8"),
+        ("grow", "i8"),  # which table is full
         ("phase", "i8"),  # where a decision stands, see `advance`
         ("last_finish", "i8"),
         ("n_held", "i8"),  # nodes kept off by an off-reservation
