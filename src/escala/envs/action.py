@@ -1,0 +1,112 @@
+"""What an off-reservation agent's numbers mean: `wake`, `count` and `hold`, and the guards that keep jobs from waiting for the agent
+alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from escala.compile import compiled
+from escala.kernel import codes
+from escala.kernel.events import push
+from escala.kernel.reservation import hold_end
+from escala.kernel.shutdown import free_the_head, hold_node, release_node, reserve_off
+from escala.kernel.state import HEAP_TIMERS, World
+
+WAKE = 0
+COUNT = 1
+HOLD = 2
+FORMS = {"wake": WAKE, "count": COUNT, "hold": HOLD}
+
+NO_GUARD = 0
+LATE = 1
+HEAD = 2
+GUARDS = {"none": NO_GUARD, "late": LATE, "head": HEAD}
+
+
+@compiled
+def late_need(w: World, share: float, free: int) -> int:
+    """Cores that the jobs need which have waited `share` of their walltime, in queue order, as far as they fit `free` cores together."""
+    need = 0
+    j = w.s[0].first
+    now = w.s[0].now
+    while j != codes.NONE:
+        job = w.job[j]
+        if now - job.submit >= share * job.walltime and need + job.cores <= free:
+            need += job.cores
+        j = np.int64(w.run[j].next)
+    return need
+
+
+@compiled
+def allow(w: World, settings: Any, most: int) -> None:
+    """At most `most` off nodes, the lowest, may be woken until the next decision; the other nodes that are off or switching off are
+    held. The guard allows more: what late jobs need that
+    could start."""
+    s = w.s[0]
+    nodes = w.o[0].n_nodes
+    if most >= nodes and s.n_held == 0:
+        return
+    lacking = 0
+    if settings[0].guard == LATE and most < nodes:
+        off = 0
+        for n in range(nodes):
+            if w.node[n].power == codes.OFF:
+                off += w.node[n].cores
+        on = s.free_on + s.free_boot
+        lacking = late_need(w, settings[0].guard_at, on + off) - on
+    allowed = 0
+    for n in range(nodes):
+        node = w.node[n]
+        held = False
+        if node.power == codes.OFF:
+            held = allowed >= most and lacking <= 0
+            if not held:
+                allowed += 1
+                lacking -= node.cores
+        elif node.power == codes.SWITCHING_OFF:
+            held = most < nodes
+        else:
+            continue
+        if held and node.held == 0:
+            hold_node(w, n)
+        elif not held and node.held == 1:
+            release_node(w, n)
+
+
+@compiled
+def set_hold(w: World, period_us: int, fraction: float) -> None:
+    """From now on a job may be given nodes that are not on when it has waited `fraction` of its walltime. Timers: the jobs of the queue
+    for which that falls between two decisions."""
+    s = w.s[0]
+    w.o[0].fraction = fraction
+    j = s.first
+    while j != codes.NONE:
+        end = hold_end(w, j)
+        if s.now < end and end < s.now + period_us:
+            s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, end, j)
+        j = np.int64(w.run[j].next)
+
+
+@compiled
+def apply(w: World, settings: Any, fractions: Any, action: int) -> None:
+    """Put an action in force, before the scheduler."""
+    form = settings[0].form
+    if form == WAKE:
+        allow(w, settings, action)
+    elif form == HOLD:
+        set_hold(w, settings[0].period_us, fractions[action])
+    else:
+        reserve_off(w, action)
+        if settings[0].guard == HEAD:
+            free_the_head(w)
+
+
+@compiled
+def off_nodes(w: World) -> int:
+    """Nodes that are off: as many as may be woken."""
+    nodes = 0
+    for p in range(w.ledger.shape[0]):
+        nodes += w.ledger[p].nodes[codes.IS_OFF]
+    return nodes

@@ -1,0 +1,92 @@
+"""When an agent is asked. Between two questions everything happens inside compiled code.
+
+Off-reservation: at every multiple of the period and at every submission (in R3 these are multiples of the period, too: its logs are
+rounded to
+minutes), after the events of the instant and before the scheduler. Instants with an empty queue may pass without a question; the action in
+force stays.
+Scheduling: whenever jobs wait, and again at the same instant after each valid choice; after a void choice one period later, or, if the
+queue
+is empty, at the next submission.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from escala.compile import compiled, inlined
+from escala.envs import action, observation, reward
+from escala.kernel import codes
+from escala.kernel.drive import drive_easy
+from escala.kernel.state import World
+
+FINISHED = codes.DONE
+FAILED = -1
+
+
+@compiled
+def remember(w: World, settings: Any, memory: Any, history: Any, users: Any) -> None:
+    """The newest snapshot shows this instant; at a multiple of the period it enters the ring over the oldest, between two it replaces
+    the last one."""
+    if w.s[0].ticked == 1:
+        memory.newest = (memory.newest + 1) % history.shape[0]
+    row = history[memory.newest]
+    observation.snapshot(w, settings, row[: observation.SNAPSHOT])
+    if row.shape[0] > observation.SNAPSHOT:
+        observation.queued_jobs(w, settings, users, row[observation.SNAPSHOT :])
+
+
+@inlined
+def asks(w: World) -> bool:
+    """Is this decision a multiple of the period, or has a job just been submitted?"""
+    return w.s[0].ticked == 1 or w.s[0].new_from < w.s[0].next_job
+
+
+@compiled
+def to_question(table: Any, i: int, w: World, settings: Any, fractions: Any, memory: Any, history: Any, users: Any) -> int:
+    """Off-reservation: run simulation i to its next question. FINISHED at the end of the run, FAILED where nothing can go on."""
+    st = settings[0]
+    while True:
+        stop = drive_easy(table, i, codes.NEVER_US)
+        if stop != codes.BEFORE and stop != codes.DONE:
+            return FAILED
+        ticked = w.s[0].ticked == 1
+        if ticked or (stop == codes.DONE and w.s[0].now % st.period_us == 0):
+            memory.step_late += reward.late_cores(w, st.tau, st.startable)
+        if stop == codes.DONE:
+            remember(w, settings, memory, history, users)
+            return stop
+        if not asks(w):
+            continue
+        remember(w, settings, memory, history, users)
+        if st.skip == 0 or w.s[0].n_queued > 0 or w.s[0].now >= st.limit_us:
+            return stop
+        action.apply(w, settings, fractions, memory.standing)
+
+
+@compiled
+def observe_machine(w: World, settings: Any, memory: Any, history: Any, users: Any, frontier: Any, out: Any) -> None:
+    """Off-reservation: write one observation; `out` is flat."""
+    observation.unroll(history, memory.newest, out)
+    if settings[0].compact == 1:
+        at = history.shape[0] * history.shape[1]
+        jobs = at + settings[0].jobs * observation.JOB
+        running = jobs + observation.RUNNING_SHOWN * observation.RUNNING
+        observation.queued_jobs(w, settings, users, out[at:jobs])
+        observation.running_jobs(w, settings, frontier, out[jobs:running])
+        observation.summary(w, out[running:])
+
+
+@compiled
+def mask_machine(w: World, settings: Any, memory: Any, out: Any) -> None:
+    """Off-reservation: which actions make sense. With an empty queue only the action in force."""
+    if settings[0].form == action.COUNT:
+        out[:] = True
+    elif w.s[0].n_queued == 0:
+        out[:] = False
+        out[memory.standing] = True
+    elif settings[0].form == action.WAKE:
+        most = action.off_nodes(w)
+        for k in range(out.shape[0]):
+            out[k] = k <= most
+    else:
+        out[:] = True
