@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import gzip
+import os.path
 import re
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from escala.platform.platform import Platform
 from escala.platform.presets import PRESETS, preset
 from escala.platform.simgrid import platform_of_xml
 
-_GRID = re.compile(r"(\d+)[xX](\d+)")
+_GRID = re.compile(r"([0-9]{1,10})[xX]([0-9]{1,10})")
 _MOST_CORES = 1_000_000_000
 _POWER = re.compile(r"(?P<what>[^:]+)(?::(?P<power>[A-Za-z0-9_-]+)(?P<per_core>/core)?)?")
 
@@ -28,18 +29,18 @@ def read_platform(spec: str | Path | Platform) -> Platform:
     if isinstance(spec, Platform):
         return spec
     text = str(spec)
-    if Path(text).is_file():
+    if os.path.isfile(text):
         return read_platform_file(Path(text))
     before, mark, number = text.rpartition("#")
     if not mark:
         return _read_whole(text)
-    if not number.isdigit():
-        raise EscalaError(f"platform {text!r}: after # there must be the number of nodes to keep, not {number!r}")
+    if not re.fullmatch(r"[0-9]{1,10}", number):
+        raise EscalaError(f"platform {_short(text)}: after # there must be the number of nodes to keep, not {_short(number)}")
     return _read_whole(before).first(int(number))
 
 
 def _read_whole(text: str) -> Platform:
-    if Path(text).is_file():
+    if os.path.isfile(text):
         return read_platform_file(Path(text))
     match = _POWER.fullmatch(text)
     if match:
@@ -52,16 +53,25 @@ def _read_whole(text: str) -> Platform:
     raise EscalaError(_unknown(text))
 
 
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else text[:77] + "...")
+
+
 def _unknown(text: str) -> str:
+    if os.path.isdir(text):
+        return f"platform {_short(text)} is a folder; give a platform file in it"
     near = difflib.get_close_matches(text.partition(":")[0].lower(), PRESETS, n=2)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     known = ", ".join(sorted(PRESETS))
-    return f"unknown platform {text!r}: no such file and no such preset{hint}; give a file, NODESxCORES, or one of {known}"
+    return f"unknown platform {_short(text)}: no such file and no such preset{hint}; give a file, NODESxCORES, or one of {known}"
 
 
 def read_platform_file(path: Path) -> Platform:
     """A platform file, its format found from its content: gzip, then XML (SimGrid, Batsim), else YAML."""
-    data = path.read_bytes()
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise EscalaError(f"{path}: cannot be read ({error.strerror}); check the file") from None
     if data[:2] == b"\x1f\x8b":
         try:
             data = gzip.decompress(data)

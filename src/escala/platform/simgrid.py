@@ -110,7 +110,7 @@ def _names(element: ElementTree.Element, path: str) -> list[str]:
     radical = _attribute(element, ("radical",), path)
     numbers: list[int] = []
     for part in radical.split(","):
-        match = re.fullmatch(r"\s*(\d+)(?:\s*-\s*(\d+))?\s*", part)
+        match = re.fullmatch(r"\s*([0-9]{1,12})(?:\s*-\s*([0-9]{1,12}))?\s*", part)
         if not match:
             raise EscalaError(f"{path}: <{element.tag}> {prefix!r}: radical {radical!r} is not a list of numbers and ranges such as 0-3,7")
         first, last = int(match[1]), int(match[2] or match[1])
@@ -136,7 +136,7 @@ def _attribute(element: ElementTree.Element, names: tuple[str, ...], where: str)
 def _host(element: ElementTree.Element, name: str, properties: dict[str, str], where: str) -> _Host:
     speeds = [_speed(text, where) for text in _attribute(element, ("speed", "power"), where).split(",")]
     cores = element.get("core", "1")
-    if not cores.isdigit() or int(cores) < 1:
+    if not re.fullmatch(r"[0-9]{1,9}", cores) or int(cores) < 1:
         raise EscalaError(f"{where}: core is {cores!r}; give a whole number of at least 1")
     triple = _sleep_triple(properties, len(speeds), where)
     computing = next((i for i, speed in enumerate(speeds) if speed > 0 and i not in (triple or ())), None)
@@ -160,7 +160,7 @@ def _sleep_triple(properties: dict[str, str], pstates: int, where: str) -> tuple
     if not text:
         return None
     first = text.split(",")[0].split(":")
-    if len(first) != 3 or not all(part.strip().isdigit() for part in first):
+    if len(first) != 3 or not all(re.fullmatch(r"[0-9]{1,6}", part.strip()) for part in first):
         raise EscalaError(f"{where}: sleep_pstates {text!r} is not a list of sleep:off:on triples such as 13:14:15")
     sleep, off, on = (int(part) for part in first)
     if max(sleep, off, on) >= pstates:

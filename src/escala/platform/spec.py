@@ -22,6 +22,7 @@ from escala.platform import power as power_profiles
 from escala.platform.platform import Platform
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 
+_MOST_NODES = 10_000_000
 _NEEDED = {"platform": {"name", "nodes"}, "nodes": {"count", "cores", "power"}}
 _ALLOWED = {
     "platform": {"name", "nodes", "profiles", "host_names", "speed_flop_per_s"},
@@ -53,13 +54,15 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
             )
         for kind in kinds:
             amounts[kind].append(_count(resources[kind], where, f"resource {kind!r}", least=0))
+    if sum(counts) > _MOST_NODES:
+        raise EscalaError(f"platform {name!r}: {sum(counts)} nodes are too many; at most {_MOST_NODES} are possible")
     return Platform(
         name=name,
         cores=np.repeat(np.array(cores, np.int64), counts),
         profiles=tuple(profiles[key] if key in profiles else power_profiles.by_name(key) for key in used),
         profile_of=np.repeat(np.array(profile_of, np.int64), counts),
         resources={kind: np.repeat(np.array(values, np.int64), counts) for kind, values in amounts.items()},
-        names=tuple(str(host) for host in spec.get("host_names") or ()),
+        names=_names(spec.get("host_names"), name),
         speed=_speed(spec.get("speed_flop_per_s"), name),
     )
 
@@ -104,13 +107,21 @@ def _resources(group: object, where: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(resources, Mapping):
         raise EscalaError(f"{where}: resources must map a kind to its capacity, such as {{memory: 64}}")
-    return resources
+    return {str(kind): capacity for kind, capacity in resources.items()}
 
 
 def _count(value: object, where: str, what: str, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise EscalaError(f"{where}: {what} is {value!r}; give a whole number of at least {least}")
     return value
+
+
+def _names(value: object, name: str) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise EscalaError(f"platform {name!r}: host_names must be a list of names, one for each node")
+    return tuple(str(host) for host in value)
 
 
 def _speed(value: object, name: str) -> float | None:

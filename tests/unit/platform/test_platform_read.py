@@ -6,6 +6,8 @@ import gzip
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from escala.errors import EscalaError
 from escala.platform import Platform, PowerProfile, power, preset, read_platform
@@ -35,13 +37,19 @@ def test_names_and_sizes() -> None:
         ("4x4#0", "has 4 nodes"),
         ("4x4#two", "after #"),
         ("99999999999x99", "unknown platform"),
+        ("4x4#²", "after #"),
+        ("9" * 5000 + "x1", "unknown platform"),
+        ("4x4#" + "9" * 5000, "after #"),
+        ("a" * 5000, "unknown platform"),
+        ("a\0b", "unknown platform"),
+        (".", "is a folder"),
         ("nowhere.xml", "no such file"),
     ],
 )
 def test_unknown_specs_are_refused_in_one_line(spec: str, message: str) -> None:
     with pytest.raises(EscalaError, match=message) as caught:
         read_platform(spec)
-    assert "\n" not in str(caught.value)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
 def _xml(body: str) -> str:
@@ -122,6 +130,7 @@ def test_clusters(tmp_path: Path) -> None:
         (_xml("<host id='a'/>"), "no attribute 'speed'"),
         (_xml("<host speed='1f'/>"), "no attribute 'id'"),
         (_xml("<host id='a' speed='1f' core='x'/>"), "core is 'x'"),
+        (_xml("<host id='a' speed='1f' core='²'/>"), "core is '²'"),
         (_xml(_host("a", "0f")), "speed above 0"),
         (_xml(_host("a", "1f", watt_per_state="1")), "neither idle:full"),
         (_xml(_host("a", "1f", watt_per_state="1:x")), "neither idle:full"),
@@ -178,6 +187,8 @@ def test_yaml(tmp_path: Path, packed: bool) -> None:
         ("idle_w: 90", "can_switch: 3", "can_switch"),
         ("memory: 512", "gpus: 4", "same kinds"),
         ("1e9", "fast", "speed_flop_per_s"),
+        ("1e9", "1e9\nhost_names: 3", "host_names"),
+        ("count: 2", "count: 999999999999", "too many"),
         (YAML, "- 3", "holds no platform"),
         (YAML, "a: [1", "neither XML nor YAML"),
         (YAML, "name: x\nnodes: 3", "must be a list"),
@@ -189,6 +200,29 @@ def test_bad_yaml_is_refused_in_one_line(tmp_path: Path, old: str, new: str, mes
     with pytest.raises(EscalaError, match=message) as caught:
         read_platform(file)
     assert "\n" not in str(caught.value) and "bad.yaml" in str(caught.value)
+
+
+FUZZED_XML = _xml(
+    "<cluster id='c' prefix='n' suffix='' radical='0-3,7' speed='1Gf, 0.1f, 0.2f, 0f' core='4'>"
+    "<prop id='watt_per_state' value='1:2,1:2:3,1:2,0:0'/><prop id='sleep_pstates' value='3:1:2'/></cluster>"
+    + _host("a", "1Mf,2f", wattage_per_state="50:100,1:2", role="none")
+)
+
+
+@pytest.mark.parametrize("text", [YAML, FUZZED_XML], ids=["yaml", "xml"])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damaged_files_are_read_or_refused_in_one_line(tmp_path: Path, text: str, data: st.DataObject) -> None:
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(text) - 1))
+        length = data.draw(st.integers(0, 12))
+        text = text[:start] + data.draw(st.text("0123456789-:,.'\"<>{}[] eEafMxé²\n", max_size=4)) + text[start + length :]
+    file = tmp_path / "damaged"
+    file.write_text(text, encoding="utf-8")
+    try:
+        assert read_platform(file).n_nodes >= 1
+    except EscalaError as error:
+        assert "\n" not in str(error)
 
 
 def test_broken_gzip(tmp_path: Path) -> None:
