@@ -105,8 +105,8 @@ def next_switch(w: World, after: int) -> int:
 
 @inlined
 def first_release(w: World, frontier: Any, size: int, switch: int, held_until: int) -> tuple[int, int]:
-    """The next time (us, residue) at which something becomes available to the head: a planned end, the end of a switch-off, or the end of its
-    own hold, before which nodes that are not on are of no use to it."""
+    """The next time (us, residue) at which something becomes available to the head: a planned end, the end of a switch-off, or the end of
+    its own hold, before which nodes that are not on are of no use to it."""
     us = codes.NEVER_US
     fine = 0
     if size > 0:
