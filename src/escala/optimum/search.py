@@ -1,4 +1,4 @@
-"""Good schedules: orders from priority rules and hints, then annealing, of all jobs at once or (above `WHOLE` jobs) of some jobs around
+"""Good schedules: orders from priority rules and hints, then annealing, of all jobs at once or (above `FEW` jobs) of some jobs around
 others that stay.
 
 Iteration limits and a seed decide the outcome; a deadline only cuts it short (and is then reported). Every schedule that leaves this module
@@ -15,9 +15,9 @@ import numpy as np
 from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.searcher import Searcher
 
-WHOLE = 64  # jobs annealed at once
+FEW, WHOLE = 64, 256  # up to so many jobs annealing all at once is enough; is worth doing first
 RUNS, STEPS = 4, 100_000
-PARTS, PART_STEPS, TURNS = (256, 128, 256, 64), 500, 800  # above WHOLE: jobs taken out at a time, annealing steps for them, times
+PARTS, PART_STEPS, TURNS = (256, 128, 256, 64), 500, 1600  # jobs taken out at a time, annealing steps for them, times
 
 Improved = Callable[[float], None]
 
@@ -63,20 +63,24 @@ def _turns(searcher: Searcher, hints: Iterable[Ints | Floats], effort: float) ->
     for hint in hints:
         searcher.offer(searcher.generate(np.argsort(hint, kind="stable")))
         yield
-    small = searcher.instance.jobs <= WHOLE
-    for _ in range(4 if small else 32):
+    jobs = searcher.instance.jobs
+    for _ in range(4 if jobs <= FEW else 32):
         searcher.rules(8)
         yield
-    yield from _small(searcher, effort) if small else _large(searcher, effort)
+    if jobs <= WHOLE:
+        yield from _whole(searcher, effort)
+    if jobs > FEW:
+        yield from _parts(searcher, effort * (0.25 if jobs <= WHOLE else 1.0))
 
 
-def _small(searcher: Searcher, effort: float) -> Iterator[None]:
+def _whole(searcher: Searcher, effort: float) -> Iterator[None]:
+    steps = min(STEPS, 300 * searcher.instance.jobs**2)
     for _ in range(RUNS):
-        searcher.whole(np.argsort(searcher.starts, kind="stable"), max(1, int(effort * STEPS)))
+        searcher.whole(np.argsort(searcher.starts, kind="stable"), max(1, int(effort * steps)))
         yield
 
 
-def _large(searcher: Searcher, effort: float) -> Iterator[None]:
+def _parts(searcher: Searcher, effort: float) -> Iterator[None]:
     jobs = searcher.instance.jobs
     for turn in range(max(1, int(effort * TURNS))):
         part = min(jobs, int(PARTS[turn % len(PARTS)]))
