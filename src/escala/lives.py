@@ -28,6 +28,12 @@ def chunks_of(world: World, i: int) -> Array:
     return out[:, np.lexsort((out[1], out[0]))]
 
 
+def switches_of(world: World, i: int) -> Array:
+    """Every change of a node's power state, in the order of time: node, time (us), state."""
+    log: Array = world.log[i, : int(world.s[i, 0]["n_log"])]
+    return log
+
+
 def node_texts(chunks: Array, jobs: int) -> list[str]:
     """Interval list of the nodes of each job row, "" for a job that has not started."""
     first = np.searchsorted(chunks[0], np.arange(jobs + 1))
@@ -40,8 +46,9 @@ def node_texts(chunks: Array, jobs: int) -> list[str]:
     return [whole[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
-def totals_of(world: World, i: int, platform: Platform) -> pl.DataFrame:
-    """state, seconds, joules, transitions over all nodes, from the kernel's ledger."""
+def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int]) -> pl.DataFrame:
+    """state, seconds, joules, transitions over all nodes, from the kernel's ledger; transitions within the window (us) where they were
+    recorded, else of the whole run."""
     ledger = world.ledger[i]
     seconds = np.zeros(5)
     joules = np.zeros(5)
@@ -51,7 +58,13 @@ def totals_of(world: World, i: int, platform: Platform) -> pl.DataFrame:
         for k, name in enumerate(WATTS):
             joules[k] += spent[k] * (profile.idle_w if k == codes.COMPUTING else getattr(profile, name))
         joules[codes.COMPUTING] += float(ledger[p]["load_s"]) * (profile.computing_w - profile.idle_w)
-    transitions = [0, 0, 0, int(ledger["switch_offs"].sum()), int(ledger["switch_ons"].sum())]
+    if world.o[i, 0]["record"]:
+        log = switches_of(world, i)
+        begun = log["state"][(log["time"] >= window[0]) & (log["time"] < window[1])]
+        offs, ons = int((begun == codes.SWITCHING_OFF).sum()), int((begun == codes.SWITCHING_ON).sum())
+    else:
+        offs, ons = int(ledger["switch_offs"].sum()), int(ledger["switch_ons"].sum())
+    transitions = [0, 0, 0, offs, ons]
     return pl.DataFrame({"state": codes.LEDGER_STATES, "seconds": seconds, "joules": joules, "transitions": transitions})
 
 
@@ -66,7 +79,7 @@ class NodeLives:
         self.chunks = chunks_of(world, i)
         self.run = world.run[i, :n].copy()
         self.job = world.job[i, :n].copy()
-        self.log = world.log[i, : int(world.s[i, 0]["n_log"])].copy()
+        self.log = switches_of(world, i).copy()
         self.start_off = start_off
 
     @property
@@ -88,9 +101,14 @@ class NodeLives:
         return row[which], low[which] + offset, per[which]
 
     def allocations(self) -> pl.DataFrame:
-        """job_id, node, cores."""
+        """job_id, node, cores, joules: what these cores drew while the job ran, idle power included, within the window."""
         row, node, cores = self._by_node()
-        return pl.DataFrame({"job_id": self.job_ids[row] if len(row) else pl.Series([], dtype=pl.String), "node": node, "cores": cores})
+        start = self.run["start"][row]
+        seconds = (np.minimum(start + self.job["runtime"][row], self.window[1]) - start).clip(0) / SECOND
+        watts = np.array([[p.idle_w, p.computing_w - p.idle_w] for p in self.platform.profiles])[self.platform.profile_of[node]]
+        joules = (watts[:, 0] + watts[:, 1] * self.job["load"][row]) * seconds * cores / self.platform.cores[node]
+        ids = self.job_ids[row] if len(row) else pl.Series([], dtype=pl.String)
+        return pl.DataFrame({"job_id": ids, "node": node, "cores": cores, "joules": joules})
 
     def _intervals(self) -> tuple[Array, Array]:
         row, node, per = self._by_node()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from escala.errors import EscalaError
+from escala.export.folder import whole_folder
 from escala.metrics import summarise
 
 FORMAT = 1
@@ -63,7 +62,7 @@ class Result:
 
     @cached_property
     def allocations(self) -> pl.DataFrame:
-        """job_id, node, cores: which cores each job held."""
+        """job_id, node, cores, joules: how many cores each job held where, and what they drew while it ran (idle power included)."""
         return self.lives.allocations()
 
     def _refuse_giants(self, table: str) -> None:
@@ -99,32 +98,14 @@ class Result:
         An existing Escala output is replaced; a non-empty folder of anything else is refused.
         """
         target = Path(folder)
-        if target.exists() and not target.is_dir():
-            raise EscalaError(f"{target} is a file: name a folder for the result")
-        if target.is_dir() and any(target.iterdir()) and not (target / "manifest.json").exists():
-            raise EscalaError(f"{target} is not empty and holds no Escala result: name another folder")
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            scratch = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        except OSError as error:
-            raise EscalaError(
-                f"cannot write the result to {target}: {error.strerror or error}: name a folder where you may write"
-            ) from error
-        try:
+        with whole_folder(target, _is_ours, "Escala result") as scratch:
             self._write(scratch)
-            os.chmod(scratch, 0o755)
-            if target.exists():
-                shutil.rmtree(target)
-            scratch.rename(target)
-        except BaseException:
-            shutil.rmtree(scratch, ignore_errors=True)
-            raise
         return target
 
     def _write(self, folder: Path) -> None:
-        left_out = []
+        left_out = list(self.manifest.get("left_out", ()))  # of a loaded result: what was too large then
         self.jobs.write_parquet(folder / "jobs.parquet")
-        if self.lives.intervals <= TOO_MANY_INTERVALS:
+        if self.lives.intervals <= TOO_MANY_INTERVALS and not left_out:
             self.nodes.write_parquet(folder / "nodes.parquet")
             self.power.write_parquet(folder / "power.parquet")
             self.allocations.write_parquet(folder / "allocations.parquet")
@@ -142,27 +123,32 @@ class Result:
         """Read what `save` wrote; EscalaError naming the file that is missing or broken."""
         source = Path(folder)
         path = source / "manifest.json"
+
+        def read(name: str) -> pl.DataFrame:
+            try:
+                return pl.read_parquet(source / f"{name}.parquet")
+            except (OSError, pl.exceptions.PolarsError) as error:
+                raise _unreadable(source, error) from error
+
         try:
             manifest = json.loads(path.read_text())
-            tables = {name: pl.read_parquet(source / f"{name}.parquet") for name in ("jobs", "totals")}
-            decisions = pl.read_parquet(source / "decisions.parquet") if (source / "decisions.parquet").exists() else None
-        except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-            raise EscalaError(
-                f"{source} holds no readable Escala result ({str(error).splitlines()[0]}): give a folder written by simulate --out"
-            ) from error
-        if manifest.get("format") != FORMAT:
-            raise EscalaError(f"{path}: format {manifest.get('format')!r} is not {FORMAT}: run it again with this version of Escala")
+        except (OSError, ValueError) as error:
+            raise _unreadable(source, error) from error
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            found = manifest.get("format") if isinstance(manifest, dict) else None
+            raise EscalaError(f"{path}: format {found!r} is not {FORMAT}: run it again with this version of Escala")
+        decisions = read("decisions") if (source / "decisions.parquet").exists() else None
 
         def table(name: str) -> Callable[[], pl.DataFrame]:
-            def read() -> pl.DataFrame:
+            def make() -> pl.DataFrame:
                 if name in manifest["left_out"]:
-                    raise EscalaError(f"{source}: the table {name!r} was too large to keep")
-                return pl.read_parquet(source / f"{name}.parquet")
+                    raise EscalaError(f"{source}: the table {name!r} was too large to keep: run it again on a shorter window")
+                return read(name)
 
-            return read
+            return make
 
         lives = Lives(table("nodes"), table("power"), table("allocations"), 0)
-        return cls(tables["jobs"], tables["totals"], manifest, lives, decisions)
+        return cls(read("jobs"), read("totals"), manifest, lives, decisions)
 
     def export(self, form: str, folder: str | os.PathLike[str]) -> Path:
         """Write the run as another engine's files. form: "batsim" (jobs.csv, schedule.csv, machine_states.csv, consumed_energy.csv,
@@ -172,6 +158,19 @@ class Result:
         from escala.export.batsim import export
 
         return export(self, Path(folder))
+
+
+def _unreadable(folder: Path, error: Exception) -> EscalaError:
+    return EscalaError(f"{folder} holds no readable Escala result ({str(error).splitlines()[0]}): give a folder written by simulate --out")
+
+
+def _is_ours(folder: Path) -> bool:
+    """True for a folder whose manifest names the version of Escala that wrote it."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text())
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and "escala" in manifest
 
 
 def _finite(summary: dict[str, float | int]) -> dict[str, float | int | None]:

@@ -379,7 +379,7 @@ class Simulation:
             "window": {"start_s": window[0] / SECOND, "end_s": window[1] / SECOND},
             **(manifest or {}),
         }
-        return Result(self._job_table(i, node_texts(life.chunks, n)), totals_of(self.world, i, self.platform), about, life.lives())
+        return Result(self._job_table(i, node_texts(life.chunks, n)), totals_of(self.world, i, self.platform, window), about, life.lives())
 
     def _window(self, i: int) -> tuple[int, int]:
         """Where node-time is measured, us: first submission to last finish, or start to limit."""
