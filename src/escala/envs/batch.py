@@ -22,7 +22,7 @@ Rows = NDArray[np.int64]
 class Turn(NamedTuple):
     """What a step writes: arrays of the caller's, leading axis [N]. Nothing in them is read by a batch."""
 
-    observation: NDArray[np.float32]  # [N, *shape of one observation]
+    observation: NDArray[Any]  # [N, *shape of one observation], in the type of the space
     mask: NDArray[np.bool_]  # [N, actions]: which actions make sense now
     reward: NDArray[np.float64]  # [N]
     terminated: NDArray[np.bool_]  # [N]: the episode came to its natural end
@@ -64,7 +64,7 @@ def new_turn(batch: Batch) -> Turn:
     """Arrays for the steps of a batch."""
     n = batch.num_envs
     return Turn(
-        np.zeros((n, *batch.observation_space.shape), np.float32),
+        np.zeros((n, *batch.observation_space.shape), batch.observation_space.dtype),
         np.zeros((n, int(batch.action_space.n)), bool),
         np.zeros(n),
         np.zeros(n, bool),

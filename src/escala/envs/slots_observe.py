@@ -1,0 +1,94 @@
+"""What a slotted agent sees.
+
+image: rows of the horizon; for each resource kind its chart (capacity columns, each job in its own shade) and the slots (capacity columns
+each: demand x length), then the backlog, filled row by row, and one column for the time since the last submission (R1, R2).
+compact: for each slot SLOT + kinds numbers, then the free share of each kind in each row, then GLOBAL numbers; all within 0..1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from escala.compile import lean
+from escala.envs.slots_lens import demand_of, length_of
+from escala.kernel import codes
+from escala.kernel.state import World
+
+SLOT = 5  # taken; length / horizon; 1 / length; would start now; start / horizon (1: no place); then the demands / capacity
+GLOBAL = 6  # backlog / 60; backlog / 10; since the last submission / 10; the same / 50; submissions a unit of late; slots taken
+BACKLOG_SHOWN = 60.0
+SINCE_SHOWN = 10.0
+
+
+@lean
+def compact(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, used: Any, out: Any) -> None:
+    """Write the compact observation."""
+    at = 0
+    taken = 0
+    horizon = 1.0 / st.horizon
+    for k in range(st.slots):
+        j = np.int64(slots[k])
+        if j == codes.NONE:
+            for f in range(SLOT + st.kinds):
+                out[at + f] = 0.0
+        else:
+            taken += 1
+            length = length_of(w, st, j)
+            out[at] = 1.0
+            out[at + 1] = min(length * horizon, 1.0)
+            out[at + 2] = 1.0 / length
+            out[at + 3] = 1.0 if starts[k] == m.row else 0.0
+            out[at + 4] = (starts[k] - m.row) * horizon if starts[k] >= 0 else 1.0
+            for kind in range(st.kinds):
+                out[at + SLOT + kind] = demand_of(w, j, kind) / capacity[kind]
+        at += SLOT + st.kinds
+    for kind in range(st.kinds):
+        for r in range(st.horizon):
+            out[at] = (capacity[kind] - used[kind, (m.row + r) & st.ring]) / capacity[kind]
+            at += 1
+    backlog = w.s[0].next_job - m.entered
+    since = m.row - m.last
+    out[at] = min(backlog / BACKLOG_SHOWN, 1.0)
+    out[at + 1] = min(backlog / 10.0, 1.0)
+    out[at + 2] = min(since / SINCE_SHOWN, 1.0)
+    out[at + 3] = min(since / 50.0, 1.0)
+    out[at + 4] = min(m.recent * 0.05, 1.0)
+    out[at + 5] = taken / st.slots
+
+
+@lean
+def image(w: World, st: Any, m: Any, capacity: Any, slots: Any, chart: Any, width: int, out: Any) -> None:
+    """Write the image, uint8, rows one behind the other."""
+    out[:] = 0
+    left = 0
+    for kind in range(st.kinds):
+        wide = capacity[kind]
+        for r in range(st.horizon):
+            at = (m.row + r) & st.ring
+            for c in range(wide):
+                out[r * width + left + c] = chart[kind, at, c]
+        left += wide
+        for k in range(st.slots):
+            j = np.int64(slots[k])
+            if j != codes.NONE:
+                demand = demand_of(w, j, kind)
+                for r in range(min(length_of(w, st, j), st.horizon)):
+                    for c in range(demand):
+                        out[r * width + left + c] = 255
+            left += wide
+    backlog = min(w.s[0].next_job - m.entered, st.backlog * st.horizon)
+    for i in range(backlog):
+        out[(i // st.backlog) * width + left + i % st.backlog] = 255
+    since = np.uint8(255.0 * min((m.row - m.last) / SINCE_SHOWN, 1.0))
+    for r in range(st.horizon):
+        out[r * width + width - 1] = since
+
+
+@lean
+def brighten(picture: Any, out: Any) -> None:
+    """uint8 0..255 as float32 0..1."""
+    scale = np.float32(1.0 / 255.0)
+    for i in range(out.shape[0]):
+        out[i] = picture[i] * scale

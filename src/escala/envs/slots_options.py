@@ -1,0 +1,147 @@
+"""Options of `escala/Slots-v0`, and the job lists that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.envs.slots_lists import MOST_COLUMNS, JobLists, draw_lists, given_lists, join
+from escala.envs.slots_observe import GLOBAL, SLOT
+from escala.envs.slots_tables import SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
+from escala.errors import EscalaError
+from escala.simulation import microseconds
+from escala.workload.generate_slots import SlotModel, bernoulli_model, cpu_memory_model
+
+SKIPS = {"none": SKIP_NOTHING, "empty": SKIP_EMPTY, "forced": SKIP_FORCED}
+MODELS = ("bernoulli", "cpu-memory")
+
+
+@dataclass(frozen=True)
+class SlotOptions:
+    """Options of the environment; see `escala.envs.slots.Slots`."""
+
+    slots: int = 10
+    horizon: int = 20
+    placement: str = "start-now"
+    observation: str = "compact"
+    dtype: str = "uint8"
+    reward: str = "slowdown"
+    skip: str = "empty"
+    limit: int = 0
+    backlog: int = 3
+    model: str | SlotModel = "bernoulli"
+    load: float | Sequence[float] = 1.0
+    rate: float = 0.9
+    steps: int | None = None
+    demand: str = "author"
+    lists: int = 4096
+    lists_seed: int = 0
+    unit_s: float = 1.0
+    estimate: str = "walltime"
+
+    def __post_init__(self) -> None:
+        choices = {
+            "placement": ("start-now", "reserve"),
+            "observation": ("compact", "image"),
+            "dtype": ("uint8", "float32"),
+            "reward": ("slowdown", "mean"),
+            "skip": tuple(SKIPS),
+            "estimate": ("walltime", "runtime"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
+        for name, least in (("slots", 1), ("horizon", 1), ("limit", 0), ("backlog", 1), ("lists", 1)):
+            if getattr(self, name) < least:
+                raise EscalaError(f"option {name}={getattr(self, name)}: give a whole number >= {least}")
+        if not (np.isfinite(self.unit_s) and self.unit_s > 0):
+            raise EscalaError(f"option unit_s={self.unit_s}: give seconds above 0")
+
+    def job_lists(self, workload: Any = None, platform: Any = None) -> JobLists:
+        """The lists that episodes are drawn from; EscalaError where they do not suit the slotted world."""
+        if isinstance(workload, JobLists):
+            made = workload
+        elif workload is not None:
+            made = given_lists(workload, platform, self.unit_s, self.estimate)
+        else:
+            if platform is not None:
+                raise EscalaError("platform: the machine follows from the model; give platform only beside workload")
+            models = self.models()
+            share = -(-self.lists // len(models))
+            made = join([draw_lists(model, share, self.lists_seed) for model in models])
+        self.check(made)
+        return made
+
+    def models(self) -> list[SlotModel]:
+        """The models whose lists are drawn: one for each load."""
+        if isinstance(self.model, SlotModel):
+            return [self.model]
+        if self.model == "bernoulli":
+            loads = [self.load] if isinstance(self.load, int | float) else list(self.load)
+            if not loads or min(loads) <= 0:
+                raise EscalaError(f"option load={self.load!r}: give loads above 0, for instance 1.0")
+            return [bernoulli_model(load, self.steps or 100, self.demand) for load in loads]
+        if self.model == "cpu-memory":
+            return [cpu_memory_model(self.rate, self.steps or 50)]
+        raise EscalaError(f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel")
+
+    def check(self, lists: JobLists) -> None:
+        """Do these lists suit the options?"""
+        if lists.capacity.max() > MOST_COLUMNS:
+            raise EscalaError(
+                f"platform {lists.platform.name!r}: {lists.capacity.max()} units of a resource; the slotted world shows at most {MOST_COLUMNS}"
+            )
+        if self.placement == "reserve" and lists.longest > self.horizon:
+            raise EscalaError(
+                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and could never be reserved: give a larger horizon"
+            )
+        if self.observation == "image" and lists.longest > self.horizon:
+            raise EscalaError(
+                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and could not be drawn: give a larger horizon"
+            )
+
+    def ring(self, longest: int) -> int:
+        """Rows that are remembered: a power of two above the horizon and the longest job."""
+        return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
+
+    def settings(self, lists: JobLists) -> NDArray[Any]:
+        """The compiled code's settings."""
+        out = np.zeros(1, SETTINGS)
+        values = {
+            "unit_us": int(microseconds(lists.unit_s)),
+            "slots": self.slots,
+            "horizon": self.horizon,
+            "kinds": len(lists.kinds),
+            "ring": self.ring(lists.longest) - 1,
+            "reserve": self.placement == "reserve",
+            "named": lists.named,
+            "skip": SKIPS[self.skip],
+            "per_job": self.reward == "mean",
+            "image": self.observation == "image",
+            "limit": self.limit,
+            "backlog": self.backlog,
+        }
+        for name, value in values.items():
+            out[0][name] = value
+        return out
+
+    def width(self, capacity: NDArray[np.int64]) -> int:
+        """Columns of the image."""
+        return int(capacity.sum()) * (1 + self.slots) + self.backlog + 1
+
+    def numbers(self, kinds: int) -> int:
+        """Numbers in the compact observation."""
+        return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL
+
+
+def options_of(given: Mapping[str, Any]) -> SlotOptions:
+    """Options by name; EscalaError for a name that is none."""
+    known = [field.name for field in fields(SlotOptions)]
+    for name in given:
+        if name not in known:
+            raise EscalaError(f"unknown option {name!r} of escala/Slots-v0: use one of {', '.join(known)}")
+    return SlotOptions(**given)

@@ -1,0 +1,115 @@
+"""A slotted world as a picture: the chart with a colour a job, the slots, the backlog (R1's figures 1 and 5). No plotting library."""
+
+from __future__ import annotations
+
+import colorsys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.kernel import codes
+
+CELL = 8  # pixels
+GAP = 6
+PAPER, EMPTY, LINE, WAITING = (255, 255, 255), (236, 239, 241), (176, 190, 197), (66, 66, 66)
+HUES = 39
+
+
+def colour(job: int) -> tuple[int, int, int]:
+    """The colour of a job: neighbours in the log differ clearly."""
+    red, green, blue = colorsys.hls_to_rgb((job * 16 % HUES) / HUES, 0.45 + 0.12 * (job % 2), 0.65)
+    return int(255 * red), int(255 * green), int(255 * blue)
+
+
+def grid(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Cells [rows, columns, 3] as pixels, with lines between them."""
+    pixels = np.repeat(np.repeat(cells, CELL, axis=0), CELL, axis=1)
+    pixels[::CELL] = LINE
+    pixels[:, ::CELL] = LINE
+    return pixels
+
+
+def blank(rows: int, columns: int) -> NDArray[np.uint8]:
+    """Empty cells."""
+    return np.full((rows, columns, 3), EMPTY, np.uint8)
+
+
+def chart_of(batch: Any, i: int, kind: int) -> NDArray[np.uint8]:
+    """Rows to come x columns of one kind; running and reserved jobs in their colours."""
+    horizon, capacity = batch.options.horizon, int(batch.capacity[kind])
+    cells = blank(horizon, capacity)
+    world, memory = batch.worlds.world, batch.memory[i]
+    unit = int(batch.settings["unit_us"][0])
+    now, lists, e = int(memory["row"]), batch.lists, int(batch.worlds.chosen[i])
+    job = lists.job[int(lists.first[e]) : int(lists.first[e + 1])]
+    demand = lists.demand[int(lists.first[e]) : int(lists.first[e + 1])]
+    run = world.run[i, : len(job)]
+    placed = {int(b["job"]): (int(b["row"]), _members(int(b["nodes"]))) for b in batch.booked[i, : int(memory["booked"])]}
+    for j in np.flatnonzero(run["state"] == codes.RUNNING):
+        placed[int(j)] = (int(run["start"][j]) // unit, _nodes(world, i, int(run["chunk"][j])))
+    taken = np.zeros((horizon, capacity), bool)
+    for j, (start, nodes) in sorted(placed.items(), key=lambda item: (item[1][0], item[0])):
+        low, high = max(start - now, 0), min(start - now + int(job["walltime"][j]) // unit, horizon)
+        need = int(job["cores"][j] if kind == 0 else demand[j, kind - 1])
+        named = kind == 0 and batch.lists.named
+        columns = nodes if named else np.flatnonzero(~taken[low:high].any(axis=0))[:need].tolist()
+        taken[low:high, columns] = True
+        cells[low:high, columns] = colour(j)
+    return cells
+
+
+def _members(word: int) -> list[int]:
+    """Members of a set of columns."""
+    return [c for c in range(word.bit_length()) if word >> c & 1]
+
+
+def _nodes(world: Any, i: int, chunk: int) -> list[int]:
+    """Nodes of an allocation."""
+    nodes: list[int] = []
+    while chunk != codes.NONE:
+        part = world.chunk[i, chunk]
+        nodes += range(int(part["low"]), int(part["high"]) + 1)
+        chunk = int(part["next"])
+    return nodes
+
+
+def slot_of(batch: Any, i: int, k: int, kind: int) -> NDArray[np.uint8]:
+    """One slot: demand x length."""
+    horizon, capacity = batch.options.horizon, int(batch.capacity[kind])
+    cells = blank(horizon, capacity)
+    j = int(batch.slots[i, k])
+    if j != codes.NONE:
+        row = int(batch.lists.first[int(batch.worlds.chosen[i])]) + j
+        unit = int(batch.settings["unit_us"][0])
+        need = int(batch.lists.job["cores"][row] if kind == 0 else batch.lists.demand[row, kind - 1])
+        cells[: -(-int(batch.lists.job["walltime"][row]) // unit), :need] = colour(j)
+    return cells
+
+
+def backlog_of(batch: Any, i: int) -> NDArray[np.uint8]:
+    """Waiting jobs without a slot, one cell a job, filled row by row."""
+    horizon, columns = batch.options.horizon, batch.options.backlog
+    cells = blank(horizon, columns).reshape(-1, 3)
+    waiting = int(batch.worlds.world.s[i, 0]["next_job"]) - int(batch.memory["entered"][i])
+    cells[: min(waiting, len(cells))] = WAITING
+    return cells.reshape(horizon, columns, 3)
+
+
+def picture_of(batch: Any, i: int) -> NDArray[np.uint8]:
+    """One line for each kind: chart, slots; the backlog at the right of the first."""
+    lines = []
+    for kind in range(len(batch.capacity)):
+        parts = [chart_of(batch, i, kind), *(slot_of(batch, i, k, kind) for k in range(batch.options.slots))]
+        parts.append(backlog_of(batch, i))
+        lines.append(_beside([grid(part) for part in parts]))
+    rows = [np.pad(line, ((GAP, GAP), (0, 0), (0, 0)), constant_values=255) for line in lines]
+    return np.ascontiguousarray(np.concatenate(rows))
+
+
+def _beside(parts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:
+    gap = np.full((parts[0].shape[0], GAP, 3), PAPER, np.uint8)
+    out = [gap]
+    for part in parts:
+        out += [part, gap]
+    return np.concatenate(out, axis=1)

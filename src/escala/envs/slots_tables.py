@@ -1,0 +1,59 @@
+"""What the slotted environment knows beside the kernel's tables: its settings, and what it remembers of each simulation.
+
+Time is cut into units; row r is the unit that begins at r x unit. Each resource kind is drawn as columns, one a unit of capacity.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+SETTINGS = np.dtype(
+    [
+        ("unit_us", "i8"),
+        ("slots", "i8"),  # M
+        ("horizon", "i8"),  # rows that are seen
+        ("kinds", "i8"),
+        ("ring", "i8"),  # rows that are remembered, a power of two, minus 1: a mask for row numbers
+        ("reserve", "i8"),  # 1: a choice that does not fit now is reserved
+        ("named", "i8"),  # 1: columns of the first kind are nodes of one core
+        ("skip", "i8"),  # SKIP_...
+        ("per_job", "i8"),  # 1: reward is the change of the mean slowdown so far
+        ("image", "i8"),  # 1: the cluster's chart is kept with its colours
+        ("limit", "i8"),  # rows after which an episode is cut; 0: never
+        ("backlog", "i8"),  # columns of the backlog in the image
+        ("long", "i8"),  # hold-back: longer jobs are long
+        ("quiet", "i8"),  # hold-back: long jobs go after so many rows without an arrival
+        ("share", "i8"),  # hold-back: units that long jobs may hold before that
+    ]
+)
+
+SKIP_NOTHING = 0
+SKIP_EMPTY = 1  # units with empty slots pass unasked
+SKIP_FORCED = 2  # so do units in which only the void is possible
+
+MEMORY = np.dtype(
+    [
+        ("row", "i8"),  # the unit up to which everything is noted
+        ("entered", "i8"),  # jobs that have got a slot
+        ("seen", "i8"),  # jobs whose submission is noted
+        ("last", "i8"),  # row of the last submission
+        ("booked", "i8"),  # reservations for later
+        ("over", "i8"),  # 1: the run ended
+        ("shade", "i8"),  # first colour of the episode
+        ("inverse", "f8"),  # sum of 1 / length over the jobs in the system
+        ("total", "f8"),  # its integral so far: the slowdowns so far
+        ("shown", "f8"),  # what of it has been given as reward
+        ("recent", "f8"),  # submissions, each fading by a twentieth a unit
+        ("slowdown", "f8"),  # of the finished run, means over its jobs; lengths and waits in units
+        ("turnaround", "f8"),
+        ("wait", "f8"),
+        ("longest_wait", "f8"),
+        ("makespan", "f8"),
+    ],
+    align=True,
+)
+
+BOOKED = np.dtype([("row", "i8"), ("job", "i8"), ("nodes", "i8")])  # start, job, nodes of one core as bits
+
+FADING = 0.95
+SHADES = 39
