@@ -17,6 +17,7 @@ from escala.compile import compiled, inlined
 from escala.envs import action, observation, reward
 from escala.kernel import codes
 from escala.kernel.drive import drive_easy
+from escala.kernel.events import next_instant
 from escala.kernel.state import World
 
 FINISHED = codes.DONE
@@ -42,6 +43,36 @@ def asks(w: World) -> bool:
 
 
 @compiled
+def pass_quiet(w: World, settings: Any, memory: Any, history: Any) -> None:
+    """Pass the coming multiples of the period at which nothing happens, from one at which the queue is empty: only their snapshots are written.
+
+    Exact: without an event no node changes, and before any job can be given nodes it is submitted, which is a question."""
+    s = w.s[0]
+    o = w.o[0]
+    st = settings[0]
+    if s.overdue == 1 or s.next_off_us <= s.now:
+        return
+    tick = s.tick_us
+    s.tick_us = codes.NEVER_US
+    until = min(next_instant(w), st.limit_us)
+    s.tick_us = tick
+    if o.limited == 1:
+        until = min(until, o.until_us)
+    if until >= codes.NEVER_US or until <= tick:
+        return
+    passed = (until - tick - 1) // st.period_us + 1
+    s.tick_us = tick + passed * st.period_us
+    length = history.shape[0]
+    for k in range(max(0, passed - length), passed):
+        row = history[(memory.newest + 1) % length]
+        last = history[memory.newest]
+        for c in range(row.shape[0]):
+            row[c] = last[c]
+        row[observation.SNAPSHOT - 1] = ((tick + k * st.period_us) % st.day_us) / st.day_us
+        memory.newest = (memory.newest + 1) % length
+
+
+@compiled
 def to_question(table: Any, i: int, w: World, settings: Any, fractions: Any, memory: Any, history: Any, users: Any) -> int:
     """Off-reservation: run simulation i to its next question. FINISHED at the end of the run, FAILED where nothing can go on."""
     st = settings[0]
@@ -61,6 +92,8 @@ def to_question(table: Any, i: int, w: World, settings: Any, fractions: Any, mem
         if st.skip == 0 or w.s[0].n_queued > 0 or w.s[0].now >= st.limit_us:
             return stop
         action.apply(w, settings, fractions, memory.standing)
+        if w.s[0].ticked == 1:
+            pass_quiet(w, settings, memory, history)
 
 
 @compiled

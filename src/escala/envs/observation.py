@@ -143,10 +143,10 @@ def summary(w: World, out: Any) -> None:
 def unroll(history: Any, newest: int, out: Any) -> None:
     """The ring of snapshots in order of time, the newest last; `out` is flat."""
     length = history.shape[0]
-    width = history.shape[1]
-    at = 0
-    for k in range(length):
-        row = (newest + 1 + k) % length
-        for c in range(width):
-            out[at] = history[row, c]
-            at += 1
+    flat = history.ravel()
+    split = (newest + 1) % length * history.shape[1]
+    tail = flat.shape[0] - split
+    for k in range(tail):
+        out[k] = flat[split + k]
+    for k in range(split):
+        out[tail + k] = flat[k]

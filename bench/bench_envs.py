@@ -1,0 +1,91 @@
+"""Steps per second of the environments: 256 simulations in one batch, one core, observations and masks written."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+import escala
+import escala.envs
+from bench.measure import Case, seconds
+
+NUM_ENVS = 256
+STEPS = 400
+
+
+@functools.lru_cache(maxsize=4)
+def days(jobs_a_day: int, cores: int, count: int = 20) -> tuple[escala.Workload, ...]:
+    """Days of so many jobs at random seconds, log-uniform runtimes of 1 min to 6 h, sizes up to a quarter of the machine, load at most about 0.8."""
+    random = np.random.default_rng(jobs_a_day)
+    out = []
+    for k in range(count):
+        runtime = np.exp(random.uniform(np.log(60.0), np.log(21600.0), jobs_a_day)).round()
+        size = 2 ** random.integers(0, int(np.log2(cores / 4)) + 1, jobs_a_day)
+        scale = min(1.0, 0.8 * cores * 86400.0 / float((runtime * size).sum()))
+        size = np.maximum(1, (size * scale).astype(np.int64))
+        submit = np.sort(random.uniform(0.0, 86400.0, jobs_a_day).round())
+        walltime = (runtime * random.uniform(1.0, 5.0, jobs_a_day)).round()
+        user = [str(u) for u in random.integers(0, 20, jobs_a_day)]
+        table = {"submit_s": submit, "runtime_s": runtime, "walltime_s": walltime, "cores": size, "user": user}
+        out.append(escala.Workload.from_jobs(table, name=f"{jobs_a_day} jobs #{k}"))
+    return tuple(out)
+
+
+def wake_all(env: Any) -> NDArray[np.int64]:
+    return np.full(NUM_ENVS, env.single_action_space.n - 1)
+
+
+def first_fit(env: Any) -> NDArray[np.int64]:
+    """The first waiting job that fits, else void."""
+    mask = env.action_masks()
+    first: NDArray[np.int64] = np.argmax(mask[:, 1:], axis=1) + 1
+    return np.where(mask[:, 1:].any(axis=1), first, 0)
+
+
+def steps_per_s(name: str, jobs: int, act: Callable[[Any], NDArray[np.int64]], **options: Any) -> tuple[float, str]:
+    """Rate of a rollout with a fixed rule, resets included, steps/s of processor time."""
+    env = gymnasium.make_vec(name, num_envs=NUM_ENVS, workload=list(days(jobs, 960)), platform="48x20", copy=False, **options)
+    env.reset(seed=0)
+
+    def roll() -> None:
+        for _ in range(STEPS):
+            env.step(act(env))
+
+    return NUM_ENVS * STEPS / seconds(roll, 3), "steps/s"
+
+
+def _off(jobs: int, observation: str) -> Case:
+    what = f"OffReservation, 48 nodes x 20, {jobs} jobs a day, 256 simulations, {observation}"
+    return Case(what, "≥ 250 k steps/s", lambda: steps_per_s("escala/OffReservation-v0", jobs, wake_all, observation=observation))
+
+
+CASES = [
+    _off(60, "snapshots"),
+    _off(60, "compact"),
+    _off(1000, "snapshots"),
+    _off(1000, "compact"),
+    Case(
+        "OffReservation, every minute asked (skip=False), 60 jobs a day",
+        "≥ 250 k steps/s",
+        lambda: steps_per_s("escala/OffReservation-v0", 60, wake_all, skip=False),
+    ),
+    Case(
+        "Scheduling, 48 nodes x 20, 60 jobs a day, 256 simulations",
+        "≥ 250 k steps/s",
+        lambda: steps_per_s("escala/Scheduling-v0", 60, first_fit),
+    ),
+    Case(
+        "Scheduling, 48 nodes x 20, 1000 jobs a day, 256 simulations",
+        "≥ 250 k steps/s",
+        lambda: steps_per_s("escala/Scheduling-v0", 1000, first_fit),
+    ),
+]
+
+if __name__ == "__main__":
+    for case in CASES:
+        print(case.what, *case.measure(), flush=True)
