@@ -14,8 +14,9 @@ import numpy as np
 
 import escala
 from bench.measure import Case, seconds
+from escala.options import Options
 from escala.policies import run as policies
-from escala.simulation import Options, Simulation
+from escala.simulation import Simulation
 
 TRACES = Path(os.environ.get("ESCALA_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 

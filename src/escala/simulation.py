@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.casting import cast_jobs, demands_of
 from escala.errors import EscalaError
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
@@ -19,169 +19,13 @@ from escala.kernel.drive import DRIVERS, drive_easy_single
 from escala.kernel.state import World, allocate
 from escala.kernel.world import table_of
 from escala.lives import NodeLives, node_texts, totals_of
+from escala.options import Options, Plan, microseconds
 from escala.platform import Platform
 from escala.result import FORMAT, Result
 from escala.workload import Workload
 
-RULES = ("escala", "batsched")
-BATSCHED_MARGIN_S = 5.0
 CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with; it grows
 INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches and its timers
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue
-    order)."""
-
-    queueing: int = codes.EXTERNAL
-    ordering: int = codes.BY_QUEUE
-    keys: NDArray[np.float64] | None = None
-    shutdown: int = codes.NEVER
-    timeout_s: float = 0.0
-    spare: int = 0
-    fraction: float = 0.0
-    target: int = 0
-    pause_before: int = 0
-    period_s: float = 0.0
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to run. Times in seconds.
-
-    rules: "escala" or "batsched" (the reference engine's conventions). head: cores that EASY's head reserves, "lowest-id" or
-    "latest-released". depth: reservations of conservative backfilling, None: all. plan_margin_s: added to walltimes in plans, None: by
-    the rules. estimate: what policies see as walltime, "walltime" or "runtime". until_s: time limit. start_off: all nodes off at the
-    start. oversized: "error" or "drop" for jobs that can never run.
-    """
-
-    rules: str = "escala"
-    head: str = "lowest-id"
-    depth: int | None = None
-    rebuild: bool = False
-    plan_margin_s: float | None = None
-    estimate: str = "walltime"
-    until_s: float | None = None
-    start_s: float = 0.0
-    start_off: bool = False
-    oversized: str = "error"
-    seed: int = 0
-    record: bool = True
-
-    def __post_init__(self) -> None:
-        choices = {
-            "rules": RULES,
-            "head": ("lowest-id", "latest-released"),
-            "estimate": ("walltime", "runtime"),
-            "oversized": ("error", "drop"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
-        if self.depth is not None and self.depth < 1:
-            raise EscalaError(f"option depth={self.depth}: give at least 1 reservation, or None for all")
-        for name in ("plan_margin_s", "until_s", "start_s"):
-            value = getattr(self, name)
-            if value is not None and (not math.isfinite(value) or abs(value) > 1e11):
-                raise EscalaError(f"option {name}={value}: give a finite number of seconds (at most 1e11)")
-        if self.plan_margin_s is not None and self.plan_margin_s < 0:
-            raise EscalaError(f"option plan_margin_s={self.plan_margin_s}: give seconds >= 0")
-        if self.until_s is not None and self.until_s <= self.start_s:
-            raise EscalaError(f"option until_s={self.until_s}: the limit must lie behind the start ({self.start_s} s)")
-
-    @property
-    def margin_s(self) -> float:
-        """Seconds added to walltimes in plans."""
-        if self.plan_margin_s is not None:
-            return self.plan_margin_s
-        return BATSCHED_MARGIN_S if self.rules == "batsched" else 0.0
-
-
-def microseconds(seconds: Any) -> Any:
-    """Seconds -> integer microseconds, half up."""
-    return np.floor(np.asarray(seconds, np.float64) * SECOND + 0.5).astype(np.int64)
-
-
-@dataclass(frozen=True)
-class Cast:
-    """The jobs of one simulation in the order of the kernel's rows: `rows[i]` is the workload's row of kernel row i."""
-
-    rows: NDArray[np.int64]
-    rejected: NDArray[np.int64]
-    submit_us: NDArray[np.int64]
-    runtime_us: NDArray[np.int64]  # what will run
-    walltime_us: NDArray[np.int64]  # what policies see
-    killed: NDArray[np.bool_]
-
-
-def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
-    """Check every job against the platform and bring the jobs into queue order."""
-    jobs = workload.jobs
-    too_large = _too_large(workload, platform)
-    if too_large.any() and options.oversized == "error":
-        raise EscalaError(_name_oversized(workload, platform, int(np.flatnonzero(too_large)[0]), int(too_large.sum())))
-    rows = np.flatnonzero(~too_large)
-    submit = microseconds(jobs["submit_s"].to_numpy())
-    if options.rules == "batsched":
-        ranked = pl.DataFrame({"us": submit, "id": jobs["job_id"], "row": np.arange(len(jobs))}).sort("us", "id")["row"].to_numpy()
-        rows = ranked[~too_large[ranked]]
-    submit = submit[rows]
-    if len(rows) and submit[0] < microseconds(options.start_s):
-        raise EscalaError(
-            f"workload {workload.name!r}: job {jobs['job_id'][int(rows[0])]!r} is submitted at {submit[0] / SECOND} s, "
-            "before the simulation starts "
-            f"({options.start_s} s): shift the times or set start_s"
-        )
-    runtime = microseconds(jobs["runtime_s"].to_numpy())[rows]
-    walltime = microseconds(jobs["walltime_s"].to_numpy())[rows]
-    run = np.minimum(runtime, walltime)
-    seen = run if options.estimate == "runtime" else walltime
-    return Cast(rows, np.flatnonzero(too_large), submit, run, seen, runtime >= walltime)
-
-
-def _demands(workload: Workload, platform: Platform) -> dict[str, NDArray[np.int64]]:
-    """Demand per further kind that the workload names."""
-    demands = {}
-    for column in workload.jobs.columns:
-        if column.startswith("demand_"):
-            kind = column.removeprefix("demand_")
-            values = workload.jobs[column].to_numpy()
-            if kind not in platform.resources and len(values) and values.max() > 0:
-                have = ", ".join(platform.resources) or "cores only"
-                raise EscalaError(f"workload {workload.name!r} demands {kind!r}, which platform {platform.name!r} does not have ({have})")
-            if kind in platform.resources:
-                demands[kind] = values
-    return demands
-
-
-def _too_large(workload: Workload, platform: Platform) -> NDArray[np.bool_]:
-    """Jobs that can never run."""
-    jobs = workload.jobs
-    cores = jobs["cores"].to_numpy()
-    single = jobs["single_node"].to_numpy()
-    too_large: NDArray[np.bool_] = cores > platform.total_cores
-    if single.any():
-        demands = _demands(workload, platform)
-        shapes = np.unique(np.stack([platform.cores, *(platform.resources[k] for k in demands)], axis=1), axis=0)
-        wanted = np.stack([cores, *demands.values()], axis=1)[single]
-        fits = np.zeros(len(wanted), bool)
-        for shape in shapes:
-            fits |= (wanted <= shape).all(axis=1)
-        too_large[np.flatnonzero(single)] = ~fits
-    return too_large
-
-
-def _name_oversized(workload: Workload, platform: Platform, row: int, count: int) -> str:
-    job = workload.jobs.row(row, named=True)
-    demand = ", ".join(f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_"))
-    where = "on one node" if job["single_node"] else f"of {platform.total_cores} cores"
-    more = f" (and {count - 1} more jobs)" if count > 1 else ""
-    return (
-        f"job {job['job_id']!r} of workload {workload.name!r} needs {demand} and can never run {where} "
-        f"on platform {platform.name!r}{more}: "
-        "use a larger platform, or drop such jobs with oversized='drop' (--oversized drop)"
-    )
 
 
 class Simulation:
@@ -218,7 +62,7 @@ class Simulation:
         return len(self.workloads)
 
     def _kinds(self) -> list[str]:
-        wanted = {k for w in self.workloads for k in _demands(w, self.platform)}
+        wanted = {k for w in self.workloads for k in demands_of(w, self.platform)}
         return [k for k in self.platform.resources if k in wanted]
 
     def _allocate(self, plans: Sequence[Plan]) -> World:
@@ -412,21 +256,12 @@ class Simulation:
                 "nodes": pl.Series([*nodes, *[""] * len(cast.rejected)], dtype=pl.String),
             }
         ).sort("row")
-        own = jobs.select("job_id", "submit_s", "cores", "walltime_s", "user")
-        return pl.concat([own, table], how="horizontal").select(
-            "job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"
-        )
+        own = jobs.select("job_id", "submit_s", "cores", "walltime_s", "user", *(c for c in ("limited",) if c in jobs.columns))
+        columns = ["job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"]
+        return pl.concat([own, table], how="horizontal").select(*columns, *own.columns[5:])
 
 
 def _seconds(us: NDArray[np.int64], happened: NDArray[np.bool_], rejected: NDArray[np.int64]) -> pl.Series:
     values = np.concatenate([us / SECOND, np.zeros(len(rejected))])
     valid = np.concatenate([happened, np.zeros(len(rejected), bool)])
     return pl.Series(values).set(pl.Series(~valid), None)
-
-
-def with_options(options: Options, **changes: Any) -> Options:
-    """A copy with some options changed; EscalaError for a name that is none."""
-    unknown = [name for name in changes if name not in Options.__dataclass_fields__]
-    if unknown:
-        raise EscalaError(f"unknown option {unknown[0]!r}: use one of {', '.join(Options.__dataclass_fields__)}")
-    return replace(options, **changes)

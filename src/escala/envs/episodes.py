@@ -18,8 +18,9 @@ from escala.errors import EscalaError
 from escala.kernel import calls, codes
 from escala.kernel.state import OPTIONS, World
 from escala.kernel.world import PLACE, WORDS, table_of
+from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
-from escala.simulation import Options, Plan, Simulation, microseconds
+from escala.simulation import Simulation
 from escala.workload import Workload, read_workload
 
 STATIC = ("job", "order", "demand", "profile")  # arrays that no run changes

@@ -20,9 +20,9 @@ from escala.envs.tables import MEMORY, SETTINGS
 from escala.envs.vector import BatchVectorEnv
 from escala.errors import EscalaError
 from escala.kernel import codes
+from escala.options import Options, Plan
 from escala.platform import Platform
 from escala.policies.compose import plan_for, scheduler, shutdown
-from escala.simulation import Options, Plan
 from escala.workload import Workload
 
 HOLD_FRACTIONS = (0.0, 0.05, 0.125, 0.25, 0.375, 0.475)

@@ -20,8 +20,8 @@ from escala.envs.tables import MEMORY, RECENT, SETTINGS
 from escala.envs.vector import BatchVectorEnv
 from escala.errors import EscalaError
 from escala.kernel import codes
+from escala.options import Options, Plan
 from escala.policies.compose import plan_for, shutdown
-from escala.simulation import Options, Plan
 from escala.workload import Workload
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from escala.errors import EscalaError
 from escala.kernel import codes
+from escala.options import Options, Plan, microseconds
 from escala.policies.scores import CHANGING, FIXED, PACKING, Score
 from escala.policies.shutdown import Inertial, RandomReservation
-from escala.simulation import Options, Plan, microseconds
 from escala.workload import Workload
 
 

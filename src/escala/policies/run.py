@@ -12,11 +12,12 @@ import polars as pl
 from escala import metrics
 from escala.errors import EscalaError
 from escala.kernel import codes
+from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
 from escala.policy import ClairvoyantView, Commands, View, as_policy, name_of
 from escala.result import Result
-from escala.simulation import Options, Plan, Simulation, with_options
+from escala.simulation import Simulation
 from escala.workload import Workload, read_workload
 
 Progress = Callable[[float], None]  # share done, 0..1

@@ -1,0 +1,97 @@
+"""Casting: the jobs of a workload checked against a platform and brought into the order of the kernel's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError
+from escala.kernel.clock import SECOND
+from escala.options import Options, microseconds
+from escala.platform import Platform
+from escala.workload import Workload
+
+
+@dataclass(frozen=True)
+class Cast:
+    """The jobs of one simulation in the order of the kernel's rows: `rows[i]` is the workload's row of kernel row i."""
+
+    rows: NDArray[np.int64]
+    rejected: NDArray[np.int64]
+    submit_us: NDArray[np.int64]
+    runtime_us: NDArray[np.int64]  # what will run
+    walltime_us: NDArray[np.int64]  # what policies see
+    killed: NDArray[np.bool_]
+
+
+def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
+    """Check every job against the platform and bring the jobs into queue order."""
+    jobs = workload.jobs
+    too_large = _too_large(workload, platform)
+    if too_large.any() and options.oversized == "error":
+        raise EscalaError(_name_oversized(workload, platform, int(np.flatnonzero(too_large)[0]), int(too_large.sum())))
+    rows = np.flatnonzero(~too_large)
+    submit = microseconds(jobs["submit_s"].to_numpy())
+    if options.rules == "batsched":
+        ranked = pl.DataFrame({"us": submit, "id": jobs["job_id"], "row": np.arange(len(jobs))}).sort("us", "id")["row"].to_numpy()
+        rows = ranked[~too_large[ranked]]
+    submit = submit[rows]
+    if len(rows) and submit[0] < microseconds(options.start_s):
+        raise EscalaError(
+            f"workload {workload.name!r}: job {jobs['job_id'][int(rows[0])]!r} is submitted at {submit[0] / SECOND} s, "
+            "before the simulation starts "
+            f"({options.start_s} s): shift the times or set start_s"
+        )
+    runtime = microseconds(jobs["runtime_s"].to_numpy())[rows]
+    walltime = microseconds(jobs["walltime_s"].to_numpy())[rows]
+    run = np.minimum(runtime, walltime)
+    seen = run if options.estimate == "runtime" else walltime
+    limited = jobs["limited"].to_numpy()[rows] if "limited" in jobs.columns else True
+    return Cast(rows, np.flatnonzero(too_large), submit, run, seen, (runtime >= walltime) & limited)
+
+
+def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.int64]]:
+    """Demand per further kind that the workload names."""
+    demands = {}
+    for column in workload.jobs.columns:
+        if column.startswith("demand_"):
+            kind = column.removeprefix("demand_")
+            values = workload.jobs[column].to_numpy()
+            if kind not in platform.resources and len(values) and values.max() > 0:
+                have = ", ".join(platform.resources) or "cores only"
+                raise EscalaError(f"workload {workload.name!r} demands {kind!r}, which platform {platform.name!r} does not have ({have})")
+            if kind in platform.resources:
+                demands[kind] = values
+    return demands
+
+
+def _too_large(workload: Workload, platform: Platform) -> NDArray[np.bool_]:
+    """Jobs that can never run."""
+    jobs = workload.jobs
+    cores = jobs["cores"].to_numpy()
+    single = jobs["single_node"].to_numpy()
+    too_large: NDArray[np.bool_] = cores > platform.total_cores
+    if single.any():
+        demands = demands_of(workload, platform)
+        shapes = np.unique(np.stack([platform.cores, *(platform.resources[k] for k in demands)], axis=1), axis=0)
+        wanted = np.stack([cores, *demands.values()], axis=1)[single]
+        fits = np.zeros(len(wanted), bool)
+        for shape in shapes:
+            fits |= (wanted <= shape).all(axis=1)
+        too_large[np.flatnonzero(single)] = ~fits
+    return too_large
+
+
+def _name_oversized(workload: Workload, platform: Platform, row: int, count: int) -> str:
+    job = workload.jobs.row(row, named=True)
+    demand = ", ".join(f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_"))
+    where = "on one node" if job["single_node"] else f"of {platform.total_cores} cores"
+    more = f" (and {count - 1} more jobs)" if count > 1 else ""
+    return (
+        f"job {job['job_id']!r} of workload {workload.name!r} needs {demand} and can never run {where} "
+        f"on platform {platform.name!r}{more}: "
+        "use a larger platform, or drop such jobs with oversized='drop' (--oversized drop)"
+    )

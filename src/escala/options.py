@@ -1,0 +1,99 @@
+"""What a run is asked to do: the plan of a scheduler and a shutdown policy, and the options."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.kernel.clock import SECOND
+
+RULES = ("escala", "batsched")
+BATSCHED_MARGIN_S = 5.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue
+    order)."""
+
+    queueing: int = codes.EXTERNAL
+    ordering: int = codes.BY_QUEUE
+    keys: NDArray[np.float64] | None = None
+    shutdown: int = codes.NEVER
+    timeout_s: float = 0.0
+    spare: int = 0
+    fraction: float = 0.0
+    target: int = 0
+    pause_before: int = 0
+    period_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to run. Times in seconds.
+
+    rules: "escala" or "batsched" (the reference engine's conventions). head: cores that EASY's head reserves, "lowest-id" or
+    "latest-released". depth: reservations of conservative backfilling, None: all. plan_margin_s: added to walltimes in plans, None: by
+    the rules. estimate: what policies see as walltime, "walltime" or "runtime". until_s: time limit. start_off: all nodes off at the
+    start. oversized: "error" or "drop" for jobs that can never run.
+    """
+
+    rules: str = "escala"
+    head: str = "lowest-id"
+    depth: int | None = None
+    rebuild: bool = False
+    plan_margin_s: float | None = None
+    estimate: str = "walltime"
+    until_s: float | None = None
+    start_s: float = 0.0
+    start_off: bool = False
+    oversized: str = "error"
+    seed: int = 0
+    record: bool = True
+
+    def __post_init__(self) -> None:
+        choices = {
+            "rules": RULES,
+            "head": ("lowest-id", "latest-released"),
+            "estimate": ("walltime", "runtime"),
+            "oversized": ("error", "drop"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
+        if self.depth is not None and self.depth < 1:
+            raise EscalaError(f"option depth={self.depth}: give at least 1 reservation, or None for all")
+        for name in ("plan_margin_s", "until_s", "start_s"):
+            value = getattr(self, name)
+            if value is not None and (not math.isfinite(value) or abs(value) > 1e11):
+                raise EscalaError(f"option {name}={value}: give a finite number of seconds (at most 1e11)")
+        if self.plan_margin_s is not None and self.plan_margin_s < 0:
+            raise EscalaError(f"option plan_margin_s={self.plan_margin_s}: give seconds >= 0")
+        if self.until_s is not None and self.until_s <= self.start_s:
+            raise EscalaError(f"option until_s={self.until_s}: the limit must lie behind the start ({self.start_s} s)")
+
+    @property
+    def margin_s(self) -> float:
+        """Seconds added to walltimes in plans."""
+        if self.plan_margin_s is not None:
+            return self.plan_margin_s
+        return BATSCHED_MARGIN_S if self.rules == "batsched" else 0.0
+
+
+def microseconds(seconds: Any) -> Any:
+    """Seconds -> integer microseconds, half up."""
+    return np.floor(np.asarray(seconds, np.float64) * SECOND + 0.5).astype(np.int64)
+
+
+def with_options(options: Options, **changes: Any) -> Options:
+    """A copy with some options changed; EscalaError for a name that is none."""
+    unknown = [name for name in changes if name not in Options.__dataclass_fields__]
+    if unknown:
+        raise EscalaError(f"unknown option {unknown[0]!r}: use one of {', '.join(Options.__dataclass_fields__)}")
+    return replace(options, **changes)
