@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
@@ -171,13 +172,32 @@ class Simulation:
             if stop != codes.GROW:
                 break
             self._grow(i)
+        self._note(i, stop)
+        return stop
+
+    def advance_all(self, threads: int = 1) -> None:
+        """Run every simulation of the batch until it stops for good (or pauses for somebody outside); stop codes in `stops`.
+
+        With several threads each simulation still runs in one, and the result is the same: a table that fills up is enlarged only while none runs.
+        """
+        todo = list(range(len(self)))
+        with ThreadPoolExecutor(threads) as pool:  # the compiled loop releases the interpreter's lock
+            while todo:
+                found = list(pool.map(lambda i: int(self.drivers[i](self.table, i, codes.NEVER_US)), todo))
+                full = [i for i, stop in zip(todo, found, strict=True) if stop == codes.GROW]
+                for i, stop in zip(todo, found, strict=True):
+                    self._note(i, stop)
+                for i in full:
+                    self._grow(i)
+                todo = full
+
+    def _note(self, i: int, stop: int) -> None:
         if stop == codes.GUARD:
             raise EscalaError(
                 f"workload {self.workloads[i].name!r}: the simulation makes no progress "
                 "(policies keep asking for decisions): check the policy"
             )
         self.stops[i] = stop
-        return stop
 
     def _grow(self, i: int) -> None:
         """Double the table that is full in simulation i."""

@@ -1,0 +1,68 @@
+"""The same numbers whatever the batch size, the order and the number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import escala
+from escala.kernel import codes
+from escala.options import Options
+from escala.policies.run import pair
+from escala.simulation import Simulation
+
+OPTIONS = Options(start_off=True)
+
+
+def days(n: int) -> list[escala.Workload]:
+    """`n` days of different length and load."""
+    out = []
+    for seed in range(n):
+        rng = np.random.default_rng(seed)
+        jobs = 5 + 7 * seed
+        walltime = rng.integers(60, 7200, jobs).astype(float)
+        columns = {
+            "submit_s": np.sort(rng.integers(0, 40_000, jobs)).astype(float),
+            "walltime_s": walltime,
+            "runtime_s": np.ceil(walltime * rng.uniform(0.1, 1.1, jobs)),
+            "cores": rng.integers(1, 13, jobs),
+        }
+        out.append(escala.Workload.from_jobs(columns, name=f"day {seed}"))
+    return out
+
+
+def run_batch(workloads: list[escala.Workload], platform: escala.Platform, scheduler: str, threads: int) -> list[pl.DataFrame]:
+    """All workloads in one batch, each run by whichever of `threads` threads is free."""
+    chosen = [pair(w, scheduler, "timeout:300", OPTIONS) for w in workloads]
+    simulation = Simulation(workloads, platform, [c.plan for c in chosen], OPTIONS)
+    simulation.advance_all(threads)
+    assert (simulation.stops == codes.DONE).all()
+    return [table for i in range(len(workloads)) for table in (simulation.result(i).jobs, simulation.result(i).power)]
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "saf", "sjf-fit", "easy"])
+def test_batch_and_threads_change_nothing(scheduler: str) -> None:
+    workloads = days(9)
+    platform = escala.Platform.uniform(4, 4)
+    alone = [t for w in workloads for t in run_batch([w], platform, scheduler, 1)]
+    together = run_batch(workloads, platform, scheduler, 1)
+    backwards = run_batch(workloads[::-1], platform, scheduler, 1)
+    threaded = run_batch(workloads, platform, scheduler, 2)
+    backwards = [t for k in range(len(workloads) - 1, -1, -1) for t in backwards[2 * k : 2 * k + 2]]
+    for one, two, three, four in zip(alone, together, backwards, threaded, strict=True):
+        assert one.equals(two)
+        assert one.equals(three)
+        assert one.equals(four)
+
+
+def test_one_row_of_the_table_for_each_simulation() -> None:
+    """The addresses of a batch lie one simulation apart, and growing a table of one simulation moves all rows."""
+    workloads = days(3)
+    chosen = pair(workloads[0], "easy", "never", OPTIONS)
+    simulation = Simulation(workloads, escala.Platform.uniform(4, 4), [pair(w, "easy", "never", OPTIONS).plan for w in workloads], OPTIONS)
+    assert chosen.plan.queueing == codes.EASY
+    steps = np.diff(simulation.table, axis=0)
+    strides = [array.strides[0] for array in simulation.world]
+    assert (steps[:, ::3] == strides).all()
+    assert (steps[:, 1::3] == 0).all()
