@@ -24,12 +24,12 @@ def _printed(table: object) -> list[str]:
 @pytest.mark.parametrize(
     ("metric", "values", "heading", "cells"),
     [
-        ("mean_wait_s", [9.0, 30.0], "Mean wait (s)", ["9", "30"]),
-        ("mean_wait_s", [1200.0, None], "Mean wait (min)", ["20", "-"]),
-        ("makespan_s", [40 * 86400.0], "Makespan (d)", ["40"]),
+        ("mean_wait_s", [9.0, 30.0], "Mean wait\n(s)", ["9", "30"]),
+        ("mean_wait_s", [1200.0, None], "Mean wait\n(min)", ["20", "-"]),
+        ("makespan_s", [40 * 86400.0], "Makespan\n(d)", ["40"]),
         ("energy_j", [5.25e7, 1e6], "Energy (MJ)", ["52.50", "1.00"]),
-        ("mean_wait_s", [354_000.0, 5700.0, 6600.0], "Mean wait (min)", ["5,900", "95", "110"]),
-        ("utilisation", [0.7, 0.125], "Utilisation (%)", ["70.00", "12.50"]),
+        ("mean_wait_s", [354_000.0, 5700.0, 6600.0], "Mean wait\n(min)", ["5,900", "95", "110"]),
+        ("utilisation", [0.7, 0.125], "Utilisation\n(%)", ["70.00", "12.50"]),
         ("n_jobs", [7, 12345], "Submitted", ["7", "12,345"]),
         ("own_measure", [1.5, math.nan], "Own measure", ["1.500", "-"]),
     ],
@@ -48,10 +48,10 @@ def test_missing_numbers_are_dashes() -> None:
 
 
 def test_numbers_align_at_the_right() -> None:
-    lines = _printed(rows_table([{"scheduler": "easy", "mean_wait_s": 5.25}, {"scheduler": "fcfs", "mean_wait_s": 105.5}]))
-    assert lines[0].split() == ["scheduler", "Mean", "wait", "(s)"]
-    assert lines[2].endswith(" 5.25") and lines[3].endswith(" 105.50")
-    assert len(lines[2]) == len(lines[3])
+    heading, _, first, second = _printed(rows_table([{"scheduler": "easy", "wait_s": 5.25}, {"scheduler": "fcfs", "wait_s": 105.5}]))
+    assert heading.split() == ["scheduler", "Wait", "(s)"]
+    assert first.endswith(" 5.25") and second.endswith(" 105.50")
+    assert len(first) == len(second)
 
 
 def test_one_metric_a_line_each_in_its_unit() -> None:
@@ -62,6 +62,10 @@ def test_one_metric_a_line_each_in_its_unit() -> None:
 def test_facts_may_be_text() -> None:
     lines = _printed(facts_table([("source", "KTH", ""), ("jobs", 28476, ""), ("share", 0.701, "")]))
     assert [line.split() for line in lines] == [["source", "KTH"], ["jobs", "28,476"], ["share", "0.701"]]
+
+
+def test_long_headings_go_on_below() -> None:
+    assert column("mean_bounded_slowdown", [1.0])[0] == "Mean\nbounded\nslowdown"
 
 
 def test_json_is_strict() -> None:

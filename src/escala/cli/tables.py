@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -16,6 +17,10 @@ DIGITS = 4
 """Significant digits of the middle number of a column."""
 
 
+HEADING_WIDTH = 11
+"""Characters after which a heading goes on below, so that tables of many metrics stay narrow."""
+
+
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
@@ -24,7 +29,7 @@ def decimals(values: Sequence[float]) -> int:
     """Digits after the point that give the middle value its significant digits; none for whole numbers."""
     if all(value == round(value) for value in values):
         return 0
-    middle = statistics.median(abs(value) for value in values if value)
+    middle = statistics.median_low(abs(value) for value in values if value)
     return min(DIGITS - 1, max(0, DIGITS - max(math.floor(math.log10(middle)) + 1, 1)))
 
 
@@ -39,10 +44,11 @@ def column(metric: str, values: Sequence[Any]) -> tuple[str, list[str]]:
     """The heading (name and unit) and the cells of a metric, all in one unit and with one precision."""
     what = quantity(metric)
     finite = [float(value) for value in values if _is_number(value) and math.isfinite(value)]
-    size, unit = scale(what.kind, statistics.median([abs(value) for value in finite] or [0.0]))  # one outlier must not set the scale
+    size, unit = scale(what.kind, statistics.median_low([abs(value) for value in finite] or [0.0]))  # one outlier must not set the scale
     digits = decimals([value / size for value in finite])
     cells = [number(value / size if _is_number(value) and size != 1.0 else value, digits) for value in values]
-    return (f"{what.name} ({unit})" if unit else what.name), cells
+    heading = f"{what.name} ({unit})" if unit else what.name
+    return "\n".join(textwrap.wrap(heading, HEADING_WIDTH)), cells
 
 
 def amount(metric: str, value: Any) -> str:

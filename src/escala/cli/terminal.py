@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rich.console import Console, RenderableType
+from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-PIPED_WIDTH = 200
-"""Columns of a table that does not go to a terminal: wide enough for every table, so that nothing wraps in a file."""
 
 
 Share = Callable[[float], None]
@@ -23,9 +21,9 @@ Begin = Callable[[str], Share | None]
 """Called with what is being done now, for one piece of the work after the other. Gives None where nobody watches."""
 
 
-def stdout() -> Console:
+def stdout(width: int | None = None) -> Console:
     """The console of the results; asked for at each use, so that a replaced `sys.stdout` is respected."""
-    return Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
+    return Console(highlight=False, width=width)
 
 
 def stderr() -> Console:
@@ -57,7 +55,11 @@ def emit(as_json: bool, payload: Any, *shown: RenderableType) -> None:
         return
     console = stdout()
     for entry in shown:
-        console.print(entry, soft_wrap=isinstance(entry, str))
+        if isinstance(entry, str):
+            console.print(entry, soft_wrap=True)
+            continue
+        natural = Measurement.get(console, console.options.update(max_width=10_000), entry).maximum
+        stdout(max(natural, 1)).print(entry)  # lines that a narrow terminal breaks, rather than numbers cut short
 
 
 def fail(message: str) -> None:
