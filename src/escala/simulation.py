@@ -178,7 +178,8 @@ class Simulation:
     def advance_all(self, threads: int = 1) -> None:
         """Run every simulation of the batch until it stops for good (or pauses for somebody outside); stop codes in `stops`.
 
-        With several threads each simulation still runs in one, and the result is the same: a table that fills up is enlarged only while none runs.
+        With several threads each simulation still runs in one, and the result is the same: a table that fills up is enlarged only while
+        none runs.
         """
         todo = list(range(len(self)))
         with ThreadPoolExecutor(threads) as pool:  # the compiled loop releases the interpreter's lock
