@@ -74,7 +74,7 @@ class SlotsBatch:
         drawn = draw(self.seeds[rows], self.count[rows])
         if "list" in options:
             chosen = np.broadcast_to(np.asarray(options["list"], np.int64), rows.shape)
-            if chosen.size and not (0 <= chosen.min() and chosen.max() < len(self.lists)):
+            if chosen.size and not (chosen.min() >= 0 and chosen.max() < len(self.lists)):
                 raise EscalaError(f"reset option list={options['list']}: there are {len(self.lists)} lists, numbered from 0")
         else:
             chosen = (drawn % np.uint64(len(self.lists))).astype(np.int64)
@@ -144,8 +144,8 @@ class Slots(BatchEnv):
     arrival. What runs, runs in the kernel.
 
     ## Action space
-    `Discrete(M + 1)`. 0, the void: one unit of time passes. k: the job of slot k is placed, and time does not pass. `placement="start-now"`:
-    it starts now. `"reserve"` (R1): if it does not fit now, it is reserved at the first row at which it fits for its whole length within
+    `Discrete(M + 1)`. 0, the void: one unit of time passes. k: the job of slot k is placed, and time stands. `placement="start-now"`: it
+    starts now. `"reserve"` (R1): if it does not fit now, it is reserved at the first row at which it fits for its whole length within
     the horizon, on the lowest columns free throughout, and leaves its slot. An empty slot, or a job without a place, counts as the void.
     The mask tells which choices have a place; the void is always allowed.
 
@@ -172,7 +172,7 @@ class Slots(BatchEnv):
     workload, platform: a Workload, a path, or a list of Workloads on a machine of nodes of one core ("10x1") or of a single node with
     further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`: `"bernoulli"` (R1; `load`, or several loads of
     which each has its share; `steps` 100; `demand`), `"cpu-memory"` (R2; `rate`; `steps` 50), or a SlotModel.
-    slots: M. horizon: rows. skip: `"empty"` (default): units with empty slots pass unasked, their reward is added up; `"forced"`: so do those
+    slots: M. horizon: rows. skip: `"empty"` (default): units with empty slots pass unasked, their reward is added up; `"forced"`: also those
     in which no slot's job has a place; `"none"`. estimate: `"runtime"`: lengths are actual runtimes (needed where walltimes differ from
     them: the slotted world knows lengths).
 

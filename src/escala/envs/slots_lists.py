@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.envs.batch import Rows
-from escala.errors import EscalaError
 from escala.envs.slots_rewind import rewind
+from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.state import JOB, World, allocate
 from escala.kernel.world import PLACE, WORDS, table_of
+from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
-from escala.simulation import Options, Plan, Simulation, microseconds
+from escala.simulation import Simulation
 from escala.workload import Workload, read_workload
 from escala.workload.generate_slots import SlotModel
 
@@ -30,7 +31,7 @@ def machine_of(model: SlotModel) -> Platform:
         return Platform.uniform(model.capacity * model.machines, 1, power=None, name=f"pool of {model.capacity * model.machines}")
     if model.machines > 1:
         raise EscalaError(f"{model.name}: escala/Slots-v0 has one machine, the model has {model.machines}: use escala.envs.multi")
-    further = {kind: model.capacity for kind in model.kinds[1:]}
+    further = dict.fromkeys(model.kinds[1:], model.capacity)
     return Platform.uniform(1, model.capacity, power=None, name="machine", resources=further)
 
 
@@ -175,7 +176,7 @@ def _check_times(made: JobLists, lists: Sequence[Workload], source: Simulation) 
     hurry = np.flatnonzero(job["runtime"] != job["walltime"])
     if len(hurry):
         raise EscalaError(
-            f"{_named(made, lists, source, int(hurry[0]))} ends before its walltime: the slotted world knows lengths; use estimate='runtime'"
+            f"{_named(made, lists, source, int(hurry[0]))} ends before its walltime, and the slots show lengths: use estimate='runtime'"
         )
     odd = np.flatnonzero((job["submit"] % unit != 0) | (job["runtime"] % unit != 0) | (job["submit"] < 0))
     if len(odd):

@@ -13,7 +13,7 @@ from escala.envs.slots_lists import MOST_COLUMNS, JobLists, draw_lists, given_li
 from escala.envs.slots_observe import GLOBAL, SLOT
 from escala.envs.slots_tables import SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
 from escala.errors import EscalaError
-from escala.simulation import microseconds
+from escala.options import microseconds
 from escala.workload.generate_slots import SlotModel, bernoulli_model, cpu_memory_model
 
 SKIPS = {"none": SKIP_NOTHING, "empty": SKIP_EMPTY, "forced": SKIP_FORCED}
@@ -93,15 +93,15 @@ class SlotOptions:
         """Do these lists suit the options?"""
         if lists.capacity.max() > MOST_COLUMNS:
             raise EscalaError(
-                f"platform {lists.platform.name!r}: {lists.capacity.max()} units of a resource; the slotted world shows at most {MOST_COLUMNS}"
+                f"platform {lists.platform.name!r}: {lists.capacity.max()} units of a resource; the slots show at most {MOST_COLUMNS}"
             )
         if self.placement == "reserve" and lists.longest > self.horizon:
             raise EscalaError(
-                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and could never be reserved: give a larger horizon"
+                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and can never be reserved: give a larger one"
             )
         if self.observation == "image" and lists.longest > self.horizon:
             raise EscalaError(
-                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and could not be drawn: give a larger horizon"
+                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and cannot be drawn: give a larger one"
             )
 
     def ring(self, longest: int) -> int:

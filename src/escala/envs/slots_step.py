@@ -189,7 +189,7 @@ def step(
             value = m.total / max(m.seen, 1) if st.per_job == 1 else m.total
             rewards[i] = m.shown - value
             m.shown = value
-            m.over = 1 if reached == FINISHED or reached == CUT else 0
+            m.over = 1 if reached in (FINISHED, CUT) else 0
         terminated[i] = reached == FINISHED
         truncated[i] = reached == CUT
         show(w, st, m, capacity, slots[i], starts[i], used[i], chart[i], width, observation[i], picture[i], mask[i])

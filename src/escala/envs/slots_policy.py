@@ -1,0 +1,171 @@
+"""Slotted deciders in the event-driven simulation: `escala.simulate(workload, platform, scheduler=SlotPolicy("sjf"))`.
+
+The same lens and the same compiled choices as in `escala/Slots-v0`, on the simulation's own tables. While jobs are visible or reserved the
+policy asks to be woken at every unit of time, as R1 did in its event-driven simulator. On workloads whose times are whole units and
+whose jobs run their walltime both give the same schedule. Elsewhere lengths are walltimes, rounded up to units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.compile import lean
+from escala.envs import slots_lens as lens
+from escala.envs.slots_observe import compact, image
+from escala.envs.slots_options import options_of
+from escala.envs.slots_rules import RULES, decide
+from escala.envs.slots_step import asks
+from escala.envs.slots_tables import BOOKED, MEMORY, SETTINGS
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.kernel.world import one
+from escala.policy import Commands, View
+from escala.simulation import microseconds
+
+Choose = Callable[[NDArray[Any], NDArray[np.bool_]], int]
+"""From one observation and one mask to an action."""
+
+BY_CHOICE = -1
+ROWS = 64
+
+
+@lean
+def foresee(w: Any, st: Any, m: Any, used: Any) -> None:
+    """The rows to come from the jobs that hold cores now, by their planned ends (start-now: nothing is reserved)."""
+    used[:, :] = 0
+    for p in range(w.s[0].n_plans):
+        j = np.int64(w.plans[p])
+        row = m.row
+        while row <= m.row + st.ring - 1 and row * st.unit_us < w.run[j].plan:
+            for k in range(st.kinds):
+                used[k, row & st.ring] += lens.demand_of(w, j, k)
+            row += 1
+
+
+@lean
+def look(
+    table: Any, i: int, settings: Any, capacity: Any, memory: Any, slots: Any, starts: Any, used: Any, busy: Any, chart: Any, ends: Any,
+    booked: Any, rule: int,
+) -> int:  # fmt: skip
+    """What the simulation looks like now. The rule's action; with BY_CHOICE 1 if there is something to decide, else 0; -2 on refusal."""
+    w = one(table, i)
+    st = settings[0]
+    m = memory[0]
+    if not lens.catch_up(w, st, m, slots, used, busy, chart, ends, booked):
+        return -2
+    if st.reserve == 0:
+        foresee(w, st, m, used)
+    some = lens.find_starts(w, st, m, capacity, slots, starts, used, busy)
+    if not asks(st, slots, some):
+        return 0
+    return 1 if rule == BY_CHOICE else decide(w, st, m, capacity, slots, starts, used, rule)
+
+
+@lean
+def carry_out(
+    table: Any, i: int, settings: Any, capacity: Any, memory: Any, slots: Any, starts: Any, used: Any, busy: Any, chart: Any, ends: Any,
+    booked: Any, action: int,
+) -> bool:  # fmt: skip
+    """Place the job of a slot; False where it has no place (the action is then the void)."""
+    if starts[action - 1] == lens.NOWHERE:
+        return False
+    w = one(table, i)
+    return lens.choose(w, settings[0], memory[0], capacity, slots, starts, used, busy, chart, ends, booked, action - 1)
+
+
+@lean
+def write(
+    table: Any, i: int, settings: Any, capacity: Any, memory: Any, slots: Any, starts: Any, used: Any, chart: Any, width: int,
+    numbers: Any, picture: Any, mask: Any,
+) -> None:  # fmt: skip
+    """The observation and the mask."""
+    w = one(table, i)
+    if settings[0].image == 1:
+        image(w, settings[0], memory[0], capacity, slots, chart, width, picture)
+    else:
+        compact(w, settings[0], memory[0], capacity, slots, starts, used, numbers)
+    mask[0] = True
+    for k in range(slots.shape[0]):
+        mask[k + 1] = starts[k] != lens.NOWHERE
+
+
+class SlotPolicy:
+    """A scheduler over M visible jobs. `choose`: the name of a rule of `slots_rules`, or a function of (observation, mask).
+
+    options: those of `escala/Slots-v0` that shape what is seen and done (slots, horizon, placement, observation, dtype, skip, backlog,
+    unit_s). hold: (long, quiet, share) of the rule hold-back, in units.
+    """
+
+    def __init__(self, choose: str | Choose, *, name: str | None = None, hold: tuple[int, int, int] = (3, 6, 0), **options: Any) -> None:
+        if isinstance(choose, str) and choose not in RULES:
+            raise EscalaError(f"unknown rule {choose!r}: use one of {', '.join(RULES)}, or a function of (observation, mask)")
+        self.options = options_of(options)
+        self.name = name or (choose if isinstance(choose, str) else "slotted agent")
+        self.rule = RULES[choose] if isinstance(choose, str) else BY_CHOICE
+        self.hold = hold
+        self._choose = choose
+        self._of: Any = None
+
+    def decide(self, view: View, act: Commands) -> None:
+        """Choices until the void."""
+        simulation, i = view._simulation, view._i
+        if self._of is not simulation.world.o or simulation.world.s[i, 0]["instants"] == 1:
+            self._begin(simulation, i)
+        while True:
+            action = int(look(simulation.table, i, *self._lens, self.rule))
+            if action == -2:
+                raise EscalaError(f"{self.name}: a reservation could not be kept; placement='reserve' needs jobs alone on the machine")
+            if action > 0 and self.rule == BY_CHOICE:
+                action = int(self._ask(simulation, i))
+            if action <= 0 or not carry_out(simulation.table, i, *self._lens, action):
+                break
+        if (self._slots >= 0).any() or self._memory["booked"][0] > 0:
+            unit = int(self._settings["unit_us"][0])
+            act.call_at((int(self._memory["row"][0]) + 1) * unit * 1e-6)
+
+    def _ask(self, simulation: Any, i: int) -> int:
+        write(
+            simulation.table, i, *self._lens[:6], self._lens[7], self._width, self._numbers, self._picture, self._mask
+        )  # fmt: skip
+        if self.options.observation != "image":
+            return self._choose(self._numbers, self._mask)  # type: ignore[operator]
+        seen = self._picture.reshape(self.options.horizon, self._width)
+        return self._choose(seen if self.options.dtype == "uint8" else seen.astype(np.float32) / 255, self._mask)  # type: ignore[operator]
+
+    def _begin(self, simulation: Any, i: int) -> None:
+        """Empty slots on this simulation's machine."""
+        platform, chosen = simulation.platform, self.options
+        named = int(platform.cores.max()) == 1
+        if not named and platform.n_nodes > 1:
+            raise EscalaError(f"platform {platform.name!r}: {self.name} schedules one machine: nodes of one core (10x1), or a single node")
+        kinds = simulation._kinds()
+        capacity = np.array([platform.total_cores, *(int(platform.resources[k].sum()) for k in kinds)], np.int64)
+        reserve, drawn = chosen.placement == "reserve", chosen.observation == "image"
+        if (reserve or drawn) and capacity.max() > 62:
+            raise EscalaError(f"platform {platform.name!r}: {capacity.max()} units of a resource; charts and reservations hold at most 62")
+        unit = int(microseconds(chosen.unit_s))
+        longest = int(-(-int(simulation.world.job[i]["walltime"].max(initial=unit)) // unit))
+        rows = chosen.ring(longest if reserve else min(longest, ROWS))
+        settings = np.zeros(1, SETTINGS)
+        values = {"unit_us": unit, "slots": chosen.slots, "horizon": chosen.horizon, "kinds": len(capacity), "ring": rows - 1,
+                  "reserve": reserve, "named": named, "skip": {"none": 0, "empty": 1, "forced": 2}[chosen.skip], "image": drawn,
+                  "backlog": chosen.backlog, "long": self.hold[0], "quiet": self.hold[1], "share": self.hold[2]}  # fmt: skip
+        for name, value in values.items():
+            settings[0][name] = value
+        self._settings, self._memory = settings, np.zeros(1, MEMORY)
+        self._memory["row"] = int(simulation.world.s[i, 0]["now"]) // unit
+        self._slots = np.full(chosen.slots, codes.NONE, np.int64)
+        used = np.zeros((len(capacity), rows), np.int64)
+        chart = np.zeros((len(capacity), rows, int(capacity.max()) if drawn else 0), np.uint8)
+        booked = np.zeros(int(capacity[0]) * chosen.horizon if reserve else 1, BOOKED)
+        starts = np.zeros(chosen.slots, np.int64)
+        self._lens = (settings, capacity, self._memory, self._slots, starts, used, used.copy(), chart, np.zeros(rows), booked)
+        self._width = chosen.width(capacity)
+        self._numbers = np.zeros(0 if drawn else chosen.numbers(len(capacity)), np.float32)
+        self._picture = np.zeros(chosen.horizon * self._width if drawn else 0, np.uint8)
+        self._mask = np.zeros(chosen.slots + 1, bool)
+        self._of = simulation.world.o
