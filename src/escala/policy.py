@@ -184,8 +184,9 @@ class Commands:
 @runtime_checkable
 class Policy(Protocol):
     """One method. Optional attributes: `name` (text for tables), `clairvoyant` (True: gets a ClairvoyantView), and for shutdown policies
-    `before_scheduler` (True: decides before the scheduler) and `period_s` (> 0: decides at multiples of this only, with
-    `before_scheduler`)."""
+    `before_scheduler` (True: decides before the scheduler), `period_s` (> 0: decides at multiples of this only, with
+    `before_scheduler`), `at_events` (True: at every other decision as well) and `beneath` (name of the kernel's shutdown policy that works
+    beneath this one, by default none)."""
 
     def decide(self, view: View, act: Commands) -> None:
         """Give commands for this instant; return when there are no more."""

@@ -1,0 +1,8 @@
+"""Agents: training with stable-baselines3 on native batches, saving, loading, and acting as policies."""
+
+from escala.agents.agent import Agent, load_agent
+from escala.agents.evaluate import evaluate
+from escala.agents.presets import PRESETS, Preset
+from escala.agents.train import train
+
+__all__ = ["PRESETS", "Agent", "Preset", "evaluate", "load_agent", "train"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from escala.compile import compiled
 from escala.envs import action, reward
-from escala.envs.clock import FAILED, FINISHED, mask_machine, observe_machine, to_question
+from escala.envs.clock import FAILED, FINISHED, asks, mask_machine, observe_machine, remember, to_question
 from escala.kernel.world import one
 
 
@@ -84,3 +84,29 @@ def step(
 
 
 __all__ = ["begin", "step"]
+
+
+@compiled
+def look(table: Any, i: int, settings: Any, memory: Any, history: Any, users: Any, frontier: Any, observation: Any, mask: Any) -> int:
+    """A run of simulation i, driven from outside, pauses before the scheduler: 0, nothing to do; 1, the action in force is to be
+    renewed; 2, a question.
+
+    Arrays as in `step`, of one row.
+    """
+    w = one(table, i)
+    if not asks(w):
+        return 0
+    m = memory[0]
+    remember(w, settings, m, history[0], users)
+    if w.s[0].n_queued == 0 and settings[0].form != action.COUNT:
+        return 1
+    observe_machine(w, settings, m, history[0], users, frontier, observation[0])
+    mask_machine(w, settings, m, mask[0])
+    return 2
+
+
+@compiled
+def put(table: Any, i: int, settings: Any, fractions: Any, memory: Any, chosen: int) -> None:
+    """Put an action in force in simulation i."""
+    memory[0].standing = chosen
+    action.apply(one(table, i), settings, fractions, chosen)

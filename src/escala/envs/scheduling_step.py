@@ -215,3 +215,34 @@ def step(
         truncated[i] = cut
         observe(w, settings, m, history[i], confidence[i], frontier, observation[i], mask[i])
     return fine
+
+
+@compiled
+def look(
+    table: Any,
+    i: int,
+    settings: Any,
+    memory: Any,
+    history: Any,
+    live: Any,
+    ratios: Any,
+    ended: Any,
+    confidence: Any,
+    frontier: Any,
+    observation: Any,
+    mask: Any,
+) -> bool:
+    """A run of simulation i, driven from outside, pauses for the scheduler: is this a question? Arrays as in `step`, of one row."""
+    w = one(table, i)
+    m = memory[0]
+    note_ends(w, m, live[0], ratios[0], ended[0], confidence[0])
+    if not asks(w, m):
+        return False
+    observe(w, settings, m, history[0], confidence[0], frontier, observation[0], mask[0])
+    return True
+
+
+@compiled
+def put(table: Any, i: int, settings: Any, memory: Any, live: Any, chosen: int) -> None:
+    """Carry out a choice in simulation i."""
+    choose(one(table, i), settings, memory[0], live[0], chosen)

@@ -129,7 +129,10 @@ def external_shutdown(policy: Any) -> dict[str, Any]:
     before = bool(getattr(policy, "before_scheduler", False))
     if period > 0 and not before:
         raise EscalaError(f"shutdown policy {type(policy).__name__}: period_s needs before_scheduler = True")
-    return {"shutdown": codes.POWER_EXTERNAL, "pause_before": (2 if period > 0 else 1) if before else 0, "period_s": period}
+    beneath = getattr(policy, "beneath", None)
+    fields = {"shutdown": codes.POWER_EXTERNAL} if beneath is None else shutdown(beneath, Options())[0]
+    periodic = period > 0 and not getattr(policy, "at_events", False)
+    return fields | {"pause_before": (2 if periodic else 1) if before else 0, "period_s": period}
 
 
 def plan_for(chosen: Scheduler | None, fields: dict[str, Any], workload: Workload, options: Options) -> Plan:

@@ -1,0 +1,105 @@
+"""A trained agent: a network, and everything needed to ask it the right questions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escala.agents import checkpoint
+from escala.agents.network import build_policy, pin_threads
+from escala.errors import EscalaError
+
+MANIFEST = "manifest.json"
+WEIGHTS = "weights.pt"
+FORMAT = 1
+
+
+class Agent:
+    """What `train` gives. `manifest`: how it came to be, and what it needs; `network`: stable-baselines3's policy."""
+
+    def __init__(self, network: Any, manifest: Mapping[str, Any]) -> None:
+        self.network = network.eval()
+        self.manifest = dict(manifest)
+        pin_threads()
+
+    @property
+    def env_id(self) -> str:
+        """The environment in which it was trained."""
+        return str(self.manifest["env_id"])
+
+    @property
+    def env_options(self) -> dict[str, Any]:
+        """The environment's options."""
+        return dict(self.manifest["env_options"])
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return f"agent ({self.manifest['algorithm']})"
+
+    def probabilities(self, observation: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Probability of each action, [n, actions], for observations [n, ...] and masks [n, actions]. Masked actions have none."""
+        with torch.no_grad():
+            seen = torch.as_tensor(np.array(observation, np.float32))
+            logits = self.network.get_distribution(seen).distribution.logits.double().numpy()
+        logits = np.where(mask, logits, -np.inf)
+        logits = logits - logits.max(axis=1, keepdims=True)
+        weights = np.exp(logits)
+        out: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+        return out
+
+    def act(self, observation: NDArray[np.float32], mask: NDArray[np.bool_], random: np.random.Generator | None) -> NDArray[np.int64]:
+        """Actions [n]: sampled by `random` (one draw an observation), or the likeliest without."""
+        share = self.probabilities(observation, mask)
+        if random is None:
+            return share.argmax(axis=1)
+        drawn = random.random(len(share))
+        picked: NDArray[np.int64] = (share.cumsum(axis=1) <= drawn[:, None] * share.sum(axis=1, keepdims=True)).sum(axis=1)
+        return np.minimum(picked, share.shape[1] - 1)
+
+    def policy(self, sampled: bool = True, seed: int = 0) -> Any:
+        """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`; else the
+        likeliest."""
+        from escala.agents.policy import policy_of
+
+        return policy_of(self, sampled, seed)
+
+    def save(self, folder: str | Path) -> None:
+        """Write weights and manifest, each as a whole, the manifest last."""
+        target = Path(folder)
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            checkpoint.write(target / WEIGHTS, self.network.state_dict())
+            digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
+            temporary = target / f".{MANIFEST}.{os.getpid()}"
+            temporary.write_text(json.dumps(self.manifest | {"weights_sha256": digest}, indent=2) + "\n", encoding="utf-8")
+            os.replace(temporary, target / MANIFEST)
+        except OSError as error:
+            raise EscalaError(f"{target}: cannot write the agent ({error.strerror}): give a folder that can be written") from error
+
+
+def load_agent(folder: str | Path) -> Agent:
+    """The agent saved in a folder; EscalaError where there is none, or its files do not belong together."""
+    source = Path(folder)
+    try:
+        manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+        raw = (source / WEIGHTS).read_bytes()
+    except (OSError, ValueError) as error:
+        raise EscalaError(f"{source}: no trained agent here ({MANIFEST}, {WEIGHTS}): {error}") from error
+    if manifest.get("kind") != "agent" or manifest.get("format") != FORMAT:
+        raise EscalaError(f"{source / MANIFEST}: not the manifest of an agent of format {FORMAT}: give a folder written by train")
+    if hashlib.sha256(raw).hexdigest() != manifest["weights_sha256"]:
+        raise EscalaError(f"{source}: {WEIGHTS} is not the file that {MANIFEST} was written for: save the agent again")
+    space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
+    network = build_policy(manifest, space, spaces.Discrete(int(manifest["actions"])))
+    network.load_state_dict(torch.load(source / WEIGHTS, weights_only=True))
+    return Agent(network, manifest)

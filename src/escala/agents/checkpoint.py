@@ -1,0 +1,90 @@
+"""Everything that an interrupted training needs to go on exactly, in one file that is replaced as a whole.
+
+stable-baselines3's own files do not resume exactly: they leave out the state of the environment and of the random generators.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from escala.agents.vecenv import NativeVecEnv
+from escala.errors import EscalaError
+
+FILE = "checkpoint.pt"
+
+
+def write(path: Path, content: Any) -> None:
+    """Write by torch, atomically: the file is the old one or the new one, never a half."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        torch.save(content, temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _running(normaliser: Any) -> tuple[Any, ...]:
+    rms = normaliser.ret_rms
+    return rms.mean, rms.var, rms.count, normaliser.returns
+
+
+def capture(model: Any, face: NativeVecEnv, normaliser: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """The state between two rollouts."""
+    return {
+        "request": request,
+        "policy": model.policy.state_dict(),
+        "optimizer": model.policy.optimizer.state_dict(),
+        "steps": model.num_timesteps,
+        "updates": model._n_updates,
+        "observation": np.array(model._last_obs),
+        "starts": np.array(model._last_episode_starts),
+        "mask": face.venv.action_masks().copy(),
+        "episodes": list(model.ep_info_buffer),
+        "environment": face.state(),
+        "normaliser": None if normaliser is None else _running(normaliser),
+        "random": (torch.get_rng_state(), np.random.get_state(), random.getstate()),  # noqa: NPY002
+    }
+
+
+def read(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """The checkpoint in a folder; EscalaError where there is none, or where it belongs to another training."""
+    path = folder / FILE
+    if not path.is_file():
+        raise EscalaError(f"{folder}: no {FILE} to resume from; train without resume first")
+    try:
+        saved: dict[str, Any] = torch.load(path, weights_only=False)
+        known = saved["request"]
+    except Exception as error:
+        raise EscalaError(f"{path}: not a readable checkpoint ({type(error).__name__}); train anew into another folder") from error
+    for name, value in request.items():
+        if known.get(name) != value:
+            raise EscalaError(
+                f"{path}: belongs to a training with {name}={known.get(name)!r}, not {value!r}: resume with the same arguments"
+            )
+    return saved
+
+
+def restore(saved: dict[str, Any], model: Any, face: NativeVecEnv, normaliser: Any) -> None:
+    """Take up a captured state. The random generators come last: building things has used them."""
+    model.policy.load_state_dict(saved["policy"])
+    model.policy.optimizer.load_state_dict(saved["optimizer"])
+    model.num_timesteps = saved["steps"]
+    model._n_updates = saved["updates"]
+    face.restore(saved["environment"], saved["observation"], saved["mask"])
+    model._last_obs = face.venv.turn.observation
+    model._last_episode_starts = saved["starts"]
+    model._setup_learn(0, reset_num_timesteps=False)
+    model.ep_info_buffer.extend(saved["episodes"])
+    if normaliser is not None:
+        rms = normaliser.ret_rms
+        rms.mean, rms.var, rms.count, normaliser.returns = saved["normaliser"]
+    state, numpy_state, python_state = saved["random"]
+    torch.set_rng_state(state)
+    np.random.set_state(numpy_state)  # noqa: NPY002
+    random.setstate(python_state)

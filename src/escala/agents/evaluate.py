@@ -1,0 +1,78 @@
+"""Judging: an agent beside classic policies, day by day."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import polars as pl
+
+from escala.agents.agent import Agent
+from escala.agents.presets import SCHEDULING
+from escala.policies import simulate
+from escala.policy import name_of
+from escala.result import Result
+
+BASELINES = ("timeout:0", "timeout:300", "oracle", "hold:0.25")
+SCHEDULER_BASELINES = ("first-fit", "easy", "saf")
+
+
+def evaluate(
+    agent: Agent,
+    days: Sequence[Any],
+    platform: Any,
+    baselines: Sequence[Any] | None = None,
+    runs: int = 4,
+    seed: int = 0,
+    *,
+    beneath: Any = None,
+    argmax: bool = True,
+    window: str | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> pl.DataFrame:
+    """One row a day, policy and run: waste_j, energy_j, transitions, mean_wait_s, mean_stretch (of jobs that started), jobs, unstarted.
+
+    days: Workloads, one an episode. baselines: shutdown policies (schedulers for a scheduling agent), by default R3's. The agent's
+    sampled policy
+    plays each day `runs` times with seeds seed, seed + 1, ...; with `argmax` also once with its likeliest actions. beneath: what stands
+    beside the policies compared (scheduler "saf" under shutdown policies, shutdown "timeout:300" under schedulers). window: "cut" ends
+    each day at its
+    length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off, unless told otherwise).
+    """
+    options = agent.env_options
+    cut = (window or options.get("window", "cut")) == "cut"
+    how: dict[str, Any] = {"start_off": options.get("start_off", True), "seed": seed, "oversized": options.get("oversized", "error")}
+    if cut:
+        how["until_s"] = float(options.get("day_s", 86400.0))
+    schedules = agent.env_id == SCHEDULING
+    other = beneath if beneath is not None else (options.get("shutdown", "timeout:300") if schedules else "saf")
+    policies: list[tuple[str, int, Any]] = [(name_of(b), 0, b) for b in (baselines or (SCHEDULER_BASELINES if schedules else BASELINES))]
+    policies += [("agent", run, agent.policy(sampled=True, seed=seed + run)) for run in range(runs)]
+    if argmax:
+        policies.append(("agent (argmax)", 0, agent.policy(sampled=False)))
+    rows = []
+    for k, (name, run, policy) in enumerate(policies):
+        for number, day in enumerate(days):
+            pair = {"scheduler": policy, "shutdown": other} if schedules else {"scheduler": other, "shutdown": policy}
+            rows.append(
+                {"policy": name, "run": run, "episode": number, "day": day.name, **_figures(simulate(day, platform, **pair, **how))}
+            )
+        if progress is not None:
+            progress((k + 1) / len(policies))
+    return pl.DataFrame(rows)
+
+
+def _figures(result: Result) -> dict[str, Any]:
+    summary = result.summary()
+    jobs = result.jobs.filter(pl.col("state") != "REJECTED")
+    figures = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions")}
+    started = jobs.filter(pl.col("start_s").is_not_null())
+    wait = started["wait_s"]
+    stretch = (started["wait_s"] / started["walltime_s"]).mean()
+    return {
+        **figures,
+        "mean_wait_s": float(wait.mean() or 0.0),  # type: ignore[arg-type]
+        "mean_stretch": float(stretch or 0.0),  # type: ignore[arg-type]
+        "jobs": jobs.height,
+        "unstarted": jobs.height - started.height,
+    }

@@ -1,0 +1,48 @@
+"""Networks of R3, as feature extractors of stable-baselines3. Flat observations need none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import nn
+
+QUEUED, RUNNING = 3, 3  # columns of a Scheduling observation before the snapshots
+
+
+class HistoryLSTM(BaseFeaturesExtractor):
+    """R3's DeepShutdown: LSTM(128) over the snapshots, then 64 (leaky ReLU)."""
+
+    def __init__(self, observation_space: Any, hidden: int = 128, features: int = 64) -> None:
+        super().__init__(observation_space, features)
+        self.lstm = nn.LSTM(observation_space.shape[1], hidden, batch_first=True)
+        self.head = nn.Sequential(nn.Linear(hidden, features), nn.LeakyReLU())
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """[batch, snapshots, numbers] -> [batch, features]."""
+        _, (last, _) = self.lstm(observations)
+        out: torch.Tensor = self.head(last[-1])
+        return out
+
+
+class ThreeGRUs(BaseFeaturesExtractor):
+    """R3's DeepScheduler: GRU(64) over the waiting jobs, the running jobs and the snapshots, concatenated into 128."""
+
+    def __init__(self, observation_space: Any, hidden: int = 64, features: int = 128) -> None:
+        super().__init__(observation_space, features)
+        platform = observation_space.shape[1] - QUEUED - RUNNING
+        self.widths = (QUEUED, RUNNING, platform)
+        self.grus = nn.ModuleList(nn.GRU(width, hidden, batch_first=True) for width in self.widths)
+        self.head = nn.Sequential(nn.Linear(3 * hidden, features), nn.ReLU())
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """[batch, places, numbers] -> [batch, features]."""
+        parts = torch.split(observations, self.widths, dim=2)
+        last = [gru(part)[1][-1] for gru, part in zip(self.grus, parts, strict=True)]
+        out: torch.Tensor = self.head(torch.cat(last, dim=1))
+        return out
+
+
+EXTRACTORS: dict[str, type[BaseFeaturesExtractor]] = {"history-lstm": HistoryLSTM, "three-grus": ThreeGRUs}
+"""Extractors by the names that presets use."""

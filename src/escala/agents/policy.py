@@ -1,0 +1,142 @@
+"""Agents as policies of `simulate`: the same questions and the same observations, by the same compiled code as in training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from escala.agents.agent import Agent
+from escala.agents.presets import OFF_RESERVATION, SCHEDULING
+from escala.envs import offreservation, offreservation_step, scheduling, scheduling_step
+from escala.envs.tables import MEMORY
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.policy import Commands, View
+
+
+class _Learnt:
+    """An agent and its draws. A run that it has not seen yet is begun from nothing, with the same draws."""
+
+    def __init__(self, agent: Agent, sampled: bool, seed: int) -> None:
+        self.agent = agent
+        self.name = agent.name
+        self._sampled, self._seed = sampled, seed
+        self._run: tuple[int, int] | None = None
+        self._random: np.random.Generator | None = None
+        shape = tuple(agent.manifest["observation_shape"])
+        self._observation = np.zeros((1, *shape), np.float32)
+        self._mask = np.zeros((1, int(agent.manifest["actions"])), bool)
+
+    def _is_new(self, view: View) -> bool:
+        """Is this another run than the last one?"""
+        run = (id(view._simulation), view._i)
+        if run == self._run:
+            return False
+        self._run = run
+        self._keep = view._simulation  # so that no other run can have its id
+        self._random = np.random.default_rng(self._seed) if self._sampled else None
+        return True
+
+    def _choose(self) -> int:
+        return int(self.agent.act(self._observation, self._mask, self._random)[0])
+
+
+class LearntShutdown(_Learnt):
+    """An off-reservation agent as a shutdown policy: `simulate(w, p, scheduler="saf", shutdown=agent)`."""
+
+    before_scheduler = True
+    at_events = True
+
+    def __init__(self, agent: Agent, sampled: bool = True, seed: int = 0) -> None:
+        super().__init__(agent, sampled, seed)
+        self.options = offreservation.options_of(agent.env_options)
+        self.period_s = self.options.period_s
+        self.beneath = offreservation.BENEATH[self.options.action]
+        self._fractions = self.options.fractions()
+
+    def _begin(self, view: View) -> None:
+        simulation = view._simulation
+        platform, world = simulation.platform, simulation.world
+        actions = self.options.actions(platform)
+        if actions != self._mask.shape[1]:
+            raise EscalaError(
+                f"{self.name} chooses among {self._mask.shape[1]} actions, platform {platform.name!r} has {actions}: "
+                "train on this platform, or with action='hold'"
+            )
+        self._settings = self.options.settings(platform)
+        self._memory = np.zeros(1, MEMORY)
+        self._memory["standing"] = self.options.resting % actions
+        self._history = np.zeros((1, self.options.history, self.options.width), np.float32)
+        self._users = np.zeros(max(1, int(world.job[view._i]["user"].max(initial=0)) + 1), np.int64)
+        self._frontier = np.zeros(world.plans.shape[1] + 1, np.int64)
+
+    def decide(self, view: View, act: Commands) -> None:
+        """Renew the action in force, or choose one."""
+        if self._is_new(view):
+            self._begin(view)
+        simulation, i = view._simulation, view._i
+        flat = self._observation.reshape(1, -1)
+        what = offreservation_step.look(
+            simulation.table, i, self._settings, self._memory, self._history, self._users, self._frontier, flat, self._mask
+        )
+        if what == 0:
+            return
+        chosen = self._choose() if what == 2 else int(self._memory[0]["standing"])
+        make_room(simulation, i)
+        offreservation_step.put(simulation.table, i, self._settings, self._fractions, self._memory, chosen)
+
+
+def make_room(simulation: Any, i: int) -> None:
+    """Room for one more timer for each waiting job."""
+    s = simulation.world.s[i, 0]
+    while int(s["n_timers"] + s["n_queued"]) + 2 > simulation.world.heaps.shape[2]:
+        s["grow"] = codes.GROW_TIMERS
+        simulation._grow(i)
+        s = simulation.world.s[i, 0]
+
+
+class LearntScheduler(_Learnt):
+    """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`."""
+
+    def __init__(self, agent: Agent, sampled: bool = True, seed: int = 0) -> None:
+        super().__init__(agent, sampled, seed)
+        self.options = scheduling.options_of(agent.env_options)
+        self._settings = self.options.settings()
+
+    def _begin(self, view: View) -> None:
+        world = view._simulation.world
+        users = max(1, int(world.job[view._i]["user"].max(initial=0)) + 1)
+        self._records = scheduling.Records(1, self.options.places, users, world.plans.shape[1])
+
+    def decide(self, view: View, act: Commands) -> None:
+        """Start waiting jobs, one by one, until a void choice."""
+        if self._is_new(view):
+            self._begin(view)
+        r, table, i = self._records, view._simulation.table, view._i
+        while scheduling_step.look(
+            table,
+            i,
+            self._settings,
+            r.memory,
+            r.history,
+            r.live,
+            r.ratios,
+            r.ended,
+            r.confidence,
+            r.frontier,
+            self._observation,
+            self._mask,
+        ):
+            scheduling_step.put(table, i, self._settings, r.memory, r.live, self._choose())
+
+
+POLICIES: dict[str, Any] = {OFF_RESERVATION: LearntShutdown, SCHEDULING: LearntScheduler}
+"""Environment -> the policy that its agents make."""
+
+
+def policy_of(agent: Agent, sampled: bool, seed: int) -> Any:
+    """The policy of an agent; EscalaError where its environment has none."""
+    if agent.env_id not in POLICIES:
+        raise EscalaError(f"an agent of {agent.env_id} is no policy of simulate: use agents of {', '.join(POLICIES)}")
+    return POLICIES[agent.env_id](agent, sampled, seed)

@@ -1,0 +1,121 @@
+"""Hyper-parameters as data. `printed`: as R3 gives them; `tuned`: what learns well in little time here.
+
+learn: arguments of stable-baselines3's algorithm. num_envs: simulations in the batch. environment: options of the environment (those that a
+user gives win). network: sizes of the hidden layers of policy and value; extractor: a name of `networks.EXTRACTORS` or None. separate:
+policy
+and value have extractors of their own. decay: the learning rate falls to 0. normalise: rewards are divided by a running deviation of
+returns. lean: (action, preference) added to that action's logit before training, None: no preference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from escala.errors import EscalaError
+
+
+@dataclass(frozen=True)
+class Preset:
+    """See above."""
+
+    learn: Mapping[str, Any]
+    num_envs: int = 64
+    environment: Mapping[str, Any] = field(default_factory=dict)
+    network: tuple[int, ...] = (64, 64)
+    extractor: str | None = None
+    separate: bool = False
+    decay: bool = True
+    normalise: bool = True
+    lean: tuple[int, float] | None = None
+
+
+OFF_RESERVATION = "escala/OffReservation-v0"
+SCHEDULING = "escala/Scheduling-v0"
+
+PRESETS: dict[tuple[str, str], Preset] = {
+    (OFF_RESERVATION, "printed"): Preset(
+        learn={
+            "n_steps": 1440,
+            "batch_size": 1440,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.95,
+            "clip_range": 0.2,
+            "learning_rate": 5e-4,
+            "ent_coef": 0.005,
+            "vf_coef": 0.5,
+        },
+        num_envs=16,
+        environment={"action": "count", "observation": "snapshots"},
+        network=(),
+        extractor="history-lstm",
+        separate=True,
+        decay=False,
+        normalise=False,
+    ),
+    (OFF_RESERVATION, "tuned"): Preset(
+        learn={
+            "n_steps": 128,
+            "batch_size": 1024,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.95,
+            "clip_range": 0.2,
+            "learning_rate": 1e-3,
+            "ent_coef": 0.005,
+            "vf_coef": 0.5,
+        },
+        environment={"action": "hold", "observation": "compact"},
+    ),
+    (SCHEDULING, "printed"): Preset(
+        learn={
+            "n_steps": 360,
+            "batch_size": 180,
+            "n_epochs": 6,
+            "gamma": 0.97,
+            "gae_lambda": 0.95,
+            "clip_range": 0.2,
+            "learning_rate": 5e-4,
+            "ent_coef": 0.005,
+            "vf_coef": 0.5,
+        },
+        num_envs=16,
+        network=(),
+        extractor="three-grus",
+        separate=True,
+        decay=False,
+        normalise=False,
+    ),
+    (SCHEDULING, "tuned"): Preset(
+        learn={
+            "n_steps": 128,
+            "batch_size": 1024,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.95,
+            "clip_range": 0.2,
+            "learning_rate": 1e-3,
+            "ent_coef": 0.005,
+            "vf_coef": 0.5,
+        },
+    ),
+}
+"""(environment, name) -> preset."""
+
+GENERAL = Preset(learn={"n_steps": 128, "batch_size": 1024, "n_epochs": 4, "gamma": 0.99, "learning_rate": 1e-3, "ent_coef": 0.005})
+"""For environments without presets of their own."""
+
+A2C_ONLY_OUT = ("batch_size", "n_epochs", "clip_range")
+"""Settings that A2C does not have."""
+
+
+def preset_of(env_id: str, name: str) -> Preset:
+    """The preset of this name; EscalaError for an unknown one."""
+    if (env_id, name) in PRESETS:
+        return PRESETS[env_id, name]
+    known = sorted(n for e, n in PRESETS if e == env_id)
+    if not known and name == "tuned":
+        return GENERAL
+    raise EscalaError(f"unknown preset {name!r} for {env_id}: use one of {', '.join(known or ['tuned'])}")

@@ -1,0 +1,207 @@
+"""Training: a native batch, stable-baselines3's learner, checkpoints between rollouts."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecNormalize
+
+from escala.agents import checkpoint
+from escala.agents.agent import FORMAT, MANIFEST, Agent
+from escala.agents.network import build_learner, check_algorithm, pin_threads
+from escala.agents.presets import Preset, preset_of
+from escala.agents.vecenv import NativeVecEnv
+from escala.envs import ENVIRONMENTS, BatchVectorEnv
+from escala.errors import EscalaError
+
+CHECKPOINT_EVERY_S = 30.0
+
+
+class _Between(BaseCallback):
+    """Between two rollouts: a checkpoint from time to time, progress, and the end of the time allowed."""
+
+    def __init__(
+        self, save: Callable[[], None] | None, progress: Callable[[float], None] | None, target: int, minutes: float | None
+    ) -> None:
+        super().__init__()
+        self._save, self._progress, self._target = save, progress, target
+        self._end = None if minutes is None else time.monotonic() + 60.0 * minutes
+        self._began = time.monotonic()
+        self._saved = time.monotonic()
+
+    def _on_rollout_start(self) -> None:
+        now = time.monotonic()
+        if self._save is not None and now - self._saved >= CHECKPOINT_EVERY_S:
+            self._save()
+            self._saved = now
+
+    def _share(self) -> float:
+        share = self.num_timesteps / self._target
+        if self._end is not None:
+            share = max(share, (time.monotonic() - self._began) / max(self._end - self._began, 1e-9))
+        return min(1.0, share)
+
+    def _on_rollout_end(self) -> None:
+        if self._progress is not None:
+            self._progress(self._share())
+
+    def _on_step(self) -> bool:
+        return self._end is None or time.monotonic() < self._end
+
+
+def _plain(value: Any, what: str) -> Any:
+    """A value as JSON keeps it; EscalaError where it cannot."""
+    if isinstance(value, tuple | list):
+        return [_plain(v, what) for v in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise EscalaError(f"option {what}={value!r}: give numbers, texts or lists of them")
+
+
+def _environment(env_id: str, num_envs: int, workload: Any, platform: Any, options: Mapping[str, Any]) -> BatchVectorEnv:
+    if env_id not in ENVIRONMENTS:
+        raise EscalaError(f"unknown environment {env_id!r}: use one of {', '.join(ENVIRONMENTS)}")
+    given = {"workload": workload, "platform": platform}
+    made = gymnasium.make_vec(env_id, num_envs=num_envs, copy=False, **{k: v for k, v in given.items() if v is not None}, **options)
+    native = made.unwrapped
+    assert isinstance(native, BatchVectorEnv)
+    return native
+
+
+def _about(workload: Any) -> dict[str, Any]:
+    """What a manifest says of the workload."""
+    if isinstance(workload, list | tuple):
+        return {"days": len(workload), "jobs": sum(len(day) for day in workload), "first": workload[0].name, "last": workload[-1].name}
+    if isinstance(workload, str | Path):
+        return {"path": str(workload)}
+    return {} if workload is None else {"name": workload.name, "source": workload.source, "jobs": len(workload)}
+
+
+def train(
+    env_id: str,
+    workload: Any = None,
+    platform: Any = None,
+    *,
+    algorithm: str = "maskable-ppo",
+    steps: int = 500_000,
+    seed: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    progress: Callable[[float], None] | None = None,
+    preset: str = "tuned",
+    num_envs: int | None = None,
+    minutes: float | None = None,
+    learn: Mapping[str, Any] | None = None,
+    **env_options: Any,
+) -> Agent:
+    """Train an agent.
+
+    env_id: a registered environment; workload, platform, env_options: its arguments. algorithm: "maskable-ppo", "ppo" or "a2c". steps:
+    decisions to learn from (rounded up
+    to whole rollouts). seed: the same gives the same weights. out: folder for the agent and, every half minute, a checkpoint;
+    interrupted (also by Ctrl-C), the same call with `resume=True`
+    goes on from the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the share done.
+    preset: "tuned" or "printed", see
+    `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. minutes: stop at this time, whatever has been
+    learnt (such runs are not repeatable).
+
+    torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
+    Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
+    """
+    check_algorithm(algorithm)
+    if steps < 1:
+        raise EscalaError(f"steps={steps}: give at least 1")
+    chosen = preset_of(env_id, preset)
+    folder = None if out is None else Path(out)
+    if resume and folder is None:
+        raise EscalaError("resume=True needs out: the folder of the interrupted training")
+    if folder is not None and not resume and any((folder / name).exists() for name in (MANIFEST, checkpoint.FILE)):
+        raise EscalaError(f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder")
+    options = {**chosen.environment, **env_options}
+    settings = {**chosen.learn, **(learn or {})}
+    request = {
+        "env_id": env_id,
+        "env_options": {k: _plain(v, k) for k, v in options.items()},
+        "algorithm": algorithm,
+        "preset": preset,
+        "learn": {k: _plain(v, k) for k, v in settings.items()},
+        "num_envs": num_envs or chosen.num_envs,
+        "steps": steps,
+        "seed": seed,
+        "workload": _about(workload),
+    }
+    pin_threads()
+    native = _environment(env_id, request["num_envs"], workload, platform, options)
+    face = NativeVecEnv(native)
+    normaliser = _normaliser(face, settings) if chosen.normalise else None
+    model = build_learner(algorithm, chosen, settings, normaliser or face, seed)
+    if resume:
+        assert folder is not None
+        checkpoint.restore(checkpoint.read(folder, request), model, face, normaliser)
+    elif folder is not None:
+        _make(folder)
+
+    def save() -> None:
+        assert folder is not None
+        checkpoint.write(folder / checkpoint.FILE, checkpoint.capture(model, face, normaliser, request))
+
+    watch = _Between(save if folder is not None else None, progress, steps, minutes)
+    began = time.monotonic()
+    if model.num_timesteps < steps:
+        model.learn(steps - model.num_timesteps, callback=watch, reset_num_timesteps=False)
+    agent = Agent(model.policy, _manifest(request, chosen, native, platform, model, normaliser, time.monotonic() - began))
+    if folder is not None:
+        agent.save(folder)
+        (folder / checkpoint.FILE).unlink(missing_ok=True)
+    return agent
+
+
+def _normaliser(face: NativeVecEnv, settings: Mapping[str, Any]) -> VecNormalize:
+    """Rewards divided by a running deviation of returns."""
+    return VecNormalize(face, norm_obs=False, norm_reward=True, gamma=float(settings.get("gamma", 0.99)))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise EscalaError(f"{folder}: cannot be made ({error.strerror}): give a folder that can be written") from error
+
+
+def _manifest(
+    request: Mapping[str, Any], chosen: Preset, native: BatchVectorEnv, platform: Any, model: Any, normaliser: Any, elapsed_s: float
+) -> dict[str, Any]:
+    returns = [float(episode["r"]) for episode in model.ep_info_buffer]
+    machine = getattr(native.batch, "platform", None)
+    return {
+        "kind": "agent",
+        "format": FORMAT,
+        **request,
+        "command": sys.argv,
+        "steps_done": int(model.num_timesteps),
+        "elapsed_s": round(elapsed_s, 3),
+        "mean_return": float(np.mean(returns)) if returns else None,
+        "platform": machine.spec() if machine is not None else (str(platform) if platform is not None else None),
+        "network": list(chosen.network),
+        "extractor": chosen.extractor,
+        "separate": chosen.separate,
+        "observation_shape": list(native.single_observation_space.shape or ()),
+        "actions": int(native.single_action_space.n),  # type: ignore[attr-defined]
+        "reward_scale": None if normaliser is None else float(1.0 / np.sqrt(normaliser.ret_rms.var + normaliser.epsilon)),
+        "reward_normalisation": None
+        if normaliser is None
+        else {"mean": float(normaliser.ret_rms.mean), "var": float(normaliser.ret_rms.var), "count": float(normaliser.ret_rms.count)},
+        "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy")},
+        "torch_threads": torch.get_num_threads(),
+    }
