@@ -13,8 +13,8 @@ from rich.table import Table
 
 from escala.report.quantities import quantity, scale
 
-DIGITS = 4
-"""Significant digits of the middle number of a column."""
+IN_COLUMN, ALONE = 3, 4
+"""Significant digits of the middle number of a column, and of a number that stands alone."""
 
 
 HEADING_WIDTH = 11
@@ -25,12 +25,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def decimals(values: Sequence[float]) -> int:
-    """Digits after the point that give the middle value its significant digits; none for whole numbers."""
+def decimals(values: Sequence[float], significant: int) -> int:
+    """Digits after the point that give the middle value so many significant digits; none for whole numbers."""
     if all(value == round(value) for value in values):
         return 0
     middle = statistics.median_low(abs(value) for value in values if value)
-    return min(DIGITS - 1, max(0, DIGITS - max(math.floor(math.log10(middle)) + 1, 1)))
+    return min(significant - 1, max(0, significant - max(math.floor(math.log10(middle)) + 1, 1)))
 
 
 def number(value: Any, digits: int) -> str:
@@ -45,7 +45,7 @@ def column(metric: str, values: Sequence[Any]) -> tuple[str, list[str]]:
     what = quantity(metric)
     finite = [float(value) for value in values if _is_number(value) and math.isfinite(value)]
     size, unit = scale(what.kind, statistics.median_low([abs(value) for value in finite] or [0.0]))  # one outlier must not set the scale
-    digits = decimals([value / size for value in finite])
+    digits = decimals([value / size for value in finite], IN_COLUMN)
     cells = [number(value / size if _is_number(value) and size != 1.0 else value, digits) for value in values]
     heading = f"{what.name} ({unit})" if unit else what.name
     return "\n".join(textwrap.wrap(heading, HEADING_WIDTH)), cells
@@ -91,7 +91,7 @@ def facts_table(facts: Iterable[tuple[str, Any, str]], values: Literal["left", "
     table.add_column()
     for name, value, unit in facts:
         finite = [float(value)] if _is_number(value) and math.isfinite(value) else []
-        text = number(value, decimals(finite)) if _is_number(value) else "-" if value is None else str(value)
+        text = number(value, decimals(finite, ALONE)) if _is_number(value) else "-" if value is None else str(value)
         table.add_row(name, text, unit)
     return table
 

@@ -13,7 +13,6 @@ from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-
 Share = Callable[[float], None]
 """Called with the share of a piece of work that is done, 0..1."""
 
