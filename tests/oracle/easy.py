@@ -73,10 +73,15 @@ class Reservation:
             self.s, available = found
             self.spare = sum(available) - head.cores
             need = head.cores
-            for count in available:  # the reservation takes the nodes of lowest numbers
+            for node, count in zip(world.nodes, available, strict=True):  # the reservation takes the nodes of lowest numbers
                 taken = min(need, count)
                 need -= taken
-                self.beyond.append(count - taken)
+                self.beyond.append(count - taken + self.of_no_use_to_the_head(node))
+
+    def of_no_use_to_the_head(self, node: Node) -> int:
+        """Cores free now that the head may not be given by s, because its hold ends later; others may."""
+        held_back = node.power in (SWITCHING_ON, OFF) and self.world.plan_time(self.world.hold_end(self.head)) > self.s
+        return self.world.free_on(node) if held_back and not node.reserved else 0
 
     def limit(self, node: Node) -> int:
         """Cores of the node that jobs running past s may still take."""

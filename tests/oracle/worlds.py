@@ -143,7 +143,7 @@ def draw_jobs(
             "runtime_s": on_grid(grid, runtime),
             "walltime_s": on_grid(grid, walltime),
             "cores": min(most, rng.choice((1, 1, 1, 2, 2, 3, rng.randint(1, most), most))),
-            "load": rng.choice((1.0, 1.0, 0.5, 0.0)),
+            "load": rng.choice((1.0, 1.0, 0.5, 0.0, 0.3)),
             "single_node": False,
             **{f"demand_{kind}": 0 for kind in platform.get("resources", {})},
         }

@@ -12,7 +12,7 @@ from escala.kernel.nodes import due
 from escala.kernel.placement import find_single, give_back, recycle, take, take_single
 from escala.kernel.plans import add_plan, plan_end, remove_plan
 from escala.kernel.queue import dequeue
-from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, World
+from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, World
 
 
 @lean
@@ -67,6 +67,21 @@ def begin(w: World, j: int) -> None:
 
 
 @lean
+def _switching_now(w: World, j: int) -> bool:
+    """Is a node of job `j` still switching on, though its switch ends at this very instant (a switch of no length)?"""
+    s = w.s[0]
+    if s.n_switches == 0 or w.heaps[HEAP_SWITCHES, 0].time > s.now:
+        return False
+    c = np.int64(w.run[j].chunk)
+    while c != codes.NONE:
+        for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+            if w.node[n].power == codes.SWITCHING_ON:
+                return True
+        c = np.int64(w.chunk[c].next)
+    return False
+
+
+@lean
 def place(w: World, j: int, ready: int) -> None:
     """Job `j` has been given its cores; its nodes are all on at `ready`."""
     s = w.s[0]
@@ -74,7 +89,7 @@ def place(w: World, j: int, ready: int) -> None:
     plan_end(w, j, ready)
     if w.plans.shape[0] > 0:
         add_plan(w, j)
-    if ready <= s.now:
+    if ready <= s.now and not _switching_now(w, j):
         begin(w, j)
     else:
         s.n_starts = push(w.heaps[HEAP_STARTS], s.n_starts, ready, j)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled, lean
+from escala.compile import compiled, inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.easy import ends_in_time
 from escala.kernel.fit import may_wake, start_if_fits
@@ -118,6 +118,7 @@ def _reserve(w: World, j: int, cores: Any, room: Any) -> int:
         if home != codes.NONE:
             s.shadow_us = us
             s.shadow_fine = fine
+    s.extra = cores.sum() - w.job[j].cores
     _set_aside(w, j, home, cores, room)
     if held and held_until != codes.NEVER_US:
         _add_unclaimed(w, cores, room, s.now)  # the head does without them
@@ -138,6 +139,12 @@ def _set_aside(w: World, j: int, home: int, cores: Any, room: Any) -> None:
         k = min(need, cores[n])
         cores[n] -= k
         need -= k
+
+
+@inlined
+def _counted(w: World) -> bool:
+    """latest-released: only the number of cores to spare beside the reservation is known. A head on one node names its node all the same."""
+    return w.o[0].head == codes.LATEST_RELEASED and w.job[w.s[0].head].single == 0
 
 
 @lean
@@ -166,6 +173,12 @@ def _pass(w: World, j: int, cores: Any, room: Any) -> None:
                 if ends_in_time(w, j, ready):
                     place(w, j, take_single(w, j, n))
                     return
+                if _counted(w):
+                    if w.job[j].cores <= s.extra:
+                        s.extra -= w.job[j].cores
+                        place(w, j, take_single(w, j, n))
+                        return
+                    continue
                 fits = cores[n] >= w.job[j].cores
                 if w.demand.shape[0] > 0:
                     for k in range(room.shape[1]):
@@ -190,16 +203,29 @@ def _pass_spread(w: World, j: int, cores: Any, waking: bool) -> None:
     if ends_in_time(w, j, ready):
         start_if_fits(w, j)
         return
+    if _counted(w):
+        if need <= s.extra:
+            s.extra -= need
+            start(w, j, False, waking)
+        return
     total = 0
     for n in range(w.o[0].n_nodes):
         w.node[n].limit = max(cores[n], 0)
         in_set = w.node[n].held == 0 and (w.node[n].power == codes.ON or (waking and w.node[n].power != codes.SWITCHING_OFF))
         if in_set:
             total += min(free_cores(w, n), w.node[n].limit)
-    if need <= total and w.o[0].unit == 0:
+        if w.o[0].unit == 1:
+            if cores[n] > 0:
+                bits.drop(w.bits[codes.SET_RESERVED], n)
+            else:
+                bits.put(w.bits[codes.SET_RESERVED], n)
+    if need <= total:
         start(w, j, True, waking)
-        for n in range(w.o[0].n_nodes):
-            cores[n] = w.node[n].limit
+        c = np.int64(w.run[j].chunk)
+        while c != codes.NONE:
+            for n in range(w.chunk[c].low, w.chunk[c].high + 1):
+                cores[n] -= w.chunk[c].per
+            c = np.int64(w.chunk[c].next)
 
 
 @compiled

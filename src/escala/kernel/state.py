@@ -95,7 +95,7 @@ JOB = np.dtype(
         ("runtime", "i8"),  # us, what it will run: min(runtime, walltime)
         ("walltime", "i8"),  # us, what policies see
         ("cores", "i4"),
-        ("load", "f4"),  # 0..1
+        ("load", "f8"),  # 0..1
         ("killed", "i1"),  # 1: it will reach its walltime
         ("single", "i1"),  # 1: one node
         ("user", "i4"),  # NONE: unknown
