@@ -1,7 +1,8 @@
 """Bounds and search on slotted episodes: `python bench/bench_bound.py [--loads 1.0 1.9] [--episodes 60] [--exact] [--limit 60] [--large]`.
 
 Episodes after R1 (reading `clip10`): 50 steps, at most one arrival a step, 80 % of lengths U{1..3} else U{10..15}, demand by a fair coin
-U{1..5} or 10 of 10 units; then run to completion. Times are processor seconds (solvers: of their own process). Without --exact, gaps are to the best schedule found.
+U{1..5} or 10 of 10 units; then run to completion. Times are processor seconds (solvers: of their own process). Without --exact, gaps are
+to the best schedule found.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ def figures(load: float, episodes: int, exact: bool, limit_s: float, seed: int) 
     if exact:
         times = column["exact_s"]
         print(
-            f"  exact: {int(column['proved'].sum())} of {episodes} proved (limit {limit_s:.0f} s wall); processor seconds mean {times.mean():.1f}, "
-            f"median {np.median(times):.1f}, max {times.max():.1f}; within 60 processor seconds "
+            f"  exact: {int(column['proved'].sum())} of {episodes} proved (limit {limit_s:.0f} s wall); "
+            f"processor seconds mean {times.mean():.1f}, median {np.median(times):.1f}, max {times.max():.1f}; within 60 processor seconds "
             f"{int(np.sum((column['proved'] > 0) & (times <= 60)))}; wall max {column['exact_wall_s'].max():.1f} s"
         )
 
@@ -104,7 +105,7 @@ def main() -> None:
             instance = episode(np.random.default_rng([given.seed, int(100 * load)]), load, round(1000 * 4.1 * 6.5 / (10 * load)))
             result = bound(instance, limit_s=given.limit)
             print(
-                f"load {load}: {instance.jobs} jobs, [{result.lower:.3f}, {result.found:.3f}], gap {result.gap:.1%}, {result.seconds:.1f} s wall"
+                f"load {load}: {instance.jobs} jobs, [{result.lower:.3f}, {result.found:.3f}], gap {result.gap:.1%}, {result.seconds:.1f} s"
             )
             for step in result.steps:
                 print(f"  {step.name}: {step.seconds:.2f} s, {step.iterations} iterations, bound {step.lower:.3f}, found {step.found}")

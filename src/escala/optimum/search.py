@@ -15,7 +15,7 @@ import numpy as np
 from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.searcher import Searcher
 
-FEW, WHOLE = 64, 256  # up to so many jobs annealing all at once is enough; is worth doing first
+FEW, WHOLE = 64, 400  # up to so many jobs annealing all at once is enough; is worth doing first
 RUNS, STEPS = 4, 100_000
 PARTS, PART_STEPS, TURNS = (256, 128, 256, 64), 500, 1600  # jobs taken out at a time, annealing steps for them, times
 
@@ -74,10 +74,9 @@ def _turns(searcher: Searcher, hints: Iterable[Ints | Floats], effort: float) ->
 
 
 def _whole(searcher: Searcher, effort: float) -> Iterator[None]:
-    steps = min(STEPS, 300 * searcher.instance.jobs**2)
+    jobs = searcher.instance.jobs
     for _ in range(RUNS):
-        searcher.whole(np.argsort(searcher.starts, kind="stable"), max(1, int(effort * steps)))
-        yield
+        yield from searcher.whole(max(1, int(effort * min(STEPS, 300 * jobs**2))), pieces=1 if jobs <= FEW else 10)
 
 
 def _parts(searcher: Searcher, effort: float) -> Iterator[None]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from escala.optimum.anneal import Words, anneal, room_for
@@ -45,10 +47,15 @@ class Searcher:
         """State of a fresh random stream for one call of `anneal`."""
         return self.random.integers(1, 1 << 63, 1).astype(np.uint64)
 
-    def whole(self, order: Ints, steps: int) -> None:
-        """Anneal all jobs, starting from `order`."""
-        starts = np.zeros(self.instance.jobs, np.int64)
-        self._anneal(order.copy(), self.instance.release, fresh(self.capacity, 1), 1, 0, HOT, steps, starts)
+    def whole(self, steps: int, pieces: int) -> Iterator[None]:
+        """Anneal all jobs from the best schedule's order, cooling down over `pieces` calls; yields after each."""
+        order = np.argsort(self.starts, kind="stable")
+        for piece in range(pieces):
+            hot, cold = (HOT * (COLD / HOT) ** ((piece + k) / pieces) for k in (0, 1))
+            starts = np.zeros(self.instance.jobs, np.int64)
+            profile = fresh(self.capacity, 1)
+            self._anneal(order, self.instance.release, profile, 1, 0, (hot, cold), max(1, steps // pieces), starts)
+            yield
 
     def part(self, chosen: Ints, steps: int) -> bool:
         """Take the jobs `chosen` out of the best schedule and anneal their order in what the others leave."""
@@ -63,13 +70,15 @@ class Searcher:
         order = chosen[np.argsort(starts[chosen], kind="stable")]
         release = np.maximum(instance.release, low)
         others = int(ends[stay].max()) if stay.any() else 0
-        return self._anneal(order, release, profile, size, others, 0.1 * HOT, steps, starts)
+        return self._anneal(order, release, profile, size, others, (0.1 * HOT, COLD), steps, starts)
 
-    def _anneal(self, order: Ints, release: Ints, profile: Profile, size: int, others: int, hot: float, steps: int, starts: Ints) -> bool:
-        instance = self.instance
+    def _anneal(
+        self, order: Ints, release: Ints, profile: Profile, size: int, others: int, heat: tuple[float, float], steps: int, starts: Ints
+    ) -> bool:
+        instance, (hot, cold) = self.instance, (self.unit * h for h in heat)
         anneal(
             order, release, instance.length, self.words, self.guards, instance.ready, self.weight, self.span_weight, others,
-            profile, size, hot * self.unit, COLD * self.unit, steps, self.stream(), starts, room_for(order.size, size),
+            profile, size, hot, cold, steps, self.stream(), starts, room_for(order.size, size),
         )  # fmt: skip
         self.steps += steps
         return self.offer(starts)
