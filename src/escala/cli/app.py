@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from escala.cli import demo, learn, logs, replay, study, terminal
-from escala.cli.interrupt import Terminated, listen_for_termination
+from escala.cli.interrupt import Stopped, listen_for_termination
 from escala.errors import EscalaError
 from escala.extras import missing
 
@@ -80,9 +80,9 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         terminal.fail("interrupted; nothing was written")
         return INTERRUPTED
-    except Terminated:
-        terminal.fail("terminated; nothing was written")
-        return TERMINATED
+    except Stopped as stopped:
+        terminal.fail(str(stopped))
+        return stopped.status
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and missing(error):
             terminal.fail(str(missing(error)))

@@ -11,6 +11,7 @@ from rich.console import RenderableType
 
 from escala.cli import options as opt
 from escala.cli.folder import output_folder
+from escala.cli.judged import judged_table
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -48,7 +49,7 @@ def demo(
     with output_folder(out, force=force) as folder, progress() as begin:
         assert folder is not None
         log, machine = _given(workload, platform, read, seed)
-        findings = study.run(log, machine, replace(study.Settings(), train_seconds=60.0 * minutes, seed=seed), begin)
+        findings = study.run(log, machine, replace(study.Settings(), train_minutes=minutes, seed=seed), begin)
         begin("writing the report")
         study.write(findings, folder)
     page = out / "report.html"
@@ -69,18 +70,13 @@ def tables(findings: Findings) -> list[RenderableType]:
     """The findings for the terminal."""
     from escala.cli.logs import description_tables
     from escala.metrics import compare as comparing
-    from escala.studies.demo import REFERENCE
 
     def overall(comparison: Any) -> RenderableType:
         table = comparing.table({name: result.summary() for name, result in comparison.results.items()})
         columns = [name for name in table.columns if not name.endswith("_change") and name not in comparing.COUNTS]
         return rows_table(table.to_dicts(), columns)
 
-    judged, training = findings.judged, findings.training
-    wide = judged.pivot("metric", index="policy", values="mean", maintain_order=True)
-    changes = judged.filter(metric="waste_j").select("policy", "change", "change_low", "change_high")
-    rows = [{"policy": row["policy"], "waste against " + REFERENCE: interval(row)} for row in changes.to_dicts()]
-    rows = [{**left, **right} for left, right in zip(rows, wide.to_dicts())]
+    training = findings.training
     return [
         f"1. The log: {findings.workload.name} on {findings.platform.name}",
         description_tables(findings.description, findings.workload.cleaning)[1],
@@ -89,13 +85,6 @@ def tables(findings: Findings) -> list[RenderableType]:
         f"3. Shutdown policies under {findings.settings.beneath}, the whole log",
         overall(findings.shutdowns),
         f"4. {training['judged_days']} later days, not seen in training: means over days; change of the waste with its 95 % interval",
-        rows_table(rows, text="right"),
+        judged_table(findings.judged),
         training["how"] if training["trained"] else training["why"],
     ]
-
-
-def interval(row: dict[str, Any]) -> str:
-    """A change in percent with its interval."""
-    if row["change"] is None:
-        return "-"
-    return f"{100 * row['change']:+.1f} % [{100 * row['change_low']:+.1f}, {100 * row['change_high']:+.1f}]"

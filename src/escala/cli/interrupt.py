@@ -14,12 +14,16 @@ from typing import NoReturn, TypeVar
 T = TypeVar("T")
 
 
-class Terminated(BaseException):
-    """The process was asked to end (SIGTERM)."""
+class Stopped(BaseException):
+    """The work was ended from outside: what to tell, and the exit status."""
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 def _raise_terminated(*_: object) -> NoReturn:
-    raise Terminated
+    raise Stopped("terminated; nothing was written", 143)
 
 
 def listen_for_termination() -> None:

@@ -1,5 +1,137 @@
+"""Verbs that learn: train, evaluate."""
+
+from __future__ import annotations
+
+import math
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any
+
 import typer
+
+from escala.cli import options as opt
+from escala.cli.folder import output_folder, partial_sibling
+from escala.cli.interrupt import Stopped
+from escala.cli.judged import judged_table
+from escala.cli.tables import facts_table
+from escala.cli.terminal import emit, progress
+from escala.errors import EscalaError
+
+FIRST_DAYS = "days of the log, in time order, that have at least two jobs"
 
 
 def add_to(app: typer.Typer) -> None:
-    pass
+    """Register the verbs."""
+    app.command()(opt.reading(train))
+    app.command()(opt.reading(evaluate))
+
+
+def train(
+    environment: Annotated[str, typer.Argument(metavar="ENV", help="escala/OffReservation-v0, escala/Scheduling-v0", show_default=False)],
+    read: dict[str, Any],
+    *,
+    workload: Annotated[Path, typer.Option("--workload", metavar="FILE", help="job log to learn from", show_default=False)],
+    platform: opt.PlatformSpec,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="folder for the agent, with a checkpoint while training", show_default=False)
+    ],
+    days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help=f"learn from the first N {FIRST_DAYS} [all]")] = None,
+    algorithm: Annotated[str, typer.Option("--algorithm", metavar="NAME", help="maskable-ppo, ppo or a2c")] = "maskable-ppo",
+    preset: Annotated[str, typer.Option("--preset", metavar="NAME", help="tuned, or printed: as published")] = "tuned",
+    steps: Annotated[int, typer.Option("--steps", min=1, metavar="N", help="decisions to learn from")] = 500_000,
+    minutes: Annotated[
+        float | None, typer.Option("--minutes", min=0.0, help="stop at this time, whatever has been learnt", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the interrupted training in DIR")] = False,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+) -> None:
+    """Train an agent on the days of a log."""
+    import escala
+    from escala.agents import train as learn
+    from escala.envs import ENVIRONMENTS
+    from escala.studies.days import days_of
+
+    _known(environment, list(ENVIRONMENTS))
+    partial_sibling(Path(out).absolute()).rmdir()
+    with progress() as begin:
+        begin(f"reading {workload}")
+        log = days_of(escala.read_workload(workload, **read))[:days]
+        machine = escala.read_platform(platform)
+        share = begin(f"training on {len(log)} days")
+        how: dict[str, Any] = {"algorithm": algorithm, "preset": preset, "steps": steps, "minutes": minutes, "seed": seed, "resume": resume}
+        try:
+            agent = learn(environment, log, machine, out=out, progress=share, **how)
+        except KeyboardInterrupt:
+            raise Stopped(f"interrupted; {out} keeps what was learnt until the last checkpoint: go on with --resume", 130) from None
+    done = agent.manifest
+    facts = [
+        ("environment", environment, ""),
+        ("days", len(log), "days"),
+        ("decisions", done["steps_done"], ""),
+        ("time", done["elapsed_s"], "s"),
+        ("mean return of the last episodes", done["mean_return"], ""),
+    ]
+    emit(as_json, done, facts_table(facts), f"agent saved in {out}")
+
+
+def _known(name: str, names: list[str]) -> None:
+    if name not in names:
+        near = get_close_matches(name, names, n=1, cutoff=0.3)
+        raise EscalaError(f"unknown environment {name!r}; " + (f"did you mean {near[0]}? " if near else "") + f"known: {', '.join(names)}")
+
+
+def evaluate(
+    agent: Annotated[Path, typer.Argument(metavar="DIR", help="folder of a trained agent", show_default=False)],
+    workload: opt.Log,
+    read: dict[str, Any],
+    platform: Annotated[
+        str | None, typer.Option("--platform", metavar="SPEC", help="machine [the one it was trained on]", show_default=False)
+    ] = None,
+    after: Annotated[int, typer.Option("--after", min=0, metavar="N", help=f"leave out the first N {FIRST_DAYS}")] = 0,
+    days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help="judge at most so many days [all]")] = None,
+    baselines: Annotated[
+        str | None,
+        typer.Option("--baselines", metavar="A,B,...", help="policies beside it; changes are against the first", show_default=False),
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="how often each day is played with sampled actions")] = 4,
+    window: Annotated[
+        str, typer.Option("--window", metavar="WHAT", help="drain: run each day to its last job; cut: end it at midnight")
+    ] = "drain",
+    seed: opt.Seed = 0,
+    out: opt.Out = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Judge a trained agent beside classic policies, day by day."""
+    import escala
+    from escala.agents import evaluate as judge
+    from escala.metrics import compare as comparing
+    from escala.studies.days import days_of
+    from escala.studies.saving import write_manifest
+
+    if window not in ("drain", "cut"):
+        raise EscalaError(f"unknown window {window!r}; known: drain, cut")
+    beside = None if baselines is None else opt.names(baselines, "--baselines")
+    with output_folder(out, force=force) as folder, progress() as begin:
+        begin(f"reading {workload}")
+        trained = escala.load_agent(agent)
+        machine = escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else escala.read_platform(platform)
+        chosen = days_of(escala.read_workload(workload, **read))[after:]
+        chosen = chosen[:days]
+        if not chosen:
+            raise EscalaError(f"{workload}: no day is left to judge on after the first {after}; give a smaller --after")
+        share = begin(f"judging on {len(chosen)} days")
+        played = judge(trained, chosen, machine, beside, runs, seed, window=window, progress=share).rename({"run": "seed"})
+        measured = [name for name in ("waste_j", "energy_j", "transitions", "mean_wait_s", "mean_stretch") if _finite(played[name])]
+        judged = comparing.episodes(played, measured, reference=played["policy"][0], seed=seed)
+        if folder is not None:
+            played.write_csv(folder / "days.csv")
+            judged.write_csv(folder / "judged.csv")
+            write_manifest(folder, "evaluation", {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen)})
+    title = f"{len(chosen)} days: means over days, and the change of the waste with its 95 % interval"
+    emit(as_json, judged, title, judged_table(judged))
+
+
+def _finite(values: Any) -> bool:
+    return all(math.isfinite(value) for value in values)

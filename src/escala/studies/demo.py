@@ -25,7 +25,8 @@ from escala.workload import Description, Workload
 
 CLUSTER = "orion"
 REFERENCE = "timeout:0"
-AGENT = "trained agent"
+AGENT, LIKELIEST = "trained agent", "trained agent (argmax)"
+NO_LIMIT = 10**9
 ENVIRONMENT = "escala/OffReservation-v0"
 
 Share = Callable[[float], None]
@@ -46,7 +47,7 @@ class Settings:
     shutdowns: tuple[str, ...] = ("never", "timeout:300", "timeout:0", "hold:0.25", "oracle")
     beneath: str = "saf"
     train_share: float = 2 / 3
-    train_seconds: float = 60.0
+    train_minutes: float = 1.0
     judged_days: int = 60
     seed: int = 0
 
@@ -95,7 +96,7 @@ def run(workload: Workload, platform: Platform, settings: Settings | None = None
     agent, training = train(earlier, platform, plan, begin(f"training on {len(earlier)} days"))
     policies: dict[str, tuple[Any, Any]] = {name: (plan.beneath, name) for name in plan.shutdowns}
     if agent is not None:
-        policies[AGENT] = (plan.beneath, agent)
+        policies |= {AGENT: (plan.beneath, agent.policy(seed=plan.seed)), LIKELIEST: (plan.beneath, agent.policy(sampled=False))}
     judged = judge(later, platform, policies, seed=plan.seed, progress=begin(f"judging on {len(later)} days not seen"))
     return Findings(
         workload=workload,
@@ -118,7 +119,17 @@ def _compare(workload: Workload, platform: Platform, schedulers: Any, shutdowns:
 
 def train(days: list[Workload], platform: Platform, plan: Settings, share: Share | None) -> tuple[Any, dict[str, Any]]:
     """The trained agent and how it was trained; None and the reason where the packages for training are not installed."""
-    return None, {"trained": False, "why": "training is not there yet"}
+    try:
+        learn = escala.train
+    except EscalaError as error:
+        return None, {"trained": False, "why": f"Nothing was trained: {error}."}
+    agent = learn(ENVIRONMENT, days, platform, steps=NO_LIMIT, minutes=plan.train_minutes, seed=plan.seed, window="drain", progress=share)
+    done = agent.manifest
+    how = (
+        f"Trained by {done['algorithm']} for {done['elapsed_s']:.0f} s on the {len(days)} earlier days: {done['steps_done']:,} decisions. "
+        "It says, minute by minute, how long a job must have waited, as a share of its walltime, before nodes are woken for it."
+    )
+    return agent, {"trained": True, "how": how, "manifest": done}
 
 
 def write(findings: Findings, folder: Path) -> Path:

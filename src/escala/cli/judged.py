@@ -1,0 +1,33 @@
+"""The table of policies judged over days."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+
+from escala.cli.tables import rows_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+CHANGE_OF = "waste_j"
+
+
+def judged_table(judged: pl.DataFrame) -> Table:
+    """One row per policy: the change of the energy waste against the reference, with its interval, and the mean of every metric.
+
+    judged: as `metrics.compare.episodes` gives it.
+    """
+    means = judged.pivot("metric", index="policy", values="mean", maintain_order=True).to_dicts()
+    changes = {row["policy"]: row for row in judged.filter(metric=CHANGE_OF).to_dicts()}
+    reference = next((name for name, row in changes.items() if row["difference"] is None), "")
+    rows = [{"policy": row["policy"], f"waste against {reference}": interval(changes[row["policy"]]), **row} for row in means]
+    return rows_table(rows, text="right")
+
+
+def interval(row: dict[str, Any]) -> str:
+    """A change in percent with its interval."""
+    if row["change"] is None:
+        return "-"
+    return f"{100 * row['change']:+.1f} % [{100 * row['change_low']:+.1f}, {100 * row['change_high']:+.1f}]"
