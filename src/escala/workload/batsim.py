@@ -237,7 +237,7 @@ def write_batsim(
 def _job(row: dict[str, Any], profiles: dict[str, Any], speed: float | None, kinds: tuple[str, str, str, str]) -> dict[str, Any]:
     """One job; its profile is added to `profiles`."""
     job = {"id": row["job_id"], "subtime": _short(row["submit_s"]), "res": row["cores"], "profile": _profile(row, profiles, speed, kinds)}
-    if not math.isnan(row["walltime_s"]):
+    if row.get("limited", True) and not math.isnan(row["walltime_s"]):
         job["walltime"] = _short(row["walltime_s"])
     if row["user"] is not None:
         job["user"] = row["user"]

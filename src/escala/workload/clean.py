@@ -11,7 +11,7 @@ The rules, in order (a job is counted under the first that drops it):
 | no processors | dropped | neither allocated nor requested processors are known |
 | absurd runtime, absurd processors | dropped | over `longest_s`, over `most_cores` |
 | zero runtime | becomes `zero_runtime_s` (1 s), or dropped | clocks of 1 s resolution; the literature keeps these jobs |
-| no request | walltime = runtime, a given number of seconds, or dropped | usual for logs without requests |
+| no request | walltime = runtime and no limit (`limited` False), a given limit in seconds, or dropped | usual for logs without requests |
 | absurd request | capped at `longest_s` | "unlimited" written as a huge number |
 | fractional processors | rounded up | |
 | over request | kept, counted only | the simulator kills the job at its walltime, as the real system should have |
@@ -38,7 +38,7 @@ class CleaningRules:
     """The choices left open by the rules above."""
 
     zero_runtime_s: float | None = 1.0  # None: drop these jobs
-    no_request: Literal["runtime", "drop"] | float = "runtime"  # a number: that many seconds
+    no_request: Literal["runtime", "drop"] | float = "runtime"  # a number: a limit of that many seconds
     longest_s: float = 1e9  # about 32 years
     most_cores: int = 2**31 - 1
 
@@ -117,6 +117,9 @@ def _repair(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr) -> tupl
     )
     asked = pl.min_horizontal(walltime, rules.longest_s)
     given = runtime if isinstance(rules.no_request, str) else pl.lit(float(rules.no_request))
+    if counts["no request"] and isinstance(rules.no_request, str):
+        limited = pl.col("limited") if "limited" in frame.columns else pl.lit(True)
+        frame = frame.with_columns(limited=limited & ~unasked)
     frame = frame.with_columns(walltime_s=pl.when(unasked).then(given).otherwise(asked))
     over = int(frame.select(((runtime > walltime) & ~working).sum()).item())
     if "wait_s" in frame.columns:

@@ -81,11 +81,12 @@ def describe(workload: Workload, platform: HasCores | None = None) -> Descriptio
     period_days: from the first submission to the last end that the log knows (submission + wait, if logged, + run time). utilisation:
     sum(cores x run time) / (cores of the machine x period), run times cut at the walltime. error_share: share of the jobs with a known
     status that is not COMPLETED. years: calendar years of the submissions (UTC), or year 1, 2, ... where the log has no absolute time.
-    days: split at midnight UTC. Shares are fractions.
+    at_walltime_share and the quantiles of requests: of the jobs with a request. days: split at midnight UTC. Shares are fractions.
     """
     if workload.needs_speed():
         raise EscalaError(f"workload {workload.name!r} holds work in flops and no run times; give it a speed first: at_speed(flop_per_s)")
     jobs = workload.jobs
+    asked = jobs.filter("limited") if "limited" in jobs.columns else jobs
     submit = jobs["submit_s"].to_numpy()
     run = np.minimum(jobs["runtime_s"].to_numpy(), jobs["walltime_s"].to_numpy())
     gap = np.diff(submit)
@@ -106,15 +107,15 @@ def describe(workload: Workload, platform: HasCores | None = None) -> Descriptio
         utilisation=float(jobs["cores"].to_numpy() @ run) / (cores * period_s) if cores and period_s > 0 else None,
         sequential_share=_mean(gap < SEQUENTIAL_S),
         error_share=_error_share(jobs["status"]),
-        at_walltime_share=_mean(jobs["runtime_s"].to_numpy() >= jobs["walltime_s"].to_numpy()),
+        at_walltime_share=_mean(asked["runtime_s"].to_numpy() >= asked["walltime_s"].to_numpy()),
         one_core_share=_mean(jobs["cores"].to_numpy() == 1),
         **_days(workload, submit, gap),
         years=_years(workload, submit, gap),
         quantiles={
             "runtime_s": _quantiles(jobs["runtime_s"]),
-            "walltime_s": _quantiles(jobs["walltime_s"]),
+            "walltime_s": _quantiles(asked["walltime_s"]),
             "cores": _quantiles(jobs["cores"]),
-            "runtime_over_walltime": _quantiles(jobs["runtime_s"] / jobs["walltime_s"]),
+            "runtime_over_walltime": _quantiles(asked["runtime_s"] / asked["walltime_s"]),
             "interarrival_s": _quantiles(pl.Series(gap)),
             "wait_s": _quantiles(jobs["wait_s"].drop_nulls()),
         },

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from escala.workload.table import SCHEMA
+from escala.workload.table import OPTIONAL, SCHEMA
 
 UNITS = {"ms": 1e-3, "s": 1.0, "step": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 TIMES = ("submit_s", "start_s", "end_s", "runtime_s", "walltime_s", "wait_s")
@@ -44,7 +44,7 @@ class Layout:
 
 
 BATSIM_JOBS = "Batsim jobs.csv"
-ESCALA = Layout("Escala table", {name: name for name in (*SCHEMA, "flops")}, shift=False)
+ESCALA = Layout("Escala table", {name: name for name in (*SCHEMA, *OPTIONAL)}, shift=False)
 PACK = Layout(
     "pack of days",
     {"job_id": "id", "submit_s": "subtime", "cores": "res", "walltime_s": "walltime", "runtime_s": "runtime", "user": "user"},

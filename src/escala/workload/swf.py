@@ -185,7 +185,8 @@ def _whole_jobs(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
 def write_swf(workload: Workload, path: str | Path) -> None:
     """Write a workload as SWF 2.2 (gzipped if the name ends in `.gz`; the whole file or nothing).
 
-    Ids, users and queues that are not whole numbers are numbered by first appearance. Cores go to fields 5 and 8. SWF has no place for
+    Ids, users and queues that are not whole numbers are numbered by first appearance. Cores go to fields 5 and 8; a job without a limit
+    has the requested time -1. SWF has no place for
     loads (the header says so where one is not 1) and calls TIMEOUT "failed"; single-node jobs, further resources and unknown runtimes are
     refused.
     """
@@ -193,6 +194,7 @@ def write_swf(workload: Workload, path: str | Path) -> None:
     refuse_unsayable(workload, "SWF")
     base = min(0.0, float(jobs["submit_s"].min() or 0.0))  # type: ignore[arg-type]
     minus = pl.lit("-1")
+    asked = pl.when("limited").then("walltime_s") if "limited" in jobs.columns else pl.col("walltime_s")
     code = pl.col("status").replace_strict({key: str(value) for key, value in CODE_OF_STATUS.items()}, default="-1", return_dtype=pl.String)
     fields = [
         pl.lit(_numbered(jobs["job_id"])),
@@ -202,7 +204,7 @@ def write_swf(workload: Workload, path: str | Path) -> None:
         pl.col("cores").cast(pl.String),
         *(minus, minus),
         pl.col("cores").cast(pl.String),
-        _plain(pl.col("walltime_s")),
+        _plain(asked).fill_null("-1"),
         *(minus, code.fill_null("-1")),
         pl.lit(_numbered(jobs["user"])).fill_null("-1"),
         *(minus, minus),

@@ -25,6 +25,10 @@ SCHEMA: dict[str, pl.DataType] = {
     "wait_s": pl.Float64(),  # the wait that the log recorded, s, >= 0, or null
     "queue": pl.String(),
 }
+OPTIONAL: dict[str, pl.DataType] = {
+    "flops": pl.Float64(),  # work of one core, flop, or null
+    "limited": pl.Boolean(),  # False: no limit is known, the job runs to its end; without the column every job has its walltime as limit
+}
 NULLABLE = ("user", "status", "wait_s", "queue", "flops")
 STATUSES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 REQUIRED = ("submit_s", "runtime_s", "cores")
@@ -36,8 +40,8 @@ Columns = Mapping[str, Any]  # column -> list, array or series
 class Workload:
     """Jobs, sorted by submission (stable: jobs submitted at one instant keep the order of the log).
 
-    `jobs` has the columns of `SCHEMA`, then `flops` (optional) and `demand_<kind>` (optional; only with `single_node`). Construction
-    checks every value and raises `EscalaError` naming the first job that breaks a rule.
+    `jobs` has the columns of `SCHEMA`, then those of `OPTIONAL` that it needs and `demand_<kind>` (optional; only with `single_node`).
+    Construction checks every value and raises `EscalaError` naming the first job that breaks a rule.
     """
 
     jobs: pl.DataFrame
@@ -62,7 +66,8 @@ class Workload:
         """A workload from rows (dicts) or columns. Needed: `submit_s`, `cores`, and `runtime_s` or `flops`.
 
         Left out: `job_id` = "1".."n", `walltime_s` = `runtime_s`, `load` = 1, `single_node` = False, the others null. A walltime that is
-        null in some rows becomes that job's runtime, counted in `cleaning` as "no request".
+        null in some rows becomes that job's runtime, counted in `cleaning` as "no request". Jobs without a walltime have no limit
+        (`limited` = False).
         """
         frame, unasked = _completed(_frame(jobs))
         if unasked:
@@ -91,13 +96,17 @@ class Workload:
         return "flops" in self.jobs.columns
 
     def at_speed(self, flop_per_s: float) -> Workload:
-        """Runtimes of the jobs with `flops` on cores of `flop_per_s`; jobs without a request get walltime = runtime. The column goes."""
+        """Runtimes of the jobs with `flops` on cores of `flop_per_s`; jobs without a request get walltime = runtime and no limit. The
+        column goes."""
         if not self.needs_speed():
             return self
         if not (math.isfinite(flop_per_s) and flop_per_s > 0):
             raise EscalaError(f"workload {self.name!r}: speed is {flop_per_s} flop/s: give a positive number")
         runtime = pl.when(pl.col("flops").is_not_null()).then(pl.col("flops") / flop_per_s).otherwise(pl.col("runtime_s"))
         jobs = self.jobs.with_columns(runtime_s=runtime).drop("flops")
+        unasked = jobs["walltime_s"].is_nan()
+        if unasked.any():
+            jobs = jobs.with_columns(limited=~unasked & (jobs["limited"] if "limited" in jobs.columns else True))
         return self.with_jobs(jobs.with_columns(walltime_s=pl.col("walltime_s").fill_nan(pl.col("runtime_s"))))
 
     def window(self, start_s: float, length_s: float) -> Workload:
@@ -163,6 +172,9 @@ def _completed(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         runtime = pl.when(pl.col("flops").is_not_null()).then(pl.lit(math.nan)).otherwise(runtime)
     frame = frame.with_columns(runtime_s=runtime)
     unasked = frame["walltime_s"].null_count() if "walltime_s" in have else 0
+    if unasked or "walltime_s" not in have:
+        limited = pl.col("limited") if "limited" in have else pl.lit(True)
+        frame = frame.with_columns(limited=limited & pl.col("walltime_s").is_not_null() if "walltime_s" in have else pl.lit(False))
     walltime = pl.col("walltime_s").cast(pl.Float64) if "walltime_s" in have else pl.lit(None, dtype=pl.Float64)
     number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).cast(pl.String)
     frame = frame.with_columns(
@@ -179,14 +191,14 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     """Columns in the order and the types of the schema; unknown or missing columns and lossy casts are errors."""
     if not isinstance(frame, pl.DataFrame):
         raise EscalaError(f"a workload needs a polars DataFrame, not {type(frame).__name__}: use Workload.from_jobs(...)")
-    extra = [name for name in frame.columns if name not in SCHEMA and name != "flops" and not name.startswith("demand_")]
+    extra = [name for name in frame.columns if name not in (*SCHEMA, *OPTIONAL) and not name.startswith("demand_")]
     if extra:
-        raise EscalaError(f"workload: unknown column {extra[0]!r}: known are {', '.join(SCHEMA)}, flops and demand_<kind>")
+        raise EscalaError(f"workload: unknown column {extra[0]!r}: known are {', '.join((*SCHEMA, *OPTIONAL))} and demand_<kind>")
     missing = [name for name in SCHEMA if name not in frame.columns]
     if missing:
         raise EscalaError(f"workload: column {missing[0]!r} is missing: use Workload.from_jobs(...), which fills the optional ones")
     demands = sorted(name for name in frame.columns if name.startswith("demand_"))
-    wanted: dict[str, pl.DataType] = {**SCHEMA, **({"flops": pl.Float64()} if "flops" in frame.columns else {})}
+    wanted: dict[str, pl.DataType] = {**SCHEMA, **{name: dtype for name, dtype in OPTIONAL.items() if name in frame.columns}}
     wanted |= {name: pl.Int64() for name in demands}
     return frame.select([_cast(frame[name], dtype) for name, dtype in wanted.items()])
 
@@ -239,6 +251,9 @@ def _rules(columns: list[str]) -> list[Rule]:
     if "flops" in columns:
         work = pl.col("flops").is_finite() & (pl.col("flops") > 0)
         rules.append(Rule("flops", ~work, "a finite amount of work above 0, or null is needed"))
+    if "limited" in columns:
+        short = ~pl.col("limited") & (pl.col("walltime_s") < pl.col("runtime_s"))
+        rules.append(Rule("walltime_s", short, "a job without a limit needs at least its runtime_s"))
     for name in (name for name in columns if name.startswith("demand_")):
         rules.append(Rule(name, pl.col(name) < 0, "0 or more is needed"))
         rules.append(Rule(name, (pl.col(name) > 0) & ~pl.col("single_node"), "further resource kinds need single_node = True"))

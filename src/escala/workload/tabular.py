@@ -18,7 +18,7 @@ from escala.errors import EscalaError
 from escala.workload.clean import CleaningRules, clean
 from escala.workload.files import read_all
 from escala.workload.layouts import ALIBABA, ALIBABA_NEEDS, LAYOUTS, PACK, TIMES, UNITS, WORDS, Layout, alibaba_jobs
-from escala.workload.table import SCHEMA, Workload
+from escala.workload.table import OPTIONAL, SCHEMA, Workload
 
 
 class TabularLog(NamedTuple):
@@ -121,7 +121,7 @@ def _layout(table: pl.DataFrame, columns: Mapping[str, str] | None, path: Path) 
             hint = "pass columns={'submit_s': ..., 'runtime_s': ..., 'cores': ...}"
             raise EscalaError(f"{path}: no known table of jobs (columns {_few(table.columns)}): {hint}")
         return found.of(table.columns)
-    allowed = (*SCHEMA, "flops", "start_s", "end_s")
+    allowed = (*SCHEMA, *OPTIONAL, "start_s", "end_s")
     for name, column in columns.items():
         if name not in allowed and not name.startswith("demand_"):
             raise EscalaError(f"{path}: columns= names the unknown field {name!r}: fields are {', '.join(allowed)}, demand_<kind>")
@@ -159,7 +159,7 @@ def _records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | st
             fields[name] = _times(values, factor, name, path)
         elif SCHEMA.get(name) == pl.String():
             fields[name] = values.cast(pl.String).replace("", None)
-        elif name == "single_node":
+        elif name in ("single_node", "limited"):
             fields[name] = values if values.dtype == pl.Boolean else values.cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"])
         else:
             fields[name] = _numbers(values, name, path)

@@ -216,7 +216,7 @@ def test_platform_size_and_refusals(tmp_path: Path) -> None:
     write_batsim(workload, path, platform_size=12, speed=1e9)
     document = json.loads(path.read_text())
     assert document["nb_res"] == 12
-    assert document["jobs"] == [{"id": "1", "subtime": 0, "res": 3, "profile": "c10000000000", "walltime": 10}]
+    assert document["jobs"] == [{"id": "1", "subtime": 0, "res": 3, "profile": "c10000000000"}]  # no walltime: no limit
     assert document["profiles"] == {"c10000000000": {"type": "parallel_homogeneous", "cpu": 10_000_000_000, "com": 0}}
     gpu = Workload.from_jobs({"submit_s": [0], "runtime_s": [1], "cores": [1], "single_node": [True]})
     with pytest.raises(EscalaError, match="single_node"):

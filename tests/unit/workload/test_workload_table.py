@@ -18,7 +18,8 @@ ONE: dict[str, Any] = {"submit_s": [0.0], "runtime_s": [10.0], "cores": [1]}
 
 def test_defaults() -> None:
     jobs = Workload.from_jobs({"submit_s": [3, 1.5], "runtime_s": [10, 20], "cores": [2, 4]}).jobs
-    assert dict(jobs.schema) == SCHEMA
+    assert dict(jobs.schema) == {**SCHEMA, "limited": pl.Boolean()}
+    assert jobs["limited"].to_list() == [False, False]  # no walltimes: no limits
     assert jobs["job_id"].to_list() == ["2", "1"]  # numbered as given, then sorted by submission
     assert jobs["submit_s"].to_list() == [1.5, 3.0]
     assert jobs["walltime_s"].to_list() == [20.0, 10.0]
