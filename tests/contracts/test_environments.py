@@ -1,0 +1,137 @@
+"""Every registered environment keeps the contracts of Gymnasium and of Escala."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+
+from tests.contracts.rollouts import NAMES, arguments, roll_single, roll_vector, same, single, valid_action, vector
+
+STEPS = 300
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_gymnasium_finds_nothing_wrong(name: str) -> None:
+    check_env(single(name, render_mode="rgb_array").unwrapped)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_vector_form_is_one_native_batch(name: str) -> None:
+    env = vector(name, 3)
+    assert isinstance(env.unwrapped, escala_vector())
+    assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    observation, info = env.reset(seed=1)
+    assert env.observation_space.contains(observation)
+    assert info["action_mask"].shape == (3, env.single_action_space.n)
+
+
+def escala_vector() -> type:
+    from escala.envs import BatchVectorEnv
+
+    return BatchVectorEnv
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_seed_gives_the_same_rollout_and_another_another(name: str) -> None:
+    same(roll_single(name, 5, STEPS), roll_single(name, 5, STEPS))
+    first = [roll_single(name, seed, 30) for seed in range(6)]
+    assert any(not np.array_equal(x[0], y[0]) for other in first[1:] for x, y in zip(first[0], other, strict=True))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_row_plays_the_same_in_any_batch(name: str) -> None:
+    whole = roll_vector(name, 4, 11, STEPS)
+    same(whole, roll_vector(name, 4, 11, STEPS, copy=False))
+    for row in range(4):
+        alone = roll_single(name, 11 + row, STEPS)
+        same([tuple(part[row] for part in turn) for turn in whole], alone)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_ended_episode_shows_its_last_observation_and_the_first_of_the_next(name: str) -> None:
+    env = vector(name, 2)
+    _, info = env.reset(seed=0)
+    alone = single(name)
+    alone.reset(seed=0)
+    for k in range(20_000):
+        action = valid_action(info["action_mask"][0], k)
+        observation, _, terminated, truncated, info = env.step(np.array([action, valid_action(info["action_mask"][1], k)]))
+        last, _, _, _, _ = alone.step(action)
+        if terminated[0] or truncated[0]:
+            assert info["_final_obs"][0]
+            assert np.array_equal(info["final_obs"][0], last)
+            assert np.array_equal(observation[0], alone.reset()[0])
+            return
+    pytest.fail("no episode ended")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_observations_stay_in_their_space_and_masks_leave_a_choice(name: str) -> None:
+    space = single(name).observation_space
+    for observation, mask, *_ in roll_single(name, 2, STEPS):
+        assert space.contains(observation)
+        assert mask.dtype == bool
+        assert mask.any()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pickled_environment_goes_on_where_it_was(name: str) -> None:
+    env = single(name).unwrapped
+    _, info = env.reset(seed=4)
+    for k in range(40):
+        _, _, terminated, truncated, info = env.step(valid_action(info["action_mask"], k))
+        if terminated or truncated:
+            _, info = env.reset()
+    twin = pickle.loads(pickle.dumps(env))
+    for k in range(60):
+        action = valid_action(info["action_mask"], k)
+        a, b = env.step(action), twin.step(action)
+        assert np.array_equal(a[0], b[0])
+        assert a[1:4] == b[1:4]
+        info = a[4]
+        if a[2] or a[3]:
+            (_, info), _ = env.reset(), twin.reset()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_saved_state_goes_on_exactly(name: str) -> None:
+    env, twin = vector(name, 3).unwrapped, vector(name, 3).unwrapped
+    _, info = env.reset(seed=4)
+    twin.reset(seed=99)
+    for k in range(50):
+        _, _, _, _, info = env.step(np.array([valid_action(m, k) for m in info["action_mask"]]))
+    twin.batch.restore(env.batch.state())
+    for k in range(200):
+        actions = np.array([valid_action(m, k) for m in info["action_mask"]])
+        a, b = env.step(actions), twin.step(actions)
+        for p, q in zip(a[:4], b[:4], strict=True):
+            assert np.array_equal(p, q)
+        info = a[4]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_pictures_are_pictures(name: str) -> None:
+    env = single(name, render_mode="rgb_array")
+    env.reset(seed=0)
+    picture = env.render()
+    assert picture.dtype == np.uint8
+    assert picture.ndim == 3
+    assert picture.shape[2] == 3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_is_found_through_its_module(name: str) -> None:
+    assert gymnasium.make(f"escala.envs:{name}", **arguments(name)).unwrapped is not None
+
+
+def test_importing_the_environments_needs_neither_torch_nor_plotting() -> None:
+    code = "import sys, escala.envs.offreservation, escala.envs.scheduling; print([m for m in ('torch', 'matplotlib') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip() == "[]"

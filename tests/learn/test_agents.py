@@ -1,0 +1,181 @@
+"""Training repeats, resumes exactly, and gives policies that do in `simulate` what they did in the environment."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+import escala
+import escala.agents.train as training
+import escala.envs
+from escala.agents import Agent, evaluate, load_agent, train
+from tests.unit.envs.days import DAY_S, workload
+
+pytestmark = pytest.mark.learn
+
+OFF, SCHEDULING = "escala/OffReservation-v0", "escala/Scheduling-v0"
+SMALL: dict[str, Any] = {"num_envs": 8, "learn": {"n_steps": 32, "batch_size": 128}}
+
+
+@functools.cache
+def days() -> list[escala.Workload]:
+    return escala.workload.generate.grid5000(cluster="orion", days=6, seed=3).split_days()
+
+
+def small(env_id: str, **more: Any) -> Agent:
+    return train(env_id, workload=days(), platform="orion", **{"steps": 1024, "seed": 1, **SMALL, **more})
+
+
+def weights(agent: Agent) -> dict[str, Any]:
+    return {k: v.numpy().copy() for k, v in agent.network.state_dict().items()}
+
+
+def equal(a: dict[str, Any], b: dict[str, Any]) -> bool:
+    return a.keys() == b.keys() and all(np.array_equal(a[k], b[k]) for k in a)
+
+
+@functools.cache
+def trained(env_id: str) -> Agent:
+    return small(env_id)
+
+
+@pytest.mark.parametrize("env_id", [OFF, SCHEDULING])
+def test_training_twice_with_one_seed_gives_equal_weights_and_another_seed_others(env_id: str) -> None:
+    assert equal(weights(trained(env_id)), weights(small(env_id)))
+    assert not equal(weights(trained(env_id)), weights(small(env_id, seed=2)))
+
+
+class Killed(BaseException):
+    """Stands for a kill: nothing in Escala catches it."""
+
+
+@pytest.mark.parametrize(("env_id", "algorithm"), [(OFF, "maskable-ppo"), (SCHEDULING, "maskable-ppo"), (OFF, "a2c"), (OFF, "ppo")])
+def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(
+    env_id: str, algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "CHECKPOINT_EVERY_S", 0.0)
+    whole = small(env_id, algorithm=algorithm)
+
+    def kill(share: float) -> None:
+        if share > 0.6:
+            raise Killed
+
+    with pytest.raises(Killed):
+        small(env_id, algorithm=algorithm, out=tmp_path / "run", progress=kill)
+    np.random.seed(12345)  # noqa: NPY002  the state of the global generators must not matter
+    torch.manual_seed(54321)
+    resumed = small(env_id, algorithm=algorithm, out=tmp_path / "run", resume=True)
+    assert equal(weights(whole), weights(resumed))
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["manifest.json", "weights.pt"]
+
+
+def test_resuming_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(training, "CHECKPOINT_EVERY_S", 0.0)
+
+    def interrupt(share: float) -> None:
+        if share > 0.4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        small(OFF, out=tmp_path / "run", progress=interrupt)
+    with pytest.raises(escala.EscalaError, match="seed=1"):
+        small(OFF, out=tmp_path / "run", resume=True, seed=7)
+    with pytest.raises(escala.EscalaError, match="holds a training already"):
+        small(OFF, out=tmp_path / "run")
+    with pytest.raises(escala.EscalaError, match="no checkpoint"):
+        small(OFF, out=tmp_path / "other", resume=True)
+
+
+def test_a_saved_agent_is_the_same_agent(tmp_path: Path) -> None:
+    agent = trained(OFF)
+    agent.save(tmp_path / "agent")
+    loaded = load_agent(tmp_path / "agent")
+    assert equal(weights(agent), weights(loaded))
+    manifest = json.loads((tmp_path / "agent" / "manifest.json").read_text())
+    assert manifest["env_options"]["action"] == "hold"
+    assert manifest["seed"] == 1
+    with pytest.raises(escala.EscalaError, match="no trained agent"):
+        load_agent(tmp_path)
+    (tmp_path / "agent" / "weights.pt").write_bytes(b"broken")
+    with pytest.raises(escala.EscalaError, match="weights"):
+        load_agent(tmp_path / "agent")
+
+
+def rolled(agent: Agent, day: escala.Workload, seed: int | None) -> dict[str, float]:
+    """Waste of one day in the environment, the agent's draws by seed (None: its likeliest actions)."""
+    env = gymnasium.make(agent.env_id, workload=[day], platform="orion", **agent.env_options)
+    observation, info = env.reset(seed=0)
+    random = None if seed is None else np.random.default_rng(seed)
+    waste, over = 0.0, False
+    while not over:
+        action = agent.act(observation[None], info["action_mask"][None], random)[0]
+        observation, _, terminated, truncated, info = env.step(action)
+        waste, over = waste + info["waste_j"], terminated or truncated
+    return waste
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"action": "hold"}, {"action": "wake"}, {"action": "count", "observation": "snapshots"}, {"action": "hold", "window": "drain"}],
+)
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_shutdown_agent_does_in_simulate_what_it_did_in_the_environment(options: dict[str, Any], seed: int | None) -> None:
+    agent = trained(OFF) if options == {"action": "hold"} else small(OFF, steps=256, **options)
+    limit = {} if options.get("window") == "drain" else {"until_s": DAY_S}
+    for day in days()[:2]:
+        policy = agent.policy(sampled=seed is not None, seed=seed or 0)
+        result = escala.simulate(day, "orion", scheduler="saf", shutdown=policy, start_off=True, **limit)
+        assert result.summary()["waste_j"] == pytest.approx(rolled(agent, day, seed), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_a_scheduling_agent_does_in_simulate_what_it_did_in_the_environment(seed: int | None) -> None:
+    agent = trained(SCHEDULING)
+    for day in days()[:3]:
+        policy = agent.policy(sampled=seed is not None, seed=seed or 0)
+        result = escala.simulate(day, "orion", scheduler=policy, shutdown="timeout:300", start_off=True, until_s=DAY_S)
+        assert result.summary()["waste_j"] == pytest.approx(rolled(agent, day, seed), rel=1e-12)
+
+
+def test_an_agent_is_a_policy_by_itself_and_in_tables() -> None:
+    result = escala.simulate(days()[0], "orion", scheduler="saf", shutdown=trained(OFF), start_off=True)
+    assert result.manifest["shutdown"] == "agent (maskable-ppo)"
+    table = evaluate(trained(OFF), days()[:2], "orion", baselines=("timeout:0", "hold:0.25"), runs=2)
+    assert table["policy"].unique(maintain_order=True).to_list() == ["timeout:0", "hold:0.25", "agent", "agent (argmax)"]
+    assert len(table) == 2 * (2 + 2 + 1)
+
+
+def test_an_agent_learns_that_waiting_for_company_saves_energy() -> None:
+    """Pairs of short jobs, the second 4 min after the first ends, with walltimes that allow to wait. Serving both with one boot wastes
+    half as much; the best
+    policy holds. Its known best: every pair on one boot."""
+    jobs = [job for k in range(20) for job in ((k * 4000.0, 60.0, 3600.0, 1), (k * 4000.0 + 420.0, 60.0, 3600.0, 1))]
+    day = workload(*jobs)
+    agent = train(
+        OFF, workload=[day], platform="1x1", steps=20_000, seed=0, num_envs=16, action="hold", holds=(0.0, 0.25), learn={"ent_coef": 0.0}
+    )
+    how: dict[str, Any] = {"scheduler": "saf", "start_off": True, "until_s": DAY_S}
+    eager = escala.simulate(day, "1x1", shutdown="timeout:0", **how).summary()["waste_j"]
+    best = escala.simulate(day, "1x1", shutdown="hold:0.25", **how).summary()["waste_j"]
+    learnt = escala.simulate(day, "1x1", shutdown=agent.policy(sampled=False), **how).summary()["waste_j"]
+    assert best < 0.6 * eager
+    assert learnt <= 1.05 * best
+
+
+def test_unknown_names_are_told_in_one_line() -> None:
+    for arguments, what in (
+        ({"algorithm": "dqn"}, "algorithm"),
+        ({"preset": "best"}, "preset"),
+        ({"steps": 0}, "steps"),
+    ):
+        with pytest.raises(escala.EscalaError, match=what):
+            small(OFF, **arguments)
+    with pytest.raises(escala.EscalaError, match="unknown environment"):
+        train("escala/Nothing-v0")

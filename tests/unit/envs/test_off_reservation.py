@@ -1,0 +1,165 @@
+"""The off-reservation environment against the classic policies that its constant actions are, and against sums by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+import escala
+import escala.envs
+from tests.unit.envs.days import DAY_S, constant, workload
+
+LAST = -1
+
+
+def _sets() -> dict[str, tuple[list[escala.Workload], escala.Platform]]:
+    return {
+        "orion": (escala.workload.generate.grid5000(cluster="orion", days=8, seed=0).split_days(), escala.read_platform("orion")),
+    }
+
+
+def _replayed(days: list[escala.Workload], platform: escala.Platform, shutdown: str, window: str) -> np.ndarray:
+    limit = {"until_s": DAY_S} if window == "cut" else {}
+    runs = [escala.simulate(day, platform, scheduler="saf", shutdown=shutdown, start_off=True, **limit) for day in days]
+    return np.array([run.summary()["waste_j"] for run in runs])
+
+
+CONSTANTS: list[tuple[str, dict[str, Any], int, str]] = [
+    ("wake all", {"action": "wake"}, LAST, "timeout:0"),
+    ("hold none", {"action": "hold"}, 0, "timeout:0"),
+    ("hold a quarter", {"action": "hold"}, 3, "hold:0.25"),
+    ("hold most", {"action": "hold"}, 5, "hold:0.475"),
+    ("keep none off", {"action": "count"}, 0, "never"),
+]
+
+
+@pytest.mark.parametrize("window", ["cut", "drain"])
+@pytest.mark.parametrize("case", CONSTANTS, ids=[c[0] for c in CONSTANTS])
+def test_a_constant_action_is_a_classic_policy_to_the_joule(case: tuple[str, dict[str, Any], int, str], window: str) -> None:
+    _, options, action, shutdown = case
+    days, platform = _sets()["orion"]
+    chosen = platform.n_nodes if action == LAST else action
+    sums = constant(chosen, days, platform, window=window, **options)
+    assert np.array_equal(sums["waste_j"], _replayed(days, platform, shutdown, window))
+
+
+def test_waking_all_is_timeout_0_on_a_real_log(traces: Path) -> None:
+    log = escala.read_workload(traces / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz")
+    days, platform = log.split_days()[:12], escala.read_platform("100x1")
+    sums = constant(platform.n_nodes, days, platform)
+    assert np.array_equal(sums["waste_j"], _replayed(days, platform, "timeout:0", "cut"))
+
+
+@pytest.mark.parametrize("options", [{"action": "wake"}, {"action": "wake", "guard": "none"}, {"action": "hold", "window": "drain"}])
+def test_passing_quiet_minutes_changes_nothing(options: dict[str, Any]) -> None:
+    """Actions that are a function of what is seen: the same questions, answers, rewards and joules with and without the quiet minutes."""
+    days, platform = _sets()["orion"]
+    seen: list[list[Any]] = []
+    for skip in (True, False):
+        env = gymnasium.make("escala/OffReservation-v0", workload=days, platform=platform, skip=skip, **options)
+        story: list[Any] = []
+        total = np.zeros(2)
+        for day in range(4):
+            observation, info = env.reset(seed=0, options={"day": day})
+            over = False
+            while not over:
+                action = int(abs(float(observation.sum())) * 1e4) % int(env.action_space.n)
+                if info["action_mask"].sum() > 1:
+                    story.append((day, observation.tobytes(), action))
+                observation, reward, terminated, truncated, info = env.step(action)
+                total += (reward, info["waste_j"])
+                over = terminated or truncated
+        seen.append([story, total])
+    assert seen[0][0] == seen[1][0]
+    assert len(seen[0][0]) > 50
+    assert np.allclose(seen[0][1], seen[1][1], rtol=1e-12)
+
+
+def test_the_reward_is_the_metric() -> None:
+    days, platform = _sets()["orion"]
+    sums = constant(3, days, platform, action="hold")
+    idle_w = sum(platform.profiles[k].idle_w for k in platform.profile_of)
+    expected = -(sums["waste_j"] / (idle_w * 60.0) + sums["late_cores"] / platform.total_cores)
+    assert np.allclose(sums["reward"], expected, rtol=1e-12)
+    raw = constant(3, days, platform, action="hold", normalise="none")
+    assert np.allclose(raw["reward"], -(raw["waste_j"] + raw["late_cores"]), rtol=1e-12)
+
+
+def test_a_day_by_hand() -> None:
+    """Two nodes of one core, all off; a job of one core at 10 min for 30 min of walltime. Waking nothing without a guard: it waits for
+    ever."""
+    day = workload((600.0, 600.0, 1800.0, 1))
+    held = constant(0, [day], "2x1", guard="none", min_jobs=1)
+    assert held["waste_j"][0] == 0.0
+    minutes_late = 1440 - (10 + 15) + 1  # at every minute from 25 min on, the last at the end of the day
+    assert held["late_cores"][0] == minutes_late
+    woken = constant(2, [day], "2x1", guard="none", min_jobs=1)
+    assert woken["waste_j"][0] == pytest.approx(125.0 * 60.0 + 101.0 * 180.0)
+    assert woken["late_cores"][0] == 0.0
+
+
+def test_the_guard_lets_late_jobs_wake_what_they_need() -> None:
+    day = workload((600.0, 600.0, 1800.0, 1), (600.0, 600.0, 1800.0, 1))
+    guarded = constant(0, [day], "4x1", guard="late", guard_at=0.3)
+    assert guarded["waste_j"][0] == pytest.approx(2 * (125.0 * 60.0 + 101.0 * 180.0))
+    assert guarded["late_cores"][0] == 0.0
+
+
+def test_startable_counts_only_jobs_that_fit_what_no_job_holds() -> None:
+    """The first job takes the whole machine for 100 min; the second waits behind it, late from its 5th minute on."""
+    day = workload((0.0, 6000.0, 6000.0, 2), (60.0, 600.0, 600.0, 2))
+    everyone = constant(2, [day], "2x1", qos="all")
+    startable = constant(2, [day], "2x1", qos="startable")
+    assert everyone["late_cores"][0] == 2.0 * 96  # from 6 min to 101 min: the first job starts after a minute of booting
+    assert startable["late_cores"][0] == 2.0  # at 101 min: the cores are free, the job has not started yet
+
+
+def test_days_without_jobs_with_one_job_and_with_jobs_larger_than_what_is_free() -> None:
+    empty = escala.Workload.from_jobs({"submit_s": [], "runtime_s": [], "walltime_s": [], "cores": []}, name="empty")
+    one = workload((30.0, 60.0, 60.0, 1))
+    crowded = workload((0.0, 3600.0, 3600.0, 3), (60.0, 60.0, 60.0, 4), (120.0, 60.0, 60.0, 4))
+    platform = escala.read_platform("4x1")
+    for window in ("cut", "drain"):
+        sums = constant(4, [empty, one, crowded], platform, window=window)
+        assert sums["waste_j"][0] == 0.0
+        assert np.array_equal(sums["waste_j"], _replayed([empty, one, crowded], platform, "timeout:0", window))
+
+
+def test_a_day_may_end_in_the_middle_of_a_switch() -> None:
+    """A job that ends 60 s before midnight: its node is switching off at the cut."""
+    day = workload((DAY_S - 180.0, 60.0, 60.0, 1))
+    sums = constant(1, [day], "1x1", min_jobs=1)
+    assert sums["waste_j"][0] == pytest.approx(125.0 * 60.0 + 101.0 * 60.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        ({"action": "sleep"}, "action="),
+        ({"window": "open"}, "window="),
+        ({"colour": 1}, "unknown option"),
+        ({"action": "count", "skip": True}, "skip"),
+        ({"holds": ()}, "holds"),
+        ({"period_s": 0.0}, "period_s"),
+    ],
+)
+def test_bad_options_are_told_in_one_line(options: dict[str, Any], what: str) -> None:
+    with pytest.raises(escala.EscalaError, match=what) as told:
+        gymnasium.make("escala/OffReservation-v0", workload=[workload((0.0, 60.0, 60.0, 1))], platform="2x1", **options)
+    assert "\n" not in str(told.value)
+
+
+def test_bad_days_are_told_in_one_line() -> None:
+    day = workload((0.0, 60.0, 60.0, 9))
+    with pytest.raises(escala.EscalaError, match="9 cores"):
+        gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1")
+    gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1", oversized="drop")
+    with pytest.raises(escala.EscalaError, match="no day"):
+        gymnasium.make("escala/OffReservation-v0", workload=day, platform="2x1")
+    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="9x1")
+    with pytest.raises(escala.EscalaError, match="day=3"):
+        env.reset(options={"day": 3})
