@@ -55,7 +55,7 @@ RUNS = (
     Run("ties2-easy_bf_fast", "easy-fast"),
     Run("ties2-conservative_bf", "conservative"),
     Run("ties1-easy_bf-d0", "easy", plan_margin_s=0.0),
-    Run("ties1-conservative_bf-d0", "conservative", plan_margin_s=0.0),
+    Run("ties1-conservative_bf-d0", "conservative", plan_margin_s=0.0, slow=True),
     Run("power-timeout0", "fcfs", "timeout:0"),
     Run("power-timeout60", "fcfs", "timeout:60"),
     Run("power-timeout300-stock", "fcfs", "timeout:300"),

@@ -12,7 +12,7 @@ from tests.golden.runs import RUNS, Run, read_jobs, read_platform, read_workload
 from tests.laws.laws import check
 from tests.oracle.oracle import Tables, simulate
 
-SHARE = 0.05  # of the makespan: how far the default tests follow the long runs
+SHARE = 0.03  # of the makespan: how far the default tests follow the long runs
 
 
 def inputs(folder: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:

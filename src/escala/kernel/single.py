@@ -143,7 +143,8 @@ def _set_aside(w: World, j: int, home: int, cores: Any, room: Any) -> None:
 
 @inlined
 def _counted(w: World) -> bool:
-    """latest-released: only the number of cores to spare beside the reservation is known. A head on one node names its node all the same."""
+    """latest-released: only the number of cores to spare beside the reservation is known. A single-node head names its node all the
+    same."""
     return w.o[0].head == codes.LATEST_RELEASED and w.job[w.s[0].head].single == 0
 
 
