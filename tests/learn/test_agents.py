@@ -13,9 +13,8 @@ import pytest
 import torch
 
 import escala
-import escala.agents.train as training
 import escala.envs
-from escala.agents import Agent, evaluate, load_agent, train
+from escala.agents import Agent, checkpoint, evaluate, load_agent, train
 from tests.unit.envs.days import DAY_S, workload
 
 pytestmark = pytest.mark.learn
@@ -60,7 +59,7 @@ class Killed(BaseException):
 def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(
     env_id: str, algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(training, "CHECKPOINT_EVERY_S", 0.0)
+    monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
     whole = small(env_id, algorithm=algorithm)
 
     def kill(share: float) -> None:
@@ -77,7 +76,7 @@ def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(
 
 
 def test_resuming_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training, "CHECKPOINT_EVERY_S", 0.0)
+    monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
 
     def interrupt(share: float) -> None:
         if share > 0.4:

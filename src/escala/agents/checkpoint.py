@@ -17,6 +17,7 @@ from escala.agents.vecenv import NativeVecEnv
 from escala.errors import EscalaError
 
 FILE = "checkpoint.pt"
+EVERY_S = 30.0
 
 
 def write(path: Path, content: Any) -> None:

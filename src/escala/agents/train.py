@@ -23,8 +23,6 @@ from escala.agents.vecenv import NativeVecEnv
 from escala.envs import ENVIRONMENTS, BatchVectorEnv
 from escala.errors import EscalaError
 
-CHECKPOINT_EVERY_S = 30.0
-
 
 class _Between(BaseCallback):
     """Between two rollouts: a checkpoint from time to time, progress, and the end of the time allowed."""
@@ -40,7 +38,7 @@ class _Between(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         now = time.monotonic()
-        if self._save is not None and now - self._saved >= CHECKPOINT_EVERY_S:
+        if self._save is not None and now - self._saved >= checkpoint.EVERY_S:
             self._save()
             self._saved = now
 
@@ -196,6 +194,7 @@ def _manifest(
         "network": list(chosen.network),
         "extractor": chosen.extractor,
         "separate": chosen.separate,
+        "relu": chosen.relu,
         "observation_shape": list(native.single_observation_space.shape or ()),
         "actions": int(native.single_action_space.n),  # type: ignore[attr-defined]
         "reward_scale": None if normaliser is None else float(1.0 / np.sqrt(normaliser.ret_rms.var + normaliser.epsilon)),
