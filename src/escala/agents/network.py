@@ -10,9 +10,11 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3 import A2C, PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
+from torch import nn
 
 from escala.agents.networks import EXTRACTORS
 from escala.agents.presets import A2C_ONLY_OUT, Preset
+from escala.agents.slot_networks import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
 from escala.errors import EscalaError
 
 ALGORITHMS: dict[str, tuple[Any, Any]] = {
@@ -34,18 +36,38 @@ def check_algorithm(name: str) -> None:
         raise EscalaError(f"unknown algorithm {name!r}: use one of {', '.join(ALGORITHMS)}")
 
 
-def policy_arguments(network: tuple[int, ...], extractor: str | None, separate: bool) -> dict[str, Any]:
-    """Arguments of stable-baselines3's policy classes."""
+def policy_class(algorithm: str, extractor: str | None) -> Any:
+    """stable-baselines3's policy network, or the one that scores slots."""
+    usual = ALGORITHMS[algorithm][1]
+    if extractor != SLOT_SCORER:
+        return usual
+    return MaskedSlotPolicy if usual is MaskableActorCriticPolicy else PlainSlotPolicy
+
+
+def policy_arguments(
+    network: tuple[int, ...], extractor: str | None, separate: bool, horizon: int = 20, relu: bool = False
+) -> dict[str, Any]:
+    """Arguments of the policy classes. horizon: rows that slots are seen with."""
     out: dict[str, Any] = {"net_arch": {"pi": list(network), "vf": list(network)}}
-    if extractor is not None:
+    if relu:
+        out |= {"activation_fn": nn.ReLU}
+    if extractor == SLOT_SCORER:
+        out |= {"horizon": horizon}
+    elif extractor is not None:
         out |= {"features_extractor_class": EXTRACTORS[extractor], "share_features_extractor": not separate}
     return out
 
 
 def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_space: Any) -> Any:
     """The network that a manifest describes, untrained."""
-    arguments = policy_arguments(tuple(manifest["network"]), manifest["extractor"], manifest["separate"])
-    return ALGORITHMS[manifest["algorithm"]][1](observation_space, action_space, _never, **arguments)
+    arguments = policy_arguments(
+        tuple(manifest["network"]),
+        manifest["extractor"],
+        manifest["separate"],
+        int(manifest["env_options"].get("horizon", 20)),
+        bool(manifest.get("relu", False)),
+    )
+    return policy_class(manifest["algorithm"], manifest["extractor"])(observation_space, action_space, _never, **arguments)
 
 
 def _never(_: float) -> float:
@@ -63,19 +85,14 @@ def falling(first: float) -> Callable[[float], float]:
 
 def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env: Any, seed: int) -> Any:
     """stable-baselines3's learner."""
-    learner, policy = ALGORITHMS[algorithm]
+    learner = ALGORITHMS[algorithm][0]
+    policy = policy_class(algorithm, preset.extractor)
+    rows = getattr(env.get_attr("batch")[0].options, "horizon", 20) if preset.extractor == SLOT_SCORER else 20
     arguments = {k: v for k, v in learn.items() if algorithm != "a2c" or k not in A2C_ONLY_OUT}
     if preset.decay:
         arguments["learning_rate"] = falling(float(arguments["learning_rate"]))
-    model = learner(
-        policy,
-        env,
-        policy_kwargs=policy_arguments(preset.network, preset.extractor, preset.separate),
-        seed=seed,
-        device="cpu",
-        verbose=0,
-        **arguments,
-    )
+    shape = policy_arguments(preset.network, preset.extractor, preset.separate, rows, preset.relu)
+    model = learner(policy, env, policy_kwargs=shape, seed=seed, device="cpu", verbose=0, **arguments)
     if preset.lean is not None:
         with torch.no_grad():
             model.policy.action_net.bias[preset.lean[0]] += preset.lean[1]

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from escala.agents.agent import Agent
-from escala.agents.presets import OFF_RESERVATION, SCHEDULING
+from escala.agents.presets import OFF_RESERVATION, SCHEDULING, SLOTS
 from escala.envs import offreservation, offreservation_step, scheduling, scheduling_step
+from escala.envs.slots_policy import SHAPING, SlotPolicy
 from escala.envs.tables import MEMORY
 from escala.errors import EscalaError
 from escala.kernel import codes
@@ -131,7 +132,15 @@ class LearntScheduler(_Learnt):
             scheduling_step.put(table, i, self._settings, r.memory, r.live, self._choose())
 
 
-POLICIES: dict[str, Any] = {OFF_RESERVATION: LearntShutdown, SCHEDULING: LearntScheduler}
+def learnt_slots(agent: Agent, sampled: bool = True, seed: int = 0) -> SlotPolicy:
+    """A slotted agent as a scheduler: `simulate(w, p, scheduler=agent)`. Each run draws from the same seed."""
+    shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
+    return SlotPolicy(
+        lambda seen, mask, random: int(agent.act(seen[None], mask[None], random)[0]), name=agent.name, sampled=sampled, seed=seed, **shaped
+    )
+
+
+POLICIES: dict[str, Any] = {OFF_RESERVATION: LearntShutdown, SCHEDULING: LearntScheduler, SLOTS: learnt_slots}
 """Environment -> the policy that its agents make."""
 
 

@@ -5,6 +5,7 @@ user gives win). network: sizes of the hidden layers of policy and value; extrac
 policy
 and value have extractors of their own. decay: the learning rate falls to 0. normalise: rewards are divided by a running deviation of
 returns. lean: (action, preference) added to that action's logit before training, None: no preference.
+relu: hidden layers of ReLU instead of tanh.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ class Preset:
     decay: bool = True
     normalise: bool = True
     lean: tuple[int, float] | None = None
+    relu: bool = False
 
 
 OFF_RESERVATION = "escala/OffReservation-v0"
 SCHEDULING = "escala/Scheduling-v0"
+SLOTS = "escala/Slots-v0"
 
 PRESETS: dict[tuple[str, str], Preset] = {
     (OFF_RESERVATION, "printed"): Preset(
@@ -100,6 +103,62 @@ PRESETS: dict[tuple[str, str], Preset] = {
             "ent_coef": 0.005,
             "vf_coef": 0.5,
         },
+    ),
+    (SLOTS, "printed"): Preset(
+        learn={
+            "n_steps": 64,
+            "batch_size": 192,
+            "n_epochs": 4,
+            "gamma": 1.0,
+            "gae_lambda": 0.95,
+            "clip_range": 0.1,
+            "learning_rate": 1e-3,
+            "ent_coef": 0.01,
+            "vf_coef": 0.5,
+            "max_grad_norm": 0.5,
+        },
+        num_envs=24,
+        environment={"placement": "reserve", "observation": "image", "dtype": "float32", "reward": "mean", "skip": "none"},
+        network=(20,),
+        decay=False,
+        normalise=False,
+        relu=True,
+    ),
+    (SLOTS, "printed-compact"): Preset(
+        learn={
+            "n_steps": 64,
+            "batch_size": 192,
+            "n_epochs": 4,
+            "gamma": 1.0,
+            "gae_lambda": 0.95,
+            "clip_range": 0.1,
+            "learning_rate": 1e-3,
+            "ent_coef": 0.01,
+            "vf_coef": 0.5,
+            "max_grad_norm": 0.5,
+        },
+        num_envs=24,
+        environment={"placement": "start-now", "observation": "compact"},
+        network=(20,),
+        decay=False,
+        relu=True,
+    ),
+    (SLOTS, "tuned"): Preset(
+        learn={
+            "n_steps": 64,
+            "batch_size": 2048,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.9,
+            "clip_range": 0.2,
+            "learning_rate": 3e-3,
+            "ent_coef": 0.01,
+            "vf_coef": 0.5,
+        },
+        num_envs=256,
+        environment={"placement": "start-now", "observation": "compact", "skip": "forced"},
+        network=(),
+        extractor="slot-scorer",
     ),
 }
 """(environment, name) -> preset."""

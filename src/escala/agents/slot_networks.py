@@ -20,12 +20,15 @@ from torch import nn
 from escala.envs.slots_observe import GLOBAL, SLOT
 from escala.errors import EscalaError
 
+SLOT_SCORER = "slot-scorer"
+"""How presets name these networks."""
+
 
 def split_of(numbers: int, slots: int, horizon: int) -> tuple[int, int]:
     """(features a slot, numbers after the slots) of a compact observation."""
     kinds, rest = divmod(numbers - SLOT * slots - GLOBAL, slots + horizon)
     if rest or kinds < 1:
-        raise EscalaError(f"the network slot-scorer reads the compact observation of {slots} slots and {horizon} rows, not {numbers} numbers")
+        raise EscalaError(f"slot-scorer reads the compact observation of {slots} slots and {horizon} rows, not {numbers} numbers")
     return SLOT + kinds, kinds * horizon + GLOBAL
 
 
@@ -46,7 +49,7 @@ class Context(nn.Module):
 class SlotScorer(nn.Module):
     """Takes the place of stable-baselines3's two towers: preferences for the policy, a hidden layer for the value."""
 
-    def __init__(self, numbers: int, slots: int, horizon: int, embedded: int = 32, hidden: int = 64) -> None:
+    def __init__(self, numbers: int, slots: int, horizon: int, embedded: int = 16, hidden: int = 32) -> None:
         super().__init__()
         self.slots = slots
         self.features, rest = split_of(numbers, slots, horizon)

@@ -39,7 +39,7 @@ class SlotsBatch:
         self.action_space = spaces.Discrete(chosen.slots + 1)
         if self.image:
             high, dtype = (255, np.uint8) if chosen.dtype == "uint8" else (1.0, np.float32)
-            self.observation_space = spaces.Box(0, high, (chosen.horizon, self.width), dtype)  # type: ignore[type-var]
+            self.observation_space: spaces.Box = spaces.Box(0, high, (chosen.horizon, self.width), dtype)  # type: ignore[type-var]
         else:
             self.observation_space = spaces.Box(0.0, 1.0, (chosen.numbers(len(self.lists.kinds)),), np.float32)
         self._lay_out(num_envs)
@@ -172,9 +172,9 @@ class Slots(BatchEnv):
     workload, platform: a Workload, a path, or a list of Workloads on a machine of nodes of one core ("10x1") or of a single node with
     further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`: `"bernoulli"` (R1; `load`, or several loads of
     which each has its share; `steps` 100; `demand`), `"cpu-memory"` (R2; `rate`; `steps` 50), or a SlotModel.
-    slots: M. horizon: rows. skip: `"empty"` (default): units with empty slots pass unasked, their reward is added up; `"forced"`: also those
-    in which no slot's job has a place; `"none"`. estimate: `"runtime"`: lengths are actual runtimes (needed where walltimes differ from
-    them: the slotted world knows lengths).
+    slots: M. horizon: rows. skip: `"empty"` (default): units with empty slots pass unasked, their reward is added up; `"forced"`: also
+    those in which no slot's job has a place; `"none"`. estimate: `"runtime"`: lengths are actual runtimes (needed where walltimes
+    differ from them: the slotted world knows lengths). limit: see Episode end. backlog: its columns in the image.
 
     ## Version history
     v0: first.

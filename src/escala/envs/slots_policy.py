@@ -22,23 +22,27 @@ from escala.envs.slots_step import asks
 from escala.envs.slots_tables import BOOKED, MEMORY, SETTINGS
 from escala.errors import EscalaError
 from escala.kernel import codes
+from escala.kernel.clock import SECOND
+from escala.kernel.state import World
 from escala.kernel.world import one
 from escala.policy import Commands, View
-from escala.simulation import microseconds
 
-Choose = Callable[[NDArray[Any], NDArray[np.bool_]], int]
-"""From one observation and one mask to an action."""
+Choose = Callable[[NDArray[Any], NDArray[np.bool_], np.random.Generator | None], int]
+"""From one observation, one mask and a generator (None: choose the best) to an action."""
+
+SHAPING = ("slots", "horizon", "placement", "observation", "dtype", "skip", "backlog", "unit_s")
+"""Options of the environment that shape what is seen and done."""
 
 BY_CHOICE = -1
 ROWS = 64
 
 
 @lean
-def foresee(w: Any, st: Any, m: Any, used: Any) -> None:
+def foresee(w: World, st: Any, m: Any, used: Any) -> None:
     """The rows to come from the jobs that hold cores now, by their planned ends (start-now: nothing is reserved)."""
     used[:, :] = 0
     for p in range(w.s[0].n_plans):
-        j = np.int64(w.plans[p])
+        j = int(w.plans[p])
         row = m.row
         while row <= m.row + st.ring - 1 and row * st.unit_us < w.run[j].plan:
             for k in range(st.kinds):
@@ -94,19 +98,29 @@ def write(
 
 
 class SlotPolicy:
-    """A scheduler over M visible jobs. `choose`: the name of a rule of `slots_rules`, or a function of (observation, mask).
+    """A scheduler over M visible jobs. `choose`: the name of a rule of `slots_rules`, or a function (see `Choose`).
 
-    options: those of `escala/Slots-v0` that shape what is seen and done (slots, horizon, placement, observation, dtype, skip, backlog,
-    unit_s). hold: (long, quiet, share) of the rule hold-back, in units.
+    options: those of `escala/Slots-v0` named in `SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. sampled: a function
+    gets a generator, of this seed in each run.
     """
 
-    def __init__(self, choose: str | Choose, *, name: str | None = None, hold: tuple[int, int, int] = (3, 6, 0), **options: Any) -> None:
+    def __init__(
+        self,
+        choose: str | Choose,
+        *,
+        name: str | None = None,
+        hold: tuple[int, int, int] = (3, 6, 0),
+        sampled: bool = True,
+        seed: int = 0,
+        **options: Any,
+    ) -> None:
         if isinstance(choose, str) and choose not in RULES:
-            raise EscalaError(f"unknown rule {choose!r}: use one of {', '.join(RULES)}, or a function of (observation, mask)")
+            raise EscalaError(f"unknown rule {choose!r}: use one of {', '.join(RULES)}, or a function")
         self.options = options_of(options)
         self.name = name or (choose if isinstance(choose, str) else "slotted agent")
         self.rule = RULES[choose] if isinstance(choose, str) else BY_CHOICE
         self.hold = hold
+        self._seed = seed if sampled else None
         self._choose = choose
         self._of: Any = None
 
@@ -132,9 +146,9 @@ class SlotPolicy:
             simulation.table, i, *self._lens[:6], self._lens[7], self._width, self._numbers, self._picture, self._mask
         )  # fmt: skip
         if self.options.observation != "image":
-            return self._choose(self._numbers, self._mask)  # type: ignore[operator]
+            return self._choose(self._numbers, self._mask, self._random)  # type: ignore[operator]
         seen = self._picture.reshape(self.options.horizon, self._width)
-        return self._choose(seen if self.options.dtype == "uint8" else seen.astype(np.float32) / 255, self._mask)  # type: ignore[operator]
+        return self._choose(seen if self.options.dtype == "uint8" else seen.astype(np.float32) / 255, self._mask, self._random)  # type: ignore[operator]
 
     def _begin(self, simulation: Any, i: int) -> None:
         """Empty slots on this simulation's machine."""
@@ -147,7 +161,7 @@ class SlotPolicy:
         reserve, drawn = chosen.placement == "reserve", chosen.observation == "image"
         if (reserve or drawn) and capacity.max() > 62:
             raise EscalaError(f"platform {platform.name!r}: {capacity.max()} units of a resource; charts and reservations hold at most 62")
-        unit = int(microseconds(chosen.unit_s))
+        unit = round(chosen.unit_s * SECOND)
         longest = int(-(-int(simulation.world.job[i]["walltime"].max(initial=unit)) // unit))
         rows = chosen.ring(longest if reserve else min(longest, ROWS))
         settings = np.zeros(1, SETTINGS)
@@ -168,4 +182,5 @@ class SlotPolicy:
         self._numbers = np.zeros(0 if drawn else chosen.numbers(len(capacity)), np.float32)
         self._picture = np.zeros(chosen.horizon * self._width if drawn else 0, np.uint8)
         self._mask = np.zeros(chosen.slots + 1, bool)
+        self._random = None if self._seed is None else np.random.default_rng(self._seed)
         self._of = simulation.world.o

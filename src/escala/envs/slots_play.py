@@ -1,0 +1,100 @@
+"""Playing job lists with rules and agents, all lists at once: one row of figures a list. The quick way to judge slotted policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.envs import slots_rules
+from escala.envs.batch import Turn, new_turn
+from escala.envs.slots import SlotsBatch
+from escala.envs.slots_lists import JobLists
+from escala.errors import EscalaError
+
+FIGURES = ("slowdown", "makespan", "turnaround", "wait", "longest_wait")
+Act = Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[np.int64]]
+"""From observations [N, ...] and masks [N, actions] to actions [N]."""
+
+
+def play(
+    lists: JobLists,
+    chooser: str | Act,
+    *,
+    hold: tuple[int, int, int] = (3, 6, 0),
+    seed: int = 0,
+    patience: int = 20_000,
+    rescue: int = 0,
+    **options: Any,
+) -> pl.DataFrame:
+    """Run every list to completion; columns list, finished, slowdown, makespan, turnaround, wait, longest_wait (means over the list's
+    jobs, in units).
+
+    chooser: a rule of `slots_rules`, "random" (any choice that has a place, or the void), or a function of (observations, masks).
+    hold: (long, quiet, share) of the rule hold-back. patience: choices after which a run counts as not finished (its figures are then
+    null): a policy may idle for ever. rescue: when so many units have passed without a submission, nothing runs and something fits, the
+    void is taken from the mask (0: never).
+    """
+    n = len(lists)
+    batch = SlotsBatch(n, lists, **options)
+    for name, value in zip(("long", "quiet", "share"), hold, strict=True):
+        batch.settings[name] = value
+    turn, rows = new_turn(batch), np.arange(n)
+    batch.seed(rows, np.zeros(n, np.uint64))
+    batch.restart(rows, turn, {"list": rows})
+    act = _actor(batch, chooser, seed)
+    done = np.zeros(n, bool)
+    for _ in range(patience):
+        if rescue > 0:
+            memory, scalars = batch.memory, batch.worlds.world.s[:, 0]
+            stuck = (memory["row"] - memory["last"] >= rescue) & (scalars["n_ends"] == 0) & turn.mask[:, 1:].any(axis=1)
+            turn.mask[stuck, 0] = False
+        batch.step(act(turn), turn)
+        done |= turn.terminated
+        if done.all():
+            break
+    info = batch.info()
+    figures = {name: np.where(done, info[name], np.nan) for name in FIGURES}
+    return pl.DataFrame({"list": rows, "finished": done, **figures}).fill_nan(None)
+
+
+def _actor(batch: SlotsBatch, chooser: str | Act, seed: int) -> Callable[[Turn], NDArray[np.int64]]:
+    rng = np.random.default_rng([seed, 0xAC7])
+    if not isinstance(chooser, str):
+        return lambda turn: chooser(turn.observation, turn.mask)
+    if chooser == "random":
+        return lambda turn: np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1)
+    if chooser not in slots_rules.RULES:
+        raise EscalaError(f"unknown rule {chooser!r}: use one of random, {', '.join(slots_rules.RULES)}, or a function")
+    out = np.zeros(batch.num_envs, np.int64)
+
+    def rule(turn: Turn) -> NDArray[np.int64]:
+        slots_rules.decide_all(
+            batch.worlds.table,
+            batch.settings,
+            batch.capacity,
+            batch.memory,
+            batch.slots,
+            batch.starts,
+            batch.used,
+            slots_rules.RULES[chooser],
+            out,
+        )
+        return out
+
+    return rule
+
+
+def tune_hold_back(
+    lists: JobLists, quiets: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 10, 15), shares: tuple[int, ...] = (0, 5), **options: Any
+) -> tuple[int, int, int]:
+    """(long, quiet, share) of the rule hold-back with the least mean slowdown on these (validation) lists."""
+    tried = {
+        (3, quiet, share): float(play(lists, "hold-back", hold=(3, quiet, share), **options)["slowdown"].mean())
+        for quiet in quiets
+        for share in shares
+    }  # type: ignore[arg-type]
+    return min(tried, key=lambda setting: tried[setting])
