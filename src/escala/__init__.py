@@ -12,20 +12,27 @@ from typing import TYPE_CHECKING, Any
 from escala.extras import missing
 
 if TYPE_CHECKING:
-    from escala import metrics, platform, policies, report, workload
+    from escala import agents, envs, metrics, optimum, platform, policies, report, studies, workload
+    from escala.agents import Agent, load_agent, train
     from escala.errors import EscalaError
     from escala.platform import Platform, PowerProfile, power, read_platform
+    from escala.policies import Comparison, compare, simulate
+    from escala.policy import Commands, Policy, View
     from escala.result import Result
     from escala.workload import Workload, describe, read_workload
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Agent": "escala.agents",
+    "Commands": "escala.policy",
     "Comparison": "escala.policies",
     "EscalaError": "escala.errors",
     "Platform": "escala.platform",
+    "Policy": "escala.policy",
     "PowerProfile": "escala.platform",
     "Result": "escala.result",
+    "View": "escala.policy",
     "Workload": "escala.workload",
     "compare": "escala.policies",
     "describe": "escala.workload",
@@ -38,15 +45,19 @@ _HOME = {
 }
 """Public name -> the module that defines it."""
 
-_PARTS = ("agents", "envs", "metrics", "platform", "policies", "report", "studies", "workload")
+_PARTS = ("agents", "envs", "metrics", "optimum", "platform", "policies", "report", "studies", "workload")
 """Subpackages that are public as they are."""
 
 __all__ = [
+    "Agent",
+    "Commands",
     "Comparison",
     "EscalaError",
     "Platform",
+    "Policy",
     "PowerProfile",
     "Result",
+    "View",
     "Workload",
     "__version__",
     "agents",
@@ -55,6 +66,7 @@ __all__ = [
     "envs",
     "load_agent",
     "metrics",
+    "optimum",
     "platform",
     "policies",
     "power",

@@ -145,7 +145,7 @@ def test_an_interrupt_ends_compiled_work_at_once(tmp_path: Path, sent: signal.Si
     try:
         used = 0.0
         ticks = os.sysconf("SC_CLK_TCK")
-        while used < 8.0 and process.poll() is None:  # read, compiled or loaded, and well inside the replay
+        while used < 4.0 and process.poll() is None:  # read, compiled or loaded, and well inside the replay
             time.sleep(0.1)
             fields = Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()
             used = (int(fields[11]) + int(fields[12])) / ticks

@@ -146,4 +146,9 @@ def _saved_runs(folder: Path) -> dict[str, Path]:
         raise EscalaError(f"{folder}: holds no saved results; give a folder that simulate, compare or demo wrote") from None
     if (folder / "jobs.parquet").exists():
         return {f"{manifest['scheduler']} + {manifest['shutdown']}": folder}
-    return {str(name): folder / str(name).replace("/", "-") for name in manifest.get("runs", [])}
+    runs = {str(name): folder / str(name).replace("/", "-") for name in manifest.get("runs", [])}
+    if not runs:
+        inside = sorted(path.parent.name for path in folder.glob("*/manifest.json"))
+        hint = f"; its subfolders are {', '.join(inside)}" if inside else ""
+        raise EscalaError(f"{folder}: holds no saved results of its own{hint}")
+    return runs

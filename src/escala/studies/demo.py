@@ -86,6 +86,8 @@ def run(workload: Workload, platform: Platform, settings: Settings | None = None
         EscalaError: the log does not fit the platform, or has too few days to train on some and judge on others.
     """
     plan = settings or Settings()
+    if not any(profile.can_switch and profile.idle_w > 0.0 for profile in platform.profiles):
+        raise EscalaError(f"platform {platform.name!r}: its nodes cannot switch off, or draw nothing; give it power, as in 4x12:grid5000")
     days = days_of(workload)
     cut = round(plan.train_share * len(days))
     if not 0 < cut < len(days):

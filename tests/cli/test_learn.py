@@ -1,0 +1,125 @@
+"""Training, judging and the demo from the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import escala
+from tests.cli.program import Escala, Outcome
+
+pytest.importorskip("stable_baselines3")
+
+ENVIRONMENT = "escala/OffReservation-v0"
+
+
+@pytest.fixture(scope="module")
+def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A generated week for the cluster orion."""
+    path = tmp_path_factory.mktemp("log") / "week.swf"
+    escala.workload.write_swf(escala.workload.generate.grid5000(cluster="orion", days=7, seed=2), path)
+    return path
+
+
+def _json(outcome: Outcome) -> Any:
+    assert outcome.status == 0, outcome.err
+    assert outcome.err == ""
+    return json.loads(outcome.out)
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> None:
+    agent = tmp_path / "agent"
+    verb = ["train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--days", "4", "--steps", "8192", "--out", agent, "--json"]
+    done = _json(escala_(*verb))
+    assert done["env_id"] == ENVIRONMENT and done["steps_done"] >= 8192 and done["workload"]["days"] == 4
+    again = escala_(*verb)
+    assert again.status == 2 and "--resume" in again.err, "a trained agent is not replaced unasked"
+    judge = ["evaluate", agent, week, "--after", "4", "--runs", "2", "--baselines", "timeout:0,never"]
+    judged = _json(escala_(*judge, "--json"))
+    assert {row["policy"] for row in judged} == {"timeout:0", "never", "agent", "agent (argmax)"}
+    days = {row["episodes"] for row in judged}
+    assert len(days) == 1 and 1 <= days.pop() <= 4, "all policies on the same unseen days"
+    waste = {row["policy"]: row["mean"] for row in judged if row["metric"] == "waste_j"}
+    assert waste["never"] > waste["timeout:0"] > 0
+    outcome = escala_(*judge, "--out", tmp_path / "judged")
+    assert outcome.status == 0 and "waste against timeout:0" in outcome.out
+    assert sorted(os.listdir(tmp_path / "judged")) == ["days.csv", "judged.csv", "manifest.json"]
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"ENV": "OffReservation"}, "escala/OffReservation-v0"),
+        ({"--algorithm": "pppo"}, "ppo"),
+        ({"--preset": "best"}, "tuned"),
+        ({"--platform": "oroin"}, "orion"),
+        ({"--workload": "nowhere.swf"}, "nowhere.swf"),
+        ({"--out": "/proc/nowhere/agent"}, "cannot be written"),
+    ],
+    ids=lambda value: " ".join(value.values()) if isinstance(value, dict) else None,
+)
+def test_bad_trainings_are_refused(escala_: Escala, week: Path, tmp_path: Path, change: dict[str, str], word: str) -> None:
+    given = {
+        "ENV": ENVIRONMENT,
+        "--workload": str(week),
+        "--platform": "orion",
+        "--out": str(tmp_path / "agent"),
+        "--steps": "64",
+        **change,
+    }
+    outcome = escala_("train", given.pop("ENV"), *(text for pair in given.items() for text in pair))
+    assert outcome.status == 2 and outcome.out == "" and word in outcome.err
+    assert re.fullmatch(r"error: [^\n]+\n", outcome.err), outcome.err
+    assert not os.listdir(tmp_path)
+
+
+def test_only_an_agent_can_be_evaluated(escala_: Escala, week: Path, tmp_path: Path) -> None:
+    outcome = escala_("evaluate", tmp_path, week)
+    assert outcome.status == 2 and "no trained agent" in outcome.err and outcome.err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path) -> None:
+    out = tmp_path / "demo"
+    shown = escala_("demo", "--minutes", "0.05", "--out", out)
+    assert shown.status == 0, shown.err
+    for word in ("conservative + never", "saf + timeout:300", "later days, not seen in training", "trained agent", "report.html"):
+        assert word in shown.out
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") >= 4 and not re.search(r"""(src|href)=["']https?:""", page), "self-contained, with figures"
+    with (out / "unseen-days.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    policies = {row["policy"] for row in rows}
+    assert {"timeout:0", "timeout:300", "oracle", "trained agent"} <= policies
+    assert len(rows) == len(policies) * len({row["episode"] for row in rows})
+    trained = json.loads((out / "agent" / "manifest.json").read_text())
+    unseen = {row["day"] for row in rows}
+    assert trained["workload"]["last"] not in unseen and trained["workload"]["first"] not in unseen
+    assert escala.load_agent(out / "agent").env_id == ENVIRONMENT
+    assert escala_("report", out / "shutdowns", "--out", tmp_path / "again.html").status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--workload", "x.swf"], ["--platform"]),
+        (["--platform", "orion"], ["--workload"]),
+        (["--workload", "{week}", "--platform", "4x12:none"], ["cannot switch off"]),
+        (["--workload", "{week}", "--platform", "2x1"], ["cores", "2x1"]),
+    ],
+    ids=lambda value: " ".join(value),
+)
+def test_demo_refuses_what_it_cannot_do(escala_: Escala, week: Path, tmp_path: Path, arguments: list[str], words: list[str]) -> None:
+    outcome = escala_("demo", *(text.format(week=week) for text in arguments), "--out", tmp_path / "out")
+    assert outcome.status == 2 and re.fullmatch(r"error: [^\n]+\n", outcome.err), outcome.err
+    assert all(word in outcome.err for word in words)
+    assert not os.listdir(tmp_path)
