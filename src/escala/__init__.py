@@ -13,7 +13,8 @@ from escala.extras import missing
 
 if TYPE_CHECKING:
     from escala import agents, envs, metrics, optimum, platform, policies, report, studies, workload
-    from escala.agents import Agent, load_agent, train
+    from escala.agents.agent import Agent, load_agent
+    from escala.agents.train import train
     from escala.errors import EscalaError
     from escala.platform import Platform, PowerProfile, power, read_platform
     from escala.policies import Comparison, compare, simulate
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
-    "Agent": "escala.agents",
+    "Agent": "escala.agents.agent",
     "Commands": "escala.policy",
     "Comparison": "escala.policies",
     "EscalaError": "escala.errors",
@@ -36,12 +37,12 @@ _HOME = {
     "Workload": "escala.workload",
     "compare": "escala.policies",
     "describe": "escala.workload",
-    "load_agent": "escala.agents",
+    "load_agent": "escala.agents.agent",
     "power": "escala.platform",
     "read_platform": "escala.platform",
     "read_workload": "escala.workload",
     "simulate": "escala.policies",
-    "train": "escala.agents",
+    "train": "escala.agents.train",
 }
 """Public name -> the module that defines it."""
 
