@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled
+from escala.compile import lean
 from escala.kernel import codes
 from escala.kernel.events import push
 from escala.kernel.reservation import hold_end
@@ -25,7 +25,7 @@ HEAD = 2
 GUARDS = {"none": NO_GUARD, "late": LATE, "head": HEAD}
 
 
-@compiled
+@lean
 def late_need(w: World, share: float, free: int) -> int:
     """Cores that the jobs need which have waited `share` of their walltime, in queue order, as far as they fit `free` cores together."""
     need = 0
@@ -39,7 +39,7 @@ def late_need(w: World, share: float, free: int) -> int:
     return need
 
 
-@compiled
+@lean
 def allow(w: World, settings: Any, most: int) -> None:
     """At most `most` off nodes, the lowest, may be woken until the next decision; the other nodes that are off or switching off are
     held. The guard allows more: what late jobs need that
@@ -75,7 +75,7 @@ def allow(w: World, settings: Any, most: int) -> None:
             release_node(w, n)
 
 
-@compiled
+@lean
 def set_hold(w: World, period_us: int, fraction: float) -> None:
     """From now on a job may be given nodes that are not on when it has waited `fraction` of its walltime. Timers: the jobs of the queue
     for which that falls between two decisions."""
@@ -89,7 +89,7 @@ def set_hold(w: World, period_us: int, fraction: float) -> None:
         j = np.int64(w.run[j].next)
 
 
-@compiled
+@lean
 def apply(w: World, settings: Any, fractions: Any, action: int) -> None:
     """Put an action in force, before the scheduler."""
     form = settings[0].form
@@ -103,7 +103,7 @@ def apply(w: World, settings: Any, fractions: Any, action: int) -> None:
             free_the_head(w)
 
 
-@compiled
+@lean
 def off_nodes(w: World) -> int:
     """Nodes that are off: as many as may be woken."""
     nodes = 0

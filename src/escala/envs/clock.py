@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.envs import action, observation, reward
 from escala.kernel import codes
 from escala.kernel.drive import drive_easy
@@ -24,7 +24,7 @@ FINISHED = codes.DONE
 FAILED = -1
 
 
-@compiled
+@lean
 def remember(w: World, settings: Any, memory: Any, history: Any, users: Any) -> None:
     """The newest snapshot shows this instant; at a multiple of the period it enters the ring over the oldest, between two it replaces
     the last one."""
@@ -42,7 +42,7 @@ def asks(w: World) -> bool:
     return w.s[0].ticked == 1 or w.s[0].new_from < w.s[0].next_job
 
 
-@compiled
+@lean
 def pass_quiet(w: World, settings: Any, memory: Any, history: Any) -> None:
     """Pass the coming multiples of the period at which nothing happens, from one at which the queue is empty: only their snapshots are written.
 
@@ -72,7 +72,7 @@ def pass_quiet(w: World, settings: Any, memory: Any, history: Any) -> None:
         memory.newest = (memory.newest + 1) % length
 
 
-@compiled
+@lean
 def to_question(table: Any, i: int, w: World, settings: Any, fractions: Any, memory: Any, history: Any, users: Any) -> int:
     """Off-reservation: run simulation i to its next question. FINISHED at the end of the run, FAILED where nothing can go on."""
     st = settings[0]
@@ -96,7 +96,7 @@ def to_question(table: Any, i: int, w: World, settings: Any, fractions: Any, mem
             pass_quiet(w, settings, memory, history)
 
 
-@compiled
+@lean
 def observe_machine(w: World, settings: Any, memory: Any, history: Any, users: Any, frontier: Any, out: Any) -> None:
     """Off-reservation: write one observation; `out` is flat."""
     observation.unroll(history, memory.newest, out)
@@ -109,7 +109,7 @@ def observe_machine(w: World, settings: Any, memory: Any, history: Any, users: A
         observation.summary(w, out[running:])
 
 
-@compiled
+@lean
 def mask_machine(w: World, settings: Any, memory: Any, out: Any) -> None:
     """Off-reservation: which actions make sense. With an empty queue only the action in force."""
     if settings[0].form == action.COUNT:

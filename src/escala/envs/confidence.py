@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.envs.tables import RECENT
 from escala.kernel import codes
 from escala.kernel.state import World
@@ -22,14 +22,14 @@ def place_of(w: World, j: int, users: int) -> int:
     return user if user >= 0 else users - 1
 
 
-@compiled
+@lean
 def note_placed(w: World, memory: Any, live: Any, j: int) -> None:
     """Job j has been given its cores: its end is to be noted."""
     live[memory.n_live] = j
     memory.n_live += 1
 
 
-@compiled
+@lean
 def note_ends(w: World, memory: Any, live: Any, ratios: Any, ended: Any, confidence: Any) -> None:
     """Take the jobs that ended since the last look, lowest row first, into the records of their users.
 

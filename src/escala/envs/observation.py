@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled, inlined
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.plans import following
 from escala.kernel.state import World
@@ -36,7 +36,7 @@ def crowd(n: float) -> float:
     return n / (n + SOME_JOBS)
 
 
-@compiled
+@lean
 def snapshot(w: World, settings: Any, out: Any) -> None:
     """One snapshot of the platform, `SNAPSHOT` numbers."""
     s = w.s[0]
@@ -56,7 +56,7 @@ def snapshot(w: World, settings: Any, out: Any) -> None:
     out[7] = (s.now % day) / day
 
 
-@compiled
+@lean
 def untaken(w: World) -> int:
     """Cores that no job holds, whatever the power state of their nodes."""
     free = w.o[0].n_cores
@@ -72,7 +72,7 @@ def _count_user(w: World, users: Any, j: int, by: int) -> None:
         users[user] += by
 
 
-@compiled
+@lean
 def _count_users(w: World, users: Any, by: int) -> None:
     """Add `by` for each job in the system to its user's number."""
     j = w.s[0].first
@@ -83,7 +83,7 @@ def _count_users(w: World, users: Any, by: int) -> None:
         _count_user(w, users, np.int64(w.plans[k]), by)
 
 
-@compiled
+@lean
 def queued_jobs(w: World, settings: Any, users: Any, out: Any) -> None:
     """The first jobs of the queue, `JOB` numbers each, zeros behind them. `users`: int64 scratch, all zero before and after."""
     s = w.s[0]
@@ -105,7 +105,7 @@ def queued_jobs(w: World, settings: Any, users: Any, out: Any) -> None:
     _count_users(w, users, -1)
 
 
-@compiled
+@lean
 def running_jobs(w: World, settings: Any, frontier: Any, out: Any) -> None:
     """The running jobs that are planned to leave first, `RUNNING` numbers each, zeros behind them."""
     s = w.s[0]
@@ -123,7 +123,7 @@ def running_jobs(w: World, settings: Any, frontier: Any, out: Any) -> None:
         at += RUNNING
 
 
-@compiled
+@lean
 def summary(w: World, out: Any) -> None:
     """`SUMMARY` numbers on free cores and demand."""
     s = w.s[0]
@@ -139,14 +139,14 @@ def summary(w: World, out: Any) -> None:
     out[3] = demand / (demand + cores)
 
 
-@compiled
+@lean
 def unroll(history: Any, newest: int, out: Any) -> None:
     """The ring of snapshots in order of time, the newest last; `out` is flat."""
     length = history.shape[0]
-    flat = history.ravel()
-    split = (newest + 1) % length * history.shape[1]
-    tail = flat.shape[0] - split
-    for k in range(tail):
-        out[k] = flat[split + k]
-    for k in range(split):
-        out[tail + k] = flat[k]
+    width = history.shape[1]
+    at = 0
+    for k in range(length):
+        row = history[(newest + 1 + k) % length]
+        for c in range(width):
+            out[at + c] = row[c]
+        at += width

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from escala.compile import compiled
+from escala.compile import lean
 from escala.envs import action, reward
 from escala.envs.clock import FAILED, FINISHED, asks, mask_machine, observe_machine, remember, to_question
 from escala.kernel.world import one
 
 
-@compiled
+@lean
 def begin(
     table: Any,
     rows: Any,
@@ -38,7 +38,7 @@ def begin(
     return fine
 
 
-@compiled
+@lean
 def step(
     table: Any,
     actions: Any,
@@ -86,7 +86,7 @@ def step(
 __all__ = ["begin", "step"]
 
 
-@compiled
+@lean
 def look(table: Any, i: int, settings: Any, memory: Any, history: Any, users: Any, frontier: Any, observation: Any, mask: Any) -> int:
     """A run of simulation i, driven from outside, pauses before the scheduler: 0, nothing to do; 1, the action in force is to be
     renewed; 2, a question.
@@ -105,7 +105,7 @@ def look(table: Any, i: int, settings: Any, memory: Any, history: Any, users: An
     return 2
 
 
-@compiled
+@lean
 def put(table: Any, i: int, settings: Any, fractions: Any, memory: Any, chosen: int) -> None:
     """Put an action in force in simulation i."""
     memory[0].standing = chosen

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled
+from escala.compile import lean
 from escala.envs.observation import untaken
 from escala.kernel import codes
 from escala.kernel.state import World
@@ -14,13 +14,13 @@ from escala.kernel.state import World
 CARRY = float(1 << 61)
 
 
-@compiled
+@lean
 def node_us(w: World, p: int, state: int) -> float:
     """Node-time of profile p in a ledger state so far, us."""
     return w.ledger[p].node_us[state] + CARRY * w.ledger[p].carry[state]
 
 
-@compiled
+@lean
 def node_us_of(w: World, state: int) -> float:
     """The same over all profiles."""
     total = 0.0
@@ -29,7 +29,7 @@ def node_us_of(w: World, state: int) -> float:
     return total
 
 
-@compiled
+@lean
 def waste_j(w: World, watts: Any) -> float:
     """E_idle + E_switching-off + E_switching-on so far, J (R3, equation 4.4). `watts` [profiles, 3]."""
     total = 0.0
@@ -40,7 +40,7 @@ def waste_j(w: World, watts: Any) -> float:
     return total * 1e-6
 
 
-@compiled
+@lean
 def late_cores(w: World, tau: float, startable: int) -> float:
     """QoS of R3: cores of the queued jobs with wait >= tau walltime; startable: of those that fit, each by itself, the cores that no job
     holds."""
@@ -58,7 +58,7 @@ def late_cores(w: World, tau: float, startable: int) -> float:
     return total
 
 
-@compiled
+@lean
 def waited(w: World, since_us: int) -> float:
     """Sum over the queued jobs of the time waited since `since_us`, in walltimes."""
     s = w.s[0]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled
+from escala.compile import lean
 from escala.envs import reward
 from escala.envs.confidence import note_ends, note_placed, place_of
 from escala.envs.observation import SNAPSHOT, crowd, root
@@ -25,7 +25,7 @@ WIDTH = QUEUED + RUNNING + SNAPSHOT
 FAILED = -1
 
 
-@compiled
+@lean
 def to_question(table: Any, i: int, w: World, settings: Any, memory: Any, live: Any, ratios: Any, ended: Any, confidence: Any) -> int:
     """Run simulation i to its next question: jobs wait and the last void choice has passed. DONE at the end of the run, FAILED where
     nothing can go on."""
@@ -40,13 +40,13 @@ def to_question(table: Any, i: int, w: World, settings: Any, memory: Any, live: 
             return stop
 
 
-@compiled
+@lean
 def asks(w: World, memory: Any) -> bool:
     """Is the agent asked at this decision?"""
     return w.s[0].n_queued > 0 and w.s[0].now >= memory.due_us
 
 
-@compiled
+@lean
 def row_of(w: World, slot: int) -> int:
     """The waiting job at place `slot` (from 0) of the queue, NONE if there is none."""
     j = w.s[0].first
@@ -56,7 +56,7 @@ def row_of(w: World, slot: int) -> int:
     return j
 
 
-@compiled
+@lean
 def choose(w: World, settings: Any, memory: Any, live: Any, action: int) -> bool:
     """Carry out a choice; True where the agent may choose again at this instant. A void or invalid one asks for a question one period
     later."""
@@ -71,7 +71,7 @@ def choose(w: World, settings: Any, memory: Any, live: Any, action: int) -> bool
     return False
 
 
-@compiled
+@lean
 def remember(w: World, memory: Any, history: Any, settings: Any) -> None:
     """The newest snapshot shows this instant; where time has moved it enters the ring over the oldest."""
     s = w.s[0]
@@ -93,7 +93,7 @@ def remember(w: World, memory: Any, history: Any, settings: Any) -> None:
         out[3 + k] = nodes / o.n_nodes
 
 
-@compiled
+@lean
 def observe(w: World, settings: Any, memory: Any, history: Any, confidence: Any, frontier: Any, out: Any, mask: Any) -> None:
     """Write one observation, [places, WIDTH], and its mask."""
     s = w.s[0]
@@ -130,7 +130,7 @@ def observe(w: World, settings: Any, memory: Any, history: Any, confidence: Any,
             out[k, QUEUED + RUNNING + c] = row[c]
 
 
-@compiled
+@lean
 def settle(w: World, settings: Any, watts: Any, memory: Any) -> float:
     """The reward since the last settlement: -rho idle - sigma waited + mu computing."""
     st = settings[0]
@@ -148,7 +148,7 @@ def settle(w: World, settings: Any, watts: Any, memory: Any) -> float:
     return value
 
 
-@compiled
+@lean
 def begin(
     table: Any,
     rows: Any,
@@ -176,7 +176,7 @@ def begin(
     return fine
 
 
-@compiled
+@lean
 def step(
     table: Any,
     actions: Any,
@@ -217,7 +217,7 @@ def step(
     return fine
 
 
-@compiled
+@lean
 def look(
     table: Any,
     i: int,
@@ -242,7 +242,7 @@ def look(
     return True
 
 
-@compiled
+@lean
 def put(table: Any, i: int, settings: Any, memory: Any, live: Any, chosen: int) -> None:
     """Carry out a choice in simulation i."""
     choose(one(table, i), settings, memory[0], live[0], chosen)
