@@ -70,6 +70,7 @@ def tables(findings: Findings) -> list[RenderableType]:
     """The findings for the terminal."""
     from escala.cli.logs import description_tables
     from escala.metrics import compare as comparing
+    from escala.studies.demo import FAIR
 
     def overall(comparison: Any) -> RenderableType:
         table = comparing.table({name: result.summary() for name, result in comparison.results.items()})
@@ -86,5 +87,5 @@ def tables(findings: Findings) -> list[RenderableType]:
         overall(findings.shutdowns),
         f"4. {training['judged_days']} later days, not seen in training: means over days; change of the waste with its 95 % interval",
         judged_table(findings.judged),
-        training["how"] if training["trained"] else training["why"],
+        *([training["how"], FAIR] if training["trained"] else [training["why"]]),
     ]

@@ -29,6 +29,11 @@ AGENT, LIKELIEST = "trained agent", "trained agent (argmax)"
 NO_LIMIT = 10**9
 ENVIRONMENT = "escala/OffReservation-v0"
 
+FAIR = (
+    "hold:0.25 is a fixed rule without learning (nodes are woken for a job once it has waited a quarter of its walltime): learning has earned "
+    "something only where it saves more than such a rule at the same waits."
+)
+
 Share = Callable[[float], None]
 Begin = Callable[[str], Share | None]
 """Called with what is being done now; gives what takes the share done (0..1) of that, or None."""
@@ -183,4 +188,4 @@ def notes(findings: Findings) -> list[str]:
         "Each judged day is run alone, to its last job, on nodes that are off at its start; "
         f"the scheduler under every shutdown policy is {plan.beneath}."
     )
-    return [split, training["why"]] if not training["trained"] else [split, training["how"]]
+    return [split, training["how"], FAIR] if training["trained"] else [split, training["why"]]
