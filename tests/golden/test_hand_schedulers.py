@@ -110,6 +110,15 @@ def test_passing_job_may_end_exactly_at_the_reservation(run: Engine) -> None:
             assert run([*jobs[:2], job("C", 3, 8)], [1, 1], scheduler, rules=rules).start["C"] == 15
 
 
+@pytest.mark.parametrize(("rules", "passes"), [("escala", True), ("batsched", False)])
+def test_plans_of_the_reference_engine_are_exact_sums_of_doubles(run: Engine, rules: str, passes: bool) -> None:
+    """A is planned to end at 2.4 + 0.6 (+ 5), which is 1.1e-16 below 8 as an exact sum of the doubles, C at 2.7 + 0.3 (+ 5), 1.7e-16 above:
+    in whole microseconds C ends in time for B, exactly it does not."""
+    jobs = [job("A", 2.4, 0.5, 1, 0.6), job("B", 2.5, 0.6, 2), job("C", 2.7, 0.3)]
+    start = run(jobs, [1, 1], "easy", rules=rules).start
+    assert start == ({"A": 2.4, "C": 2.7, "B": 3.0} if passes else {"A": 2.4, "B": 2.9, "C": 3.5})
+
+
 def test_reservation_lowest_id_or_latest_released(run: Engine) -> None:
     """Z frees node 0 at 1; A holds nodes 1 and 2 to 10. Head C (two nodes) has s = 10. Lowest-id reserves nodes 0 and 1, so that
     the long D

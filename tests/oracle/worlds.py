@@ -132,7 +132,7 @@ def draw_jobs(
         most -= sum(sorted(capacity)[len(capacity) - reserved :])
     mixed = rng.random() < 0.4
     jobs = []
-    submit = rng.choice((0, 0, 1, 4))
+    submit = rng.choice((0, 0, 1, 4, 60 if grid < 1 else 4))
     for row in range(number):
         submit += rng.choice((0, 0, 0, 1, 1, 2, 5))
         walltime = rng.choice((1, 2, 2, 3, 4, 4, 6, 9, 12))

@@ -13,6 +13,7 @@ from escala.compile import inlined
 
 SECOND = 1_000_000  # us
 TWO60 = float(1 << 60)
+HALF = np.uint64(1 << 63)  # a difference of residues from here on is negative
 
 
 @inlined
@@ -25,5 +26,6 @@ def fine(us: int) -> int:
 
 @inlined
 def earlier(us_a: int, fine_a: int, us_b: int, fine_b: int) -> bool:
-    """Is plan time a before plan time b?"""
-    return us_a < us_b or (us_a == us_b and fine_a - fine_b < 0)
+    """Is plan time a before plan time b? The difference may wrap around, so it is unsigned: of signed numbers the compiler assumes that it
+    does not, and compares them without the modulus."""
+    return us_a < us_b or (us_a == us_b and np.uint64(fine_a) - np.uint64(fine_b) >= HALF)
