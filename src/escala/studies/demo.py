@@ -30,8 +30,8 @@ NO_LIMIT = 10**9
 ENVIRONMENT = "escala/OffReservation-v0"
 
 FAIR = (
-    "hold:0.25 is a fixed rule without learning (nodes are woken for a job once it has waited a quarter of its walltime): learning has earned "
-    "something only where it saves more than such a rule at the same waits."
+    "hold:0.25 is a fixed rule without learning (nodes are woken for a job once it has waited a quarter of its walltime): "
+    "learning has earned something only where it saves more than such a rule at the same waits."
 )
 
 Share = Callable[[float], None]
