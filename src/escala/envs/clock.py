@@ -4,16 +4,19 @@ Off-reservation: at every multiple of the period and at every submission (in R3 
 rounded to
 minutes), after the events of the instant and before the scheduler. Instants with an empty queue may pass without a question; the action in
 force stays.
+
 Scheduling: whenever jobs wait, and again at the same instant after each valid choice; after a void choice one period later, or, if the
 queue
 is empty, at the next submission.
+
+What drives the kernel's loop is `compiled`, not `lean`: a driver compiled first from a lean function could not make its arrays.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from escala.compile import inlined, lean
+from escala.compile import compiled, inlined, lean
 from escala.envs import action, observation, reward
 from escala.kernel import codes
 from escala.kernel.drive import drive_easy
@@ -44,7 +47,7 @@ def asks(w: World) -> bool:
 
 @lean
 def pass_quiet(w: World, settings: Any, memory: Any, history: Any) -> None:
-    """Pass the coming multiples of the period at which nothing happens, from one at which the queue is empty: only their snapshots are written.
+    """Pass the coming multiples of the period at which nothing happens, the queue being empty: only their snapshots are written.
 
     Exact: without an event no node changes, and before any job can be given nodes it is submitted, which is a question."""
     s = w.s[0]
@@ -72,7 +75,7 @@ def pass_quiet(w: World, settings: Any, memory: Any, history: Any) -> None:
         memory.newest = (memory.newest + 1) % length
 
 
-@lean
+@compiled
 def to_question(table: Any, i: int, w: World, settings: Any, fractions: Any, memory: Any, history: Any, users: Any) -> int:
     """Off-reservation: run simulation i to its next question. FINISHED at the end of the run, FAILED where nothing can go on."""
     st = settings[0]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from escala.compile import lean
+from escala.compile import compiled, lean
 from escala.envs import action, reward
 from escala.envs.clock import FAILED, FINISHED, asks, mask_machine, observe_machine, remember, to_question
 from escala.kernel.world import one
 
 
-@lean
+@compiled
 def begin(
     table: Any,
     rows: Any,
@@ -38,7 +38,7 @@ def begin(
     return fine
 
 
-@lean
+@compiled
 def step(
     table: Any,
     actions: Any,

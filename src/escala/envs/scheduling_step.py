@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import lean
+from escala.compile import compiled, lean
 from escala.envs import reward
 from escala.envs.confidence import note_ends, note_placed, place_of
 from escala.envs.observation import SNAPSHOT, crowd, root
@@ -25,7 +25,7 @@ WIDTH = QUEUED + RUNNING + SNAPSHOT
 FAILED = -1
 
 
-@lean
+@compiled
 def to_question(table: Any, i: int, w: World, settings: Any, memory: Any, live: Any, ratios: Any, ended: Any, confidence: Any) -> int:
     """Run simulation i to its next question: jobs wait and the last void choice has passed. DONE at the end of the run, FAILED where
     nothing can go on."""
@@ -148,7 +148,7 @@ def settle(w: World, settings: Any, watts: Any, memory: Any) -> float:
     return value
 
 
-@lean
+@compiled
 def begin(
     table: Any,
     rows: Any,
@@ -176,7 +176,7 @@ def begin(
     return fine
 
 
-@lean
+@compiled
 def step(
     table: Any,
     actions: Any,
