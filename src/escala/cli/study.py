@@ -1,12 +1,18 @@
-"""Verbs on studies: list. (The callback makes it a group even while it has one verb.)"""
+"""Verbs on studies: list, run."""
 
 from __future__ import annotations
+
+import difflib
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from escala.cli import options as opt
 from escala.cli.tables import rows_table
-from escala.cli.terminal import emit
+from escala.cli.terminal import emit, progress
+from escala.errors import EscalaError
 
 
 def add_to(app: typer.Typer) -> None:
@@ -14,6 +20,7 @@ def add_to(app: typer.Typer) -> None:
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
     group.callback()(_studies)
     group.command("list")(list_studies)
+    group.command("run")(run_study)
     app.add_typer(group, name="study")
 
 
@@ -27,3 +34,26 @@ def list_studies(as_json: opt.Json = False) -> None:
 
     rows = [{"study": name, "what": what} for name, what in STUDIES.items()]
     emit(as_json, rows, rows_table(rows))
+
+
+def run_study(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="a study: see escala study list")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for claims, tables, figures and agents")],
+    scale: Annotated[str, typer.Option("--scale", help="smoke (a minute), short (an hour on 2 cores) or paper (days)")] = "short",
+    jobs: Annotated[int, typer.Option("--jobs", min=1, help="processes side by side")] = 2,
+    as_json: opt.Json = False,
+) -> None:
+    """Run a study, or go on with one that was interrupted in the same folder; what is done is not done again."""
+    from escala.studies import RUNNABLE
+
+    if name not in RUNNABLE:
+        near = difflib.get_close_matches(name, RUNNABLE, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise EscalaError(f"no study {name!r} to run: {hint}known are {', '.join(RUNNABLE)}")
+    if out.exists() and not out.is_dir():
+        raise EscalaError(f"{out}: is a file; name a folder for the output")
+    study = import_module(RUNNABLE[name])
+    with progress() as begin:
+        found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"))
+    columns = ["id", "paper", "ours", "low", "high", "holds"]
+    emit(as_json, found, rows_table(found["claims"], columns), *found["missing"], f"Claims, tables and figures: {out}")

@@ -1,6 +1,12 @@
 """Studies: one readable file each, which says what it does and writes what it found."""
 
-STUDIES = {"demo": "the main job end to end, on a built-in log or your own (run it with: escala demo)"}
+STUDIES = {
+    "demo": "the main job end to end, on a built-in log or your own (run it with: escala demo)",
+    "grid2019": "PPO on a pool of ten against the heuristics at seven loads (Casagrande et al. 2019): as published, and on fresh lists",
+}
 """Name -> what the study is about."""
 
-__all__ = ["STUDIES"]
+RUNNABLE = {"grid2019": "escala.studies.grid2019"}
+"""Studies that `escala study run` runs -> their module, with `run(scale, out, jobs=, progress=)` and `SCALES`."""
+
+__all__ = ["RUNNABLE", "STUDIES"]

@@ -85,8 +85,8 @@ def write_study_manifest(folder: Path, study: str, settings: Mapping[str, Any], 
 
 @dataclass(frozen=True)
 class Cell:
-    """A piece of a study that stands alone. name: its file under `cells/`; work: a function of a module, which gives what JSON keeps; given: its
-    arguments. cost: roughly how long it takes, in any unit."""
+    """A piece of a study that stands alone. name: its file under `cells/`; work: a function of a module, which gives what JSON keeps;
+    given: its arguments. cost: roughly how long it takes, in any unit."""
 
     name: str
     work: Callable[..., Any]

@@ -1,0 +1,55 @@
+"""Figures that studies of papers need beside those of `curves` and `plots`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+from escala.report.plots import _WIDTH, _axis
+from escala.report.style import INK, policy_colour, styled
+
+
+@styled
+def metric_bars(table: pl.DataFrame, metrics: Sequence[str]) -> Figure:
+    """One panel a metric, one bar a policy, with its interval where there is one (R1 figure 3).
+
+    table: columns policy, the metrics, and `<metric>_low` / `<metric>_high`.
+    """
+    columns = min(2, max(len(metrics), 1))
+    lines = -(-max(len(metrics), 1) // columns)
+    policies = table["policy"].to_list()
+    figure = Figure(figsize=(_WIDTH, 0.6 + lines * (0.5 + 0.24 * len(policies))))
+    panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
+    at = np.arange(len(policies))
+    for axes, metric in zip(panels, metrics):
+        divisor, label = _axis(metric, table[metric].drop_nulls().to_list())
+        values = table[metric].fill_null(0.0).to_numpy() / divisor
+        axes.barh(at, values, color=[policy_colour(i) for i in range(len(policies))], edgecolor=INK, linewidth=0.4)
+        if f"{metric}_low" in table.columns:
+            low, high = (table[f"{metric}_{end}"].to_numpy() / divisor for end in ("low", "high"))
+            axes.hlines(at, low, high, color=INK, linewidth=1.2)
+        axes.set(xlabel=label)
+        axes.grid(axis="y", visible=False)
+    for axes in panels[: len(metrics) : columns]:
+        axes.set_yticks(at, policies)
+        axes.invert_yaxis()
+    for axes in panels[len(metrics) :]:
+        axes.set_visible(False)
+    return figure
+
+
+@styled
+def frames(pictures: Sequence[Any], titles: Sequence[str]) -> Figure:
+    """Pictures of an environment one below the other (R1 figures 1 and 5)."""
+    height = sum(picture.shape[0] / picture.shape[1] for picture in pictures) * _WIDTH + 0.3 * len(pictures)
+    figure = Figure(figsize=(_WIDTH, height))
+    panels = figure.subplots(len(pictures), 1, squeeze=False)[:, 0]
+    for axes, picture, title in zip(panels, pictures, titles):
+        axes.imshow(picture, interpolation="nearest")
+        axes.set_axis_off()
+        axes.set_title(title, loc="left", fontsize=8)
+    return figure

@@ -1,0 +1,120 @@
+"""The pieces of the study `grid2019`: rules on lists, training and judging an agent, the clairvoyant optimum. Each gives plain lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from escala.envs.slots_lists import JobLists, draw_lists
+from escala.envs.slots_play import FIGURES, play, tune_hold_back
+from escala.envs.slots_policy import SHAPING
+from escala.optimum import Instance, bound
+from escala.studies.published import LOADS, published_lists
+from escala.workload.generate_slots import bernoulli_model
+
+RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "easy", "fcfs", "random")
+TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
+RESCUE = 50  # likeliest actions: units of silence on an idle machine after which the void is taken away
+PATIENCE = 4000
+
+Figures = dict[str, list[float]]
+
+
+def test_lists(load: int, count: int, seed: int, steps: int = 100, demand: str = "author") -> JobLists:
+    """Fresh lists of one load (in per cent)."""
+    return draw_lists(bernoulli_model(load / 100, steps, demand), count, seed)
+
+
+def _figures(frame: Any) -> dict[str, Any]:
+    """Columns of `play` as lists; null where a run was not finished."""
+    return {name: frame[name].to_list() for name in (*FIGURES, "finished")}
+
+
+def rules_on(lists: JobLists, hold: tuple[int, int, int]) -> dict[str, Any]:
+    """Every rule on every list."""
+    out = {rule: _figures(play(lists, rule)) for rule in RULES}
+    return out | {"hold-back": _figures(play(lists, "hold-back", hold=hold)), "hold": list(hold)}
+
+
+def published_rules(folder: str) -> dict[str, Any]:
+    """The rules on the author's lists. Hold-back is tuned on these very lists, as the author's agent is."""
+    lists = published_lists(Path(folder))
+    out: dict[str, Any] = {}
+    for e, load in enumerate(LOADS):
+        one = lists.part([e])
+        out[str(load)] = rules_on(one, tune_hold_back(one))
+    return out
+
+
+def fresh_rules(load: int, validation: int, test: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
+    """The rules on fresh test lists; hold-back is tuned on validation lists."""
+    hold = tune_hold_back(test_lists(load, validation, VALIDATION, steps, demand))
+    return rules_on(test_lists(load, test, TEST, steps, demand), hold)
+
+
+def judge(agent: Any, lists: JobLists, seed: int) -> dict[str, Any]:
+    """An agent on every list: sampled, and its likeliest actions."""
+    shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
+    random = np.random.default_rng([seed, 0x9A])
+    sampled = play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)
+    likeliest = play(lists, lambda seen, mask: agent.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
+    return {"sampled": _figures(sampled), "likeliest": _figures(likeliest), "steps": int(agent.manifest["steps_done"])}
+
+
+def _trained(steps: int, seed: int, preset: str, algorithm: str, keep: str | None, **given: Any) -> Any:
+    """Train, or take up an agent that an interrupted study has finished."""
+    import escala
+
+    if keep is not None and (Path(keep) / "manifest.json").is_file():
+        return escala.load_agent(keep)
+    unfinished = keep is not None and (Path(keep) / "checkpoint.pt").is_file()
+    return escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished, **given)
+
+
+def published_agent(
+    folder: str,
+    load: int,
+    steps: int,
+    seed: int,
+    episodes: int,
+    keep: str | None = None,
+    preset: str = "tuned",
+    algorithm: str = "maskable-ppo",
+) -> dict[str, Any]:
+    """Train on one published list and play it `episodes` times."""
+    lists = published_lists(Path(folder)).part([LOADS.index(load)])
+    agent = _trained(steps, seed, preset, algorithm, keep, workload=[lists.workload(0)], platform=lists.platform)
+    return judge(agent, lists.part([0] * episodes), seed)
+
+
+def fresh_agent(
+    loads: list[int], judged: list[int], steps: int, seed: int, pool: int, validation: int, test: int, keep: str | None = None
+) -> dict[str, Any]:
+    """Train on fresh lists of some loads and judge on test lists of others, and on the validation lists."""
+    given = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING}
+    agent = _trained(steps, seed, "tuned", "maskable-ppo", keep, **given)
+    out: dict[str, Any] = {}
+    for load in judged:
+        out[str(load)] = judge(agent, test_lists(load, test, TEST), seed)
+        out[str(load)]["validation"] = judge(agent, test_lists(load, validation, VALIDATION), seed)["sampled"]["slowdown"]
+    return out
+
+
+def optimum(folder: str | None, load: int, test: int, count: int, limit_s: float) -> dict[str, list[Any]]:
+    """Best schedule found and lower bound of the mean slowdown, clairvoyant: of a published list (`folder`) or of the first `count` of
+    `test` test lists."""
+    if folder is not None:
+        lists = published_lists(Path(folder)).part([LOADS.index(load)])
+    else:
+        lists = test_lists(load, test, TEST).part(range(count))
+    out: dict[str, list[Any]] = {"found": [], "lower": [], "proved": []}
+    for e in range(len(lists)):
+        job = lists.job[int(lists.first[e]) : int(lists.first[e + 1])]
+        units = job["submit"] // 1_000_000, job["walltime"] // 1_000_000
+        result = bound(Instance(units[0], units[1], job["cores"].astype(np.int64), int(lists.capacity[0])), limit_s=limit_s)
+        out["found"].append(result.found)
+        out["lower"].append(result.lower)
+        out["proved"].append(result.status == "optimal")
+    return out
