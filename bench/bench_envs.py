@@ -20,7 +20,8 @@ STEPS = 400
 
 @functools.lru_cache(maxsize=4)
 def days(jobs_a_day: int, cores: int, count: int = 20) -> tuple[escala.Workload, ...]:
-    """Days of so many jobs at random seconds, log-uniform runtimes of 1 min to 6 h, sizes up to a quarter of the machine, load at most about 0.8."""
+    """Days of so many jobs at random seconds, log-uniform runtimes of 1 min to 6 h, sizes up to a quarter of the machine, load at most
+    about 0.8."""
     random = np.random.default_rng(jobs_a_day)
     out = []
     for k in range(count):
