@@ -7,7 +7,6 @@ was proved.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import time
 from itertools import pairwise
@@ -18,7 +17,7 @@ import numpy as np
 from escala.errors import EscalaError
 from escala.optimum.instance import Instance, Ints, check_schedule
 from escala.optimum.lagrange import Dual
-from escala.optimum.solver import Report, solve
+from escala.optimum.solver import Report, installed, solve
 from escala.optimum.thinning import Starts, open_starts
 from escala.optimum.timeindexed import Model, build, classes_of
 
@@ -39,7 +38,7 @@ class Exact(NamedTuple):
 
 def available() -> tuple[bool, bool]:
     """Whether (SciPy, OR-Tools) are installed."""
-    return importlib.util.find_spec("scipy") is not None, importlib.util.find_spec("ortools") is not None
+    return installed("scipy"), installed("ortools")
 
 
 def exact(instance: Instance, dual: Dual | None, starts: Ints, lower: float, limit_s: float, report: Report = lambda bound: None) -> Exact:

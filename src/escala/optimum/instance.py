@@ -29,7 +29,7 @@ OBJECTIVES = ("slowdown", "bounded-slowdown", "wait", "makespan")
 MAX_TICK = 1 << 40  # times below this keep every product of the proofs inside 64 bits
 
 
-def _whole(values: Any, name: str, dims: int) -> Ints:
+def whole_ticks(values: Any, name: str, dims: int) -> Ints:
     """`values` as a contiguous int64 array of `dims` dimensions; fractions are refused, not rounded."""
     given = np.asarray(values)
     if given.ndim != dims:
@@ -60,9 +60,9 @@ class Instance:
 
     def __post_init__(self) -> None:
         demand = np.asarray(self.demand)
-        release, length = _whole(self.release, "release", 1), _whole(self.length, "length", 1)
-        demand = _whole(demand[:, None] if demand.ndim == 1 else demand, "demand", 2)
-        capacity = _whole(np.atleast_1d(self.capacity), "capacity", 1)
+        release, length = whole_ticks(self.release, "release", 1), whole_ticks(self.length, "length", 1)
+        demand = whole_ticks(demand[:, None] if demand.ndim == 1 else demand, "demand", 2)
+        capacity = whole_ticks(np.atleast_1d(self.capacity), "capacity", 1)
         _check(release, length, demand, capacity, self.objective, self.pi)
         grace = np.maximum(0, self.pi - length) if self.objective == "bounded-slowdown" else np.zeros_like(length)
         divisor = {"slowdown": length, "bounded-slowdown": np.maximum(length, self.pi)}.get(self.objective, np.ones_like(length))

@@ -14,17 +14,18 @@ from escala.compile import inlined, lean
 from escala.optimum.instance import Floats, Ints
 
 BLOCK = 64
+NEVER = 1 << 62
 
 
 @inlined
 def cheapest(
-    weight: Any, ready: int, release: int, length: int, demand: Ints, prefix: Any, prices: Any, width: int, cells: int, buffer: Any
-) -> tuple[Any, int]:
-    """Least cost of one job over all starts >= release, and the earliest such start. All times from the grid's origin; floats or integers
-    alike.
+    weight: Any, ready: int, release: int, latest: int, length: int, demand: Ints, prefix: Any, prices: Any, width: int, cells: int,
+    buffer: Any,
+) -> tuple[Any, int]:  # fmt: skip
+    """Least cost of one job over all starts in [release, latest], and such a start. Times from the grid's origin; floats or integers alike.
 
-    prefix: (kinds, cells + 1) sums of price * width in front of each cell's edge. Works in blocks and stops when the delay alone costs more
-    than the best.
+    latest: NEVER, or with weight 0 a true limit, given as ready too. prefix: (kinds, cells + 1) sums of price * width in front of each
+    cell's edge. Works in blocks and stops when the delay alone costs more than the best.
     """
     best, where = weight * 0, release
     for place in range(2):  # the two candidates that are no edges: the release and the ready tick
@@ -39,10 +40,11 @@ def cheapest(
     steps, rest = length // width, length % width
     for side in range(2 if rest > 0 else 1):
         # side 0: starts on an edge k; side 1: ends on an edge, that is starts `rest` before edge k with k + steps the edge of the end
-        low = (release + width - 1) // width if side == 0 else (release + rest + width - 1) // width
-        while low <= cells:
-            high = min(cells + 1, low + BLOCK)
-            back = 0 if side == 0 else rest
+        back = 0 if side == 0 else rest
+        low = (release + back + width - 1) // width
+        last = min(cells, (latest + back) // width)
+        while low <= last:
+            high = min(last + 1, low + BLOCK)
             if weight * max(0, low * width - back - ready) >= best:
                 break
             for k in range(low, high):
@@ -107,7 +109,9 @@ def subgradient(
                 use[kind, cell] = -float(capacity[kind] * width)
             bound -= capacity[kind] * prefix[kind, cells]
         for job in range(release.size):
-            value, start = cheapest(weight[job], ready[job], release[job], length[job], demand[job], prefix, prices, width, cells, buffer)
+            value, start = cheapest(
+                weight[job], ready[job], release[job], NEVER, length[job], demand[job], prefix, prices, width, cells, buffer
+            )
             bound += value
             mean_starts[job] += 0.05 * (start - mean_starts[job])
             for kind in range(kinds):
@@ -126,17 +130,19 @@ def subgradient(
             for kind in range(kinds):
                 for cell in range(cells):
                     prices[kind, cell] = best_prices[kind, cell]
-        norm = 0.0
+        norm, ascent = 0.0, 0.0  # ascent 0: supply meets demand wherever it matters, these prices are the best
         for kind in range(kinds):
             for cell in range(cells):
+                if prices[kind, cell] > 0.0 or use[kind, cell] > 0.0:
+                    ascent += use[kind, cell] ** 2
                 direction[kind, cell] = 0.6 * use[kind, cell] + 0.4 * direction[kind, cell]
                 if prices[kind, cell] <= 0.0 and direction[kind, cell] < 0.0:
                     direction[kind, cell] = 0.0
                 norm += direction[kind, cell] ** 2
         gap = target - bound
-        if norm == 0.0 or numbers[1] < 1e-3 or target - numbers[0] <= 1e-9 * abs(target):
+        if norm == 0.0 or ascent == 0.0 or numbers[1] < 1e-3 or target - numbers[0] <= 1e-9 * abs(target):
             return iteration + 1
-        step = numbers[1] * gap / norm
+        step = numbers[1] * gap / max(norm, 0.3 * ascent)  # where old and new directions cancel, no leap
         for kind in range(kinds):
             for cell in range(cells):
                 prices[kind, cell] = max(0.0, prices[kind, cell] + step * direction[kind, cell])
@@ -150,7 +156,9 @@ def least_costs(
     """Write each job's exact least cost under integer prices, all in the same unit, to `least` (n,). prefix: as `prefix_of` makes it."""
     cells = prices.shape[1]
     for job in range(release.size):
-        least[job], _ = cheapest(weight[job], ready[job], release[job], length[job], demand[job], prefix, prices, width, cells, buffer)
+        least[job], _ = cheapest(
+            weight[job], ready[job], release[job], NEVER, length[job], demand[job], prefix, prices, width, cells, buffer
+        )
 
 
 def prefix_of(prices: Ints, width: int) -> Ints:

@@ -75,8 +75,9 @@ def _turns(searcher: Searcher, hints: Iterable[Ints | Floats], effort: float) ->
 
 def _whole(searcher: Searcher, effort: float) -> Iterator[None]:
     jobs = searcher.instance.jobs
+    steps = max(1, int(effort * min(STEPS, 300 * jobs**2)))
     for _ in range(RUNS):
-        yield from searcher.whole(max(1, int(effort * min(STEPS, 300 * jobs**2))), pieces=1 if jobs <= FEW else 10)
+        yield from searcher.whole(steps, pieces=-(-steps * jobs // 4_000_000))  # about half a second each
 
 
 def _parts(searcher: Searcher, effort: float) -> Iterator[None]:

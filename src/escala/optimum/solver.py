@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import io
 import json
 import math
@@ -38,7 +39,12 @@ class Run(NamedTuple):
     interrupted: bool
 
 
-def solve(solver: str, data: dict[str, Any], limit_s: float, report: Report) -> Run:
+def installed(package: str) -> bool:
+    """Whether a package of the extra `optimum` is there."""
+    return importlib.util.find_spec(package) is not None
+
+
+def solve(solver: str, data: dict[str, Any], limit_s: float, report: Report = lambda bound: None) -> Run:
     """Run `prover.py`; Ctrl-C here ends it there, and what it had said counts."""
     packed = io.BytesIO()
     np.savez(packed, **data)
