@@ -17,19 +17,23 @@ from bench.measure import Case, seconds
 from escala.options import Options
 from escala.policies import run as policies
 from escala.simulation import Simulation
+from escala.workload.generate_lublin import CLASSES, runtimes, sizes
 
 TRACES = Path(os.environ.get("ESCALA_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 
 
+LARGEST_JOB = 256  # cores
+
+
 @functools.lru_cache(maxsize=2)
 def synthetic(jobs: int, cores: int, load: float = 0.95, burst: int = 1) -> escala.Workload:
-    """Poisson arrivals at the given load; log-uniform runtimes of 1 min to 1 d; sizes powers of two up to a tenth of the machine.
+    """Sizes (up to 256 cores) and runtimes of the Lublin-Feitelson model's batch jobs, Poisson arrivals at the given load.
 
     Walltimes are 1 to 10 times the runtime. With `burst` > 1, that many jobs arrive at once: the queue is that much longer.
     """
     random = np.random.default_rng(1)
-    runtime = np.exp(random.uniform(np.log(60.0), np.log(86400.0), jobs)).round()
-    size = 2 ** random.integers(0, max(1, int(np.log2(cores / 10)) + 1), jobs)
+    size = sizes(random, jobs, LARGEST_JOB, CLASSES["batch"])
+    runtime = np.maximum(runtimes(random, size, CLASSES["batch"]), 1.0)
     rate = load * cores / float((runtime * size).mean())
     submit = np.cumsum(random.exponential(1.0 / rate, jobs)).round()
     submit = np.repeat(submit[::burst], burst)[:jobs]
