@@ -32,9 +32,14 @@ class _Between(BaseCallback):
     ) -> None:
         super().__init__()
         self._save, self._progress, self._target = save, progress, target
-        self._end = None if minutes is None else time.monotonic() + 60.0 * minutes
-        self._began = time.monotonic()
-        self._saved = time.monotonic()
+        self._minutes = minutes
+        self._end: float | None = None
+        self._began = self._saved = time.monotonic()
+
+    def _on_training_start(self) -> None:
+        self._began = self._saved = time.monotonic()  # what was compiled before is not training
+        if self._minutes is not None:
+            self._end = self._began + 60.0 * self._minutes
 
     def _on_rollout_start(self) -> None:
         now = time.monotonic()
