@@ -57,12 +57,15 @@ def one(instance: Instance, exact: bool, limit_s: float) -> dict[str, float]:
     return row
 
 
-def figures(load: float, episodes: int, exact: bool, limit_s: float, seed: int) -> None:
+def figures(load: float, episodes: int, exact: bool, limit_s: float, seed: int, first: int) -> None:
     """One load: means and tails."""
     rng = np.random.default_rng([seed, int(100 * load)])
     rows = []
     for number in range(episodes):
-        rows.append(one(episode(rng, load), exact, limit_s))
+        instance = episode(rng, load)
+        if number < first:
+            continue
+        rows.append(one(instance, exact, limit_s))
         if exact:
             last = rows[-1]
             print(
@@ -73,7 +76,7 @@ def figures(load: float, episodes: int, exact: bool, limit_s: float, seed: int) 
     gap = 1 - column["lower"] / column["best"]
     over = column["found"] / column["best"] - 1
     print(
-        f"load {load}: {episodes} episodes, {column['jobs'].mean():.0f} jobs each\n"
+        f"load {load}: {len(rows)} episodes, {column['jobs'].mean():.0f} jobs each\n"
         f"  Lagrangian: {1e3 * np.median(column['lagrange_s']):.1f} ms (max {1e3 * column['lagrange_s'].max():.1f}); "
         f"gap of the means {1 - column['lower'].mean() / column['best'].mean():.1%}, "
         f"mean of gaps {gap.mean():.1%}, within 20 % in {np.mean(gap <= 0.2):.0%}\n"
@@ -84,7 +87,7 @@ def figures(load: float, episodes: int, exact: bool, limit_s: float, seed: int) 
     if exact:
         times = column["exact_s"]
         print(
-            f"  exact: {int(column['proved'].sum())} of {episodes} proved (limit {limit_s:.0f} s wall); "
+            f"  exact: {int(column['proved'].sum())} of {len(rows)} proved (limit {limit_s:.0f} s wall); "
             f"processor seconds mean {times.mean():.1f}, median {np.median(times):.1f}, max {times.max():.1f}; within 60 processor seconds "
             f"{int(np.sum((column['proved'] > 0) & (times <= 60)))}; wall max {column['exact_wall_s'].max():.1f} s"
         )
@@ -94,6 +97,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--loads", type=float, nargs="+", default=[1.0, 1.9])
     parser.add_argument("--episodes", type=int, default=60)
+    parser.add_argument("--first", type=int, default=0, help="leave out the episodes before this one")
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--limit", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=9001)
@@ -110,7 +114,7 @@ def main() -> None:
             for step in result.steps:
                 print(f"  {step.name}: {step.seconds:.2f} s, {step.iterations} iterations, bound {step.lower:.3f}, found {step.found}")
         else:
-            figures(load, given.episodes, given.exact, given.limit, given.seed)
+            figures(load, given.episodes, given.exact, given.limit, given.seed, given.first)
 
 
 if __name__ == "__main__":

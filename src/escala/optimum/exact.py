@@ -50,6 +50,8 @@ def exact(instance: Instance, dual: Dual | None, starts: Ints, lower: float, lim
     scipy, ortools = available()
     if not scipy and not ortools:
         raise EscalaError("exact needs a solver: pip install 'escala[optimum]', or leave out exact")
+    if not instance.summed and not ortools:
+        raise EscalaError("exact for the makespan needs OR-Tools: pip install 'escala[optimum]', or leave out exact")
     deadline = time.monotonic() + limit_s
     best = Exact(lower, None, "", False)
     cost = summed_cost(instance, starts)

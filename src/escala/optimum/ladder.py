@@ -46,6 +46,10 @@ class _Ladder:
         if lower > self.lower:
             self.lower, self.prover = lower, prover
 
+    def whole(self, cost: Fraction) -> float:
+        """A proved bound of the summed cost as a float, never above it; waits are whole, so theirs is rounded up first."""
+        return down(Fraction(math.ceil(cost)) if self.instance.objective == "wait" else cost)
+
     def offer(self, starts: Ints) -> None:
         if self.starts is None or self.instance.value(starts) < self.instance.value(self.starts):
             self.starts = starts
@@ -67,15 +71,13 @@ class _Ladder:
 
     def wspt(self) -> int:
         if self.instance.summed:
-            self.raise_lower(down(mean_busy_bound(self.instance)), "mean busy time, exact integers")
+            self.raise_lower(self.whole(mean_busy_bound(self.instance)), "mean busy time, exact integers")
         else:
             self.raise_lower(float(makespan_bound(self.instance)), "areas and dual feasible roundings, exact integers")
         return 1
 
     def lagrange(self) -> int:
         instance = self.instance
-        if not instance.summed:
-            return 0
         again, known = self.dual is not None, self._rough()
         if self.dual is None:
             cells = max(64, min(1 << 12, 100_000_000 // (instance.jobs * instance.capacity.size)))
@@ -86,7 +88,7 @@ class _Ladder:
             self.cut |= self.dual.improve(cost_or_span(instance, known), rounds, self.expired)
         except KeyboardInterrupt:
             self.interrupted = True
-        self.raise_lower(down(self.dual.proof().cost), "Lagrangian of the capacity, exact integers")
+        self.raise_lower(self.whole(self.dual.proof().cost), "Lagrangian of the capacity, exact integers")
         return self.dual.iterations - before
 
     def _rough(self) -> Ints:
@@ -123,7 +125,13 @@ class _Ladder:
         assert self.starts is not None
         if self.instance.summed and self.dual is None:
             self.lagrange()
-        result = exact(self.instance, self.dual, self.starts, self.lower, max(0.0, self.left()))
+        begin = time.monotonic()
+
+        def report(cost: float) -> None:
+            if self.progress is not None and cost > self.lower:
+                self.progress(Step("exact", time.monotonic() - begin, 0, self.objective(cost), self.found()))
+
+        result = exact(self.instance, self.dual, self.starts, self.lower, max(0.0, self.left()), report)
         self.interrupted |= result.interrupted
         self.raise_lower(result.lower, result.prover)
         if result.starts is not None:
@@ -135,8 +143,13 @@ class _Ladder:
         for name in steps:
             if self.closed() or self.interrupted or (self.expired() and self.done):
                 break
-            begin = time.monotonic()
-            iterations = getattr(self, name)()
+            if name == "lagrange" and not self.instance.summed:
+                continue  # it bounds sums
+            begin, iterations = time.monotonic(), 0
+            try:
+                iterations = getattr(self, name)()
+            except KeyboardInterrupt:
+                self.interrupted = True
             self.done.append(Step(name, time.monotonic() - begin, iterations, self.objective(self.lower), self.found()))
             if self.progress is not None:
                 self.progress(self.done[-1])

@@ -129,6 +129,11 @@ def test_without_solvers_the_message_names_the_extra(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(escala.optimum.exact, "available", lambda: (False, False))
     with pytest.raises(EscalaError, match=r"escala\[optimum\]"):
         bound(crowded(12), exact=True)
+    monkeypatch.setattr(escala.optimum.exact, "available", lambda: (True, False))
+    rng = np.random.default_rng(31)
+    spread = Instance(rng.integers(0, 20, 12), rng.integers(1, 20, 12), rng.integers(3, 8, 12), 10, "makespan")
+    with pytest.raises(EscalaError, match="OR-Tools"):
+        bound(spread, exact=True, steps=("exact",))
 
 
 def test_a_failing_solver_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

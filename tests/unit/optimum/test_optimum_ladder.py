@@ -81,6 +81,25 @@ def test_limit_is_respected() -> None:
     assert result.cut and result.limit_s == 0.3
 
 
+def test_interrupt_between_the_steps_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("escala.optimum.ladder.search", stopped)
+    result = bound(random_instance(np.random.default_rng(45), 20, "slowdown", kinds=1))
+    assert result.interrupted and result.status == "bound-only" and result.steps[-1].name == "search"
+
+
+def test_waits_are_rounded_up() -> None:
+    """Summed waits are whole: a bound of 1.2 ticks is one of 2."""
+    rng = np.random.default_rng(46)
+    for _ in range(20):
+        instance = random_instance(rng, 5, "wait")
+        result = bound(instance, steps=("wspt", "lagrange"))
+        assert result.lower is not None and result.lower * 5 == pytest.approx(round(result.lower * 5), abs=1e-9)
+        assert result.lower <= float(best_of_orders(instance)[0]) + 1e-12
+
+
 def test_interrupt_in_the_dual_keeps_its_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     instance = random_instance(np.random.default_rng(42), 20, "slowdown", kinds=1)
     improve = Dual.improve
