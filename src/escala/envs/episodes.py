@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from escala.envs.batch import Rows, draw
 from escala.errors import EscalaError
-from escala.kernel import calls, codes
-from escala.kernel.state import OPTIONS, World
+from escala.kernel import calls
+from escala.kernel.state import World
 from escala.kernel.world import PLACE, WORDS, table_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
@@ -188,6 +188,3 @@ def whole_us(seconds: float, what: str) -> int:
     if not 0 < seconds < 1e10:
         raise EscalaError(f"option {what}={seconds}: give seconds above 0")
     return int(microseconds(seconds))
-
-
-__all__ = ["OPTIONS", "Episodes", "codes", "days_of", "idle_watts", "watts_of", "whole_us"]
