@@ -109,7 +109,7 @@ class Simulation:
         opts, o = self.options, self.world.o[i, 0]
         cast = self.casts[i]
         strict = plan.queueing == codes.STRICT
-        can_switch = any(profile.can_switch for profile in self.platform.profiles)
+        can_switch = any(self.platform.profiles[k].can_switch for k in set(self.platform.profile_of.tolist()))
         switching = can_switch and (plan.shutdown != codes.NEVER or opts.start_off or plan.queueing == codes.EXTERNAL)
         values = {
             "n_jobs": len(cast.rows),
