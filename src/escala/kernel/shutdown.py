@@ -55,7 +55,7 @@ def _start_of_held(w: World, j: int) -> int:
 
 @lean
 def _counted_on(w: World) -> int:
-    """OR*: how many idle nodes, lowest first, stay on for held jobs: those of jobs that will start before a node could be off and on again."""
+    """OR*: how many idle nodes, lowest first, stay on for held jobs: for those that start before a node could be off and on again."""
     s = w.s[0]
     cores = 0
     j = s.first

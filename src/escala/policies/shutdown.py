@@ -2,9 +2,8 @@
 
 In the kernel: never, timeout, proportional, off-reservation:N, hold, oracle (`escala.kernel.shutdown`). *oracle* is R3's OR*: it knows
 actual runtimes and wakes nodes for a job only when the job could not start before 0.5 x its walltime on cores of nodes that are on or
-switching on, counting the running jobs that will have ended by then; idle nodes stay on for a held job that starts before they could be off and on
-again, other idle nodes go
-off at once. It is no bound: its plan ignores the other waiting jobs.
+switching on, counting the running jobs that will have ended by then; idle nodes stay on for a held job that starts before they could
+be off and on again, other idle nodes go off at once. It is no bound: its plan ignores the other waiting jobs.
 """
 
 from __future__ import annotations

@@ -86,8 +86,14 @@ def cells_of(scale: Scale, author: Path | None, out: Path) -> list[Cell]:
     if scale.variants:
         for load in (100, 190):
             for steps, demand in ((50, "author"), (200, "author"), (100, "clip10"), (50, "clip10")):
-                given = {"load": load, "validation": scale.validation, "test": scale.test, "steps": steps, "demand": demand}
-                cells.append(Cell(f"variant/{load}/{steps}/{demand}", work.fresh_rules, given, 20))
+                variant: dict[str, Any] = {
+                    "load": load,
+                    "validation": scale.validation,
+                    "test": scale.test,
+                    "steps": steps,
+                    "demand": demand,
+                }
+                cells.append(Cell(f"variant/{load}/{steps}/{demand}", work.fresh_rules, variant, 20))
     return cells
 
 

@@ -113,7 +113,7 @@ def optimum(folder: str | None, load: int, test: int, count: int, limit_s: float
     for e in range(len(lists)):
         job = lists.job[int(lists.first[e]) : int(lists.first[e + 1])]
         units = job["submit"] // 1_000_000, job["walltime"] // 1_000_000
-        result = bound(Instance(units[0], units[1], job["cores"].astype(np.int64), int(lists.capacity[0])), limit_s=limit_s)
+        result = bound(Instance(units[0], units[1], job["cores"].astype(np.int64), lists.capacity[:1].astype(np.int64)), limit_s=limit_s)
         out["found"].append(result.found)
         out["lower"].append(result.lower)
         out["proved"].append(result.status == "optimal")
