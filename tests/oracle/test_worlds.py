@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from escala.policies.compose import SCHEDULERS as REGISTRY
 from tests.laws.laws import check
 from tests.oracle.engines import differences, run_kernel
 from tests.oracle.worlds import EASY, GREEDY, SCHEDULERS, STRICT, Case, worlds
@@ -22,6 +23,21 @@ def test_kernel_equals_oracle(family: str) -> None:
         assert not differences(case), case.program()
 
     compare()
+
+
+def test_every_scheduler_with_a_name_is_in_the_worlds() -> None:
+    assert set(SCHEDULERS) == set(REGISTRY)
+
+
+@pytest.mark.parametrize("shutdown", ["oracle", "oracle:0.25", "inertial", "random"])
+def test_the_laws_hold_under_policies_that_the_oracle_does_not_know(shutdown: str) -> None:
+    @settings(COMMON, max_examples=25)
+    @given(case=worlds())
+    def obey(case: Case) -> None:
+        case.options["shutdown"] = shutdown
+        check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
+
+    obey()
 
 
 @settings(COMMON, max_examples=60)
