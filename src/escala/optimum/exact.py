@@ -89,7 +89,8 @@ def _milp(instance: Instance, model: Model, best: Exact, limit_s: float, report:
         lower, prover = run.bound + model.offset, f"HiGHS, float tolerance 1e-6 ({run.version or 'stopped'})"
     if run.solution is not None:
         found = model.starts(np.array(run.solution), instance.jobs)
-        starts = found if found is not None else starts
+        if found is not None and (starts is None or summed_cost(instance, found) < summed_cost(instance, starts)):
+            starts = found
     return Exact(lower, starts, prover, run.interrupted)
 
 

@@ -58,7 +58,7 @@ class _Ladder:
         """A bound in the objective's unit; None if there is none."""
         if cost == -math.inf:
             return None
-        return self.instance.base + cost / self.instance.jobs if self.instance.summed else cost
+        return down(self.instance.base + Fraction(cost) / self.instance.jobs) if self.instance.summed else cost
 
     def found(self) -> float | None:
         return None if self.starts is None else self.instance.value(self.starts)
@@ -120,8 +120,12 @@ class _Ladder:
         return found.steps
 
     def exact(self) -> int:
+        if self.instance.jobs > SEARCH_JOBS:
+            raise EscalaError(f"exact is for up to {SEARCH_JOBS} jobs, not {self.instance.jobs}: leave it out, or choose a shorter window")
+        if self.lower == -math.inf:
+            self.wspt()
         if self.starts is None:
-            self.offer(Searcher(self.instance, self.seed).starts)
+            self.offer(self._rough())
         assert self.starts is not None
         if self.instance.summed and self.dual is None:
             self.lagrange()

@@ -70,7 +70,7 @@ class Searcher:
         order = chosen[np.argsort(starts[chosen], kind="stable")]
         release = np.maximum(instance.release, low)
         others = int(ends[stay].max()) if stay.any() else 0
-        return self._anneal(order, release, profile, size, others, (0.1 * HOT, COLD), steps, starts)
+        return self._anneal(order, release, profile, size, others, (HOT / 100, COLD / 3), steps, starts)
 
     def _anneal(
         self, order: Ints, release: Ints, profile: Profile, size: int, others: int, heat: tuple[float, float], steps: int, starts: Ints

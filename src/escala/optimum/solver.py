@@ -48,7 +48,7 @@ def solve(solver: str, data: dict[str, Any], limit_s: float, report: Report = la
     """Run `prover.py`; Ctrl-C here ends it there, and what it had said counts."""
     packed = io.BytesIO()
     np.savez(packed, **data)
-    bound, solution, done, version, interrupted = -math.inf, None, "", "", False
+    bound, solution, done, version, interrupted, ended = -math.inf, None, "", "", False, False
     started = time.monotonic()
     command = [sys.executable, "-P", str(Path(__file__).with_name("prover.py")), solver, f"{limit_s:.3f}"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -58,18 +58,17 @@ def solve(solver: str, data: dict[str, Any], limit_s: float, report: Report = la
     )
     lines: queue.Queue[str | None] = queue.Queue()
     errors: list[str] = []
+    threading.Thread(target=_read, args=(child, lines), daemon=True).start()
+    teller = threading.Thread(target=_complaints, args=(child, errors), daemon=True)
+    teller.start()
     try:
-        reader = threading.Thread(target=_read, args=(child, lines), daemon=True)
-        reader.start()
-        threading.Thread(
-            target=lambda: errors.append(child.stderr.read().decode(errors="replace") if child.stderr else ""), daemon=True
-        ).start()
         assert child.stdin is not None
         child.stdin.write(packed.getvalue())
         child.stdin.close()
         while True:
             line = lines.get(timeout=max(0.01, started + limit_s + GRACE_S - time.monotonic()))
             if line is None:
+                ended = True
                 break
             message = _message(line)
             if message.get("bound", -math.inf) > bound:
@@ -83,15 +82,15 @@ def solve(solver: str, data: dict[str, Any], limit_s: float, report: Report = la
     except KeyboardInterrupt:
         interrupted = True
     except BrokenPipeError:
-        pass  # it failed at once: said below
+        ended = True
     finally:
-        child.kill()
+        if not ended:
+            child.kill()
         code = child.wait()
-    if code > 0 and not done:
-        last = (errors or [""])[0].strip().splitlines()
-        raise EscalaError(
-            f"exact: the solver '{solver}' failed: {last[-1] if last else 'no message'}; leave out exact, or mend the installation"
-        )
+        teller.join(1.0)
+    if ended and not done and bound == -math.inf:
+        last = [f"exit code {code}", *"".join(errors).strip().splitlines()][-1]
+        raise EscalaError(f"exact: the solver '{solver}' failed: {last}; leave out exact, or mend the installation")
     return Run(bound, solution, done, version, interrupted)
 
 
@@ -100,6 +99,11 @@ def _read(child: subprocess.Popen[bytes], lines: queue.Queue[str | None]) -> Non
     for line in child.stdout:
         lines.put(line.decode(errors="replace"))
     lines.put(None)
+
+
+def _complaints(child: subprocess.Popen[bytes], errors: list[str]) -> None:
+    assert child.stderr is not None
+    errors.append(child.stderr.read().decode(errors="replace"))
 
 
 def _message(line: str) -> dict[str, Any]:

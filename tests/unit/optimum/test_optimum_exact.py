@@ -141,4 +141,17 @@ def test_a_failing_solver_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("escala.optimum.solver.sys.executable", "/bin/false")
     with pytest.raises(EscalaError, match="solver 'cpsat' failed") as error:
         bound(crowded(12), exact=True)
-    assert "\n" not in str(error.value)
+    assert "\n" not in str(error.value) and "exit code 1" in str(error.value)
+
+
+def test_exact_alone_and_from_nothing() -> None:
+    for objective in ("wait", "makespan"):
+        instance = random_instance(np.random.default_rng(32), 7, objective, kinds=2)
+        result = bound(instance, steps=("exact",))
+        assert result.status == "optimal" and result.found == pytest.approx(float(best_of_orders(instance)[0]))
+
+
+def test_exact_is_refused_for_very_many_jobs() -> None:
+    jobs = 20_001
+    with pytest.raises(EscalaError, match="exact is for up to"):
+        bound(Instance(np.zeros(jobs), np.ones(jobs), np.ones(jobs), 1, "wait"), steps=("exact",))
