@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
-from escala.agents import checkpoint
+from escala.agents import checkpoint, slot_teaching
 from escala.agents.agent import FORMAT, MANIFEST, Agent
 from escala.agents.network import build_learner, check_algorithm, pin_threads
 from escala.agents.presets import Preset, preset_of
@@ -106,6 +106,7 @@ def train(
     num_envs: int | None = None,
     minutes: float | None = None,
     learn: Mapping[str, Any] | None = None,
+    teacher: Sequence[Sequence[int]] | None = None,
     **env_options: Any,
 ) -> Agent:
     """Train an agent.
@@ -116,7 +117,7 @@ def train(
     interrupted (also by Ctrl-C), the same call with `resume=True`
     goes on from the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the share done.
     preset: "tuned" or "printed", see
-    `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. minutes: stop at this time, whatever has been
+    `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings of the rule hold-back to imitate first, see `escala.agents.slot_teaching`. minutes: stop at this time, whatever has been
     learnt (such runs are not repeatable).
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
@@ -143,6 +144,7 @@ def train(
         "steps": steps,
         "seed": seed,
         "workload": _about(workload),
+        "teacher": None if teacher is None else _plain(list(teacher), "teacher"),
     }
     pin_threads()
     native = _environment(env_id, request["num_envs"], workload, platform, options)
@@ -152,7 +154,9 @@ def train(
     if resume:
         assert folder is not None
         checkpoint.restore(checkpoint.read(folder, request), model, face, normaliser)
-    elif folder is not None:
+    elif teacher is not None:
+        slot_teaching.teach(model, normaliser, native.batch, teacher, seed)
+    if not resume and folder is not None:
         _make(folder)
 
     def save() -> None:

@@ -34,9 +34,9 @@ def metric_bars(table: pl.DataFrame, metrics: Sequence[str]) -> Figure:
             axes.hlines(at, low, high, color=INK, linewidth=1.2)
         axes.set(xlabel=label)
         axes.grid(axis="y", visible=False)
+    panels[0].set_ylim(len(policies) - 0.5, -0.5)  # shared by all: the first policy on top
     for axes in panels[: len(metrics) : columns]:
         axes.set_yticks(at, policies)
-        axes.invert_yaxis()
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
     return figure

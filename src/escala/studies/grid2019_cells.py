@@ -64,7 +64,7 @@ def judge(agent: Any, lists: JobLists, seed: int) -> dict[str, Any]:
 
 
 def _trained(steps: int, seed: int, preset: str, algorithm: str, keep: str | None, **given: Any) -> Any:
-    """Train, or take up an agent that an interrupted study has finished."""
+    """Train, go on with an interrupted training, or take up an agent that an interrupted study has finished."""
     import escala
 
     if keep is not None and (Path(keep) / "manifest.json").is_file():
@@ -82,18 +82,21 @@ def published_agent(
     keep: str | None = None,
     preset: str = "tuned",
     algorithm: str = "maskable-ppo",
+    taught: bool = True,
 ) -> dict[str, Any]:
-    """Train on one published list and play it `episodes` times."""
+    """Train on one published list and play it `episodes` times. taught: begin by imitating hold-back, tuned on that list."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
-    agent = _trained(steps, seed, preset, algorithm, keep, workload=[lists.workload(0)], platform=lists.platform)
+    given = {"teacher": [tune_hold_back(lists)]} if preset == "tuned" and taught else {}
+    agent = _trained(steps, seed, preset, algorithm, keep, workload=[lists.workload(0)], platform=lists.platform, **given)
     return judge(agent, lists.part([0] * episodes), seed)
 
 
 def fresh_agent(
     loads: list[int], judged: list[int], steps: int, seed: int, pool: int, validation: int, test: int, keep: str | None = None
 ) -> dict[str, Any]:
-    """Train on fresh lists of some loads and judge on test lists of others, and on the validation lists."""
-    given = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING}
+    """Train on fresh lists of some loads, beginning with hold-back as tuned on validation lists; judge on test and on validation lists."""
+    holds = [tune_hold_back(test_lists(load, validation, VALIDATION)) for load in loads]
+    given = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING, "teacher": holds}
     agent = _trained(steps, seed, "tuned", "maskable-ppo", keep, **given)
     out: dict[str, Any] = {}
     for load in judged:

@@ -1,0 +1,87 @@
+"""The study grid2019 at its smallest: what it writes, that it resumes, and that it refuses a folder of other settings."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from escala.errors import EscalaError
+from escala.studies import grid2019
+from escala.studies.claims import Cell, run_cells
+
+TINY = replace(
+    grid2019.SCALES["smoke"],
+    loads=(100,),
+    published=4096,
+    fresh_all=4096,
+    pool=32,
+    validation=8,
+    test=10,
+    episodes=6,
+    optimum=1,
+    limit_s=0.5,
+)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("grid2019")
+    patch = pytest.MonkeyPatch()
+    patch.setitem(grid2019.SCALES, "tiny", TINY)
+    grid2019.run("tiny", out, jobs=1)
+    patch.undo()
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
+    claims = json.loads((found / "claims.json").read_text())
+    fields = {"id", "claim", "paper", "ours", "low", "high", "unit", "seeds", "episodes", "holds", "note"}
+    assert all(set(claim) == fields for claim in claims)
+    ids = [claim["id"] for claim in claims]
+    assert len(ids) == len(set(ids))
+    assert {f"r1.fresh.{what}.100" for what in ("slowdown", "vs_strict", "vs_holdback", "headroom")} | {"r1.fresh.worst_load"} <= set(ids)
+    table = pl.read_csv(found / "tables" / "fresh.csv")
+    assert {"load", "policy", "mean_slowdown", "makespan_s", "mean_turnaround_s", "mean_wait_s", "unfinished"} <= set(table.columns)
+    finished = table.filter(pl.col("unfinished") == 0)
+    runtime = finished["mean_turnaround_s"] - finished["mean_wait_s"]
+    assert runtime.max() - runtime.min() < 1e-4  # every policy is judged on the same jobs, all of them
+    for name in ("fig2-fresh", "fig3-fresh", "fig5"):
+        assert (found / "figures" / f"{name}.png").stat().st_size > 1000 and (found / "figures" / f"{name}.svg").exists()
+    manifest = json.loads((found / "manifest.json").read_text())
+    assert manifest["study"] == "grid2019" and manifest["command"]
+    assert (found / "agents" / "fresh-all-0" / "weights.pt").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_heuristics_equal_the_authors_table(found: Path, traces: Path) -> None:
+    claims = {claim["id"]: claim for claim in json.loads((found / "claims.json").read_text())}
+    assert claims["r1.published.heuristics"]["ours"] == 0.0 and claims["r1.published.heuristics"]["holds"] is True
+
+
+def _square(x: int, log: str) -> dict[str, Any]:
+    with open(log, "a") as file:
+        file.write(f"{x}\n")
+    return {"square": x * x}
+
+
+def test_cells_are_done_once_and_only_with_the_same_settings(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    cells = [Cell(f"a/{x}", _square, {"x": x, "log": str(log)}) for x in range(3)]
+    assert run_cells(tmp_path, cells[:2], {"scale": 1}, 1) == {"a/0": {"square": 0}, "a/1": {"square": 1}}
+    assert run_cells(tmp_path, cells, {"scale": 1}, 1)["a/2"] == {"square": 4}
+    assert log.read_text().split() == ["0", "1", "2"]
+    with pytest.raises(EscalaError, match="other settings"):
+        run_cells(tmp_path, cells, {"scale": 2}, 1)
+
+
+def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(EscalaError, match="smoke, short, paper"):
+        grid2019.run("huge", tmp_path)
