@@ -122,7 +122,7 @@ try:
 except escala.EscalaError as error:
     print(error)
 """
-    assert f"escala[{needs}]" in _python(code)
+    assert f"[{needs}]" in _python(code)
 
 
 def test_version_is_that_of_the_package() -> None:

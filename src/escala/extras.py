@@ -28,4 +28,4 @@ def missing(error: ModuleNotFoundError) -> EscalaError | None:
     extra = EXTRAS.get(package)
     if extra is None:
         return None
-    return EscalaError(f"this needs the package {package}, which is not installed; install it with: pip install 'escala[{extra}]'")
+    return EscalaError(f"this needs the package {package}, which is not installed; install Escala with its extra [{extra}]")
