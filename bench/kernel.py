@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,12 @@ from escala.workload.generate_lublin import CLASSES, runtimes, sizes
 TRACES = Path(os.environ.get("ESCALA_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 
 
+Settings = dict[str, Any]
+MILLION = 1_000_000
 LARGEST_JOB = 256  # cores
+POOL, NODES, FINE = "1x10000:none", "625x16", "10000x1"
+SHORT: Settings = {"jobs": 300_000, "platform": POOL}
+SHORT_NODES: Settings = {"jobs": 300_000, "platform": NODES, "shutdown": "timeout:300"}
 
 
 @functools.lru_cache(maxsize=2)
@@ -58,9 +64,11 @@ def kernel_seconds(workload: escala.Workload, platform: str, shutdown: str = "ne
     return statistics.median(taken[min(1, repeats) :])
 
 
-def kernel_rate(jobs: int, platform: str, shutdown: str = "never", burst: int = 1, repeats: int = 5) -> tuple[float, str]:
+def kernel_rate(
+    jobs: int, platform: str, shutdown: str = "never", load: float = 0.95, burst: int = 1, repeats: int = 5
+) -> tuple[float, str]:
     """Jobs/s of the replay alone."""
-    workload = synthetic(jobs, escala.read_platform(platform).total_cores, burst=burst)
+    workload = synthetic(jobs, escala.read_platform(platform).total_cores, load, burst)
     return jobs / kernel_seconds(workload, platform, shutdown, repeats), "jobs/s"
 
 
@@ -94,37 +102,48 @@ print(memory("VmHWM") - before)
     return added * 1024 / 2 / 1e6, "MB per million jobs"
 
 
-def growth(small: float, large: float) -> tuple[float, str]:
-    return small / large, "times the time per job"
+def growth(before: Settings, after: Settings, repeats: int = 5) -> tuple[float, str]:
+    """How many times longer a job takes after something grew."""
+    return kernel_rate(**before, repeats=repeats)[0] / kernel_rate(**after, repeats=repeats)[0], "times the time per job"
 
 
-def curie() -> tuple[float, str]:
+def curie(platform: str, shutdown: str = "never") -> tuple[float, str]:
     workload = escala.read_workload(TRACES / "swf" / "CEA-Curie-2011-2.1-cln.swf.gz")
-    return kernel_seconds(workload, "5832x16:none", repeats=3), "s"
+    return kernel_seconds(workload, platform, shutdown, repeats=3), "s"
 
-
-POOL, NODES = "1x10000:none", "500x20"
 
 CASES = [
-    Case("EASY, 1 M synthetic jobs, 10 000 cores as one pool, load 0.95", "≥ 1 M jobs/s", lambda: kernel_rate(1_000_000, POOL)),
-    Case("the same, as a whole `escala.simulate`", "", lambda: whole_rate(1_000_000, POOL)),
-    Case(
-        "EASY, the same jobs, 500 nodes x 20 cores, timeout 300 s", "≥ 0.5 M jobs/s", lambda: kernel_rate(1_000_000, NODES, "timeout:300")
-    ),
-    Case("the same, as a whole `escala.simulate`, with nodes", "", lambda: whole_rate(1_000_000, NODES, "timeout:300")),
+    Case("EASY, 1 M synthetic jobs, 10 000 cores as one pool, load 0.95", "≥ 1 M jobs/s", lambda: kernel_rate(MILLION, POOL)),
+    Case("the same, as a whole `escala.simulate`", "", lambda: whole_rate(MILLION, POOL)),
+    Case("EASY, the same jobs, 625 nodes x 16 cores", "≥ 0.5 M jobs/s", lambda: kernel_rate(MILLION, f"{NODES}:none")),
+    Case("the same, timeout 300 s", "≥ 0.5 M jobs/s", lambda: kernel_rate(MILLION, NODES, "timeout:300")),
+    Case("the same, as a whole `escala.simulate`, with nodes", "", lambda: whole_rate(MILLION, NODES, "timeout:300")),
+    Case("EASY, the same jobs, 10 000 nodes of one core", "≥ 0.5 M jobs/s", lambda: kernel_rate(MILLION, f"{FINE}:none")),
+    Case("the same, timeout 300 s, 10 000 nodes", "≥ 0.5 M jobs/s", lambda: kernel_rate(MILLION, FINE, "timeout:300", repeats=3)),
     Case("EASY, 10 M jobs, one pool", "≤ 15 s", ten_million),
     Case("memory of the replay", "≤ 120 MB per million jobs", lambda: memory("kernel_seconds(workload, POOL, repeats=0)")),
     Case("memory of a whole `escala.simulate`", "", lambda: memory("result = run(workload, POOL)")),
-    Case("growth: 10 times the jobs", "about 1", lambda: growth(kernel_rate(100_000, POOL)[0], kernel_rate(1_000_000, POOL)[0])),
+    Case("growth: 10 times the jobs", "about 1", lambda: growth(SHORT | {"jobs": 100_000}, SHORT | {"jobs": MILLION})),
+    Case("growth: load 0.7 to 0.95", "", lambda: growth(SHORT | {"load": 0.7}, SHORT)),
+    Case("growth: load 0.95 to 1.2 (the queue grows to the end)", "", lambda: growth(SHORT, SHORT | {"load": 1.2})),
+    Case("growth: load 0.95 to 1.2, 625 nodes, timeout 300 s", "", lambda: growth(SHORT_NODES, SHORT_NODES | {"load": 1.2}, 3)),
     Case(
-        "growth: 100 times the cores",
+        "growth: 100 times the cores, one pool",
         "almost 1",
-        lambda: growth(kernel_rate(300_000, "1x1000:none")[0], kernel_rate(300_000, "1x100000:none")[0]),
+        lambda: growth(SHORT | {"platform": "1x1000:none"}, SHORT | {"platform": "1x100000:none"}),
     ),
     Case(
-        "growth: a queue 1000 times longer",
-        "≤ 3",
-        lambda: growth(kernel_rate(300_000, POOL)[0], kernel_rate(300_000, POOL, burst=1000, repeats=1)[0]),
+        "growth: 100 times the nodes (62 to 6250 of 16 cores), timeout 300 s",
+        "almost 1",
+        lambda: growth(SHORT_NODES | {"platform": "62x16"}, SHORT_NODES | {"platform": "6250x16"}, 3),
     ),
-    Case("CEA-Curie (312 826 jobs, 93 312 cores), EASY, after reading", "≤ 2 s", curie),
+    Case("growth: a queue 1000 times longer", "≤ 3", lambda: growth(SHORT, SHORT | {"burst": 1000}, 3)),
+    Case(
+        "growth: a queue 1000 times longer, 625 nodes, timeout 300 s",
+        "≤ 3",
+        lambda: growth(SHORT_NODES, SHORT_NODES | {"burst": 1000}, 1),
+    ),
+    Case("CEA-Curie (312 826 jobs, 93 312 cores), EASY, after reading, 5832 nodes", "≤ 2 s", lambda: curie("5832x16:none")),
+    Case("the same, timeout 300 s, CEA-Curie", "", lambda: curie("5832x16", "timeout:300")),
+    Case("the same, one pool, CEA-Curie", "", lambda: curie("1x93312:none")),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -148,6 +148,8 @@ class Simulation:
         n = len(cast.rows)
         job = w.job[i, :n]
         job["submit"], job["runtime"], job["walltime"], job["killed"] = cast.submit_us, cast.runtime_us, cast.walltime_us, cast.killed
+        # From here on the kernel's copy is the only one: 24 MB less for a million jobs.
+        self.casts[i] = replace(cast, submit_us=job["submit"], runtime_us=job["runtime"], walltime_us=job["walltime"])
         job["cores"] = jobs["cores"].to_numpy()[cast.rows]
         job["load"] = jobs["load"].to_numpy()[cast.rows]
         job["single"] = jobs["single_node"].to_numpy()[cast.rows]
