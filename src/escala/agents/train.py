@@ -112,13 +112,12 @@ def train(
     """Train an agent.
 
     env_id: a registered environment; workload, platform, env_options: its arguments. algorithm: "maskable-ppo", "ppo" or "a2c". steps:
-    decisions to learn from (rounded up
-    to whole rollouts). seed: the same gives the same weights. out: folder for the agent and, every half minute, a checkpoint;
-    interrupted (also by Ctrl-C), the same call with `resume=True`
-    goes on from the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the share done.
-    preset: "tuned" or "printed", see
-    `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings of the rule hold-back to imitate first, see `escala.agents.slot_teaching`. minutes: stop at this time, whatever has been
-    learnt (such runs are not repeatable).
+    decisions to learn from (rounded up to whole rollouts). seed: the same gives the same weights. out: folder for the agent and, every
+    half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with `resume=True` goes on from the last checkpoint and ends
+    with the weights that an uninterrupted run gives. progress: called with the share done. preset: "tuned" or "printed", see
+    `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings of the rule
+    hold-back to imitate first, see `escala.agents.slot_teaching`. minutes: stop at this time, whatever has been learnt (such runs are
+    not repeatable).
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
