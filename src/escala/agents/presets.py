@@ -143,6 +143,22 @@ PRESETS: dict[tuple[str, str], Preset] = {
         decay=False,
         relu=True,
     ),
+    (SLOTS, "taught"): Preset(  # to go on from a teacher: small steps, little wandering
+        learn={
+            "n_steps": 64,
+            "batch_size": 512,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.9,
+            "clip_range": 0.1,
+            "learning_rate": 1e-3,
+            "ent_coef": 0.003,
+            "vf_coef": 0.5,
+        },
+        environment={"placement": "start-now", "observation": "compact", "skip": "forced"},
+        network=(),
+        extractor="slot-scorer",
+    ),
     (SLOTS, "tuned"): Preset(
         learn={
             "n_steps": 64,

@@ -40,11 +40,15 @@ class Lessons(NamedTuple):
 def lessons(lists: JobLists, hold: Sequence[int], options: Mapping[str, Any], gamma: float, n: int, rng: np.random.Generator) -> Lessons:
     """The rule with one setting on some of the lists."""
     batch = SlotsBatch(n, lists, **options)
-    for name, value in zip(("long", "quiet", "share"), hold, strict=True):
-        batch.settings[name] = value
+    for name, number in zip(("long", "quiet", "share"), hold, strict=True):
+        batch.settings[name] = number
     turn, rows = new_turn(batch), np.arange(n)
     batch.restart(rows, turn, {"list": rng.integers(0, len(lists), n)})
-    seen, masks, choices, rewards, alive = [], [], [], [], []
+    seen: list[NDArray[np.float32]] = []
+    masks: list[NDArray[np.bool_]] = []
+    choices: list[NDArray[np.int64]] = []
+    rewards: list[NDArray[np.float64]] = []
+    alive: list[NDArray[np.bool_]] = []
     done, choice = np.zeros(n, bool), np.zeros(n, np.int64)
     while not done.all():
         if len(seen) >= PATIENCE:
@@ -59,7 +63,8 @@ def lessons(lists: JobLists, hold: Sequence[int], options: Mapping[str, Any], ga
         batch.step(np.where(rng.random(n) < STRAY, strayed, choice), turn)
         rewards.append(np.where(done, 0.0, turn.reward))
         done |= turn.terminated | turn.truncated
-    value, running = np.array(rewards), np.array(rewards)
+    value: NDArray[np.float64] = np.stack(rewards)
+    running = value.copy()
     for t in range(len(rewards) - 2, -1, -1):
         value[t] += gamma * value[t + 1]
     for t in range(1, len(rewards)):
@@ -106,6 +111,6 @@ def _fit(policy: Any, whole: Lessons, scale: float, rng: np.random.Generator) ->
         wanted = wanted + SMOOTHING * open_choices / open_choices.sum(dim=1, keepdim=True)
         loss = -(wanted * chance).sum(dim=1).mean() + 0.5 * functional.mse_loss(policy.value_net(judged).squeeze(1), value[rows])
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         torch.nn.utils.clip_grad_norm_(policy.parameters(), 2.0)
         optimizer.step()

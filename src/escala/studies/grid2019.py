@@ -3,9 +3,9 @@
 Two studies that are never mixed. *As published*: the author trained and tested on one and the same job list a load; so do we, on his
 lists, where they are at hand, against his own table. *Fresh lists*: the same generator, with separate lists for training, validation
 (where hold-back is tuned) and test; that is what generalises. Window: 100 steps of arrivals, then run to completion; every job counts.
-Placement start-now, compact observation, the network that scores slots (preset "tuned"), which begins by imitating the rule hold-back
+Placement start-now, compact observation, the network that scores slots (preset "taught"), which begins by imitating the rule hold-back
 (tuned on the training list, or on validation lists); the printed setting (image, reservations, 20 ReLU) stands beside it. The learning
-curve is that of agents without such a start. Actions are sampled, as in the paper; the likeliest actions are in the tables.
+curve is that of agents without such a start (preset "tuned"). Actions are sampled, as in the paper; argmax is in the tables.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def _published(scale: Scale, author: str, agents: Path) -> list[Cell]:
     for budget in scale.curve:
         for seed in range(scale.curve_seeds):
             ask = {"folder": author, "load": 100, "steps": budget, "seed": seed, "episodes": scale.episodes}
-            cells.append(Cell(f"curve/{budget}/{seed}", work.published_agent, ask | {"taught": False}, budget / 3e4))
+            cells.append(Cell(f"curve/{budget}/{seed}", work.published_agent, ask | {"preset": "tuned"}, budget / 3e4))
     return cells
 
 

@@ -80,13 +80,13 @@ def published_agent(
     seed: int,
     episodes: int,
     keep: str | None = None,
-    preset: str = "tuned",
+    preset: str = "taught",
     algorithm: str = "maskable-ppo",
-    taught: bool = True,
 ) -> dict[str, Any]:
-    """Train on one published list and play it `episodes` times. taught: begin by imitating hold-back, tuned on that list."""
+    """Train on one published list and play it `episodes` times. Preset "taught" begins by imitating
+    hold-back, tuned on that list."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
-    given = {"teacher": [tune_hold_back(lists)]} if preset == "tuned" and taught else {}
+    given = {"teacher": [tune_hold_back(lists)]} if preset == "taught" else {}
     agent = _trained(steps, seed, preset, algorithm, keep, workload=[lists.workload(0)], platform=lists.platform, **given)
     return judge(agent, lists.part([0] * episodes), seed)
 
@@ -97,7 +97,7 @@ def fresh_agent(
     """Train on fresh lists of some loads, beginning with hold-back as tuned on validation lists; judge on test and on validation lists."""
     holds = [tune_hold_back(test_lists(load, validation, VALIDATION)) for load in loads]
     given = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING, "teacher": holds}
-    agent = _trained(steps, seed, "tuned", "maskable-ppo", keep, **given)
+    agent = _trained(steps, seed, "taught", "maskable-ppo", keep, **given)
     out: dict[str, Any] = {}
     for load in judged:
         out[str(load)] = judge(agent, test_lists(load, test, TEST), seed)
