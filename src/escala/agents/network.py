@@ -78,7 +78,7 @@ def falling(first: float) -> Callable[[float], float]:
     """A learning rate that falls to 0 with the share of steps left."""
 
     def rate(left: float) -> float:
-        return first * left
+        return first * max(left, 0.0)  # the last rollout may overshoot, and a rate below 0 would unlearn
 
     return rate
 

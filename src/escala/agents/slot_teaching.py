@@ -1,7 +1,7 @@
 """A warm start for slotted agents: imitate the rule hold-back, then learn by reward.
 
-The rule plays training lists, with now and then a random choice so that more states are seen; the network learns the rule's choice in each
-state, and the value of what followed. Without it, PPO spends most of a short training on finding out that waiting may pay.
+The rule plays training lists, with now and then a random choice or a nap so that more states are seen; the network learns the rule's
+choice in each state, and the value of what followed. Without it, PPO spends most of a short training on finding out that waiting may pay.
 """
 
 from __future__ import annotations
@@ -22,6 +22,10 @@ from escala.errors import EscalaError
 
 RUNS = 192  # simulations, shared by the settings of the rule
 STRAY = 0.05  # share of random choices
+NAP, LONGEST_NAP = (
+    0.01,
+    60,
+)  # chance of a row of voids, and its length: long silences must have been seen, or an agent may idle in them for ever
 UPDATES, BATCH, RATE = 1500, 256, 5e-3
 SMOOTHING = 0.05  # of the choices, so that the policy goes on trying
 PATIENCE = 4000
@@ -49,7 +53,7 @@ def lessons(lists: JobLists, hold: Sequence[int], options: Mapping[str, Any], ga
     choices: list[NDArray[np.int64]] = []
     rewards: list[NDArray[np.float64]] = []
     alive: list[NDArray[np.bool_]] = []
-    done, choice = np.zeros(n, bool), np.zeros(n, np.int64)
+    done, choice, nap = np.zeros(n, bool), np.zeros(n, np.int64), np.zeros(n, np.int64)
     while not done.all():
         if len(seen) >= PATIENCE:
             raise EscalaError(f"the rule hold-back {list(hold)} does not end a job list: give another setting")
@@ -60,7 +64,8 @@ def lessons(lists: JobLists, hold: Sequence[int], options: Mapping[str, Any], ga
         choices.append(choice.copy())
         alive.append(~done)
         strayed = np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1)
-        batch.step(np.where(rng.random(n) < STRAY, strayed, choice), turn)
+        nap = np.where(nap > 0, nap - 1, np.where(rng.random(n) < NAP, rng.integers(1, LONGEST_NAP, n), 0))
+        batch.step(np.where(nap > 0, 0, np.where(rng.random(n) < STRAY, strayed, choice)), turn)
         rewards.append(np.where(done, 0.0, turn.reward))
         done |= turn.terminated | turn.truncated
     value: NDArray[np.float64] = np.stack(rewards)

@@ -4,8 +4,8 @@ Two studies that are never mixed. *As published*: the author trained and tested 
 lists, where they are at hand, against his own table. *Fresh lists*: the same generator, with separate lists for training, validation
 (where hold-back is tuned) and test; that is what generalises. Window: 100 steps of arrivals, then run to completion; every job counts.
 Placement start-now, compact observation, the network that scores slots (preset "taught"), which begins by imitating the rule hold-back
-(tuned on the training list, or on validation lists); the printed setting (image, reservations, 20 ReLU) stands beside it. The learning
-curve is that of agents without such a start (preset "tuned"). Actions are sampled, as in the paper; argmax is in the tables.
+(tuned on the training list, or on validation lists). Beside it: the printed setting (image, reservations, 20 ReLU), and a learning curve
+of agents without such a start (preset "tuned"). Actions are sampled, as in the paper; the likeliest actions are in the tables.
 """
 
 from __future__ import annotations

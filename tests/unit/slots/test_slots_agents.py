@@ -41,6 +41,7 @@ def test_taught_agent_in_the_environment_and_in_the_simulation(tmp_path: Path) -
     for e in range(len(fresh)):
         random = np.random.default_rng(5)
         slotted = play(fresh.part([e]), lambda seen, mask, random=random: agent.act(seen, mask, random), skip="forced")
+        assert slotted["finished"].all()
         jobs = escala.simulate(fresh.workload(e), fresh.platform, scheduler=agent.policy(sampled=True, seed=5)).jobs
         slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
         assert slowdown == pytest.approx(slotted["slowdown"][0], rel=1e-12)
