@@ -76,9 +76,8 @@ def _release_job(w: World, j: int) -> None:
     """Mark the nodes of job `j` as released by the reservation's time."""
     c = np.int64(w.run[j].chunk)
     while c != codes.NONE:
-        if w.o[0].unit == 1:
-            bits.put_range(w.bits[codes.SET_RELEASED], w.chunk[c].low, w.chunk[c].high)
-        else:
+        bits.put_range(w.bits[codes.SET_RELEASED], w.chunk[c].low, w.chunk[c].high)
+        if w.o[0].unit == 0:
             for n in range(w.chunk[c].low, w.chunk[c].high + 1):
                 w.node[n].released += w.chunk[c].per
         c = np.int64(w.chunk[c].next)
@@ -86,9 +85,8 @@ def _release_job(w: World, j: int) -> None:
 
 @inlined
 def _release_node(w: World, n: int) -> None:
-    if w.o[0].unit == 1:
-        bits.put(w.bits[codes.SET_RELEASED], n)
-    else:
+    bits.put(w.bits[codes.SET_RELEASED], n)
+    if w.o[0].unit == 0:
         w.node[n].released += w.node[n].cores
 
 
@@ -136,11 +134,13 @@ def _release_switches(w: World, after: int, until: int) -> int:
 def _clear_released(w: World) -> None:
     if w.o[0].head != codes.LOWEST_ID:
         return
-    if w.o[0].unit == 1:
-        w.bits[codes.SET_RELEASED, :] = bits.ZERO
-    else:
-        for n in range(w.o[0].n_nodes):
-            w.node[n].released = 0
+    row = w.bits[codes.SET_RELEASED]
+    for i in range(row.shape[0]):
+        word = row[i]
+        row[i] = bits.ZERO
+        while word != bits.ZERO and w.o[0].unit == 0:
+            w.node[(i << 6) + bits.lowest(word)].released = 0
+            word &= word - bits.ONE
 
 
 @inlined
@@ -231,15 +231,20 @@ def _reserve_words(w: World, need: int, woken: bool) -> None:
 
 @lean
 def _reserve_nodes(w: World, need: int, woken: bool) -> None:
-    """Reserve cores on the lowest nodes; within a node, cores that are released later rather than those free now."""
+    """Reserve cores on the lowest nodes; within a node, cores that are released later rather than those free now. Nodes with nothing free
+    and nothing released are passed over: they have no limit to set."""
     s = w.s[0]
     s.extra = 0
-    for n in range(w.o[0].n_nodes):
-        node = w.node[n]
-        in_set = node.held == 0 and node.power != codes.SWITCHING_OFF
-        free = node.free if in_set else 0
-        counted = free if (woken or node.power == codes.ON) else 0
-        reserved = min(need, counted + node.released)
-        need -= reserved
-        node.limit = free + node.released - reserved
-        s.extra += min(free, node.limit)
+    for i in range(w.bits.shape[1]):
+        free_now = w.bits[codes.SET_ON, i] | w.bits[codes.SET_BOOT, i] | w.bits[codes.SET_OFF, i]
+        word = free_now | w.bits[codes.SET_RELEASED, i]
+        while word != bits.ZERO:
+            low = bits.lowest(word)
+            word &= word - bits.ONE
+            node = w.node[(i << 6) + low]
+            free = node.free if (free_now >> np.uint64(low)) & bits.ONE != bits.ZERO else 0
+            counted = free if (woken or node.power == codes.ON) else 0
+            reserved = min(need, counted + node.released)
+            need -= reserved
+            node.limit = free + node.released - reserved
+            s.extra += min(free, node.limit)
