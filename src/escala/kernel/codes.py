@@ -61,6 +61,11 @@ HOLD = 4
 POWER_EXTERNAL = 5
 ORACLE = 6
 
+# What OR* means to do for a waiting job.
+WOKEN_FOR = 0  # nodes may be woken for it
+HELD = 1  # it will start in time on nodes that are on
+HELD_SOON = 2  # it will start before a node could be off and on again
+
 # Why `advance` returned.
 DONE = 0  # every job has ended, or the time limit is reached
 DECISION = 1  # somebody outside may decide

@@ -12,6 +12,7 @@ from escala.kernel.nodes import due
 from escala.kernel.placement import find_single, give_back, recycle, take, take_single
 from escala.kernel.plans import add_plan, plan_end, remove_plan
 from escala.kernel.queue import dequeue
+from escala.kernel.reservation import plan_oracle
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, World
 
 
@@ -93,6 +94,8 @@ def place(w: World, j: int, ready: int) -> None:
         begin(w, j)
     else:
         s.n_starts = push(w.heaps[HEAP_STARTS], s.n_starts, ready, j)
+    if w.o[0].shutdown == codes.ORACLE:
+        plan_oracle(w)
 
 
 @lean

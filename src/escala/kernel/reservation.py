@@ -33,22 +33,39 @@ def hold_end(w: World, j: int) -> int:
 
 
 @lean
-def oracle_holds(w: World, j: int) -> bool:
-    """OR*: will enough cores of nodes that are on (or switching on) be free before the job has waited its share of the walltime? Actual
-    ends of the running jobs; other waiting jobs are ignored."""
+def _room(w: World, time: int) -> int:
+    """OR*: cores of nodes that are on, or switching on, which no job will hold at `time`, by the actual ends of the jobs placed so far."""
     s = w.s[0]
-    deadline = hold_end(w, j)
-    if deadline <= s.now:
-        return False
     cores = s.free_on + s.free_boot
     for k in range(s.n_ends):
-        if w.heaps[HEAP_ENDS, k].time <= deadline:
+        if w.heaps[HEAP_ENDS, k].time <= time:
             cores += w.job[w.heaps[HEAP_ENDS, k].id].cores
     for k in range(s.n_starts):
         i = w.heaps[HEAP_STARTS, k].id
-        if w.heaps[HEAP_STARTS, k].time + w.job[i].runtime <= deadline:
+        if w.heaps[HEAP_STARTS, k].time + w.job[i].runtime <= time:
             cores += w.job[i].cores
-    return cores >= w.job[j].cores
+    return cores
+
+
+@lean
+def plan_oracle(w: World) -> None:
+    """OR*, at each decision and after each start: which waiting jobs are held, in queue order.
+
+    A job is held if enough cores of nodes that are on will be free before it has waited its share of the walltime, besides those that
+    jobs held before it wait for. The mark lies in `place`, which has no other use while a job waits."""
+    s = w.s[0]
+    soon = _room(w, s.now + w.profile[0].off_us + w.profile[0].on_us)
+    taken = 0
+    j = s.first
+    while j != codes.NONE:
+        cores = np.int64(w.job[j].cores)
+        deadline = hold_end(w, j)
+        mark = codes.WOKEN_FOR
+        if deadline > s.now and _room(w, deadline) - taken >= cores:
+            mark = codes.HELD_SOON if soon - taken >= cores else codes.HELD
+            taken += cores
+        w.run[j].place = mark
+        j = np.int64(w.run[j].next)
 
 
 @inlined
@@ -57,7 +74,7 @@ def permission(w: World, j: int) -> int:
     o = w.o[0]
     if o.shutdown == codes.HOLD:
         return hold_end(w, j)
-    if o.shutdown == codes.ORACLE and oracle_holds(w, j):
+    if o.shutdown == codes.ORACLE and w.run[j].place != codes.WOKEN_FOR:
         return hold_end(w, j)
     return 0
 

@@ -7,8 +7,8 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.nodes import due, enter_set, free_cores, is_idle, leave_set, switch_off
-from escala.kernel.reservation import oracle_holds, usable
-from escala.kernel.state import HEAP_ENDS, World
+from escala.kernel.reservation import usable
+from escala.kernel.state import World
 
 
 @inlined
@@ -37,30 +37,13 @@ def shut_down(w: World) -> None:
 
 
 @lean
-def _start_of_held(w: World, j: int) -> int:
-    """OR*: when enough cores of nodes that are on will be free for the held job `j`, us: the actual end of some running job."""
-    s = w.s[0]
-    best = codes.NEVER_US
-    for k in range(s.n_ends):
-        time = w.heaps[HEAP_ENDS, k].time
-        if time < best:
-            cores = s.free_on + s.free_boot
-            for i in range(s.n_ends):
-                if w.heaps[HEAP_ENDS, i].time <= time:
-                    cores += w.job[w.heaps[HEAP_ENDS, i].id].cores
-            if cores >= w.job[j].cores:
-                best = time
-    return best
-
-
-@lean
 def _counted_on(w: World) -> int:
     """OR*: how many idle nodes, lowest first, stay on for held jobs: for those that start before a node could be off and on again."""
     s = w.s[0]
     cores = 0
     j = s.first
     while j != codes.NONE:
-        if oracle_holds(w, j) and _start_of_held(w, j) - s.now <= w.profile[0].off_us + w.profile[0].on_us:
+        if w.run[j].place == codes.HELD_SOON:
             cores += w.job[j].cores
         j = np.int64(w.run[j].next)
     nodes = 0
