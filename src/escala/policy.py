@@ -35,6 +35,7 @@ class RunningJob(NamedTuple):
     cores: int
     planned_end_s: float  # by walltime; it may end earlier
     user: int
+    walltime_s: float
 
 
 class View:
@@ -94,7 +95,9 @@ class View:
         n = int(w.s[i, 0]["next_job"])
         states = w.run[i, :n]["state"]
         rows = np.flatnonzero((states == codes.RUNNING) | (states == codes.GIVEN))
-        out = [RunningJob(int(r), int(w.job[i, r]["cores"]), int(w.run[i, r]["plan"]) / SECOND, int(w.job[i, r]["user"])) for r in rows]
+        job, plan = w.job[i, rows], w.run[i, rows]["plan"] / SECOND
+        columns = (rows, job["cores"], plan, job["user"], job["walltime"] / SECOND)
+        out = [RunningJob(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
         return sorted(out, key=lambda job: (job.planned_end_s, job.row))
 
     @property

@@ -77,7 +77,6 @@ SCORES: dict[str, Score] = {
     "f3": f3,
     "f4": f4,
 }
-CHANGING = ("wfp3", "unicep")  # with the time that a job has waited; not offered with EASY
 
 
 def ordered(world: World, jobs: list[Job], score: Score | None) -> list[Job]:

@@ -11,11 +11,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.oracle.scores import CHANGING, SCORES
+from tests.oracle.scores import SCORES
 
 STRICT = ("fcfs", "saf-strict", *(name for name in SCORES if name != "saf"))
 GREEDY = ("first-fit", "random", *(f"{name}-fit" for name in SCORES), "packer", "tetris")
-EASY = ("easy", "saf", *(f"easy-{name}" for name in SCORES if name not in CHANGING))
+EASY = ("easy", "saf", *(f"easy-{name}" for name in SCORES))
 SPREADING_ONLY = ("easy-fast", "conservative")  # no single-node jobs
 SCHEDULERS = (*STRICT, *GREEDY, *EASY, *SPREADING_ONLY)
 SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)

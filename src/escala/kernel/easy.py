@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import inlined, lean
+from escala.compile import compiled, inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.clock import earlier
 from escala.kernel.fit import fits_now, may_wake, start_if_fits
@@ -15,6 +15,7 @@ from escala.kernel.placement import readiness
 from escala.kernel.plans import planned_fine
 from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, rank_of, row_at
 from escala.kernel.reservation import reserve_head
+from escala.kernel.scores import by_dynamic_score
 from escala.kernel.state import World
 
 
@@ -64,7 +65,7 @@ def _extra_on(w: World) -> int:
     return total
 
 
-@lean
+@compiled
 def easy(w: World, frontier: Any) -> None:
     """The head starts while it fits, else it gets a reservation; the others are tried once, in the scheduler's order.
 
@@ -91,6 +92,10 @@ def easy(w: World, frontier: Any) -> None:
             after = np.int64(w.run[j].next)
             pass_head(w, j)
             j = after
+    elif w.o[0].ordering == codes.BY_WFP3 or w.o[0].ordering == codes.BY_UNICEP:
+        for j in by_dynamic_score(w):
+            if j != s.head:
+                pass_head(w, j)
     else:
         _backfill_tree(w)
 

@@ -14,7 +14,7 @@ from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
 from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, row_at
 from escala.kernel.reservation import permission
-from escala.kernel.scores import best_dynamic, dynamic_score
+from escala.kernel.scores import best_dynamic, by_dynamic_score
 from escala.kernel.state import World
 
 LOOSE = 1 << 60  # no limit
@@ -126,13 +126,5 @@ def _greedy_tree(w: World) -> None:
 @compiled
 def _greedy_once(w: World) -> None:
     """One walk in the order of a score of this instant."""
-    n = w.s[0].n_queued
-    rows = np.empty(n, np.int64)
-    values = np.empty(n, np.float64)
-    j = w.s[0].first
-    for i in range(n):
-        rows[i] = j
-        values[i] = dynamic_score(w, j)
-        j = np.int64(w.run[j].next)
-    for i in np.argsort(values, kind="mergesort"):
-        start_if_fits(w, rows[i])
+    for j in by_dynamic_score(w):
+        start_if_fits(w, j)

@@ -3,9 +3,11 @@ in `policies.scores`."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from escala.compile import lean
+from escala.compile import compiled, lean
 from escala.kernel import codes
 from escala.kernel.placement import find_single
 from escala.kernel.reservation import permission, usable
@@ -65,3 +67,17 @@ def best_dynamic(w: World, fitting: bool) -> int:
             best = j
         j = np.int64(w.run[j].next)
     return best
+
+
+@compiled
+def by_dynamic_score(w: World) -> Any:
+    """Rows of the waiting jobs in the order of a score of this instant, int64 [queued]."""
+    n = w.s[0].n_queued
+    rows = np.empty(n, np.int64)
+    values = np.empty(n, np.float64)
+    j = w.s[0].first
+    for i in range(n):
+        rows[i] = j
+        values[i] = dynamic_score(w, j)
+        j = np.int64(w.run[j].next)
+    return rows[np.argsort(values, kind="mergesort")]

@@ -21,6 +21,7 @@ from escala.kernel.placement import node_fits, readiness, take_single
 from escala.kernel.plans import following
 from escala.kernel.queue import index_new, next_fit, row_at
 from escala.kernel.reservation import first_release, hold_of_head, next_switch
+from escala.kernel.scores import by_dynamic_score
 from escala.kernel.state import World
 
 LOOSE = 1 << 60
@@ -248,6 +249,11 @@ def easy_single(w: World) -> None:
             after = np.int64(w.run[j].next)
             _pass(w, j, cores, room)
             j = after
+        return
+    if o.ordering == codes.BY_WFP3 or o.ordering == codes.BY_UNICEP:
+        for j in by_dynamic_score(w):
+            if j != s.head:
+                _pass(w, j, cores, room)
         return
     index_new(w)
     rank = next_fit(w, 0, LOOSE, LOOSE, LOOSE)

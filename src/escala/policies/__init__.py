@@ -1,6 +1,7 @@
 """Policies: scores, the names of schedulers and shutdown policies, and running them."""
 
 from escala.policies.compose import SCHEDULERS, SHUTDOWN_FORMS
+from escala.policies.rollout import Rollout
 from escala.policies.run import Comparison, compare, simulate
 
-__all__ = ["SCHEDULERS", "SHUTDOWN_FORMS", "Comparison", "compare", "simulate"]
+__all__ = ["SCHEDULERS", "SHUTDOWN_FORMS", "Comparison", "Rollout", "compare", "simulate"]

@@ -56,6 +56,7 @@ def _schedulers() -> dict[str, Scheduler]:
     for name, ordering in CHANGING.items():
         table[name] = Scheduler(codes.STRICT, ordering)
         table[f"{name}-fit"] = Scheduler(codes.GREEDY, ordering)
+        table[f"easy-{name}"] = Scheduler(codes.EASY, ordering)
     for name, ordering in PACKING.items():
         table[name] = Scheduler(codes.GREEDY, ordering)
     table["saf"] = table["easy-saf"]
@@ -63,7 +64,10 @@ def _schedulers() -> dict[str, Scheduler]:
 
 
 SCHEDULERS = _schedulers()
-"""Every scheduler that has a name."""
+"""Every scheduler inside the kernel that has a name."""
+
+ROLLOUT = "rollout"
+"""The look-ahead scheduler outside the kernel (`escala.policies.rollout`); rollout:K samples K futures."""
 
 SHUTDOWN_FORMS = (
     "never",
@@ -81,9 +85,10 @@ SHUTDOWN_FORMS = (
 def scheduler(name: str) -> Scheduler:
     """The scheduler of this name; EscalaError with near names for an unknown one."""
     if name not in SCHEDULERS:
-        near = difflib.get_close_matches(name, SCHEDULERS, n=3, cutoff=0.4)
+        known = sorted([*SCHEDULERS, ROLLOUT])
+        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise EscalaError(f"unknown scheduler {name!r}: {hint}known are {', '.join(sorted(SCHEDULERS))}")
+        raise EscalaError(f"unknown scheduler {name!r}: {hint}known are {', '.join(known)}")
     return SCHEDULERS[name]
 
 

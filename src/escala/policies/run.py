@@ -15,6 +15,7 @@ from escala.kernel import codes
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
+from escala.policies.rollout import rollout_of
 from escala.policy import ClairvoyantView, Commands, View, as_policy, name_of
 from escala.result import Result
 from escala.simulation import Simulation
@@ -35,8 +36,8 @@ class Pair:
 
 def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) -> Pair:
     """Resolve names and objects; EscalaError for what is neither."""
-    outside = None if isinstance(scheduler_, str) else as_policy(scheduler_)
-    chosen = scheduler(scheduler_) if isinstance(scheduler_, str) else None
+    outside = rollout_of(scheduler_, options.seed) if isinstance(scheduler_, str) else as_policy(scheduler_)
+    chosen = scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
     if isinstance(shutdown_, str):
         fields, power = shutdown(shutdown_, options)
         if power is not None:

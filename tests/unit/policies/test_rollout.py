@@ -1,0 +1,160 @@
+"""The look-ahead scheduler: its futures are replayed exactly, it improves its base, and it knows nothing that a scheduler may not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import escala
+from escala.errors import EscalaError
+from escala.kernel.clock import SECOND
+from escala.kernel.lookahead import WAIT
+from escala.policies import Rollout
+from escala.policies.futures import Memory
+from escala.policies.rollout import Base, Futures
+from escala.workload import Workload
+from escala.workload.generate_slots import bernoulli_model
+
+PLATFORM = "10x1:none"
+BASES = ["fcfs", "first-fit", "sjf", "sjf-fit", "saf-fit", "easy", "easy-sjf", "f1-fit"]
+
+
+def lists(n: int, load: float = 1.9, first: int = 0) -> list[Workload]:
+    return [bernoulli_model(load=load, steps=50, demand="clip10").workload(first + k) for k in range(n)]
+
+
+def slowdown(workload: Workload, scheduler: object) -> float:
+    jobs = escala.simulate(workload, PLATFORM, scheduler).jobs
+    return float(((jobs["wait_s"] + jobs["runtime_s"]) / jobs["runtime_s"]).mean())  # type: ignore[arg-type]
+
+
+class ChosenFirst:
+    """At time 0 start this row, or nothing until `until_s`; then one of the kernel's orders by hand: greedy, shortest first."""
+
+    def __init__(self, row: int, until_s: float) -> None:
+        self.row, self.until_s = row, until_s
+
+    def decide(self, view: escala.View, act: escala.Commands) -> None:
+        if view.now_s == 0.0 and self.row != WAIT:
+            act.start(self.row)
+        if self.row == WAIT and view.now_s < self.until_s:
+            act.call_at(self.until_s)
+            return
+        for job in sorted(view.queue, key=lambda job: (job.walltime_s, job.row)):
+            act.start(job)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_future_is_what_the_simulation_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    waiting, coming = 6, 9
+    runtime, cores = rng.integers(1, 20, waiting + coming), rng.integers(1, 8, waiting + coming)
+    submit = np.concatenate([np.zeros(waiting), np.sort(rng.integers(1, 30, coming))])
+    workload = Workload.from_jobs({"submit_s": submit, "runtime_s": runtime, "cores": cores})
+    weight = rng.random((1, waiting + coming))
+    drawn = np.zeros((1, 5, waiting + coming), np.int64)
+    drawn[0, :4] = runtime * SECOND, runtime * SECOND, cores, submit * SECOND
+    soon = np.array([int(submit[waiting]) * SECOND])
+    none = np.zeros((2, 0), np.int64), np.zeros((1, 0), np.int64)
+    f = Futures(*none, drawn, weight, soon, np.zeros(1, np.int64), np.argsort(runtime, kind="stable")[None, :])
+    choices = [*range(waiting), WAIT]
+    cost = Base("sjf-fit", 10).cost(f, np.array(choices))
+    for choice, value in zip(choices, cost[:, 0], strict=True):
+        start = escala.simulate(workload, PLATFORM, ChosenFirst(choice, float(submit[waiting]))).jobs["start_s"].to_numpy()
+        assert value == pytest.approx((weight[0] * start).sum() * SECOND, rel=1e-12)
+
+
+@pytest.mark.parametrize("base", BASES)
+def test_running_jobs_hold_their_cores(base: str) -> None:
+    drawn = np.zeros((1, 5, 2), np.int64)
+    drawn[0, :4] = [[5 * SECOND] * 2, [5 * SECOND] * 2, [6, 3], [0, 0]]
+    running = np.array([[6], [50 * SECOND]])
+    f = Futures(
+        running, np.array([[20 * SECOND]]), drawn, np.ones((1, 2)), np.array([20 * SECOND]), np.zeros(1, np.int64), np.array([[0, 1]])
+    )
+    cost = Base(base, 10).cost(f, np.array([1, WAIT]))
+    assert cost[:, 0].tolist() == [20.0 * SECOND, 40.0 * SECOND]  # job 1 now, job 0 when the running job ends; or both then
+
+
+def test_knowing_the_future_it_is_never_worse_than_its_base() -> None:
+    for workload in lists(12):
+        known = Rollout(1, "sjf-fit", arrivals=[workload], objective="slowdown", every_s=1.0)
+        assert slowdown(workload, known) <= slowdown(workload, "sjf-fit") + 1e-9
+
+
+@pytest.mark.parametrize(("load", "least"), [(1.0, 0.25), (1.9, 0.40)])
+def test_with_the_law_of_arrivals_it_saves_much(load: float, least: float) -> None:
+    law = lists(300, load, first=10_000)
+    policy = Rollout(64, "hold-back", arrivals=law, objective="slowdown", every_s=1.0)
+    test = lists(20, load)
+    ours, greedy = (np.mean([slowdown(w, s) for w in test]) for s in (policy, "sjf-fit"))
+    assert ours <= (1 - least) * greedy
+
+
+def test_from_the_past_alone_it_improves_its_base() -> None:
+    test = lists(20)
+    policy = Rollout(64, ("sjf-fit", "hold-back"), objective="slowdown")
+    assert np.mean([slowdown(w, policy) for w in test]) < 0.85 * np.mean([slowdown(w, "sjf-fit") for w in test])
+
+
+def test_the_same_seed_gives_the_same_schedule_and_another_run_begins_anew() -> None:
+    first, second = lists(2)
+    policy = Rollout(8, seed=3)
+    alone = escala.simulate(second, PLATFORM, Rollout(8, seed=3)).jobs
+    escala.simulate(first, PLATFORM, policy)
+    assert escala.simulate(second, PLATFORM, policy).jobs.equals(alone)
+
+
+def test_it_does_not_know_how_long_jobs_run() -> None:
+    jobs = {"submit_s": [0.0, 0.0, 0.0], "walltime_s": [100.0, 100.0, 90.0], "cores": [10, 10, 10]}
+    starts = [
+        escala.simulate(Workload.from_jobs({**jobs, "runtime_s": runtime}), PLATFORM, Rollout(16)).jobs["start_s"].arg_min()
+        for runtime in ([1.0, 100.0, 90.0], [100.0, 1.0, 90.0])
+    ]
+    assert starts == [2, 2]
+
+
+def test_runtimes_are_drawn_from_the_shares_seen_and_beyond_what_has_passed() -> None:
+    memory = Memory(shares=[0.1, 0.5, 1.0])
+    rng = np.random.default_rng(0)
+    drawn = memory.runtimes(np.array([1000, 1000, 1000]), np.array([0, 100, 600]), 4000, rng)
+    assert set(drawn[:, 0].tolist()) == {100, 500, 1000}
+    assert set(drawn[:, 1].tolist()) == {500, 1000}
+    assert set(drawn[:, 2].tolist()) == {1000}
+    assert np.mean(drawn[:, 0] == 100) == pytest.approx(1 / 3, abs=0.05)
+
+
+def test_a_name_with_a_number() -> None:
+    (workload,) = lists(1)
+    assert escala.simulate(workload, PLATFORM, "rollout:4").jobs["state"].unique().to_list() == ["COMPLETED"]
+
+
+def test_it_does_not_wait_where_nothing_can_come() -> None:
+    workload = Workload.from_jobs({"submit_s": [5.0], "runtime_s": [50.0], "cores": [10]})
+    policy = Rollout(8, arrivals=[workload])
+    assert escala.simulate(workload, PLATFORM, policy).jobs["start_s"].to_list() == [5.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "word"),
+    [
+        (lambda: Rollout(0), "at least 1"),
+        (lambda: Rollout(base="packer"), "'packer'"),
+        (lambda: Rollout(base="conservative"), "'conservative'"),
+        (lambda: Rollout(base="nothing"), "'nothing'"),
+        (lambda: Rollout(objective="makespan"), "'makespan'"),
+        (lambda: Rollout(every_s=0.0), "every_s"),
+        (lambda: Rollout(arrivals=[]), "at least one workload"),
+        (lambda: escala.simulate(lists(1)[0], PLATFORM, "rollout:none"), "'none'"),
+    ],
+)
+def test_bad_options_are_one_clear_line(make: object, word: str) -> None:
+    with pytest.raises(EscalaError, match=word) as error:
+        make()  # type: ignore[operator]
+    assert "\n" not in str(error.value)
+
+
+def test_single_node_jobs_are_refused() -> None:
+    workload = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [5.0], "cores": [1], "single_node": [True]})
+    with pytest.raises(EscalaError, match="single-node"):
+        escala.simulate(workload, "2x4", Rollout())
