@@ -13,6 +13,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
 from escala.agents.networks import EXTRACTORS
+from escala.agents.ordered_networks import MaskedOrderedPolicy, PlainOrderedPolicy
 from escala.agents.presets import A2C_ONLY_OUT, Preset
 from escala.agents.slot_networks import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
 from escala.errors import EscalaError
@@ -36,9 +37,11 @@ def check_algorithm(name: str) -> None:
         raise EscalaError(f"unknown algorithm {name!r}: use one of {', '.join(ALGORITHMS)}")
 
 
-def policy_class(algorithm: str, extractor: str | None) -> Any:
-    """stable-baselines3's policy network, or the one that scores slots."""
+def policy_class(algorithm: str, extractor: str | None, ordered: bool = False) -> Any:
+    """stable-baselines3's policy network, or the one that scores slots, or the one of ordered choices."""
     usual = ALGORITHMS[algorithm][1]
+    if ordered:
+        return MaskedOrderedPolicy if usual is MaskableActorCriticPolicy else PlainOrderedPolicy
     if extractor != SLOT_SCORER:
         return usual
     return MaskedSlotPolicy if usual is MaskableActorCriticPolicy else PlainSlotPolicy
@@ -67,7 +70,8 @@ def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_spa
         int(manifest["env_options"].get("horizon", 20)),
         bool(manifest.get("relu", False)),
     )
-    return policy_class(manifest["algorithm"], manifest["extractor"])(observation_space, action_space, _never, **arguments)
+    kind = policy_class(manifest["algorithm"], manifest["extractor"], manifest.get("ordered") is not None)
+    return kind(observation_space, action_space, _never, **arguments)
 
 
 def _never(_: float) -> float:
@@ -86,14 +90,16 @@ def falling(first: float) -> Callable[[float], float]:
 def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env: Any, seed: int) -> Any:
     """stable-baselines3's learner."""
     learner = ALGORITHMS[algorithm][0]
-    policy = policy_class(algorithm, preset.extractor)
+    policy = policy_class(algorithm, preset.extractor, preset.ordered is not None)
     rows = getattr(env.get_attr("batch")[0].options, "horizon", 20) if preset.extractor == SLOT_SCORER else 20
     arguments = {k: v for k, v in learn.items() if algorithm != "a2c" or k not in A2C_ONLY_OUT}
     if preset.decay:
         arguments["learning_rate"] = falling(float(arguments["learning_rate"]))
     shape = policy_arguments(preset.network, preset.extractor, preset.separate, rows, preset.relu)
     model = learner(policy, env, policy_kwargs=shape, seed=seed, device="cpu", verbose=0, **arguments)
-    if preset.lean is not None:
-        with torch.no_grad():
+    with torch.no_grad():
+        if preset.ordered is not None:
+            model.policy.action_net.centre.fill_(float(preset.ordered))
+        elif preset.lean is not None:
             model.policy.action_net.bias[preset.lean[0]] += preset.lean[1]
     return model

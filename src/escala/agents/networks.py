@@ -8,6 +8,8 @@ import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
+from escala.agents.ordered_networks import QueueAndRunning
+
 QUEUED, RUNNING = 3, 3  # columns of a Scheduling observation before the snapshots
 
 
@@ -44,5 +46,9 @@ class ThreeGRUs(BaseFeaturesExtractor):
         return out
 
 
-EXTRACTORS: dict[str, type[BaseFeaturesExtractor]] = {"history-lstm": HistoryLSTM, "three-grus": ThreeGRUs}
+EXTRACTORS: dict[str, type[BaseFeaturesExtractor]] = {
+    "history-lstm": HistoryLSTM,
+    "three-grus": ThreeGRUs,
+    "queue-and-running": QueueAndRunning,
+}
 """Extractors by the names that presets use."""

@@ -5,7 +5,8 @@ user gives win). network: sizes of the hidden layers of policy and value; extrac
 policy
 and value have extractors of their own. decay: the learning rate falls to 0. normalise: rewards are divided by a running deviation of
 returns. lean: (action, preference) added to that action's logit before training, None: no preference.
-relu: hidden layers of ReLU instead of tanh.
+relu: hidden layers of ReLU instead of tanh. ordered: the choices are in rising order and are drawn near each other, see
+`ordered_networks`; the choice where training begins.
 """
 
 from __future__ import annotations
@@ -31,11 +32,15 @@ class Preset:
     normalise: bool = True
     lean: tuple[int, float] | None = None
     relu: bool = False
+    ordered: int | None = None
 
 
 OFF_RESERVATION = "escala/OffReservation-v0"
 SCHEDULING = "escala/Scheduling-v0"
 SLOTS = "escala/Slots-v0"
+
+ORDERED_HOLDS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+"""Shares of the walltime, close enough that a neighbour is a small change."""
 
 PRESETS: dict[tuple[str, str], Preset] = {
     (OFF_RESERVATION, "printed"): Preset(
@@ -71,6 +76,24 @@ PRESETS: dict[tuple[str, str], Preset] = {
             "vf_coef": 0.5,
         },
         environment={"action": "hold", "observation": "compact"},
+    ),
+    (OFF_RESERVATION, "ordered"): Preset(  # begins as the rule hold:0.25
+        learn={
+            "n_steps": 128,
+            "batch_size": 2048,
+            "n_epochs": 4,
+            "gamma": 0.995,
+            "gae_lambda": 0.95,
+            "clip_range": 0.2,
+            "learning_rate": 1e-3,
+            "ent_coef": 0.0,
+            "vf_coef": 0.5,
+        },
+        environment={"action": "hold", "observation": "compact", "holds": ORDERED_HOLDS, "stretch_cost": 0.15, "window": "drain"},
+        network=(),
+        extractor="queue-and-running",
+        separate=True,
+        ordered=ORDERED_HOLDS.index(0.25),
     ),
     (SCHEDULING, "printed"): Preset(
         learn={

@@ -203,6 +203,7 @@ def _manifest(
         "extractor": chosen.extractor,
         "separate": chosen.separate,
         "relu": chosen.relu,
+        "ordered": chosen.ordered,
         "observation_shape": list(native.single_observation_space.shape or ()),
         "actions": int(native.single_action_space.n),  # type: ignore[attr-defined]
         "reward_scale": None if normaliser is None else float(1.0 / np.sqrt(normaliser.ret_rms.var + normaliser.epsilon)),

@@ -86,6 +86,7 @@ def to_question(table: Any, i: int, w: World, settings: Any, fractions: Any, mem
         ticked = w.s[0].ticked == 1
         if ticked or (stop == codes.DONE and w.s[0].now % st.period_us == 0):
             memory.step_late += reward.late_cores(w, st.tau, st.startable)
+            memory.step_wait += reward.waited(w, w.s[0].now - st.period_us)
         if stop == codes.DONE:
             remember(w, settings, memory, history, users)
             return stop

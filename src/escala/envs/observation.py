@@ -18,7 +18,7 @@ from escala.kernel.state import World
 
 SNAPSHOT = 8  # nodes in the five states, queue length, promised start of the first job, time of day
 JOB = 4  # cores, walltime, stretch so far, jobs of its user in the system
-RUNNING = 2  # cores, remaining walltime
+RUNNING = 3  # cores, remaining walltime, time it has run
 SUMMARY = 4  # free cores on nodes that are on, on nodes switching on, of all nodes; demand of the queue
 RUNNING_SHOWN = 10
 SOME_JOBS = 10.0
@@ -120,6 +120,7 @@ def running_jobs(w: World, settings: Any, frontier: Any, out: Any) -> None:
         j = np.int64(w.plans[position])
         out[at] = w.job[j].cores / w.o[0].n_cores
         out[at + 1] = root(w.run[j].plan - s.now, settings[0].day_us)
+        out[at + 2] = root(s.now - w.run[j].start, settings[0].day_us) if w.run[j].state == codes.RUNNING else 0.0
         at += RUNNING
 
 

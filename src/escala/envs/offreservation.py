@@ -42,6 +42,7 @@ class OffReservationOptions:
     jobs: int = 10
     qos: str = "startable"
     tau: float = 0.5
+    stretch_cost: float = 0.0
     normalise: str = "author"
     guard: str | None = None
     guard_at: float = 0.3
@@ -74,6 +75,8 @@ class OffReservationOptions:
             raise EscalaError(f"options history={self.history}, jobs={self.jobs}: give at least 1 of each")
         if not self.holds or min(self.holds) < 0:
             raise EscalaError(f"option holds={self.holds!r}: give at least one share of the walltime, none below 0")
+        if not 0.0 <= self.stretch_cost < 1e9:
+            raise EscalaError(f"option stretch_cost={self.stretch_cost}: give a number of at least 0")
 
     @property
     def guard_name(self) -> str:
@@ -114,6 +117,7 @@ class OffReservationOptions:
             "startable": self.qos == "startable",
             "waste_scale": 1.0 / scale if author else 1.0,
             "late_scale": 1.0 / platform.total_cores if author else 1.0,
+            "stretch_cost": self.stretch_cost,
         }
         for name, value in values.items():
             out[0][name] = value
@@ -237,10 +241,12 @@ class OffReservationBatch:
             raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
 
     def info(self) -> dict[str, NDArray[Any]]:
-        """waste_j: joules wasted in the step; late_cores: its QoS term; time_s: the clock; day: the day's number."""
+        """waste_j: joules wasted in the step; late_cores: its QoS term; waited: walltimes that queued jobs waited; time_s: the clock; day:
+        the day's number."""
         return {
             "waste_j": self.memory["step_waste_j"].copy(),
             "late_cores": self.memory["shown_late"].copy(),
+            "waited": self.memory["shown_wait"].copy(),
             "time_s": self.episodes.world.s[:, 0]["now"] * 1e-6,
             "day": self.episodes.day.copy(),
         }
@@ -287,8 +293,8 @@ class OffReservation(BatchEnv):
     the five states, queue length,
     promised start of the first job, time of day; then for each of the first jobs cores, walltime, wait / walltime, jobs of its user in
     the system.
-    `"compact"`: one vector: the snapshots without jobs, the first jobs now, ten running jobs (cores, remaining walltime), free cores and
-    demand.
+    `"compact"`: one vector: the snapshots without jobs, the first jobs now, ten running jobs (cores, remaining walltime, time they have
+    run), free cores and demand.
     Scales: `escala.envs.observation`.
 
     ## Rewards
@@ -297,6 +303,7 @@ class OffReservation(BatchEnv):
     the cores of the jobs that have waited `tau` of their walltime (`qos="startable"`: only those that fit the cores no job holds;
     `"all"`: all).
     `normalise="author"`: E_waste / (idle watts of the platform x period), QoS / cores. `"none"`: joules and cores.
+    `stretch_cost` (beyond R3, 0 by default): what a queued job's wait of one walltime costs besides, counted each minute.
 
     ## Starting state
     Midnight of a day drawn by seed (`reset(options={"day": k})`: day k); all nodes off (`start_off`).
@@ -307,8 +314,8 @@ class OffReservation(BatchEnv):
     ## Arguments
     workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
     platform: a Platform or a spec.
-    action, holds, observation, history, jobs, qos, tau, normalise, window, day_s, period_s, drain_days, start_off, oversized ("error",
-    "drop").
+    action, holds, observation, history, jobs, qos, tau, stretch_cost, normalise, window, day_s, period_s, drain_days, start_off,
+    oversized ("error", "drop").
     guard: `"late"` (default with wake: jobs that have waited `guard_at` of their walltime and could start may wake what they need),
     `"head"` (default with count: the queue's first
     job is never blocked by the held nodes alone), `"none"`. skip: minutes with an empty queue pass without a question (default, except

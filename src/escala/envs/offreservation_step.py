@@ -72,9 +72,11 @@ def step(
         total = reward.waste_j(w, watts)
         m.step_waste_j = total - m.waste_j
         m.waste_j = total
-        rewards[i] = -(st.waste_scale * m.step_waste_j + st.late_scale * m.step_late)
+        rewards[i] = -(st.waste_scale * m.step_waste_j + st.late_scale * m.step_late + st.stretch_cost * m.step_wait)
         m.shown_late = m.step_late
+        m.shown_wait = m.step_wait
         m.step_late = 0.0
+        m.step_wait = 0.0
         cut = w.o[0].limited == 1 if stop == FINISHED else w.s[0].now >= st.limit_us
         terminated[i] = stop == FINISHED and not cut
         truncated[i] = cut

@@ -13,7 +13,7 @@ from escala.envs import slots_step
 from escala.envs.batch import Rows, Turn, draw
 from escala.envs.environment import BatchEnv
 from escala.envs.slots_lists import SlotWorlds
-from escala.envs.slots_options import options_of
+from escala.envs.slots_options import SlotOptions, options_of
 from escala.envs.slots_picture import picture_of
 from escala.envs.slots_tables import BOOKED, MEMORY, SHADES
 from escala.envs.vector import BatchVectorEnv
@@ -36,6 +36,7 @@ class SlotsBatch:
         self.capacity = self.lists.capacity
         self.image = chosen.observation == "image"
         self.width = chosen.width(self.capacity)
+        self.weight = relative_weights(self.lists, chosen) if chosen.reward == "relative" else None
         self.action_space = spaces.Discrete(chosen.slots + 1)
         if self.image:
             high, dtype = (255, np.uint8) if chosen.dtype == "uint8" else (1.0, np.float32)
@@ -107,6 +108,8 @@ class SlotsBatch:
         fine = slots_step.step(
             self.worlds.table, actions, *self._lens(), *self._outputs(turn), turn.reward, turn.terminated, turn.truncated
         )  # fmt: skip
+        if self.weight is not None:
+            np.multiply(turn.reward, self.weight[self.worlds.chosen], out=turn.reward)
         self._check(fine)
 
     def _check(self, fine: bool) -> None:
@@ -133,6 +136,18 @@ class SlotsBatch:
     def frame(self, i: int) -> NDArray[np.uint8]:
         """The chart, the slots and the backlog, as in R1's figures 1 and 5."""
         return picture_of(self, i)
+
+
+LEAST_LOSS = 0.2  # a job; keeps lists that SJF plays without a loss from weighing without limit
+
+
+def relative_weights(lists: JobLists, options: SlotOptions) -> NDArray[np.float64]:
+    """1 / (what greedy SJF loses) of each list [lists]."""
+    from escala.envs.slots_play import play  # plays batches of this module
+
+    shape = {"slots": options.slots, "horizon": options.horizon, "unit_s": options.unit_s}
+    mean = play(lists, "sjf", **shape)["slowdown"].to_numpy()
+    return 1.0 / (lists.jobs_of * np.maximum(mean - 1.0, LEAST_LOSS))
 
 
 class Slots(BatchEnv):

@@ -48,7 +48,7 @@ class SlotOptions:
             "placement": ("start-now", "reserve"),
             "observation": ("compact", "image"),
             "dtype": ("uint8", "float32"),
-            "reward": ("slowdown", "mean"),
+            "reward": ("slowdown", "mean", "relative"),
             "skip": tuple(SKIPS),
             "estimate": ("walltime", "runtime"),
         }

@@ -21,6 +21,7 @@ SETTINGS = np.dtype(
         ("startable", "i8"),  # 1: only late jobs count that fit the cores which no job holds
         ("waste_scale", "f8"),  # reward per joule wasted
         ("late_scale", "f8"),  # reward per late core and decision
+        ("stretch_cost", "f8"),  # reward per walltime waited by a queued job
         ("rho", "f8"),  # weights of the scheduling reward
         ("sigma", "f8"),
         ("mu", "f8"),
@@ -44,6 +45,8 @@ MEMORY = np.dtype(
         ("step_waste_j", "f8"),  # of the last step
         ("step_late", "f8"),  # late cores since the last step, growing
         ("shown_late", "f8"),  # those of the last step
+        ("step_wait", "f8"),  # walltimes waited by queued jobs since the last step, growing
+        ("shown_wait", "f8"),  # those of the last step
     ]
 )
 

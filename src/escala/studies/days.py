@@ -5,14 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 import escala
+from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.workload import Workload
 
 DAY_S = 86400.0
 METRICS = ("waste_j", "energy_j", "transitions", "mean_wait_s", "mean_bounded_slowdown", "mean_stretch")
+THETA = 0.5  # share of the walltime from which a wait is a delay (R3 equation 5.1)
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+Rows = list[dict[str, Any]]
+Choose = Callable[[Any, Any], Any]
+"""(observations [n, ...], masks [n, actions]) -> actions [n]."""
 
 
 def days_of(workload: Workload, least: int = 2) -> list[Workload]:
@@ -45,3 +53,91 @@ def judge(
             if progress is not None:
                 progress(len(rows) / (len(days) * len(policies)))
     return pl.DataFrame(rows)
+
+
+def split(n: int, how: str, seed: int = 0, train: float = 0.8, validation: float = 0.2) -> tuple[list[int], list[int], list[int]]:
+    """Numbers of the training, validation and held-out days of n days. how: "time" (the last days are held out) or "random" (drawn by
+    seed). The last part (`validation`) of the training days serves to choose among models."""
+    if how not in ("time", "random"):
+        raise EscalaError(f"split {how!r} is not known: use time or random")
+    order = list(range(n)) if how == "time" else [int(k) for k in np.random.default_rng([seed, 0xDA7]).permutation(n)]
+    held = round(train * n)
+    kept, last = sorted(order[:held]) if how == "random" else order[:held], sorted(order[held:])
+    cut = len(kept) - round(validation * len(kept))
+    if not (cut > 0 and len(kept) > cut and last):
+        raise EscalaError(f"{n} days are too few to train, validate and judge on: give at least 10")
+    return kept[:cut], kept[cut:], last
+
+
+def figures(day: Workload, start_s: Floats, end_s: float) -> dict[str, float]:
+    """Figures over the jobs of one day. start_s [jobs]: NaN for a job that did not start by `end_s`; such a job has waited until then."""
+    jobs = day.jobs
+    wall, runtime, cores = (jobs[name].to_numpy() for name in ("walltime_s", "runtime_s", "cores"))
+    ran = np.minimum(runtime, wall)
+    idle = np.isnan(start_s)
+    wait = np.where(idle, end_s, start_s) - jobs["submit_s"].to_numpy()
+    stretch = wait / wall
+    return {
+        "jobs": float(len(jobs)),
+        "unstarted": float(idle.sum()),
+        "wait_s": float(wait.sum()),
+        "stretch": float(stretch.sum()),
+        "delay_s": float(np.where(stretch >= THETA, wait - THETA * wall, 0.0).sum()),
+        "slowdown": float(np.maximum((wait + ran) / np.maximum(ran, 10.0), 1.0).sum()),
+        "pp_slowdown": float(np.maximum((wait + ran) / (ran * cores), 1.0).sum()),
+    }
+
+
+def simulated(
+    days: Sequence[Workload], platform: Platform, scheduler: Any, shutdown: Any, window: str, **options: Any
+) -> tuple[Rows, list[Floats]]:
+    """One row a day, and the start of every job, by `escala.simulate`; nodes off at the start, cut at the day's end or drained."""
+    rows, starts = [], []
+    limit = {"until_s": DAY_S} if window == "cut" else {}
+    for number, day in enumerate(days):
+        how = {"start_off": True, "record": False, **limit, **options}
+        result = escala.simulate(day, platform, scheduler=scheduler, shutdown=shutdown, **how)
+        summary = result.summary()
+        start = result.jobs["start_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        starts.append(start)
+        row = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions")}
+        rows.append({"episode": number, **row, **figures(day, start, DAY_S)})
+    return rows, starts
+
+
+def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) -> tuple[Rows, list[Floats]]:
+    """The same, with the choices of an agent: every day is played `runs` times, all at once. batch: environments of R3
+    (`OffReservationBatch`, `SchedulingBatch`) over these days, as many as days x runs. Rows have the episode, the run and the return
+    besides; energy_j is not known.
+    """
+    from escala.envs.batch import new_turn
+
+    n = len(days) * runs
+    numbers = np.tile(np.arange(len(days)), runs)
+    turn = new_turn(batch)
+    every = np.arange(n, dtype=np.int64)
+    batch.restart(every, turn, {"day": numbers})
+    waste, returns, over = np.zeros(n), np.zeros(n), np.zeros(n, bool)
+    spread = np.zeros(int(batch.action_space.n), np.int64)
+    while not over.all():
+        going = np.flatnonzero(~over)
+        actions = np.zeros(n, np.int64)
+        actions[going] = choose(turn.observation[going], turn.mask[going])
+        free = turn.mask[going].sum(axis=1) > 1
+        spread += np.bincount(actions[going][free], minlength=len(spread))
+        batch.step(actions, turn)
+        waste[going] += batch.info()["waste_j"][going]
+        returns[going] += turn.reward[going]
+        over |= turn.terminated | turn.truncated
+    world, rows, starts = batch.episodes.world, [], []
+    for row in range(n):
+        day = days[numbers[row]]
+        begun = world.run[row, : len(day)]["start"]
+        start = np.where(begun >= 0, begun * 1e-6, np.nan)
+        ledger = world.ledger[row]
+        base = {"episode": int(numbers[row]), "run": row // len(days), "waste_j": float(waste[row]), "return": float(returns[row])}
+        switches = float(ledger["switch_ons"].sum() + ledger["switch_offs"].sum())
+        end_s = float(world.s[row, 0]["now"]) * 1e-6
+        rows.append({**base, "transitions": switches, **figures(day, start, end_s)})
+        starts.append(start)
+    return rows, starts

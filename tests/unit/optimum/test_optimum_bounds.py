@@ -18,6 +18,7 @@ def cost(instance: Instance, starts: list[int]) -> Fraction:
     return (value(instance, starts) - instance.base) * instance.jobs
 
 
+@pytest.mark.slow
 def test_bounds_are_never_above_a_schedule() -> None:
     """2 000 random instances, one or two kinds, all objectives, coarse and fine cells: compared in exact fractions."""
     rng = np.random.default_rng(7)
@@ -101,6 +102,7 @@ def test_search_finds_the_optimum_of_small_instances() -> None:
         assert result.lower is not None and result.lower <= float(best)
 
 
+@pytest.mark.slow
 def test_coarse_prices_stay_valid_in_seconds() -> None:
     """A day in seconds: cells are minutes wide, starts are not; the bound holds against what the search finds."""
     rng = np.random.default_rng(12)

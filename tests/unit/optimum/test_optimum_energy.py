@@ -13,6 +13,8 @@ from escala.errors import EscalaError
 from escala.optimum import PowerInstance, energy_bound, waste_of
 from escala.optimum.switching import node_path
 
+pytestmark = pytest.mark.slow
+
 
 def random_day(rng: np.random.Generator, jobs: int, total: int, span: int = 8) -> PowerInstance:
     release = rng.integers(0, span, jobs)

@@ -18,6 +18,7 @@ from escala.optimum.lagrange import Dual
 from escala.optimum.searcher import Searcher
 from escala.optimum.solver import _message
 
+pytestmark = pytest.mark.slow
 pytest.importorskip("scipy")
 pytest.importorskip("ortools")
 

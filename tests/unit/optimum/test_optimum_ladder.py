@@ -137,6 +137,7 @@ def test_known_schedule_is_checked_and_used() -> None:
         bound(instance, limit_s=float("nan"))
 
 
+@pytest.mark.slow
 def test_many_jobs_get_a_bound_only() -> None:
     """Above the size at which schedules are generated: a bound in bounded time and memory, and no schedule claimed."""
     rng = np.random.default_rng(44)

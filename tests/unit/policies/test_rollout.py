@@ -91,6 +91,7 @@ def test_with_the_law_of_arrivals_it_saves_much(load: float, least: float) -> No
     assert ours <= (1 - least) * greedy
 
 
+@pytest.mark.slow
 def test_from_the_past_alone_it_improves_its_base() -> None:
     test = lists(20)
     policy = Rollout(64, ("sjf-fit", "hold-back"), objective="slowdown")

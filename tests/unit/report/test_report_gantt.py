@@ -137,6 +137,7 @@ def test_a_year_keeps_its_milliseconds_to_a_few() -> None:
     assert unpack(chart)["finish_s"] == pytest.approx([10.0, 3.1e7 + 65.0], abs=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [{"nodes": 128}, {"nodes": 48, "per_node": 20}], ids=str)
 def test_a_hundred_thousand_jobs_stay_small(shape: dict[str, int]) -> None:
     one = run(100_000, **shape, gap=60.0)

@@ -151,6 +151,7 @@ def test_the_same_results_give_the_same_bytes(runs: dict[str, Run]) -> None:
     assert render(runs, title="t") == render(runs, title="t")
 
 
+@pytest.mark.slow
 def test_a_hundred_thousand_jobs_fit_in_eight_megabytes(tmp_path: Path) -> None:
     one = run(100_000, nodes=128, gap=60.0)
     assert write_report(tmp_path / "p.html", {"fcfs": one}, title="t").stat().st_size < 8e6
