@@ -89,6 +89,13 @@ def test_the_reward_is_the_metric() -> None:
     assert np.allclose(raw["reward"], -(raw["waste_j"] + raw["late_cores"]), rtol=1e-12)
 
 
+def test_a_cost_of_stretch_counts_the_walltimes_that_queued_jobs_wait() -> None:
+    """One job of 30 min of walltime at 10 min, never served: it waits 1430 min of the day."""
+    day = workload((600.0, 600.0, 1800.0, 1))
+    told = constant(0, [day], "2x1", guard="none", min_jobs=1, qos="all", tau=1e9, stretch_cost=0.5, normalise="none")
+    assert told["reward"][0] == pytest.approx(-0.5 * 1430.0 / 30.0)
+
+
 def test_a_day_by_hand() -> None:
     """Two nodes of one core, all off; a job of one core at 10 min for 30 min of walltime. Waking nothing without a guard: it waits for
     ever."""
