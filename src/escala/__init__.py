@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from escala.agents.train import train
     from escala.errors import EscalaError
     from escala.platform import Platform, PowerProfile, power, read_platform
-    from escala.policies import Comparison, compare, simulate
+    from escala.policies import Comparison, bound, compare, simulate
     from escala.policy import Commands, Policy, View
     from escala.result import Result
     from escala.workload import Workload, describe, read_workload
@@ -35,6 +35,7 @@ _HOME = {
     "Result": "escala.result",
     "View": "escala.policy",
     "Workload": "escala.workload",
+    "bound": "escala.policies",
     "compare": "escala.policies",
     "describe": "escala.workload",
     "load_agent": "escala.agents.agent",
@@ -62,6 +63,7 @@ __all__ = [
     "Workload",
     "__version__",
     "agents",
+    "bound",
     "compare",
     "describe",
     "envs",

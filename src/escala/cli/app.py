@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from escala.cli import demo, learn, logs, replay, study, terminal
+from escala.cli import bounds, demo, learn, logs, replay, study, terminal
 from escala.cli.interrupt import Stopped, listen_for_termination
 from escala.errors import EscalaError
 from escala.extras import missing
@@ -28,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (demo, replay, learn, logs, study):
+for part in (demo, replay, bounds, learn, logs, study):
     part.add_to(app)
 
 

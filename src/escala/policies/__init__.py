@@ -1,7 +1,8 @@
 """Policies: scores, the names of schedulers and shutdown policies, and running them."""
 
+from escala.policies.bounds import LogBound, bound
 from escala.policies.compose import SCHEDULERS, SHUTDOWN_FORMS
 from escala.policies.rollout import Rollout
 from escala.policies.run import Comparison, compare, simulate
 
-__all__ = ["SCHEDULERS", "SHUTDOWN_FORMS", "Comparison", "Rollout", "compare", "simulate"]
+__all__ = ["SCHEDULERS", "SHUTDOWN_FORMS", "Comparison", "LogBound", "Rollout", "bound", "compare", "simulate"]

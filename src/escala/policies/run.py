@@ -88,7 +88,8 @@ def _horizon(simulation: Simulation, i: int) -> float:
     return float(submits[-1]) / 1e6 if len(submits) else 0.0
 
 
-def _read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
+def read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
+    """A workload and a platform, read where a path or a spec was given."""
     loaded = workload if isinstance(workload, Workload) else read_workload(workload)
     return loaded, platform if isinstance(platform, Platform) else read_platform(platform)
 
@@ -102,7 +103,7 @@ def simulate(
     docs/design.md), agents, functions of (view, act), or objects with `decide`. options: fields of `escala.simulation.Options`. Raises
     EscalaError: unknown names, jobs that can never run, policies without progress.
     """
-    loaded, machine = _read(workload, platform)
+    loaded, machine = read(workload, platform)
     chosen_options = with_options(Options(), **options)
     if machine.speed is not None and "flops" in loaded.jobs.columns:
         loaded = loaded.at_speed(machine.speed)
@@ -137,7 +138,7 @@ def compare(
 ) -> Comparison:
     """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`. progress: called with the pair's name and
     the share of all work done."""
-    loaded, machine = _read(workload, platform)
+    loaded, machine = read(workload, platform)
     pairs = [(s, d) for s in schedulers for d in shutdowns]
     if not pairs:
         raise EscalaError("compare needs at least one scheduler and one shutdown policy")

@@ -1,0 +1,191 @@
+"""How good could any scheduler have been? A proved bound and the best schedule found for a log on a platform.
+
+`escala.optimum` works on whole ticks; here a log becomes such an instance, and the schedule that is found is replayed by the simulator
+before it is believed. What a bound leaves out is listed in it: it knows the future and takes the machine as one pool of cores, so it is a
+limit for every policy and no target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.casting import Cast, cast_jobs, demands_of
+from escala.errors import EscalaError
+from escala.kernel.clock import SECOND
+from escala.optimum import OBJECTIVES, Bound, Instance
+from escala.optimum import bound as bound_of
+from escala.optimum.bounds import Progress
+from escala.options import Options, with_options
+from escala.platform import Platform
+from escala.policies.run import read, simulate
+from escala.policy import Commands, View, name_of
+from escala.result import Result
+from escala.workload import Workload
+
+METRIC = {
+    "slowdown": "mean_slowdown",
+    "bounded-slowdown": "mean_bounded_slowdown",
+    "wait": "mean_wait_s",
+    "makespan": "makespan_s",
+}
+"""The metric of `escala.metrics` that an objective is."""
+
+PI_S = 10.0  # least runtime of the bounded slowdown
+BEGIN_WITH = ("sjf-fit", "saf-fit", "easy")  # their schedules are where the search begins
+
+
+@dataclass(frozen=True)
+class LogBound:
+    """What is known of the best schedule of a log; times in seconds, slowdowns plain.
+
+    status: optimal, interval, bound-only or found-only. lower: no schedule is below it. found: the value of the best schedule found, which
+    the simulator has replayed; its starts are `starts_s` [jobs] in the order of the workload's rows (NaN: the job never fits). policies:
+    the value of each policy that was asked for, on the platform as it is.
+    """
+
+    status: str
+    objective: str
+    lower: float | None
+    found: float | None
+    policies: dict[str, float]
+    starts_s: NDArray[np.float64] | None
+    relaxations: tuple[str, ...]
+    detail: Bound
+    tick_s: float
+    jobs: int
+    rejected: int
+
+    @property
+    def gap(self) -> float | None:
+        """(found - lower) / found; 0: proved optimal."""
+        return self.detail.gap
+
+    def headroom(self, policy: str, reference: str) -> float | None:
+        """Share of what is possible over the reference that a policy gains: (reference - policy) / (reference - found). None where nothing
+        better than the reference was found."""
+        room = None if self.found is None else self.policies[reference] - self.found
+        return (self.policies[reference] - self.policies[policy]) / room if room is not None and room > 1e-12 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, without the starts."""
+        d = self.detail
+        return {
+            "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found, "gap": self.gap,
+            "policies": self.policies, "jobs": self.jobs, "rejected": self.rejected, "tick_s": self.tick_s, "prover": d.prover,
+            "relaxations": list(self.relaxations), "seconds": d.seconds, "limit_s": d.limit_s, "seed": d.seed, "cut": d.cut,
+            "interrupted": d.interrupted,
+            "steps": [{"name": s.name, "seconds": s.seconds, "iterations": s.iterations} for s in d.steps],
+        }  # fmt: skip
+
+
+class Planned:
+    """Starts given jobs at given times: how a schedule made elsewhere is replayed. starts_us [rows of the kernel]."""
+
+    name = "planned"
+
+    def __init__(self, starts_us: NDArray[np.int64]) -> None:
+        self._order = np.argsort(starts_us, kind="stable")
+        self._starts = starts_us
+        self._next = 0
+
+    def decide(self, view: View, act: Commands) -> None:
+        """Start what is due; ask for the next."""
+        now = round(view.now_s * SECOND)
+        while self._next < len(self._order) and self._starts[self._order[self._next]] <= now:
+            row = int(self._order[self._next])
+            if not act.start(row):
+                raise EscalaError(f"planned schedule: job in row {row} cannot start at {view.now_s} s: {act.refusal}")
+            self._next += 1
+        if self._next < len(self._order):
+            act.call_at(int(self._starts[self._order[self._next]]) / SECOND)
+
+
+def bound(
+    workload: Any,
+    platform: Any,
+    objective: str = "bounded-slowdown",
+    *,
+    exact: bool = False,
+    limit_s: float = 60.0,
+    seed: int = 0,
+    policies: Iterable[Any] = ("easy",),
+    progress: Progress | None = None,
+    **options: Any,
+) -> LogBound:
+    """Bound and best schedule of a log.
+
+    workload, platform: as for `escala.simulate`. objective: slowdown, bounded-slowdown (at least 10 s), wait or makespan. exact: also the
+    solvers of the extra `optimum`. limit_s: about how long, wall seconds. policies: schedulers to judge beside. options: `oversized` and
+    `seed` of `Options`. Ctrl-C keeps what was proved so far. EscalaError: unknown objective, no jobs, times without a common tick, jobs
+    that never fit.
+    """
+    if objective not in OBJECTIVES:
+        raise EscalaError(f"objective {objective!r} is unknown: use {', '.join(OBJECTIVES)}")
+    log, machine = read(workload, platform)
+    chosen = with_options(Options(), **options)
+    if machine.speed is not None and "flops" in log.jobs.columns:
+        log = log.at_speed(machine.speed)
+    cast = cast_jobs(log, machine, chosen)
+    instance, tick_us = instance_of(log, machine, cast, objective)
+    pool = pool_of(machine)
+    runs = {name_of(p): simulate(log, machine, p, record=False, **options) for p in policies}
+    values = {name: float(run.summary()[METRIC[objective]]) for name, run in runs.items()}
+    known = _known(log, pool, cast, instance, tick_us, options)
+    detail = bound_of(instance, exact=exact, limit_s=limit_s, seed=seed, progress=progress, known=known)
+    if detail.starts is not None:
+        _replay(log, pool, cast, detail.starts * tick_us, options)
+    unit = 1.0 if objective.endswith("slowdown") else tick_us / SECOND
+    starts = None
+    if detail.starts is not None:
+        starts = np.full(len(log), np.nan)
+        starts[cast.rows] = detail.starts * (tick_us / SECOND)
+    lower, found = (None if v is None else v * unit for v in (detail.lower, detail.found))
+    return LogBound(
+        detail.status, objective, lower, found, values, starts, detail.relaxations, detail,
+        tick_us / SECOND, len(cast.rows), len(cast.rejected),
+    )  # fmt: skip
+
+
+def instance_of(log: Workload, machine: Platform, cast: Cast, objective: str) -> tuple[Instance, int]:
+    """The jobs that fit as an instance on one pool, and its tick in us: the largest that divides every time."""
+    if not len(cast.rows):
+        raise EscalaError(f"workload {log.name!r} has no job that fits platform {machine.name!r}: nothing to bound")
+    pi_us = round(PI_S * SECOND)
+    times = np.concatenate([cast.submit_us, cast.runtime_us, [pi_us] if objective == "bounded-slowdown" else []]).astype(np.int64)
+    tick = int(np.gcd.reduce(times)) or 1
+    demands = demands_of(log, machine)
+    capacity = [machine.total_cores, *(int(machine.resources[kind].sum()) for kind in demands)]
+    demand = np.stack([log.jobs["cores"].to_numpy()[cast.rows], *(values[cast.rows] for values in demands.values())], axis=1)
+    instance = Instance(cast.submit_us // tick, cast.runtime_us // tick, demand, np.array(capacity), objective, max(1, pi_us // tick))
+    return instance, tick
+
+
+def pool_of(machine: Platform) -> Platform:
+    """The machine as a single node that never switches."""
+    resources = {kind: int(values.sum()) for kind, values in machine.resources.items()}
+    return Platform.uniform(1, machine.total_cores, power=None, name=f"{machine.name} as one pool", resources=resources)
+
+
+def _starts(run: Result, cast: Cast) -> NDArray[np.int64]:
+    """Start of each row of the cast, us."""
+    starts: NDArray[np.int64] = np.floor(run.jobs["start_s"].to_numpy()[cast.rows] * SECOND + 0.5).astype(np.int64)
+    return starts
+
+
+def _known(log: Workload, pool: Platform, cast: Cast, instance: Instance, tick_us: int, options: dict[str, Any]) -> NDArray[np.int64]:
+    """The best schedule of some simple policies on the pool that know the runtimes; all its times are whole ticks."""
+    exactly = {**options, "estimate": "runtime", "record": False}
+    found = [_starts(simulate(log, pool, name, **exactly), cast) // tick_us for name in BEGIN_WITH]
+    return min(found, key=instance.value)
+
+
+def _replay(log: Workload, pool: Platform, cast: Cast, starts_us: NDArray[np.int64], options: dict[str, Any]) -> None:
+    """Let the simulator carry out the schedule, and compare."""
+    run = simulate(log, pool, Planned(starts_us), record=False, **options)
+    if not np.array_equal(_starts(run, cast), starts_us):
+        raise AssertionError("the simulator does not carry out the schedule that was found: a defect in Escala")

@@ -1,0 +1,156 @@
+"""Bounds of logs: never above what any simulated scheduler reaches, and what is found is carried out by the simulator."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import escala
+from escala.casting import cast_jobs
+from escala.errors import EscalaError
+from escala.optimum import OBJECTIVES
+from escala.optimum import bound as bound_of
+from escala.options import Options
+from escala.policies.bounds import METRIC, Planned, instance_of, pool_of
+from escala.workload import Workload, write_swf
+from escala.workload.generate_slots import bernoulli_model, cpu_memory_model
+
+RULES = ("fcfs", "sjf-fit", "saf", "conservative")
+
+
+def random_log(rng: np.random.Generator, most: int = 10, cores: int = 8) -> Workload:
+    n = int(rng.integers(1, most + 1))
+    runtime = rng.integers(1, 30, n).astype(float) * float(rng.choice([0.5, 1.0, 60.0]))
+    return Workload.from_jobs(
+        {
+            "submit_s": np.sort(rng.integers(0, 40, n)).astype(float),
+            "runtime_s": runtime,
+            "walltime_s": np.ceil(runtime * rng.uniform(0.6, 3.0, n)),
+            "cores": rng.integers(1, cores + 1, n),
+        }
+    )
+
+
+@pytest.mark.slow
+def test_no_simulated_schedule_is_below_the_bound() -> None:
+    """2 000 random logs, on one pool and on nodes."""
+    rng = np.random.default_rng(11)
+    platforms = [escala.read_platform(text) for text in ("1x8:none", "8x1:none", "4x2")]
+    for k in range(2000):
+        log, machine = random_log(rng), platforms[k % 3]
+        objective, rule = OBJECTIVES[k % len(OBJECTIVES)], RULES[k % 7 % len(RULES)]
+        instance, tick_us = instance_of(log, machine, cast_jobs(log, machine, Options()), objective)
+        proved = bound_of(instance, steps=("wspt", "lagrange"), limit_s=5.0).lower
+        assert proved is not None
+        unit = 1.0 if objective.endswith("slowdown") else tick_us / 1e6
+        reached = escala.simulate(log, machine, rule).summary()[METRIC[objective]]
+        assert proved * unit <= reached * (1 + 1e-9), (k, objective, rule)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_found_and_lower_enclose_the_truth(objective: str) -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        log = random_log(rng)
+        result = escala.bound(log, "8x1", objective, limit_s=5.0, policies=RULES)
+        assert result.found is not None and result.lower is not None and result.starts_s is not None
+        assert result.lower <= result.found + 1e-9
+        assert result.found <= min(result.policies.values()) + 1e-9  # it begins with schedules as good as simple rules make
+        value = escala.simulate(log, pool_of(escala.read_platform("8x1")), Planned((result.starts_s * 1e6).astype(np.int64)))
+        assert value.summary()[METRIC[objective]] == pytest.approx(result.found, rel=1e-12)
+
+
+def test_exact_proves_a_small_list() -> None:
+    pytest.importorskip("scipy")
+    log = bernoulli_model(load=1.0, steps=20).workload(4)
+    result = escala.bound(log, "10x1", "slowdown", exact=True, limit_s=60.0)
+    assert result.status == "optimal" and result.gap == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_second_resource_counts() -> None:
+    """Two jobs that share the cores but not the memory run one after the other."""
+    jobs = {"submit_s": [0.0, 0.0], "runtime_s": [10.0, 10.0], "cores": [1, 1], "single_node": [True, True], "demand_memory": [6, 6]}
+    machine = escala.Platform.uniform(1, 10, resources={"memory": 10})
+    assert escala.bound(Workload.from_jobs(jobs), machine, "makespan").lower == 20.0
+    assert escala.bound(cpu_memory_model().workload(1), machine, "slowdown", limit_s=2.0, policies=["sjf-fit"]).found is not None
+
+
+def test_headroom_is_a_share_of_what_is_possible() -> None:
+    log = bernoulli_model(load=1.9, steps=50).workload(7)
+    result = escala.bound(log, "10x1", "slowdown", limit_s=5.0, policies=["fcfs", "sjf-fit"])
+    share = result.headroom("sjf-fit", "fcfs")
+    assert result.found is not None and share is not None and 0 < share <= 1
+    expected = (result.policies["fcfs"] - result.policies["sjf-fit"]) / (result.policies["fcfs"] - result.found)
+    assert share == pytest.approx(expected)
+    assert result.headroom("fcfs", "fcfs") == 0.0
+
+
+def test_jobs_that_never_fit_are_an_error_or_left_out() -> None:
+    log = Workload.from_jobs({"submit_s": [0.0, 0.0], "runtime_s": [5.0, 5.0], "cores": [2, 20]})
+    with pytest.raises(EscalaError, match="needs 20 cores"):
+        escala.bound(log, "8x1")
+    result = escala.bound(log, "8x1", oversized="drop")
+    assert result.rejected == 1 and result.jobs == 1 and result.starts_s is not None and np.isnan(result.starts_s[1])
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [({"objective": "power"}, "'power'"), ({"limit_s": 0.0}, "limit_s"), ({"policies": ["esy"]}, "'esy'")],
+)
+def test_bad_options_are_one_clear_line(given: dict[str, object], word: str) -> None:
+    log = random_log(np.random.default_rng(0))
+    with pytest.raises(EscalaError, match=word) as error:
+        escala.bound(log, "8x1", **given)  # type: ignore[arg-type]
+    assert "\n" not in str(error.value)
+
+
+def command(tmp_path: Path, steps: int, *arguments: str) -> list[str]:
+    write_swf(bernoulli_model(load=1.9, steps=steps).workload(7), tmp_path / "list.swf")
+    return [
+        sys.executable,
+        "-c",
+        "from escala.cli import main; main()",
+        "bound",
+        str(tmp_path / "list.swf"),
+        "--platform",
+        "10x1",
+        "--objective",
+        "slowdown",
+        *arguments,
+    ]
+
+
+def test_the_verb_tells_and_saves(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(tmp_path, 50, "--limit", "3", "--json", "--out", str(tmp_path / "out")), capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["status"] in ("interval", "optimal") and told["lower"] <= told["found"] <= told["policies"]["sjf-fit"]
+    assert json.loads((tmp_path / "out" / "bound.json").read_text())["found"] == told["found"]
+    assert (tmp_path / "out" / "schedule.parquet").exists()
+
+
+@pytest.mark.slow
+def test_ctrl_c_shows_what_was_proved(tmp_path: Path) -> None:
+    pytest.importorskip("scipy")
+    process = subprocess.Popen(
+        command(tmp_path, 200, "--exact", "--limit", "100", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        out = ""
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(10)  # by then the solvers are at work on a list that takes them longer
+        os.kill(process.pid, signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    told = json.loads(out)
+    assert process.returncode == 130 and told["interrupted"] and told["lower"] <= told["found"]
