@@ -12,6 +12,8 @@ from tests.golden.runs import RUNS, Run, read_jobs, read_platform, read_workload
 from tests.laws.laws import check
 from tests.oracle.oracle import Tables, simulate
 
+pytestmark = pytest.mark.slow  # plain Python; the kernel itself is compared in test_reference
+
 SHARE = 0.03  # of the makespan: how far the default tests follow the long runs
 
 

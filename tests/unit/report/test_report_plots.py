@@ -19,6 +19,8 @@ from escala.metrics import jobs as jm
 from escala.report import curves, plots, style
 from escala.report.quantities import scale
 
+pytestmark = pytest.mark.slow
+
 Runs = dict[str, Run]
 
 
