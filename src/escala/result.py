@@ -95,7 +95,7 @@ class Result:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write manifest.json, summary.json and Parquet tables into `folder`, at once: a killed run leaves no half-written folder.
 
-        An existing Escala output is replaced; a non-empty folder of anything else is refused.
+        A folder that holds a saved Result and nothing else is replaced; any other folder that is not empty is refused.
         """
         target = Path(folder)
         with whole_folder(target, _is_ours, "Escala result") as scratch:
@@ -165,12 +165,13 @@ def _unreadable(folder: Path, error: Exception) -> EscalaError:
 
 
 def _is_ours(folder: Path) -> bool:
-    """True for a folder whose manifest names the version of Escala that wrote it."""
+    """True for a folder that holds a saved Result and nothing else."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
     except (OSError, ValueError):
         return False
-    return isinstance(manifest, dict) and "escala" in manifest
+    names = {"manifest.json", "summary.json", *(f"{table}.parquet" for table in (*TABLES, "totals", "allocations"))}
+    return isinstance(manifest, dict) and {"escala", "format"} <= set(manifest) and {path.name for path in folder.iterdir()} <= names
 
 
 def _finite(summary: dict[str, float | int]) -> dict[str, float | int | None]:

@@ -46,7 +46,7 @@ def bound(
     from escala.policies.bounds import METRIC
 
     names = opt.names(schedulers, "--schedulers")
-    with output_folder(out, force=force) as folder:
+    with output_folder(out, "bound", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
             machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)

@@ -48,7 +48,7 @@ def demo(
     _ = escala.report.write_report  # what the page needs is missed now, or never
     if (workload is None) != (platform is None):
         raise EscalaError("give --workload and --platform together, or neither for the built-in month of the cluster orion")
-    with output_folder(out, force=force) as folder, progress() as begin:
+    with output_folder(out, "demo", force=force) as folder, progress() as begin:
         assert folder is not None
         log, machine = _given(workload, platform, read, seed)
         findings = study.run(log, machine, replace(study.Settings(), train_minutes=minutes, seed=seed), begin)

@@ -13,6 +13,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 from escala.errors import EscalaError
@@ -20,25 +21,45 @@ from escala.errors import EscalaError
 MARK = "manifest.json"
 
 
-def is_ours(folder: Path) -> bool:
-    """True if the folder holds an Escala output: its manifest names the version of Escala that wrote it."""
+def _entries(folder: Path) -> list[str]:
+    """All files below a folder, by their relative paths."""
+    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir())
+
+
+def foreign(folder: Path, verb: str) -> str | None:
+    """Why the folder is not an untouched output of this verb; None if it is."""
     try:
         manifest = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and "escala" in manifest
+        return "holds files that Escala did not write"
+    if not isinstance(manifest, dict) or "escala" not in manifest or not isinstance(manifest.get("files"), list):
+        return "holds files that Escala did not write"
+    added = [name for name in _entries(folder) if name not in manifest["files"]]
+    if added:
+        return f"holds {added[0]!r}, which escala {manifest.get('verb')} did not write there"
+    return None if manifest.get("verb") == verb else f"holds what escala {manifest.get('verb')} wrote"
 
 
-def check_target(target: Path, force: bool) -> None:
+def check_target(target: Path, verb: str, force: bool) -> None:
     """Refuse a target that may not be replaced.
 
     Raises:
-        EscalaError: it is a file, or a folder with content that Escala did not write (unless `force`).
+        EscalaError: it is a file, or a folder with anything but an untouched output of the same verb (unless `force`).
     """
     if target.exists() and not target.is_dir():
         raise EscalaError(f"{target}: is a file; name a folder for the output")
-    if target.is_dir() and not force and any(target.iterdir()) and not is_ours(target):
-        raise EscalaError(f"{target}: holds files that Escala did not write; name another folder, or replace it with --force")
+    if target.is_dir() and not force and any(target.iterdir()):
+        reason = foreign(target, verb)
+        if reason is not None:
+            raise EscalaError(f"{target}: {reason}; name another folder, or replace it with --force")
+
+
+def _sign(work: Path, verb: str) -> None:
+    """Note in the manifest what was written, so that a later run knows its own output from what was put beside it."""
+    path = work / MARK
+    manifest = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"escala": version("escala")}
+    manifest |= {"verb": verb, "files": sorted({*_entries(work), MARK})}
+    path.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
 def partial_sibling(target: Path) -> Path:
@@ -73,8 +94,8 @@ def _umask() -> int:
 
 
 @contextlib.contextmanager
-def output_folder(target: Path | None, *, force: bool = False) -> Iterator[Path | None]:
-    """A folder to write into, which becomes `target` if the block ends well; None stays None.
+def output_folder(target: Path | None, verb: str, *, force: bool = False) -> Iterator[Path | None]:
+    """A folder to write into, which becomes `target` if the block ends well; None stays None. verb: which verb writes it.
 
     Raises:
         EscalaError: see `check_target` and `partial_sibling`; raised on entering, before the work.
@@ -83,10 +104,11 @@ def output_folder(target: Path | None, *, force: bool = False) -> Iterator[Path 
         yield None
         return
     target = Path(os.path.abspath(target))
-    check_target(target, force)
+    check_target(target, verb, force)
     work = partial_sibling(target)
     try:
         yield work
+        _sign(work, verb)
         put_in_place(work, target)
     finally:
         shutil.rmtree(work, ignore_errors=True)

@@ -17,6 +17,7 @@ from escala.cli.tables import facts_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
 
+CHECKPOINT = "checkpoint.pt"  # of an interrupted training
 FIRST_DAYS = "days of the log, in time order, that have at least two jobs"
 
 
@@ -53,6 +54,7 @@ def train(
     from escala.studies.days import days_of
 
     _known(environment, list(ENVIRONMENTS))
+    _check_training_folder(out)
     partial_sibling(Path(out).absolute()).rmdir()
     with progress() as begin:
         begin(f"reading {workload}")
@@ -73,6 +75,12 @@ def train(
         ("mean return of the last episodes", done["mean_return"], ""),
     ]
     emit(as_json, done, facts_table(facts), f"agent saved in {out}")
+
+
+def _check_training_folder(out: Path) -> None:
+    """Refuse to put an agent beside files of anything else."""
+    if out.is_dir() and any(out.iterdir()) and not (out / "manifest.json").exists() and not (out / CHECKPOINT).exists():
+        raise EscalaError(f"{out}: holds files that Escala did not write; name another folder for the agent")
 
 
 def _known(name: str, names: list[str]) -> None:
@@ -113,7 +121,7 @@ def evaluate(
     if window not in ("drain", "cut"):
         raise EscalaError(f"unknown window {window!r}; known: drain, cut")
     beside = None if baselines is None else opt.names(baselines, "--baselines")
-    with output_folder(out, force=force) as folder, progress() as begin:
+    with output_folder(out, "evaluate", force=force) as folder, progress() as begin:
         begin(f"reading {workload}")
         trained = escala.load_agent(agent)
         machine = escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else escala.read_platform(platform)

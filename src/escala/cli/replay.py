@@ -57,7 +57,7 @@ def simulate(
         raise EscalaError(f"unknown export format {export!r}; known: {', '.join(EXPORTS)}")
     if export is not None and out is None:
         raise EscalaError("--export needs --out DIR: the folder for its files")
-    with output_folder(out, force=force) as folder:
+    with output_folder(out, "simulate", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
             machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
@@ -91,7 +91,7 @@ def compare(
     from escala.studies.saving import save_runs
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
-    with output_folder(out, force=force) as folder:
+    with output_folder(out, "compare", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
             machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
