@@ -17,6 +17,7 @@ from escala.metrics.energy import STATES
 from escala.metrics.jobs import require
 
 Floats = NDArray[np.float64]
+Window = tuple[float, float]
 _ROWS = 2_000_000  # of the nodes table looked at in one go
 
 
@@ -44,31 +45,54 @@ def steps(times: Floats, deltas: Mapping[str, NDArray[np.float64] | NDArray[np.i
     return pl.DataFrame({"time_s": at[first], **columns})
 
 
-def used_cores(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Cores in use over time (`value`)."""
+def within(function: pl.DataFrame, start_s: float, end_s: float) -> pl.DataFrame:
+    """The step function in the window only: from `start_s` with the values that it has there (0 before its first row), to a closing row at
+    `end_s`. An empty function stays empty.
+    """
+    if function.is_empty():
+        return function
+    begun = function.filter(pl.col("time_s") <= start_s).tail(1)
+    if begun.is_empty():
+        begun = function.head(1).with_columns(pl.exclude("time_s") * 0)
+    inside = function.filter((pl.col("time_s") > start_s) & (pl.col("time_s") <= end_s))
+    kept = pl.concat([begun.with_columns(time_s=pl.lit(start_s, pl.Float64)), inside])
+    closing = kept.tail(1).filter(pl.col("time_s") < end_s).with_columns(time_s=pl.lit(end_s, pl.Float64))
+    return pl.concat([kept, closing])
+
+
+def _in(window: Window | None, function: pl.DataFrame) -> pl.DataFrame:
+    return function if window is None else within(function, *window)
+
+
+def used_cores(jobs: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:
+    """Cores in use over time (`value`). window: start and end of the run, s; a run that was cut needs it, for its jobs that still run hold
+    their cores to the end of the window.
+    """
     require(jobs, "start_s", "finish_s", "cores")
     begun = jobs.filter(pl.col("start_s").is_not_null())
     ended = begun.filter(pl.col("finish_s").is_not_null())
     times = np.concatenate([begun["start_s"].to_numpy(), ended["finish_s"].to_numpy()]).astype(np.float64)
-    return steps(times, {"value": np.concatenate([begun["cores"].to_numpy(), -ended["cores"].to_numpy()]).astype(np.int64)})
+    return _in(window, steps(times, {"value": np.concatenate([begun["cores"].to_numpy(), -ended["cores"].to_numpy()]).astype(np.int64)}))
 
 
-def queue_length(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Jobs submitted and not started, over time (`value`). Rejected jobs never queue."""
+def queue_length(jobs: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:
+    """Jobs submitted and not started, over time (`value`). Rejected jobs never queue. window: start and end of the run, s; a run that was
+    cut needs it, for its table also holds jobs that were to be submitted after the cut.
+    """
     require(jobs, "submit_s", "start_s", "state")
     queued = jobs.filter(pl.col("state") != "REJECTED")
     begun = queued["start_s"].drop_nulls().to_numpy()
     times = np.concatenate([queued["submit_s"].to_numpy(), begun]).astype(np.float64)
-    return steps(times, {"value": np.repeat(np.array([1, -1], np.int64), [queued.height, begun.size])})
+    return _in(window, steps(times, {"value": np.repeat(np.array([1, -1], np.int64), [queued.height, begun.size])}))
 
 
-def queued_cores(jobs: pl.DataFrame) -> pl.DataFrame:
-    """Cores that waiting jobs ask for, over time (`value`)."""
+def queued_cores(jobs: pl.DataFrame, window: Window | None = None) -> pl.DataFrame:
+    """Cores that waiting jobs ask for, over time (`value`); `window` as in `queue_length`."""
     require(jobs, "submit_s", "start_s", "state", "cores")
     queued = jobs.filter(pl.col("state") != "REJECTED")
     begun = queued.filter(pl.col("start_s").is_not_null())
     times = np.concatenate([queued["submit_s"].to_numpy(), begun["start_s"].to_numpy()]).astype(np.float64)
-    return steps(times, {"value": np.concatenate([queued["cores"].to_numpy(), -begun["cores"].to_numpy()]).astype(np.int64)})
+    return _in(window, steps(times, {"value": np.concatenate([queued["cores"].to_numpy(), -begun["cores"].to_numpy()]).astype(np.int64)}))
 
 
 def nodes_by_state(nodes: pl.DataFrame) -> pl.DataFrame:

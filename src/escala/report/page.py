@@ -212,7 +212,8 @@ def _single_run_parts(
         parts.append(_part("Energy", figures=figures))
     if any(float(s["n_jobs"]) > 0 for s in summaries.values()):
         note = "Utilisation is the mean over equal intervals; the queue keeps its highest and lowest values."
-        parts.append(_part("Load over time", text=rest, figures=[(plots.load_over_time(jobs, cores), note)]))
+        windows = {name: window for name, r in shown.items() if (window := _window(r)) is not None}
+        parts.append(_part("Load over time", text=rest, figures=[(plots.load_over_time(jobs, cores, windows), note)]))
     if energy:
         lives = {name: _node_tables(r) for name, r in shown.items()}
         kept = {name: tables_of for name, tables_of in lives.items() if tables_of is not None}
@@ -238,9 +239,16 @@ def _charts(results: Mapping[str, Run], summaries: Mapping[str, Mapping[str, flo
     for name, result in results.items():
         lives, summary = _node_tables(result), summaries[name]
         nodes = None if lives is None else lives[0]
-        end = result.manifest.get("window", {}).get("end_s")
+        window = _window(result)
+        end = None if window is None else window[1]
         charts.append(gantt.pack(name, result.jobs, nodes, n_nodes=int(summary["nodes"]), end_s=end, limit=each))
     return charts
+
+
+def _window(result: Run) -> tuple[float, float] | None:
+    """Start and end of the run, s; None for a run that does not say."""
+    window = result.manifest.get("window")
+    return None if window is None else (float(window["start_s"]), float(window["end_s"]))
 
 
 def _node_tables(result: Run) -> tuple[pl.DataFrame, pl.DataFrame] | None:

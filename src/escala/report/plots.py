@@ -27,26 +27,34 @@ _BINS = 240  # per stacked area
 
 
 @styled
-def load_over_time(jobs: Mapping[str, pl.DataFrame], cores: int) -> Figure:
+def load_over_time(jobs: Mapping[str, pl.DataFrame], cores: int, windows: Mapping[str, machine.Window] | None = None) -> Figure:
     """Utilisation (mean over equal intervals) and queue length (no extreme lost) over time, one line per policy.
 
-    jobs: policy -> jobs table. cores: of the platform.
+    jobs: policy -> jobs table. cores: of the platform. windows: policy -> start and end of its run, s; every line is drawn within its own.
+    Without them the jobs' own times bound the figure, which suits only runs to the last finish.
     """
+    windows = windows or {}
     figure = Figure(figsize=(_WIDTH, 4.2))
     top, bottom = figure.subplots(2, 1, sharex=True)
-    begin, end = _span([t for table in jobs.values() for t in (table["submit_s"], table["finish_s"])])
+    own = {name: _span(_times(table, windows.get(name))) for name, table in jobs.items() if table.height}
+    begin, end = _span([pl.Series(times) for times in own.values()])
     divisor, unit = scale("s", end - begin)
-    edges = np.linspace(begin, end, _BINS + 1)
     for i, (name, table) in enumerate(jobs.items()):
         look: dict[str, Any] = {"color": policy_colour(i), "linestyle": policy_line(i), "label": name}
-        used = machine.binned_mean(machine.used_cores(table), edges)["value"].to_numpy() / cores
+        window = own.get(name, (begin, end))
+        edges = np.linspace(*window, _BINS + 1)
+        used = machine.binned_mean(machine.used_cores(table, window), edges)["value"].to_numpy() / cores
         top.stairs(100.0 * used, (edges - begin) / divisor, baseline=None, **look)
-        queue = machine.resample(machine.queue_length(table), _POINTS)
+        queue = machine.resample(machine.queue_length(table, window), _POINTS)
         bottom.step((queue["time_s"].to_numpy() - begin) / divisor, queue["value"].to_numpy(), where="post", **look)
     top.set(ylabel="Utilisation (%)", ylim=(0, 105), xlim=(0, (end - begin) / divisor))
     bottom.set(ylabel="Queue (jobs)", xlabel=f"Time ({unit})", ylim=(0, None))
     _legend(top, len(jobs))
     return figure
+
+
+def _times(table: pl.DataFrame, window: machine.Window | None) -> list[pl.Series]:
+    return [table["submit_s"], table["finish_s"]] if window is None else [pl.Series(window, dtype=pl.Float64)]
 
 
 def _span(columns: Sequence[pl.Series]) -> tuple[float, float]:

@@ -46,7 +46,7 @@ QUANTITIES = {
     "n_completed": Quantity("Completed", "n", "", "jobs that ran to their own end"),
     "n_killed": Quantity("Killed", "n", "", "jobs stopped when they reached their walltime"),
     "n_rejected": Quantity("Rejected", "n", "", "jobs that this platform can never run"),
-    "n_unfinished": Quantity("Unfinished", "n", "", "jobs still running or queued when the run was cut"),
+    "n_unfinished": Quantity("Unfinished", "n", "", "jobs still running, queued or not yet submitted when the run was cut"),
 } | {
     f"{state}_j": Quantity(f"Energy {state.replace('_', ' ')}", "J", "less")
     for state in ("computing", "idle", "off", "switching_off", "switching_on")

@@ -121,3 +121,29 @@ def test_busy_machines_equal_the_reference_engines_trace(traces: Path) -> None:
     assert machine.busy_core_seconds(jobs, 0.0, schedule["makespan"]) == pytest.approx(schedule["time_computing"], rel=1e-9)
     span = theirs["time"].diff().shift(-1).fill_null(0.0)
     assert machine.busy_core_seconds(jobs, 0.0, schedule["makespan"]) == pytest.approx((theirs["nb_computing"] * span).sum(), rel=1e-4)
+
+
+def test_a_step_function_in_a_window_by_hand() -> None:
+    function = pl.DataFrame({"time_s": [2.0, 4.0, 8.0], "value": [1, 3, 0]})
+    assert machine.within(function, 0.0, 10.0).rows() == [(0.0, 0), (2.0, 1), (4.0, 3), (8.0, 0), (10.0, 0)]
+    assert machine.within(function, 3.0, 8.0).rows() == [(3.0, 1), (4.0, 3), (8.0, 0)]
+    assert machine.within(function, 5.0, 6.0).rows() == [(5.0, 3), (6.0, 3)]
+    assert machine.within(function, 9.0, 10.0).rows() == [(9.0, 0), (10.0, 0)]
+
+
+def test_a_cut_run_ends_at_the_cut_by_hand(table: Any) -> None:
+    # cut at 10 s: A ran over [0, 4), B runs since 4, C waits since 6, D was to come at 20
+    jobs = table(
+        [
+            (0.0, 0.0, 4.0, 2, 4.0, "COMPLETED"),
+            (1.0, 4.0, None, 3, 50.0, "RUNNING"),
+            (6.0, None, None, 1, 50.0, "QUEUED"),
+            (20.0, None, None, 1, 50.0, "QUEUED"),
+        ]
+    )
+    window = (0.0, 10.0)
+    assert machine.queue_length(jobs, window).rows() == [(0.0, 0), (1.0, 1), (4.0, 0), (6.0, 1), (10.0, 1)]
+    assert machine.queued_cores(jobs, window).rows() == [(0.0, 0), (1.0, 3), (4.0, 0), (6.0, 1), (10.0, 1)]
+    assert machine.used_cores(jobs, window).rows() == [(0.0, 2), (4.0, 3), (10.0, 3)]
+    mean = machine.binned_mean(machine.used_cores(jobs, window), np.array([0.0, 10.0]))["value"].item()
+    assert mean * 10.0 == machine.busy_core_seconds(jobs, *window) == 2 * 4 + 3 * 6

@@ -16,7 +16,7 @@ import escala
 from escala.errors import EscalaError
 from escala.metrics import compare, energy, machine
 from escala.metrics import jobs as jm
-from escala.report import gantt, render, write_report
+from escala.report import gantt, plots, render, write_report
 
 
 @pytest.fixture(scope="module")
@@ -98,3 +98,21 @@ def test_a_run_without_tables_of_nodes_says_so() -> None:
     assert "Not drawn for giant: its tables of nodes were too large to keep." in page
     assert "Node states are not drawn: that table was too large to keep." in page
     assert "Not drawn for giant" in render({"giant": Giant()}, title="t")
+
+
+def test_the_load_of_a_cut_run_ends_at_the_cut() -> None:
+    """Two cores; a job of 100 s on both comes every 50 s for hours; cut at 420 s."""
+    n = 200
+    times = {"submit_s": [50 * i for i in range(n)], "runtime_s": [100] * n, "walltime_s": [200] * n}
+    log = escala.Workload.from_jobs(times | {"cores": [2] * n})
+    result = escala.simulate(log, "2x1", scheduler="fcfs", until_s=420.0)
+    page = render({"cut": result}, title="t")
+    assert "196 of 200 jobs unfinished" in page  # four ended at 100, 200, 300, 400 s
+    assert "Time (min)" in page and "Time (h)" not in page
+    figure = plots.load_over_time({"cut": result.jobs}, 2, {"cut": (0.0, 420.0)})
+    used, queue = figure.axes[0].patches[0], figure.axes[1].lines[0]
+    assert figure.axes[1].get_xlim()[1] == pytest.approx(7.0)
+    assert max(queue.get_xdata()) == pytest.approx(7.0)
+    # nine jobs have come (0, 50, .. 400 s), five have started (0, 100, .. 400 s)
+    assert queue.get_ydata()[-1] == max(queue.get_ydata()) == 4
+    assert used.get_data().values == pytest.approx(100.0), "busy from the first second to the cut"
