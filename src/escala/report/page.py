@@ -199,7 +199,8 @@ def _single_run_parts(
         figures = [
             (
                 plots.energy_by_state(summaries),
-                "Energy by node state. Computing energy is the jobs' own; the rest is in the policies' hands.",
+                "Energy by node state. A computing node draws its idle power for its free cores too, so that computing energy depends on "
+                "the policy as well: jobs that share nodes need less of it than jobs spread over partly busy ones.",
             )
         ]
         if len(results) > 1 and all(math.isfinite(float(s["mean_stretch"])) for s in summaries.values()):

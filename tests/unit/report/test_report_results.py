@@ -116,3 +116,13 @@ def test_the_load_of_a_cut_run_ends_at_the_cut() -> None:
     # nine jobs have come (0, 50, .. 400 s), five have started (0, 100, .. 400 s)
     assert queue.get_ydata()[-1] == max(queue.get_ydata()) == 4
     assert used.get_data().values == pytest.approx(100.0), "busy from the first second to the cut"
+
+
+def test_computing_energy_depends_on_the_policy() -> None:
+    """One node of two cores; jobs of 1, 2, 1 cores: first-fit lets the two small ones share, fcfs runs each by itself, for 100 s more."""
+    log = escala.Workload.from_jobs({"submit_s": [0, 0, 0], "runtime_s": [100] * 3, "walltime_s": [100] * 3, "cores": [1, 2, 1]})
+    platform = escala.Platform.uniform(nodes=1, cores=2, power=escala.power.GRID5000)
+    runs = {name: escala.simulate(log, platform, scheduler=name) for name in ("fcfs", "first-fit")}
+    alone, shared = (float(run.summary()["computing_j"]) for run in runs.values())
+    assert alone - shared == pytest.approx(100.0 * platform.profiles[0].idle_w)
+    assert "computing energy depends on the policy" in render(runs, title="t")
