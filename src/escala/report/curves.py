@@ -4,17 +4,22 @@ episodes, classes of jobs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from escala.errors import EscalaError
 from escala.report.plots import _WIDTH, _axis, _legend
 from escala.report.quantities import quantity
 from escala.report.style import INK, policy_colour, policy_line, styled
+
+_PANELS_ABREAST = 3
+_FAR_PERCENT = 300.0
 
 
 @dataclass(frozen=True)
@@ -59,34 +64,52 @@ def learning_curve(training: Training) -> Figure:
 def _short_number(value: float, _: float) -> str:
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= size:
-            return f"{value / size:g} {letter}"
-    return f"{value:g}"
+            return f"{value / size:g} {letter}".replace("-", "−")
+    return f"{value:g}".replace("-", "−")
 
 
 @styled
 def changes(comparison: pl.DataFrame) -> Figure:
     """Relative change of every metric and policy against the reference, with its interval: the rows of `metrics.compare.episodes` that
-    have a change.
+    have a change. An axis that must reach beyond +300 % is linear up to 100 % either way and logarithmic beyond, so that one far policy
+    does not squeeze the others.
     """
     rows = comparison.drop_nulls("change")
     colour = {policy: policy_colour(i) for i, policy in enumerate(comparison["policy"].unique(maintain_order=True))}
     metrics = rows["metric"].unique(maintain_order=True).to_list()
     policies = rows["policy"].unique(maintain_order=True).to_list()
-    columns = max(len(metrics), 1)
-    figure = Figure(figsize=(_WIDTH, 0.9 + 0.3 * max(len(policies), 1)))
-    panels = figure.subplots(1, columns, sharey=True, squeeze=False)[0]
+    columns = min(max(len(metrics), 1), _PANELS_ABREAST)
+    lines = -(-max(len(metrics), 1) // columns)
+    figure = Figure(figsize=(_WIDTH, lines * (0.85 + 0.24 * max(len(policies), 1))))
+    panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
     for axes, metric in zip(panels, metrics):
-        for i, policy in enumerate(policies):
-            for row in rows.filter((pl.col("metric") == metric) & (pl.col("policy") == policy)).iter_rows(named=True):
-                low, high = 100.0 * row["change_low"], 100.0 * row["change_high"]
-                axes.plot([low, high], [i, i], color=colour[policy], linewidth=2.2, solid_capstyle="butt")
-                axes.plot(100.0 * row["change"], i, "o", color=colour[policy], markersize=5, markeredgecolor=INK, markeredgewidth=0.5)
+        here = rows.filter(pl.col("metric") == metric)
+        for row in here.iter_rows(named=True):
+            i, low, high = policies.index(row["policy"]), 100.0 * row["change_low"], 100.0 * row["change_high"]
+            axes.plot([low, high], [i, i], color=colour[row["policy"]], linewidth=2.2, solid_capstyle="butt")
+            axes.plot(100.0 * row["change"], i, "o", color=colour[row["policy"]], markersize=5, markeredgecolor=INK, markeredgewidth=0.5)
         axes.axvline(0.0, color=INK, linewidth=0.8)
         axes.set(title=quantity(metric).name, xlabel="change (%)")
-        axes.margins(y=0.2)
+        _reach(axes, here["change_low", "change", "change_high"].to_numpy() * 100.0)
     panels[0].set_yticks(range(len(policies)), policies)
-    panels[0].invert_yaxis()
+    panels[0].set_ylim(len(policies) - 0.5, -0.5)  # shared by all: the first policy on top
+    for axes in panels[len(metrics) :]:
+        axes.set_visible(False)
     return figure
+
+
+def _reach(axes: Axes, percents: np.ndarray) -> None:
+    """Make an axis of changes logarithmic beyond 100 % where it must reach far."""
+    low, high = min(float(percents.min()), 0.0), max(float(percents.max()), 0.0)
+    if max(high, -low) <= _FAR_PERCENT:
+        return
+    axes.set_xscale("symlog", linthresh=100.0, linscale=1.5)
+    axes.set(xlabel="change (%), log beyond 100", xlim=(1.3 * low - 10.0, 1.3 * high + 10.0))
+    beyond = [m * 10.0**k for k in range(2, 1 + math.ceil(math.log10(max(high, -low)))) for m in ((1, 3) if high < 1000.0 else (1,))]
+    ticks = [*(-t for t in beyond), -50.0, 0.0, 50.0, *beyond]
+    axes.set_xticks([t for t in ticks if 1.3 * low - 10.0 <= t <= 1.3 * high + 10.0])
+    axes.xaxis.set_major_formatter(_short_number)
+    axes.minorticks_off()
 
 
 @styled

@@ -11,10 +11,12 @@ import matplotlib
 import numpy as np
 import polars as pl
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from synthetic import Run, run
 
 from escala.errors import EscalaError
+from escala.metrics import compare
 from escala.metrics import jobs as jm
 from escala.report import curves, plots, style
 from escala.report.quantities import scale
@@ -79,6 +81,32 @@ def test_comparison_figure(comparison: pl.DataFrame) -> None:
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["rule", "agent"]
     bars = [list(line.get_xdata()) for line in figure.axes[0].lines if list(line.get_ydata()) == [0, 0]]
     assert bars == [pytest.approx([-10.0, -10.0])]
+
+
+def test_a_far_policy_does_not_squeeze_the_others() -> None:
+    """`never` is at 42 times the reference, `rule` a little below it: the bar of `rule` is still seen and no text overlaps."""
+    metrics = ["waste_j", "energy_j", "transitions", "mean_wait_s", "mean_bounded_slowdown", "mean_stretch"]
+    rows = [
+        {"policy": policy, "episode": day, "seed": 0, **dict.fromkeys(metrics, factor * (10.0 + day))}
+        for day in range(5)
+        for policy, factor in (("timeout:0", 1.0), ("never", 42.0), ("rule", 0.9 + 0.02 * day), ("trained agent (argmax)", 1.2))
+    ]
+    figure = curves.changes(compare.episodes(pl.DataFrame(rows), metrics, reference="timeout:0"))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    assert len(figure.axes) == 6
+    for axes in figure.axes:
+        points = {round(float(line.get_xdata()[0]), 1): line for line in axes.lines if line.get_marker() == "o"}
+        assert set(points) == {4100.0, -5.7, 20.0}  # 0.9 + 0.02 day, weighted by 10 + day: (10 x .9 + .. + 14 x .98) / 60 = 0.9433
+        low, rule, zero = (axes.transData.transform((x, 0.0))[0] for x in (axes.get_xlim()[0], -5.7, 0.0))
+        width = axes.get_window_extent().width
+        assert (zero - rule) / width > 0.01 and low < rule
+    renderer = canvas.get_renderer()
+    texts = [t for axes in figure.axes for t in (axes.title, axes._left_title, axes.xaxis.label, *axes.get_xticklabels()) if t.get_text()]
+    boxes = [t.get_window_extent(renderer) for t in texts]
+    assert not [
+        (a.get_text(), b.get_text()) for i, a in enumerate(texts) for j, b in enumerate(texts) if i < j and boxes[i].overlaps(boxes[j])
+    ]
 
 
 def test_units_are_on_the_axes(runs: Runs) -> None:
