@@ -145,18 +145,31 @@ class ClairvoyantView(View):
         return float(self._world.job[self._i, row]["runtime"]) / SECOND
 
 
+class Command(NamedTuple):
+    """A command that was given: when (us), its kind and arguments (see `escala.kernel.calls`), and why it was refused, if it was."""
+
+    time_us: int
+    kind: int
+    a: int
+    b: int
+    refusal: str
+
+
 class Commands:
     """What a policy may order. Each returns True, or False where it was refused; `refusal` then says why. Nothing changes by a refused
     command."""
 
-    def __init__(self, simulation: Any, i: int) -> None:
+    def __init__(self, simulation: Any, i: int, log: list[Command] | None = None) -> None:
         self._simulation = simulation
         self._i = i
+        self._log = log
         self.refusal = ""
 
     def _order(self, kind: int, a: int, b: int = 0) -> bool:
         code = self._simulation.command(self._i, kind, int(a), int(b))
         self.refusal = codes.REFUSALS.get(code, "")
+        if self._log is not None:
+            self._log.append(Command(int(self._simulation.world.s[self._i, 0]["now"]), kind, int(a), int(b), self.refusal))
         return bool(code == codes.REFUSED_NONE)
 
     def start(self, job: QueuedJob | int) -> bool:
@@ -218,5 +231,7 @@ def as_policy(policy: Any) -> Any:
 
 
 def name_of(policy: Any) -> str:
-    """Name for tables and manifests."""
-    return policy if isinstance(policy, str) else str(getattr(policy, "name", type(policy).__name__))
+    """Name for tables and manifests: the text, the attribute `name`, a function's own name, or the class."""
+    if isinstance(policy, str):
+        return policy
+    return str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__)

@@ -37,8 +37,8 @@ class Result:
 
     jobs: job_id, submit_s, start_s, finish_s, wait_s, cores, walltime_s, runtime_s, user, state, nodes. totals: state, seconds, joules,
     transitions over all nodes. manifest: everything needed to run it again. `nodes` (node, from_s, to_s, state), `power` (node, state,
-    seconds, joules, transitions) and `allocations` (job_id, node, cores) are made when first asked for. decisions: one row a decision,
-    where they were recorded.
+    seconds, joules, transitions) and `allocations` (job_id, node, cores) are made when first asked for. decisions: one row a command of a
+    policy outside the kernel, where they were recorded.
     """
 
     jobs: pl.DataFrame

@@ -21,7 +21,7 @@ class _Learnt:
 
     def __init__(self, agent: Agent, sampled: bool, seed: int) -> None:
         self.agent = agent
-        self.name = agent.name
+        self.name = agent.name if sampled else f"{agent.name}, likeliest actions"
         self._sampled, self._seed = sampled, seed
         self._run: tuple[int, int] | None = None
         self._random: np.random.Generator | None = None
@@ -98,7 +98,8 @@ def make_room(simulation: Any, i: int) -> None:
 
 
 class LearntScheduler(_Learnt):
-    """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`."""
+    """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`. Not sampled, it starts the likeliest job where nothing
+    runs and something fits, whatever it thinks of waiting."""
 
     def __init__(self, agent: Agent, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
@@ -129,6 +130,9 @@ class LearntScheduler(_Learnt):
             self._observation,
             self._mask,
         ):
+            s = view._simulation.world.s[i, 0]
+            if not self._sampled and s["n_ends"] + s["n_starts"] == 0 and self._mask[0, 1:].any():
+                self._mask[0, 0] = False  # the likeliest choice alone could idle for ever
             scheduling_step.put(table, i, self._settings, r.memory, r.live, self._choose())
 
 
@@ -136,7 +140,11 @@ def learnt_slots(agent: Agent, sampled: bool = True, seed: int = 0) -> SlotPolic
     """A slotted agent as a scheduler: `simulate(w, p, scheduler=agent)`. Each run draws from the same seed."""
     shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
     return SlotPolicy(
-        lambda seen, mask, random: int(agent.act(seen[None], mask[None], random)[0]), name=agent.name, sampled=sampled, seed=seed, **shaped
+        lambda seen, mask, random: int(agent.act(seen[None], mask[None], random)[0]),
+        name=agent.name if sampled else f"{agent.name}, likeliest actions",
+        sampled=sampled,
+        seed=seed,
+        **shaped,
     )
 
 

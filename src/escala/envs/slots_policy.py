@@ -101,7 +101,7 @@ class SlotPolicy:
     """A scheduler over M visible jobs. `choose`: the name of a rule of `slots_rules`, or a function (see `Choose`).
 
     options: those of `escala/Slots-v0` named in `SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. sampled: a function
-    gets a generator, of this seed in each run.
+    gets a generator, of this seed in each run; without one the mask forbids the void where nothing runs and something fits.
     """
 
     def __init__(
@@ -145,6 +145,10 @@ class SlotPolicy:
         write(
             simulation.table, i, *self._lens[:6], self._lens[7], self._width, self._numbers, self._picture, self._mask
         )  # fmt: skip
+        s = simulation.world.s[i, 0]
+        idle = s["n_ends"] + s["n_starts"] + self._memory["booked"][0] == 0
+        if self._random is None and idle and self._mask[1:].any():
+            self._mask[0] = False  # the likeliest choice alone could idle for ever
         if self.options.observation != "image":
             return self._choose(self._numbers, self._mask, self._random)  # type: ignore[operator]
         seen = self._picture.reshape(self.options.horizon, self._width)

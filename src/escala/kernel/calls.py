@@ -75,6 +75,7 @@ SWITCH_OFF = 2
 WAKE = 3
 RESERVE = 4
 TIMER = 5
+NAMES = ("start", "start_on", "switch_off", "wake", "reserve_off", "call_at")  # by kind
 
 
 @compiled

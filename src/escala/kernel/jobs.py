@@ -118,7 +118,7 @@ def end(w: World, j: int) -> None:
     s = w.s[0]
     occupy(w, j, -1)
     give_back(w, j)
-    if w.o[0].shutdown != codes.NEVER:
+    if w.o[0].shutdown != codes.NEVER or w.o[0].queueing == codes.EXTERNAL:
         _idle_since(w, j)
     if w.plans.shape[0] > 0:
         remove_plan(w, j)
@@ -140,5 +140,6 @@ def _idle_since(w: World, j: int) -> None:
         for n in range(w.chunk[c].low, w.chunk[c].high + 1):
             if unit or w.node[n].free == w.node[n].cores:
                 w.node[n].since = s.now
-                s.next_off_us = min(s.next_off_us, due(w, s.now))
+                if w.o[0].shutdown != codes.NEVER:
+                    s.next_off_us = min(s.next_off_us, due(w, s.now))
         c = np.int64(w.chunk[c].next)

@@ -11,17 +11,20 @@ import polars as pl
 
 from escala import metrics
 from escala.errors import EscalaError
-from escala.kernel import codes
+from escala.kernel import calls, codes
+from escala.kernel.clock import SECOND
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
 from escala.policies.rollout import rollout_of
-from escala.policy import ClairvoyantView, Commands, View, as_policy, name_of
+from escala.policy import ClairvoyantView, Command, Commands, View, as_policy, name_of
 from escala.result import Result
 from escala.simulation import Simulation
 from escala.workload import Workload, read_workload
 
 Progress = Callable[[float], None]  # share done, 0..1
+
+PATIENCE = 100_000  # decisions without an event, while jobs wait on an idle machine, after which a policy will never start them
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,15 @@ def _view(policy: Any, simulation: Simulation, i: int) -> View:
     return ClairvoyantView(simulation, i) if getattr(policy, "clairvoyant", False) else View(simulation, i)
 
 
-def run(simulation: Simulation, i: int, chosen: Pair, progress: Progress | None = None) -> None:
-    """Run simulation i to its end: the only rollout loop."""
-    act = Commands(simulation, i)
+def run(
+    simulation: Simulation, i: int, chosen: Pair, progress: Progress | None = None, log: dict[str, list[Command]] | None = None
+) -> None:
+    """Run simulation i to its end: the only rollout loop. log: gets the commands given from outside, "scheduler" and "shutdown"."""
+    act, switch = (Commands(simulation, i, None if log is None else log.setdefault(who, [])) for who in ("scheduler", "shutdown"))
     views = {id(p): _view(p, simulation, i) for p in (chosen.scheduler, chosen.shutdown) if p is not None}
     horizon = _horizon(simulation, i) if progress is not None else None
-    step = 0
+    step = pauses = 0
+    seen: tuple[int, ...] = ()
     while True:
         until = None if horizon is None else horizon * (step + 1) / 100.0
         stop = simulation.advance(i, None if step >= 100 else until)
@@ -71,15 +77,35 @@ def run(simulation: Simulation, i: int, chosen: Pair, progress: Progress | None 
         elif stop == codes.DECISION:
             chosen.scheduler.decide(views[id(chosen.scheduler)], act)
         elif stop in (codes.BEFORE, codes.AFTER):
-            chosen.shutdown.decide(views[id(chosen.shutdown)], act)
+            chosen.shutdown.decide(views[id(chosen.shutdown)], switch)
         else:
-            waiting = int(simulation.world.s[i, 0]["n_queued"])
-            raise EscalaError(
-                f"{chosen.name}: {waiting} jobs wait and nothing will ever happen again: "
-                "the policy starts nothing and asks for no decision (call_at)"
-            )
+            raise _stuck(simulation, i, chosen)
+        if stop != codes.NONE:
+            now = _events(simulation, i)
+            pauses, seen = (pauses + 1 if now and now == seen else 0), now
+            if pauses > PATIENCE:
+                raise _stuck(simulation, i, chosen)
     if progress is not None:
         progress(1.0)
+
+
+def _events(simulation: Simulation, i: int) -> tuple[int, ...]:
+    """Counts that change whenever something happens to a job; empty while something is bound to happen."""
+    s = simulation.world.s[i, 0]
+    busy = s["n_ends"] + s["n_starts"] > 0 or s["next_job"] < simulation.world.o[i, 0]["n_jobs"]
+    return () if busy or s["n_queued"] == 0 else (int(s["n_queued"]), int(s["n_ended"]))
+
+
+def _stuck(simulation: Simulation, i: int, chosen: Pair) -> EscalaError:
+    """What to say when jobs wait and nothing more will happen."""
+    waiting = int(simulation.world.s[i, 0]["n_queued"])
+    kept = int((simulation.world.node[i]["held"] == 1).sum())
+    why = (
+        f"its shutdown policy keeps {kept} of {simulation.platform.n_nodes} nodes off"
+        if kept
+        else "the scheduler starts nothing, and asks for no decision (call_at) that would change that"
+    )
+    return EscalaError(f"{chosen.name}: {waiting} jobs wait and nothing will ever happen again: {why}")
 
 
 def _horizon(simulation: Simulation, i: int) -> float:
@@ -95,12 +121,20 @@ def read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
 
 
 def simulate(
-    workload: Any, platform: Any, scheduler: Any = "easy", shutdown: Any = "never", *, progress: Progress | None = None, **options: Any
+    workload: Any,
+    platform: Any,
+    scheduler: Any = "easy",
+    shutdown: Any = "never",
+    *,
+    progress: Progress | None = None,
+    decisions: bool = False,
+    **options: Any,
 ) -> Result:
     """Replay a workload on a platform.
 
     workload: a `Workload`, or a path. platform: a `Platform`, or a spec ("orion", "100x1", a file). scheduler, shutdown: names (see
-    docs/design.md), agents, functions of (view, act), or objects with `decide`. options: fields of `escala.simulation.Options`. Raises
+    docs/design.md), agents, functions of (view, act), or objects with `decide`. decisions: record the commands of policies outside the
+    kernel, as the Result's table `decisions`. options: fields of `escala.simulation.Options`. Raises
     EscalaError: unknown names, jobs that can never run, policies without progress.
     """
     loaded, machine = read(workload, platform)
@@ -108,11 +142,39 @@ def simulate(
     if machine.speed is not None and "flops" in loaded.jobs.columns:
         loaded = loaded.at_speed(machine.speed)
     chosen = pair(loaded, scheduler, shutdown, chosen_options)
+    if decisions and chosen.scheduler is None and chosen.shutdown is None:
+        raise EscalaError(f"{chosen.name} decides inside the kernel and records no commands: what it did is in the tables jobs and nodes")
+    log: dict[str, list[Command]] | None = {} if decisions else None
     began = time.perf_counter()
     simulation = Simulation(loaded, machine, chosen.plan, chosen_options)
-    run(simulation, 0, chosen, progress)
+    run(simulation, 0, chosen, progress, log)
     about = {"scheduler": name_of(scheduler), "shutdown": name_of(shutdown), "elapsed_s": time.perf_counter() - began}
-    return simulation.result(0, about)
+    result = simulation.result(0, about)
+    if log is not None:
+        result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.casts[0].rows])
+    return result
+
+
+def _decisions(log: dict[str, list[Command]], job_ids: pl.Series) -> pl.DataFrame:
+    """time_s, by (scheduler or shutdown), command, job_id, value (node, nodes or time, as the command has it), refusal ("": carried
+    out)."""
+    rows = sorted(((c, who) for who, commands in log.items() for c in commands), key=lambda row: row[0].time_us)
+    schema = {"time_s": pl.Float64, "by": pl.String, "command": pl.String, "job_id": pl.String, "value": pl.Float64, "refusal": pl.String}
+    return pl.DataFrame(
+        [
+            (
+                c.time_us / SECOND,
+                who,
+                calls.NAMES[c.kind],
+                job_ids[c.a] if c.kind in (calls.START, calls.START_ON) and 0 <= c.a < len(job_ids) else None,
+                {calls.START: None, calls.START_ON: float(c.b), calls.TIMER: c.a / SECOND}.get(c.kind, float(c.a)),
+                c.refusal,
+            )
+            for c, who in rows
+        ],
+        schema=schema,
+        orient="row",
+    )
 
 
 @dataclass(frozen=True)
@@ -143,8 +205,11 @@ def compare(
     if not pairs:
         raise EscalaError("compare needs at least one scheduler and one shutdown policy")
     results: dict[str, Result] = {}
-    for k, (one_scheduler, one_shutdown) in enumerate(pairs):
-        name = f"{name_of(one_scheduler)} + {name_of(one_shutdown)}"
+    names = [f"{name_of(s)} + {name_of(d)}" for s, d in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise EscalaError(f"two of the pairs are called {twice[0]!r}: give each policy a name of its own (its attribute `name`)")
+    for k, ((one_scheduler, one_shutdown), name) in enumerate(zip(pairs, names, strict=True)):
         if progress is not None:
             progress(name, k / len(pairs))
         results[name] = simulate(loaded, machine, one_scheduler, one_shutdown, **options)

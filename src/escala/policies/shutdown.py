@@ -16,8 +16,8 @@ from escala.policy import Commands, View
 
 class Inertial:
     """Inertial shutdown (Poquet 2017, p. 85), in our own reading: each `period_s` the backlog of the queue, sum of cores x walltime /
-    cores of the platform, is compared with the last one; a growing backlog halves the number of nodes kept off, a falling or empty one
-    doubles it (at least 1, at most all)."""
+    cores of the platform, is compared with the last one; a backlog that has not fallen halves the number of nodes kept off (in the end to
+    none), a falling or empty one doubles it (at least 1, at most all)."""
 
     name = "inertial"
     before_scheduler = True
@@ -31,7 +31,7 @@ class Inertial:
         """One adjustment."""
         states = view.node_states
         backlog = sum(job.cores * job.walltime_s for job in view.queue)
-        if backlog > self._last:
+        if backlog > 0 and backlog >= self._last:
             self._off //= 2
         else:
             self._off = min(max(1, 2 * self._off), len(states))

@@ -1,0 +1,70 @@
+"""The search of a shutdown agent by whole days: repeats, goes on after a kill, gives an agent like any other, and finds what pays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import escala
+from escala.agents import load_agent, search
+from tests.unit.envs.days import DAY_S, workload
+
+pytestmark = pytest.mark.learn
+
+SMALL: dict[str, Any] = {"generations": 3, "population": 5, "days_each": 3}
+
+
+def days() -> list[escala.Workload]:
+    return escala.workload.generate.grid5000(cluster="orion", days=5, seed=3).split_days()
+
+
+def weights(agent: Any) -> np.ndarray:
+    head = agent.network.action_net
+    return np.concatenate([[head.centre.item()], head.mu.weight.detach().numpy().ravel()])
+
+
+def test_a_killed_search_goes_on_and_ends_as_an_uninterrupted_one(tmp_path: Path) -> None:
+    whole = search(days(), "orion", validation=days()[:2], seed=1, stretch_cost=0.1, **SMALL)
+
+    class Killed(BaseException):
+        pass
+
+    def kill(share: float) -> None:
+        if share > 0.5:
+            raise Killed
+
+    again: dict[str, Any] = {"validation": days()[:2], "seed": 1, "stretch_cost": 0.1, "out": tmp_path / "run", **SMALL}
+    with pytest.raises(Killed):
+        search(days(), "orion", progress=kill, **again)
+    with pytest.raises(escala.EscalaError, match="other arguments"):
+        search(days(), "orion", **again | {"seed": 2})
+    resumed = search(days(), "orion", **again)
+    assert np.array_equal(weights(whole), weights(resumed))
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["manifest.json", "weights.pt"]
+    assert np.array_equal(weights(load_agent(tmp_path / "run")), weights(whole))
+    assert not np.array_equal(weights(whole), weights(search(days(), "orion", seed=2, stretch_cost=0.1, **SMALL)))
+
+
+def test_a_searched_agent_is_a_policy_of_simulate() -> None:
+    agent = search(days(), "orion", seed=0, stretch_cost=0.1, **SMALL)
+    result = escala.simulate(days()[0], "orion", scheduler="saf", shutdown=agent, start_off=True, until_s=DAY_S)
+    assert result.summary()["waste_j"] > 0.0
+
+
+def test_the_search_finds_that_waiting_for_company_saves_energy() -> None:
+    """Pairs of short jobs, the second 4 min after the first ends, with walltimes that allow to wait: one boot for two."""
+    jobs = [job for k in range(20) for job in ((k * 4000.0, 60.0, 3600.0, 1), (k * 4000.0 + 420.0, 60.0, 3600.0, 1))]
+    day = workload(*jobs)
+    agent = search([day], "1x1", generations=4, population=8, seed=0)
+    how: dict[str, Any] = {"scheduler": "saf", "start_off": True, "until_s": DAY_S}
+    eager = escala.simulate(day, "1x1", shutdown="timeout:0", **how).summary()["waste_j"]
+    learnt = escala.simulate(day, "1x1", shutdown=agent.policy(sampled=False), **how).summary()["waste_j"]
+    assert learnt < 0.6 * eager
+
+
+def test_bad_arguments_are_told_in_one_line() -> None:
+    with pytest.raises(escala.EscalaError, match="generations"):
+        search(days(), "orion", generations=0)

@@ -1,0 +1,111 @@
+"""Running policies from outside: what they see, what they order, how they are named, and what becomes of those that never end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import escala
+from escala.errors import EscalaError
+from escala.workload import Workload
+
+LARGE = Workload.from_jobs({"submit_s": [0.0, 10.0], "runtime_s": [600.0, 600.0], "cores": [4, 4]})
+TWO_NODES = Workload.from_jobs({"submit_s": [0.0, 0.0, 70.0], "runtime_s": [50.0, 60.0, 5.0], "cores": [1, 1, 1]})
+
+
+def greedy(view: escala.View, act: escala.Commands) -> None:
+    for job in view.queue:
+        act.start(job)
+
+
+def idle(view: escala.View, act: escala.Commands) -> None:
+    pass
+
+
+class Sleeper:
+    def decide(self, view: escala.View, act: escala.Commands) -> None:
+        act.call_at(view.now_s + 60.0)
+
+
+def test_inertial_serves_a_job_as_large_as_the_machine() -> None:
+    """The backlog stands still while the first job runs: it must not keep all nodes off for ever."""
+    assert escala.simulate(LARGE, "4x1:grid5000", "easy", "inertial").jobs["state"].to_list() == ["COMPLETED"] * 2
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "shutdown", "why"),
+    [(Sleeper(), "never", "starts nothing"), (idle, "never", "starts nothing"), ("easy", "off-reservation:99", "4 of 4 nodes off")],
+)
+def test_a_policy_that_never_ends_is_told_apart(scheduler: Any, shutdown: str, why: str) -> None:
+    with pytest.raises(EscalaError, match=f"2 jobs wait .*{why}"):
+        escala.simulate(LARGE, "4x1:grid5000", scheduler, shutdown)
+
+
+def test_waiting_long_on_purpose_is_no_fault() -> None:
+    """A policy that is asked every second while a job runs, and that starts the other one late, ends well."""
+
+    def late(view: escala.View, act: escala.Commands) -> None:
+        for job in view.queue:
+            if job.wait_s >= 30_000 or job.row == 0:
+                act.start(job)
+        act.call_at(view.now_s + 2.0)
+
+    jobs = escala.simulate(Workload.from_jobs({"submit_s": [0.0, 0.0], "runtime_s": [9.0, 9.0], "cores": [4, 4]}), "4x1", late).jobs
+    assert jobs["start_s"].to_list() == [0.0, 30_000.0]
+
+
+def test_policies_are_known_by_their_own_names() -> None:
+    assert list(escala.compare(TWO_NODES, "2x1", [greedy, "easy"]).results) == ["greedy + never", "easy + never"]
+    assert escala.simulate(TWO_NODES, "2x1", greedy).manifest["scheduler"] == "greedy"
+    with pytest.raises(EscalaError, match=r"called 'greedy [+] never'.*name of its own"):
+        escala.compare(TWO_NODES, "2x1", [greedy, greedy])
+
+
+@pytest.mark.parametrize("shutdown", ["never", "timeout:1000"])
+def test_view_tells_since_when_nodes_idle(shutdown: str) -> None:
+    seen: dict[float, list[float]] = {}
+
+    def look(view: escala.View, act: escala.Commands) -> None:
+        greedy(view, act)
+        seen[view.now_s] = view.idle_since_s.tolist()
+        assert view.free_any == int(view.free_cores.sum())
+
+    escala.simulate(TWO_NODES, "2x1", look, shutdown)
+    assert np.isnan(seen[0.0]).all()
+    assert seen[50.0][0] == 50.0 and np.isnan(seen[50.0][1])
+    assert seen[60.0] == [50.0, 60.0]
+    assert np.isnan(seen[70.0][0]) and seen[70.0][1] == 60.0
+
+
+def test_a_single_node_job_is_started_on_the_node_named() -> None:
+    def last_node(view: escala.View, act: escala.Commands) -> None:
+        for job in view.queue:
+            assert act.start_on(job, 2)
+
+    jobs = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [5.0], "cores": [2], "single_node": [True]})
+    assert escala.simulate(jobs, "3x4", last_node).jobs["nodes"].to_list() == ["2"]
+
+
+def test_commands_are_recorded_on_request(tmp_path: Path) -> None:
+    def twice(view: escala.View, act: escala.Commands) -> None:
+        greedy(view, act)
+        greedy(view, act)
+        act.start(99)
+
+    result = escala.simulate(TWO_NODES, "2x1", twice, decisions=True)
+    table = result.decisions
+    assert table is not None
+    done = table.filter(table["refusal"] == "")
+    assert done["command"].to_list() == ["start"] * 3
+    assert done["time_s"].to_list() == [0.0, 0.0, 70.0]
+    assert done["job_id"].to_list() == result.jobs["job_id"].to_list()
+    refused = table.filter(table["refusal"] != "")
+    assert len(refused) and refused["job_id"].null_count() == len(refused)
+    again = escala.Result.load(result.save(tmp_path / "run")).decisions
+    assert again is not None and again.equals(table)
+    assert escala.simulate(TWO_NODES, "2x1", twice).decisions is None
+    with pytest.raises(EscalaError, match="inside the kernel"):
+        escala.simulate(TWO_NODES, "2x1", "easy", decisions=True)
