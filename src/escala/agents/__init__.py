@@ -3,6 +3,7 @@
 from escala.agents.agent import Agent, load_agent
 from escala.agents.evaluate import evaluate
 from escala.agents.presets import PRESETS, Preset
+from escala.agents.search import search
 from escala.agents.train import train
 
-__all__ = ["PRESETS", "Agent", "Preset", "evaluate", "load_agent", "train"]
+__all__ = ["PRESETS", "Agent", "Preset", "evaluate", "load_agent", "search", "train"]

@@ -39,7 +39,7 @@ def check_algorithm(name: str) -> None:
 
 def policy_class(algorithm: str, extractor: str | None, ordered: bool = False) -> Any:
     """stable-baselines3's policy network, or the one that scores slots, or the one of ordered choices."""
-    usual = ALGORITHMS[algorithm][1]
+    usual = ALGORITHMS.get(algorithm, ALGORITHMS["maskable-ppo"])[1]  # searched agents have a network like that of learners
     if ordered:
         return MaskedOrderedPolicy if usual is MaskableActorCriticPolicy else PlainOrderedPolicy
     if extractor != SLOT_SCORER:

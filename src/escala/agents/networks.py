@@ -1,4 +1,4 @@
-"""Networks of R3, as feature extractors of stable-baselines3. Flat observations need none."""
+"""Networks of R3 (and, from `slot_convolutions`, R2), as feature extractors of stable-baselines3. Flat observations need none."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
+from escala.agents.hold_features import HoldFeatures
 from escala.agents.ordered_networks import QueueAndRunning
+from escala.agents.slot_convolutions import CONVOLUTIONS
 
 QUEUED, RUNNING = 3, 3  # columns of a Scheduling observation before the snapshots
 
@@ -50,5 +52,7 @@ EXTRACTORS: dict[str, type[BaseFeaturesExtractor]] = {
     "history-lstm": HistoryLSTM,
     "three-grus": ThreeGRUs,
     "queue-and-running": QueueAndRunning,
+    "hold-features": HoldFeatures,
+    **CONVOLUTIONS,
 }
 """Extractors by the names that presets use."""

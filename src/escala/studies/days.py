@@ -105,10 +105,11 @@ def simulated(
     return rows, starts
 
 
-def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) -> tuple[Rows, list[Floats]]:
+def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) -> tuple[Rows, list[Floats], list[int]]:
     """The same, with the choices of an agent: every day is played `runs` times, all at once. batch: environments of R3
     (`OffReservationBatch`, `SchedulingBatch`) over these days, as many as days x runs. Rows have the episode, the run and the return
-    besides; energy_j is not known.
+    besides, and what the environment tells of its reward's parts; energy_j is not known. Also gives how often each action was taken
+    where there was a choice.
     """
     from escala.envs.batch import new_turn
 
@@ -117,7 +118,8 @@ def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) 
     turn = new_turn(batch)
     every = np.arange(n, dtype=np.int64)
     batch.restart(every, turn, {"day": numbers})
-    waste, returns, over = np.zeros(n), np.zeros(n), np.zeros(n, bool)
+    told = {"waste_j": "waste_j", "late_cores": "late", "waited": "waited"}
+    sums, over = {"return": np.zeros(n)}, np.zeros(n, bool)
     spread = np.zeros(int(batch.action_space.n), np.int64)
     while not over.all():
         going = np.flatnonzero(~over)
@@ -126,8 +128,10 @@ def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) 
         free = turn.mask[going].sum(axis=1) > 1
         spread += np.bincount(actions[going][free], minlength=len(spread))
         batch.step(actions, turn)
-        waste[going] += batch.info()["waste_j"][going]
-        returns[going] += turn.reward[going]
+        info = batch.info()
+        sums["return"][going] += turn.reward[going]
+        for name in told.keys() & info.keys():
+            sums.setdefault(told[name], np.zeros(n))[going] += info[name][going]
         over |= turn.terminated | turn.truncated
     world, rows, starts = batch.episodes.world, [], []
     for row in range(n):
@@ -135,9 +139,9 @@ def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) 
         begun = world.run[row, : len(day)]["start"]
         start = np.where(begun >= 0, begun * 1e-6, np.nan)
         ledger = world.ledger[row]
-        base = {"episode": int(numbers[row]), "run": row // len(days), "waste_j": float(waste[row]), "return": float(returns[row])}
+        base = {"episode": int(numbers[row]), "run": row // len(days), **{name: float(values[row]) for name, values in sums.items()}}
         switches = float(ledger["switch_ons"].sum() + ledger["switch_offs"].sum())
         end_s = float(world.s[row, 0]["now"]) * 1e-6
         rows.append({**base, "transitions": switches, **figures(day, start, end_s)})
         starts.append(start)
-    return rows, starts
+    return rows, starts, spread.tolist()

@@ -1,0 +1,199 @@
+"""Direct search of an off-reservation policy: the cross-entropy method (Rubinstein 1999; de Boer et al. 2005) on a linear score.
+
+Holding a job back pays, or costs, dozens of decisions later, and days differ far more than choices do. A gradient estimated decision by
+decision drowns in that; here whole days decide. Every candidate plays the same training days, so that the days' differences cancel. A
+generation draws candidates around the present mean, and the best of them are the next mean. What counts is the environment's own reward.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escala.agents.agent import FORMAT, Agent, load_agent
+from escala.agents.hold_features import FEATURES, HoldFeatures
+from escala.agents.network import build_policy, pin_threads
+from escala.agents.presets import OFF_RESERVATION, ORDERED_HOLDS
+from escala.envs.batch import new_turn
+from escala.envs.offreservation import OffReservationBatch
+from escala.errors import EscalaError
+
+STATE = "search.npz"
+Floats = NDArray[np.float64]
+ELITE = 0.3  # share of the candidates that make the next mean
+KEEP = 0.4  # of the present mean and spread
+FIRST_SPREAD, LEAST_SPREAD = 1.5, 0.08
+CHECK = 3  # generations between two looks at the validation days
+WEIGHTS = len(FEATURES) + 1  # the first is the choice where all numbers are 0
+
+
+def returns(weights: Floats, batch: OffReservationBatch, features: HoldFeatures) -> tuple[Floats, int]:
+    """Return of each day [days] under the likeliest choices, and the number of decisions. batch: one simulation a day."""
+    n, last = batch.num_envs, int(batch.action_space.n) - 1
+    turn, rows = new_turn(batch), np.arange(batch.num_envs)
+    batch.restart(rows, turn, {"day": rows})
+    total, over, actions, decisions = np.zeros(n), np.zeros(n, bool), np.zeros(n, np.int64), 0
+    while not over.all():
+        going = np.flatnonzero(~over)
+        with torch.no_grad():
+            seen = features(torch.as_tensor(turn.observation[going])).numpy().astype(np.float64)
+        actions[going] = np.clip(np.rint(weights[0] + seen @ weights[1:]), 0, last)
+        decisions += len(going)
+        batch.step(actions, turn)
+        total[going] += turn.reward[going]
+        over |= turn.terminated | turn.truncated
+    return total, decisions
+
+
+def search(
+    days: Sequence[Any],
+    platform: Any,
+    *,
+    validation: Sequence[Any] | None = None,
+    generations: int = 30,
+    population: int = 20,
+    days_each: int = 300,
+    seed: int = 0,
+    out: str | Path | None = None,
+    progress: Callable[[float], None] | None = None,
+    **env_options: Any,
+) -> Agent:
+    """Search an agent of `escala/OffReservation-v0` with the action `hold`.
+
+    days: to train on, at most `days_each` of them, drawn by seed. validation: days on which the generation is chosen (without: the
+    last). generations, population: how long, and how many candidates each. out: folder for the agent; an interrupted search goes on with
+    the same call and ends as an uninterrupted one; a finished one is loaded. env_options: of the environment (stretch_cost, tau, window,
+    ...). Raises EscalaError: a folder of another search.
+    """
+    if generations < 1 or population < 4:
+        raise EscalaError(f"generations={generations}, population={population}: give at least 1 and 4")
+    options = {"action": "hold", "observation": "compact", "holds": list(ORDERED_HOLDS), **env_options}
+    request = {
+        "env_id": OFF_RESERVATION, "env_options": options, "algorithm": "cross-entropy", "preset": "search", "seed": seed,
+        "generations": generations, "population": population, "days_each": days_each,
+        "workload": {"days": len(days), "jobs": sum(len(day) for day in days), "first": days[0].name, "last": days[-1].name},
+    }  # fmt: skip
+    folder = None if out is None else Path(out)
+    if folder is not None and (folder / "manifest.json").is_file():
+        return load_agent(folder)
+    pin_threads()
+    drawn = np.random.default_rng([seed, 0xCE]).permutation(len(days))[:days_each]
+    batch = OffReservationBatch(len(drawn), [days[k] for k in sorted(drawn)], platform, **options)
+    judge = None if validation is None else OffReservationBatch(len(validation), list(validation), platform, **options)
+    run = _Search(batch, judge, HoldFeatures(batch.observation_space), seed, population)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        run.take_up(folder / STATE, request)
+    began = time.monotonic()
+    while run.generation < generations:
+        run.step()
+        if folder is not None:
+            run.keep(folder / STATE, request)
+        if progress is not None:
+            progress(run.generation / generations)
+    agent = _agent(run, batch, request, time.monotonic() - began)
+    if folder is not None:
+        agent.save(folder)
+        (folder / STATE).unlink(missing_ok=True)
+    return agent
+
+
+class _Search:
+    """Mean and spread of the weights, the best mean so far by validation, and the curve of what was seen."""
+
+    def __init__(self, batch: OffReservationBatch, judge: OffReservationBatch | None, features: HoldFeatures, seed: int, n: int) -> None:
+        self.batch, self.judge, self.features, self.seed, self.n = batch, judge, features, seed, n
+        choices = int(batch.action_space.n)
+        constants = [np.eye(WEIGHTS)[0] * k for k in range(choices)]
+        self.generation, self.decisions = 0, 0
+        self.curve: list[tuple[float, float, float]] = []  # decisions, mean return on training days, on validation days
+        self.mean = max(constants, key=self._score) if choices > 1 else constants[0]  # begin as the best constant choice
+        self.spread = np.full(WEIGHTS, FIRST_SPREAD)
+        self.best, self.best_value = self.mean, -np.inf
+
+    def _score(self, weights: Floats) -> float:
+        value, decisions = returns(weights, self.batch, self.features)
+        self.decisions += decisions
+        return float(value.mean())
+
+    def step(self) -> None:
+        """One generation."""
+        rng = np.random.default_rng([self.seed, self.generation])
+        candidates = self.mean + self.spread * rng.standard_normal((self.n, WEIGHTS))
+        candidates[0] = self.mean
+        scores = np.array([self._score(one) for one in candidates])
+        elite = candidates[np.argsort(-scores, kind="stable")[: max(2, round(ELITE * self.n))]]
+        if self.judge is None:
+            self.curve.append((self.decisions, float(scores[0]), float("nan")))
+        elif self.generation % CHECK == 0:
+            self._look(float(scores[0]))
+        self.mean = (1 - KEEP) * elite.mean(axis=0) + KEEP * self.mean
+        self.spread = (1 - KEEP) * np.maximum(elite.std(axis=0), LEAST_SPREAD) + KEEP * self.spread
+        self.generation += 1
+
+    def _look(self, trained: float) -> None:
+        """Judge the mean on the validation days."""
+        assert self.judge is not None
+        value = float(returns(self.mean, self.judge, self.features)[0].mean())
+        self.curve.append((self.decisions, trained, value))
+        if value > self.best_value:
+            self.best, self.best_value = self.mean, value
+
+    def chosen(self) -> Floats:
+        """The weights to keep."""
+        if self.judge is None:
+            return self.mean
+        self._look(float("nan"))
+        return self.best
+
+    def keep(self, path: Path, request: Mapping[str, Any]) -> None:
+        """Everything needed to go on, in one file that is replaced as a whole."""
+        temporary = path.with_name(f".{os.getpid()}.{path.name}")
+        numbers = np.array([self.generation, self.decisions, self.best_value])
+        told = np.array(json.dumps(request))
+        np.savez(temporary, mean=self.mean, spread=self.spread, best=self.best, numbers=numbers, curve=np.array(self.curve), request=told)
+        os.replace(temporary, path)
+
+    def take_up(self, path: Path, request: Mapping[str, Any]) -> None:
+        """Go on from a file, if there is one; EscalaError where it belongs to another search."""
+        if not path.is_file():
+            return
+        with np.load(path) as kept:
+            if json.loads(str(kept["request"])) != json.loads(json.dumps(request)):
+                raise EscalaError(f"{path}: belongs to a search with other arguments: give the same ones, or another folder")
+            self.mean, self.spread, self.best = kept["mean"], kept["spread"], kept["best"]
+            self.generation, self.decisions, self.best_value = int(kept["numbers"][0]), int(kept["numbers"][1]), float(kept["numbers"][2])
+            self.curve = [(float(a), float(b), float(c)) for a, b, c in kept["curve"].reshape(-1, 3)]
+
+
+def _agent(run: _Search, batch: OffReservationBatch, request: Mapping[str, Any], elapsed_s: float) -> Agent:
+    """The weights as an agent like any other."""
+    weights = run.chosen()
+    manifest = {
+        "kind": "agent", "format": FORMAT, **request, "command": sys.argv, "steps_done": run.decisions, "elapsed_s": round(elapsed_s, 3),
+        "platform": batch.platform.spec(), "network": [], "extractor": "hold-features", "separate": False, "relu": False, "ordered": 0,
+        "observation_shape": list(batch.observation_space.shape or ()), "actions": int(batch.action_space.n),
+        "curve": [[None if np.isnan(x) else x for x in point] for point in run.curve],
+        "score": {"choice where all is 0": float(weights[0]), **dict(zip(FEATURES, map(float, weights[1:]), strict=True))},
+        "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "numpy")},
+    }  # fmt: skip
+    space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
+    network = build_policy(manifest, space, spaces.Discrete(manifest["actions"]))
+    head = network.action_net
+    with torch.no_grad():
+        head.centre.fill_(float(weights[0]))
+        head.mu.weight.copy_(torch.as_tensor(weights[1:], dtype=torch.float32).reshape(1, -1))
+        head.mu.bias.zero_()
+        head.spread.fill_(-10.0)
+    return Agent(network, manifest)

@@ -1,0 +1,172 @@
+"""The pieces of the study `deepshutdown2020`: fixed policies on days, training and judging a shutdown agent. Each gives plain lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from escala.agents.presets import ORDERED_HOLDS
+from escala.envs.offreservation import OffReservationBatch
+from escala.studies import deepshutdown2020_inputs as inputs
+from escala.studies.days import Choose, Rows, played, simulated
+from escala.workload import Workload
+
+HOLDS = tuple(f"hold:{x:g}" for x in ORDERED_HOLDS[1:])
+FIXED = ("timeout:0", "timeout:60", "timeout:300", "never", "oracle", *HOLDS)
+RANDOM = "random"
+WINDOWS = ("cut", "drain")
+SEEN: dict[str, Any] = {"window": "drain", "drain_days": 0.5}  # of each day while searching: an agent must not gain by the day's end
+RUNS = 4  # of a policy that draws its choices
+TAU = 0.5
+COLUMNS = (
+    "waste_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown", "late", "waited",
+)  # fmt: skip
+Given = dict[str, Any]
+
+
+def _columns(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
+    """Columns [days], means over the runs of a day."""
+    days = len(rows) // runs
+    return {c: np.array([row[c] for row in rows]).reshape(runs, days).mean(axis=0).tolist() for c in COLUMNS if c in rows[0]}
+
+
+def _slowdowns(day: Workload, start: Any) -> list[float]:
+    """Bounded slowdown of each job; NaN left out as -1 where it did not start."""
+    ran = np.minimum(day.jobs["runtime_s"].to_numpy(), day.jobs["walltime_s"].to_numpy())
+    value = np.maximum((start - day.jobs["submit_s"].to_numpy() + ran) / np.maximum(ran, 10.0), 1.0)
+    return [-1.0 if np.isnan(v) else round(float(v), 4) for v in value]
+
+
+def fixed(source: Given, part: str, policies: Sequence[str], windows: Sequence[str] = WINDOWS, jobs: Sequence[str] = ()) -> dict[str, Any]:
+    """Shutdown policies by name under SAF: window -> policy -> columns; "jobs": policy -> slowdown of every job, of those named in
+    `jobs`, with the days cut."""
+    one = inputs.days(**source)
+    out: dict[str, Any] = {window: {} for window in windows} | {"jobs": {}}
+    for window in windows:
+        for policy in policies:
+            rows, starts = simulated(getattr(one, part), one.platform, "saf", policy, window)
+            out[window][policy] = _columns(rows)
+            if policy in jobs and window == "cut":
+                out["jobs"][policy] = [v for day, start in zip(getattr(one, part), starts, strict=True) for v in _slowdowns(day, start)]
+    return out
+
+
+def description(source: Given) -> dict[str, Any]:
+    """Figures of an input (R3 tables 2 and 3): its days, and every job's gap to the one before it on the same day and its runtime, on
+    the held-out days."""
+    one = inputs.days(**source)
+    parts = {part: getattr(one, part) for part in ("train", "validation", "test")}
+    out: dict[str, Any] = {"cores": one.platform.total_cores, "nodes": one.platform.n_nodes, "groups": list(one.groups)}
+    for part, days in parts.items():
+        out[part] = {
+            "days": len(days),
+            "jobs": [len(day) for day in days],
+            "sequential": [_sequential(day) for day in days],
+            "load": [_load(day, one.platform.total_cores) for day in days],
+            "users": [day.jobs["user"].n_unique() for day in days],
+        }
+    out["gap_s"] = [float(g) for day in one.test for g in [-1.0, *np.diff(day.jobs["submit_s"].to_numpy())]]
+    out["runtime_s"] = [float(r) for day in one.test for r in np.minimum(day.jobs["runtime_s"], day.jobs["walltime_s"])]
+    return out
+
+
+def _sequential(day: Workload) -> float:
+    """Share of the submissions that come less than 5 min after the one before."""
+    submit = day.jobs["submit_s"].to_numpy()
+    return float((np.diff(submit) < 300.0).sum() / len(submit))
+
+
+def _load(day: Workload, cores: int) -> float:
+    ran = np.minimum(day.jobs["runtime_s"].to_numpy(), day.jobs["walltime_s"].to_numpy())
+    return float((ran * day.jobs["cores"].to_numpy()).sum() / cores / 86400.0)
+
+
+def _drawn(agent: Any, seed: int) -> Choose:
+    """The sampled policy."""
+    random = np.random.default_rng([seed, 0x5A])
+    return lambda seen, mask: agent.act(seen, mask, random)
+
+
+def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
+    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its likeliest choices, and how often each
+    choice was taken."""
+    options = agent.env_options | {"tau": TAU, "drain_days": 7.0}
+    out: dict[str, Any] = {}
+    for window in windows:
+        batch = OffReservationBatch(RUNS * len(days), list(days), platform, **options | {"window": window})
+        rows, _, _ = played(batch, _drawn(agent, seed), days, RUNS)
+        batch = OffReservationBatch(len(days), list(days), platform, **options | {"window": window})
+        likeliest, starts, choices = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
+        out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(likeliest), "choices": choices}
+        if window == "cut":
+            out["jobs"] = [v for day, start in zip(days, starts, strict=True) for v in _slowdowns(day, start)]
+    return out
+
+
+def constants(source: Given, part: str) -> dict[str, Any]:
+    """Every constant choice of `hold` in the environment itself, drained and cut: columns with what the rewards are made of."""
+    one = inputs.days(**source)
+    days = getattr(one, part)
+    out: dict[str, Any] = {}
+    for window in WINDOWS:
+        batch = OffReservationBatch(len(days), list(days), one.platform, action="hold", holds=ORDERED_HOLDS, window=window, tau=TAU)
+        for k, x in enumerate(ORDERED_HOLDS):
+            rows, _, _ = played(batch, lambda seen, mask, k=k: np.full(len(seen), k), days)  # type: ignore[misc]
+            out.setdefault(window, {})[f"hold:{x:g}"] = _columns(rows)
+    return out
+
+
+def _done(keep: str) -> Any:
+    """The agent that an interrupted study has finished, or None."""
+    from escala.agents import load_agent
+
+    return load_agent(keep) if (Path(keep) / "manifest.json").is_file() else None
+
+
+def price(days: Sequence[Workload], platform: Any) -> float:
+    """What a walltime waited must cost for hold:0.25 to be about the best constant, in idle minutes of the platform: the slope of the
+    frontier of hold(x) around it, on these days."""
+    waste, waited = {}, {}
+    for k in (ORDERED_HOLDS.index(0.15), ORDERED_HOLDS.index(0.35)):
+        batch = OffReservationBatch(len(days), list(days), platform, action="hold", holds=ORDERED_HOLDS, **SEEN)
+        rows, _, _ = played(batch, lambda seen, mask, k=k: np.full(len(seen), k), days)  # type: ignore[misc]
+        waste[k], waited[k] = (sum(row[name] for row in rows) for name in ("waste_j", "waited"))
+    (a, b), (c, d) = waste.values(), waited.values()
+    idle_w = sum(platform.profiles[p].idle_w for p in platform.profile_of)
+    return float(max(0.01, (a - b) / (idle_w * 60.0) / max(d - c, 1e-9)))
+
+
+def searched(
+    source: Given, worth: float, seed: int, generations: int, population: int, days_each: int, keep: str, parts: Sequence[str]
+) -> dict[str, Any]:
+    """Search an agent by whole days (`escala.agents.search`) and judge it. The reward is R3's energy term and, in place of its lateness, a
+    cost of all waiting: `worth` times the price at which hold:0.25 is about the best constant on the training days."""
+    from escala.agents import search
+
+    one = inputs.days(**source)
+    agent = search(
+        one.train, one.platform, validation=one.validation, generations=generations, population=population, days_each=days_each, seed=seed,
+        out=keep, stretch_cost=worth * price(one.train[:: max(1, len(one.train) // 200)], one.platform), tau=1e6, **SEEN,
+    )  # fmt: skip
+    out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
+    told = {name: agent.manifest[name] for name in ("curve", "score", "steps_done", "elapsed_s")}
+    return out | told | {"cost": agent.env_options["stretch_cost"]}
+
+
+def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: Sequence[str], options: Given) -> dict[str, Any]:
+    """Train an agent by MaskablePPO and judge it."""
+    from escala.agents import train
+
+    one = inputs.days(**source)
+    agent = _done(keep)
+    if agent is None:
+        unfinished = (Path(keep) / "checkpoint.pt").is_file()
+        agent = train(
+            "escala/OffReservation-v0", list(one.train), one.platform, steps=steps, seed=seed, preset=preset, out=keep, resume=unfinished,
+            **options,
+        )  # fmt: skip
+    out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
+    return out | {name: agent.manifest[name] for name in ("steps_done", "elapsed_s")}

@@ -1,0 +1,97 @@
+"""The author's real days, without learning: the figures that an independent simulator of another build gave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import escala
+from escala.agents.presets import ORDERED_HOLDS
+from escala.envs.offreservation import OffReservationBatch
+from escala.studies.days import figures, played, simulated, split
+from escala.studies.deepshutdown2020_claims import REGRESSION
+from escala.studies.deepshutdown2020_inputs import author_days
+from escala.studies.resampled import Resampled, interval
+from escala.workload.tabular import read_pack
+from tests.unit.envs.days import workload
+
+SWITCH_J = 214.0 * 60.0  # (3 min x 101 W + 1 min x 125 W) / 2
+
+
+@pytest.mark.parametrize("group", sorted(REGRESSION))
+def test_rules_save_on_the_authors_test_days_what_they_saved_elsewhere(traces: Path, group: int) -> None:
+    pack = traces / "author" / "r3-days" / f"lyon_{group}-test.csv.gz"
+    if not pack.is_file():
+        pytest.skip(f"the test days of group {group} are not at hand")
+    days, platform = list(read_pack(pack, unit="min").values()), escala.read_platform("taurus")
+    sums = {}
+    for policy in ("timeout:0", "hold:0.25", "oracle"):
+        rows, _ = simulated(days, platform, "saf", policy, "cut")
+        sums[policy] = {name: sum(row[name] for row in rows) for name in ("waste_j", "transitions")}
+    rule, tolerance, oracle = REGRESSION[group]
+    t0 = sums["timeout:0"]
+    assert sums["hold:0.25"]["waste_j"] / t0["waste_j"] - 1 == pytest.approx(rule, abs=tolerance)
+    assert sums["oracle"]["waste_j"] / t0["waste_j"] - 1 == pytest.approx(oracle, abs=max(tolerance, 0.03))
+    assert t0["waste_j"] == pytest.approx(t0["transitions"] * SWITCH_J, rel=0.03)  # with T(0), waste is the number of switches
+
+
+def test_the_authors_split_keeps_validation_behind_training_and_test_days_apart(traces: Path) -> None:
+    days = author_days(traces)
+    assert len(days.groups) == len(days.test) >= 155
+    number = {part: [int(day.name.rsplit("_", 1)[-1]) for day in getattr(days, part)] for part in ("train", "validation")}
+    assert max(number["train"]) <= min(number["validation"])
+    assert {"train"} == {day.name.split("_")[2] for day in (*days.train, *days.validation)}
+    assert {"test"} == {day.name.split("_")[2] for day in days.test}
+
+
+def test_splits_part_all_days() -> None:
+    for how in ("time", "random"):
+        train, validation, test = split(100, how, seed=3)
+        assert sorted(train + validation + test) == list(range(100))
+        assert (len(train), len(validation), len(test)) == (64, 16, 20)
+    assert split(50, "time")[2] == list(range(40, 50))
+    assert split(50, "random", seed=1) == split(50, "random", seed=1) != split(50, "random", seed=2)
+    with pytest.raises(escala.EscalaError, match="too few"):
+        split(3, "time")
+
+
+def test_figures_of_a_day_by_hand() -> None:
+    """One job waits a fifth, one nine tenths of its walltime; a third never starts within the day of 1 h."""
+    day = workload((0.0, 600.0, 1000.0, 2), (0.0, 500.0, 1000.0, 1), (1800.0, 60.0, 600.0, 1))
+    found = figures(day, np.array([200.0, 900.0, np.nan]), 3600.0)
+    assert (found["jobs"], found["unstarted"], found["wait_s"]) == (3.0, 1.0, 200.0 + 900.0 + 1800.0)
+    assert found["stretch"] == pytest.approx(0.2 + 0.9 + 3.0)
+    assert found["delay_s"] == pytest.approx(400.0 + 1500.0)
+    assert found["slowdown"] == pytest.approx(800 / 600 + 1400 / 500 + 1860 / 60)
+
+
+@pytest.mark.parametrize("window", ["cut", "drain"])
+def test_days_played_in_a_batch_are_the_days_simulated(window: str) -> None:
+    days, platform = escala.workload.generate.grid5000(cluster="orion", days=8, seed=0).split_days(), escala.read_platform("orion")
+    batch = OffReservationBatch(2 * len(days), days, platform, action="hold", holds=ORDERED_HOLDS, window=window)
+    choice = ORDERED_HOLDS.index(0.25)
+    mine, begun, taken = played(batch, lambda seen, mask: np.full(len(seen), choice), days, runs=2)
+    theirs, starts = simulated(days, platform, "saf", "hold:0.25", window)
+    assert sum(taken) == taken[choice] > 0
+    for k, row in enumerate(mine):
+        other = theirs[k % len(days)]
+        assert np.array_equal(begun[k], starts[k % len(days)], equal_nan=True)
+        assert all(row[name] == pytest.approx(other[name], rel=1e-12) for name in ("waste_j", "transitions", "wait_s", "stretch", "jobs"))
+
+
+def test_intervals_hold_the_statistic_and_a_frontier_is_the_least_waste_at_no_more_stretch() -> None:
+    rng = np.random.default_rng(0)
+    jobs, waste = rng.integers(5, 20, 60).astype(float), rng.uniform(1, 2, 60)
+    tables = {
+        name: {"waste_j": (waste * w)[None], "stretch": (jobs * s)[None], "jobs": jobs[None]}
+        for name, w, s in (("a", 1.0, 0.1), ("bad", 1.2, 0.2), ("b", 0.8, 0.3), ("agent", 0.81, 0.2))
+    }
+    r = Resampled(tables)
+    value, low, high = interval(r.change("b", "a", "waste_j"))
+    assert (value, low, high) == pytest.approx((-0.2, -0.2, -0.2))
+    value, low, high = interval(r.mean("a", "stretch"))
+    assert low <= value <= high
+    # at a stretch of 0.2 "bad" is beaten by "a": the line runs at 1.0 there, not at 1.2
+    assert interval(r.against_frontier("agent", ("a", "bad", "b")))[0] == pytest.approx(-0.19)
