@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from escala.kernel.clock import SECOND
 
 RULES = ("escala", "batsched")
 BATSCHED_MARGIN_S = 5.0
+MOST_DEPTH = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Options:
     record: bool = True
 
     def __post_init__(self) -> None:
+        self._check_types()
         choices = {
             "rules": RULES,
             "head": ("lowest-id", "latest-released"),
@@ -67,8 +70,8 @@ class Options:
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
-        if self.depth is not None and self.depth < 1:
-            raise EscalaError(f"option depth={self.depth}: give at least 1 reservation, or None for all")
+        if self.depth is not None and not 1 <= self.depth <= MOST_DEPTH:
+            raise EscalaError(f"option depth={self.depth}: give 1 to {MOST_DEPTH} reservations, or None for all")
         for name in ("plan_margin_s", "until_s", "start_s"):
             value = getattr(self, name)
             if value is not None and (not math.isfinite(value) or abs(value) > 1e11):
@@ -77,6 +80,30 @@ class Options:
             raise EscalaError(f"option plan_margin_s={self.plan_margin_s}: give seconds >= 0")
         if self.until_s is not None and self.until_s <= self.start_s:
             raise EscalaError(f"option until_s={self.until_s}: the limit must lie behind the start ({self.start_s} s)")
+
+    def _check_types(self) -> None:
+        """Every option of the type that it needs; EscalaError naming the first that is not. Whole numbers and seconds become plain ones."""
+        for name in ("rebuild", "start_off", "record"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise EscalaError(f"option {name}={value!r}: give True or False")
+            object.__setattr__(self, name, bool(value))
+        for name in ("depth", "seed"):
+            value = getattr(self, name)
+            if value is None and name == "depth":
+                continue
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise EscalaError(f"option {name}={value!r}: give a whole number")
+            object.__setattr__(self, name, int(value))
+        if self.seed < 0:
+            raise EscalaError(f"option seed={self.seed}: give a whole number of at least 0")
+        for name in ("plan_margin_s", "until_s", "start_s"):
+            value = getattr(self, name)
+            if value is None and name != "start_s":
+                continue
+            if isinstance(value, bool) or not isinstance(value, Real):
+                raise EscalaError(f"option {name}={value!r}: give a number of seconds")
+            object.__setattr__(self, name, float(value))
 
     @property
     def margin_s(self) -> float:

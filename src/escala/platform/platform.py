@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral, Real
 from typing import Any, cast
 
 import numpy as np
@@ -14,6 +15,17 @@ from escala.platform import power as power_profiles
 from escala.platform.power import PowerProfile
 
 Ints = NDArray[np.int64]
+MOST_NODES = 1_000_000
+MOST_CORES = 100_000_000
+"""More than any machine that was ever built (some 160 thousand nodes, some 40 million cores); beyond, a typing error."""
+
+
+def check_size(name: str, nodes: int, cores: int) -> None:
+    """EscalaError where a platform is larger than Escala can simulate; `cores`: of all nodes together."""
+    if nodes > MOST_NODES:
+        raise EscalaError(f"platform {name!r} has {nodes:.10g} nodes; at most {MOST_NODES} are possible")
+    if cores > MOST_CORES:
+        raise EscalaError(f"platform {name!r} has {cores:.10g} cores; at most {MOST_CORES} are possible")
 
 
 def _whole(values: ArrayLike, what: str, least: int) -> Ints:
@@ -21,6 +33,8 @@ def _whole(values: ArrayLike, what: str, least: int) -> Ints:
     array = np.array(values)
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise EscalaError(f"platform: {what} must be a list of whole numbers, one for each node")
+    if array.size and array.max() > np.iinfo(np.int64).max:
+        raise EscalaError(f"platform: {what} must be below 2^63")
     array = array.astype(np.int64)
     if array.size and array.min() < least:
         node = int(np.flatnonzero(array < least)[0])
@@ -56,6 +70,8 @@ class Platform:
         nodes = self.cores.size
         if nodes == 0:
             raise EscalaError(f"platform {self.name!r} has no node; give at least one")
+        check_size(self.name, nodes, sum(np.unique(self.cores).tolist()))  # any size alone may be absurd, and their sum overflow
+        check_size(self.name, nodes, self.total_cores)
         put(self, "profiles", tuple(self.profiles))
         put(self, "profile_of", _whole(self.profile_of, "profile_of", 0))
         put(self, "resources", {kind: _whole(values, kind, 0) for kind, values in self.resources.items()})
@@ -73,8 +89,8 @@ class Platform:
         _refuse_twins(self.names, f"platform {self.name!r}: two hosts are called")
         if "cores" in self.resources:
             raise EscalaError(f"platform {self.name!r}: 'cores' is the first resource and not one of the further kinds")
-        if self.speed is not None and not (np.isfinite(self.speed) and self.speed > 0):
-            raise EscalaError(f"platform {self.name!r}: speed is {self.speed}; give flop/s > 0 or leave it out")
+        if self.speed is not None and not (isinstance(self.speed, Real) and np.isfinite(self.speed) and self.speed > 0):
+            raise EscalaError(f"platform {self.name!r}: speed is {self.speed!r}; give flop/s > 0 or leave it out")
 
     @classmethod
     def uniform(
@@ -92,6 +108,11 @@ class Platform:
 
         With `per_core` the profile's watts are those of one core, and a node draws `cores` times as much.
         """
+        for count, what in ((nodes, "nodes"), (cores, "cores of a node")):
+            if isinstance(count, bool) or not isinstance(count, Integral):
+                raise EscalaError(f"platform: the number of {what} is {count!r}; give a whole number")
+        nodes, cores = int(nodes), int(cores)
+        check_size(name if name is not None else f"{nodes}x{cores}", nodes, nodes * cores)
         if nodes < 1 or cores < 1:
             raise EscalaError(f"a platform of {nodes} nodes x {cores} cores is not possible; give at least 1 of each")
         profile = _profile(power)

@@ -13,8 +13,7 @@ from escala.platform.platform import Platform
 from escala.platform.presets import PRESETS, preset
 from escala.platform.simgrid import platform_of_xml
 
-_GRID = re.compile(r"([0-9]{1,10})[xX]([0-9]{1,10})")
-_MOST_CORES = 1_000_000_000
+_GRID = re.compile(r"([0-9]{1,18})[xX]([0-9]{1,18})")
 _POWER = re.compile(r"(?P<what>[^:]+)(?::(?P<power>[A-Za-z0-9_-]+)(?P<per_core>/core)?)?")
 
 
@@ -48,7 +47,7 @@ def _read_whole(text: str) -> Platform:
         if what.lower() in PRESETS:
             return preset(what.lower(), power, per_core)
         size = _GRID.fullmatch(what)
-        if size and int(size[1]) * int(size[2]) <= _MOST_CORES:
+        if size:
             return Platform.uniform(int(size[1]), int(size[2]), power=power, name=text, per_core=per_core)
     raise EscalaError(_unknown(text))
 

@@ -29,14 +29,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from escala.errors import EscalaError
-from escala.platform.platform import Platform
+from escala.platform.platform import MOST_NODES, Platform
 from escala.platform.power import NONE, PowerProfile
 
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
 _UNITS |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40, "Pi": 2.0**50, "Ei": 2.0**60}
 _SPEED = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(" + "|".join(sorted(_UNITS, reverse=True)) + r")(?:flops|f)?")
 _MASTER = re.compile(r"master(_host)?\d*")  # with a number where the master is a group of one host
-_MOST_HOSTS = 10_000_000
 _GROUPS = {"cluster", "cabinet"}
 _HOSTS = {"host", "peer"}
 
@@ -114,8 +113,10 @@ def _names(element: ElementTree.Element, path: str) -> list[str]:
         if not match:
             raise EscalaError(f"{path}: <{element.tag}> {prefix!r}: radical {radical!r} is not a list of numbers and ranges such as 0-3,7")
         first, last = int(match[1]), int(match[2] or match[1])
-        if not first <= last < first + _MOST_HOSTS:
-            raise EscalaError(f"{path}: <{element.tag}> {prefix!r}: radical {part.strip()!r} runs backwards or over too many hosts")
+        if not first <= last < first + MOST_NODES:
+            raise EscalaError(
+                f"{path}: <{element.tag}> {prefix!r}: radical {part.strip()!r} runs backwards or over more than {MOST_NODES} hosts"
+            )
         numbers.extend(range(first, last + 1))
     return [f"{prefix}{number}{suffix}" for number in numbers]
 

@@ -19,10 +19,9 @@ import numpy as np
 
 from escala.errors import EscalaError
 from escala.platform import power as power_profiles
-from escala.platform.platform import Platform
+from escala.platform.platform import Platform, check_size
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 
-_MOST_NODES = 10_000_000
 _NEEDED = {"platform": {"name", "nodes"}, "nodes": {"count", "cores", "power"}}
 _ALLOWED = {
     "platform": {"name", "nodes", "profiles", "host_names", "speed_flop_per_s"},
@@ -54,8 +53,7 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
             )
         for kind in kinds:
             amounts[kind].append(_count(resources[kind], where, f"resource {kind!r}", least=0))
-    if sum(counts) > _MOST_NODES:
-        raise EscalaError(f"platform {name!r}: {sum(counts)} nodes are too many; at most {_MOST_NODES} are possible")
+    check_size(name, sum(counts), sum(count * each for count, each in zip(counts, cores)))
     return Platform(
         name=name,
         cores=np.repeat(np.array(cores, np.int64), counts),
@@ -113,6 +111,8 @@ def _resources(group: object, where: str) -> Mapping[str, Any]:
 def _count(value: object, where: str, what: str, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise EscalaError(f"{where}: {what} is {value!r}; give a whole number of at least {least}")
+    if value >= 2**63:
+        raise EscalaError(f"{where}: {what} is {value:.10g}; give a number below 2^63")
     return value
 
 
