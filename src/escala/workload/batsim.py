@@ -52,18 +52,25 @@ class Effort(NamedTuple):
 
 
 class BatsimLog(NamedTuple):
-    """Records for `clean`, `nb_res`, Unix time of time 0 where Escala wrote it, and counts of notes."""
+    """Records for `clean`, `nb_res`, Unix time of time 0 where Escala wrote it, counts of notes, and the first job of each."""
 
     frame: pl.DataFrame
     nb_res: int | None
     origin_s: float
     counts: dict[str, int]
+    firsts: dict[str, str]
+
+
+def check_speed(speed: float) -> None:
+    """`EscalaError` unless it is a finite number of flop/s above 0."""
+    if isinstance(speed, bool) or not isinstance(speed, int | float) or not (math.isfinite(speed) and speed > 0):
+        raise EscalaError(f"speed is {speed!r} flop/s: give a finite number above 0, such as 1e9")
 
 
 def read_batsim(path: Path, speed: float | None = None) -> BatsimLog:
     """All jobs. `speed`: flop/s of one core, to turn work into runtimes at once (needed where a sequence mixes both)."""
-    if speed is not None and not (math.isfinite(speed) and speed > 0):
-        raise EscalaError(f"speed is {speed} flop/s: give a positive number")
+    if speed is not None:
+        check_speed(speed)
     try:
         document = json.loads(read_text(path))
     except json.JSONDecodeError as error:
@@ -78,12 +85,13 @@ def read_batsim(path: Path, speed: float | None = None) -> BatsimLog:
     frame = pl.DataFrame(rows, schema=dict(zip(names, types)), orient="row")
     if frame.is_empty():
         raise EscalaError(f"{path}: no jobs: a Batsim workload needs at least one")
-    ignored = int(frame["communicates"].sum())
+    talking = frame.filter("communicates")["job_id"]
+    counts, firsts = ({COMMUNICATION: len(talking)}, {COMMUNICATION: f"job {talking[0]!r}"}) if len(talking) else ({}, {})
     frame = frame.drop("communicates") if frame["flops"].null_count() < frame.height else frame.drop("communicates", "flops")
     size = document.get("nb_res")
     nb_res = size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
     origin = document.get("origin_s", 0.0)
-    return BatsimLog(frame, nb_res, float(origin) if isinstance(origin, int | float) else 0.0, {COMMUNICATION: ignored} if ignored else {})
+    return BatsimLog(frame, nb_res, float(origin) if isinstance(origin, int | float) else 0.0, counts, firsts)
 
 
 def _parts(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:
@@ -131,7 +139,7 @@ def _runtime(effort: Effort, speed: float | None, where: str) -> tuple[float, fl
     share = min(1.0, effort.mean_flops / effort.flops)
     if speed is None:
         if effort.delay_s > 0:
-            raise EscalaError(f"{where} mixes delays and computation: pass speed=... (flop/s of one core) when reading")
+            raise EscalaError(f"{where} mixes delays and computation: give the flop/s of one core when reading, speed=1e9 (--speed 1e9)")
         return math.nan, effort.flops, share
     busy = effort.flops / speed
     return effort.delay_s + busy, None, share * busy / (effort.delay_s + busy) if effort.delay_s else share
@@ -213,8 +221,12 @@ def write_batsim(
     """
     refuse_unsayable(workload, "Batsim's JSON")
     jobs = workload.jobs
+    if speed is not None:
+        check_speed(speed)
     if speed is None and bool(((jobs["load"] > 0) & jobs["runtime_s"].is_not_nan()).any()):
-        raise EscalaError(f"workload {workload.name!r}: some jobs compute: pass speed=... (flop/s of one core of the Batsim platform)")
+        raise EscalaError(
+            f"workload {workload.name!r}: some jobs compute: give the flop/s of one core of the Batsim platform, speed=1e9 (--speed 1e9)"
+        )
     if names not in PROFILE_NAMES:
         raise EscalaError(f"names is {names!r}: give 'v4' or 'v5'")
     profiles: dict[str, Any] = {}

@@ -21,16 +21,28 @@ The rules, in order (a job is counted under the first that drops it):
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import polars as pl
 
 from escala.errors import EscalaError
+from escala.workload.table import LEAST_S, MOST_S
 
-RESOLUTION_S = 0.5e-6  # the kernel's clock ticks in microseconds: a shorter runtime would round to nothing
-LATEST_S = 1e11
 KEEPING = ("zero runtime", "no request", "absurd request", "fractional processors", "over request", "repeated id")
+FAITHFUL = ("over request", "no request", "job step rows", "repeated record", "partial execution")
+"""Rules that neither lose a job nor change one: the table says what the log says."""
+TOLD = {
+    "job step rows": "belong to jobs that have rows of their own",
+    "repeated record": "the same as an earlier one, read once",
+    "partial execution": "of jobs that have lines of their own",
+    "fractional processors": "rounded up",
+    "repeated id": "renamed ID#2, ID#3, ...",
+    "note: communication ignored": "without their communication, whose time depends on a network model",
+    "note: shared GPU taken whole": "given whole GPUs",
+}
+"""What becomes of the records of a rule, for those that are not simply left out."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +63,16 @@ class CleaningRules:
         for name, value in numbers.items():
             if value is not None and not (math.isfinite(value) and value > 0):
                 raise EscalaError(f"{name} is {value}: give a number above 0")
+        if self.longest_s > MOST_S:
+            raise EscalaError(f"longest_s is {self.longest_s}: give at most {MOST_S:g} s")
+
+
+class Cleaned(NamedTuple):
+    """Jobs that satisfy the workload's rules; rule -> number of records touched; rule -> the first of them, in words."""
+
+    jobs: pl.DataFrame
+    counts: dict[str, int]
+    firsts: dict[str, str]
 
 
 def dropped(cleaning: dict[str, int]) -> int:
@@ -58,18 +80,45 @@ def dropped(cleaning: dict[str, int]) -> int:
     return sum(count for rule, count in cleaning.items() if rule not in KEEPING and not rule.startswith("note: "))
 
 
-def clean(frame: pl.DataFrame, rules: CleaningRules) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Records as a reader found them -> jobs that satisfy the workload's rules, and the counts.
+def remarks(counts: Mapping[str, int], firsts: Mapping[str, str], rules: CleaningRules | None = None) -> list[str]:
+    """One line for each rule that touched a record: how many, what became of them, and the first. Jobs over their request are left out:
+    they are read as they are."""
+    chosen = rules or CleaningRules()
+    given = chosen.no_request
+    told = TOLD | {
+        "zero runtime": f"run {chosen.zero_runtime_s} s",
+        "no request": "without limit; policies see the actual runtime as walltime" if isinstance(given, str) else f"limited to {given} s",
+        "absurd request": f"cut to {chosen.longest_s:g} s",
+    }
+    lines = []
+    for rule, count in counts.items():
+        if rule != "over request":
+            first = f" (first: {firsts[rule]})" if rule in firsts else ""
+            records = f"{count:,} record{'s' if count > 1 else ''}"
+            lines.append(f"{rule.removeprefix('note: ')}: {records} {told.get(rule, 'left out')}{first}")
+    return lines
+
+
+def record_name(frame: pl.DataFrame, row: int, name: str = "job_id") -> str:
+    """A record in words: its id, and its line where that is known (column `line`)."""
+    line = f", line {frame['line'][row]}" if "line" in frame.columns else ""
+    return f"job {frame[name][row]!r}{line}"
+
+
+def clean(frame: pl.DataFrame, rules: CleaningRules) -> Cleaned:
+    """Records as a reader found them -> jobs that satisfy the workload's rules, the counts, and the first record of each.
 
     `frame`: job_id, submit_s, runtime_s, walltime_s, cores (float or int; null, NaN or not positive where unknown), any other column of the
-    table, and `flops` for jobs whose runtime waits for a speed.
+    table, `flops` for jobs whose runtime waits for a speed, and (dropped here) `line` where the file has lines.
     """
     frame = frame.with_columns(pl.col("submit_s", "runtime_s", "walltime_s", "cores").cast(pl.Float64))
     working = pl.col("flops") > 0 if "flops" in frame.columns else pl.lit(False)
-    kept, counts = _drop(frame, rules, working.fill_null(False))
-    kept, repaired = _repair(kept, rules, working.fill_null(False))
-    kept, repeated = _distinct(kept)
-    return kept, {rule: count for rule, count in {**counts, **repaired, **repeated}.items() if count}
+    firsts: dict[str, str] = {}
+    kept, counts = _drop(frame, rules, working.fill_null(False), firsts)
+    kept, repaired = _repair(kept, rules, working.fill_null(False), firsts)
+    kept, repeated = _distinct(kept, firsts)
+    counts = {rule: count for rule, count in {**counts, **repaired, **repeated}.items() if count}
+    return Cleaned(kept.drop("line") if "line" in kept.columns else kept, counts, firsts)
 
 
 def _unknown(name: str, least: float = 0.0) -> pl.Expr:
@@ -77,40 +126,47 @@ def _unknown(name: str, least: float = 0.0) -> pl.Expr:
     return ~(pl.col(name) >= least).fill_null(False) | pl.col(name).is_nan().fill_null(False)
 
 
-def _drop(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr) -> tuple[pl.DataFrame, dict[str, int]]:
-    """Without the records that no rule can repair."""
+def _drop(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts: dict[str, str]) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Without the records that no rule can repair; the first of each rule is noted in `firsts`."""
     runtime, walltime = pl.col("runtime_s"), pl.col("walltime_s")
     tests = {
         "no submission time": _unknown("submit_s"),
-        "absurd submission": pl.col("submit_s") > LATEST_S,
+        "absurd submission": pl.col("submit_s") > MOST_S,
         "negative runtime": _unknown("runtime_s") & ~working,
         "no processors": _unknown("cores") | (pl.col("cores") <= 0),
         "absurd runtime": (runtime > rules.longest_s) & ~working,
         "absurd processors": pl.col("cores") > rules.most_cores,
     }
     if rules.zero_runtime_s is None:
-        tests["zero runtime (dropped)"] = (runtime < RESOLUTION_S) & ~working
+        tests["zero runtime (dropped)"] = (runtime < LEAST_S) & ~working
     if rules.no_request == "drop":
-        tests["no request (dropped)"] = ~(walltime > 0).fill_null(False) | walltime.is_nan().fill_null(False)
+        tests["no request (dropped)"] = ~(walltime >= LEAST_S).fill_null(False) | walltime.is_nan().fill_null(False)
     fate = pl.lit(len(tests), dtype=pl.Int8)
     for k, test in reversed(list(enumerate(tests.values()))):
         fate = pl.when(test.fill_null(False)).then(pl.lit(k, dtype=pl.Int8)).otherwise(fate)
     fates = frame.select(fate.alias("fate"))["fate"]
     counts = {name: int((fates == k).sum()) for k, name in enumerate(tests)}
+    for k, name in enumerate(tests):
+        if counts[name]:
+            firsts[name] = record_name(frame, int((fates == k).arg_max() or 0))
     return (frame.filter(fates == len(tests)) if any(counts.values()) else frame), counts
 
 
-def _repair(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr) -> tuple[pl.DataFrame, dict[str, int]]:
+def _repair(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts: dict[str, str]) -> tuple[pl.DataFrame, dict[str, int]]:
     """Zero runtimes, missing or absurd requests, fractions of processors."""
     runtime, walltime, cores = pl.col("runtime_s"), pl.col("walltime_s"), pl.col("cores")
-    short = (runtime < RESOLUTION_S) & ~working
-    unasked = ~(walltime > 0).fill_null(False) | walltime.is_nan().fill_null(False)
-    counts = frame.select(
-        short.sum().alias("zero runtime"),
-        unasked.sum().alias("no request"),
-        ((walltime > rules.longest_s) & ~unasked).sum().alias("absurd request"),
-        (cores % 1 != 0).sum().alias("fractional processors"),
-    ).row(0, named=True)
+    short = (runtime < LEAST_S) & ~working
+    unasked = ~(walltime >= LEAST_S).fill_null(False) | walltime.is_nan().fill_null(False)
+    tests = {
+        "zero runtime": short,
+        "no request": unasked,
+        "absurd request": (walltime > rules.longest_s) & ~unasked,
+        "fractional processors": cores % 1 != 0,
+    }
+    counts = frame.select(test.sum().alias(name) for name, test in tests.items()).row(0, named=True)
+    for name, count in counts.items():
+        if count:
+            firsts[name] = record_name(frame, int(frame.select(tests[name].fill_null(False).arg_max()).item()))
     frame = frame.with_columns(
         runtime_s=pl.when(working).then(math.nan).when(short).then(rules.zero_runtime_s).otherwise(runtime),
         cores=cores.ceil().cast(pl.Int64),
@@ -128,10 +184,12 @@ def _repair(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr) -> tupl
     return frame, {**counts, "over request": over}
 
 
-def _distinct(frame: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def _distinct(frame: pl.DataFrame, firsts: dict[str, str]) -> tuple[pl.DataFrame, dict[str, int]]:
     """Different ids for different records: array tasks and requeued jobs often share one."""
     if frame["job_id"].n_unique() == frame.height:
         return frame, {}
     turn = pl.int_range(1, pl.len() + 1).over("job_id")
     ids = pl.when(turn > 1).then(pl.concat_str("job_id", pl.lit("#"), turn.cast(pl.String))).otherwise(pl.col("job_id"))
-    return frame.with_columns(job_id=ids), {"repeated id": int(frame.select((turn > 1).sum()).item())}
+    again = frame.select((turn > 1).alias("again"))["again"]
+    firsts["repeated id"] = record_name(frame, int(again.arg_max() or 0))
+    return frame.with_columns(job_id=ids), {"repeated id": int(again.sum())}

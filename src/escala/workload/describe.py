@@ -78,13 +78,18 @@ _QUANTITY_UNITS = {"runtime_s": "s", "walltime_s": "s", "cores": "", "runtime_ov
 def describe(workload: Workload, platform: HasCores | None = None) -> Description:
     """The figures of a workload, on the machine `platform` or else on that of `workload.max_cores`.
 
-    period_days: from the first submission to the last end that the log knows (submission + wait, if logged, + run time). utilisation:
-    sum(cores x run time) / (cores of the machine x period), run times cut at the walltime. error_share: share of the jobs with a known
-    status that is not COMPLETED. years: calendar years of the submissions (UTC), or year 1, 2, ... where the log has no absolute time.
-    at_walltime_share and the quantiles of requests: of the jobs with a request. days: split at midnight UTC. Shares are fractions.
+    A workload in flops gets the speed of `platform`. period_days: from the first submission to the last end that the log knows (submission
+    + wait, if logged, + run time). utilisation: sum(cores x run time) / (cores of the machine x period), run times cut at the walltime.
+    error_share: share of the jobs with a known status that is not COMPLETED. years: calendar years of the submissions (UTC), or year 1, 2,
+    ... where the log has no absolute time. at_walltime_share and the quantiles of requests: of the jobs with a request. days: split at
+    midnight UTC. Shares are fractions.
     """
+    speed = getattr(platform, "speed", None)
+    if workload.needs_speed() and speed is not None:
+        workload = workload.at_speed(speed)
     if workload.needs_speed():
-        raise EscalaError(f"workload {workload.name!r} holds work in flops and no run times; give it a speed first: at_speed(flop_per_s)")
+        about = f"workload {workload.name!r} ({workload.source})" if workload.source else f"workload {workload.name!r}"
+        raise EscalaError(f"{about} holds work in flops and no run times; give the flop/s of a core, workload.at_speed(1e9) (--speed 1e9)")
     jobs = workload.jobs
     asked = jobs.filter("limited") if "limited" in jobs.columns else jobs
     submit = jobs["submit_s"].to_numpy()
@@ -138,17 +143,22 @@ def _days(workload: Workload, submit: NDArray[np.float64], gap: NDArray[np.float
 
 
 def _years(workload: Workload, submit: NDArray[np.float64], gap: NDArray[np.float64]) -> dict[str, dict[str, Any]]:
-    """Year -> jobs, sequential share, share that ended in error."""
+    """Year -> jobs, sequential share, share that ended in error.
+
+    The share of sequential submissions is over the jobs that have a predecessor (all but the log's first), here as in the whole: the shares
+    of the years, weighted by those jobs, give the share of the log.
+    """
     if workload.origin_s > 0:
         years = pl.from_epoch(pl.Series(submit + workload.origin_s).cast(pl.Int64)).dt.year().cast(pl.String)
     else:
         years = pl.Series([f"year {1 + int(at // YEAR_S)}" for at in submit], dtype=pl.String)
-    sequential = pl.Series(np.concatenate([[False], gap < SEQUENTIAL_S])[: len(submit)])
+    sequential = pl.Series([None, *(gap < SEQUENTIAL_S).tolist()][: len(submit)], dtype=pl.Boolean)  # no value: no predecessor
     table: dict[str, dict[str, Any]] = {}
     for year in years.unique(maintain_order=True):
         mine = years == year
         statuses = workload.jobs["status"].filter(mine)
-        table[year] = {"jobs": int(mine.sum()), "sequential": float(sequential.filter(mine).mean()), "error": _error_share(statuses)}  # type: ignore[arg-type]
+        share = _number(sequential.filter(mine).mean())
+        table[year] = {"jobs": int(mine.sum()), "sequential": share, "error": _error_share(statuses)}
     return table
 
 

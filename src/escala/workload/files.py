@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 from escala.errors import EscalaError
 
 GZIP_MAGIC = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
 
 
 @contextmanager
@@ -51,6 +52,13 @@ def read_all(path: Path) -> bytes:
     """The whole content (unpacked)."""
     with reading(path) as stream:
         return stream.read()
+
+
+def line_breaks(data: bytes) -> bytes:
+    """The same lines, where a carriage return alone ends some of them (old Macintosh files); unchanged where none does."""
+    if data.count(b"\r") == data.count(b"\r\n"):
+        return data
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
 def read_text(path: Path) -> str:

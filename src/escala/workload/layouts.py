@@ -92,10 +92,11 @@ ALIBABA = "Alibaba GPU cluster 2023"
 ALIBABA_NEEDS = {"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"}
 
 
-def alibaba_jobs(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
+def alibaba_jobs(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int], dict[str, str]]:
     """Pods of the Alibaba GPU trace (Weng et al., ATC 2023): single-node jobs with memory (MiB) and GPUs.
 
     Thousandths of a CPU are rounded up to cores; a pod that shares a GPU gets a whole one (counted): the table has whole resources only.
+    Also the counts of these notes, and the first pod of each.
     """
     number = {name: pl.col(name).cast(pl.Float64, strict=False) for name in ALIBABA_NEEDS if name != "name"}
     frame = table.select(
@@ -112,9 +113,11 @@ def alibaba_jobs(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int]]:
         ((number["num_gpu"] == 1) & (number["gpu_milli"] < 1000)).alias("shares"),
     )
     waiting = frame["wait_s"].is_null()
+    noted = {"never started": frame.filter(waiting)["job_id"]}
     frame = frame.filter(~waiting)
-    counts = {"never started": int(waiting.sum()), "note: shared GPU taken whole": int(frame["shares"].sum())}
-    return frame.drop("shares"), {rule: count for rule, count in counts.items() if count}
+    noted["note: shared GPU taken whole"] = frame.filter("shares")["job_id"]
+    noted = {rule: ids for rule, ids in noted.items() if len(ids)}
+    return frame.drop("shares"), {rule: len(ids) for rule, ids in noted.items()}, {rule: f"job {ids[0]!r}" for rule, ids in noted.items()}
 
 
 def is_known(names: Sequence[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,10 +11,13 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.workload.clean import CleaningRules, clean
+from escala.workload.clean import FAITHFUL, CleaningRules, clean, remarks
 from escala.workload.files import read_head
 from escala.workload.table import Workload
 
+FLAGS = {"columns": "--column, --fields", "unit": "--unit", "select": "--select", "speed": "--speed", "cores": "--cores"}
+FLAGS |= {"submission": "--submission"}  # how the command line calls an option
+RULE_FLAGS = "--zero-runtime, --no-request, --longest, --most-cores"
 TAKES = {  # format -> options that mean something there
     "swf": {"cores"},
     "batsim": {"speed"},
@@ -36,6 +40,7 @@ class Found(NamedTuple):
     note: str  # what the file is
     origin_s: Callable[[float], float] = lambda first_s: 0.0  # first submission -> Unix time of the file's time 0
     max_cores: int | None = None
+    firsts: Mapping[str, str] = {}  # rule of `counts` -> the first record, in words
 
 
 def read_workload(
@@ -50,6 +55,7 @@ def read_workload(
     cores: Literal["allocated", "requested"] | None = None,
     submission: Literal["submit", "eligible"] | None = None,
     rules: CleaningRules | None = None,
+    strict: bool = False,
     shift: bool | None = None,
     name: str | None = None,
     max_cores: int | None = None,
@@ -61,39 +67,54 @@ def read_workload(
     `speed`: Batsim only, flop/s of one core; without it jobs given in flops wait for `Workload.at_speed`.
     `cores`: SWF, Slurm, PBS: "allocated" (default) or "requested" processors first, the other where the log has none.
     `submission`: Slurm, PBS: "submit" (default) or "eligible".
-    `rules`: see `clean`; what they did is counted in `Workload.cleaning`.
+    `rules`: see `clean`; what they did is counted in `Workload.cleaning`, and `Workload.first_cleaned` names the first job of each.
+    `strict`: refuse a log of which a job would be left out or changed.
     `shift`: whether the first submission becomes time 0 (default: yes, except for Batsim's files, packs of days and Escala's own tables).
     `name`, `max_cores`: in place of what the file says.
 
     Raises `EscalaError`, one line: what, where, how to mend it.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise EscalaError(f"a workload is a Workload or the path of a log, not {type(path).__name__}: give one of these")
     where = Path(path)
     kind = detect(where, columns) if format is None else format
     if kind not in TAKES:
-        raise EscalaError(f"format {kind!r} is not known: give one of {', '.join(TAKES)}")
+        raise EscalaError(f"{where}: format {kind!r} is not known: give one of {', '.join(TAKES)}")
     given = {"columns": columns, "units": units, "unit": unit, "select": select, "speed": speed, "cores": cores, "submission": submission}
     options = {option: value for option, value in given.items() if value is not None}
     foreign = sorted(set(options) - TAKES[kind])
     if foreign:
-        raise EscalaError(f"{where}: is read as {kind}, which takes no {foreign[0]}=: leave it out (or give format=)")
+        flag = f" ({FLAGS[foreign[0]]})" if foreign[0] in FLAGS else ""
+        raise EscalaError(f"{where}: is read as {kind}, which takes no {foreign[0]}={flag}: leave it out, or name the format= (--format)")
     found = READERS[kind](where, options)
-    kept, counts = clean(found.frame, rules or CleaningRules())
-    counts = {**found.counts, **counts}
+    kept, counts, firsts = clean(found.frame, rules or CleaningRules())
+    counts, firsts = {**found.counts, **counts}, {**found.firsts, **firsts}
+    if strict:
+        _refuse_touched(where, counts, firsts, rules)
     if kept.is_empty():
-        reasons = ", ".join(f"{rule}: {count}" for rule, count in counts.items())
-        raise EscalaError(f"{where}: no job is left after cleaning ({reasons}): check the file, or pass other rules=")
+        reasons = "; ".join(remarks(counts, firsts, rules))
+        raise EscalaError(f"{where}: no job is left after cleaning ({reasons}): check the file, or read it by other rules= ({RULE_FLAGS})")
     workload = Workload.from_jobs(
         kept,
         name=name or _stem(where),
         max_cores=max_cores or found.max_cores,
         source=f"{where.name}: {found.note}",
         cleaning=counts,
+        first_cleaned=firsts,
     )
     first = float(workload.jobs["submit_s"][0])
     origin = found.origin_s(first)
     if found.shift if shift is None else shift:
         return workload.with_jobs(workload.jobs.with_columns(pl.col("submit_s") - first), origin_s=origin + first)
     return workload.with_jobs(workload.jobs, origin_s=origin) if origin else workload
+
+
+def _refuse_touched(path: Path, counts: Mapping[str, int], firsts: Mapping[str, str], rules: CleaningRules | None) -> None:
+    """`EscalaError` for the first rule that leaves a job out or changes it."""
+    touched = {rule: count for rule, count in counts.items() if rule not in FAITHFUL}
+    if touched:
+        first = remarks(touched, firsts, rules)[0]
+        raise EscalaError(f"{path}: {first}: mend the log, or read it without strict=True (--strict)")
 
 
 def _swf(path: Path, options: dict[str, Any]) -> Found:
@@ -103,23 +124,24 @@ def _swf(path: Path, options: dict[str, Any]) -> Found:
     size = header_number(log.header, "MaxProcs", "MaxNodes")
     facts = [value for key in ("Version", "Computer", "Installation") for value in log.header.get(key, [])[:1] if value]
     note = ", ".join(["SWF", *facts])
-    return Found(log.frame, log.counts, True, note, lambda first_s: origin(log.header, first_s), int(size) if size and size > 0 else None)
+    most = int(size) if size and size > 0 else None
+    return Found(log.frame, log.counts, True, note, lambda first_s: origin(log.header, first_s), most, log.firsts)
 
 
 def _batsim(path: Path, options: dict[str, Any]) -> Found:
     from escala.workload.batsim import read_batsim
 
     log = read_batsim(path, **options)
-    return Found(log.frame, log.counts, False, "Batsim workload", lambda first_s: log.origin_s, log.nb_res)
+    return Found(log.frame, log.counts, False, "Batsim workload", lambda first_s: log.origin_s, log.nb_res, log.firsts)
 
 
 def _slurm(path: Path, options: dict[str, Any]) -> Found:
-    from escala.workload.slurm import read_slurm
+    from escala.workload.slurm import FIELDS_HINT, read_slurm
 
     if isinstance(options.get("columns"), Mapping):
-        raise EscalaError(f"{path}: is sacct text: columns= must be the list of its fields, in order")
+        raise EscalaError(f"{path}: is sacct text: give {FIELDS_HINT}, the list of its fields in order")
     log = read_slurm(path, **options)
-    return Found(log.frame, log.counts, True, "sacct text")
+    return Found(log.frame, log.counts, True, "sacct text", firsts=log.firsts)
 
 
 def _pbs(path: Path, options: dict[str, Any]) -> Found:
@@ -132,9 +154,11 @@ def _table(path: Path, options: dict[str, Any]) -> Found:
     from escala.workload.tabular import read_table
 
     if isinstance(options.get("columns"), Sequence):
-        raise EscalaError(f"{path}: is a table: columns= must be a mapping from fields to columns, as {{'submit_s': 'subtime'}}")
+        raise EscalaError(
+            f"{path}: is a table: say which column a field is in, columns={{'submit_s': 'subtime', ...}} (--column submit_s=subtime)"
+        )
     log = read_table(path, **options)
-    return Found(log.frame, log.counts, log.shift, log.layout)
+    return Found(log.frame, log.counts, log.shift, log.layout, firsts=log.firsts)
 
 
 READERS: dict[str, Callable[[Path, dict[str, Any]], Found]] = {
@@ -171,7 +195,7 @@ def _detect_lines(lines: list[str], path: Path, columns: Columns) -> str:
     """The format of a text by its first lines of data."""
     from escala.workload.layouts import is_known
     from escala.workload.pbs import RECORD
-    from escala.workload.slurm import is_sacct
+    from escala.workload.slurm import FIELDS_HINT, is_sacct
 
     data = [line for line in lines if line.strip() and line.lstrip()[0] not in ";#"]
     if not data:
@@ -186,7 +210,7 @@ def _detect_lines(lines: list[str], path: Path, columns: Columns) -> str:
             return "slurm"
         if columns is None:
             bars = f"has {first.count('|') + 1} fields between bars but no header of sacct"
-            raise EscalaError(f"{path}: {bars}: export with a header, or pass columns=[names of the fields]")
+            raise EscalaError(f"{path}: {bars}: export with a header, or name the fields, {FIELDS_HINT}")
     if isinstance(columns, Mapping):
         return "csv"
     numbers = [bool(re.fullmatch(r"[-+]?[\d.]+(e[-+]?\d+)?", token, re.IGNORECASE)) for token in first.split()[:18]]

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from escala.errors import EscalaError
+from escala.workload.clean import record_name
 from escala.workload.files import read_text
 
 XDMOD = (  # what Open XDMoD asks sacct for, without a header
@@ -38,6 +39,7 @@ STATES = {
 WAITING = ("PENDING", "PD", "CONFIGURING", "CF")
 RUNNING = ("RUNNING", "R", "COMPLETING", "CG", "SUSPENDED", "S", "RESIZING", "RS", "STAGE_OUT", "SIGNALING")
 UNKNOWN = ("", "unlimited", "partition_limit", "invalid", "none", "unknown", "n/a")  # no time, or no limit
+FIELDS_HINT = "columns=['JobID', 'Submit', ...] (--fields JobID,Submit,...)"
 LONGEST_RECORD = 400  # lines of one record
 MOST_BROKEN = 50  # pieces of records, if there are no more whole ones
 MOST_SEPARATORS = 60  # in the free text of one record
@@ -56,10 +58,11 @@ _TYPED = {
 
 
 class SlurmLog(NamedTuple):
-    """Records for `clean`, and what the reader dropped."""
+    """Records for `clean`, what the reader dropped, and the first of each."""
 
     frame: pl.DataFrame
     counts: dict[str, int]
+    firsts: dict[str, str]
 
 
 def is_sacct(first_line: str) -> bool:
@@ -84,7 +87,7 @@ def read_slurm(
     lines = read_text(path).splitlines()
     fields, first = _fields(lines, columns, path)
     need = [name for name in fields if name in WANTED]
-    records, numbers, broken = _records(lines, first, fields, path)
+    records, numbers, broken, first_broken = _records(lines, first, fields, path)
     if not records:
         raise EscalaError(f"{path}: no job records below the header: export with sacct --parsable2 and at least one job")
     at = [fields.index(name) for name in need]
@@ -92,7 +95,8 @@ def read_slurm(
         {name: [record[k].strip() for record in records] for name, k in zip(need, at)}, schema=dict.fromkeys(need, pl.String)
     )
     frame = frame.with_columns(line=pl.Series(numbers))
-    return _interpret(frame, cores, submission, path, broken)
+    log = _interpret(frame, cores, submission, path, broken)
+    return log._replace(firsts={**log.firsts, "broken record": f"line {first_broken}"}) if broken else log
 
 
 def _is_xdmod(line: str) -> bool:
@@ -119,7 +123,7 @@ def _fields(lines: list[str], columns: Sequence[str] | None, path: Path) -> tupl
     elif _is_xdmod(lines[first]):
         fields, begin = [name.lower() for name in XDMOD], first
     else:
-        raise EscalaError(f"{path}, line {first + 1}: no header with JobID: export with a header, or pass columns=[names of the fields]")
+        raise EscalaError(f"{path}, line {first + 1}: no header with JobID: export with a header, or name the fields, {FIELDS_HINT}")
     for choice in (("jobid", "jobidraw"), ("submit", "eligible"), ("state", "elapsed", "elapsedraw", "end")):
         if not set(choice) & set(fields):
             raise EscalaError(
@@ -128,12 +132,12 @@ def _fields(lines: list[str], columns: Sequence[str] | None, path: Path) -> tupl
     return fields, begin
 
 
-def _records(lines: list[str], first: int, fields: list[str], path: Path) -> tuple[list[list[str]], list[int], int]:
-    """Values of each record, its line number (from 1), and how many pieces were no record.
+def _records(lines: list[str], first: int, fields: list[str], path: Path) -> tuple[list[list[str]], list[int], int, int]:
+    """Values of each record, its line number (from 1), how many pieces were no record, and the line of the first.
 
     A record may run over several lines and hold the separator in a free-text field; a repeated header is passed over.
     """
-    records, numbers, broken, k = [], [], 0, first
+    records, numbers, broken, first_broken, k = [], [], 0, 0, first
     header = [name.lower() for name in fields]
     while k < len(lines):
         line = lines[k]
@@ -146,6 +150,7 @@ def _records(lines: list[str], first: int, fields: list[str], path: Path) -> tup
             joined, used = _join(lines, k, fields)
             if joined is None:
                 broken += 1
+                first_broken = first_broken or k + 1
                 if broken > MOST_BROKEN and broken > len(records):
                     raise EscalaError(f"{path}, line {k + 1}: most lines do not have the {len(fields)} fields of the header: export again")
             else:
@@ -153,7 +158,7 @@ def _records(lines: list[str], first: int, fields: list[str], path: Path) -> tup
                 numbers.append(k + 1)
                 k += used - 1
         k += 1
-    return records, numbers, broken
+    return records, numbers, broken, first_broken
 
 
 def _join(lines: list[str], k: int, fields: list[str]) -> tuple[list[str] | None, int]:
@@ -205,8 +210,17 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
     """Text -> records for `clean`."""
     have = set(frame.columns)
     frame = frame.with_columns(job_id=pl.coalesce(_text(name, have) for name in ("jobid", "jobidraw")), word=_first_word(have))
-    step = pl.col("job_id").str.contains(r"\.")
-    steps = frame.filter(step).height
+    firsts: dict[str, str] = {}
+
+    def noted(rule: str, which: pl.Series) -> int:
+        """How many records a rule takes; the first is noted."""
+        which = which.fill_null(False)
+        if which.any():
+            firsts[rule] = record_name(frame, int(which.arg_max() or 0))
+        return int(which.sum())
+
+    step = frame["job_id"].str.contains(r"\.")
+    steps = noted("job step rows", step)
     frame = frame.filter(~step)
     frame = frame.with_columns([_seconds(name, have).alias(f"{name}_at") for name in ("submit", "eligible", "start", "end")])
     frame = frame.with_columns(elapsed_s=_elapsed(have), walltime_s=_limit(have), cores=_cores(have, cores))
@@ -215,14 +229,14 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
     counts = {
         "job step rows": steps,
         "broken record": broken,
-        "never started": int(waiting.sum()),
-        "still running": int((running & ~waiting).sum()),
+        "never started": noted("never started", waiting),
+        "still running": noted("still running", running & ~waiting),
     }
     frame = frame.filter(~(waiting | running))
     first, second = ("submit_at", "eligible_at") if submission == "submit" else ("eligible_at", "submit_at")
     submit = pl.coalesce(first, second)
-    records = frame.select(
-        pl.col("job_id"),
+    frame = frame.select(
+        pl.col("line", "job_id"),
         submit.alias("submit_s"),
         pl.col("elapsed_s").alias("runtime_s"),
         pl.col("walltime_s"),
@@ -232,9 +246,9 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
         _text("partition", have).alias("queue"),
         pl.col("word").replace_strict(STATES, default=None, return_dtype=pl.String).alias("status"),
     )
-    once = records.unique(keep="first", maintain_order=True)  # sacct --duplicates, or listings that overlap
-    counts["repeated record"] = records.height - once.height
-    return SlurmLog(once, {rule: count for rule, count in counts.items() if count})
+    again = ~frame.select(pl.struct(pl.exclude("line")).is_first_distinct().alias("first"))["first"]  # sacct --duplicates, or overlaps
+    counts["repeated record"] = noted("repeated record", again)
+    return SlurmLog(frame.filter(~again), {rule: count for rule, count in counts.items() if count}, firsts)
 
 
 def _text(name: str, have: set[str]) -> pl.Expr:

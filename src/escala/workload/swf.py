@@ -7,6 +7,7 @@ comments, ids that are text (`job_12`), fractional numbers, absolute times, unso
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,8 @@ import numpy.typing as npt
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.workload.files import reading, write_atomic
+from escala.workload.clean import record_name
+from escala.workload.files import BOM, line_breaks, reading, write_atomic
 from escala.workload.table import Workload
 
 CHUNK_BYTES = 1 << 23
@@ -32,11 +34,13 @@ CoresField = Literal["allocated", "requested"]
 
 
 class SwfLog(NamedTuple):
-    """A log as it is in the file: records for `clean`, header fields (name -> values), and what the reader already dropped."""
+    """A log as it is in the file: records for `clean`, header fields (name -> values), what the reader already dropped, and the first
+    of it."""
 
     frame: pl.DataFrame
     header: dict[str, list[str]]
     counts: dict[str, int]
+    firsts: dict[str, str]
 
 
 def read_swf(path: Path, cores: CoresField = "allocated") -> SwfLog:
@@ -51,7 +55,7 @@ def read_swf(path: Path, cores: CoresField = "allocated") -> SwfLog:
     frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame()
     if frame.is_empty():
         raise EscalaError(f"{path}: no job lines: an SWF line has 18 numbers")
-    frame, partial = _whole_jobs(frame)
+    frame, partial, first = _whole_jobs(frame)
     queue = "queue" if frame["queue"].null_count() < frame.height else "partition"
     frame = frame.select(
         pl.col("job number").alias("job_id"),
@@ -60,20 +64,22 @@ def read_swf(path: Path, cores: CoresField = "allocated") -> SwfLog:
         pl.col("requested time").alias("walltime_s"),
         pl.col("wait time").alias("wait_s"),
         pl.col(queue).alias("queue"),
-        pl.col("cores", "user", "status"),
+        pl.col("cores", "user", "status", "line"),
     )
-    return SwfLog(frame, header, {"partial execution": partial} if partial else {})
+    rule = "partial execution"
+    return SwfLog(frame, header, {rule: partial} if partial else {}, {rule: first} if partial else {})
 
 
 def read_header(path: str | Path) -> dict[str, list[str]]:
     """The header of an SWF file: `; Name: value` lines, name -> values in order. Reading stops at the first job."""
     header: dict[str, list[str]] = {}
     with reading(Path(path)) as stream:
-        for raw in stream:
-            line = raw.strip()
-            if line and not line.startswith((b";", b"#")):
-                break
-            _note(header, line)
+        for text, _ in _chunks(stream):
+            for raw in text.split(b"\n"):
+                line = raw.strip()
+                if line and not line.startswith((b";", b"#")):
+                    return header
+                _note(header, line)
     return header
 
 
@@ -95,22 +101,19 @@ def origin(header: dict[str, list[str]], first_submit_s: float) -> float:
 
 
 def _chunks(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
-    """Whole lines, some megabytes at a time, with the number of the first (from 1)."""
+    """Whole lines, some megabytes at a time, each ended by a newline, with the number of the first (from 1)."""
     rest, line = b"", 1
-    while True:
-        data = stream.read(CHUNK_BYTES)
-        if not data:
-            break
+    for data in itertools.chain([stream.read(CHUNK_BYTES).removeprefix(BOM)], iter(lambda: stream.read(CHUNK_BYTES), b"")):
         end = data.rfind(b"\n") + 1
         if end == 0:
             rest += data
             continue
-        text = rest + data[:end]
+        text = line_breaks(rest + data[:end])
         yield text, line
         line += text.count(b"\n")
         rest = data[end:]
     if rest:
-        yield rest + b"\n", line
+        yield line_breaks(rest + b"\n"), line
 
 
 def _parse(text: bytes, first_line: int, path: Path, header: dict[str, list[str]], cores: CoresField) -> pl.DataFrame:
@@ -123,7 +126,7 @@ def _parse(text: bytes, first_line: int, path: Path, header: dict[str, list[str]
     if scanned.short >= 0:
         found = len(text.split(b"\n", scanned.short + 1)[scanned.short].split())
         raise EscalaError(f"{path}, line {first_line + scanned.short}: {found} fields: an SWF job line has 18; complete or remove the line")
-    columns = {}
+    columns = {"line": pl.Series("line", scanned.lines) + first_line}
     for row, name in enumerate(FIELDS):
         values = scanned.numbers[row]
         odd = np.flatnonzero(np.isnan(values)).tolist()
@@ -169,17 +172,19 @@ def _note(header: dict[str, list[str]], line: bytes) -> None:
         header.setdefault(found[1], []).append(found[2].strip())
 
 
-def _whole_jobs(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
-    """Status codes as words; partial executions (codes 2, 3, 4) left out where the job has a line of its own."""
+def _whole_jobs(frame: pl.DataFrame) -> tuple[pl.DataFrame, int, str]:
+    """Status codes as words; partial executions (codes 2, 3, 4) left out where the job has a line of its own: how many, and the first."""
     code = pl.col("status")
-    partial = 0
+    partial, first = 0, ""
     if frame.select(code.is_in(PARTIAL).any()).item():
         whole = (~code.is_in(PARTIAL)).any().over("job number")
         extra = frame.select((code.is_in(PARTIAL) & whole).alias("extra"))["extra"]
-        frame, partial = frame.filter(~extra), int(extra.sum())
+        partial = int(extra.sum())
+        first = record_name(frame, int(extra.arg_max() or 0), "job number") if partial else ""
+        frame = frame.filter(~extra)
     failed = pl.when(code == 0).then(pl.lit("FAILED"))
     ended = failed.when(code.is_in((1.0, 3.0))).then(pl.lit("COMPLETED")).when(code.is_in((4.0, 5.0))).then(pl.lit("CANCELLED"))
-    return frame.with_columns(status=ended), partial
+    return frame.with_columns(status=ended), partial, first
 
 
 def write_swf(workload: Workload, path: str | Path) -> None:
@@ -230,7 +235,9 @@ def refuse_unsayable(workload: Workload, form: str) -> None:
         what = demands[0] if demands else "single_node jobs"
         raise EscalaError(f"workload {workload.name!r}: {form} cannot hold {what}: write Parquet (workload.jobs.write_parquet) instead")
     if form == "SWF" and workload.needs_speed():
-        raise EscalaError(f"workload {workload.name!r}: runtimes are flops: use workload.at_speed(flop_per_s) before writing SWF")
+        raise EscalaError(
+            f"workload {workload.name!r}: runtimes are flops: give the flop/s of a core first, workload.at_speed(1e9) (--speed 1e9)"
+        )
 
 
 def _plain(value: pl.Expr) -> pl.Expr:

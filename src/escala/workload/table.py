@@ -12,10 +12,13 @@ import polars as pl
 from escala.errors import EscalaError
 from escala.workload import transform
 
+LEAST_S = 0.5e-6  # the clock ticks in microseconds: a shorter time would round to nothing
+MOST_S = 1e11  # times of some 3000 years; the clock's integers end at 9.2e12 s
+
 SCHEMA: dict[str, pl.DataType] = {
     "job_id": pl.String(),  # as in the log; unique
     "submit_s": pl.Float64(),  # submission, s
-    "runtime_s": pl.Float64(),  # actual runtime, s, > 0; NaN where `flops` is given and no speed is known yet
+    "runtime_s": pl.Float64(),  # actual runtime, s, > 0 on a clock of microseconds; NaN where `flops` is given and no speed is known yet
     "walltime_s": pl.Float64(),  # requested time, s, > 0; NaN where `flops` is given and the log has no request
     "cores": pl.Int64(),  # requested cores, >= 1
     "user": pl.String(),
@@ -50,6 +53,7 @@ class Workload:
     max_cores: int | None = None  # machine size that the log claims
     source: str = ""
     cleaning: dict[str, int] = field(default_factory=dict)  # rule -> number of jobs touched
+    first_cleaned: dict[str, str] = field(default_factory=dict)  # rule -> the first job touched, in words, where known
 
     def __post_init__(self) -> None:
         jobs = _ordered(_typed(self.jobs))
@@ -60,6 +64,8 @@ class Workload:
             raise EscalaError(f"workload {self.name!r}: origin_s is {self.origin_s}: give a finite number of seconds")
         object.__setattr__(self, "jobs", jobs)
         object.__setattr__(self, "cleaning", dict(self.cleaning))
+        known = {rule: first for rule, first in self.first_cleaned.items() if rule in self.cleaning}
+        object.__setattr__(self, "first_cleaned", known)
 
     @classmethod
     def from_jobs(cls, jobs: pl.DataFrame | Columns | Sequence[Mapping[str, Any]], **meta: Any) -> Workload:
@@ -221,7 +227,11 @@ def _cast(column: pl.Series, dtype: pl.DataType) -> pl.Series:
 def _ordered(jobs: pl.DataFrame) -> pl.DataFrame:
     """Sorted by submission, stable; untouched where already sorted. NaN and nulls are refused before they can hide at an end."""
     _refuse(
-        jobs, [Rule("submit_s", pl.col("submit_s").is_null() | ~pl.col("submit_s").is_finite(), "a finite number of seconds is needed")]
+        jobs,
+        [
+            Rule("submit_s", pl.col("submit_s").is_null() | ~pl.col("submit_s").is_finite(), "a finite number of seconds is needed"),
+            Rule("submit_s", pl.col("submit_s").abs() > MOST_S, f"at most {MOST_S:g} s is possible; are these milliseconds?"),
+        ],
     )
     return jobs if jobs["submit_s"].is_sorted() else jobs.sort("submit_s", maintain_order=True)
 
@@ -241,6 +251,8 @@ def _rules(columns: list[str]) -> list[Rule]:
     for name in ("runtime_s", "walltime_s"):
         good = pl.col(name).is_finite() & (pl.col(name) > 0)
         rules.append(Rule(name, ~(good | (working & pl.col(name).is_nan())), "a finite number of seconds above 0 is needed"))
+        rules.append(Rule(name, pl.col(name) < LEAST_S, "at least half a microsecond is needed, the step of the clock"))
+        rules.append(Rule(name, pl.col(name).is_not_nan() & (pl.col(name) > MOST_S), f"at most {MOST_S:g} s is possible"))
     wait = pl.col("wait_s").is_finite() & (pl.col("wait_s") >= 0)
     rules += [
         Rule("cores", pl.col("cores") < 1, "at least 1 is needed"),

@@ -16,18 +16,19 @@ import polars as pl
 
 from escala.errors import EscalaError
 from escala.workload.clean import CleaningRules, clean
-from escala.workload.files import read_all
+from escala.workload.files import BOM, line_breaks, read_all
 from escala.workload.layouts import ALIBABA, ALIBABA_NEEDS, LAYOUTS, PACK, TIMES, UNITS, WORDS, Layout, alibaba_jobs
 from escala.workload.table import OPTIONAL, SCHEMA, Workload
 
 
 class TabularLog(NamedTuple):
-    """Records for `clean`, notes, and whether the first submission becomes time 0."""
+    """Records for `clean`, notes, whether the first submission becomes time 0, and the first record of each note."""
 
     frame: pl.DataFrame
     counts: dict[str, int]
     shift: bool
     layout: str
+    firsts: Mapping[str, str] = {}
 
 
 def read_table(
@@ -46,8 +47,8 @@ def read_table(
     layout = _layout(table, columns, path)
     _one_workload(table, layout, path)
     if layout.name == ALIBABA:
-        frame, counts = alibaba_jobs(table)
-        return TabularLog(frame, counts, True, ALIBABA)
+        frame, counts, firsts = alibaba_jobs(table)
+        return TabularLog(frame, counts, True, ALIBABA, firsts)
     return TabularLog(_records(table, layout, units or {}, unit, path), {}, layout.shift, layout.name)
 
 
@@ -64,19 +65,22 @@ def read_pack(path: str | Path, unit: str, rules: CleaningRules | None = None) -
     frame = _records(table, PACK, {}, unit, where).with_columns(table["set", "file"].cast(pl.String))
     packs = {}
     for key, part in frame.partition_by("set", "file", maintain_order=True, as_dict=True).items():
-        kept, counts = clean(part.drop("set", "file"), rules or CleaningRules())
+        kept, counts, firsts = clean(part.drop("set", "file"), rules or CleaningRules())
         name = f"{key[0]}/{key[1]}"
-        packs[str(key[0]), str(key[1])] = Workload.from_jobs(kept, name=name, source=f"{where.name} {name}", cleaning=counts)
+        about = {"name": name, "source": f"{where.name} {name}", "cleaning": counts, "first_cleaned": firsts}
+        packs[str(key[0]), str(key[1])] = Workload.from_jobs(kept, **about)
     return packs
 
 
 def load_table(path: Path) -> pl.DataFrame:
     """The file as a data frame; CSV columns as text unless they are numbers throughout."""
     data = read_all(path)
+    if data[:4] != b"PAR1" and b"\n" not in data:
+        data = line_breaks(data)
     try:
         if data[:4] == b"PAR1":
             return pl.read_parquet(io.BytesIO(data))
-        header = data.lstrip(b"\xef\xbb\xbf").split(b"\n", 1)[0]
+        header = data.removeprefix(BOM).split(b"\n", 1)[0]
         table = pl.read_csv(io.BytesIO(data), separator=_separator(header).decode(), infer_schema=False, encoding="utf8-lossy")
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0]
@@ -118,17 +122,19 @@ def _layout(table: pl.DataFrame, columns: Mapping[str, str] | None, path: Path) 
             return Layout(ALIBABA, {})
         found = next((layout for layout in LAYOUTS if layout.fits(set(table.columns))), None)
         if found is None:
-            hint = "pass columns={'submit_s': ..., 'runtime_s': ..., 'cores': ...}"
+            hint = "name them, columns={'submit_s': 'NAME', ...} (--column submit_s=NAME ...)"
             raise EscalaError(f"{path}: no known table of jobs (columns {_few(table.columns)}): {hint}")
         return found.of(table.columns)
     allowed = (*SCHEMA, *OPTIONAL, "start_s", "end_s")
     for name, column in columns.items():
         if name not in allowed and not name.startswith("demand_"):
-            raise EscalaError(f"{path}: columns= names the unknown field {name!r}: fields are {', '.join(allowed)}, demand_<kind>")
+            raise EscalaError(
+                f"{path}: columns= (--column) names the unknown field {name!r}: fields are {', '.join(allowed)}, demand_<kind>"
+            )
         if column not in table.columns:
             raise EscalaError(f"{path}: no column {column!r} (for {name}): columns are {_few(table.columns)}")
     if not {"submit_s", "cores"} <= set(columns) or not ({"runtime_s", "flops"} & set(columns) or {"start_s", "end_s"} <= set(columns)):
-        raise EscalaError(f"{path}: columns= must name submit_s, cores, and runtime_s, flops, or start_s and end_s")
+        raise EscalaError(f"{path}: columns= (--column FIELD=NAME) must name submit_s, cores, and runtime_s, flops, or start_s and end_s")
     return Layout("given columns", dict(columns))
 
 
@@ -137,15 +143,19 @@ def _one_workload(table: pl.DataFrame, layout: Layout, path: Path) -> None:
     names = [name for name in layout.split if name in table.columns]
     keys = table.select(names).unique(maintain_order=True)
     if keys.height > 1:
-        example = ", ".join(f"{name!r}: {value!r}" for name, value in keys.row(0, named=True).items())
+        first = keys.row(0, named=True)
+        example = ", ".join(f"{name!r}: {value!r}" for name, value in first.items())
+        flags = " ".join(f"--select {name}={value}" for name, value in first.items())
         other = ", or read all with read_pack" if layout.name == PACK.name else ""
-        raise EscalaError(f"{path}: holds {keys.height} workloads: choose one with select={{{example}}}{other}")
+        raise EscalaError(f"{path}: holds {keys.height} workloads: choose one with select={{{example}}} ({flags}){other}")
 
 
 def _records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | str], unit: str | None, path: Path) -> pl.DataFrame:
     """The fields of the layout, in SI units and the types of the schema."""
     if layout.unit_needed and unit is None and not units:
-        raise EscalaError(f"{path}: the file does not say the unit of its times: pass unit='min', 's', ... (see the notes of its source)")
+        raise EscalaError(
+            f"{path}: the file does not say the unit of its times: say unit='min', 's', ... (--unit min); see the notes of its source"
+        )
     for column in units:
         if column not in layout.columns.values():
             raise EscalaError(

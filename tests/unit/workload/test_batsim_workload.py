@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from escala.errors import EscalaError
-from escala.workload import Workload, read_workload, write_batsim
+from escala.platform import Platform
+from escala.workload import Workload, describe, read_workload, write_batsim
 
 
 def read(
@@ -221,3 +222,23 @@ def test_platform_size_and_refusals(tmp_path: Path) -> None:
     gpu = Workload.from_jobs({"submit_s": [0], "runtime_s": [1], "cores": [1], "single_node": [True]})
     with pytest.raises(EscalaError, match="single_node"):
         write_batsim(gpu, path, speed=1.0)
+
+
+@pytest.mark.parametrize("speed", [-1, 0, math.nan, math.inf, -math.inf, "fast", True])
+def test_absurd_speeds_are_refused(tmp_path: Path, speed: Any) -> None:
+    workload = Workload.from_jobs({"submit_s": [0.0], "cores": [1], "runtime_s": [5.0]})
+    with pytest.raises(EscalaError, match="finite number above 0"):
+        write_batsim(workload, tmp_path / "w.json", speed=speed)
+    assert not list(tmp_path.iterdir())
+    write_batsim(workload, tmp_path / "w.json", speed=1e9)
+    with pytest.raises(EscalaError, match="finite number above 0"):
+        read_workload(tmp_path / "w.json", speed=speed)
+
+
+def test_describe_takes_the_speed_of_the_platform(tmp_path: Path) -> None:
+    write_batsim(Workload.from_jobs({"submit_s": [0.0], "cores": [1], "runtime_s": [5.0]}), tmp_path / "w.json", speed=1e9)
+    work = read_workload(tmp_path / "w.json")
+    assert describe(work, Platform.uniform(1, speed=2e9))["quantiles"]["runtime_s"]["max"] == 2.5
+    for platform in (None, Platform.uniform(1)):
+        with pytest.raises(EscalaError, match=r"w.json.*at_speed\(1e9\) \(--speed 1e9\)"):
+            describe(work, platform)

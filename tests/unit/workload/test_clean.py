@@ -18,7 +18,10 @@ def one(change: dict[str, Any], rules: CleaningRules | None = None) -> tuple[lis
     """The cleaned records and counts of one good record beside a changed one."""
     schema = {"job_id": pl.String, **dict.fromkeys(("submit_s", "runtime_s", "walltime_s", "cores"), pl.Float64)}
     frame = pl.DataFrame([GOOD, {**GOOD, "job_id": "2", **change}], schema=schema)
-    kept, counts = clean(frame, rules or CleaningRules())
+    kept, counts, firsts = clean(frame, rules or CleaningRules())
+    assert firsts == dict.fromkeys((rule for rule in counts if rule != "over request"), "job '2'"), (
+        "each rule names the record that it touched"
+    )
     assert kept.height + dropped(counts) == frame.height
     return kept.to_dicts()[1:], counts
 
@@ -84,9 +87,9 @@ def test_fractions_of_processors_are_rounded_up() -> None:
 
 def test_repeated_ids_are_renamed() -> None:
     frame = pl.DataFrame([{**GOOD, "job_id": name} for name in ("a", "b", "a", "a")])
-    kept, counts = clean(frame, CleaningRules())
+    kept, counts, firsts = clean(frame, CleaningRules())
     assert kept["job_id"].to_list() == ["a", "b", "a#2", "a#3"]
-    assert counts == {"repeated id": 2}
+    assert counts == {"repeated id": 2} and firsts == {"repeated id": "job 'a'"}
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,7 @@ def test_pack_needs_a_choice_and_a_unit(tmp_path: Path) -> None:
         ("s,r,c\n1,2,3\n", {"columns": {"submit_s": "s", "cores": "c"}}, ["runtime_s"]),
         ("s,r,c\n1,2,3\n", {"columns": {"submit_s": "s", "cores": "c", "runtime_s": "zz"}}, ["'zz'"]),
         ("s,r,c\n1,2,3\n", {"columns": {"submit": "s"}}, ["'submit'"]),
-        ("s,r,c\n1,2,3\n", {"columns": ["s"]}, ["mapping"]),
+        ("s,r,c\n1,2,3\n", {"columns": ["s"]}, ["columns={", "--column submit_s=subtime"]),
         ("s,r,c\n1,-1,3\n", {}, ["no job is left", "negative runtime: 1"]),
         ("s,r,c\n1660000000000,5,3\n", {}, ["no job is left", "absurd submission: 1"]),
     ],

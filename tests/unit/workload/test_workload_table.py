@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import escala
 from escala.errors import EscalaError
 from escala.workload import SCHEMA, Workload
 
@@ -147,3 +148,24 @@ def test_refused_facts(meta: dict[str, Any]) -> None:
 def test_constructor_needs_the_whole_schema() -> None:
     with pytest.raises(EscalaError, match="from_jobs"):
         Workload(pl.DataFrame(ONE))
+
+
+@pytest.mark.parametrize("name", ["runtime_s", "walltime_s"])
+@pytest.mark.parametrize(("value", "word"), [(1e-9, "half a microsecond"), (4.9e-7, "half a microsecond"), (1e14, "1e\\+11")])
+def test_times_that_the_clock_cannot_hold_are_refused(name: str, value: float, word: str) -> None:
+    with pytest.raises(EscalaError, match=rf"job '1' .*{name} = .*{word}"):
+        Workload.from_jobs({"submit_s": [0.0], "cores": [1], "runtime_s": [5.0], "walltime_s": [5.0], name: [value]})
+
+
+def test_the_shortest_and_the_latest_job_run_as_they_are() -> None:
+    """Half a microsecond rounds up to the one tick that the clock has; a time of 1e11 s still fits its integers."""
+    workload = Workload.from_jobs({"submit_s": [0.0, 1e11], "cores": [1, 1], "runtime_s": [5e-7, 1e11], "walltime_s": [1.0, 1e11]})
+    jobs = escala.simulate(workload, "1x1:none").jobs
+    assert jobs["runtime_s"].to_list() == [1e-6, 1e11] and jobs["finish_s"].to_list() == [1e-6, 2e11]
+    with pytest.raises(EscalaError, match=r"submit_s = 1000.*milliseconds"):
+        Workload.from_jobs({"submit_s": [1e14], "cores": [1], "runtime_s": [5.0]})
+
+
+def test_work_that_takes_no_time_on_so_fast_a_core_is_refused() -> None:
+    with pytest.raises(EscalaError, match=r"job '1' .*half a microsecond"):
+        Workload.from_jobs({"submit_s": [0.0], "cores": [1], "flops": [1e3]}).at_speed(1e12)
