@@ -1,0 +1,77 @@
+"""Several schedulers that share one queue, each with machines of its own (R4: Gergely, ICAART 2024), on the one kernel.
+
+`slots` gives the game as a PettingZoo AEC environment, `parallel` as a parallel one, `batch` in the native form of N games in one process,
+in which agents learn. All take the same options.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from escala.envs.multi_batch import MultiBatch
+    from escala.envs.multi_faces import MultiSlotsAEC, MultiSlotsParallel
+
+__all__ = ["batch", "parallel", "slots"]
+
+
+def slots(workload: Any = None, *, render_mode: str | None = None, **options: Any) -> MultiSlotsAEC:
+    """The game as a `pettingzoo.AECEnv`; agents are called agent_0, agent_1, ...
+
+    ## Description
+    K agents share one queue and each owns N machines with R resources. Time goes in units of 1 s. Jobs come first come first served into M
+    slots that all agents see; a slot that is emptied takes the oldest job of the backlog at once (the lowest empty slot first). Agents take
+    turns; after the last, one unit of time passes. What runs, runs in the kernel.
+
+    ## Action space
+    `Discrete(N * M + 1)`. a < N M: the job of slot a mod M starts now on the agent's machine a div M. N M, the void: nothing. An empty
+    slot, or a job that does not fit now, counts as the void; `info["action_mask"]` (and `action_mask(agent)`) tells which choices make
+    sense. turns: `"single"` (default): one choice a turn; `"until-void"`: choices until the void.
+
+    ## Observation space
+    information: `"global"` (default): all machines, the agent's own first; `"local"`: its own. observation: `"compact"` (default): `Box(0,
+    1)`, see `multi_observe`: slots, machines, backlog, arrivals, which agent it is; `"image"`: `Box(0, 255, (horizon, columns), uint8)`:
+    charts of the machines, the slots, the backlog.
+
+    ## Rewards
+    For each unit that passes: alpha x sum of 1 / length over the jobs in the slots + beta x that of the backlog + gamma x that of the jobs
+    that run: all of them (rewards `"global"`, default: with -1, -1, -1 they add up to minus the sum of the slowdowns) or those on the
+    agent's own machines (`"local"`).
+
+    ## Starting state
+    Empty machines. The job list is drawn by seed (`reset(options={"list": e})`: list e).
+
+    ## Episode end
+    Terminated for all when the last job has ended. Truncated for all after `limit` units (0: never), and with `overflow="end"` when more
+    than `backlog` jobs wait without a slot; `"keep"` (default): they go on waiting, and the observation shows `backlog` of them. No job is
+    dropped.
+
+    ## Arguments
+    workload: job lists, a Workload of single-node jobs (times in whole seconds, runtimes equal to walltimes), or several; left out, `lists`
+    lists of `steps` units of arrivals are drawn (by `lists_seed`) for `load` (or several loads, each its share), by `formula` `"plain"` or
+    `"printed"` (the paper's q squared) and `p_long`, see `escala.workload.generate_slots.multi_resource_model`. agents, machines (of each
+    agent), resources, slots, horizon. capacity: one number; one for each machine; or one for each machine and resource (machines in order
+    of their owners): agents may differ. skip: turns that pass unasked: `"none"` (default), `"empty"` (no job in the slots), `"forced"`
+    (nothing fits).
+
+    ## Version history
+    v0: first.
+    """
+    from escala.envs.multi_faces import MultiSlotsAEC
+
+    return MultiSlotsAEC(workload, render_mode=render_mode, **options)
+
+
+def parallel(workload: Any = None, *, render_mode: str | None = None, **options: Any) -> MultiSlotsParallel:
+    """The game as a `pettingzoo.ParallelEnv`: all agents choose at once, one choice a unit, carried out in the order of agents. A choice
+    whose job an earlier agent has taken in the same unit counts as the void. Options as in `slots`, but for `turns` and `skip`."""
+    from escala.envs.multi_faces import MultiSlotsParallel
+
+    return MultiSlotsParallel(workload, render_mode=render_mode, **options)
+
+
+def batch(num_envs: int, workload: Any = None, **options: Any) -> MultiBatch:
+    """`num_envs` games in one process, see `multi_batch.MultiBatch`. Options as in `slots`."""
+    from escala.envs.multi_batch import MultiBatch
+
+    return MultiBatch(num_envs, workload, **options)

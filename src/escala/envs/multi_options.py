@@ -1,0 +1,206 @@
+"""Options of the game of several agents, and the job lists that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.envs.multi_observe import GLOBAL, SLOT
+from escala.envs.multi_tables import POINTS, SETTINGS
+from escala.envs.slots_lists import JobLists, draw_lists, join
+from escala.envs.slots_options import SKIPS
+from escala.errors import EscalaError
+from escala.options import microseconds
+from escala.platform import Platform
+from escala.workload import Workload
+from escala.workload.generate_slots import SlotModel, multi_resource_model
+
+Capacity = int | Sequence[int] | Sequence[Sequence[int]]
+
+
+@dataclass(frozen=True)
+class MultiOptions:
+    """Options; see `escala.envs.multi.slots`."""
+
+    agents: int = 3
+    machines: int = 1
+    resources: int = 2
+    capacity: Capacity = 10
+    horizon: int = 20
+    slots: int = 5
+    backlog: int = 60
+    overflow: str = "keep"
+    information: str = "global"
+    rewards: str = "global"
+    alpha: float = -1.0
+    beta: float = -1.0
+    gamma: float = -1.0
+    turns: str = "single"
+    skip: str = "none"
+    limit: int = 0
+    observation: str = "compact"
+    load: float | Sequence[float] = 0.5
+    formula: str = "plain"
+    p_long: float = 0.2
+    steps: int = 200
+    lists: int = 4096
+    lists_seed: int = 0
+
+    def __post_init__(self) -> None:
+        choices = {
+            "overflow": ("keep", "end"),
+            "information": ("global", "local"),
+            "rewards": ("global", "local"),
+            "turns": ("single", "until-void"),
+            "skip": tuple(SKIPS),
+            "observation": ("compact", "image"),
+            "formula": ("plain", "printed"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
+        least = {"agents": 1, "machines": 1, "resources": 1, "horizon": 2, "slots": 1, "backlog": 1, "limit": 0, "steps": 1, "lists": 1}
+        for name, low in least.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+                raise EscalaError(f"option {name}={value!r}: give a whole number >= {low}")
+        for name in ("alpha", "beta", "gamma"):
+            if not np.isfinite(getattr(self, name)):
+                raise EscalaError(f"option {name}={getattr(self, name)}: give a finite number, for instance -1")
+
+    @property
+    def owned(self) -> int:
+        """Machines of all agents."""
+        return self.agents * self.machines
+
+    def capacities(self) -> NDArray[np.int64]:
+        """Capacity of each machine and kind, [machines of all agents, resources]: from one number, one for each machine, or one for each
+        machine and kind."""
+        shape = (self.owned, self.resources)
+        try:
+            given = np.asarray(self.capacity, np.int64)
+            full = np.broadcast_to(given if given.ndim != 1 else given[:, None], shape)
+        except (TypeError, ValueError, OverflowError):
+            raise EscalaError(
+                f"option capacity={self.capacity!r}: give one number, {self.owned} (one a machine), or {self.owned} x {self.resources}"
+            ) from None
+        if full.min() < 1 or full[:, 0].max() < 2:
+            raise EscalaError(f"option capacity={self.capacity!r}: give whole numbers >= 1, and at least 2 of the first resource")
+        return np.ascontiguousarray(full)
+
+    def models(self) -> list[SlotModel]:
+        """The models whose lists are drawn: one for each load."""
+        loads = [self.load] if isinstance(self.load, int | float) else list(self.load)
+        if not loads or not all(np.isfinite(load) and load > 0 for load in loads):
+            raise EscalaError(f"option load={self.load!r}: give loads above 0, for instance 0.5")
+        if not 0 <= self.p_long <= 1:
+            raise EscalaError(f"option p_long={self.p_long}: give a share from 0 to 1")
+        largest = int(self.capacities().max())
+        return [
+            multi_resource_model(load, self.formula, self.owned, self.resources, largest, self.horizon, self.p_long, self.steps)
+            for load in loads
+        ]
+
+    def platform(self, kinds: Sequence[str]) -> Platform:
+        """The machines as nodes."""
+        capacity = self.capacities()
+        plain = Platform.uniform(self.owned, int(capacity[0, 0]), power=None, name=f"{self.agents} agents x {self.machines} machines")
+        return replace(plain, cores=capacity[:, 0], resources={kind: capacity[:, k + 1] for k, kind in enumerate(kinds[1:])})
+
+    def job_lists(self, workload: Any = None) -> JobLists:
+        """The lists that episodes are drawn from: drawn from the model, or given (JobLists, a Workload or several)."""
+        if isinstance(workload, JobLists):
+            made = replace(workload, platform=self.platform(workload.kinds))
+        elif workload is not None:
+            made = self._given(workload)
+        else:
+            models = self.models()
+            share = -(-self.lists // len(models))
+            drawn = [draw_lists(replace(model, machines=1), share, self.lists_seed) for model in models]
+            made = replace(join(drawn), platform=self.platform(models[0].kinds))
+        self._check(made)
+        return made
+
+    def _given(self, workload: Any) -> JobLists:
+        from escala.envs.slots_lists import given_lists
+
+        many = [workload] if isinstance(workload, Workload) else list(workload)
+        further = sorted({name for w in many for name in w.jobs.columns if name.startswith("demand_")})
+        kinds = ("cores", *(name.removeprefix("demand_") for name in further))
+        if len(kinds) != self.resources:
+            raise EscalaError(f"option resources={self.resources}: the workload has {len(kinds)} ({', '.join(kinds)})")
+        for w in many:
+            if not w.jobs["single_node"].all():
+                raise EscalaError(f"workload {w.name!r}: the agents' machines take whole jobs: set single_node for all of them")
+        most = self.capacities().max(axis=0)
+        machine = Platform.uniform(1, int(most[0]), power=None, resources=dict(zip(kinds[1:], (int(c) for c in most[1:]), strict=True)))
+        return replace(given_lists(many, machine, 1.0, "walltime"), platform=self.platform(kinds))
+
+    def _check(self, lists: JobLists) -> None:
+        if len(lists.kinds) != self.resources:
+            raise EscalaError(f"option resources={self.resources}: the job lists have {len(lists.kinds)} ({', '.join(lists.kinds)})")
+        if not lists.job["single"].all():
+            raise EscalaError("the job lists hold jobs that spread over machines; each agent's machine takes whole jobs")
+        need = np.column_stack([lists.job["cores"], lists.demand]).astype(np.int64)
+        fits = np.any(np.all(need[:, None, :] <= self.capacities()[None], axis=2), axis=1)
+        if not fits.all():
+            row = int(np.flatnonzero(~fits)[0])
+            raise EscalaError(f"job {row} of the lists asks for {need[row].tolist()}, which no machine has: give a larger capacity")
+        if self.observation == "image" and lists.longest > self.horizon:
+            raise EscalaError(f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and cannot be drawn: give more")
+
+    def ring(self, longest: int) -> int:
+        """Rows that are remembered: a power of two above the horizon, the longest job and the rows told."""
+        return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
+
+    def points(self) -> NDArray[np.int64]:
+        """Rows of the charts that the compact observation tells."""
+        return np.array([p for p in POINTS if p < self.horizon], np.int64)
+
+    def settings(self, lists: JobLists) -> NDArray[Any]:
+        """The compiled code's settings."""
+        out = np.zeros(1, SETTINGS)
+        values: dict[str, float] = {name: getattr(self, name) for name in ("agents", "machines", "slots", "horizon", "limit", "backlog")}
+        values |= {name: getattr(self, name) for name in ("alpha", "beta", "gamma")}
+        values |= {
+            "unit_us": int(microseconds(lists.unit_s)),
+            "kinds": self.resources,
+            "ring": self.ring(lists.longest) - 1,
+            "skip": SKIPS[self.skip],
+            "until_void": self.turns == "until-void",
+            "all_seen": self.information == "global",
+            "all_paid": self.rewards == "global",
+            "overflow": self.overflow == "end",
+            "image": self.observation == "image",
+        }
+        for name, value in values.items():
+            out[0][name] = value
+        return out
+
+    @property
+    def seen(self) -> int:
+        """Machines that an agent sees."""
+        return self.owned if self.information == "global" else self.machines
+
+    def width(self) -> int:
+        """Columns of the image."""
+        columns = int(self.capacities().max(axis=0).sum())
+        return columns * (self.seen + self.slots) + max(1, -(-self.backlog // self.horizon))
+
+    def numbers(self) -> int:
+        """Numbers in the compact observation."""
+        slot = SLOT + self.resources + self.machines
+        return self.slots * slot + self.seen * self.resources * len(self.points()) + GLOBAL + self.agents
+
+
+def options_of(given: Mapping[str, Any]) -> MultiOptions:
+    """Options by name; EscalaError for a name that is none."""
+    known = [field.name for field in fields(MultiOptions)]
+    for name in given:
+        if name not in known:
+            raise EscalaError(f"unknown option {name!r} of escala.envs.multi: use one of {', '.join(known)}")
+    return MultiOptions(**given)

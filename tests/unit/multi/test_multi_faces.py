@@ -1,0 +1,100 @@
+"""PettingZoo's own tests on both faces, the same game behind them, and the picture."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pettingzoo")
+
+from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, performance_benchmark, seed_test
+
+from escala.envs import multi
+from escala.errors import EscalaError
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "3x1": {},
+    "2x2 local": {"agents": 2, "machines": 2, "information": "local", "rewards": "local", "limit": 60},
+    "image, until void": {"agents": 2, "observation": "image", "turns": "until-void", "limit": 50},
+    "forced turns skipped": {"skip": "forced", "load": 0.9, "limit": 40},
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+def test_aec_face(shape: dict[str, Any]) -> None:
+    def make() -> Any:
+        return multi.slots(lists=16, steps=60, **shape)
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        api_test(make(), num_cycles=300)
+        seed_test(make, num_cycles=100)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("shape", [SHAPES["3x1"], SHAPES["2x2 local"]], ids=["3x1", "2x2 local"])
+def test_parallel_face(shape: dict[str, Any]) -> None:
+    def make() -> Any:
+        return multi.parallel(lists=16, steps=60, **shape)
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        parallel_api_test(make(), num_cycles=300)
+        parallel_seed_test(make, num_cycles=100)
+
+
+@pytest.mark.slow
+def test_performance_benchmark() -> None:
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        performance_benchmark(multi.slots(lists=8))
+    assert "turns per second" in told.getvalue()
+
+
+def test_rewards_of_the_face_add_up_to_the_slowdowns() -> None:
+    env = multi.slots(lists=4, steps=40)
+    env.reset(seed=1)
+    total = dict.fromkeys(env.possible_agents, 0.0)
+    rng = np.random.default_rng(0)
+    for name in env.agent_iter():
+        _, reward, terminated, truncated, info = env.last()
+        total[name] += reward
+        if terminated or truncated:
+            action = None
+            figures = info
+        else:
+            action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+        env.step(action)
+    expected = -figures["slowdown"] * figures["submitted"]
+    assert list(total.values()) == pytest.approx([expected] * 3, rel=1e-9)
+
+
+def test_parallel_choices_of_a_job_already_taken_count_as_the_void() -> None:
+    env = multi.parallel(lists=4, steps=40, load=1.2)
+    env.reset(seed=3)
+    for _ in range(30):
+        before = env.batch.worlds.world.s[0, 0]["n_queued"] + 0
+        arrived = int(env.batch.worlds.world.s[0, 0]["next_job"])
+        first = env.batch.slots[0, 0] >= 0 and all(env._table.look(a)[1][0] for a in range(3))
+        env.step(dict.fromkeys(env.agents, 0))
+        after = env.batch.worlds.world.s[0, 0]
+        started = before + int(after["next_job"]) - arrived - int(after["n_queued"])
+        if first:
+            assert started == 1
+    assert int(after["next_job"]) > 5
+
+
+def test_the_picture_shows_machines_slots_and_backlog() -> None:
+    env = multi.slots(agents=2, machines=2, load=1.2, lists=4, render_mode="rgb_array")
+    env.reset(seed=0)
+    empty = env.render()
+    for _ in range(80):
+        env.step(int(np.flatnonzero(env.infos[env.agent_selection]["action_mask"])[0]))
+    full = env.render()
+    assert empty.shape == full.shape and full.dtype == np.uint8 and (full != empty).any()
+    assert len(np.unique(full.reshape(-1, 3), axis=0)) > 10  # jobs in colours of their own
+    with pytest.raises(EscalaError, match="rgb_array"):
+        multi.slots(render_mode="human")
+    assert multi.slots(lists=2).render() is None
