@@ -42,6 +42,26 @@ SLOTS = "escala/Slots-v0"
 ORDERED_HOLDS = (0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 """Shares of the walltime, close enough that a neighbour is a small change."""
 
+
+def _convolutional() -> dict[tuple[str, str], Preset]:
+    """R2's A2C by its network; the text prints no setting of the learner, so these are ours for all of them."""
+    learn = {"n_steps": 16, "gamma": 0.99, "gae_lambda": 0.95, "learning_rate": 1e-3, "ent_coef": 0.002, "vf_coef": 0.5}
+    image = {
+        "model": "cpu-memory",
+        "slots": 5,
+        "steps": [50, 200],
+        "limit": 200,
+        "observation": "image",
+        "dtype": "float32",
+        "skip": "forced",
+    }
+    out = {(SLOTS, "fc"): Preset(learn=learn, environment=image, network=(64,), relu=True)}
+    for name in ("conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool"):
+        out[SLOTS, name] = Preset(learn=learn, environment=image, network=(), extractor=name, separate=True, relu=True)
+    out[SLOTS, "a2c"] = Preset(learn=learn, environment=image | {"observation": "compact"}, network=(64,), relu=True)
+    return out
+
+
 PRESETS: dict[tuple[str, str], Preset] = {
     (OFF_RESERVATION, "printed"): Preset(
         learn={
@@ -182,6 +202,91 @@ PRESETS: dict[tuple[str, str], Preset] = {
         network=(),
         extractor="slot-scorer",
     ),
+    (SLOTS, "reserve"): Preset(  # fresh lists: reservations empty the slots, so that the agent sees more of the queue
+        learn={
+            "n_steps": 64,
+            "batch_size": 2048,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.9,
+            "clip_range": 0.2,
+            "learning_rate": 3e-3,
+            "ent_coef": 0.003,
+            "vf_coef": 0.5,
+        },
+        num_envs=256,
+        environment={"placement": "reserve", "observation": "compact", "skip": "forced"},
+        network=(),
+        extractor="slot-scorer",
+    ),
+    (SLOTS, "taught-reserve"): Preset(  # the same after a teacher
+        learn={
+            "n_steps": 64,
+            "batch_size": 2048,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.9,
+            "clip_range": 0.1,
+            "learning_rate": 1e-3,
+            "ent_coef": 0.001,
+            "vf_coef": 0.5,
+        },
+        num_envs=256,
+        environment={"placement": "reserve", "observation": "compact", "skip": "forced"},
+        network=(),
+        extractor="slot-scorer",
+    ),
+    (SLOTS, "one-list"): Preset(  # a single list, from nothing; for PPO without a mask
+        learn={
+            "n_steps": 64,
+            "batch_size": 2048,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.9,
+            "clip_range": 0.2,
+            "learning_rate": 3e-3,
+            "ent_coef": 0.003,
+            "vf_coef": 0.5,
+        },
+        num_envs=256,
+        environment={"placement": "reserve", "observation": "compact", "skip": "forced"},
+        network=(64,),
+        relu=True,
+    ),
+    (SLOTS, "planned"): Preset(  # a single list, after a plan
+        learn={
+            "n_steps": 64,
+            "batch_size": 512,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.9,
+            "clip_range": 0.1,
+            "learning_rate": 3e-4,
+            "ent_coef": 0.0,
+            "vf_coef": 0.5,
+        },
+        environment={"observation": "compact", "skip": "forced"},
+        network=(128,),
+        relu=True,
+    ),
+    (SLOTS, "cpu-memory"): Preset(  # R2: short windows to their end beside long ones that are cut
+        learn={
+            "n_steps": 64,
+            "batch_size": 2048,
+            "n_epochs": 4,
+            "gamma": 0.99,
+            "gae_lambda": 0.9,
+            "clip_range": 0.2,
+            "learning_rate": 3e-3,
+            "ent_coef": 0.001,
+            "vf_coef": 0.5,
+        },
+        num_envs=256,
+        environment={"model": "cpu-memory", "slots": 5, "steps": [50, 200], "limit": 200, "observation": "compact", "skip": "forced"},
+        network=(),
+        extractor="slot-scorer",
+    ),
+    **_convolutional(),
     (SLOTS, "tuned"): Preset(
         learn={
             "n_steps": 64,

@@ -72,6 +72,13 @@ def _plain(value: Any, what: str) -> Any:
     raise EscalaError(f"option {what}={value!r}: give numbers, texts or lists of them")
 
 
+def _teacher(teacher: Any) -> Any:
+    """A teacher as JSON keeps it."""
+    if isinstance(teacher, Mapping):
+        return {str(name): _plain(list(value), "teacher") for name, value in teacher.items()}
+    return None if teacher is None else _plain(list(teacher), "teacher")
+
+
 def _environment(env_id: str, num_envs: int, workload: Any, platform: Any, options: Mapping[str, Any]) -> BatchVectorEnv:
     if env_id not in ENVIRONMENTS:
         raise EscalaError(f"unknown environment {env_id!r}: use one of {', '.join(ENVIRONMENTS)}")
@@ -106,7 +113,7 @@ def train(
     num_envs: int | None = None,
     minutes: float | None = None,
     learn: Mapping[str, Any] | None = None,
-    teacher: Sequence[Sequence[int]] | None = None,
+    teacher: Sequence[Sequence[int]] | Mapping[str, Sequence[float]] | None = None,
     **env_options: Any,
 ) -> Agent:
     """Train an agent.
@@ -116,8 +123,8 @@ def train(
     half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with `resume=True` goes on from the last checkpoint and ends
     with the weights that an uninterrupted run gives. progress: called with the share done. preset: "tuned" or "printed", see
     `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings of the rule
-    hold-back to imitate first, see `escala.agents.slot_teaching`. minutes: stop at this time, whatever has been learnt (such runs are
-    not repeatable).
+    hold-back, or the plan of a single list, to imitate first, see `escala.agents.slot_teaching`. minutes: stop at this time, whatever
+    has been learnt (such runs are not repeatable).
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
@@ -143,7 +150,7 @@ def train(
         "steps": steps,
         "seed": seed,
         "workload": _about(workload),
-        "teacher": None if teacher is None else _plain(list(teacher), "teacher"),
+        "teacher": _teacher(teacher),
     }
     pin_threads()
     native = _environment(env_id, request["num_envs"], workload, platform, options)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from escala.envs import slots_step
 from escala.envs.batch import Rows, Turn, draw
 from escala.envs.environment import BatchEnv
-from escala.envs.slots_lists import SlotWorlds
+from escala.envs.slots_lists import JobLists, SlotWorlds
 from escala.envs.slots_options import SlotOptions, options_of
 from escala.envs.slots_picture import picture_of
 from escala.envs.slots_tables import BOOKED, MEMORY, SHADES
@@ -185,8 +185,8 @@ class Slots(BatchEnv):
 
     ## Arguments
     workload, platform: a Workload, a path, or a list of Workloads on a machine of nodes of one core ("10x1") or of a single node with
-    further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`: `"bernoulli"` (R1; `load`, or several loads of
-    which each has its share; `steps` 100; `demand`), `"cpu-memory"` (R2; `rate`; `steps` 50), or a SlotModel.
+    further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`: `"bernoulli"` (R1; `load`; `steps` 100;
+    `demand`), `"cpu-memory"` (R2; `rate`; `steps` 50), or a SlotModel. Of several loads, rates or steps each has its share of the lists.
     slots: M. horizon: rows. skip: `"empty"` (default): units with empty slots pass unasked, their reward is added up; `"forced"`: also
     those in which no slot's job has a place; `"none"`. estimate: `"runtime"`: lengths are actual runtimes (needed where walltimes
     differ from them: the slotted world knows lengths). limit: see Episode end. backlog: its columns in the image.

@@ -35,8 +35,8 @@ class SlotOptions:
     backlog: int = 3
     model: str | SlotModel = "bernoulli"
     load: float | Sequence[float] = 1.0
-    rate: float = 0.9
-    steps: int | None = None
+    rate: float | Sequence[float] = 0.9
+    steps: int | Sequence[int] | None = None
     demand: str = "author"
     lists: int = 4096
     lists_seed: int = 0
@@ -77,16 +77,15 @@ class SlotOptions:
         return made
 
     def models(self) -> list[SlotModel]:
-        """The models whose lists are drawn: one for each load."""
+        """The models whose lists are drawn: one for each load (or rate) and window."""
         if isinstance(self.model, SlotModel):
             return [self.model]
         if self.model == "bernoulli":
-            loads = [self.load] if isinstance(self.load, int | float) else list(self.load)
-            if not loads or min(loads) <= 0:
-                raise EscalaError(f"option load={self.load!r}: give loads above 0, for instance 1.0")
-            return [bernoulli_model(load, self.steps or 100, self.demand) for load in loads]
+            windows = _several(self.steps or 100, "steps", "100")
+            return [bernoulli_model(load, steps, self.demand) for load in _several(self.load, "load", "1.0") for steps in windows]
         if self.model == "cpu-memory":
-            return [cpu_memory_model(self.rate, self.steps or 50)]
+            windows = _several(self.steps or 50, "steps", "50")
+            return [cpu_memory_model(rate, steps) for rate in _several(self.rate, "rate", "0.9") for steps in windows]
         raise EscalaError(f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel")
 
     def check(self, lists: JobLists) -> None:
@@ -136,6 +135,14 @@ class SlotOptions:
     def numbers(self, kinds: int) -> int:
         """Numbers in the compact observation."""
         return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL
+
+
+def _several(given: Any, name: str, example: str) -> list[Any]:
+    """One number or several, all above 0."""
+    values = [given] if isinstance(given, int | float) else list(given)
+    if not values or min(values) <= 0:
+        raise EscalaError(f"option {name}={given!r}: give numbers above 0, for instance {example}")
+    return values
 
 
 def options_of(given: Mapping[str, Any]) -> SlotOptions:
