@@ -31,6 +31,7 @@ from escala.errors import EscalaError
 
 STATE = "search.npz"
 Floats = NDArray[np.float64]
+Score = Callable[[Floats], tuple[float, int]]
 ELITE = 0.3  # share of the candidates that make the next mean
 KEEP = 0.4  # of the present mean and spread
 FIRST_SPREAD, LEAST_SPREAD = 1.5, 0.08
@@ -91,7 +92,27 @@ def search(
     drawn = np.random.default_rng([seed, 0xCE]).permutation(len(days))[:days_each]
     batch = OffReservationBatch(len(drawn), [days[k] for k in sorted(drawn)], platform, **options)
     judge = None if validation is None else OffReservationBatch(len(validation), list(validation), platform, **options)
-    run = _Search(batch, judge, HoldFeatures(batch.observation_space), seed, population)
+    features = HoldFeatures(batch.observation_space)
+
+    def on(these: OffReservationBatch) -> Score:
+        def score(weights: Floats) -> tuple[float, int]:
+            value, decisions = returns(weights, these, features)
+            return float(value.mean()), decisions
+
+        return score
+
+    constants = [np.eye(WEIGHTS)[0] * k for k in range(int(batch.action_space.n))]
+    begin = CrossEntropy(on(batch), None if judge is None else on(judge), constants, seed, population)
+    run, elapsed_s = run_search(begin, generations, folder, request, progress)
+    agent = _agent(run, batch, request, elapsed_s)
+    finish(agent, folder)
+    return agent
+
+
+def run_search(
+    run: CrossEntropy, generations: int, folder: Path | None, request: Mapping[str, Any], progress: Callable[[float], None] | None
+) -> tuple[CrossEntropy, float]:
+    """All generations, or those that an interrupted search in this folder has left; and the seconds it took now."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         run.take_up(folder / STATE, request)
@@ -102,35 +123,44 @@ def search(
             run.keep(folder / STATE, request)
         if progress is not None:
             progress(run.generation / generations)
-    agent = _agent(run, batch, request, time.monotonic() - began)
+    return run, time.monotonic() - began
+
+
+def finish(agent: Agent, folder: Path | None) -> None:
+    """The agent takes the place of the unfinished search."""
     if folder is not None:
         agent.save(folder)
         (folder / STATE).unlink(missing_ok=True)
-    return agent
 
 
-class _Search:
-    """Mean and spread of the weights, the best mean so far by validation, and the curve of what was seen."""
+class CrossEntropy:
+    """Mean and spread of the weights, the best mean so far by validation, and the curve of what was seen.
 
-    def __init__(self, batch: OffReservationBatch, judge: OffReservationBatch | None, features: HoldFeatures, seed: int, n: int) -> None:
-        self.batch, self.judge, self.features, self.seed, self.n = batch, judge, features, seed, n
-        choices = int(batch.action_space.n)
-        constants = [np.eye(WEIGHTS)[0] * k for k in range(choices)]
+    score: weights -> (value, decisions), on training days; judge: the same on validation days, or None. begins: the best of these is the
+    first mean.
+    """
+
+    def __init__(
+        self, score: Score, judge: Score | None, begins: Sequence[Floats], seed: int, n: int, spread: float = FIRST_SPREAD
+    ) -> None:
+        self.judge, self.seed, self.n, self._scored = judge, seed, n, score
         self.generation, self.decisions = 0, 0
-        self.curve: list[tuple[float, float, float]] = []  # decisions, mean return on training days, on validation days
-        self.mean = max(constants, key=self._score) if choices > 1 else constants[0]  # begin as the best constant choice
-        self.spread = np.full(WEIGHTS, FIRST_SPREAD)
+        self.curve: list[tuple[float, float, float]] = []  # decisions, value on training days, on validation days
+        self._begins = begins
+        self.mean, self.spread = begins[0], np.full(len(begins[0]), spread)
         self.best, self.best_value = self.mean, -np.inf
 
     def _score(self, weights: Floats) -> float:
-        value, decisions = returns(weights, self.batch, self.features)
+        value, decisions = self._scored(weights)
         self.decisions += decisions
-        return float(value.mean())
+        return value
 
     def step(self) -> None:
         """One generation."""
+        if self.generation == 0 and len(self._begins) > 1:
+            self.mean = max(self._begins, key=self._score)
         rng = np.random.default_rng([self.seed, self.generation])
-        candidates = self.mean + self.spread * rng.standard_normal((self.n, WEIGHTS))
+        candidates = self.mean + self.spread * rng.standard_normal((self.n, len(self.mean)))
         candidates[0] = self.mean
         scores = np.array([self._score(one) for one in candidates])
         elite = candidates[np.argsort(-scores, kind="stable")[: max(2, round(ELITE * self.n))]]
@@ -145,7 +175,7 @@ class _Search:
     def _look(self, trained: float) -> None:
         """Judge the mean on the validation days."""
         assert self.judge is not None
-        value = float(returns(self.mean, self.judge, self.features)[0].mean())
+        value, _ = self.judge(self.mean)
         self.curve.append((self.decisions, trained, value))
         if value > self.best_value:
             self.best, self.best_value = self.mean, value
@@ -177,7 +207,7 @@ class _Search:
             self.curve = [(float(a), float(b), float(c)) for a, b, c in kept["curve"].reshape(-1, 3)]
 
 
-def _agent(run: _Search, batch: OffReservationBatch, request: Mapping[str, Any], elapsed_s: float) -> Agent:
+def _agent(run: CrossEntropy, batch: OffReservationBatch, request: Mapping[str, Any], elapsed_s: float) -> Agent:
     """The weights as an agent like any other."""
     weights = run.chosen()
     manifest = {
