@@ -49,11 +49,13 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Section:
-    """A further part of a page: text, tables (data frames; units are taken from the column names) and figures, each with a caption."""
+    """A further part of a page: text, tables (data frames, with a caption; units are taken from the column names; or ready tables) and
+    figures, each with a caption.
+    """
 
     title: str
     text: str = ""
-    tables: Sequence[tuple[pl.DataFrame, str]] = ()
+    tables: Sequence[tuple[pl.DataFrame, str] | tables.Table] = ()
     figures: Sequence[tuple[Figure, str]] = ()
 
 
@@ -151,8 +153,16 @@ def _template() -> jinja2.Template:
     return environment.from_string(_file("page.html.j2"))
 
 
-def _part(title: str, *, text: str = "", tables: Sequence[tables.Table] = (), figures: Sequence[tuple[Figure, str]] = ()) -> dict[str, Any]:
-    return {"title": title, "text": text, "tables": list(tables), "figures": list(figures)}
+def _part(
+    title: str,
+    *,
+    text: str = "",
+    tables: Sequence[tables.Table] = (),
+    figures: Sequence[tuple[Figure, str]] = (),
+    folded: tuple[str, Sequence[tables.Table]] = ("", ()),
+) -> dict[str, Any]:
+    """folded: a line, and the tables that are shown when it is opened."""
+    return {"title": title, "text": text, "tables": list(tables), "figures": list(figures), "folded": folded}
 
 
 def _number_figures(parts: list[dict[str, Any]]) -> None:
@@ -173,14 +183,15 @@ def _held_out_part(comparison: pl.DataFrame | None) -> list[dict[str, Any]]:
         _part(
             "Comparison over episodes",
             text=text,
-            tables=tables.comparison_tables(comparison),
+            tables=[tables.overview_table(comparison)],
             figures=figures if comparison["change"].count() else [],
+            folded=("Metric by metric: differences, share of episodes won, mean ranks", tables.comparison_tables(comparison)),
         )
     ]
 
 
 def _section_part(section: Section) -> dict[str, Any]:
-    given = [tables.frame_table(frame, caption) for frame, caption in section.tables]
+    given = [item if isinstance(item, tables.Table) else tables.frame_table(*item) for item in section.tables]
     return _part(section.title, text=section.text, tables=given, figures=section.figures)
 
 

@@ -113,7 +113,7 @@ def percent(fraction: float | None) -> str:
 
 
 def amount(metric: str, value: float) -> str:
-    """A value of a metric with its unit: 12.3 MJ."""
+    """A value of a metric with its unit: 12.34 MJ."""
     what = quantity(metric)
     divisor, unit = scale(what.kind, value)
     text = count(value) if what.kind == "n" else number(value / divisor)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 import polars as pl
 
@@ -15,6 +16,8 @@ from escala.metrics.compare import COUNTS, METRICS, change
 from escala.report.quantities import count, number, percent, quantity, scale
 
 Summary = Mapping[str, float | int]
+
+_CLEAR = "better than the reference, and the interval leaves out zero"
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Headers are (name, unit, meaning)."""
+    """Headers are (name, unit, meaning). star: what the mark of `Cell.best` says."""
 
     headers: Sequence[tuple[str, str, str]]
     rows: Sequence[Sequence[Cell]]
     caption: str = ""
+    star: str = "best"
 
 
 def metrics_table(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence[str] = METRICS) -> Table:
@@ -51,14 +55,16 @@ def metrics_table(summaries: Mapping[str, Summary], *, reference: str, metrics: 
     return Table(headers, rows, f"Changes are against {reference}. Means are over finished jobs." if len(summaries) > 1 else "")
 
 
-def metric_column(metric: str, values: Sequence[float]) -> tuple[Sequence[float], tuple[str, str, str], list[str], list[bool]]:
-    """(values, header, texts in one unit, which are best) of a column."""
+def metric_column(
+    metric: str, values: Sequence[float], *, exact: bool = True
+) -> tuple[Sequence[float], tuple[str, str, str], list[str], list[bool]]:
+    """(values, header, texts in one unit, which are best) of a column. exact: counts are whole; False for means of counts."""
     what = quantity(metric)
     finite = [v for v in values if math.isfinite(v)]
     divisor, unit = scale(
         what.kind, median(map(abs, finite)) if finite else 0.0
     )  # of the middle value: one huge value must not squeeze the rest
-    whole = what.kind == "n"
+    whole = what.kind == "n" and exact
     texts = [count(v) if whole else number(v / divisor) for v in values]
     goal = {"less": min, "more": max}.get(what.better)
     top = goal(finite) if goal and finite else math.nan
@@ -71,6 +77,40 @@ def counts_table(summaries: Mapping[str, Summary]) -> Table:
     headers = [("Policy", "", ""), *((quantity(c).name, "jobs", quantity(c).meaning) for c in COUNTS)]
     rows = [[Cell(name, plain=True), *(Cell(count(s[c])) for c in COUNTS)] for name, s in summaries.items()]
     return Table(headers, rows)
+
+
+def overview_table(comparison: pl.DataFrame) -> Table:
+    """`metrics.compare.episodes` at a glance: policies in rows, metrics in columns, under each mean the change and its interval."""
+    policies = comparison["policy"].unique(maintain_order=True).to_list()
+    headers, columns = [("Policy", "", "")], [[Cell(name, plain=True) for name in policies]]
+    for (metric,), rows in comparison.group_by("metric", maintain_order=True):
+        by_policy = {row["policy"]: row for row in rows.iter_rows(named=True)}
+        what = quantity(str(metric))
+        _, header, texts, _ = metric_column(str(metric), [by_policy[name]["mean"] for name in policies], exact=False)
+        headers.append(header)
+        columns.append([_overviewed(by_policy[name], text, what.better) for name, text in zip(policies, texts)])
+    caption = (
+        "Means over episodes; below, the change of the sum over episodes against the reference and its 95 % interval. Starred: better "
+        "beyond chance."
+    )
+    return Table(headers, list(zip(*columns)), caption, star=_CLEAR)
+
+
+def _overviewed(row: Mapping[str, Any], text: str, better: str) -> Cell:
+    if row["difference"] is None:
+        return Cell(text, "reference")
+    if row["change"] is None:
+        return Cell(text)
+    note = f"{percent(row['change'])}\n{between(row['change_low'], row['change_high'], 0.01, signed=True)}"
+    return Cell(text, note, best=outcome(row, better) == "better")
+
+
+def outcome(row: Mapping[str, Any], better: str) -> str:
+    """ "better", "worse" or "undecided" (the interval of the change holds zero): what a row of `metrics.compare.episodes` says."""
+    low, high = row["change_low"], row["change_high"]
+    if low <= 0.0 <= high:
+        return "undecided"
+    return "better" if (low > 0.0) == (better == "more") else "worse"
 
 
 def comparison_tables(comparison: pl.DataFrame) -> list[Table]:
@@ -91,13 +131,15 @@ def comparison_tables(comparison: pl.DataFrame) -> list[Table]:
         ]
         episodes, seeds = max(rows["episodes"]), max(rows["seeds"])
         behind = f"{episodes} paired episodes" + (f", {seeds} training seeds" if seeds != 1 else "")
-        tables.append(Table(headers, body, f"{what.name}: {behind}; [..] are 95 % bootstrap intervals. Bold: clear of zero and better."))
+        tables.append(
+            Table(headers, body, f"{what.name}: {behind}; [..] are 95 % bootstrap intervals. Starred: better beyond chance.", star=_CLEAR)
+        )
     return tables
 
 
-def _compared(row: Mapping[str, float], divisor: float, better: str) -> list[Cell]:
+def _compared(row: Mapping[str, Any], divisor: float, better: str) -> list[Cell]:
     low, high = row["change_low"], row["change_high"]
-    gain = None not in (low, high) and (low > 0.0 if better == "more" else high < 0.0)
+    gain = None not in (low, high) and outcome(row, better) == "better"
     cells = [Cell(str(row["policy"]), plain=True), Cell(number(row["mean"] / divisor))]
     if row["difference"] is None:
         return [*cells, Cell("reference"), Cell("–"), Cell("–"), Cell(number(row["mean_rank"], 3))]
@@ -110,8 +152,12 @@ def between(low: float | None, high: float | None, divisor: float, *, signed: bo
     """An interval as text: [−26.1, −22.0]; empty where there is none."""
     if low is None or high is None:
         return ""
-    texts = (f"{v / divisor:+.1f}".replace("-", "−") if signed else number(v / divisor, 3) for v in (low, high))
+    texts = (_signed(v / divisor) if signed else number(v / divisor, 3) for v in (low, high))
     return f"[{', '.join(texts)}]"
+
+
+def _signed(value: float) -> str:
+    return (f"{value:+.0f}" if abs(value) >= 100.0 else f"{value:+.1f}").replace("-", "−")
 
 
 def frame_table(frame: pl.DataFrame, caption: str = "") -> Table:

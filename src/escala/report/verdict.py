@@ -11,7 +11,7 @@ import polars as pl
 
 from escala.metrics.compare import change
 from escala.report.quantities import amount, count, percent, quantity
-from escala.report.tables import between
+from escala.report.tables import between, outcome
 
 Summary = Mapping[str, float | int]
 
@@ -74,18 +74,48 @@ def _gap(top: float, against: float | None, reference: str, winners: Sequence[st
 
 
 def held_out(comparison: pl.DataFrame | None) -> list[str]:
-    """One sentence for each policy of `metrics.compare.episodes`: every metric's change with its interval, and which changes are
-    undecided.
+    """`metrics.compare.episodes` in two sentences about its first metric: who is better and worse beyond chance, and what the best of them
+    changes in the other metrics. The figures behind it are in `tables.overview_table`.
     """
-    if comparison is None:
+    rows = [] if comparison is None else comparison.filter(pl.col("change").is_not_null()).rows(named=True)
+    if comparison is None or not rows:
         return []
-    out = []
-    for (policy,), rows in comparison.filter(pl.col("change").is_not_null()).group_by("policy", maintain_order=True):
-        first = rows.row(0, named=True)
-        seeds = f" and {first['seeds']} training seeds" if first["seeds"] > 1 else ""
-        changes = "; ".join(_change(row) for row in rows.iter_rows(named=True))
-        out.append(f"{policy}{_against(comparison)}: {changes} ({first['episodes']} paired episodes{seeds}).")
-    return out
+    metric, what = rows[0]["metric"], quantity(rows[0]["metric"])
+    about = sorted((row for row in rows if row["metric"] == metric), key=lambda row: row["change"], reverse=what.better == "more")
+    seeds = f" and {max(row['seeds'] for row in about)} training seeds" if max(row["seeds"] for row in about) > 1 else ""
+    groups = {word: [row for row in about if outcome(row, what.better) == word] for word in ("better", "worse", "undecided")}
+    said = "; ".join(f"{word} under {_named(group)}" for word, group in groups.items() if group)
+    out = [f"{what.name}{_against(comparison)}, over {about[0]['episodes']} paired episodes{seeds}: {said}."]
+    if not groups["better"]:
+        return [*out, f"No policy is better in {_low(metric)} beyond chance."]
+    best = groups["better"][0]["policy"]
+    others = [row for row in rows if row["policy"] == best and row["metric"] != metric]
+    return [*out, *_price(best, metric, others)]
+
+
+def _price(policy: str, metric: str, others: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the policy that is best in a metric does to the others."""
+    parts = []
+    for word in ("worse", "better", "undecided"):
+        group = [row for row in others if outcome(row, quantity(row["metric"]).better) == word]
+        if group:
+            changes = _series([f"{_low(row['metric'])} ({percent(row['change'])})" for row in group])
+            parts.append(f"{word} in {changes}")
+    return [f"{policy}, the best in {_low(metric)}, is {'; '.join(parts)}."] if parts else []
+
+
+def _named(group: Sequence[Mapping[str, Any]]) -> str:
+    """Policies with their changes, the first with its interval."""
+    intervals = [f" {between(group[0]['change_low'], group[0]['change_high'], 0.01, signed=True)}", *[""] * len(group)]
+    return _series([f"{row['policy']} ({percent(row['change'])}{interval})" for row, interval in zip(group, intervals)])
+
+
+def _series(items: Sequence[str]) -> str:
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def _low(metric: str) -> str:
+    return quantity(metric).name.lower()
 
 
 def _change(row: Mapping[str, Any]) -> str:

@@ -156,16 +156,12 @@ def write(findings: Findings, folder: Path) -> Path:
 def page(findings: Findings, path: Path) -> Path:
     """The report as one self-contained page."""
     from escala.report import Section, write_report
+    from escala.report.description import description_tables, description_text
 
     plan = findings.settings
-    figures = pl.DataFrame(
-        [
-            {"what": label, "value": f"{value:g}" if isinstance(value, float) else str(value), "unit": unit}
-            for label, value, unit in findings.description.rows()
-        ]
-    )
     schedulers = comparing.table({name: result.summary() for name, result in findings.schedulers.results.items()})
     shown = [name for name in schedulers.columns if not name.endswith("_change") and name not in comparing.COUNTS]
+    log = findings.description
     return write_report(
         path,
         findings.shutdowns.results,
@@ -175,7 +171,7 @@ def page(findings: Findings, path: Path) -> Path:
         comparison=findings.judged,
         sections=[
             Section("Schedulers over the whole log", "All nodes stay on.", tables=[(schedulers.select(shown), "")]),
-            Section("The log", tables=[(figures, "")]),
+            Section("The log", description_text(log), tables=description_tables(log)),
         ],
     )
 

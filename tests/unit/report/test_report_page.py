@@ -60,7 +60,7 @@ def test_everything_in_order(runs: dict[str, Run], comparison: pl.DataFrame) -> 
         "How waits and slowdowns are distributed", "Learning curve", "Every job on every node", "What the figures mean",
         "How to run it again",
     ]  # fmt: skip
-    assert page.text.index("Second.") < page.text.index("agent against never") < page.text.index("Comparison over episodes")
+    assert page.text.index("Second.") < page.text.index("Energy waste against never") < page.text.index("Comparison over episodes")
     assert page.tags.count("svg") == 8
 
 

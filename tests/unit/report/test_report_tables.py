@@ -57,14 +57,50 @@ def test_comparison_tables_by_hand(comparison: pl.DataFrame) -> None:
 
 
 def test_verdict_over_episodes(comparison: pl.DataFrame) -> None:
-    rule, agent = verdict.held_out(comparison)
-    assert rule.startswith("rule against never: energy waste −10.0\u202f% [−10.0, −10.0]; mean wait ±0\u202f% [")
-    assert "undecided" in rule and rule.endswith("(12 paired episodes).")
-    assert agent.endswith("(12 paired episodes and 3 training seeds).")
+    said, price = verdict.held_out(comparison)
+    assert said.startswith("Energy waste against never, over 12 paired episodes and 3 training seeds: better under agent (−19.0\u202f% [")
+    assert said.endswith("]) and rule (−10.0\u202f%).")
+    assert price == "agent, the best in energy waste, is undecided in mean wait (±0\u202f%)."
     waste, wait = verdict.held_out_cards(comparison)
     assert (waste.label, waste.who) == ("Lowest energy waste, mean over episodes", "agent")
     assert waste.note.startswith("−19.0") and waste.note.endswith("against never")
     assert wait.label.startswith("Lowest mean wait")
+
+
+def test_verdict_names_what_is_worse_and_what_the_gain_costs() -> None:
+    factors = {"timeout:0": (1.0, 1.0), "never": (40.0, 0.5), "hold": (0.8, 3.0), "toss": (None, 1.0)}
+    rows = [
+        {
+            "policy": policy,
+            "episode": day,
+            "waste_j": 1e6 * ((0.9 + 0.2 * (day % 2)) if waste is None else waste),
+            "mean_wait_s": 60.0 * wait,
+        }
+        for day in range(10)
+        for policy, (waste, wait) in factors.items()
+    ]
+    comparison = compare.episodes(pl.DataFrame(rows), ["waste_j", "mean_wait_s"], reference="timeout:0")
+    assert verdict.held_out(comparison)[0].startswith(
+        "Energy waste against timeout:0, over 10 paired episodes: better under hold (−20.0\u202f% [−20.0, −20.0]); "
+        "worse under never (+3900\u202f% [+3900, +3900]); undecided under toss (±0\u202f% ["
+    )
+    assert verdict.held_out(comparison)[1:] == ["hold, the best in energy waste, is worse in mean wait (+200\u202f%)."]
+    without = comparison.filter(pl.col("policy") != "hold")
+    assert verdict.held_out(without)[1:] == ["No policy is better in energy waste beyond chance."]
+    assert verdict.held_out(None) == verdict.held_out(comparison.filter(policy="timeout:0")) == []
+
+
+def test_overview_by_hand(comparison: pl.DataFrame) -> None:
+    table = tables.overview_table(comparison)
+    assert [(name, unit) for name, unit, _ in table.headers] == [
+        ("Policy", ""),
+        ("Energy waste", "MJ"),
+        ("Mean wait", "s"),
+    ]  # 65.5 s: minutes are for two and more
+    waste = _column(table, "Energy waste")  # 1, 2, .. 12 MJ; 0.9 and 0.81 of it
+    assert [(c.text, c.best) for c in waste] == [("6.500", False), ("5.850", True), ("5.265", True)]
+    assert waste[0].note == "reference" and waste[1].note == "−10.0\u202f%\n[−10.0, −10.0]"
+    assert not any(c.best for c in _column(table, "Mean wait"))
 
 
 def test_verdict_of_single_runs(runs: dict[str, Run]) -> None:
