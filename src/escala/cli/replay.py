@@ -127,23 +127,36 @@ def report(
     """Write saved results as one self-contained HTML page."""
     import escala
     from escala.report import write_report
+    from escala.studies import demo
 
     runs = _saved_runs(results)
     target = out if out is not None else results / "report.html"
     with output_file(target, force=force or out is None) as page, progress() as begin:
         begin(f"reading {results}")
-        loaded = {name: escala.Result.load(folder) for name, folder in runs.items()}
-        begin(f"writing {target}")
-        write_report(page, loaded, title=f"{results.resolve().name}: {len(loaded)} run{'s' if len(loaded) > 1 else ''}")
+        if _manifest(results).get("kind") == "demo":
+            demo.page(results, page)
+        else:
+            loaded = {name: escala.Result.load(folder) for name, folder in runs.items()}
+            begin(f"writing {target}")
+            write_report(page, loaded, title=f"{results.resolve().name}: {len(loaded)} run{'s' if len(loaded) > 1 else ''}")
     emit(as_json, {"report": str(target), "runs": list(runs)}, f"{target}: {len(runs)} run{'s' if len(runs) > 1 else ''}")
 
 
-def _saved_runs(folder: Path) -> dict[str, Path]:
-    """Saved Results in the folder by name: itself, or its subfolders in the order of its manifest."""
+def _manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        raise EscalaError(f"{folder}: holds no saved results; give a folder that simulate, compare or demo wrote") from None
+        manifest = None
+    if not isinstance(manifest, dict):
+        raise EscalaError(f"{folder}: holds no saved results; give a folder that simulate, compare or demo wrote")
+    return manifest
+
+
+def _saved_runs(folder: Path) -> dict[str, Path]:
+    """Saved Results in the folder by name: itself, or its subfolders in the order of its manifest; of a demo those that its page shows."""
+    manifest = _manifest(folder)
+    if manifest.get("kind") == "demo":
+        return _saved_runs(folder / "shutdowns")
     if (folder / "jobs.parquet").exists():
         return {f"{manifest['scheduler']} + {manifest['shutdown']}": folder}
     runs = {str(name): folder / str(name).replace("/", "-") for name in manifest.get("runs", [])}

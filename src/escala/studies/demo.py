@@ -150,25 +150,40 @@ def write(findings: Findings, folder: Path) -> Path:
     if findings.agent is not None:
         findings.agent.save(folder / "agent")
     write_manifest(folder, "demo", {"settings": findings.settings.__dict__, "training": dict(findings.training)})
-    return page(findings, folder / "report.html")
+    return page(folder, folder / "report.html")
 
 
-def page(findings: Findings, path: Path) -> Path:
-    """The report as one self-contained page."""
+def page(folder: Path, path: Path) -> Path:
+    """The report of what `write` left in a folder, as one self-contained page at `path`.
+
+    Raises:
+        EscalaError: a part of it is missing or broken.
+    """
     from escala.report import Section, write_report
     from escala.report.description import description_tables, description_text
 
-    plan = findings.settings
-    schedulers = comparing.table({name: result.summary() for name, result in findings.schedulers.results.items()})
+    try:
+        manifest = _json(folder / "manifest.json")
+        runs = {name: folder / "shutdowns" / name.replace("/", "-") for name in _json(folder / "shutdowns" / "manifest.json")["runs"]}
+        plan, training = Settings(**manifest["settings"]), manifest["training"]
+        log = Description(_json(folder / "description.json"))
+        schedulers = pl.read_csv(folder / "schedulers" / "table.csv", infer_schema_length=None)
+        judged = pl.read_csv(folder / "judged.csv", infer_schema=False).with_columns(
+            pl.exclude("metric", "policy", "episodes", "seeds").cast(pl.Float64), pl.col("episodes", "seeds").cast(pl.Int64)
+        )
+    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        told = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise EscalaError(f"{folder}: not a whole output of escala demo ({told}); run the demo again") from error
+    results = {name: escala.Result.load(where) for name, where in runs.items()}
+    about = next(iter(results.values())).manifest
     shown = [name for name in schedulers.columns if not name.endswith("_change") and name not in comparing.COUNTS]
-    log = findings.description
     return write_report(
         path,
-        findings.shutdowns.results,
-        title=f"{findings.workload.name} on {findings.platform.name}",
-        notes=notes(findings),
+        results,
+        title=f"{about['workload']['name']} on {about['platform']['name']}",
+        notes=notes(plan, training),
         reference=f"{plan.beneath} + {REFERENCE}",
-        comparison=findings.judged,
+        comparison=judged,
         sections=[
             Section("Schedulers over the whole log", "All nodes stay on.", tables=[(schedulers.select(shown), "")]),
             Section("The log", description_text(log), tables=description_tables(log)),
@@ -176,9 +191,12 @@ def page(findings: Findings, path: Path) -> Path:
     )
 
 
-def notes(findings: Findings) -> list[str]:
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def notes(plan: Settings, training: Mapping[str, Any]) -> list[str]:
     """What was done, in words."""
-    plan, training = findings.settings, findings.training
     split = (
         f"Days are split in time order: {training['train_days']} to train on, the next {training['judged_days']} to judge on. "
         "Each judged day is run alone, to its last job, on nodes that are off at its start; "
