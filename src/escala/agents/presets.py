@@ -49,7 +49,7 @@ def _convolutional() -> dict[tuple[str, str], Preset]:
     image = {
         "model": "cpu-memory",
         "slots": 5,
-        "steps": [50, 200],
+        "window": [50, 200],
         "limit": 200,
         "observation": "image",
         "dtype": "float32",
@@ -282,7 +282,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
             "vf_coef": 0.5,
         },
         num_envs=256,
-        environment={"model": "cpu-memory", "slots": 5, "steps": [50, 200], "limit": 200, "observation": "compact", "skip": "forced"},
+        environment={"model": "cpu-memory", "slots": 5, "window": [50, 200], "limit": 200, "observation": "compact", "skip": "forced"},
         network=(),
         extractor="slot-scorer",
     ),

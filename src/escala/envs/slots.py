@@ -185,8 +185,9 @@ class Slots(BatchEnv):
 
     ## Arguments
     workload, platform: a Workload, a path, or a list of Workloads on a machine of nodes of one core ("10x1") or of a single node with
-    further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`: `"bernoulli"` (R1; `load`; `steps` 100;
-    `demand`), `"cpu-memory"` (R2; `rate`; `steps` 50), or a SlotModel. Of several loads, rates or steps each has its share of the lists.
+    further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`: `"bernoulli"` (R1; `load`; `window` 100;
+    `demand`), `"cpu-memory"` (R2; `rate`; `window` 50), or a SlotModel. `window`: steps with arrivals. Of several loads, rates or windows
+    each has its share of the lists.
     slots: M. horizon: rows. skip: `"empty"` (default): units with empty slots pass unasked, their reward is added up; `"forced"`: also
     those in which no slot's job has a place; `"none"`. estimate: `"runtime"`: lengths are actual runtimes (needed where walltimes
     differ from them: the slotted world knows lengths). limit: see Episode end. backlog: its columns in the image.

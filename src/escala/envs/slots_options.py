@@ -36,7 +36,7 @@ class SlotOptions:
     model: str | SlotModel = "bernoulli"
     load: float | Sequence[float] = 1.0
     rate: float | Sequence[float] = 0.9
-    steps: int | Sequence[int] | None = None
+    window: int | Sequence[int] | None = None
     demand: str = "author"
     lists: int = 4096
     lists_seed: int = 0
@@ -81,10 +81,10 @@ class SlotOptions:
         if isinstance(self.model, SlotModel):
             return [self.model]
         if self.model == "bernoulli":
-            windows = _several(self.steps or 100, "steps", "100")
+            windows = _several(self.window or 100, "window", "100")
             return [bernoulli_model(load, steps, self.demand) for load in _several(self.load, "load", "1.0") for steps in windows]
         if self.model == "cpu-memory":
-            windows = _several(self.steps or 50, "steps", "50")
+            windows = _several(self.window or 50, "window", "50")
             return [cpu_memory_model(rate, steps) for rate in _several(self.rate, "rate", "0.9") for steps in windows]
         raise EscalaError(f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel")
 

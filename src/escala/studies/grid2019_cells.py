@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from escala.envs.slots_lists import JobLists, draw_lists
+from escala.envs.slots_plan import search_plan
 from escala.envs.slots_play import FIGURES, play, tune_hold_back
 from escala.envs.slots_policy import SHAPING
 from escala.optimum import Instance, bound
@@ -73,6 +74,16 @@ def _trained(steps: int, seed: int, preset: str, algorithm: str, keep: str | Non
     return escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished, **given)
 
 
+def published_plan(folder: str, load: int, limit_s: float, rounds: int) -> dict[str, Any]:
+    """The clairvoyant optimum of a published list (as `optimum`), and a plan for the slotted world, searched from its schedule: the better
+    of both placements."""
+    lists = published_lists(Path(folder)).part([LOADS.index(load)])
+    found, starts = _optimum(lists, limit_s)
+    plans = {placement: search_plan(lists, starts[0], rounds, load, placement=placement) for placement in ("start-now", "reserve")}
+    best = min(plans, key=lambda placement: plans[placement].slowdown)
+    return found | {"placement": best, "plan": plans[best].wanted.tolist(), "planned": plans[best].slowdown}
+
+
 def published_agent(
     folder: str,
     load: int,
@@ -80,44 +91,63 @@ def published_agent(
     seed: int,
     episodes: int,
     keep: str | None = None,
-    preset: str = "taught",
-    algorithm: str = "maskable-ppo",
+    preset: str = "one-list",
+    algorithm: str = "ppo",
+    plan: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Train on one published list and play it `episodes` times. Preset "taught" begins by imitating
-    hold-back, tuned on that list."""
+    """Train on one published list and play it `episodes` times. plan: a cell of `published_plan` to imitate first (preset "planned")."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
-    given = {"teacher": [tune_hold_back(lists)]} if preset == "taught" else {}
+    given: dict[str, Any] = {}
+    if plan is not None:
+        given = {"teacher": {"plan": plan["plan"]}, "placement": plan["placement"]}
     agent = _trained(steps, seed, preset, algorithm, keep, workload=[lists.workload(0)], platform=lists.platform, **given)
     return judge(agent, lists.part([0] * episodes), seed)
 
 
 def fresh_agent(
-    loads: list[int], judged: list[int], steps: int, seed: int, pool: int, validation: int, test: int, keep: str | None = None
+    loads: list[int],
+    judged: list[int],
+    steps: int,
+    seed: int,
+    pool: int,
+    validation: int,
+    test: int,
+    keep: str | None = None,
+    taught: bool = False,
+    window: int = 100,
+    demand: str = "author",
 ) -> dict[str, Any]:
-    """Train on fresh lists of some loads, beginning with hold-back as tuned on validation lists; judge on test and on validation lists."""
-    holds = [tune_hold_back(test_lists(load, validation, VALIDATION)) for load in loads]
-    given = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING, "teacher": holds}
-    agent = _trained(steps, seed, "taught", "maskable-ppo", keep, **given)
+    """Train on fresh lists of some loads; judge on test and on validation lists. taught: begin with hold-back as tuned on validation
+    lists."""
+    given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING}
+    given |= {"window": window, "demand": demand}
+    preset = "reserve"
+    if taught:
+        preset = "taught-reserve"
+        given["teacher"] = [tune_hold_back(test_lists(load, validation, VALIDATION, window, demand)) for load in loads]
+    agent = _trained(steps, seed, preset, "maskable-ppo", keep, **given)
     out: dict[str, Any] = {}
     for load in judged:
-        out[str(load)] = judge(agent, test_lists(load, test, TEST), seed)
-        out[str(load)]["validation"] = judge(agent, test_lists(load, validation, VALIDATION), seed)["sampled"]["slowdown"]
+        out[str(load)] = judge(agent, test_lists(load, test, TEST, window, demand), seed)
+        tried = judge(agent, test_lists(load, validation, VALIDATION, window, demand), seed)
+        out[str(load)]["validation"] = {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}
     return out
 
 
-def optimum(folder: str | None, load: int, test: int, count: int, limit_s: float) -> dict[str, list[Any]]:
-    """Best schedule found and lower bound of the mean slowdown, clairvoyant: of a published list (`folder`) or of the first `count` of
-    `test` test lists."""
-    if folder is not None:
-        lists = published_lists(Path(folder)).part([LOADS.index(load)])
-    else:
-        lists = test_lists(load, test, TEST).part(range(count))
+def optimum(load: int, test: int, count: int, limit_s: float) -> dict[str, list[Any]]:
+    """Best schedule found and lower bound of the mean slowdown, clairvoyant, of the first `count` of `test` test lists."""
+    return _optimum(test_lists(load, test, TEST).part(range(count)), limit_s)[0]
+
+
+def _optimum(lists: JobLists, limit_s: float) -> tuple[dict[str, list[Any]], list[Any]]:
     out: dict[str, list[Any]] = {"found": [], "lower": [], "proved": []}
+    starts = []
     for e in range(len(lists)):
         job = lists.job[int(lists.first[e]) : int(lists.first[e + 1])]
         units = job["submit"] // 1_000_000, job["walltime"] // 1_000_000
         result = bound(Instance(units[0], units[1], job["cores"].astype(np.int64), lists.capacity[:1].astype(np.int64)), limit_s=limit_s)
+        starts.append(np.asarray(result.starts, np.float64))
         out["found"].append(result.found)
         out["lower"].append(result.lower)
         out["proved"].append(result.status == "optimal")
-    return out
+    return out, starts

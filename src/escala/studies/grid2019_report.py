@@ -63,12 +63,13 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
     fresh = fresh_frame(scale, cells)
     write_table(out, "fresh", fresh)
     if scale.variants:
-        write_table(out, "variants", variant_frame(cells))
+        write_table(out, "variants", variant_frame(scale, cells))
     _figures(out, scale, cells, author, fresh)
     about = (
-        f"Scale {name}. Window: 100 steps of arrivals, then run to completion, every job counted. Author's generator. Sampled actions; "
-        "intervals over training seeds and episodes. *published*: train and test on the same list. *fresh*: separate lists for training, "
-        "validation and test."
+        f"Scale {name}. Window: 100 steps of arrivals, then run to completion, every job counted. Author's generator. Intervals over "
+        "training seeds and episodes. *published*: train and test on the same list, sampled actions; the agent imitates a plan searched "
+        "on that very list and goes on with PPO. *fresh*: separate lists for training, validation and test; agent and way of acting "
+        "(sampled, or likeliest actions with a way out of silence) are chosen on validation lists."
     )
     write_claims(out, "grid2019: PPO on a pool of ten", claims, about)
     return claims
@@ -84,17 +85,19 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
         paper = {p: table.filter((pl.col("load") == load) & (pl.col("policy") == p))["mean_slowdown"][0] for p in ("PPO", "SJF")}
         told = paper["PPO"] / paper["SJF"] - 1
         sjf, ppo = np.array(rules[str(load)]["sjf"]["slowdown"]), np.array([paper["PPO"]])
-        note = f"PPO {np.nanmean(ours):.3f}, SJF {sjf[0]:.3f}; at or below the paper's change?"
+        planned = cells[f"published/plan/{load}"]["planned"]
+        note = f"agent {np.nanmean(ours):.3f} (its plan {planned:.3f}), SJF {sjf[0]:.3f}; at or below the paper's change?"
         claims.append(_claim(f"r1.published.slowdown.{load}", f"mean slowdown against greedy SJF, load {load} %", told, ours, sjf,
                              lambda v, low, high, told=told: v <= told + 1e-3, note))  # fmt: skip
         claims.append(_claim(f"r1.published.vs_author.{load}", f"mean slowdown against the author's PPO, load {load} %", 0.0, ours, ppo,
                              lambda v, low, high: v <= 1e-3, f"author's PPO {paper['PPO']:.3f}"))  # fmt: skip
-        claims.append(headroom_claim(f"r1.published.headroom.{load}", load, ours, sjf, cells[f"published/optimum/{load}"]))
+        claims.append(headroom_claim(f"r1.published.headroom.{load}", load, ours, sjf, cells[f"published/plan/{load}"]))
     if 190 in scale.loads:
         ours = _matrix(cells, [f"published/190/{seed}" for seed in range(scale.seeds)], "sampled", "makespan")
         packer = np.array(rules["190"]["packer"]["makespan"])
         claims.append(_claim("r1.published.makespan_vs_packer.190", "makespan against Packer, load 190 %", 0.135, ours, packer,
                              lambda v, low, high: v <= 0.135, "the price of the slowdown; holds: no larger than the paper's"))  # fmt: skip
+    claims += alone_claims(scale, cells, author)
     if scale.curve:
         claims.append(pass_claim(scale, cells))
     return claims
@@ -146,22 +149,36 @@ def pass_claim(scale: Any, cells: Cells) -> Claim:
             passed = float(max(cells[f"curve/{budget}/{seed}"]["steps"] for seed in range(scale.curve_seeds)))
     tried = ", ".join(str(b) for b in sorted(scale.curve))
     holds = passed is not None and passed <= 250_000
-    note = f"whole trainings of {tried} decisions (rounded up to rollouts), preset tuned; null: none of them passed"
+    note = f"whole trainings of {tried} decisions (rounded up to rollouts), preset one-list; null: none of them passed"
     return Claim("r1.steps_to_pass_sjf.100", "decisions of training until greedy SJF is passed, load 100 %", 250_000.0, passed, None, None,
                  "decisions", scale.curve_seeds, scale.episodes, holds, note)  # fmt: skip
 
 
+def alone_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
+    """PPO from nothing against the author's PPO."""
+    table, claims = published_table(author), []
+    for load in scale.alone_loads:
+        names = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
+        ours = _matrix(cells, names, "sampled", "slowdown")
+        paper = table.filter((pl.col("load") == load) & (pl.col("policy") == "PPO"))["mean_slowdown"][0]
+        text = f"PPO from nothing (preset one-list): mean slowdown against the author's PPO, load {load} %"
+        note = f"{np.nanmean(ours):.3f} after {scale.alone} decisions; author's PPO {paper:.3f}"
+        claims.append(_claim(f"r1.published.alone.{load}", text, 0.0, ours, np.array([paper]), lambda v, low, high: v <= 1e-3, note))
+    return claims
+
+
 def fresh_claims(scale: Any, cells: Cells) -> list[Claim]:
-    """On test lists that no training has seen. The agent of a load is the better one on validation lists: for all loads, or its own."""
+    """On test lists that no training has seen. The agent of a load (for all loads, or its own) and how it acts (sampled, or likeliest
+    actions) are chosen by its mean on validation lists."""
     claims, worst = [], []
     for load in scale.loads:
-        names, path, which = best_agents(scale, cells, load)
-        ours = _matrix(cells, names, *path, "sampled", "slowdown")
+        names, how, which = best_agents(scale, cells, load)
+        ours = _matrix(cells, names, str(load), how, "slowdown")
         rules = cells[f"rules/{load}"]
         against = {"slowdown": ("sjf", "greedy SJF"), "vs_strict": ("sjf-strict", "strict SJF"), "vs_holdback": ("hold-back", "hold-back")}
         for key, (rule, text) in against.items():
             theirs = np.array(rules[rule]["slowdown"], np.float64)
-            note = f"{which}: {np.nanmean(ours):.3f} against {theirs.mean():.3f}; never worse?"
+            note = f"{which}, {how}: {np.nanmean(ours):.3f} against {theirs.mean():.3f}; never worse?"
             said = f"mean slowdown against {text} on fresh lists, load {load} %"
             claims.append(_claim(f"r1.fresh.{key}.{load}", said, None, ours, theirs, lambda v, low, high: v <= 1e-3, note))
         value = claims[-3].ours
@@ -176,15 +193,18 @@ def fresh_claims(scale: Any, cells: Cells) -> list[Claim]:
     return claims
 
 
-def best_agents(scale: Any, cells: Cells, load: int) -> tuple[list[str], tuple[str, ...], str]:
-    """(cells, path within them, name) of the agents of a load, chosen on validation lists."""
-    every = [f"fresh/all/{seed}" for seed in range(scale.seeds)]
-    choices = {ALL: every}
+def best_agents(scale: Any, cells: Cells, load: int) -> tuple[list[str], str, str]:
+    """(cells, sampled or likeliest, name) of the agents of a load, chosen on validation lists."""
+    choices = {ALL: [f"fresh/all/{seed}" for seed in range(scale.all_seeds)]}
     if load in scale.own:
         choices[OWN] = [f"fresh/{load}/{seed}" for seed in range(scale.seeds)]
-    mean = {which: float(_matrix(cells, names, str(load), "validation").mean()) for which, names in choices.items()}
-    which = min(mean, key=lambda key: np.inf if np.isnan(mean[key]) else mean[key])
-    return choices[which], (str(load),), which
+    mean = {}
+    for which, names in choices.items():
+        for how in ("sampled", "likeliest"):
+            value = float(_matrix(cells, names, str(load), "validation", how).mean())
+            mean[which, how] = np.inf if np.isnan(value) else value
+    which, how = min(mean, key=lambda key: mean[key])
+    return choices[which], how, which
 
 
 def _row(load: int, policy: str, values: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -213,6 +233,9 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
         names = [f"published/{load}/{seed}" for seed in range(scale.seeds)]
         for how, label in (("sampled", AGENT), ("likeliest", f"{AGENT}, likeliest")):
             rows.append(_row(load, label, {mine: _matrix(cells, names, how, mine) for mine in METRICS}))
+        if load in scale.alone_loads:
+            alone = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
+            rows.append(_row(load, "PPO from nothing", {mine: _matrix(cells, alone, "sampled", mine) for mine in METRICS}))
         if load in scale.printed_loads:
             printed = [f"printed/{load}/{seed}" for seed in range(scale.printed_seeds)]
             rows.append(_row(load, "printed setting", {mine: _matrix(cells, printed, "sampled", mine) for mine in METRICS}))
@@ -231,22 +254,26 @@ def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     for load in scale.loads:
         rules = cells[f"rules/{load}"]
         rows += [_row(load, rule, _of(rules[rule])) for rule in (*RULES, "hold-back")]
-        kinds = {ALL: "all"} | ({OWN: str(load)} if load in scale.own else {})
-        for which, key in kinds.items():
-            names = [f"fresh/{key}/{seed}" for seed in range(scale.seeds)]
+        kinds = {ALL: ("all", scale.all_seeds)} | ({OWN: (str(load), scale.seeds)} if load in scale.own else {})
+        for which, (key, seeds) in kinds.items():
+            names = [f"fresh/{key}/{seed}" for seed in range(seeds)]
             for how, label in (("sampled", which), ("likeliest", f"{which}, likeliest")):
                 rows.append(_row(load, label, {mine: _matrix(cells, names, str(load), how, mine) for mine in METRICS}))
     return pl.DataFrame(rows)
 
 
-def variant_frame(cells: Cells) -> pl.DataFrame:
-    """The rules under other windows and demands."""
+def variant_frame(scale: Any, cells: Cells) -> pl.DataFrame:
+    """The rules and agents of their own under other windows and demands."""
     rows = []
     for name, content in cells.items():
-        if name.startswith("variant/"):
-            _, load, steps, demand = name.split("/")
-            for rule in (*RULES, "hold-back"):
-                rows.append({"steps": int(steps), "demand": demand, **_row(int(load), rule, _of(content[rule]))})
+        kind, *rest = name.split("/")
+        if kind == "variant":
+            load, window, demand = rest
+            about = {"steps": int(window), "demand": demand}
+            rows += [about | _row(int(load), rule, _of(content[rule])) for rule in (*RULES, "hold-back")]
+            names = [f"variant-agent/{load}/{window}/{demand}/{seed}" for seed in range(scale.variant_seeds)]
+            for how, label in (("sampled", OWN), ("likeliest", f"{OWN}, likeliest")):
+                rows.append(about | _row(int(load), label, {mine: _matrix(cells, names, load, how, mine) for mine in METRICS}))
     return pl.DataFrame(rows)
 
 
