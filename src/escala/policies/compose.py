@@ -82,6 +82,16 @@ SHUTDOWN_FORMS = (
 )
 
 
+EXAMPLES = {"SECONDS": "300", "SPARE": "2", "FRACTION": "0.25", "NODES": "4"}
+
+
+def _example(form: str) -> str:
+    """A form with numbers in place of its words."""
+    for word, number in EXAMPLES.items():
+        form = form.replace(word, number)
+    return form
+
+
 def scheduler(name: str) -> Scheduler:
     """The scheduler of this name; EscalaError with near names for an unknown one."""
     if name not in SCHEDULERS:
@@ -123,6 +133,10 @@ def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
         return {}, Inertial()
     if kind == "random" and not value:
         return {}, RandomReservation(options.seed)
+    forms = [form for form in SHUTDOWN_FORMS if form.partition(":")[0] == kind]
+    if forms:
+        need = f"needs its {forms[0].partition(':')[2].lower()}" if ":" in forms[0] else f"takes nothing behind its name, not {value!r}"
+        raise EscalaError(f"shutdown policy {name!r} {need}: write {' or '.join(_example(form) for form in forms)}")
     near = difflib.get_close_matches(kind, [form.partition(":")[0] for form in SHUTDOWN_FORMS], n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise EscalaError(f"unknown shutdown policy {name!r}: {hint}known are {', '.join(SHUTDOWN_FORMS)}")
