@@ -76,8 +76,8 @@ def test_options_reach_the_simulator(escala_: Escala, log: Path) -> None:
     for more in (
         ["--rules", "batsched"],
         ["--head", "latest-released"],
-        ["--depth", "1"],
-        ["--rebuild"],
+        ["--depth", "1", "--scheduler", "conservative"],
+        ["--rebuild", "--scheduler", "conservative"],
         ["--plan-margin", "5"],
         ["--seed", "3"],
     ):
@@ -126,8 +126,8 @@ def test_convert_and_generate_round_trip(escala_: Escala, log: Path) -> None:
 
 
 def test_columns_of_a_table_may_be_named(escala_: Escala, tmp_path: Path) -> None:
-    (tmp_path / "jobs.csv").write_text("site,at,took,size\na,0,5,1\na,1,5,1\nb,0,7,2\n")
-    fields = [f"--column={pair}" for pair in ("submit_s=at", "runtime_s=took", "cores=size")]
+    (tmp_path / "jobs.csv").write_text("site,at,took,asked,size\na,0,5,9,1\na,1,5,9,1\nb,0,7,9,2\n")
+    fields = [f"--column={pair}" for pair in ("submit_s=at", "runtime_s=took", "walltime_s=asked", "cores=size")]
     described = _json(escala_("workload", "describe", tmp_path / "jobs.csv", *fields, "--select", "site=a", "--unit", "min", "--json"))
     assert described["jobs"] == 2 and described["quantiles"]["runtime_s"]["max"] == 300.0
 

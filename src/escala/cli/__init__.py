@@ -1,5 +1,21 @@
 """The command line: thin verbs over the public names. `escala.cli:main` is the program."""
 
-from escala.cli.app import main
+from __future__ import annotations
+
+import os
+import sys
 
 __all__ = ["main"]
+
+
+def main() -> None:
+    """Run on `sys.argv` and end the process. Ctrl-C is one line from the first import on."""
+    try:
+        from escala.cli.app import main as program
+
+        program()
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            sys.stderr.write("error: interrupted; nothing was written\n")
+            sys.stderr.flush()
+        os._exit(130)  # half-made imports are not to be finished

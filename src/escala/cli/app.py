@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from escala.cli import bounds, demo, learn, logs, replay, study, terminal
+from escala.cli import bounds, demo, learn, logs, policies, replay, study, terminal
 from escala.cli.interrupt import Stopped, listen_for_termination
 from escala.errors import EscalaError
 from escala.extras import missing
@@ -28,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (demo, replay, bounds, learn, logs, study):
+for part in (demo, replay, bounds, learn, logs, policies, study):
     part.add_to(app)
 
 
@@ -103,6 +103,11 @@ def run(arguments: list[str]) -> int:
 
 def main() -> None:
     """Run on `sys.argv` and end the process."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # closed by whoever called us: nobody wants to read it
+    if sys.stdout is None:
+        terminal.fail("standard output is closed: send it somewhere, such as > /dev/null")
+        sys.exit(REFUSED)
     listen_for_termination()
     status = run(sys.argv[1:])
     try:

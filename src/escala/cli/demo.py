@@ -12,6 +12,7 @@ from rich.console import RenderableType
 from escala.cli import options as opt
 from escala.cli.folder import output_folder
 from escala.cli.judged import judged_table
+from escala.cli.reading import read_log
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -56,7 +57,7 @@ def demo(
         study.write(findings, folder)
     page = out / "report.html"
     payload = {"report": page, "training": findings.training, "judged": findings.judged, "description": findings.description}
-    emit(as_json, payload, *tables(findings), f"The whole story, with figures: {page}")
+    emit(as_json, {**payload, "cleaning": log.cleaning}, *tables(findings), f"The whole story, with figures: {page}")
 
 
 def _given(workload: Path | None, platform: str | None, read: dict[str, Any], seed: int) -> tuple[Any, Any]:
@@ -64,8 +65,11 @@ def _given(workload: Path | None, platform: str | None, read: dict[str, Any], se
     from escala.studies.demo import built_in
 
     if workload is None or platform is None:
+        if read:
+            raise EscalaError("the options of reading say how to read a log: give --workload and --platform with them")
         return built_in(seed)
-    return escala.read_workload(workload, **read), escala.read_platform(platform)
+    machine = escala.read_platform(platform)
+    return read_log(workload, read, machine), machine
 
 
 def tables(findings: Findings) -> list[RenderableType]:

@@ -62,17 +62,29 @@ def _sign(work: Path, verb: str) -> None:
     path.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
-def partial_sibling(target: Path) -> Path:
-    """A fresh temporary folder beside the target, on the same file system, so that a rename is enough.
+@contextlib.contextmanager
+def partial_sibling(target: Path) -> Iterator[Path]:
+    """A fresh temporary folder beside the target, on the same file system, so that a rename is enough. It goes at the end, and so do the
+    folders above the target that were made for it and are still empty.
 
     Raises:
         EscalaError: the place cannot be written.
     """
+    absent = [folder for folder in (target.parent, *target.parent.parents) if not folder.exists()]  # the deepest first
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
-    except OSError as error:
-        raise EscalaError(f"{target}: cannot be written ({(error.strerror or str(error)).lower()}); name another folder") from None
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            work = Path(tempfile.mkdtemp(prefix=f".{target.name}.partial-", dir=target.parent))
+        except OSError as error:
+            raise EscalaError(f"{target}: cannot be written ({(error.strerror or str(error)).lower()}); name another folder") from None
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+    finally:
+        with contextlib.suppress(OSError):  # one that holds something stays, and those above it
+            for folder in absent:
+                folder.rmdir()
 
 
 def put_in_place(work: Path, target: Path) -> None:
@@ -105,13 +117,10 @@ def output_folder(target: Path | None, verb: str, *, force: bool = False) -> Ite
         return
     target = Path(os.path.abspath(target))
     check_target(target, verb, force)
-    work = partial_sibling(target)
-    try:
+    with partial_sibling(target) as work:
         yield work
         _sign(work, verb)
         put_in_place(work, target)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -126,9 +135,6 @@ def output_file(target: Path, *, force: bool = False) -> Iterator[Path]:
         raise EscalaError(f"{target}: is a folder; name a file")
     if target.exists() and not force:
         raise EscalaError(f"{target}: exists already; name another file, or replace it with --force")
-    folder = partial_sibling(target)
-    try:
+    with partial_sibling(target) as folder:
         yield folder / target.name
         os.replace(folder / target.name, target)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -13,6 +13,7 @@ from escala.cli import options as opt
 from escala.cli.folder import output_folder, partial_sibling
 from escala.cli.interrupt import Stopped
 from escala.cli.judged import judged_table
+from escala.cli.reading import read_log
 from escala.cli.tables import facts_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -55,26 +56,28 @@ def train(
 
     _known(environment, list(ENVIRONMENTS))
     _check_training_folder(out)
-    partial_sibling(Path(out).absolute()).rmdir()
+    with partial_sibling(Path(out).absolute()):
+        pass  # a place that cannot be written is refused before the work
     with progress() as begin:
         begin(f"reading {workload}")
-        log = days_of(escala.read_workload(workload, **read))[:days]
         machine = escala.read_platform(platform)
-        share = begin(f"training on {len(log)} days")
+        log = read_log(workload, read, machine)
+        chosen = days_of(log)[:days]
+        share = begin(f"training on {len(chosen)} days")
         how: dict[str, Any] = {"algorithm": algorithm, "preset": preset, "steps": steps, "minutes": minutes, "seed": seed, "resume": resume}
         try:
-            agent = learn(environment, log, machine, out=out, progress=share, **how)
+            agent = learn(environment, chosen, machine, out=out, progress=share, **how)
         except KeyboardInterrupt:
             raise Stopped(f"interrupted; {out} keeps what was learnt until the last checkpoint: go on with --resume", 130) from None
     done = agent.manifest
     facts = [
         ("environment", environment, ""),
-        ("days", len(log), "days"),
+        ("days", len(chosen), "days"),
         ("decisions", done["steps_done"], ""),
         ("time", done["elapsed_s"], "s"),
         ("mean return of the last episodes", done["mean_return"], ""),
     ]
-    emit(as_json, done, facts_table(facts), f"agent saved in {out}")
+    emit(as_json, {**done, "cleaning": log.cleaning}, facts_table(facts), f"agent saved in {out}")
 
 
 def _check_training_folder(out: Path) -> None:
@@ -125,7 +128,8 @@ def evaluate(
         begin(f"reading {workload}")
         trained = escala.load_agent(agent)
         machine = escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else escala.read_platform(platform)
-        chosen = days_of(escala.read_workload(workload, **read))[after:]
+        log = read_log(workload, read, machine)
+        chosen = days_of(log)[after:]
         chosen = chosen[:days]
         if not chosen:
             raise EscalaError(f"{workload}: no day is left to judge on after the first {after}; give a smaller --after")
@@ -138,7 +142,8 @@ def evaluate(
             judged.write_csv(folder / "judged.csv")
             write_manifest(folder, "evaluation", {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen)})
     title = f"{len(chosen)} days: means over days, and the change of the waste with its 95 % interval"
-    emit(as_json, judged, title, judged_table(judged))
+    told = [{**row, "cleaning": log.cleaning} for row in judged.to_dicts()]
+    emit(as_json, told, title, judged_table(judged))
 
 
 def _finite(values: Any) -> bool:

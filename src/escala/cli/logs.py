@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+import typer.core
 from rich.table import Table
 
 from escala.cli import options as opt
 from escala.cli.folder import output_file
+from escala.cli.policies import generator_lines
+from escala.cli.reading import read_log
 from escala.cli.tables import amount, facts_table, rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -24,9 +27,16 @@ if TYPE_CHECKING:
 FORMATS = {".swf": "SWF", ".json": "Batsim JSON"}
 
 OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="NAME.swf or NAME.json (Batsim), with .gz packed", show_default=False)]
-Speed = Annotated[
-    float | None, typer.Option("--speed", metavar="FLOPS", help="flop/s of one core, where Batsim JSON needs it", show_default=False)
-]
+Speed = Annotated[float | None, typer.Option("--speed", metavar="FLOPS", help="NAME.json: flop/s of one core", show_default=False)]
+
+
+class _ListsGenerators(typer.core.TyperCommand):
+    """Ends its help with the generators and their settings; they are loaded only for that."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The generators, with their settings and defaults."""
+        with formatter.section("Generators"):
+            formatter.write_dl([(name, f"{what}. Settings: {settings}") for name, (what, settings) in generator_lines().items()])
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,7 +44,7 @@ def add_to(app: typer.Typer) -> None:
     group = typer.Typer(help="Describe, convert and generate job logs.", no_args_is_help=True, rich_markup_mode=None)
     group.command()(opt.reading(describe))
     group.command()(opt.reading(convert))
-    group.command()(generate)
+    group.command(cls=_ListsGenerators)(generate)
     app.add_typer(group, name="workload")
 
 
@@ -51,8 +61,9 @@ def describe(
 
     with progress() as begin:
         begin(f"reading {workload}")
-        log = escala.read_workload(workload, **read)
-        description = escala.describe(log, None if platform is None else escala.read_platform(platform))
+        machine = None if platform is None else escala.read_platform(platform)
+        log = read_log(workload, read, machine)
+        description = escala.describe(log, machine)
     emit(as_json, {**description, "cleaning": log.cleaning}, *description_tables(description, log.cleaning))
 
 
@@ -85,17 +96,22 @@ def convert(
     read: dict[str, Any],
     out: OutFile,
     first: Annotated[int | None, typer.Option("--first", metavar="N", min=1, help="only the first N jobs", show_default=False)] = None,
-    speed: Speed = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Write a log, or its first jobs, in another format."""
-    import escala
+    """Write a log, or its first jobs, in another format.
 
-    write = _writer(out, speed)
+    Batsim JSON counts work in flops: --speed turns it into times when it is read, and times into work when it is written.
+    """
+    from escala.workload.read import detect
+
+    write = _writer(out, read.get("speed"))
+    as_swf = _suffix(out) == ".swf"
     with output_file(out, force=force) as work, progress() as begin:
         begin(f"reading {workload}")
-        log = escala.read_workload(workload, **read)
+        kind = read.get("format") or detect(workload, read.get("columns"))
+        unread = {"speed"} if kind != "batsim" and not as_swf else set()  # then the speed is for the writer alone
+        log = read_log(workload, {name: value for name, value in read.items() if name not in unread}, needs_times=as_swf)
         log = log if first is None else log.head(first)
         begin(f"writing {out}")
         write(log, work)
@@ -132,11 +148,19 @@ def _tell(as_json: bool, log: Workload, out: Path) -> None:
     emit(as_json, facts, f"{out}: {len(log):,} jobs over {log.span_s / 86400.0:.1f} days")
 
 
+def _suffix(out: Path) -> str:
+    """The ending of a name that says the format."""
+    return Path(out.stem).suffix if out.suffix == ".gz" else out.suffix
+
+
 def _writer(out: Path, speed: float | None) -> Callable[[Workload, Path], None]:
     """What writes the format that the file's name asks for."""
     from escala.workload import write_batsim, write_swf
+    from escala.workload.batsim import check_speed
 
-    suffix = Path(out.stem).suffix if out.suffix == ".gz" else out.suffix
+    suffix = _suffix(out)
+    if speed is not None:
+        check_speed(speed)
     if suffix not in FORMATS:
         known = ", ".join(f"{end} ({name})" for end, name in FORMATS.items())
         raise EscalaError(f"{out}: the name must say the format: {known}, each also with .gz")
@@ -159,7 +183,8 @@ def _settings(generator: str, texts: list[str]) -> dict[str, Any]:
         try:
             given[name] = type(default)(value) if isinstance(default, int | float) else _plain(value)
         except ValueError:
-            raise EscalaError(f"setting {name}={value}: a {type(default).__name__} is needed, such as {name}={default}") from None
+            need = "a whole number" if isinstance(default, int) else "a number"
+            raise EscalaError(f"setting {name}={value}: {need} is needed, such as {name}={default}") from None
     return given
 
 

@@ -132,6 +132,81 @@ Submission = Annotated[
     ),
 ]
 
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="swf, batsim, slurm, pbs, csv or parquet [found from the content]",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+Fields = Annotated[
+    str | None,
+    typer.Option(
+        "--fields",
+        metavar="A,B,...",
+        help="sacct text without a header: its fields in order, such as JobID,Submit,Start,End,State,AllocCPUS",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+Speed = Annotated[
+    float | None,
+    typer.Option(
+        "--speed",
+        metavar="FLOPS",
+        help="Batsim JSON: flop/s of one core [the platform's]",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="refuse a log of which a job would be left out or changed", rich_help_panel="Reading")
+]
+NoRequest = Annotated[
+    str | None,
+    typer.Option(
+        "--no-request",
+        metavar="WHAT",
+        help="jobs without a requested time: runtime (no limit, policies see it), drop, or a limit in seconds [runtime]",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+ZeroRuntime = Annotated[
+    str | None,
+    typer.Option(
+        "--zero-runtime",
+        metavar="WHAT",
+        help="jobs that ran 0 s: a runtime in seconds, or drop [1]",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+Longest = Annotated[
+    float | None,
+    typer.Option(
+        "--longest",
+        metavar="SECONDS",
+        help="jobs that ran longer are absurd and left out [1e9]",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+MostCores = Annotated[
+    int | None,
+    typer.Option(
+        "--most-cores",
+        metavar="N",
+        min=1,
+        help="jobs of more cores are absurd and left out [2^31 - 1]",
+        show_default=False,
+        rich_help_panel="Reading",
+    ),
+]
+
 
 def names(text: str, option: str) -> list[str]:
     """The entries of a list given as "a,b,c".
@@ -184,18 +259,63 @@ def _pairs(texts: list[str], option: str) -> dict[str, str]:
     return pairs
 
 
+def _seconds_or(word: str, option: str, text: str) -> str | float:
+    """The word, or a number of seconds."""
+    if text == word:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise EscalaError(f"{option} is {text!r}: give {word} or a number of seconds") from None
+
+
+def _rules(no_request: str | None, zero_runtime: str | None, longest: float | None, most_cores: int | None) -> Any:
+    """The rules of cleaning, None where no option speaks of them."""
+    given: dict[str, Any] = {}
+    if no_request is not None:
+        given["no_request"] = no_request if no_request == "runtime" else _seconds_or("drop", "--no-request", no_request)
+    if zero_runtime is not None:
+        given["zero_runtime_s"] = None if zero_runtime == "drop" else _seconds_or("drop", "--zero-runtime", zero_runtime)
+    given |= {name: value for name, value in (("longest_s", longest), ("most_cores", most_cores)) if value is not None}
+    if not given:
+        return None
+    from escala.workload import CleaningRules
+
+    return CleaningRules(**given)
+
+
 def reading_of(
     *,
+    format: Format = None,
     columns: Columns = None,
+    fields: Fields = None,
     select: Select = None,
     unit: Unit = None,
     cores: Cores = None,
     submission: Submission = None,
+    speed: Speed = None,
+    no_request: NoRequest = None,
+    zero_runtime: ZeroRuntime = None,
+    longest: Longest = None,
+    most_cores: MostCores = None,
+    strict: Strict = False,
 ) -> dict[str, Any]:
     """The options of `escala.read_workload` from those of the command line; only those that were given."""
-    pairs = {"columns": _pairs(columns or [], "--column"), "select": _pairs(select or [], "--select")}
-    given = {**pairs, "unit": unit, "cores": cores, "submission": submission}
-    return {name: value for name, value in given.items() if value}
+    if columns and fields:
+        raise EscalaError("--column is for tables and --fields for sacct text without a header: give one of them")
+    named: Any = names(fields, "--fields") if fields is not None else _pairs(columns or [], "--column")
+    given = {
+        "format": format,
+        "columns": named or None,
+        "select": _pairs(select or [], "--select") or None,
+        "unit": unit,
+        "cores": cores,
+        "submission": submission,
+        "speed": speed,
+        "rules": _rules(no_request, zero_runtime, longest, most_cores),
+        "strict": strict or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _added(verb: Callable[..., None], argument: str, source: Callable[..., dict[str, Any]]) -> Callable[..., None]:

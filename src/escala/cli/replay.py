@@ -11,8 +11,11 @@ import typer
 from escala.cli import options as opt
 from escala.cli.folder import output_file, output_folder
 from escala.cli.interrupt import interruptible
+from escala.cli.policies import POINTER
+from escala.cli.reading import read_log
 from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress
+from escala.cli.unused import tell_unused
 from escala.errors import EscalaError
 
 EXPORTS = ("batsim",)
@@ -27,8 +30,8 @@ SHOWN = (
 
 def add_to(app: typer.Typer) -> None:
     """Register the verbs."""
-    app.command()(opt.reading(opt.replaying(simulate)))
-    app.command()(opt.reading(opt.replaying(compare)))
+    app.command(epilog=POINTER)(opt.reading(opt.replaying(simulate)))
+    app.command(epilog=POINTER)(opt.reading(opt.replaying(compare)))
     app.command()(report)
 
 
@@ -60,7 +63,9 @@ def simulate(
     with output_folder(out, "simulate", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
-            machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
+            machine = escala.read_platform(platform)
+            tell_unused([scheduler], [shutdown], options)
+            log = read_log(workload, read, machine)
             share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
             result = interruptible(lambda: escala.simulate(log, machine, scheduler=scheduler, shutdown=shutdown, progress=share, **options))
         if folder is not None:
@@ -69,7 +74,7 @@ def simulate(
                 result.export(export, folder / export)
         summary = result.summary()
     title = f"{log.name} on {machine.name}: {scheduler} + {shutdown}"
-    emit(as_json, summary, title, metrics_table({name: summary[name] for name in SHOWN}))
+    emit(as_json, {**summary, "cleaning": log.cleaning}, title, metrics_table({name: summary[name] for name in SHOWN}))
 
 
 def compare(
@@ -94,7 +99,9 @@ def compare(
     with output_folder(out, "compare", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
-            machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
+            machine = escala.read_platform(platform)
+            tell_unused(chosen, switching, options)
+            log = read_log(workload, read, machine)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
             comparison = interruptible(
                 lambda: escala.compare(
@@ -113,7 +120,8 @@ def compare(
             save_runs(comparison.results, table, folder)
     rows = table.to_dicts()
     columns = [name for name in table.columns if not name.endswith("_change") and name not in comparing.COUNTS]
-    emit(as_json, rows, f"{log.name} on {machine.name}: {len(log):,} jobs", rows_table(rows, columns), *remarks)
+    told = [{**row, "cleaning": log.cleaning} for row in rows]
+    emit(as_json, told, f"{log.name} on {machine.name}: {len(log):,} jobs", rows_table(rows, columns), *remarks)
 
 
 def report(

@@ -67,6 +67,11 @@ def fail(message: str) -> None:
     sys.stderr.write(f"error: {line}\n")
 
 
+def remark(message: str) -> None:
+    """Print one line on stderr about what the user should know, and would not see in the result."""
+    sys.stderr.write(f"remark: {' '.join(message.split())}\n")
+
+
 @contextlib.contextmanager
 def progress() -> Iterator[Begin]:
     """A progress line on stderr with the time spent and, where the share done is known, the time left.

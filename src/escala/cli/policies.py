@@ -1,0 +1,99 @@
+"""The verb policies: every name of a scheduler, a shutdown policy and a generator, with one line each."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from escala.cli import options as opt
+from escala.cli.tables import rows_table
+from escala.cli.terminal import emit
+
+POINTER = "All schedulers and shutdown policies, with one line each: escala policies"
+
+LETTERS = "r: requested time, s; n: cores; s: submission, s"
+
+OWN_LINES = {
+    "fcfs": "first come, first served: the first that does not fit blocks all behind it",
+    "first-fit": "whatever fits starts, in the order of submission",
+    "easy": "the head of the queue has a reservation; others may pass it if they do not delay it",
+    "easy-fast": "easy as the reference engine's fast variant: the reservation is a time only",
+    "conservative": "every job has a reservation",
+    "random": "whatever fits starts, in an order drawn by --seed",
+    "packer": "of the jobs that fit, the one whose demand suits best what is free",
+    "tetris": "of the jobs that fit, the best of large demand and short time",
+    "saf": "easy, the others tried by smallest area first (easy-saf)",
+    "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them; 32)",
+}
+CHANGING = {"wfp3": "WFP3: the cube of wait / walltime, times cores", "unicep": "UNICEF: wait / (log2(cores) x walltime)"}
+SHUTDOWNS = {
+    "never": "nodes stay on",
+    "timeout:SECONDS": "a node that has been idle so long is switched off",
+    "timeout:SECONDS+SPARE": "the same, but so many idle nodes are left on",
+    "proportional:FRACTION": "idle nodes go off at once; left on are as many as this share of the busy ones",
+    "off-reservation:NODES": "so many nodes are kept off",
+    "hold:FRACTION": "as timeout:0, and nodes are woken for a job once it has waited this share of its walltime",
+    "oracle": "knows actual runtimes: wakes nodes only for jobs that would wait long (oracle:SHARE of the walltime; 0.5)",
+    "inertial": "the number of nodes kept off follows the backlog (Poquet 2017)",
+    "random": "a number of nodes kept off, drawn by --seed each minute",
+}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verb."""
+    app.command()(policies)
+
+
+def scheduler_lines() -> dict[str, str]:
+    """Name -> what it does, for every scheduler."""
+    from escala.policies import SCHEDULERS
+    from escala.policies.scores import FIXED
+
+    orders = {name: _first_line(score).partition(" (")[0].rstrip(".") for name, score in FIXED.items()} | CHANGING
+    lines = {}
+    for name in [*SCHEDULERS, "rollout"]:
+        strict, fit, easy = name.removesuffix("-strict"), name.removesuffix("-fit"), name.removeprefix("easy-")
+        if name in OWN_LINES:
+            lines[name] = OWN_LINES[name]
+        elif easy != name:
+            lines[name] = f"easy, the others tried in the order of {easy}"
+        elif fit != name:
+            lines[name] = f"whatever fits starts, in the order of {fit}"
+        else:
+            lines[name] = f"{orders[strict]}; the first that does not fit blocks all behind it"
+    return lines
+
+
+def generator_lines() -> dict[str, tuple[str, str]]:
+    """Name -> what it generates, and its settings with their defaults."""
+    from escala.workload.generate import GENERATORS
+
+    lines = {}
+    for name, generator in GENERATORS.items():
+        settings = [entry for entry in inspect.signature(generator).parameters.values() if entry.name != "seed"]
+        lines[name] = (_first_line(generator), " ".join(f"{entry.name}={_shown(entry.default)}" for entry in settings))
+    return lines
+
+
+def _first_line(thing: Callable[..., Any]) -> str:
+    """The first sentence of a docstring."""
+    text = " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
+    return re.sub(r" \(see [^)]*\)", "", text.partition(". ")[0].rstrip(".")).replace("`", "")
+
+
+def _shown(value: Any) -> str:
+    """A default as it is written on the command line."""
+    return "NUMBER" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def policies(as_json: opt.Json = False) -> None:
+    """Every scheduler, shutdown policy and generator, with one line each."""
+    schedulers = [{"scheduler": name, "what": what} for name, what in scheduler_lines().items()]
+    shutdowns = [{"shutdown": name, "what": what} for name, what in SHUTDOWNS.items()]
+    generators = [{"generator": name, "what": what, "settings": settings} for name, (what, settings) in generator_lines().items()]
+    payload = {"schedulers": schedulers, "shutdowns": shutdowns, "generators": generators}
+    emit(as_json, payload, rows_table(schedulers), LETTERS, "", rows_table(shutdowns), rows_table(generators))

@@ -1,0 +1,36 @@
+"""Logs as the verbs read them: with the platform's speed where they need one, and with a word on what was cleaned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from escala.cli.terminal import remark
+from escala.errors import EscalaError
+
+if TYPE_CHECKING:
+    from escala.platform import Platform
+    from escala.workload import Workload
+
+
+def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, *, needs_times: bool = True) -> Workload:
+    """The log, with a remark for each rule of cleaning that touched a job.
+
+    read: options of `read_workload`. machine: its speed turns work in flops into times, where `read` gives no other speed. needs_times:
+    refuse a log that still gives work in flops.
+    """
+    import escala
+    from escala.workload.clean import remarks
+    from escala.workload.read import detect
+
+    how = dict(read)
+    if "speed" not in how and machine is not None and machine.speed is not None:
+        kind = how.get("format") or detect(path, how.get("columns"))
+        how |= {"speed": machine.speed} if kind == "batsim" else {}
+    log = escala.read_workload(path, **how)
+    for line in remarks(log.cleaning, log.first_cleaned, how.get("rules")):
+        remark(f"{path}: {line}")
+    if needs_times and log.needs_speed():
+        where = "" if machine is None else f" (platform {machine.name!r} has no speed that all cores share)"
+        raise EscalaError(f"{path}: gives work in flops and no run times{where}: give the flop/s of a core, such as --speed 1e9")
+    return log

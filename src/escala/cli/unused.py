@@ -1,0 +1,42 @@
+"""Options that the chosen policies do not look at: a remark instead of silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from escala.cli.terminal import remark
+
+FLAG = {"depth": "--depth", "rebuild": "--rebuild", "head": "--head", "plan_margin_s": "--plan-margin"}
+WHO = {
+    "depth": "conservative looks at it",
+    "rebuild": "conservative looks at it",
+    "head": "the EASY family looks at it (easy-fast counts cores, as latest-released)",
+    "plan_margin_s": "schedulers that plan ahead look at it (the EASY family, conservative), and shutdown policies but never",
+}
+
+
+def unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any]) -> list[str]:
+    """The given options that none of these schedulers looks at."""
+    from escala.kernel import codes
+    from escala.policies import SCHEDULERS
+
+    chosen, switching = list(schedulers), list(shutdowns)
+    if any(name not in SCHEDULERS for name in chosen):
+        return []  # an unknown name is refused later; a look-ahead simulates with the options as they are
+    ways = {SCHEDULERS[name].queueing for name in chosen}
+    default = {"depth": None, "rebuild": False, "head": "lowest-id", "plan_margin_s": None}
+    looks = {
+        "depth": codes.CONSERVATIVE in ways,
+        "rebuild": codes.CONSERVATIVE in ways,
+        "head": codes.EASY in ways,
+        "plan_margin_s": bool(ways & {codes.EASY, codes.EASY_FAST, codes.CONSERVATIVE}) or set(switching) != {"never"},
+    }
+    return [name for name in default if options[name] != default[name] and not looks[name]]
+
+
+def tell_unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any]) -> None:
+    """A remark for each option that changes nothing."""
+    names = list(schedulers)
+    for name in unused(names, shutdowns, options):
+        remark(f"{FLAG[name]} changes nothing with {', '.join(names)}: only {WHO[name]}")

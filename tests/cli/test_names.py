@@ -1,0 +1,93 @@
+"""Every name that an option takes can be found without making an error; starting and ending the program."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from escala.cli.policies import SHUTDOWNS
+from escala.errors import EscalaError
+from escala.options import Options
+from escala.policies import SCHEDULERS, SHUTDOWN_FORMS
+from escala.policies.compose import shutdown
+from escala.workload.generate import GENERATORS
+from tests.cli.program import Escala
+
+
+def _listed(escala_: Escala) -> Any:
+    outcome = escala_("policies", "--json")
+    assert outcome.status == 0 and outcome.err == ""
+    return json.loads(outcome.out)
+
+
+def test_every_policy_is_listed_with_a_line(escala_: Escala) -> None:
+    listed = _listed(escala_)
+    assert {row["scheduler"] for row in listed["schedulers"]} == {*SCHEDULERS, "rollout"}
+    assert [row["shutdown"] for row in listed["shutdowns"]] == list(SHUTDOWN_FORMS) == list(SHUTDOWNS)
+    assert {row["generator"] for row in listed["generators"]} == set(GENERATORS)
+    lines = [row["what"] for rows in listed.values() for row in rows]
+    assert all(10 < len(line) < 140 and "\n" not in line and "`" not in line for line in lines)
+    shown = escala_("policies")
+    assert shown.status == 0 and all(name in shown.out for name in (*SCHEDULERS, *SHUTDOWN_FORMS, *GENERATORS))
+
+
+def test_help_leads_to_the_names(escala_: Escala) -> None:
+    for verb in ("simulate", "compare"):
+        assert "escala policies" in escala_(verb, "--help").out
+    text = escala_("workload", "generate", "--help").out
+    assert all(name in text for name in GENERATORS) and "cluster=orion" in text
+
+
+@pytest.mark.parametrize("form", [form for form in SHUTDOWN_FORMS if ":" in form])
+def test_a_policy_without_its_number_says_what_it_needs(form: str) -> None:
+    kind, _, need = form.partition(":")
+    with pytest.raises(EscalaError, match=rf"'{kind}' needs its {need.partition('+')[0].lower()}: write {kind}:\d") as caught:
+        shutdown(kind, Options())
+    example = str(caught.value).rpartition("write ")[2].partition(" or ")[0]
+    assert shutdown(example, Options())[0], "the example works"
+
+
+@pytest.mark.parametrize("name", ["never:5", "inertial:5", "random:5"])
+def test_a_policy_with_a_number_that_it_does_not_take(name: str) -> None:
+    with pytest.raises(EscalaError, match="takes nothing behind its name, not '5'"):
+        shutdown(name, Options())
+
+
+@pytest.mark.parametrize(("given", "need"), [("days=many", "a whole number|a number"), ("jobs=1.5", "a whole number")])
+def test_settings_are_asked_for_in_english(escala_: Escala, tmp_path: Path, given: str, need: str) -> None:
+    generator = "grid5000" if given.startswith("days") else "lublin"
+    outcome = escala_("workload", "generate", generator, given, "--out", tmp_path / "x.swf")
+    assert outcome.status == 2 and re.search(f"{given}: ({need}) is needed", outcome.err)
+
+
+@pytest.mark.slow
+def test_an_interrupt_while_the_program_starts_is_one_line() -> None:
+    """From the first import of Escala on; before that it is the interpreter that starts."""
+    begun = "import sys, escala.cli; print(1, flush=True); sys.argv = ['escala', 'policies']; escala.cli.main()"
+    for delay in (0.0, 0.05, 0.1, 0.2, 0.4):
+        process = subprocess.Popen([sys.executable, "-c", begun], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert process.stdout is not None and process.stdout.readline() == "1\n"
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert process.returncode in (0, 130), err
+        assert process.returncode == 0 or re.fullmatch(r"error: interrupted[^\n]*\n", err), err
+
+
+def test_closed_standard_streams(log: Path) -> None:
+    program = f"{sys.executable} -m escala workload describe {log}"
+    for closing in (">&-", ">&- 2>&-"):
+        done = subprocess.run(["sh", "-c", f"{program} {closing}"], capture_output=True, text=True, timeout=60, env=dict(os.environ))
+        assert done.returncode == 2
+        assert done.stderr == ("" if "2" in closing else "error: standard output is closed: send it somewhere, such as > /dev/null\n")
+    silent = subprocess.run(["sh", "-c", f"{program} 2>&-"], capture_output=True, text=True, timeout=60)
+    assert silent.returncode == 0 and "jobs" in silent.stdout

@@ -1,0 +1,119 @@
+"""Nothing happens in silence: cleaning, invented limits and options without effect are told on stderr, and counted in JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import LOG, Escala
+
+FIRST = LOG.splitlines(keepends=True)[2]
+BAD = {  # how the fields of a second job differ (numbers from 1) -> rule
+    "nan": ({4: "nan"}, "negative runtime"),
+    "inf": ({4: "inf"}, "absurd runtime"),
+    "1e300": ({4: "1e300"}, "absurd runtime"),
+    "early": ({2: "-5"}, "no submission time"),
+    "huge": ({5: "99999999999", 8: "-1"}, "absurd processors"),
+}
+
+
+def _log(folder: Path, changes: dict[int, str]) -> Path:
+    fields = FIRST.split()
+    fields[0] = "2"
+    for number, value in changes.items():
+        fields[number - 1] = value
+    path = folder / "two.swf"
+    path.write_text(FIRST + " ".join(fields) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("name", BAD)
+@pytest.mark.parametrize("verb", ["simulate", "compare", "describe", "convert"])
+def test_a_job_that_is_left_out_is_told(escala_: Escala, tmp_path: Path, verb: str, name: str) -> None:
+    changes, rule = BAD[name]
+    path = _log(tmp_path, changes)
+    verbs: dict[str, list[Any]] = {
+        "simulate": ["simulate", path, "--platform", "4x1"],
+        "compare": ["compare", path, "--platform", "4x1", "--schedulers", "fcfs,easy"],
+        "describe": ["workload", "describe", path],
+        "convert": ["workload", "convert", path, "--out", tmp_path / "copy.swf"],
+    }
+    outcome = escala_(*verbs[verb], "--json")
+    assert outcome.status == 0
+    assert outcome.err == f"remark: {path}: {rule}: 1 record left out (first: job '2', line 2)\n"
+    document = json.loads(outcome.out)
+    for part in document if isinstance(document, list) else [document]:
+        assert part["cleaning"] == {rule: 1}
+    strict = escala_(*verbs[verb], "--strict", "--force") if verb == "convert" else escala_(*verbs[verb], "--strict")
+    assert strict.status == 2 and strict.out == "" and re.fullmatch(rf"error: {path}: {rule}: .*job '2', line 2.*\n", strict.err)
+
+
+def test_a_log_as_it_is_needs_no_remark(escala_: Escala, log: Path) -> None:
+    for more in ([], ["--strict"]):
+        outcome = escala_("simulate", log, "--platform", "4x1", "--json", *more)
+        assert (outcome.status, outcome.err) == (0, "")
+        assert json.loads(outcome.out)["cleaning"] == {"over request": 1}
+
+
+def test_what_policies_see_without_a_request_is_told(escala_: Escala, tmp_path: Path) -> None:
+    path = _log(tmp_path, {9: "-1"})
+    simulate = ["simulate", path, "--platform", "4x1", "--json"]
+    plain = escala_(*simulate)
+    assert "no request: 1 record without limit; policies see the actual runtime as walltime" in plain.err
+    limited = escala_(*simulate, "--no-request", "60")
+    assert "limited to 60.0 s" in limited.err
+    assert (json.loads(plain.out)["n_killed"], json.loads(limited.out)["n_killed"]) == (0, 1), "job 2 runs 100 s"
+    dropped = escala_(*simulate, "--no-request", "drop")
+    assert json.loads(dropped.out)["n_jobs"] == 1 and "no request (dropped): 1 record left out" in dropped.err
+
+
+@pytest.mark.parametrize(
+    ("option", "change", "jobs", "longest"),
+    [
+        (["--zero-runtime", "5"], {4: "0"}, 2, 100.0),
+        (["--zero-runtime", "drop"], {4: "0"}, 1, 100.0),
+        (["--longest", "1e4"], {4: "20000"}, 1, 100.0),
+        (["--longest", "1e5"], {4: "20000", 9: "30000"}, 2, 20000.0),
+        (["--most-cores", "3"], {5: "4"}, 1, 100.0),
+    ],
+)
+def test_rules_of_cleaning_are_options(
+    escala_: Escala, tmp_path: Path, option: list[str], change: dict[int, str], jobs: int, longest: float
+) -> None:
+    outcome = escala_("workload", "describe", _log(tmp_path, change), "--json", *option)
+    described = json.loads(outcome.out)
+    assert described["jobs"] == jobs and described["quantiles"]["runtime_s"]["max"] == longest
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--no-request", "never"], ["--zero-runtime", "never"], ["--zero-runtime", "0"], ["--longest", "nan"], ["--longest", "1e300"]]
+)
+def test_rules_that_are_none_are_refused(escala_: Escala, log: Path, wrong: list[str]) -> None:
+    outcome = escala_("workload", "describe", log, *wrong)
+    assert outcome.status == 2 and re.fullmatch(r"error: [^\n]+\n", outcome.err) and outcome.err.count("Error") == 0
+
+
+UNUSED = {
+    "--depth": (["--depth", "1"], ["easy", "fcfs", "first-fit", "easy-fast"], ["conservative"]),
+    "--rebuild": (["--rebuild"], ["easy", "fcfs"], ["conservative"]),
+    "--head": (["--head", "latest-released"], ["fcfs", "conservative", "sjf-fit", "easy-fast"], ["easy", "saf"]),
+    "--plan-margin": (["--plan-margin", "5"], ["fcfs", "first-fit"], ["easy", "easy-fast", "conservative"]),
+}
+
+
+@pytest.mark.parametrize("flag", UNUSED)
+def test_an_option_without_effect_is_told(escala_: Escala, log: Path, flag: str) -> None:
+    given, ignoring, looking = UNUSED[flag]
+    for scheduler in ignoring:
+        plain = escala_("simulate", log, "--platform", "4x1", "--scheduler", scheduler, "--json")
+        outcome = escala_("simulate", log, "--platform", "4x1", "--scheduler", scheduler, "--json", *given)
+        assert outcome.status == 0 and outcome.out == plain.out, "it has no effect indeed"
+        assert outcome.err.startswith(f"remark: {flag} changes nothing with {scheduler}: ") and outcome.err.count("\n") == 1
+    for scheduler in looking:
+        assert escala_("simulate", log, "--platform", "4x1", "--scheduler", scheduler, *given).err == ""
+    both = f"{ignoring[0]},{looking[0]}"
+    assert escala_("compare", log, "--platform", "4x1", "--schedulers", both, *given).err == "", "one of them looks at it"
