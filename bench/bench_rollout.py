@@ -2,7 +2,7 @@
 
 Lists after R1 (reading clip10, 50 steps), loads 1.0 and 1.9. Reference: greedy SJF. Optimum: the best schedule that `escala.bound` finds
 (an upper bound of the optimum, so the shares are a hair too large; its proved lower bound stands beside). `rollout` knows the law of
-arrivals (1 000 other lists) and simulates on by hold-back; intervals resample lists. Processor seconds.
+arrivals (1 000 other lists) and simulates on by hold-back and by sjf-fit; intervals resample lists. Processor seconds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def figures(load: float, episodes: int, futures: int) -> str:
     """One row."""
     model = bernoulli_model(load=load, steps=50, demand="clip10")
     test = [model.workload(TEST + k) for k in range(episodes)]
-    policy = Rollout(futures, "hold-back", arrivals=[model.workload(LAW + k) for k in range(1000)], objective="slowdown", every_s=1.0)
+    policy = Rollout(
+        futures, ("hold-back", "sjf-fit"), arrivals=[model.workload(LAW + k) for k in range(1000)], objective="slowdown", every_s=1.0
+    )
     slowdown(test[0], policy)  # compiles
     begin = time.process_time()
     ours = np.array([slowdown(w, policy) for w in test])
