@@ -12,19 +12,21 @@ from escala.report.tables import Cell, Table
 from escala.workload import Description
 
 _DIGITS = 3
+_LEAST = 0.001
 
 
 def description_text(description: Description) -> str:
     """Name, source, and first and last submission, where the log has them."""
     words = [f"{label}: {value}" for label, value, _ in description.rows() if isinstance(value, str)]
-    return "; ".join(words) + "." if words else ""
+    text = "; ".join(words)
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
 def description_tables(description: Description) -> list[Table]:
     """The figures in two columns of pairs, the days by group, the years where there are several, and the distributions."""
     rows = takewhile(lambda row: not row[0].startswith("days in group"), description.rows())
     facts = [(label, _fact(value, unit)) for label, value, unit in rows if not isinstance(value, str)]
-    tables = [_pairs(facts), _one_row("Days by share of sequential submissions", description["day_groups"])]
+    tables = [_pairs(facts), _groups(description["day_groups"])]
     years: Mapping[str, Mapping[str, Any]] = description["years"]
     if len(years) > 1:
         tables.append(_years(years))
@@ -33,6 +35,8 @@ def description_tables(description: Description) -> list[Table]:
 
 
 def _value(name: str, value: float) -> str:
+    if 0.0 < abs(value) < _LEAST:
+        return f"< {_LEAST}"
     divisor, unit = scale(quantity(name).kind, value)
     text = count(value / divisor) if (value / divisor).is_integer() else number(value / divisor, _DIGITS)
     return f"{text}\u202f{unit}" if unit else text
@@ -52,10 +56,9 @@ def _pairs(facts: list[tuple[str, str]]) -> Table:
     return Table([("Figure", "", ""), ("Value", "", "")] * 2, [[*cells[i], *cells[half + i]] for i in range(half)])
 
 
-def _one_row(caption: str, values: Mapping[str, int]) -> Table:
-    return Table(
-        [(name, "", "") for name in values], [[Cell(count(value)) for value in values.values()]] if any(values.values()) else [], caption
-    )
+def _groups(days: Mapping[str, int]) -> Table:
+    headers = [("Share of sequential submissions", "", ""), *((group, "", "") for group in days)]
+    return Table(headers, [[Cell("Days", plain=True), *(Cell(count(n)) for n in days.values())]] if any(days.values()) else [])
 
 
 def _years(years: Mapping[str, Mapping[str, Any]]) -> Table:

@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 from escala.errors import EscalaError
 from escala.metrics import compare
 from escala.metrics import jobs as job_metrics
-from escala.report import curves, gantt, plots, tables, verdict
+from escala.report import curves, gantt, operator, plots, tables, verdict
 from escala.report.curves import Training
 from escala.report.quantities import QUANTITIES
 from escala.report.style import STATE_COLOURS, inline_svg
@@ -70,13 +70,17 @@ def write_report(
     training: Training | Sequence[Training] = (),
     sections: Sequence[Section] = (),
     job_limit: int = gantt.JOB_LIMIT,
+    price: float | None = None,
+    carbon: float | None = None,
+    currency: str = "",
 ) -> Path:
     """Write the page to `path` (a folder gets report.html) and return where it is. A page is whole or not there: it is written aside and
     moved.
 
     results: policy -> Result; all over the same jobs (else EscalaError). notes: paragraphs under the title. reference: the policy that
     changes are against, the first by default. comparison: `metrics.compare.episodes` over held-out episodes. training: learning curves.
-    sections: further parts, shown after the comparison. job_limit: jobs drawn in the interactive chart, over all policies.
+    sections: further parts, shown after the comparison. job_limit: jobs drawn in the interactive chart, over all policies. price (of a
+    kWh, in `currency`), carbon (g CO2 of a kWh): what a year would save in these as well, see `report.operator`.
     """
     html = render(
         results,
@@ -87,6 +91,9 @@ def write_report(
         training=training,
         sections=sections,
         job_limit=job_limit,
+        price=price,
+        carbon=carbon,
+        currency=currency,
     )
     target = Path(path)
     target = target / "report.html" if target.is_dir() else target
@@ -113,6 +120,9 @@ def render(
     training: Training | Sequence[Training] = (),
     sections: Sequence[Section] = (),
     job_limit: int = gantt.JOB_LIMIT,
+    price: float | None = None,
+    carbon: float | None = None,
+    currency: str = "",
 ) -> str:
     """The page as text; see `write_report`."""
     if not results and comparison is None and not sections:
@@ -122,6 +132,7 @@ def render(
     if summaries and reference not in summaries:
         raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them")
     parts = [*_held_out_part(comparison), *map(_section_part, sections), *_single_run_parts(results, summaries, reference)]
+    parts += _operator_part(summaries, reference, price, carbon, currency)
     curves_given = [training] if isinstance(training, Training) else list(training)
     parts += [_part(t.title, figures=[(curves.learning_curve(t), "")]) for t in curves_given]
     _number_figures(parts)
@@ -193,6 +204,16 @@ def _held_out_part(comparison: pl.DataFrame | None) -> list[dict[str, Any]]:
 def _section_part(section: Section) -> dict[str, Any]:
     given = [item if isinstance(item, tables.Table) else tables.frame_table(*item) for item in section.tables]
     return _part(section.title, text=section.text, tables=given, figures=section.figures)
+
+
+def _operator_part(
+    summaries: Mapping[str, Mapping[str, float | int]], reference: str, price: float | None, carbon: float | None, currency: str
+) -> list[dict[str, Any]]:
+    """For whoever runs the cluster; nothing where no energy was counted."""
+    if not any(float(s["energy_j"]) > 0.0 for s in summaries.values()):
+        return []
+    yearly = operator.year_table(summaries, reference, price=price, carbon=carbon, currency=currency)
+    return [_part("For the operator: energy, waits, and a year", tables=[operator.energy_table(summaries), yearly])]
 
 
 def _single_run_parts(

@@ -145,6 +145,9 @@ def frontier_of(points: Mapping[str, tuple[float, float]], x: str, y: str) -> Fi
     axes.set(
         xlabel=x_label, ylabel=y_label, xscale=_spread([p[0] for p in finite.values()]), yscale=_spread([p[1] for p in finite.values()])
     )
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.margins(x=0.06, y=0.12)
     if finite:
         figure.legend(loc="outside right upper")

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from escala.metrics.compare import change
-from escala.report.quantities import amount, count, percent, quantity
+from escala.report.quantities import amount, count, number, percent, quantity
 from escala.report.tables import between, outcome
 
 Summary = Mapping[str, float | int]
@@ -130,16 +130,20 @@ def _against(comparison: pl.DataFrame) -> str:
 
 
 def held_out_cards(comparison: pl.DataFrame) -> list[Card]:
-    """The best policy by mean over episodes for each metric, with its change against the reference and the interval."""
+    """The best policy by mean over episodes for each headline metric (for each metric where none is a headline), with its change against
+    the reference and the interval.
+    """
+    headlines = comparison.filter(pl.col("metric").is_in(HEADLINES))
     out = []
-    for (metric,), rows in comparison.group_by("metric", maintain_order=True):
+    for (metric,), rows in (comparison if headlines.is_empty() else headlines).group_by("metric", maintain_order=True):
         what = quantity(str(metric))
         best = rows.sort("mean", descending=what.better == "more", maintain_order=True).row(0, named=True)
         note = (
             "the reference itself" if best["change"] is None else f"{_change(best).removeprefix(what.name.lower())}{_against(comparison)}"
         )
         label = f"{_SUPERLATIVE[what.better]} {what.name[:1].lower()}{what.name[1:]}, mean over episodes"
-        out.append(Card(label, best["policy"], amount(str(metric), best["mean"]), note.strip()))
+        mean = number(best["mean"]) if what.kind == "n" else amount(str(metric), best["mean"])
+        out.append(Card(label, best["policy"], mean, note.strip()))
     return out
 
 

@@ -57,8 +57,8 @@ def test_everything_in_order(runs: dict[str, Run], comparison: pl.DataFrame) -> 
     )
     assert page.titles == [
         "Comparison over episodes", "About the log", "Metrics", "Energy", "Load over time", "Power over time",
-        "How waits and slowdowns are distributed", "Learning curve", "Every job on every node", "What the figures mean",
-        "How to run it again",
+        "How waits and slowdowns are distributed", "For the operator: energy, waits, and a year", "Learning curve",
+        "Every job on every node", "What the figures mean", "How to run it again",
     ]  # fmt: skip
     assert page.text.index("Second.") < page.text.index("Energy waste against never") < page.text.index("Comparison over episodes")
     assert page.tags.count("svg") == 8

@@ -90,6 +90,17 @@ def test_verdict_names_what_is_worse_and_what_the_gain_costs() -> None:
     assert verdict.held_out(None) == verdict.held_out(comparison.filter(policy="timeout:0")) == []
 
 
+def test_the_mean_of_a_count_keeps_its_fraction() -> None:
+    rows = [
+        {"policy": p, "episode": day, "transitions": float(n)}
+        for p, counts in (("a", (2, 3)), ("b", (4, 4)))
+        for day, n in enumerate(counts)
+    ]
+    comparison = compare.episodes(pl.DataFrame(rows), ["transitions"], reference="b")
+    assert verdict.held_out_cards(comparison)[0].value == "2.500"
+    assert _column(tables.overview_table(comparison), "Transitions")[0].text == "2.500"
+
+
 def test_overview_by_hand(comparison: pl.DataFrame) -> None:
     table = tables.overview_table(comparison)
     assert [(name, unit) for name, unit, _ in table.headers] == [
