@@ -52,6 +52,18 @@ def test_a_job_that_is_left_out_is_told(escala_: Escala, tmp_path: Path, verb: s
     assert strict.status == 2 and strict.out == "" and re.fullmatch(rf"error: {path}: {rule}: .*job '2', line 2.*\n", strict.err)
 
 
+@pytest.mark.parametrize("verb", ["demo", "train"])
+def test_learning_verbs_tell_it_too(escala_: Escala, tmp_path: Path, verb: str) -> None:
+    """The log has no day with two jobs, so it is refused after it was read."""
+    pytest.importorskip("stable_baselines3")
+    path = _log(tmp_path, {4: "inf"})
+    first = ["demo"] if verb == "demo" else ["train", "escala/OffReservation-v0"]
+    outcome = escala_(*first, "--workload", path, "--platform", "4x1", "--out", tmp_path / "out")
+    remark, error = outcome.err.splitlines()
+    assert outcome.status == 2 and remark.startswith(f"remark: {path}: absurd runtime: 1 record") and error.startswith("error: ")
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
 def test_a_log_as_it_is_needs_no_remark(escala_: Escala, log: Path) -> None:
     for more in ([], ["--strict"]):
         outcome = escala_("simulate", log, "--platform", "4x1", "--json", *more)
@@ -98,7 +110,7 @@ def test_rules_that_are_none_are_refused(escala_: Escala, log: Path, wrong: list
 
 
 UNUSED = {
-    "--depth": (["--depth", "1"], ["easy", "fcfs", "first-fit", "easy-fast"], ["conservative"]),
+    "--depth": (["--depth", "1"], ["easy", "fcfs", "first-fit", "easy-fast", "rollout:2"], ["conservative"]),
     "--rebuild": (["--rebuild"], ["easy", "fcfs"], ["conservative"]),
     "--head": (["--head", "latest-released"], ["fcfs", "conservative", "sjf-fit", "easy-fast"], ["easy", "saf"]),
     "--plan-margin": (["--plan-margin", "5"], ["fcfs", "first-fit"], ["easy", "easy-fast", "conservative"]),

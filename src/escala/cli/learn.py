@@ -63,6 +63,8 @@ def train(
         machine = escala.read_platform(platform)
         log = read_log(workload, read, machine)
         chosen = days_of(log)[:days]
+        if not chosen:
+            raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
         share = begin(f"training on {len(chosen)} days")
         how: dict[str, Any] = {"algorithm": algorithm, "preset": preset, "steps": steps, "minutes": minutes, "seed": seed, "resume": resume}
         try:

@@ -29,7 +29,7 @@ OWN_LINES = {
     "saf": "easy, the others tried by smallest area first (easy-saf)",
     "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them; 32)",
 }
-CHANGING = {"wfp3": "WFP3: the cube of wait / walltime, times cores", "unicep": "UNICEF: wait / (log2(cores) x walltime)"}
+CHANGING = {"wfp3": "WFP3: the cube of wait / walltime, times cores", "unicep": "UNICEP: wait / (log2(cores) x walltime)"}
 SHUTDOWNS = {
     "never": "nodes stay on",
     "timeout:SECONDS": "a node that has been idle so long is switched off",
@@ -82,7 +82,8 @@ def generator_lines() -> dict[str, tuple[str, str]]:
 def _first_line(thing: Callable[..., Any]) -> str:
     """The first sentence of a docstring."""
     text = " ".join((inspect.getdoc(thing) or "").partition("\n\n")[0].split())
-    return re.sub(r" \(see [^)]*\)", "", text.partition(". ")[0].rstrip(".")).replace("`", "")
+    text = re.sub(r" \(see [^)]*\)", "", text.partition(". ")[0].rstrip("."))
+    return re.sub("`([^`]*)`", lambda found: found[1].upper(), text)  # settings stand out in plain text too
 
 
 def _shown(value: Any) -> str:

@@ -20,17 +20,19 @@ def unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[st
     """The given options that none of these schedulers looks at."""
     from escala.kernel import codes
     from escala.policies import SCHEDULERS
+    from escala.policies.compose import ROLLOUT
 
     chosen, switching = list(schedulers), list(shutdowns)
-    if any(name not in SCHEDULERS for name in chosen):
-        return []  # an unknown name is refused later; a look-ahead simulates with the options as they are
-    ways = {SCHEDULERS[name].queueing for name in chosen}
+    ahead = {name for name in chosen if name.partition(":")[0] == ROLLOUT}  # plans nothing itself, and simulates on with sjf-fit
+    if any(name not in SCHEDULERS for name in chosen if name not in ahead):
+        return []  # an unknown name is refused later
+    ways = {SCHEDULERS[name].queueing for name in chosen if name not in ahead}
     default = {"depth": None, "rebuild": False, "head": "lowest-id", "plan_margin_s": None}
     looks = {
         "depth": codes.CONSERVATIVE in ways,
         "rebuild": codes.CONSERVATIVE in ways,
         "head": codes.EASY in ways,
-        "plan_margin_s": bool(ways & {codes.EASY, codes.EASY_FAST, codes.CONSERVATIVE}) or set(switching) != {"never"},
+        "plan_margin_s": bool(ways & {codes.EASY, codes.EASY_FAST, codes.CONSERVATIVE}) or set(switching) != {"never"} or bool(ahead),
     }
     return [name for name in default if options[name] != default[name] and not looks[name]]
 
