@@ -25,7 +25,7 @@ def description_text(description: Description) -> str:
 def description_tables(description: Description) -> list[Table]:
     """The figures in two columns of pairs, the days by group, the years where there are several, and the distributions."""
     rows = takewhile(lambda row: not row[0].startswith("days in group"), description.rows())
-    facts = [(label, _fact(value, unit)) for label, value, unit in rows if not isinstance(value, str)]
+    facts = [(label, _fact(value, "" if label.startswith(unit) else unit)) for label, value, unit in rows if not isinstance(value, str)]
     tables = [_pairs(facts), _groups(description["day_groups"])]
     years: Mapping[str, Mapping[str, Any]] = description["years"]
     if len(years) > 1:
@@ -46,7 +46,7 @@ def _fact(value: float, unit: str) -> str:
     if unit == "share":
         return f"{number(100.0 * value, _DIGITS)}\u202f%"
     text = count(value) if float(value).is_integer() else number(value, _DIGITS)
-    return f"{text}\u202f{unit}" if unit and unit != "days" else text
+    return f"{text}\u202f{unit}" if unit else text
 
 
 def _pairs(facts: list[tuple[str, str]]) -> Table:

@@ -24,6 +24,7 @@ def test_facts_and_distributions_by_hand() -> None:
     facts, groups, spread = description_tables(_week())
     said = {row[i].text: row[i + 1].text for row in facts.rows for i in (0, 2) if row[i].text}
     assert said["Jobs"] == "40" and said["Cores of the machine"] == "8" and said["Largest job"] == "3\u202fcores"
+    assert said["Period"] == "3.25\u202fdays" and said["Days with at least two jobs"] == "4"  # 39 x 2 h + 139 s
     assert said["Jobs of one core"] == "50.0\u202f%"
     assert said["Sequential submissions (< 5 min after the previous)"] == "0\u202f%"
     # four days, no submission within 5 min of the one before
