@@ -29,9 +29,11 @@ NAME = "grid2019"
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. published, alone, fresh_all, fresh_one, variant: decisions to train on; rounds: of the search for a plan; own: loads
-    that get fresh agents of their own; taught: those of them that begin with hold-back; curve: budgets of the learning curve at load 100;
-    printed: budget of the printed setting; optimum: test lists a load whose optimum is searched for, at most `limit_s` seconds each."""
+    """How much is done. published, alone, fresh_all, fresh_one, variant: decisions to train on; rounds: of the search for a plan.
+
+    own: loads that get fresh agents of their own; taught: those of them that begin with hold-back; curve: budgets of the learning curve at
+    load 100; printed: budget of the printed setting; optimum: test lists a load whose optimum is searched for, `limit_s` seconds each.
+    """
 
     loads: tuple[int, ...] = LOADS
     seeds: int = 5
@@ -41,13 +43,13 @@ class Scale:
     alone_loads: tuple[int, ...] = (100, 190)
     alone_seeds: int = 3
     fresh_all: int = 1_500_000
-    all_seeds: int = 3
+    all_seeds: int = 5
     fresh_one: int = 400_000
-    own: tuple[int, ...] = LOADS
+    own: tuple[int, ...] = (10, 40, 70)
     taught: tuple[int, ...] = (10,)
     curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000)
     curve_seeds: int = 3
-    printed: int = 250_000
+    printed: int = 100_000
     printed_loads: tuple[int, ...] = (100,)
     printed_seeds: int = 1
     pool: int = 8192
@@ -55,9 +57,9 @@ class Scale:
     test: int = 500
     episodes: int = 300
     optimum: int = 8
-    limit_s: float = 2.5
+    limit_s: float = 2.0
     variants: bool = True
-    variant: int = 400_000
+    variant: int = 200_000
     variant_seeds: int = 1
 
 
@@ -69,7 +71,7 @@ SCALES: dict[str, Scale] = {
     ),
     "short": Scale(),
     "paper": Scale(
-        published=1_000_000, rounds=3000, alone=9_000_000, alone_loads=LOADS, alone_seeds=5, fresh_all=20_000_000, all_seeds=5,
+        published=1_000_000, rounds=3000, alone=9_000_000, alone_loads=LOADS, alone_seeds=5, fresh_all=20_000_000, own=LOADS,
         fresh_one=3_000_000, curve=(25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000), curve_seeds=5,
         printed=9_000_000, printed_loads=LOADS, printed_seeds=5, test=1000, optimum=100, limit_s=20.0, variant=3_000_000, variant_seeds=5,
     ),
@@ -82,7 +84,7 @@ def first_cells(scale: Scale, author: Path | None) -> list[Cell]:
     if author is not None:
         cells.append(Cell("published/rules", work.published_rules, {"folder": str(author)}, 4))
         for load in scale.loads:
-            given = {"folder": str(author), "load": load, "limit_s": max(10.0, scale.limit_s), "rounds": scale.rounds}
+            given = {"folder": str(author), "load": load, "limit_s": max(5.0, scale.limit_s), "rounds": scale.rounds}
             cells.append(Cell(f"published/plan/{load}", work.published_plan, given, 10 + scale.rounds / 40))
     for load in scale.loads:
         cells.append(Cell(f"rules/{load}", work.fresh_rules, {"load": load, "validation": scale.validation, "test": scale.test}, 4))
@@ -106,8 +108,8 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
             every = {"loads": list(scale.loads), "judged": list(scale.loads), "steps": scale.fresh_all, "seed": seed, **judged}
             cells.append(Cell(f"fresh/all/{seed}", work.fresh_agent, every | {"keep": str(agents / f"fresh-all-{seed}")},
                               10 + scale.fresh_all / 3e4))  # fmt: skip
-        if scale.variants:
-            cells += _variants(scale, seed, judged)
+    for seed in range(scale.variant_seeds if scale.variants else 0):
+        cells += _variants(scale, seed, judged)
     return cells
 
 
@@ -136,7 +138,7 @@ def _variants(scale: Scale, seed: int, judged: Mapping[str, int]) -> list[Cell]:
                     "demand": demand,
                     **judged,
                 }
-                cells.append(Cell(f"variant-agent/{name}/{seed}", work.fresh_agent, agent, 5 + scale.variant / 3e4))
+            cells.append(Cell(f"variant-agent/{name}/{seed}", work.fresh_agent, agent, 5 + scale.variant / 3e4))
     return cells
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,45 +11,13 @@ import polars as pl
 
 from escala.envs.batch import new_turn
 from escala.envs.slots import SlotsBatch
-from escala.metrics.bootstrap import paired
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.grid2019_cells import RULES
 from escala.studies.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
+from escala.studies.slotted import METRICS, Cells, arrays_of, claim, matrix, row_of
 
-METRICS = {"slowdown": "mean_slowdown", "makespan": "makespan_s", "turnaround": "mean_turnaround_s", "wait": "mean_wait_s"}
 PAPER_COLUMNS = {"slowdown": "mean_slowdown", "makespan": "makespan", "turnaround": "mean_turnaround_time", "wait": "mean_waiting_time"}
 AGENT, ALL, OWN = "agent", "agent, all loads", "agent, own load"
-Cells = Mapping[str, Any]
-
-
-def _matrix(cells: Cells, names: Sequence[str], *path: str) -> np.ndarray:
-    """[seeds, episodes]; NaN where a run was not finished."""
-    rows = []
-    for name in names:
-        value = cells[name]
-        for key in path:
-            value = value[key]
-        rows.append([np.nan if v is None else float(v) for v in value])
-    return np.array(rows, np.float64)
-
-
-def _unfinished(values: np.ndarray) -> int:
-    return int(np.isnan(values).sum())
-
-
-def _change(ours: np.ndarray, theirs: np.ndarray) -> tuple[float | None, float | None, float | None]:
-    """Relative change with its interval over seeds and episodes; None where a run was not finished (it may not be compared)."""
-    if np.isnan(ours).any():
-        return None, None, None
-    found = paired(ours, np.broadcast_to(theirs, ours.shape[1:]), resamples=4000)
-    return float(found.value), float(found.low), float(found.high)
-
-
-def _claim(ident: str, text: str, paper: float | None, ours: np.ndarray, theirs: np.ndarray, holds: Any, note: str) -> Claim:
-    value, low, high = _change(ours, theirs)
-    stuck = f"{_unfinished(ours)} unfinished runs; " if value is None else ""
-    verdict = None if value is None else bool(holds(value, low, high))
-    return Claim(ident, text, paper, value, low, high, "relative change", ours.shape[0], ours.shape[1], verdict, stuck + note)
 
 
 def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: str) -> list[Claim]:
@@ -81,21 +49,21 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
     claims = [heuristics_claim(scale, cells, author)]
     for load in scale.loads:
         names = [f"published/{load}/{seed}" for seed in range(scale.seeds)]
-        ours = _matrix(cells, names, "sampled", "slowdown")
+        ours = matrix(cells, names, "sampled", "slowdown")
         paper = {p: table.filter((pl.col("load") == load) & (pl.col("policy") == p))["mean_slowdown"][0] for p in ("PPO", "SJF")}
         told = paper["PPO"] / paper["SJF"] - 1
         sjf, ppo = np.array(rules[str(load)]["sjf"]["slowdown"]), np.array([paper["PPO"]])
         planned = cells[f"published/plan/{load}"]["planned"]
         note = f"agent {np.nanmean(ours):.3f} (its plan {planned:.3f}), SJF {sjf[0]:.3f}; at or below the paper's change?"
-        claims.append(_claim(f"r1.published.slowdown.{load}", f"mean slowdown against greedy SJF, load {load} %", told, ours, sjf,
+        claims.append(claim(f"r1.published.slowdown.{load}", f"mean slowdown against greedy SJF, load {load} %", told, ours, sjf,
                              lambda v, low, high, told=told: v <= told + 1e-3, note))  # fmt: skip
-        claims.append(_claim(f"r1.published.vs_author.{load}", f"mean slowdown against the author's PPO, load {load} %", 0.0, ours, ppo,
+        claims.append(claim(f"r1.published.vs_author.{load}", f"mean slowdown against the author's PPO, load {load} %", 0.0, ours, ppo,
                              lambda v, low, high: v <= 1e-3, f"author's PPO {paper['PPO']:.3f}"))  # fmt: skip
         claims.append(headroom_claim(f"r1.published.headroom.{load}", load, ours, sjf, cells[f"published/plan/{load}"]))
     if 190 in scale.loads:
-        ours = _matrix(cells, [f"published/190/{seed}" for seed in range(scale.seeds)], "sampled", "makespan")
+        ours = matrix(cells, [f"published/190/{seed}" for seed in range(scale.seeds)], "sampled", "makespan")
         packer = np.array(rules["190"]["packer"]["makespan"])
-        claims.append(_claim("r1.published.makespan_vs_packer.190", "makespan against Packer, load 190 %", 0.135, ours, packer,
+        claims.append(claim("r1.published.makespan_vs_packer.190", "makespan against Packer, load 190 %", 0.135, ours, packer,
                              lambda v, low, high: v <= 0.135, "the price of the slowdown; holds: no larger than the paper's"))  # fmt: skip
     claims += alone_claims(scale, cells, author)
     if scale.curve:
@@ -144,7 +112,7 @@ def pass_claim(scale: Any, cells: Cells) -> Claim:
     sjf = cells["published/rules"]["100"]["sjf"]["slowdown"][0]
     passed = None
     for budget in sorted(scale.curve):
-        values = _matrix(cells, [f"curve/{budget}/{seed}" for seed in range(scale.curve_seeds)], "sampled", "slowdown")
+        values = matrix(cells, [f"curve/{budget}/{seed}" for seed in range(scale.curve_seeds)], "sampled", "slowdown")
         if passed is None and np.isfinite(values).all() and values.mean() < sjf:
             passed = float(max(cells[f"curve/{budget}/{seed}"]["steps"] for seed in range(scale.curve_seeds)))
     tried = ", ".join(str(b) for b in sorted(scale.curve))
@@ -159,11 +127,11 @@ def alone_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
     table, claims = published_table(author), []
     for load in scale.alone_loads:
         names = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
-        ours = _matrix(cells, names, "sampled", "slowdown")
+        ours = matrix(cells, names, "sampled", "slowdown")
         paper = table.filter((pl.col("load") == load) & (pl.col("policy") == "PPO"))["mean_slowdown"][0]
         text = f"PPO from nothing (preset one-list): mean slowdown against the author's PPO, load {load} %"
         note = f"{np.nanmean(ours):.3f} after {scale.alone} decisions; author's PPO {paper:.3f}"
-        claims.append(_claim(f"r1.published.alone.{load}", text, 0.0, ours, np.array([paper]), lambda v, low, high: v <= 1e-3, note))
+        claims.append(claim(f"r1.published.alone.{load}", text, 0.0, ours, np.array([paper]), lambda v, low, high: v <= 1e-3, note))
     return claims
 
 
@@ -173,14 +141,14 @@ def fresh_claims(scale: Any, cells: Cells) -> list[Claim]:
     claims, worst = [], []
     for load in scale.loads:
         names, how, which = best_agents(scale, cells, load)
-        ours = _matrix(cells, names, str(load), how, "slowdown")
+        ours = matrix(cells, names, str(load), how, "slowdown")
         rules = cells[f"rules/{load}"]
         against = {"slowdown": ("sjf", "greedy SJF"), "vs_strict": ("sjf-strict", "strict SJF"), "vs_holdback": ("hold-back", "hold-back")}
         for key, (rule, text) in against.items():
             theirs = np.array(rules[rule]["slowdown"], np.float64)
             note = f"{which}, {how}: {np.nanmean(ours):.3f} against {theirs.mean():.3f}; never worse?"
             said = f"mean slowdown against {text} on fresh lists, load {load} %"
-            claims.append(_claim(f"r1.fresh.{key}.{load}", said, None, ours, theirs, lambda v, low, high: v <= 1e-3, note))
+            claims.append(claim(f"r1.fresh.{key}.{load}", said, None, ours, theirs, lambda v, low, high: v <= 1e-3, note))
         value = claims[-3].ours
         worst.append((np.inf if value is None else value, load))
         sjf = np.array(rules["sjf"]["slowdown"], np.float64)
@@ -201,26 +169,10 @@ def best_agents(scale: Any, cells: Cells, load: int) -> tuple[list[str], str, st
     mean = {}
     for which, names in choices.items():
         for how in ("sampled", "likeliest"):
-            value = float(_matrix(cells, names, str(load), "validation", how).mean())
+            value = float(matrix(cells, names, str(load), "validation", how).mean())
             mean[which, how] = np.inf if np.isnan(value) else value
     which, how = min(mean, key=lambda key: mean[key])
     return choices[which], how, which
-
-
-def _row(load: int, policy: str, values: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Means over seeds and episodes, with intervals of the mean over both."""
-    row: dict[str, Any] = {"load": load, "policy": policy, "unfinished": _unfinished(values["slowdown"])}
-    for mine, name in METRICS.items():
-        x = values[mine]
-        fine = x[:, ~np.isnan(x).any(axis=0)]
-        row[name] = float(fine.mean()) if fine.size else None
-        spread = paired(fine, np.zeros_like(fine[0]), statistic="difference", resamples=2000) if fine.shape[1] > 1 else None
-        row[f"{name}_low"], row[f"{name}_high"] = (float(spread.low), float(spread.high)) if spread else (row[name], row[name])
-    return row
-
-
-def _of(figures: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    return {name: np.array([[np.nan if v is None else v for v in figures[name]]], np.float64) for name in METRICS}
 
 
 def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
@@ -229,22 +181,22 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
     first = dict(zip(LOADS, first_submissions(published_lists(author)), strict=True))
     for load in scale.loads:
         rules = cells["published/rules"][str(load)]
-        rows += [_row(load, rule, _of(rules[rule])) for rule in (*RULES, "hold-back")]
+        rows += [row_of(load, rule, arrays_of(rules[rule])) for rule in (*RULES, "hold-back")]
         names = [f"published/{load}/{seed}" for seed in range(scale.seeds)]
         for how, label in (("sampled", AGENT), ("likeliest", f"{AGENT}, likeliest")):
-            rows.append(_row(load, label, {mine: _matrix(cells, names, how, mine) for mine in METRICS}))
+            rows.append(row_of(load, label, {mine: matrix(cells, names, how, mine) for mine in METRICS}))
         if load in scale.alone_loads:
             alone = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
-            rows.append(_row(load, "PPO from nothing", {mine: _matrix(cells, alone, "sampled", mine) for mine in METRICS}))
+            rows.append(row_of(load, "PPO from nothing", {mine: matrix(cells, alone, "sampled", mine) for mine in METRICS}))
         if load in scale.printed_loads:
             printed = [f"printed/{load}/{seed}" for seed in range(scale.printed_seeds)]
-            rows.append(_row(load, "printed setting", {mine: _matrix(cells, printed, "sampled", mine) for mine in METRICS}))
+            rows.append(row_of(load, "printed setting", {mine: matrix(cells, printed, "sampled", mine) for mine in METRICS}))
         for policy in ("PPO", "EASY", "Random"):
             told = table.filter((pl.col("load") == load) & (pl.col("policy") == policy))
             values = {
                 mine: np.array([[told[column][0] - (first[load] if mine == "makespan" else 0)]]) for mine, column in PAPER_COLUMNS.items()
             }
-            rows.append(_row(load, f"author's {policy}", values))
+            rows.append(row_of(load, f"author's {policy}", values))
     return pl.DataFrame(rows)
 
 
@@ -253,12 +205,12 @@ def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     rows = []
     for load in scale.loads:
         rules = cells[f"rules/{load}"]
-        rows += [_row(load, rule, _of(rules[rule])) for rule in (*RULES, "hold-back")]
+        rows += [row_of(load, rule, arrays_of(rules[rule])) for rule in (*RULES, "hold-back")]
         kinds = {ALL: ("all", scale.all_seeds)} | ({OWN: (str(load), scale.seeds)} if load in scale.own else {})
         for which, (key, seeds) in kinds.items():
             names = [f"fresh/{key}/{seed}" for seed in range(seeds)]
             for how, label in (("sampled", which), ("likeliest", f"{which}, likeliest")):
-                rows.append(_row(load, label, {mine: _matrix(cells, names, str(load), how, mine) for mine in METRICS}))
+                rows.append(row_of(load, label, {mine: matrix(cells, names, str(load), how, mine) for mine in METRICS}))
     return pl.DataFrame(rows)
 
 
@@ -270,10 +222,10 @@ def variant_frame(scale: Any, cells: Cells) -> pl.DataFrame:
         if kind == "variant":
             load, window, demand = rest
             about = {"steps": int(window), "demand": demand}
-            rows += [about | _row(int(load), rule, _of(content[rule])) for rule in (*RULES, "hold-back")]
+            rows += [about | row_of(int(load), rule, arrays_of(content[rule])) for rule in (*RULES, "hold-back")]
             names = [f"variant-agent/{load}/{window}/{demand}/{seed}" for seed in range(scale.variant_seeds)]
             for how, label in (("sampled", OWN), ("likeliest", f"{OWN}, likeliest")):
-                rows.append(about | _row(int(load), label, {mine: _matrix(cells, names, load, how, mine) for mine in METRICS}))
+                rows.append(about | row_of(int(load), label, {mine: matrix(cells, names, load, how, mine) for mine in METRICS}))
     return pl.DataFrame(rows)
 
 

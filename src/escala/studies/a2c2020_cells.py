@@ -1,0 +1,119 @@
+"""The pieces of the study `a2c2020`: rules and agents on lists of jobs with CPU and memory demands, and on a log of 60 jobs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from escala.envs.slots_lists import JobLists, draw_lists, given_lists, machine_of
+from escala.envs.slots_play import FIGURES, play, tune_hold_back
+from escala.envs.slots_policy import SHAPING
+from escala.errors import EscalaError
+from escala.workload import Workload, read_workload
+from escala.workload.generate_slots import cpu_memory_model
+
+SLOTS, WINDOW, CAPACITY, LONGEST = 5, 50, 10, 15
+RULES = ("sjf", "sjf-strict", "tetris", "tetris-normalised", "packer", "easy", "fcfs", "random")
+TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
+RESCUE = 50  # likeliest actions: units of silence on an idle machine after which the void is taken away
+PATIENCE = 4000
+LOG_JOBS = 60
+
+
+def lists_of(rate: float, count: int, seed: int) -> JobLists:
+    """Windows of 50 steps, to be run to completion."""
+    return draw_lists(cpu_memory_model(rate, WINDOW), count, seed)
+
+
+def _figures(frame: Any) -> dict[str, Any]:
+    return {name: frame[name].to_list() for name in (*FIGURES, "finished")}
+
+
+def rules_on(lists: JobLists, hold: tuple[int, int, int]) -> dict[str, Any]:
+    """Every rule on every list."""
+    out: dict[str, Any] = {rule: _figures(play(lists, rule, slots=SLOTS)) for rule in RULES}
+    return out | {"hold-back": _figures(play(lists, "hold-back", hold=hold, slots=SLOTS)), "hold": list(hold)}
+
+
+def rules(rate: float, validation: int, test: int) -> dict[str, Any]:
+    """The rules on test lists; hold-back is tuned on validation lists."""
+    hold = tune_hold_back(lists_of(rate, validation, VALIDATION), slots=SLOTS)
+    return rules_on(lists_of(rate, test, TEST), hold)
+
+
+def judge(agent: Any, lists: JobLists, seed: int, likeliest: bool = True) -> dict[str, Any]:
+    """An agent on every list: sampled actions, and its likeliest ones."""
+    shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
+    random = np.random.default_rng([seed, 0xA2C])
+    out: dict[str, Any] = {
+        "sampled": _figures(play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)),
+        "steps": int(agent.manifest["steps_done"]),
+        "seconds": float(agent.manifest["elapsed_s"]),
+    }
+    if likeliest:
+        played = play(lists, lambda seen, mask: agent.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
+        out["likeliest"] = _figures(played)
+    return out
+
+
+def trained(
+    rate: float, steps: int, seed: int, pool: int, validation: int, test: int, preset: str, algorithm: str, keep: str | None = None
+) -> dict[str, Any]:
+    """Train on lists of one rate, half of them windows of 50 steps run to completion, half 200 steps cut there; judge on test and
+    validation lists."""
+    import escala
+
+    if keep is not None and (Path(keep) / "manifest.json").is_file():
+        agent = escala.load_agent(keep)
+    else:
+        unfinished = keep is not None and (Path(keep) / "checkpoint.pt").is_file()
+        agent = escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished,
+                             rate=rate, lists=pool, lists_seed=TRAINING)  # fmt: skip
+    out = judge(agent, lists_of(rate, test, TEST), seed)
+    tried = judge(agent, lists_of(rate, validation, VALIDATION), seed)
+    return out | {"validation": {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}}
+
+
+def log_lists(log: str | None) -> JobLists:
+    """60 consecutive jobs in units: from the middle of a log, or generated.
+
+    Of a log: a unit is the 90th percentile of the 60 runtimes / 15, lengths are rounded up and cut at 15; CPU is the share of the
+    largest request among them, in tenths, rounded up; logs know no memory: 1 of 10.
+    """
+    if log is None:
+        model = cpu_memory_model(0.7, 4 * LOG_JOBS)
+        whole = draw_lists(model, 1, 2020).workload(0).jobs.head(LOG_JOBS)
+        return given_lists([Workload.from_jobs(whole, name="generated log")], machine_of(model), 1.0, "runtime")
+    jobs = read_workload(log).jobs
+    if jobs.height < LOG_JOBS:
+        raise EscalaError(f"{log}: holds {jobs.height} jobs; the study takes {LOG_JOBS} consecutive ones")
+    part = jobs.slice((jobs.height - LOG_JOBS) // 2, LOG_JOBS)
+    runtime, submit = part["runtime_s"].to_numpy(), part["submit_s"].to_numpy()
+    unit = max(float(np.percentile(runtime, 90)) / LONGEST, 1e-6)
+    cores = part["cores"].to_numpy()
+    columns = {
+        "submit_s": np.floor((submit - submit[0]) / unit),
+        "runtime_s": np.clip(np.ceil(runtime / unit), 1, LONGEST),
+        "cores": np.ceil(CAPACITY * cores / cores.max()).astype(np.int64),
+        "demand_memory": np.ones(LOG_JOBS, np.int64),
+        "single_node": np.ones(LOG_JOBS, bool),
+    }
+    return given_lists([Workload.from_jobs(columns, name=Path(log).name)], machine_of(cpu_memory_model()), 1.0, "runtime")
+
+
+def log_rules(log: str | None) -> dict[str, Any]:
+    """The rules on the 60 jobs; random 20 times."""
+    lists = log_lists(log)
+    out = rules_on(lists, tune_hold_back(lists, slots=SLOTS))
+    return out | {"random": _figures(play(lists.part([0] * 20), "random", slots=SLOTS))}
+
+
+def log_agent(log: str | None, steps: int, seed: int, episodes: int) -> dict[str, Any]:
+    """Train on the 60 jobs and play them `episodes` times, as R2 did."""
+    import escala
+
+    lists = log_lists(log)
+    agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed, preset="cpu-memory", limit=0)
+    return judge(agent, lists.part([0] * episodes), seed)
