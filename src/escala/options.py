@@ -17,6 +17,7 @@ from escala.kernel.clock import SECOND
 RULES = ("escala", "batsched")
 BATSCHED_MARGIN_S = 5.0
 MOST_DEPTH = 2**31 - 1
+FLAGS = {"plan_margin_s": " (--plan-margin)", "until_s": " (--until)"}  # on the command line
 
 
 @dataclass(frozen=True)
@@ -71,15 +72,15 @@ class Options:
             if getattr(self, name) not in allowed:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
         if self.depth is not None and not 1 <= self.depth <= MOST_DEPTH:
-            raise EscalaError(f"option depth={self.depth}: give 1 to {MOST_DEPTH} reservations, or None for all")
+            raise EscalaError(f"option depth={self.depth} (--depth): give 1 to {MOST_DEPTH} reservations, or None for all")
         for name in ("plan_margin_s", "until_s", "start_s"):
             value = getattr(self, name)
             if value is not None and (not math.isfinite(value) or abs(value) > 1e11):
-                raise EscalaError(f"option {name}={value}: give a finite number of seconds (at most 1e11)")
+                raise EscalaError(f"option {name}={value}{FLAGS.get(name, '')}: give a finite number of seconds (at most 1e11)")
         if self.plan_margin_s is not None and self.plan_margin_s < 0:
-            raise EscalaError(f"option plan_margin_s={self.plan_margin_s}: give seconds >= 0")
+            raise EscalaError(f"option plan_margin_s={self.plan_margin_s} (--plan-margin): give seconds >= 0")
         if self.until_s is not None and self.until_s <= self.start_s:
-            raise EscalaError(f"option until_s={self.until_s}: the limit must lie behind the start ({self.start_s} s)")
+            raise EscalaError(f"option until_s={self.until_s} (--until): the limit must lie behind the start ({self.start_s} s)")
 
     def _check_types(self) -> None:
         """Every option of the type that it needs; EscalaError naming the first that is not. Whole numbers and seconds become plain ones."""
