@@ -19,6 +19,7 @@ from escala.cli.unused import tell_unused
 from escala.errors import EscalaError
 
 EXPORTS = ("batsim",)
+AGENT = "agent:"
 
 SHOWN = (
     *("n_jobs", "n_killed", "n_rejected", "n_unfinished"),
@@ -41,10 +42,10 @@ def simulate(
     options: dict[str, Any],
     read: dict[str, Any],
     scheduler: Annotated[
-        str, typer.Option("--scheduler", metavar="NAME", help="fcfs, first-fit, sjf, easy, saf, conservative, ...")
+        str, typer.Option("--scheduler", metavar="NAME", help="fcfs, first-fit, sjf, easy, saf, conservative, rollout, ..., or agent:DIR")
     ] = "easy",
     shutdown: Annotated[
-        str, typer.Option("--shutdown", metavar="NAME", help="never, timeout:SECONDS, hold:FRACTION, oracle, ...")
+        str, typer.Option("--shutdown", metavar="NAME", help="never, timeout:SECONDS, hold:FRACTION, oracle, ..., or agent:DIR")
     ] = "never",
     export: Annotated[
         str | None, typer.Option("--export", metavar="FORMAT", help="write the run in another format too: batsim", show_default=False)
@@ -66,8 +67,9 @@ def simulate(
             machine = escala.read_platform(platform)
             tell_unused([scheduler], [shutdown], options)
             log = read_log(workload, read, machine)
+            pair = policy(scheduler), policy(shutdown)
             share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
-            result = interruptible(lambda: escala.simulate(log, machine, scheduler=scheduler, shutdown=shutdown, progress=share, **options))
+            result = interruptible(lambda: escala.simulate(log, machine, *pair, progress=share, **options))
         if folder is not None:
             result.save(folder)
             if export is not None:
@@ -107,8 +109,8 @@ def compare(
                 lambda: escala.compare(
                     log,
                     machine,
-                    schedulers=chosen,
-                    shutdowns=switching,
+                    schedulers=[policy(name) for name in chosen],
+                    shutdowns=[policy(name) for name in switching],
                     progress=None if share is None else lambda _, done: share(done),
                     **options,
                 )
@@ -129,6 +131,13 @@ def report(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="FILE", help="the page to write [DIR/report.html]", show_default=False)
     ] = None,
+    price: Annotated[
+        float | None, typer.Option("--price", min=0.0, metavar="X", help="price of a kWh: what a year would save", show_default=False)
+    ] = None,
+    carbon: Annotated[
+        float | None, typer.Option("--carbon", min=0.0, metavar="G", help="g CO2 of a kWh: what a year would save", show_default=False)
+    ] = None,
+    currency: Annotated[str, typer.Option("--currency", metavar="NAME", help="of --price, as EUR", show_default=False)] = "",
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -146,7 +155,8 @@ def report(
         else:
             loaded = {name: escala.Result.load(folder) for name, folder in runs.items()}
             begin(f"writing {target}")
-            write_report(page, loaded, title=f"{results.resolve().name}: {len(loaded)} run{'s' if len(loaded) > 1 else ''}")
+            title = f"{results.resolve().name}: {len(loaded)} run{'s' if len(loaded) > 1 else ''}"
+            write_report(page, loaded, title=title, price=price, carbon=carbon, currency=currency)
     emit(as_json, {"report": str(target), "runs": list(runs)}, f"{target}: {len(runs)} run{'s' if len(runs) > 1 else ''}")
 
 
@@ -158,6 +168,17 @@ def _manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict):
         raise EscalaError(f"{folder}: holds no saved results; give a folder that simulate, compare or demo wrote")
     return manifest
+
+
+def policy(name: str) -> Any:
+    """The policy of this name; "agent:DIR" is the trained agent in that folder."""
+    if not name.startswith(AGENT):
+        return name
+    from escala.agents import load_agent
+
+    loaded = load_agent(name.removeprefix(AGENT)).policy()
+    loaded.name = name
+    return loaded
 
 
 def _saved_runs(folder: Path) -> dict[str, Path]:
