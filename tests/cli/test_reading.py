@@ -146,3 +146,7 @@ def test_output_may_lie_deep(escala_: Escala, log: Path) -> None:
     out = log.parent / "new" / "folder" / "run"
     assert escala_("simulate", log, "--platform", "4x1", "--out", out).status == 0
     assert (out / "manifest.json").exists() and [path.name for path in out.parent.iterdir()] == ["run"]
+
+
+def test_a_column_named_twice_is_refused(escala_: Escala, log: Path) -> None:
+    _refused(escala_("workload", "describe", log, "--column", "submit_s=a", "--column", "submit_s=b"), "--column", "twice")

@@ -254,6 +254,8 @@ def rules_of(
 def _pairs(texts: list[str], option: str) -> dict[str, str]:
     """NAME=VALUE entries."""
     pairs = dict(text.partition("=")[::2] for text in texts)
+    if len(pairs) < len(texts):
+        raise EscalaError(f"{option} names something twice: give it once for each name")
     if any(not name or not value for name, value in pairs.items()):
         raise EscalaError(f"{option} needs NAME=VALUE, such as {option} submit_s=subtime; give it once for each name")
     return pairs

@@ -65,6 +65,8 @@ class CleaningRules:
                 raise EscalaError(f"{name} is {value}: give a number above 0")
         if self.longest_s > MOST_S:
             raise EscalaError(f"longest_s is {self.longest_s}: give at most {MOST_S:g} s")
+        if self.most_cores > 2**53:
+            raise EscalaError(f"most_cores is {self.most_cores}: give at most 2^53, up to where numbers of logs are exact")
 
 
 class Cleaned(NamedTuple):

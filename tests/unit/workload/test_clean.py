@@ -93,7 +93,16 @@ def test_repeated_ids_are_renamed() -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"zero_runtime_s": 0}, {"no_request": "never"}, {"no_request": -5}, {"longest_s": math.inf}, {"most_cores": 0}]
+    "options",
+    [
+        {"zero_runtime_s": 0},
+        {"no_request": "never"},
+        {"no_request": -5},
+        {"longest_s": math.inf},
+        {"longest_s": 1e12},
+        {"most_cores": 0},
+        {"most_cores": 10**30},
+    ],
 )
 def test_refused_rules(options: dict[str, Any]) -> None:
     with pytest.raises(EscalaError):
