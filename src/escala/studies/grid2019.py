@@ -122,22 +122,13 @@ def _variants(scale: Scale, seed: int, judged: Mapping[str, int]) -> list[Cell]:
             if seed == 0:
                 rules: dict[str, Any] = {
                     "load": load,
-                    "steps": window,
                     "demand": demand,
+                    "steps": window,
                     "validation": scale.validation,
                     "test": scale.test,
                 }
                 cells.append(Cell(f"variant/{name}", work.fresh_rules, rules, 4))
-            if seed < scale.variant_seeds:
-                agent = {
-                    "loads": [load],
-                    "judged": [load],
-                    "steps": scale.variant,
-                    "seed": seed,
-                    "window": window,
-                    "demand": demand,
-                    **judged,
-                }
+            agent = {"loads": [load], "judged": [load], "steps": scale.variant, "seed": seed, "window": window, "demand": demand, **judged}
             cells.append(Cell(f"variant-agent/{name}/{seed}", work.fresh_agent, agent, 5 + scale.variant / 3e4))
     return cells
 
