@@ -13,6 +13,7 @@ from escala.extras import missing
 
 if TYPE_CHECKING:
     from escala import agents, envs, metrics, optimum, platform, policies, report, studies, workload
+    from escala.agents import evaluate
     from escala.agents.agent import Agent, load_agent
     from escala.agents.train import train
     from escala.errors import EscalaError
@@ -38,6 +39,7 @@ _HOME = {
     "bound": "escala.policies",
     "compare": "escala.policies",
     "describe": "escala.workload",
+    "evaluate": "escala.agents",
     "load_agent": "escala.agents.agent",
     "power": "escala.platform",
     "read_platform": "escala.platform",
@@ -67,6 +69,7 @@ __all__ = [
     "compare",
     "describe",
     "envs",
+    "evaluate",
     "load_agent",
     "metrics",
     "optimum",

@@ -52,6 +52,11 @@ def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> Non
     outcome = escala_(*judge, "--out", tmp_path / "judged")
     assert outcome.status == 0 and "waste against timeout:0" in outcome.out
     assert sorted(os.listdir(tmp_path / "judged")) == ["days.csv", "judged.csv", "manifest.json"]
+    beside = _json(
+        escala_("compare", week, "--platform", "orion", "--schedulers", "saf", "--shutdowns", f"timeout:0,agent:{agent}", "--json")
+    )
+    assert [row["policy"] for row in beside] == ["saf + timeout:0", f"saf + agent:{agent}"]
+    assert beside[0]["waste_j"] != beside[1]["waste_j"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import torch
 import escala
 import escala.envs
 from escala.agents import Agent, checkpoint, evaluate, load_agent, train
+from escala.errors import EscalaError
 from tests.unit.envs.days import DAY_S, workload
 
 pytestmark = pytest.mark.learn
@@ -154,6 +155,14 @@ def test_a_scheduling_agent_does_in_simulate_what_it_did_in_the_environment(seed
         policy = agent.policy(sampled=seed is not None, seed=seed or 0)
         result = escala.simulate(day, "orion", scheduler=policy, shutdown="timeout:300", start_off=True, until_s=DAY_S)
         assert result.summary()["waste_j"] == pytest.approx(rolled(agent, day, seed), rel=1e-12)
+
+
+@pytest.mark.parametrize("env_id", [OFF, SCHEDULING])
+def test_an_agent_of_another_version_is_refused(env_id: str) -> None:
+    """Compiled code writes what the environment shows into the agent's arrays: they must be of that size."""
+    agent = trained(env_id)
+    with pytest.raises(EscalaError, match="another version"):
+        Agent(agent.network, {**agent.manifest, "observation_shape": [7]}).policy()
 
 
 def test_an_agent_is_a_policy_by_itself_and_in_tables() -> None:

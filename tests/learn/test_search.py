@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import escala
-from escala.agents import load_agent, search
+from escala.agents import load_agent, search, search_scheduler
+from escala.envs.scheduling import SchedulingBatch
+from escala.studies.days import played
 from tests.unit.envs.days import DAY_S, workload
 
 pytestmark = pytest.mark.learn
@@ -68,3 +70,24 @@ def test_the_search_finds_that_waiting_for_company_saves_energy() -> None:
 def test_bad_arguments_are_told_in_one_line() -> None:
     with pytest.raises(escala.EscalaError, match="generations"):
         search(days(), "orion", generations=0)
+
+
+def test_a_searched_scheduler_is_a_policy_of_simulate_and_does_there_what_it_did_in_the_environment() -> None:
+    agent = search_scheduler(days(), "orion", price=0.001, generations=2, population=4, days_each=3, seed=0, window="cut")
+    batch = SchedulingBatch(2, days()[:2], "orion", **agent.env_options)
+    rows, _, _ = played(batch, lambda seen, mask: agent.act(seen, mask, None), days()[:2])
+    for day, row in zip(days()[:2], rows, strict=True):
+        policy = agent.policy(sampled=False)
+        result = escala.simulate(day, "orion", scheduler=policy, shutdown="timeout:300", start_off=True, until_s=DAY_S)
+        assert result.summary()["waste_j"] == pytest.approx(row["waste_j"], rel=1e-12)
+
+
+def test_a_searched_scheduler_learns_to_wait_for_nodes_that_are_on() -> None:
+    """Pairs of 3-minute jobs a minute apart: one boot serves both where the second waits 3 minutes for the first's node."""
+    jobs = [job for k in range(20) for job in ((k * 4000.0, 180.0, 600.0, 1), (k * 4000.0 + 60.0, 180.0, 600.0, 1))]
+    day = workload(*jobs)
+    agent = search_scheduler([day], "2x1", price=1e-4, generations=3, population=8, seed=0, window="cut")
+    how: dict[str, Any] = {"shutdown": "timeout:300", "start_off": True, "until_s": DAY_S}
+    eager = escala.simulate(day, "2x1", scheduler="first-fit", **how).summary()["waste_j"]
+    learnt = escala.simulate(day, "2x1", scheduler=agent.policy(sampled=False), **how).summary()["waste_j"]
+    assert learnt < 0.75 * eager

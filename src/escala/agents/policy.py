@@ -29,6 +29,14 @@ class _Learnt:
         self._observation = np.zeros((1, *shape), np.float32)
         self._mask = np.zeros((1, int(agent.manifest["actions"])), bool)
 
+    def _expects(self, shape: tuple[int, ...]) -> None:
+        """Refuse an agent that was taught to see something else than the environment shows now: compiled code writes into its arrays."""
+        if self._observation.shape[1:] != shape:
+            raise EscalaError(
+                f"{self.name} was trained by another version of Escala (it sees {self._observation.shape[1:]} numbers, "
+                f"{self.agent.env_id} now shows {shape}): train it again"
+            )
+
     def _is_new(self, view: View) -> bool:
         """Is this another run than the last one?"""
         run = (id(view._simulation), view._i)
@@ -52,6 +60,7 @@ class LearntShutdown(_Learnt):
     def __init__(self, agent: Agent, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
         self.options = offreservation.options_of(agent.env_options)
+        self._expects(self.options.shape)
         self.period_s = self.options.period_s
         self.beneath = offreservation.BENEATH[self.options.action]
         self._fractions = self.options.fractions()
@@ -104,6 +113,7 @@ class LearntScheduler(_Learnt):
     def __init__(self, agent: Agent, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
         self.options = scheduling.options_of(agent.env_options)
+        self._expects(self.options.shape)
         self._settings = self.options.settings()
 
     def _begin(self, view: View) -> None:
