@@ -194,6 +194,8 @@ class Commands:
 
     def call_at(self, time_s: float) -> bool:
         """Ask for a decision at this time (> now), s."""
+        if not -1e12 < time_s < 1e12:
+            raise EscalaError(f"call_at({time_s}): give a time in seconds later than now")
         return self._order(calls.TIMER, int(np.floor(time_s * SECOND + 0.5)))
 
 

@@ -223,6 +223,9 @@ class Simulation:
 
     def command(self, i: int, kind: int, a: int = 0, b: int = 0) -> int:
         """One command (kinds of `escala.kernel.calls`) to simulation i; a refusal code, 0 if it was carried out."""
+        if kind == calls.TIMER and int(self.world.s[i, 0]["n_timers"]) >= self.world.heaps.shape[2]:
+            self.world.s[i, 0]["grow"] = codes.GROW_TIMERS
+            self._grow(i)
         return int(calls.command(self.table, i, kind, a, b))
 
     def result(self, i: int = 0, manifest: dict[str, Any] | None = None) -> Result:

@@ -2,7 +2,7 @@
 
 FCFS: RLScheduler, CQGym, AccaSim and Alea agree to the digit. SJF (the first job blocks): AccaSim and Alea. EASY: a plain reference in
 Python with both of EASY's rules, by count of processors, all events of one instant before one decision. first-fit is what AccaSim calls
-EASY; sjf-fit is sched-rl-gym's SJF. See docs/compared-to.md.
+EASY; sjf-fit is sched-rl-gym's SJF.
 """
 
 from __future__ import annotations

@@ -89,6 +89,7 @@ REFUSED_NOT_IDLE = 3
 REFUSED_NOT_OFF = 4
 REFUSED_NO_SUCH = 5
 REFUSED_CANNOT_SWITCH = 6
+REFUSED_PAST = 7
 REFUSALS = {
     REFUSED_NOT_QUEUED: "the job is not in the queue",
     REFUSED_NO_ROOM: "the job does not fit now",
@@ -96,6 +97,7 @@ REFUSALS = {
     REFUSED_NOT_OFF: "the node is not off",
     REFUSED_NO_SUCH: "there is no such job or node",
     REFUSED_CANNOT_SWITCH: "the node has no sleep state",
+    REFUSED_PAST: "the time is not later than now",
 }
 
 # A time that never comes, in microseconds: far beyond any run, far from overflow.

@@ -78,7 +78,9 @@ def command_reserve(w: World, target: int) -> int:
 def command_timer(w: World, time_us: int) -> int:
     """Ask for a decision at `time_us`."""
     s = w.s[0]
-    if time_us <= s.now or s.n_timers >= w.heaps.shape[1]:
-        return codes.REFUSED_NO_SUCH
+    if time_us <= s.now:
+        return codes.REFUSED_PAST
+    if s.n_timers >= w.heaps.shape[1]:
+        return codes.REFUSED_NO_ROOM
     s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, time_us, codes.NONE)
     return codes.REFUSED_NONE

@@ -78,12 +78,6 @@ def remove_plan(w: World, j: int) -> None:
     _sink(w, w.run[moved].place, s.n_plans)
 
 
-@inlined
-def cores_of_plan(w: World, i: int) -> int:
-    """Cores of the job at heap position i."""
-    return w.job[w.plans[i]].cores
-
-
 @lean
 def following(w: World, frontier: Any, n: int) -> tuple[int, int]:
     """Next job of a walk through the heap in order of planned end: (heap position, size of the frontier after it).

@@ -109,3 +109,19 @@ def test_commands_are_recorded_on_request(tmp_path: Path) -> None:
     assert escala.simulate(TWO_NODES, "2x1", twice).decisions is None
     with pytest.raises(EscalaError, match="inside the kernel"):
         escala.simulate(TWO_NODES, "2x1", "easy", decisions=True)
+
+
+def test_times_to_be_called_at() -> None:
+    asked: list[tuple[bool, str]] = []
+
+    def ask(view: escala.View, act: escala.Commands) -> None:
+        if not asked:
+            asked.append((act.call_at(view.now_s), act.refusal))
+            asked.extend((act.call_at(view.now_s + 1.0 + k), act.refusal) for k in range(500))  # more than there is room for at first
+            with pytest.raises(EscalaError, match="call_at"):
+                act.call_at(float("nan"))
+        greedy(view, act)
+
+    escala.simulate(TWO_NODES, "2x1", ask)
+    assert asked[0] == (False, "the time is not later than now")
+    assert all(done for done, _ in asked[1:])
