@@ -105,7 +105,9 @@ def charge(st: Any, m: Any, running: Any, rewards: Any) -> None:
     for a in range(st.agents):
         everyone += running[a]
     for a in range(st.agents):
-        rewards[a] += st.alpha * m.waiting + st.beta * m.behind + st.gamma * (everyone if st.all_paid == 1 else running[a])
+        cost = st.alpha * m.waiting + st.beta * m.behind + st.gamma * (everyone if st.all_paid == 1 else running[a])
+        rewards[a] += m.fade * cost
+    m.fade *= st.discount
 
 
 @lean

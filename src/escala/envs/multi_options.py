@@ -176,6 +176,7 @@ class MultiOptions:
             "all_paid": self.rewards == "global",
             "overflow": self.overflow == "end",
             "image": self.observation == "image",
+            "discount": 1.0,
         }
         for name, value in values.items():
             out[0][name] = value

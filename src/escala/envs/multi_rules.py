@@ -8,8 +8,8 @@ sjf                least length
 packer             largest sum over kinds of demand x free (alignment) over jobs and machines
 tetris             largest 0.5 sum of demands + 0.5 / length, raw numbers; on the machine of the largest alignment
 tetris-normalised  largest 0.5 mean of demand / capacity + 0.5 / length; on the machine of the largest alignment
-smith              least length^2 x mean demand share: Smith's ratio of work to weight, the weight of a job being 1 / length; on the
-                   machine with the least left over
+dense              least length / mean demand share: SJF that prefers what is hard to place, while there is room for it; on the machine with
+                   the least left over
 random             any job and machine that fit, evenly
 """
 
@@ -26,12 +26,12 @@ from escala.kernel import codes
 from escala.kernel.state import World
 from escala.kernel.world import one
 
-SJF, PACKER, TETRIS, TETRIS_NORMALISED, SMITH, RANDOM = range(6)
-RULES = {"sjf": SJF, "packer": PACKER, "tetris": TETRIS, "tetris-normalised": TETRIS_NORMALISED, "smith": SMITH, "random": RANDOM}
+SJF, PACKER, TETRIS, TETRIS_NORMALISED, DENSE, RANDOM = range(6)
+RULES = {"sjf": SJF, "packer": PACKER, "tetris": TETRIS, "tetris-normalised": TETRIS_NORMALISED, "dense": DENSE, "random": RANDOM}
 """Names -> codes."""
 
 PUBLISHED = ("sjf", "packer", "tetris", "tetris-normalised", "random")
-"""R4's own baselines; smith is ours."""
+"""R4's own baselines; dense is ours."""
 
 
 @lean
@@ -47,8 +47,8 @@ def score(w: World, st: Any, scale: Any, rule: int, j: int, n: int) -> float:
     for k in range(st.kinds):
         total += demand_of(w, j, k) / (1.0 if rule == TETRIS else scale[k] * st.kinds)
     length = length_of(w, st, j)
-    if rule == SMITH:
-        return total * length * length
+    if rule == DENSE:
+        return length / total
     return -(0.5 * total + 0.5 / length)
 
 
@@ -59,7 +59,7 @@ def second(w: World, st: Any, scale: Any, rule: int, j: int, n: int) -> float:
     if rule in (TETRIS, TETRIS_NORMALISED):
         for k in range(st.kinds):
             total -= demand_of(w, j, k) * free_of(w, n, k)
-    elif rule == SMITH:
+    elif rule == DENSE:
         for k in range(st.kinds):
             total += (free_of(w, n, k) - demand_of(w, j, k)) / scale[k]
     return total

@@ -138,6 +138,7 @@ def step(
         m = memory[i]
         reached = FINISHED
         if m.over == 0:
+            m.fade = 1.0
             passing = True
             if actions[i] < void:
                 k = actions[i] % st.slots

@@ -27,6 +27,7 @@ SETTINGS = np.dtype(
         ("alpha", "f8"),  # reward a unit of 1 / length of the jobs in the slots,
         ("beta", "f8"),  # of those in the backlog,
         ("gamma", "f8"),  # and of those that run
+        ("discount", "f8"),  # a unit of time, of what passes within a step; 1 but for learners
     ]
 )
 
@@ -41,6 +42,7 @@ MEMORY = np.dtype(
         ("waiting", "f8"),  # sum of 1 / length over the jobs in the slots
         ("behind", "f8"),  # over the jobs in the backlog
         ("recent", "f8"),  # submissions, each fading by a twentieth a unit
+        ("fade", "f8"),  # discount of what passes next in this step
         ("luck", "u8"),  # state of the rule random
         ("slowdown", "f8"),  # of the ended run, means over its submitted jobs; a waiting job counts as if it started now
         ("turnaround", "f8"),

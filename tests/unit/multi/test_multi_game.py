@@ -164,7 +164,7 @@ def test_sjf_and_packer_choose_by_hand() -> None:
         "sjf": 1 + 3,  # B is the shortest and fits on machine 1 only
         "packer": 1 + 3,  # B on machine 1: 8 x 10 + 8 x 10 = 160; C there 120; C on machine 0: 4 x 4 + 8 x 8 = 80
         "tetris": 1 + 3,  # B: .5 x 16 + .25
-        "smith": 0,  # 9 x .25 = 2.25 (A), 4 x .8 = 3.2 (B), 25 x .6 (C); A leaves 0 + 7 on machine 0, 6 + 9 on machine 1
+        "dense": 1 + 3,  # B: 2 / .8; A: 3 / .25; C: 5 / .6
     }
     for rule, action in expected.items():
         batch.decide(rule, out)

@@ -1,0 +1,130 @@
+"""A trained team: a network for each agent (or one for all), and everything needed to ask them the right questions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escala.agents import checkpoint
+from escala.agents.network import pin_threads
+from escala.agents.team_networks import MaskedPairPolicy
+from escala.envs.multi_play import Member
+from escala.errors import EscalaError
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+
+
+def _never(_: float) -> float:
+    return 0.0
+
+
+def build(manifest: Mapping[str, Any]) -> Any:
+    """The network of a manifest, untrained."""
+    numbers, actions = int(manifest["shape"][4]), int(manifest["actions"])
+    return MaskedPairPolicy(spaces.Box(0.0, 1.0, (numbers,), np.float32), spaces.Discrete(actions), _never, shape=manifest["shape"])
+
+
+def probabilities(network: Any, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Probability of each action [n, actions]; masked ones have none."""
+    with torch.no_grad():
+        logits = network.mlp_extractor.forward_actor(torch.as_tensor(np.asarray(seen, np.float32))).double().numpy()
+    logits = np.where(mask, logits, -np.inf)
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+    out: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return out
+
+
+class Player:
+    """A network as a member of a team. random: samples actions; None: the likeliest."""
+
+    def __init__(self, network: Any, random: np.random.Generator | None) -> None:
+        self.network, self.random = network, random
+
+    def __call__(self, seen: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Actions [n]."""
+        share = probabilities(self.network, seen, mask)
+        if self.random is None:
+            return share.argmax(axis=1)
+        drawn = self.random.random(len(share))
+        picked: NDArray[np.int64] = (share.cumsum(axis=1) <= drawn[:, None] * share.sum(axis=1, keepdims=True)).sum(axis=1)
+        return np.minimum(picked, share.shape[1] - 1)
+
+
+class Team:
+    """What `train_team` gives. networks: one for each agent, or a single one that all share. manifest: how it came to be."""
+
+    def __init__(self, networks: Sequence[Any], manifest: Mapping[str, Any]) -> None:
+        self.networks = [network.eval() for network in networks]
+        self.manifest = dict(manifest)
+        pin_threads()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The game's options."""
+        return dict(self.manifest["options"])
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return f"team ({self.manifest['mode']})"
+
+    def members(self, sampled: bool = True, seed: int = 0) -> list[Member]:
+        """One player for each agent, for `escala.envs.multi_play.play`."""
+        chance = np.random.default_rng([seed, 0x7EA]) if sampled else None
+        players = [Player(network, chance) for network in self.networks]
+        return players * int(self.manifest["agents"]) if len(players) == 1 else list(players)
+
+    def policy(self, sampled: bool = True, seed: int = 0) -> Any:
+        """A scheduler for `simulate` and `compare`. sampled: draw actions by `seed`; else the likeliest."""
+        from escala.envs.multi_policy import TeamPolicy
+
+        return TeamPolicy(lambda: self.members(sampled, seed), name=self.name, **self.options)
+
+    def save(self, folder: str | Path) -> None:
+        """Write weights and manifest, each as a whole, the manifest last."""
+        target = Path(folder)
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            digests = []
+            for k, network in enumerate(self.networks):
+                checkpoint.write(target / f"weights-{k}.pt", network.state_dict())
+                digests.append(hashlib.sha256((target / f"weights-{k}.pt").read_bytes()).hexdigest())
+            temporary = target / f".{MANIFEST}.{os.getpid()}"
+            temporary.write_text(json.dumps(self.manifest | {"weights_sha256": digests}, indent=2) + "\n", encoding="utf-8")
+            os.replace(temporary, target / MANIFEST)
+        except OSError as error:
+            raise EscalaError(f"{target}: cannot write the team ({error.strerror}): give a folder that can be written") from error
+
+
+def load_team(folder: str | Path) -> Team:
+    """The team saved in a folder; EscalaError where there is none, or its files do not belong together."""
+    source = Path(folder)
+    try:
+        manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise EscalaError(f"{source}: no trained team here ({MANIFEST}): {error}") from error
+    if manifest.get("kind") != "team" or manifest.get("format") != FORMAT:
+        raise EscalaError(f"{source / MANIFEST}: not the manifest of a team of format {FORMAT}: give a folder written by train_team")
+    networks = []
+    for k, digest in enumerate(manifest["weights_sha256"]):
+        path = source / f"weights-{k}.pt"
+        try:
+            raw = path.read_bytes()
+        except OSError as error:
+            raise EscalaError(f"{path}: cannot be read ({error.strerror}): save the team again") from error
+        if hashlib.sha256(raw).hexdigest() != digest:
+            raise EscalaError(f"{path}: is not the file that {MANIFEST} was written for: save the team again")
+        network = build(manifest)
+        network.load_state_dict(torch.load(path, weights_only=True))
+        networks.append(network)
+    return Team(networks, manifest)

@@ -1,0 +1,267 @@
+"""Training a team: independent PPO agents in turns, all at once, or with one network for all; checkpoints of the whole team."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecNormalize
+
+from escala.agents import checkpoint, team_teaching
+from escala.agents.network import pin_threads
+from escala.agents.team import FORMAT, MANIFEST, Player, Team
+from escala.agents.team_buffer import TimedBuffer
+from escala.agents.team_networks import MaskedPairPolicy, Shape
+from escala.agents.team_view import EVERYBODY, TeamView, relative_weights
+from escala.envs.multi_batch import MultiBatch
+from escala.errors import EscalaError
+
+MODES = ("turns", "simultaneous", "shared")
+
+
+@dataclass(frozen=True)
+class TeamPreset:
+    """learn: arguments of MaskablePPO; num_envs: games of each learner; options: of the game (those that a user gives win); decay: the
+    learning rate falls to 0; relative: rewards weigh 1 / (what SJF loses on the list); teacher: the rule to imitate first, or None; rounds:
+    rollouts of an agent before the turn to learn goes on."""
+
+    learn: Mapping[str, Any]
+    num_envs: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    decay: bool = True
+    relative: bool = True
+    teacher: str | None = "dense"
+    rounds: int = 1
+
+
+PRESETS = {
+    "tuned": TeamPreset(
+        learn={
+            "n_steps": 64, "batch_size": 2048, "n_epochs": 4, "gamma": 0.99, "gae_lambda": 0.9, "clip_range": 0.2, "learning_rate": 5e-4,
+            "ent_coef": 0.0, "vf_coef": 0.5,
+        },
+        num_envs=64,
+        options={"skip": "forced", "lists": 1024, "limit": 240},
+    ),
+    "printed": TeamPreset(
+        learn={
+            "n_steps": 200, "batch_size": 64, "n_epochs": 10, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2, "learning_rate": 3e-3,
+            "ent_coef": 0.0, "vf_coef": 0.5,
+        },
+        num_envs=8,
+        options={"limit": 200},
+        decay=False,
+        relative=False,
+        teacher=None,
+    ),
+}  # fmt: skip
+"""`printed`: R4's tables 1 and 2 (n_steps: one episode of 200 units; 8 games, which it does not tell); `tuned`: what learns well in little
+time here."""
+
+
+class _Quiet(BaseCallback):
+    def _on_step(self) -> bool:
+        return True
+
+
+class _Learner:
+    """One network, its games and its PPO. team: all learners (this one will be among them); number: which of them it is."""
+
+    def __init__(
+        self, batch: MultiBatch, agent: Any, team: list[_Learner], weight: Any, preset: TeamPreset, learn: Any, seed: int, number: int
+    ) -> None:
+        self.chance = np.random.default_rng([seed, number, 0x7EA])
+        self.weight = weight
+
+        def others() -> list[Player]:
+            players = [Player(learner.model.policy, self.chance) for learner in team]
+            return players * batch.options.agents if len(players) == 1 else players
+
+        self.view = TeamView(batch, agent, others, weight, float(learn["gamma"]))
+        self.view.first_seed = (seed * 64 + number) << 20
+        self.normaliser = VecNormalize(self.view, norm_obs=False, norm_reward=True, gamma=float(learn["gamma"]))
+        chosen = batch.options
+        self.shape = Shape(chosen.slots, chosen.machines, chosen.resources, len(batch.points), int(batch.observation_space.shape[0]))
+        self.left = 1.0
+        rate = float(learn["learning_rate"])
+        arguments = {**learn, "learning_rate": (lambda _: rate * max(self.left, 0.0)) if preset.decay else rate}
+        self.model = MaskablePPO(
+            MaskedPairPolicy,
+            self.normaliser,
+            policy_kwargs={"shape": list(self.shape)},
+            rollout_buffer_class=TimedBuffer,
+            rollout_buffer_kwargs={"view": self.view},
+            seed=seed + 1000 * number,
+            device="cpu",
+            **arguments,
+        )
+        self.per_rollout = self.view.num_envs * self.model.n_steps
+        self._callback: Any = None
+
+    def begin(self) -> None:
+        """Begin the games; all learners must be there."""
+        _, self._callback = self.model._setup_learn(0, _Quiet(), reset_num_timesteps=False)
+
+    def collect(self) -> None:
+        """One rollout."""
+        self.model.ep_info_buffer.clear()  # type: ignore[union-attr]
+        self.model.collect_rollouts(self.normaliser, self._callback, self.model.rollout_buffer, self.model.n_steps, use_masking=True)
+
+    def improve(self, left: float) -> None:
+        """Learn from it. left: share of the training that is left."""
+        self.left = left
+        self.model.train()
+
+
+def train_team(
+    workload: Any = None,
+    *,
+    mode: str = "turns",
+    steps: int = 300_000,
+    seed: int = 0,
+    out: str | Path | None = None,
+    resume: bool = False,
+    preset: str = "tuned",
+    teacher: str | None = "",
+    num_envs: int | None = None,
+    learn: Mapping[str, Any] | None = None,
+    progress: Callable[[float], None] | None = None,
+    **options: Any,
+) -> Team:
+    """Train a team on the game of `escala.envs.multi.slots` (workload and options as there; compact observations).
+
+    mode: `"turns"` (R4): every agent has a network of its own; one learns from a rollout at a time while the others are frozen.
+    `"simultaneous"`: all collect against the same teams, then all learn. `"shared"`: one network for all, which sees which agent it is.
+    steps: decisions to learn from, of all agents together (rounded up to whole rollouts). teacher: a rule to imitate first (None: none; by
+    default the preset's). out, resume, seed, progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training
+    ends with the weights of an uninterrupted one.
+
+    Raises EscalaError: unknown names, a folder that holds a team already (without resume), a checkpoint of another training.
+    """
+    if mode not in MODES:
+        raise EscalaError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
+    if preset not in PRESETS:
+        raise EscalaError(f"unknown preset {preset!r}: use one of {', '.join(PRESETS)}")
+    if steps < 1:
+        raise EscalaError(f"steps={steps}: give at least 1")
+    chosen = PRESETS[preset]
+    given = {**chosen.options, **options}
+    settings = {**chosen.learn, **(learn or {})}
+    rule = chosen.teacher if teacher == "" else teacher
+    games = num_envs or chosen.num_envs
+    folder = None if out is None else Path(out)
+    _check_folder(folder, resume)
+    pin_threads()
+    request = {
+        "mode": mode, "steps": steps, "seed": seed, "preset": preset, "teacher": rule, "num_envs": games,
+        "learn": dict(settings), "options": {k: _plain(v) for k, v in given.items()},
+        "workload": "generated" if workload is None else type(workload).__name__,
+    }  # fmt: skip
+    learners = _learners(workload, given, mode, games, chosen, settings, seed)
+    state: dict[str, Any] = {"done": 0, "round": 0, "curve": []}
+    if resume:
+        assert folder is not None
+        _restore(checkpoint.read(folder, request), learners, state)
+    elif rule is not None:
+        batch = learners[0].view.batch
+        pairs = [x.model for x in learners], [x.normaliser for x in learners]
+        team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed)
+    began = saved_at = time.monotonic()
+    while state["done"] < steps:
+        if folder is not None and time.monotonic() - saved_at >= checkpoint.EVERY_S:
+            folder.mkdir(parents=True, exist_ok=True)
+            checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request))
+            saved_at = time.monotonic()
+        _round(learners, mode, chosen.rounds, steps, state)
+        if progress is not None:
+            progress(min(1.0, state["done"] / steps))
+    options_kept = learners[0].view.batch.options
+    team = Team(
+        [learner.model.policy for learner in learners],
+        {
+            "kind": "team", "format": FORMAT, **request, "command": sys.argv, "agents": options_kept.agents, "shape":
+            list(learners[0].shape), "actions": int(learners[0].view.batch.action_space.n),
+            "steps_done": state["done"], "curve": state["curve"],
+            "elapsed_s": round(time.monotonic() - began, 3),
+            "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "numpy")},
+        },
+    )  # fmt: skip
+    if folder is not None:
+        team.save(folder)
+        (folder / checkpoint.FILE).unlink(missing_ok=True)
+    return team
+
+
+def _round(learners: list[_Learner], mode: str, rounds: int, steps: int, state: dict[str, Any]) -> None:
+    """One or all learners take a rollout and learn from it."""
+    left = 1.0 - state["done"] / steps
+    turn = (state["round"] // rounds) % len(learners)
+    active = [turn] if mode == "turns" else list(range(len(learners)))
+    for k in active:
+        learners[k].collect()
+    for k in active:
+        learners[k].improve(left)
+        state["done"] += learners[k].per_rollout
+        ended = [float(episode["r"]) for episode in learners[k].model.ep_info_buffer or ()]
+        if ended:
+            state["curve"].append([state["done"], k, float(np.mean(ended)), len(ended)])
+    state["round"] += 1
+
+
+def _capture(learners: list[_Learner], state: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+    parts = [checkpoint.capture(x.model, x.view, x.normaliser, request) for x in learners]
+    chances = [x.chance.bit_generator.state for x in learners]
+    return {"request": request, "state": state, "members": parts, "chances": chances}
+
+
+def _restore(saved: dict[str, Any], learners: list[_Learner], state: dict[str, Any]) -> None:
+    state.update(saved["state"])
+    for learner, part, chance in zip(learners, saved["members"], saved["chances"], strict=True):
+        checkpoint.restore(part, learner.model, learner.view, learner.normaliser)
+        learner.chance.bit_generator.state = chance
+
+
+def _check_folder(folder: Path | None, resume: bool) -> None:
+    if resume and folder is None:
+        raise EscalaError("resume=True needs out: the folder of the interrupted training")
+    if folder is not None and not resume and any((folder / name).exists() for name in (MANIFEST, checkpoint.FILE)):
+        raise EscalaError(f"{folder}: holds a training already: resume it (resume=True) or give another folder")
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON keeps it."""
+    if isinstance(value, tuple | list | np.ndarray):
+        return [_plain(v) for v in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _learners(
+    workload: Any, given: Mapping[str, Any], mode: str, games: int, preset: TeamPreset, settings: Mapping[str, Any], seed: int
+) -> list[_Learner]:
+    """The learners of a mode, each with games of its own on the same job lists."""
+    first = MultiBatch(games, workload, **given)
+    if first.image:
+        raise EscalaError("option observation='image': teams learn from compact observations: leave it out")
+    agents = first.options.agents
+    weight = relative_weights(first) if preset.relative else np.ones(len(first.lists))
+    learners: list[_Learner] = []
+    if mode != "shared":
+        parts: list[Any] = list(range(agents))
+    elif first.options.rewards == "global":
+        parts = [EVERYBODY]
+    else:
+        parts = [np.arange(games) % agents]  # what one is paid is its own: each game teaches one agent's part
+    for k, part in enumerate(parts):
+        batch = first if k == 0 else MultiBatch(games, first.lists, **given)
+        learners.append(_Learner(batch, part, learners, weight, preset, settings, seed, k))
+    for learner in learners:
+        learner.begin()
+    return learners

@@ -1,0 +1,138 @@
+"""Teams that learn: what a learner sees, exact resume, saving, and the same choices in the simulation as in the game."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import escala
+from escala.agents import checkpoint, team_train
+from escala.agents.team import load_team
+from escala.agents.team_train import train_team
+from escala.agents.team_view import TeamView
+from escala.envs import multi
+from escala.envs.multi_options import options_of
+from escala.envs.multi_play import play
+from escala.envs.multi_policy import TeamPolicy
+from escala.errors import EscalaError
+
+SMALL: dict[str, Any] = {"num_envs": 4, "learn": {"n_steps": 16, "batch_size": 32, "n_epochs": 2}, "steps": 60, "lists": 16}
+
+
+def weights(team: Any) -> list[torch.Tensor]:
+    return [value for network in team.networks for value in network.state_dict().values()]
+
+
+def test_a_learner_is_paid_for_all_that_passes_between_its_turns_and_sees_its_own_turns_only() -> None:
+    batch = multi.batch(3, lists=6, steps=40, skip="forced")
+    view = TeamView(batch, 1, lambda: ["sjf"] * 3)
+    view.reset()
+    rng = np.random.default_rng(0)
+    total, ended = np.zeros(3), 0
+    for _ in range(400):
+        assert (batch.agent == 1).all()
+        choice = np.array([rng.choice(np.flatnonzero(mask)) for mask in view.action_masks()])
+        lists = batch.worlds.chosen.copy()
+        _, reward, done, infos = view.step(choice)
+        total += reward
+        for row in np.flatnonzero(done):
+            jobs = int(batch.lists.jobs_of[lists[row]])
+            if ended > 3:  # rewards before the first turn of an episode belong to nobody's choice
+                assert infos[row]["episode"]["r"] < -0.8 * jobs
+            assert infos[row]["terminal_observation"].shape == batch.observation_space.shape
+            ended += 1
+    assert ended > 3
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+@pytest.mark.parametrize("mode", team_train.MODES)
+def test_a_killed_training_resumed_equals_an_uninterrupted_one(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = {**SMALL, "mode": mode, "agents": 2, "seed": 3, "teacher": None, "steps": 320}
+    whole = train_team(**given)
+    assert all((a == b).all() for a, b in zip(weights(whole), weights(train_team(**given)), strict=True))
+    monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
+    rounds = 0
+
+    def interrupt(share: float) -> None:
+        nonlocal rounds
+        rounds += 1
+        if rounds == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train_team(**given, out=tmp_path / "team", progress=interrupt)
+    resumed = train_team(**given, out=tmp_path / "team", resume=True)
+    assert all((a == b).all() for a, b in zip(weights(whole), weights(resumed), strict=True))
+    assert not (tmp_path / "team" / checkpoint.FILE).exists()
+    with pytest.raises(EscalaError, match="holds a training already"):
+        train_team(**given, out=tmp_path / "team")
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_a_taught_team_plays_like_its_teacher_and_the_same_in_the_simulation(tmp_path: Path) -> None:
+    team = train_team(mode="turns", agents=2, load=0.8, seed=1, **SMALL)
+    team.save(tmp_path)
+    loaded = load_team(tmp_path)
+    assert all((a == b).all() for a, b in zip(weights(team), weights(loaded), strict=True)) and loaded.manifest["mode"] == "turns"
+    options = options_of({"agents": 2, "load": 0.8, "lists": 5, "lists_seed": 9, "steps": 60})
+    lists = options.job_lists()
+    mine = play(lists, loaded.members(sampled=False), agents=2, skip="forced")
+    taught = play(lists, "sjf", agents=2)
+    assert mine["slowdown"].mean() < 1.1 * taught["slowdown"].mean()
+    for e in range(2):
+        work = lists.workload(e)
+        simulated = escala.simulate(work, lists.platform, scheduler=loaded.policy(sampled=False))
+        slowdown = (simulated.jobs["finish_s"] - simulated.jobs["submit_s"]) / simulated.jobs["runtime_s"]
+        assert slowdown.mean() == pytest.approx(mine["slowdown"][e], rel=1e-9)
+    (tmp_path / "weights-0.pt").write_bytes(b"other")
+    with pytest.raises(EscalaError, match="save the team again"):
+        load_team(tmp_path)
+
+
+@pytest.mark.parametrize("rule, turns", [("sjf", "single"), ("packer", "until-void"), ("dense", "single"), ("tetris", "until-void")])
+def test_rules_play_the_same_in_the_simulation_as_in_the_game(rule: str, turns: str) -> None:
+    options = options_of({"agents": 2, "machines": 2, "load": 0.9, "lists": 3, "lists_seed": 4, "steps": 50})
+    lists = options.job_lists()
+    played = play(lists, rule, agents=2, machines=2, turns=turns)
+    for e in range(3):
+        policy = TeamPolicy(rule, agents=2, machines=2, turns=turns)
+        jobs = escala.simulate(lists.workload(e), lists.platform, scheduler=policy).jobs
+        slowdown = (jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]
+        assert slowdown.mean() == pytest.approx(played["slowdown"][e], rel=1e-9)
+
+
+def test_a_team_in_compare() -> None:
+    lists = options_of({"agents": 2, "load": 0.6, "lists": 1, "steps": 30}).job_lists()
+    table = escala.compare(
+        lists.workload(0), lists.platform, schedulers=["sjf-fit", TeamPolicy("sjf", agents=2, name="team")], shutdowns=["never"]
+    )
+    assert table is not None
+
+
+@pytest.mark.parametrize(
+    "given, match",
+    [
+        ({"mode": "together"}, "turns, simultaneous, shared"),
+        ({"preset": "best"}, "tuned, printed"),
+        ({"steps": 0}, "at least 1"),
+        ({"resume": True}, "needs out"),
+        ({"observation": "image", "teacher": None}, "compact"),
+    ],
+)
+def test_bad_requests_give_one_clear_line(given: dict[str, Any], match: str) -> None:
+    with pytest.raises(EscalaError, match=match):
+        train_team(**{**SMALL, **given})
+
+
+def test_a_team_needs_its_machines() -> None:
+    lists = options_of({"agents": 3, "lists": 1, "steps": 20}).job_lists()
+    with pytest.raises(EscalaError, match="2 agents x 1 machines"):
+        escala.simulate(lists.workload(0), lists.platform, scheduler=TeamPolicy("sjf", agents=2))
+    with pytest.raises(EscalaError, match="unknown rule"):
+        TeamPolicy("best", agents=2)
