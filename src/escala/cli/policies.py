@@ -41,6 +41,7 @@ SHUTDOWNS = {
     "inertial": "the number of nodes kept off follows the backlog (Poquet 2017)",
     "random": "a number of nodes kept off, drawn by --seed each minute",
 }
+TRAINED = {"agent:DIR": "the trained agent in this folder (escala train)"}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -93,8 +94,8 @@ def _shown(value: Any) -> str:
 
 def policies(as_json: opt.Json = False) -> None:
     """Every scheduler, shutdown policy and generator, with one line each."""
-    schedulers = [{"scheduler": name, "what": what} for name, what in scheduler_lines().items()]
-    shutdowns = [{"shutdown": name, "what": what} for name, what in SHUTDOWNS.items()]
+    schedulers = [{"scheduler": name, "what": what} for name, what in (scheduler_lines() | TRAINED).items()]
+    shutdowns = [{"shutdown": name, "what": what} for name, what in (SHUTDOWNS | TRAINED).items()]
     generators = [{"generator": name, "what": what, "settings": settings} for name, (what, settings) in generator_lines().items()]
     payload = {"schedulers": schedulers, "shutdowns": shutdowns, "generators": generators}
     emit(as_json, payload, rows_table(schedulers), LETTERS, "", rows_table(shutdowns), rows_table(generators))
