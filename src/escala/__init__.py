@@ -13,12 +13,12 @@ from escala.extras import missing
 
 if TYPE_CHECKING:
     from escala import agents, envs, metrics, optimum, platform, policies, report, studies, workload
-    from escala.agents import evaluate
     from escala.agents.agent import Agent, load_agent
+    from escala.agents.evaluate import evaluate
     from escala.agents.train import train
     from escala.errors import EscalaError
     from escala.platform import Platform, PowerProfile, power, read_platform
-    from escala.policies import Comparison, bound, compare, simulate
+    from escala.policies import Comparison, bound, compare, rerun, simulate
     from escala.policy import Commands, Policy, View
     from escala.result import Result
     from escala.workload import Workload, describe, read_workload
@@ -39,11 +39,12 @@ _HOME = {
     "bound": "escala.policies",
     "compare": "escala.policies",
     "describe": "escala.workload",
-    "evaluate": "escala.agents",
+    "evaluate": "escala.agents.evaluate",
     "load_agent": "escala.agents.agent",
     "power": "escala.platform",
     "read_platform": "escala.platform",
     "read_workload": "escala.workload",
+    "rerun": "escala.policies",
     "simulate": "escala.policies",
     "train": "escala.agents.train",
 }
@@ -79,6 +80,7 @@ __all__ = [
     "read_platform",
     "read_workload",
     "report",
+    "rerun",
     "simulate",
     "studies",
     "train",

@@ -241,6 +241,8 @@ class Simulation:
                 "source": self.workloads[i].source,
                 "jobs": len(self.workloads[i]),
                 "cleaning": self.workloads[i].cleaning,
+                "read_as": self.workloads[i].read_as,
+                "sha256": self.workloads[i].digest(),
             },
             "platform": self.platform.spec(),
             "n_nodes": self.platform.n_nodes,

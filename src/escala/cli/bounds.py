@@ -9,6 +9,7 @@ import typer
 
 from escala.cli import options as opt
 from escala.cli.folder import output_folder
+from escala.cli.reading import read_log
 from escala.cli.tables import amount, number, rows_table
 from escala.cli.terminal import emit, progress
 
@@ -49,7 +50,8 @@ def bound(
     with output_folder(out, "bound", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
-            machine, log = escala.read_platform(platform), escala.read_workload(workload, **read)
+            machine = escala.read_platform(platform)
+            log = read_log(workload, read, machine)
             begin(f"replaying {len(log)} jobs under {', '.join(names)}")
 
             def tell(step: Any) -> None:
@@ -59,6 +61,7 @@ def bound(
                 log, machine, objective, exact=exact, limit_s=limit, seed=seed, policies=names, progress=tell, oversized=oversized
             )
         document = result.as_dict()
+        document["cleaning"] = log.cleaning
         document["headroom"] = {name: result.headroom(name, names[0]) for name in names}
         if folder is not None:
             (folder / "bound.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

@@ -3,6 +3,6 @@
 from escala.policies.bounds import LogBound, bound
 from escala.policies.compose import SCHEDULERS, SHUTDOWN_FORMS
 from escala.policies.rollout import Rollout
-from escala.policies.run import Comparison, compare, simulate
+from escala.policies.run import Comparison, compare, rerun, simulate
 
-__all__ = ["SCHEDULERS", "SHUTDOWN_FORMS", "Comparison", "LogBound", "Rollout", "bound", "compare", "simulate"]
+__all__ = ["SCHEDULERS", "SHUTDOWN_FORMS", "Comparison", "LogBound", "Rollout", "bound", "compare", "rerun", "simulate"]

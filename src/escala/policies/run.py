@@ -20,7 +20,7 @@ from escala.policies.rollout import rollout_of
 from escala.policy import ClairvoyantView, Command, Commands, View, as_policy, name_of
 from escala.result import Result
 from escala.simulation import Simulation
-from escala.workload import Workload, read_workload
+from escala.workload import CleaningRules, Workload, read_workload
 
 Progress = Callable[[float], None]  # share done, 0..1
 
@@ -175,6 +175,32 @@ def _decisions(log: dict[str, list[Command]], job_ids: pl.Series) -> pl.DataFram
         schema=schema,
         orient="row",
     )
+
+
+def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) -> Result:
+    """Run again what a Result's manifest says.
+
+    run_: a Result, or the folder of a saved one. workload: in place of the file that was read then; it must hold the same jobs. Raises
+    EscalaError: policies that were objects, a log that is gone or holds other jobs now.
+    """
+    about = (run_ if isinstance(run_, Result) else Result.load(run_)).manifest
+    told = about["workload"]
+    if workload is None:
+        how = dict(told["read_as"])
+        if not how:
+            raise EscalaError(f"workload {told['name']!r} was not read from a file: give it to rerun")
+        if "rules" in how:
+            how["rules"] = CleaningRules(**how["rules"])
+        workload = read_workload(how.pop("path"), **how)
+    machine = Platform.from_spec(about["platform"])
+    log = read(workload, machine)[0]
+    if machine.speed is not None:
+        log = log.at_speed(machine.speed)
+    if log.digest() != told["sha256"]:
+        raise EscalaError(
+            f"workload {log.name!r} does not hold the jobs of that run (manifest: sha256): give the workload that was simulated"
+        )
+    return simulate(log, machine, about["scheduler"], about["shutdown"], progress=progress, **about["options"])
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -101,12 +102,19 @@ def read_workload(
         source=f"{where.name}: {found.note}",
         cleaning=counts,
         first_cleaned=firsts,
+        read_as={"path": os.path.abspath(where), "format": kind, **options, **_beside(rules, shift, name, max_cores)},
     )
     first = float(workload.jobs["submit_s"][0])
     origin = found.origin_s(first)
     if found.shift if shift is None else shift:
         return workload.with_jobs(workload.jobs.with_columns(pl.col("submit_s") - first), origin_s=origin + first)
     return workload.with_jobs(workload.jobs, origin_s=origin) if origin else workload
+
+
+def _beside(rules: CleaningRules | None, shift: bool | None, name: str | None, max_cores: int | None) -> dict[str, Any]:
+    """The other options, where they were given."""
+    given = {"rules": None if rules is None else asdict(rules), "shift": shift, "name": name, "max_cores": max_cores}
+    return {option: value for option, value in given.items() if value is not None}
 
 
 def _refuse_touched(path: Path, counts: Mapping[str, int], firsts: Mapping[str, str], rules: CleaningRules | None) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from escala.errors import EscalaError
@@ -54,6 +56,7 @@ class Workload:
     source: str = ""
     cleaning: dict[str, int] = field(default_factory=dict)  # rule -> number of jobs touched
     first_cleaned: dict[str, str] = field(default_factory=dict)  # rule -> the first job touched, in words, where known
+    read_as: dict[str, Any] = field(default_factory=dict)  # path and options of `read_workload`, where it comes from a file
 
     def __post_init__(self) -> None:
         jobs = _ordered(_typed(self.jobs))
@@ -86,6 +89,14 @@ class Workload:
     def __repr__(self) -> str:
         cores = "" if self.max_cores is None else f", {self.max_cores} cores"
         return f"Workload({self.name!r}, {len(self)} jobs, {self.span_s / 86400:.2f} days{cores})"
+
+    def digest(self) -> str:
+        """SHA-256 of what a simulation sees of the jobs: submissions, runtimes, walltimes (float64) and cores (int64), one after the
+        other."""
+        found = hashlib.sha256()
+        for name in ("submit_s", "runtime_s", "walltime_s", "cores"):
+            found.update(np.ascontiguousarray(self.jobs[name].to_numpy()).tobytes())
+        return found.hexdigest()
 
     @property
     def span_s(self) -> float:

@@ -125,3 +125,29 @@ def test_times_to_be_called_at() -> None:
     escala.simulate(TWO_NODES, "2x1", ask)
     assert asked[0] == (False, "the time is not later than now")
     assert all(done for done, _ in asked[1:])
+
+
+def test_a_saved_run_is_run_again_from_its_manifest(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("site,at,took,size\na,0,5,1\nb,0,9,2\na,1,0,1\na,2,7,2\n")
+    read = {"columns": {"submit_s": "at", "runtime_s": "took", "cores": "size"}, "select": {"site": "a"}, "name": "mine"}
+    first = escala.simulate(escala.read_workload(log, **read), "2x1:grid5000", "easy-sjf", "timeout:3", start_off=True, until_s=40.0)
+    again = escala.rerun(first.save(tmp_path / "run"))
+    assert again.jobs.equals(first.jobs) and again.totals.equals(first.totals)
+    drop = {"elapsed_s"}
+    assert {k: v for k, v in again.manifest.items() if k not in drop} == {k: v for k, v in first.manifest.items() if k not in drop}
+    log.write_text(log.read_text().replace("a,2,7,2", "a,2,8,2"))
+    with pytest.raises(EscalaError, match="sha256"):
+        escala.rerun(first)
+    log.unlink()
+    with pytest.raises(EscalaError, match=r"log\.csv"):
+        escala.rerun(first)
+
+
+def test_a_run_of_jobs_made_in_memory_needs_them_again() -> None:
+    run = escala.simulate(TWO_NODES, "2x1", "rollout:4")
+    assert escala.rerun(run, TWO_NODES).jobs.equals(run.jobs)
+    with pytest.raises(EscalaError, match="give it to rerun"):
+        escala.rerun(run)
+    with pytest.raises(EscalaError, match="unknown scheduler 'greedy'"):
+        escala.rerun(escala.simulate(TWO_NODES, "2x1", greedy), TWO_NODES)
