@@ -219,16 +219,16 @@ PRESETS: dict[tuple[str, str], Preset] = {
         network=(),
         extractor="slot-scorer",
     ),
-    (SLOTS, "taught-reserve"): Preset(  # the same after a teacher
+    (SLOTS, "taught-reserve"): Preset(  # the same after a teacher: larger steps forget it
         learn={
             "n_steps": 64,
             "batch_size": 2048,
             "n_epochs": 4,
             "gamma": 0.99,
-            "gae_lambda": 0.9,
+            "gae_lambda": 0.95,
             "clip_range": 0.1,
-            "learning_rate": 1e-3,
-            "ent_coef": 0.001,
+            "learning_rate": 6e-4,
+            "ent_coef": 0.0005,
             "vf_coef": 0.5,
         },
         num_envs=256,

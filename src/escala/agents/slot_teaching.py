@@ -38,7 +38,7 @@ class Manner(NamedTuple):
     smoothing: float
 
 
-OF_RULE = Manner(0.05, 0.01, 1500, 0.05)
+OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
 OF_PLAN = Manner(0.01, 0.001, 5000, 0.0)  # the way itself counts: a single list is played again and again
 
 

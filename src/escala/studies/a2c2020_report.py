@@ -35,7 +35,9 @@ def best_way(cells: Cells, names: list[str]) -> str:
 
 
 def _kinds(scale: Any) -> dict[str, tuple[str, int]]:
-    return {AGENT: ("agent", scale.seeds), A2C: ("a2c", scale.a2c_seeds), PRINTED: ("printed", scale.printed_seeds)}
+    """Learners that were trained: label -> (cells, seeds)."""
+    kinds = {AGENT: ("agent", scale.seeds), A2C: ("a2c", scale.a2c_seeds), PRINTED: ("printed", scale.printed_seeds)}
+    return {label: (kind, seeds) for label, (kind, seeds) in kinds.items() if seeds > 0}
 
 
 def _names(kind: str, what: Any, seeds: int) -> list[str]:
@@ -48,7 +50,8 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) 
     claims = rate_claims(scale, cells) + network_claims(scale, cells) + [log_claim(scale, cells, log)]
     rates = rate_frame(scale, cells)
     write_table(out, "tables1and2", rates)
-    write_table(out, "table3", network_frame(scale, cells))
+    if scale.networks:
+        write_table(out, "table3", network_frame(scale, cells))
     write_table(out, "table4", log_frame(scale, cells))
     write_table(out, "paper", paper_frame())
     _figures(out, scale, cells, rates)

@@ -45,8 +45,8 @@ class Scale:
     fresh_all: int = 1_500_000
     all_seeds: int = 5
     fresh_one: int = 400_000
-    own: tuple[int, ...] = (10, 40, 70)
-    taught: tuple[int, ...] = (10,)
+    own: tuple[int, ...] = (10, 40, 70, 100)
+    taught: tuple[int, ...] = (10, 40, 70, 100)
     curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000)
     curve_seeds: int = 3
     printed: int = 100_000
