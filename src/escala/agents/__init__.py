@@ -3,9 +3,10 @@
 from escala.agents.agent import Agent, load_agent
 from escala.agents.evaluate import evaluate
 from escala.agents.presets import PRESETS, Preset
+from escala.agents.scheduler_search import search_scheduler
 from escala.agents.search import search
 from escala.agents.team import Team, load_team
 from escala.agents.team_train import train_team
 from escala.agents.train import train
 
-__all__ = ["PRESETS", "Agent", "Preset", "Team", "evaluate", "load_agent", "load_team", "search", "train", "train_team"]
+__all__ = ["PRESETS", "Agent", "Preset", "Team", "evaluate", "load_agent", "load_team", "search", "search_scheduler", "train", "train_team"]

@@ -15,6 +15,7 @@ from torch import nn
 from escala.agents.networks import EXTRACTORS
 from escala.agents.ordered_networks import MaskedOrderedPolicy, PlainOrderedPolicy
 from escala.agents.presets import A2C_ONLY_OUT, Preset
+from escala.agents.queue_scorer import QUEUE_SCORER, QueuePolicy
 from escala.agents.slot_networks import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
 from escala.errors import EscalaError
 
@@ -40,6 +41,8 @@ def check_algorithm(name: str) -> None:
 def policy_class(algorithm: str, extractor: str | None, ordered: bool = False) -> Any:
     """stable-baselines3's policy network, or the one that scores slots, or the one of ordered choices."""
     usual = ALGORITHMS.get(algorithm, ALGORITHMS["maskable-ppo"])[1]  # searched agents have a network like that of learners
+    if extractor == QUEUE_SCORER:
+        return QueuePolicy
     if ordered:
         return MaskedOrderedPolicy if usual is MaskableActorCriticPolicy else PlainOrderedPolicy
     if extractor != SLOT_SCORER:
@@ -56,7 +59,7 @@ def policy_arguments(
         out |= {"activation_fn": nn.ReLU}
     if extractor == SLOT_SCORER:
         out |= {"horizon": horizon}
-    elif extractor is not None:
+    elif extractor is not None and extractor != QUEUE_SCORER:
         out |= {"features_extractor_class": EXTRACTORS[extractor], "share_features_extractor": not separate}
     return out
 

@@ -30,6 +30,7 @@ class SchedulingOptions:
     """Options of the environment; see `Scheduling`."""
 
     places: int = 20
+    waits: bool = False
     rho: float = 1.0
     sigma: float = 1.0
     tau: float = 0.2
@@ -49,6 +50,11 @@ class SchedulingOptions:
             raise EscalaError(f"option places={self.places}: give at least 1")
         if not self.shutdown.startswith(("timeout:", "never")):
             raise EscalaError(f"option shutdown={self.shutdown!r}: under a learnt scheduler give never or timeout:SECONDS")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of one observation."""
+        return self.places, scheduling_step.WIDTH + int(self.waits)
 
     def settings(self) -> NDArray[Any]:
         """The compiled code's settings."""
@@ -95,7 +101,7 @@ class SchedulingBatch:
         self.episodes = Episodes(num_envs, days, platform, chosen.plan, chosen.simulation_options())
         self.platform = self.episodes.platform
         self.num_envs = num_envs
-        self.observation_space = spaces.Box(0.0, 1.0, (chosen.places, scheduling_step.WIDTH), np.float32)
+        self.observation_space = spaces.Box(0.0, 1.0, chosen.shape, np.float32)
         self.action_space = spaces.Discrete(chosen.places + 1)
         self.settings = chosen.settings()
         self.records = Records(num_envs, chosen.places, self.episodes.users, self.episodes.world.plans.shape[1])
@@ -223,6 +229,7 @@ class Scheduling(BatchEnv):
     the running jobs that leave first by walltime [cores, remaining walltime, remaining by confidence]. Columns 6-13: the last snapshots
     of the
     platform, the newest last [cores of jobs that wait for their nodes to be on, queue length, time of day, nodes in the five states].
+    `waits=True` (beyond R3) adds a column: the time that each of the first waiting jobs has waited.
     Confidence: mean of runtime / walltime over the user's 20 jobs that ended last. Scales: `escala.envs.observation`.
 
     ## Rewards
@@ -240,8 +247,8 @@ class Scheduling(BatchEnv):
 
     ## Arguments
     workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
-    platform: a
-    Platform or a spec. places, rho, sigma, tau, shutdown, window, day_s, period_s, drain_days, start_off, oversized ("error", "drop").
+    platform: a Platform or a spec. places, waits, rho, sigma, tau, shutdown, window, day_s, period_s, drain_days, start_off, oversized
+    ("error", "drop").
 
     ## Version history
     v0: first.

@@ -102,6 +102,9 @@ def observe(w: World, settings: Any, memory: Any, history: Any, confidence: Any,
     users = confidence.shape[0]
     remember(w, memory, history, settings)
     out[:, : QUEUED + RUNNING] = 0.0
+    waits = out.shape[1] > WIDTH
+    if waits:
+        out[:, WIDTH] = 0.0
     mask[:] = False
     mask[0] = True
     j = s.first
@@ -109,6 +112,8 @@ def observe(w: World, settings: Any, memory: Any, history: Any, confidence: Any,
         out[k, 0] = w.job[j].cores / w.o[0].n_cores
         out[k, 1] = root(w.job[j].walltime, day)
         out[k, 2] = confidence[place_of(w, j, users)]
+        if waits:
+            out[k, WIDTH] = root(s.now - w.job[j].submit, day)
         mask[1 + k] = memory.over == 0 and fits_now(w, j)
         j = np.int64(w.run[j].next)
     size = 0

@@ -1,0 +1,91 @@
+"""A small network for escala/Scheduling-v0: one linear score for every waiting job, the same weights for all places; the void scores 0.
+
+The job with the highest score starts; if none that fits has a score above 0, a minute passes. So the weights say which jobs go first, and
+which had better wait for nodes that are on. Reads the observation with `waits=True`: without the time that a job has waited, a job that is
+held for nodes that are on may be held for ever.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from torch import nn
+
+from escala.envs.scheduling_step import QUEUED, RUNNING, WIDTH
+
+QUEUE_SCORER = "queue-scorer"
+"""How presets and manifests name this network."""
+JOB_FEATURES = (
+    "always",
+    "walltime",
+    "cores",
+    "confidence in the walltime",
+    "walltime x confidence",
+    "place in the queue",
+    "more cores than idle nodes have",
+    "cores beyond those of idle nodes",
+    "such a job x length of the queue",
+    "such a job x computing nodes",
+    "such a job x running jobs that should end within 15 min",
+    "such a job x walltime x confidence",
+    "such a job x place in the queue",
+    "such a job x nodes under way between on and off",
+    "such a job x its wait, up to 15 min",
+    "such a job x its wait, up to 1 h",
+    "such a job x its wait / walltime, up to 1",
+)
+SHARPNESS = 20.0  # of the softmax over scores: draws differ from the likeliest choice only where scores nearly tie
+SOON = (15.0 / 1440.0) ** 0.5  # 15 min on the scale of the observations
+
+
+def job_features(observations: torch.Tensor) -> torch.Tensor:
+    """[batch, places, WIDTH + 1] -> [batch, places, len(JOB_FEATURES)]."""
+    cores, wall, confidence = (observations[:, :, k] for k in range(QUEUED))
+    leaving, by_confidence = observations[:, :, QUEUED], observations[:, :, QUEUED + 2]
+    waited = observations[:, :, WIDTH].square()  # in days, as walltimes are after squaring
+    now = observations[:, -1:, QUEUED + RUNNING : WIDTH]  # given cores, queue length, time of day, nodes in the five states
+    queue, computing, idle, under_way = now[:, :, 1], now[:, :, 3], now[:, :, 4], now[:, :, 6] + now[:, :, 7]
+    soon = (leaving * (by_confidence < SOON)).sum(dim=1, keepdim=True)
+    expected = wall * confidence.clamp(min=0.0).sqrt()
+    beyond = (cores - idle - 1e-6).clamp(min=0.0)
+    wakes = (beyond > 0).float()
+    place = torch.linspace(0.0, 1.0, observations.shape[1]).expand_as(cores)
+    columns = [torch.ones_like(cores), wall, cores, confidence, expected, place, wakes, beyond]
+    columns += [wakes * x for x in (queue, computing, soon, expected, place, under_way)]
+    columns += [wakes * (waited * most).clamp(max=1.0) for most in (96.0, 24.0)]
+    columns.append(wakes * (waited / wall.square().clamp(min=1e-6)).clamp(max=1.0))
+    return torch.stack(columns, dim=2)
+
+
+class QueueScorer(nn.Module):
+    """Takes the place of stable-baselines3's two towers: preferences for the policy, one number for the value."""
+
+    def __init__(self, places: int) -> None:
+        super().__init__()
+        self.places = places
+        self.latent_dim_pi, self.latent_dim_vf = places + 1, 1
+        self.score = nn.Linear(len(JOB_FEATURES), 1, bias=False)
+
+    def forward(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """[batch, numbers] -> preferences [batch, 1 + places], hidden layer of the value [batch, 1]."""
+        return self.forward_actor(numbers), self.forward_critic(numbers)
+
+    def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
+        """Preferences: the void, then the places."""
+        scores = self.score(job_features(numbers.reshape(-1, self.places, WIDTH + 1))).squeeze(2)
+        return SHARPNESS * torch.cat([torch.zeros_like(scores[:, :1]), scores], dim=1)
+
+    def forward_critic(self, numbers: torch.Tensor) -> torch.Tensor:
+        """Nothing: the weights are searched, not learnt step by step."""
+        return torch.zeros_like(numbers[:, :1])
+
+
+class QueuePolicy(MaskableActorCriticPolicy):
+    """stable-baselines3's policy around the scores."""
+
+    def _build_mlp_extractor(self) -> None:
+        space: Any = self.observation_space
+        self.mlp_extractor = QueueScorer(int(space.shape[0]))  # type: ignore[assignment]
+        self.action_dist.proba_distribution_net = lambda latent_dim: nn.Identity()  # type: ignore[method-assign,misc,assignment]

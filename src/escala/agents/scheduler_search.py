@@ -1,0 +1,136 @@
+"""Direct search of a scheduling policy by whole days: the cross-entropy method on the scores of `queue_scorer`.
+
+What counts is a day's energy waste and its jobs' waits, not R3's step reward: value = -(waste / idle watts of the platform + price x sum of
+waits in minutes), both in minutes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escala.agents.agent import FORMAT, Agent, load_agent
+from escala.agents.network import build_policy, pin_threads
+from escala.agents.presets import SCHEDULING
+from escala.agents.queue_scorer import JOB_FEATURES, QUEUE_SCORER, job_features
+from escala.agents.search import CrossEntropy, Floats, Score, finish, run_search
+from escala.envs.batch import new_turn
+from escala.envs.episodes import idle_watts
+from escala.envs.scheduling import SchedulingBatch
+from escala.errors import EscalaError
+
+FIRST_SPREAD = 0.6
+
+
+def begins() -> list[Floats]:
+    """First-Fit; the shortest walltime first; and both so that a job wakes nodes only after 3 or 8 minutes."""
+    plain = {"always": 1.0, "place in the queue": -0.5}
+    short = {"always": 1.0, "walltime": -0.5}
+    shy = [{"more cores than idle nodes have": -1.5, "such a job x its wait, up to 15 min": 15.0 / m} for m in (3.0, 8.0)]
+    chosen = [plain, short, *(one | two for one in (plain, short) for two in shy)]
+    return [np.array([one.get(name, 0.0) for name in JOB_FEATURES]) for one in chosen]
+
+
+def choices(weights: Floats, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The likeliest choices."""
+    with torch.no_grad():
+        scores = job_features(torch.as_tensor(seen)).numpy().astype(np.float64) @ weights
+    scores = np.where(mask[:, 1:], scores, -np.inf)
+    best = scores.argmax(axis=1)
+    return np.where(scores[np.arange(len(best)), best] > 0.0, best + 1, 0)
+
+
+def values(weights: Floats, batch: SchedulingBatch, price: float) -> tuple[float, int]:
+    """Mean value of a day, and the number of decisions. batch: one simulation a day."""
+    n = batch.num_envs
+    turn, rows = new_turn(batch), np.arange(n)
+    batch.restart(rows, turn, {"day": rows})
+    waste, over, actions, decisions = np.zeros(n), np.zeros(n, bool), np.zeros(n, np.int64), 0
+    while not over.all():
+        going = np.flatnonzero(~over)
+        actions[going] = choices(weights, turn.observation[going], turn.mask[going])
+        decisions += len(going)
+        batch.step(actions, turn)
+        waste[going] += batch.info()["waste_j"][going]
+        over |= turn.terminated | turn.truncated
+    wait = sum(_waits(batch, row) for row in range(n))
+    return -(float(waste.sum()) / idle_watts(batch.platform) / 60.0 + price * wait / 60.0) / n, decisions
+
+
+def _waits(batch: SchedulingBatch, row: int) -> float:
+    """Sum of the waits of one simulation's jobs, s; those that have not started have waited until now."""
+    world, day = batch.episodes.world, int(batch.episodes.day[row])
+    length = int(batch.episodes.jobs_of[day])
+    start = world.run[row, :length]["start"]
+    submit = batch.episodes.days[day].jobs["submit_s"].to_numpy()[:length]
+    end = float(world.s[row, 0]["now"]) * 1e-6
+    return float((np.where(start >= 0, start * 1e-6, end) - submit).sum())
+
+
+def search_scheduler(
+    days: Sequence[Any],
+    platform: Any,
+    *,
+    price: float,
+    validation: Sequence[Any] | None = None,
+    generations: int = 20,
+    population: int = 20,
+    days_each: int = 200,
+    seed: int = 0,
+    out: str | Path | None = None,
+    progress: Callable[[float], None] | None = None,
+    **env_options: Any,
+) -> Agent:
+    """Search an agent of `escala/Scheduling-v0`. price: of a job's minute of waiting, in minutes of the whole platform idling. The rest as
+    in `escala.agents.search`."""
+    if generations < 1 or population < 4 or not price >= 0.0:
+        raise EscalaError(f"generations={generations}, population={population}, price={price}: give at least 1, 4 and 0")
+    request = {
+        "env_id": SCHEDULING, "env_options": dict(env_options), "algorithm": "cross-entropy", "preset": "search", "seed": seed,
+        "generations": generations, "population": population, "days_each": days_each, "price": price,
+        "workload": {"days": len(days), "jobs": sum(len(day) for day in days), "first": days[0].name, "last": days[-1].name},
+    }  # fmt: skip
+    folder = None if out is None else Path(out)
+    if folder is not None and (folder / "manifest.json").is_file():
+        return load_agent(folder)
+    env_options = {"waits": True, **env_options}
+    request["env_options"] = env_options
+    pin_threads()
+    drawn = np.random.default_rng([seed, 0xCE]).permutation(len(days))[:days_each]
+    batch = SchedulingBatch(len(drawn), [days[k] for k in sorted(drawn)], platform, **env_options)
+    judge = None if validation is None else SchedulingBatch(len(validation), list(validation), platform, **env_options)
+
+    def on(these: SchedulingBatch) -> Score:
+        return lambda weights: values(weights, these, price)
+
+    begin = CrossEntropy(on(batch), None if judge is None else on(judge), begins(), seed, population, FIRST_SPREAD)
+    run, elapsed_s = run_search(begin, generations, folder, request, progress)
+    agent = _agent(run, batch, request, elapsed_s)
+    finish(agent, folder)
+    return agent
+
+
+def _agent(run: CrossEntropy, batch: SchedulingBatch, request: Mapping[str, Any], elapsed_s: float) -> Agent:
+    """The weights as an agent like any other."""
+    weights = run.chosen()
+    manifest = {
+        "kind": "agent", "format": FORMAT, **request, "command": sys.argv, "steps_done": run.decisions, "elapsed_s": round(elapsed_s, 3),
+        "platform": batch.platform.spec(), "network": [], "extractor": QUEUE_SCORER, "separate": False, "relu": False, "ordered": None,
+        "observation_shape": list(batch.observation_space.shape or ()), "actions": int(batch.action_space.n),
+        "curve": [[None if np.isnan(x) else x for x in point] for point in run.curve],
+        "score": dict(zip(JOB_FEATURES, map(float, weights), strict=True)),
+        "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "numpy")},
+    }  # fmt: skip
+    space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
+    network = build_policy(manifest, space, spaces.Discrete(manifest["actions"]))
+    with torch.no_grad():
+        network.mlp_extractor.score.weight.copy_(torch.as_tensor(weights, dtype=torch.float32).reshape(1, -1))
+    return Agent(network, manifest)

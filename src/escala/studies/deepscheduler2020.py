@@ -1,0 +1,102 @@
+"""R3 (Casagrande, dissertation 2020), DeepScheduler: can a learnt scheduler waste less energy without longer waits?
+
+The same days as in `deepshutdown2020`; nodes go off after 5 idle minutes under every scheduler; each day once cut at its end, once run to
+completion. First-Fit, EASY, SAF and, beyond the paper, the shortest walltime first (which waits least of all) against agents that choose
+which waiting job starts, or that none does. The agents are one linear score for every waiting job, searched by whole days
+(`escala.agents.search_scheduler`) at several prices of waiting; which price counts is decided on validation days: the least waste with a
+mean wait not above First-Fit's. Beside them, as evidence of what was tried: MaskablePPO in the printed setting (three GRUs).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from escala.errors import EscalaError
+from escala.studies import deepscheduler2020_cells as work
+from escala.studies import deepshutdown2020_inputs as inputs
+from escala.studies.claims import Cell, run_cells, write_study_manifest
+
+NAME = "deepscheduler2020"
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done. worths: prices of waiting tried, in `unit_price`s, seed 0; seeds: training seeds of every price on the author's
+    days; other_*: on the other inputs; printed: decisions of MaskablePPO on the author's days."""
+
+    inputs: tuple[str, ...] | None = None
+    most: int | None = None
+    generated_days: int = 300
+    worths: tuple[float, ...] = (0.3, 1.0, 3.0)
+    seeds: int = 3
+    generations: int = 10
+    population: int = 14
+    days_each: int = 120
+    other_worths: tuple[float, ...] = (1.0,)
+    other_generations: int = 7
+    other_days_each: int = 80
+    printed: int = 50_000
+    printed_seeds: int = 1
+
+
+SCALES: dict[str, Scale] = {
+    "smoke": Scale(
+        inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, worths=(1.0,), seeds=1, generations=2, population=4, days_each=8,
+        other_generations=1, other_days_each=8, printed=0,
+    ),
+    "short": Scale(),
+    "paper": Scale(
+        generated_days=2000, worths=(0.1, 0.3, 0.6, 1.0, 2.0, 4.0), seeds=5, generations=60, population=40, days_each=500,
+        other_worths=(0.3, 1.0, 3.0), other_generations=40, other_days_each=400, printed=25_000_000, printed_seeds=5,
+    ),
+}  # fmt: skip
+
+
+def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
+    """Everything that the study does, piece by piece; the author's days first."""
+    at_hand = inputs.names(traces)
+    cells: list[Cell] = []
+    for name in at_hand if scale.inputs is None else [n for n in scale.inputs if n in at_hand]:
+        author = name == inputs.AUTHOR
+        place = str(traces) if traces is not None and name not in inputs.GENERATED else None
+        one: dict[str, Any] = {"source": {"name": name, "traces": place, "generated_days": scale.generated_days, "most": scale.most}}
+        cells += [Cell(f"fixed/{name}/{part}", work.fixed, one | {"part": part}, 30) for part in ("validation", "test")]
+        search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}
+        search["days_each"] = scale.days_each if author else scale.other_days_each
+        cost = 2e-2 * search["population"] * search["generations"] * search["days_each"]
+        for seed in range(scale.seeds if author else 1):
+            for worth in scale.worths if author else scale.other_worths:
+                keep = str(out / "agents" / f"{name}-{worth:g}-{seed}")
+                given = one | search | {"worth": worth, "seed": seed, "keep": keep, "parts": ("validation", "test")}
+                cells.append(Cell(f"search/{name}/{worth:g}/{seed}", work.searched, given, cost))
+        for seed in range(scale.printed_seeds if author and scale.printed else 0):
+            keep = str(out / "agents" / f"{name}-printed-{seed}")
+            given = one | {"preset": "printed", "steps": scale.printed, "seed": seed, "keep": keep, "parts": ("validation", "test")}
+            cells.append(Cell(f"ppo/{name}/printed/{seed}", work.learnt, given, scale.printed / 1e3))
+    return cells
+
+
+def run(
+    scale: str, out: Path, *, jobs: int = 2, traces: Path | None = None, progress: Callable[[float], None] | None = None
+) -> dict[str, Any]:
+    """Do the study and write it into `out`: claims, tables, figures, agents, manifest. Interrupted, the same call goes on.
+
+    jobs: processes side by side. traces: the folder of real logs; by default $ESCALA_TRACES, or the one beside the repository.
+    """
+    from escala.studies.deepscheduler2020_report import write_all
+
+    if scale not in SCALES:
+        raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(SCALES)}")
+    if jobs < 1:
+        raise EscalaError(f"jobs={jobs}: give at least 1")
+    chosen, found = SCALES[scale], inputs.folder_of_traces(traces)
+    settings = {"scale": scale, "traces": found is not None, **asdict(chosen)}
+    out.mkdir(parents=True, exist_ok=True)
+    done = run_cells(out, cells_of(chosen, found, out), settings, jobs, progress)
+    missing = [] if found is not None else ["the author's days and the real logs are not at hand (set ESCALA_TRACES)"]
+    claims = write_all(out, chosen, done, scale)
+    write_study_manifest(out, NAME, settings, missing)
+    return {"study": NAME, "scale": scale, "out": str(out), "claims": [asdict(claim) for claim in claims], "missing": missing}

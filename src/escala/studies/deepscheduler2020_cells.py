@@ -1,0 +1,114 @@
+"""The pieces of the study `deepscheduler2020`: fixed schedulers on days, searching, training and judging agents. Each gives plain lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from escala.agents.scheduler_search import search_scheduler
+from escala.envs.episodes import idle_watts
+from escala.envs.scheduling import SchedulingBatch
+from escala.studies import deepshutdown2020_inputs as inputs
+from escala.studies.days import Choose, Floats, Rows, played, simulated
+from escala.workload import Workload
+
+SCHEDULERS = ("first-fit", "easy", "saf", "sjf-fit", "easy-sjf", "conservative")
+BENEATH = "timeout:300"
+WINDOWS = ("cut", "drain")
+RUNS = 4
+COLUMNS = ("waste_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown")
+SEEN: dict[str, Any] = {"window": "drain", "drain_days": 0.5}  # of each day while searching
+Given = dict[str, Any]
+
+
+def _columns(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
+    """Columns [days], means over the runs of a day."""
+    days = len(rows) // runs
+    return {c: np.array([row[c] for row in rows]).reshape(runs, days).mean(axis=0).tolist() for c in COLUMNS}
+
+
+def _slowdowns(days: Sequence[Workload], starts: Sequence[Floats]) -> list[float]:
+    """Per-processor slowdown of every job, -1 where it did not start (R3 figures 25 and 26)."""
+    out = []
+    for day, start in zip(days, starts, strict=True):
+        ran = np.minimum(day.jobs["runtime_s"].to_numpy(), day.jobs["walltime_s"].to_numpy())
+        value = np.maximum((start - day.jobs["submit_s"].to_numpy() + ran) / (ran * day.jobs["cores"].to_numpy()), 1.0)
+        out += [-1.0 if np.isnan(v) else round(float(v), 4) for v in value]
+    return out
+
+
+def fixed(source: Given, part: str) -> dict[str, Any]:
+    """Schedulers by name over nodes that go off after 5 idle minutes: window -> scheduler -> columns; "jobs": slowdown of every job."""
+    one = inputs.days(**source)
+    days = getattr(one, part)
+    out: dict[str, Any] = {window: {} for window in WINDOWS} | {"jobs": {}}
+    for window in WINDOWS:
+        for scheduler in SCHEDULERS:
+            rows, starts = simulated(days, one.platform, scheduler, BENEATH, window)
+            out[window][scheduler] = _columns(rows)
+            if window == "cut":
+                out["jobs"][scheduler] = _slowdowns(days, starts)
+    gaps = [np.concatenate([[-1.0], np.diff(day.jobs["submit_s"].to_numpy())]) for day in days]
+    return out | {"gap_s": np.concatenate(gaps).tolist()}
+
+
+def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int) -> dict[str, Any]:
+    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its likeliest choices."""
+    options = agent.env_options | {"drain_days": 7.0}
+    out: dict[str, Any] = {}
+    for window in WINDOWS:
+        batch = SchedulingBatch(RUNS * len(days), list(days), platform, **options | {"window": window})
+        rows, _, _ = played(batch, _drawn(agent, seed), days, RUNS)
+        batch = SchedulingBatch(len(days), list(days), platform, **options | {"window": window})
+        likeliest, starts, _ = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
+        out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(likeliest)}
+        if window == "cut":
+            out["jobs"] = _slowdowns(days, starts)
+    return out
+
+
+def _drawn(agent: Any, seed: int) -> Choose:
+    """The sampled policy."""
+    random = np.random.default_rng([seed, 0x5C])
+    return lambda seen, mask: agent.act(seen, mask, random)
+
+
+def unit_price(days: Sequence[Workload], platform: Any) -> float:
+    """A price of waiting that fits an input: First-Fit's waste, shared among the minutes that its jobs wait and run up to an hour each, in
+    idle minutes of the platform. Multiples of it are tried, and one is chosen on validation days."""
+    rows, _ = simulated(days, platform, "first-fit", BENEATH, "cut")
+    waste = sum(row["waste_j"] for row in rows) / idle_watts(platform) / 60.0
+    return float(max(1e-6, waste / (60.0 * sum(row["jobs"] for row in rows))))
+
+
+def searched(
+    source: Given, worth: float, seed: int, generations: int, population: int, days_each: int, keep: str, parts: Sequence[str]
+) -> dict[str, Any]:
+    """Search an agent by whole days (`escala.agents.search_scheduler`) and judge it. worth: price of waiting, in `unit_price`s."""
+    one = inputs.days(**source)
+    price = worth * unit_price(one.train[:: max(1, len(one.train) // 200)], one.platform)
+    agent = search_scheduler(
+        one.train, one.platform, price=price, validation=one.validation, generations=generations, population=population,
+        days_each=days_each, seed=seed, out=keep, **SEEN,
+    )  # fmt: skip
+    out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
+    return out | {name: agent.manifest[name] for name in ("curve", "score", "steps_done", "elapsed_s", "price")}
+
+
+def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: Sequence[str]) -> dict[str, Any]:
+    """Train an agent by MaskablePPO on R3's reward and judge it."""
+    from escala.agents import load_agent, train
+
+    one = inputs.days(**source)
+    if (Path(keep) / "manifest.json").is_file():
+        agent = load_agent(keep)
+    else:
+        unfinished = (Path(keep) / "checkpoint.pt").is_file()
+        agent = train(
+            "escala/Scheduling-v0", list(one.train), one.platform, steps=steps, seed=seed, preset=preset, out=keep, resume=unfinished
+        )
+    out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
+    return out | {name: agent.manifest[name] for name in ("steps_done", "elapsed_s")}

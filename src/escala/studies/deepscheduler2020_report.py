@@ -1,0 +1,184 @@
+"""From the cells of `deepscheduler2020` to its claims, tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from escala.metrics.jobs import by_class, slowdown_classes
+from escala.studies import deepshutdown2020_inputs as inputs
+from escala.studies.claims import Claim, write_claims, write_table
+from escala.studies.deepscheduler2020_cells import SCHEDULERS
+from escala.studies.resampled import Floats, Resampled, interval, table_of
+
+Cells = Mapping[str, Any]
+AGENT, LIKELIEST = "agent", "agent, likeliest"
+SEQUENTIAL_S = 300.0
+
+
+def worths(cells: Cells, name: str) -> list[str]:
+    """Prices that were tried on an input."""
+    return sorted({key.split("/")[2] for key in cells if key.startswith(f"search/{name}/")}, key=float)
+
+
+def tables(cells: Cells, name: str, window: str, worth: str, part: str = "test") -> dict[str, dict[str, Floats]]:
+    """Scheduler -> column -> [seeds, days]."""
+    out = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/{part}"][window].items()}
+    searched = [cells[key] for key in sorted(cells) if key.startswith(f"search/{name}/{worth}/")]
+    for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
+        out[label] = table_of([cell[part][window][how] for cell in searched])
+    return out
+
+
+def chosen_worth(cells: Cells, name: str) -> str:
+    """The price whose agents, on validation days run to completion, waste least among those that wait no longer than First-Fit on
+    average; the one that waits least where none does."""
+    waste, wait = {}, {}
+    for worth in worths(cells, name):
+        r = Resampled(tables(cells, name, "drain", worth, "validation"), resamples=2)
+        waste[worth] = float(r.change(AGENT, "easy", "waste_j")[0])
+        wait[worth] = float(r.change(AGENT, "first-fit", "wait_s")[0])
+    allowed = [worth for worth in waste if wait[worth] <= 0.0]
+    return min(allowed, key=lambda worth: waste[worth]) if allowed else min(wait, key=lambda worth: wait[worth])
+
+
+def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
+    """Claims, tables and figures of the cells that were done."""
+    (out / "figures").mkdir(exist_ok=True)
+    every = list(dict.fromkeys(key.split("/")[1] for key in cells if key.startswith("search/")))
+    claims = [claim for one in every for window in ("cut", "drain") for claim in _claims(cells, one, window)]
+    about = (
+        f"Scale {name}. Held-out days, all nodes off at their start, off again after 5 idle minutes; sampled choices, "
+        f"{scale.seeds} training seeds on the author's days and 1 elsewhere; intervals over days and seeds. The price of waiting was "
+        "chosen on validation days. "
+        "`.drain`: days run to completion, else cut at 24 h; a job that never started counts as waiting until then."
+    )
+    write_claims(out, "deepscheduler2020: a learnt scheduler", claims, about)
+    write_table(out, "policies", policies_frame(cells, every))
+    write_table(out, "prices", prices_frame(cells, every))
+    write_table(out, "score", score_frame(cells, every))
+    ppo = learners_frame(cells)
+    if len(ppo):
+        write_table(out, "printed", ppo)
+    _figures(out, cells, every)
+    return claims
+
+
+def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
+    worth = chosen_worth(cells, name)
+    found = tables(cells, name, window, worth)
+    r, seeds = Resampled(found), found[AGENT]["waste_j"].shape[0]
+    end = name if window == "cut" else f"{name}.drain"
+    ended = "days cut at 24 h" if window == "cut" else "days run to completion"
+    author = name == inputs.AUTHOR
+    rows: list[tuple[str, str, float | None, Floats, Any]] = [
+        ("waste_vs_easy", "energy waste against EASY", -0.07, r.change(AGENT, "easy", "waste_j"), lambda v: v <= -0.07),
+        ("waste_vs_saf", "energy waste against SAF", -0.07, r.change(AGENT, "saf", "waste_j"), lambda v: v <= -0.07),
+        ("waste_vs_first_fit", "energy waste against First-Fit", None, r.change(AGENT, "first-fit", "waste_j"), None),
+        ("wait_vs_easy", "mean wait against EASY", -0.27, r.change(AGENT, "easy", "wait_s"), None),
+        ("wait_vs_first_fit", "mean wait against First-Fit", -0.058, r.change(AGENT, "first-fit", "wait_s"), lambda v: v <= 0.0),
+        ("wait_vs_sjf", "mean wait against the shortest walltime first", None, r.change(AGENT, "sjf-fit", "wait_s"), None),
+        ("pp_slowdown_vs_first_fit", "mean per-processor slowdown against First-Fit", None,
+         r.change(AGENT, "first-fit", "pp_slowdown"), None),
+    ]  # fmt: skip
+    out = []
+    for key, text, paper, values, holds in rows:
+        value, low, high = interval(values)
+        note = f"waiting at {worth} prices"
+        out.append(Claim(f"r3.{key}.{end}", f"{text}, {ended}", paper if author else None, value, low, high, "relative change", seeds, r.n,
+                         None if holds is None else bool(holds(value)), note))  # fmt: skip
+    return out
+
+
+def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
+    """Waste, wait and per-processor slowdown of every scheduler, with the 10th and 90th percentile over days."""
+    rows = []
+    for name in every:
+        for window in ("cut", "drain"):
+            found = tables(cells, name, window, chosen_worth(cells, name))
+            r = Resampled(found, resamples=500)
+            for policy, t in found.items():
+                day = t["waste_j"].mean(axis=0) / 1e3
+                waste, low, high = interval(r.change(policy, "easy", "waste_j"))
+                rows.append({
+                    "input": name, "window": window, "policy": policy, "waste_kJ_a_day": float(day.mean()),
+                    "waste_kJ_p10": float(np.percentile(day, 10)), "waste_kJ_p90": float(np.percentile(day, 90)),
+                    "waste_vs_easy": waste, "waste_vs_easy_low": low, "waste_vs_easy_high": high,
+                    "wait_min": float(r.mean(policy, "wait_s")[0] / 60.0),
+                    "wait_vs_first_fit": float(r.change(policy, "first-fit", "wait_s")[0]),
+                    "pp_slowdown": float(r.mean(policy, "pp_slowdown")[0]), "stretch": float(r.mean(policy, "stretch")[0]),
+                    "transitions": float(t["transitions"].mean()), "unstarted_share": float(r.mean(policy, "unstarted")[0]),
+                })  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def prices_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
+    """Every price of waiting that was tried, on validation and on held-out days run to completion."""
+    rows = []
+    for name in every:
+        for worth in worths(cells, name):
+            for part in ("validation", "test"):
+                found = tables(cells, name, "drain", worth, part)
+                r = Resampled(found, resamples=2)
+                rows.append({
+                    "input": name, "price": float(worth), "chosen": worth == chosen_worth(cells, name), "part": part,
+                    "seeds": found[AGENT]["waste_j"].shape[0], "waste_vs_easy": float(r.change(AGENT, "easy", "waste_j")[0]),
+                    "wait_vs_first_fit": float(r.change(AGENT, "first-fit", "wait_s")[0]),
+                })  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def learners_frame(cells: Cells) -> pl.DataFrame:
+    """MaskablePPO in the printed setting."""
+    rows = []
+    for key, cell in cells.items():
+        if key.startswith("ppo/"):
+            _, name, preset, seed = key.split("/")
+            for part in ("validation", "test"):
+                fixed = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/{part}"]["drain"].items()}
+                r = Resampled(fixed | {AGENT: table_of([cell[part]["drain"]["sampled"]])}, resamples=2)
+                rows.append({
+                    "input": name, "preset": preset, "seed": int(seed), "part": part, "decisions": cell["steps_done"],
+                    "seconds": cell["elapsed_s"], "waste_vs_easy": float(r.change(AGENT, "easy", "waste_j")[0]),
+                    "wait_vs_first_fit": float(r.change(AGENT, "first-fit", "wait_s")[0]),
+                })  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def score_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
+    """The searched weights of the chosen price."""
+    rows = []
+    for name in every:
+        start = f"search/{name}/{chosen_worth(cells, name)}/"
+        for key in sorted(k for k in cells if k.startswith(start)):
+            rows += [{"input": name, "seed": int(key.split("/")[3]), "number": n, "weight": w} for n, w in cells[key]["score"].items()]
+    return pl.DataFrame(rows)
+
+
+def _figures(out: Path, cells: Cells, every: list[str]) -> None:
+    """R3 figures 21 (waste summed over days), 25 (jobs by class of slowdown), 26 (slowdown of sequential submissions)."""
+    from escala.report import curves, save
+
+    figures = out / "figures"
+    for name in every:
+        worth = chosen_worth(cells, name)
+        seen, held = (tables(cells, name, "cut", worth, part) for part in ("validation", "test"))
+        order = ("first-fit", "easy", "saf", AGENT)
+        sums = {policy: np.concatenate([part[policy]["waste_j"].mean(axis=0) for part in (seen, held)]).tolist() for policy in order}
+        save(curves.accumulated(sums, "waste_j", split=seen["easy"]["waste_j"].shape[1]), figures / f"fig21-{name}")
+        cell = cells[f"fixed/{name}/test"]
+        slow = {policy: np.array(cell["jobs"][policy]) for policy in SCHEDULERS[:3]}
+        slow[AGENT] = np.array(cells[next(k for k in sorted(cells) if k.startswith(f"search/{name}/{worth}/"))]["test"]["jobs"])
+        gap = np.array(cell["gap_s"])
+        shares, sequential = {}, {}
+        for policy, values in slow.items():
+            started = pl.Series(values[values >= 0])
+            shares[policy] = by_class(started, slowdown_classes(started))
+            follows = pl.Series(np.where((gap >= 0) & (gap < SEQUENTIAL_S), "less than 5 min after the last", "others")[values >= 0])
+            sequential[policy] = by_class(started, follows)
+        save(curves.by_class(shares, "pp_slowdown", share=True), figures / f"fig25-{name}")
+        save(curves.by_class(sequential, "pp_slowdown", log=True), figures / f"fig26-{name}")
