@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 import escala
@@ -60,6 +61,21 @@ def steps_per_s(name: str, jobs: int, act: Callable[[Any], NDArray[np.int64]], *
     return NUM_ENVS * STEPS / seconds(roll, 3), "steps/s"
 
 
+def ten_years() -> tuple[float, str]:
+    """Processor time of replaying one log of ten years under five shutdown policies."""
+    parts = days(60, 960, 200)
+    jobs = [parts[k % len(parts)].jobs.with_columns(submit_s=pl.col("submit_s") + 86400.0 * k) for k in range(3652)]
+    table = pl.concat(jobs).with_columns(job_id=pl.int_range(pl.len()).cast(pl.String))
+    log = escala.Workload.from_jobs(table, name="ten years")
+    policies = ("never", "timeout:0", "timeout:300", "hold:0.25", "oracle")
+
+    def replay() -> None:
+        for shutdown in policies:
+            escala.simulate(log, "48x20", scheduler="saf", shutdown=shutdown, record=False)
+
+    return seconds(replay, 1), "s"
+
+
 def _off(jobs: int, observation: str) -> Case:
     what = f"OffReservation, 48 nodes x 20, {jobs} jobs a day, 256 simulations, {observation}"
     return Case(what, "≥ 250 k steps/s", lambda: steps_per_s("escala/OffReservation-v0", jobs, wake_all, observation=observation))
@@ -85,6 +101,7 @@ CASES = [
         "≥ 250 k steps/s",
         lambda: steps_per_s("escala/Scheduling-v0", 1000, first_fit),
     ),
+    Case("Ten years of a cluster of 48 nodes x 20, 60 jobs a day, SAF under five shutdown policies", "≤ 60 s", lambda: ten_years()),
 ]
 
 if __name__ == "__main__":
