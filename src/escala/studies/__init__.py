@@ -6,6 +6,7 @@ STUDIES = {
     "deepshutdown2020": "learnt policies that switch nodes off, on real days of Grid'5000 and other logs (Casagrande 2020)",
     "demo": "the main job end to end, on a built-in log or your own (run it with: escala demo)",
     "grid2019": "PPO on a pool of ten against the heuristics at seven loads (Casagrande et al. 2019): as published, and on fresh lists",
+    "marl2024": "several PPO agents, one queue, machines of their own, against the heuristics (Gergely 2024)",
 }
 """Name -> what the study is about."""
 
@@ -14,6 +15,7 @@ RUNNABLE = {
     "grid2019": "escala.studies.grid2019",
     "deepshutdown2020": "escala.studies.deepshutdown2020",
     "deepscheduler2020": "escala.studies.deepscheduler2020",
+    "marl2024": "escala.studies.marl2024",
 }
 """Studies that `escala study run` runs -> their module, with `run(scale, out, jobs=, progress=)` and `SCALES`."""
 

@@ -1,0 +1,121 @@
+"""R4 (Gergely, ICAART 2024): do several PPO agents, who share a queue and own machines, schedule as well as the heuristics?
+
+One team is trained for all loads of a configuration (K agents x N machines) and judged on fresh lists of each: 200 units of arrivals, then
+run to completion, every job counted; the paper's fixed window stands in a table of its own, with the jobs left. "tuned" teams begin by
+imitating our rule `dense` (SJF that prefers large demands), so they are compared with that rule too. Loads are plain (arrivals x mean
+demand x mean length / capacity); above 70 % no policy keeps up, and such rows measure the window: they are labelled overload. Headline
+figures are of the likeliest actions (after 50 units of silence on idle machines the void is taken away); sampled ones are in the tables.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from escala.errors import EscalaError
+from escala.studies import marl2024_cells as work
+from escala.studies.claims import Cell, run_cells, write_study_manifest
+from escala.studies.marl2024_report import write_all
+
+NAME = "marl2024"
+LOADS = (10, 30, 50, 70, 90, 110, 120)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is done. steps: decisions of all agents to train on; shapes: (agents, machines); local: seeds of 3 x 1 teams with local
+    information; shared, simultaneous: seeds of such teams; printed: seeds of R4's own settings; growth: agents of one machine each,
+    trained with shared parameters, beside one central learner of as many machines; test, sampled: lists to judge on."""
+
+    shapes: tuple[tuple[int, int], ...] = ((3, 1), (2, 1), (2, 2), (3, 2))
+    loads: tuple[int, ...] = LOADS
+    seeds: int = 3
+    steps: int = 30_000
+    local: int = 3
+    shared: int = 1
+    simultaneous: int = 1
+    printed: int = 1
+    growth: tuple[int, ...] = (2, 3, 5, 8)
+    growth_seeds: int = 1
+    test: int = 200
+    sampled: int = 50
+
+
+SCALES: dict[str, Scale] = {
+    "smoke": Scale(
+        shapes=((2, 1),), loads=(50, 90), seeds=1, steps=4096, local=0, shared=0, simultaneous=0, printed=0, growth=(), test=10, sampled=5
+    ),
+    "short": Scale(),
+    "paper": Scale(
+        loads=(10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120), seeds=5, steps=3_000_000, local=5, shared=5, simultaneous=5, printed=5,
+        growth_seeds=5, test=500, sampled=500,
+    ),
+}  # fmt: skip
+
+
+def cells_of(scale: Scale, out: Path) -> list[Cell]:
+    """Everything that the study does, piece by piece: what counts most first."""
+    rules, teams, further = [], [], []
+    shapes = list(dict.fromkeys([*scale.shapes, *((agents, 1) for agents in scale.growth)]))
+    for agents, machines in shapes:
+        for load in scale.loads:
+            given = {"agents": agents, "machines": machines, "load": load, "test": scale.test}
+            rules.append(Cell(f"rules/{agents}x{machines}/{load}", work.rules, given, 3))
+
+    def team(agents: int, machines: int, mode: str, information: str, seed: int, name: str, **more: Any) -> Cell:
+        given: dict[str, Any] = {"agents": agents, "machines": machines, "mode": mode, "information": information, "seed": seed}
+        judged = {"loads": list(scale.loads), "steps": scale.steps, "test": scale.test, "sampled": scale.sampled}
+        keep = {"keep": str(out / "agents" / name.replace("/", "-"))}
+        return Cell(name, work.team, given | judged | keep | more, scale.steps / 500 + 60)
+
+    for seed in range(scale.seeds):
+        for agents, machines in scale.shapes:
+            teams.append(team(agents, machines, "turns", "global", seed, f"team/{agents}x{machines}/{seed}"))
+    for seed in range(scale.local):
+        further.append(team(3, 1, "turns", "local", seed, f"local/3x1/{seed}"))
+    for seed in range(scale.growth_seeds):
+        for agents in scale.growth:
+            further.append(team(agents, 1, "shared", "global", seed, f"growth/{agents}/{seed}"))
+            further.append(team(1, agents, "shared", "global", seed, f"central/{agents}/{seed}", turns="until-void"))
+    for seed in range(scale.shared):
+        further.append(team(3, 1, "shared", "global", seed, f"shared/3x1/{seed}"))
+    for seed in range(scale.simultaneous):
+        further.append(team(3, 1, "simultaneous", "global", seed, f"simultaneous/3x1/{seed}"))
+    for seed in range(scale.printed):
+        further.append(team(3, 1, "turns", "global", seed, f"printed/3x1/{seed}", preset="printed"))
+    return rules + teams + further
+
+
+def run(
+    scale: str, out: Path, *, jobs: int = 2, minutes: float | None = None, progress: Callable[[float], None] | None = None
+) -> dict[str, Any]:
+    """Do the study and write it into `out`: claims, tables, figures, teams, manifest. Interrupted, the same call goes on.
+
+    jobs: processes side by side. minutes: begin nothing more after so long; the claims then tell how many seeds they rest on, and the
+    manifest what is missing.
+    """
+    if scale not in SCALES:
+        raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(SCALES)}")
+    if jobs < 1:
+        raise EscalaError(f"jobs={jobs}: give at least 1")
+    chosen = SCALES[scale]
+    settings = {"scale": scale, **asdict(chosen)}
+    out.mkdir(parents=True, exist_ok=True)
+    cells = cells_of(chosen, out)
+    done: dict[str, Any] = {}
+    if minutes is None:
+        done = run_cells(out, cells, settings, jobs, progress)
+    else:
+        end = time.monotonic() + 60.0 * minutes
+        for k, cell in enumerate(cells):
+            if time.monotonic() < end or (out / "cells" / f"{cell.name.replace('/', '_')}.json").exists():
+                done |= run_cells(out, [cell], settings, 1)
+            if progress is not None:
+                progress((k + 1) / len(cells))
+    missing = [f"not done: {cell.name}" for cell in cells if cell.name not in done]
+    claims = write_all(out, chosen, done, scale)
+    write_study_manifest(out, NAME, settings, missing)
+    return {"study": NAME, "scale": scale, "out": str(out), "claims": [asdict(claim) for claim in claims], "missing": missing}

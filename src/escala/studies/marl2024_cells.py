@@ -1,0 +1,82 @@
+"""The pieces of the study `marl2024`: rules on lists, training and judging a team. Each gives plain lists."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from escala.envs.multi_options import options_of
+from escala.envs.multi_play import play
+from escala.envs.multi_rules import RULES
+from escala.envs.slots_lists import JobLists
+
+TRAINING, TEST = 1, 3  # seeds of the job lists
+STEPS = 200  # units of arrivals
+RESCUE = 50  # likeliest actions: units of silence on idle machines after which the void is taken away
+FIGURES = ("slowdown", "turnaround", "wait", "finished")
+CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
+
+
+def test_lists(machines: int, load: int, count: int, formula: str = "plain") -> JobLists:
+    """Fresh lists of one load (in per cent) for so many machines in all."""
+    given = {"agents": machines, "machines": 1, "load": load / 100, "formula": formula, "lists": count, "lists_seed": TEST, "steps": STEPS}
+    return options_of(given).job_lists()
+
+
+def _kept(frame: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
+    return {name: frame[name].to_list() for name in names}
+
+
+def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
+    """Every rule as a team and as one central scheduler that chooses until the void: run to completion, and cut after the arrivals."""
+    lists = test_lists(agents * machines, load, test)
+    out: dict[str, Any] = {}
+    for rule in RULES:
+        team: dict[str, Any] = {"agents": agents, "machines": machines}
+        whole: dict[str, Any] = {"agents": 1, "machines": agents * machines, "turns": "until-void"}
+        out[rule] = _kept(play(lists, rule, **team), FIGURES)
+        out[rule]["cut"] = _kept(play(lists, rule, **team, limit=STEPS), CUT)
+        out[rule]["central"] = _kept(play(lists, rule, **whole), FIGURES)
+    return out
+
+
+def team(
+    agents: int,
+    machines: int,
+    mode: str,
+    information: str,
+    seed: int,
+    loads: list[int],
+    steps: int,
+    test: int,
+    sampled: int,
+    keep: str,
+    preset: str = "tuned",
+    turns: str = "single",
+) -> dict[str, Any]:
+    """Train one team on all loads, or go on with it, and judge it on each: likeliest actions on `test` lists, sampled ones on the first
+    `sampled`."""
+    from escala.agents import load_team, train_team
+
+    if (Path(keep) / "manifest.json").is_file():
+        made = load_team(keep)
+    else:
+        given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING, "steps": steps, "mode": mode, "seed": seed}
+        shape: dict[str, Any] = {"agents": agents, "machines": machines, "information": information, "rewards": information, "turns": turns}
+        made = train_team(**given, **shape, preset=preset, out=keep, resume=(Path(keep) / "checkpoint.pt").is_file())
+    out: dict[str, Any] = {"curve": made.manifest["curve"], "steps": made.manifest["steps_done"], "elapsed_s": made.manifest["elapsed_s"]}
+    seen: dict[str, Any] = {
+        "agents": agents,
+        "machines": machines,
+        "information": information,
+        "turns": turns,
+        "skip": made.options.get("skip", "none"),
+    }
+    for load in loads:
+        lists = test_lists(agents * machines, load, test)
+        out[str(load)] = {
+            "likeliest": _kept(play(lists, made.members(sampled=False), rescue=RESCUE, **seen), FIGURES),
+            "sampled": _kept(play(lists.part(range(sampled)), made.members(seed=seed), **seen), FIGURES),
+            "cut": _kept(play(lists, made.members(sampled=False), limit=STEPS, **seen), CUT),
+        }
+    return out

@@ -1,0 +1,282 @@
+"""From the cells of `marl2024` to its claims, tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from escala.envs import multi
+from escala.envs.multi_rules import PUBLISHED, RULES
+from escala.metrics.bootstrap import paired
+from escala.studies.claims import Claim, write_claims, write_table
+
+Cells = Mapping[str, Any]
+OVERLOAD = 70  # per cent
+KINDS = {"team": "in turns, global", "local": "in turns, local", "shared": "shared parameters", "simultaneous": "all at once",
+         "printed": "R4's settings"}  # fmt: skip
+
+
+def seeds_of(cells: Cells, prefix: str) -> list[str]:
+    """Cells done of this kind."""
+    return sorted(name for name in cells if name.rsplit("/", 1)[0] == prefix)
+
+
+def values(cells: Cells, names: list[str], load: int, how: str, what: str = "slowdown") -> np.ndarray:
+    """[seeds, episodes]; NaN where a run was not finished."""
+    rows = [cells[name][str(load)][how][what] for name in names]
+    return np.array([[np.nan if v is None else float(v) for v in row] for row in rows], np.float64)
+
+
+def rule_values(cells: Cells, shape: str, load: int, rule: str, *path: str) -> np.ndarray:
+    """[episodes]."""
+    content = cells[f"rules/{shape}/{load}"][rule]
+    for key in path or ("slowdown",):
+        content = content[key]
+    return np.array(content, np.float64)
+
+
+def best_of(cells: Cells, shape: str, load: int) -> tuple[str, np.ndarray]:
+    """The best of R4's heuristics, as a team of as many agents, by mean slowdown on these very lists."""
+    found = {rule: rule_values(cells, shape, load, rule) for rule in PUBLISHED}
+    best = min(found, key=lambda rule: float(found[rule].mean()))
+    return best, found[best]
+
+
+def claim(ident: str, text: str, ours: np.ndarray, theirs: np.ndarray, most: float, note: str) -> Claim:
+    """Relative change of a mean; holds: not above `most`, and every run finished."""
+    unfinished = int(np.isnan(ours).sum())
+    if unfinished or not ours.size:
+        told = f"{note}; {unfinished} runs not finished"
+        return Claim(ident, text, None, None, None, None, "relative change", len(ours), ours.shape[1], False, told)
+    found = paired(ours, theirs)
+    holds = found.value <= most
+    return Claim(ident, text, None, found.value, found.low, found.high, "relative change", found.seeds, found.episodes, holds, note)
+
+
+def _label(load: int) -> str:
+    return "; overload, depends on the window" if load > OVERLOAD else ""
+
+
+def claims_of(scale: Any, cells: Cells) -> list[Claim]:
+    """All claims."""
+    out: list[Claim] = []
+    for agents, machines in scale.shapes:
+        shape = f"{agents}x{machines}"
+        names = seeds_of(cells, f"team/{shape}")
+        for load in scale.loads:
+            if not names or f"rules/{shape}/{load}" not in cells:
+                continue
+            ours = values(cells, names, load, "likeliest")
+            best, theirs = best_of(cells, shape, load)
+            text = f"mean slowdown of {agents} agents x {machines} machines in turns against the best of R4's heuristics, load {load} %"
+            out.append(claim(f"r4.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{_label(load)}"))
+            dense = rule_values(cells, shape, load, "dense")
+            text = f"the same against our rule dense, which the teams imitate first, load {load} %"
+            out.append(claim(f"r4.vs_dense.{shape}.{load}", text, ours, dense, 0.02, f"not in the paper{_label(load)}"))
+            if load in (50, 90):
+                tetris = rule_values(cells, shape, load, "tetris-normalised")
+                text = f"the same against normalised Tetris, load {load} %"
+                out.append(claim(f"r4.vs_tetris.{shape}.{load}", text, ours, tetris, -0.05, f"best job and best machine{_label(load)}"))
+    out += _worst(out)
+    out += _information(scale, cells) + _modes(scale, cells) + _growth(scale, cells)
+    return out
+
+
+def _worst(found: list[Claim]) -> list[Claim]:
+    rows = [c for c in found if c.id.startswith("r4.vs_best_heuristic.")]
+    known = [c for c in rows if c.ours is not None]
+    text = "largest relative change of mean slowdown against the best heuristic, over all shapes and loads"
+    if not known:
+        return [Claim("r4.worst_against_best_heuristic", text, None, None, None, None, "relative change", 0, 0, None, "not measured")]
+    worst = max(known, key=lambda c: c.ours or 0.0)
+    holds = len(known) == len(rows) and all(c.holds for c in rows)
+    seeds, episodes = min(c.seeds for c in known), min(c.episodes for c in known)
+    note = f"at {worst.id.removeprefix('r4.vs_best_heuristic.')}; seeds: the fewest of any shape"
+    return [
+        Claim(
+            "r4.worst_against_best_heuristic",
+            text,
+            None,
+            worst.ours,
+            worst.low,
+            worst.high,
+            "relative change",
+            seeds,
+            episodes,
+            holds,
+            note,
+        )
+    ]
+
+
+def _information(scale: Any, cells: Cells) -> list[Claim]:
+    ours, theirs = seeds_of(cells, "local/3x1"), seeds_of(cells, "team/3x1")
+    if not ours or not theirs:
+        return []
+    text = "mean slowdown with local information and rewards against global, 3 x 1, load {} %"
+    note = "the paper: no large difference; holds: at most 5 % worse"
+    out = []
+    for load in scale.loads:
+        local, whole = (values(cells, names, load, "likeliest") for names in (ours, theirs))
+        if not np.isnan(whole).any():
+            out.append(claim(f"r4.local_vs_global.{load}", text.format(load), local, whole, 0.05, f"{note}{_label(load)}"))
+    return out
+
+
+def _modes(scale: Any, cells: Cells) -> list[Claim]:
+    out = []
+    for kind in ("shared", "simultaneous", "printed"):
+        names = seeds_of(cells, f"{kind}/3x1")
+        for load in [load for load in scale.loads if load in (50, 90, 120)] if names else []:
+            best, theirs = best_of(cells, "3x1", load)
+            text = f"mean slowdown, {KINDS[kind]}, against the best heuristic, 3 x 1, load {load} %"
+            ours = values(cells, names, load, "likeliest")
+            out.append(claim(f"r4.{kind}.3x1.{load}", text, ours, theirs, 0.02, f"best: {best}{_label(load)}"))
+    return out
+
+
+def _growth(scale: Any, cells: Cells) -> list[Claim]:
+    out = []
+    for agents in scale.growth:
+        names, central = seeds_of(cells, f"growth/{agents}"), seeds_of(cells, f"central/{agents}")
+        for load in [load for load in scale.loads if load in (50, 90)]:
+            if names:
+                best, theirs = best_of(cells, f"{agents}x1", load)
+                text = f"mean slowdown of {agents} agents with shared parameters against the best heuristic, load {load} %"
+                ours = values(cells, names, load, "likeliest")
+                out.append(claim(f"r4.growth.{agents}.{load}", text, ours, theirs, 0.02, f"best: {best}; beyond the paper{_label(load)}"))
+            if names and central:
+                text = f"mean slowdown of {agents} agents against one central learner of all machines, load {load} %"
+                one = values(cells, central, load, "likeliest")
+                if not np.isnan(one).any():
+                    out.append(claim(f"r4.team_vs_central.{agents}.{load}", text, ours, one, 0.02, f"beyond the paper{_label(load)}"))
+    return out
+
+
+def table_of(scale: Any, cells: Cells) -> pl.DataFrame:
+    """One row a shape, load and policy: every job counted, run to completion."""
+    rows = []
+    for name, content in cells.items():
+        kind, shape, load = (name.split("/") + [""])[:3]
+        if kind == "rules":
+            for rule in RULES:
+                for how in ("team", "central"):
+                    figures = content[rule] if how == "team" else content[rule]["central"]
+                    rows.append(_row(shape, int(load), rule if how == "team" else f"{rule}, central", figures, 0))
+    for prefix in sorted({name.rsplit("/", 1)[0] for name in cells if not name.startswith("rules/")}):
+        kind, shape = prefix.split("/")
+        names = seeds_of(cells, prefix)
+        for load in scale.loads:
+            for how in ("likeliest", "sampled"):
+                figures = {what: np.concatenate(values(cells, names, load, how, what)) for what in ("slowdown", "turnaround", "wait")}
+                where = shape if "x" in shape else f"{shape}x1"
+                rows.append(_row(where, load, f"{KINDS.get(kind, kind)}, {how}", figures, len(names)))
+    return pl.DataFrame(rows).sort("shape", "load", "policy")
+
+
+def _row(shape: str, load: int, policy: str, figures: Mapping[str, Any], seeds: int) -> dict[str, Any]:
+    columns = {what: np.array([np.nan if v is None else float(v) for v in figures[what]]) for what in ("slowdown", "turnaround", "wait")}
+    known = ~np.isnan(columns["slowdown"])
+    means = {what: float(column[known].mean()) if known.any() else None for what, column in columns.items()}
+    half = 1.96 * float(columns["slowdown"][known].std()) / max(np.sqrt(known.sum()), 1)
+    runtime = None if means["turnaround"] is None else means["turnaround"] - (means["wait"] or 0.0)
+    return {
+        "shape": shape, "load": load, "overload": load > OVERLOAD, "policy": policy, "mean_slowdown": means["slowdown"], "half_interval":
+        half, "mean_turnaround_units": means["turnaround"], "mean_wait_units": means["wait"], "mean_runtime_units": runtime, "seeds": seeds,
+        "episodes": len(known), "unfinished": int((~known).sum()),
+    }  # fmt: skip
+
+
+def window_table(scale: Any, cells: Cells) -> pl.DataFrame:
+    """The paper's window: cut after 200 units; jobs finished, jobs left, and all submitted jobs with waiting ones as if started then."""
+    rows = []
+    for agents, machines in scale.shapes:
+        shape = f"{agents}x{machines}"
+        names = seeds_of(cells, f"team/{shape}")
+        for load in scale.loads:
+            parts = {rule: [cells[f"rules/{shape}/{load}"][rule]["cut"]] for rule in RULES if f"rules/{shape}/{load}" in cells}
+            parts |= {KINDS["team"]: [cells[name][str(load)]["cut"] for name in names]} if names else {}
+            for policy, found in parts.items():
+                means = {what: float(np.mean([np.mean(one[what]) for one in found])) for what in found[0]}
+                rows.append({"shape": shape, "load": load, "policy": policy, **{f"mean_{what}": value for what, value in means.items()}})
+    return pl.DataFrame(rows)
+
+
+def curve_table(cells: Cells) -> pl.DataFrame:
+    """Learning curves: one row a rollout."""
+    rows = []
+    for name, content in cells.items():
+        if not name.startswith("rules/"):
+            kind, shape, seed = name.split("/")
+            about = {"kind": kind, "shape": shape, "seed": int(seed)}
+            rows += [about | {"step": int(step), "agent": int(agent), "value": value} for step, agent, value, _ in content["curve"]]
+    schema = {"kind": pl.String, "shape": pl.String, "seed": pl.Int64, "step": pl.Int64, "agent": pl.Int64, "value": pl.Float64}
+    return pl.DataFrame(rows, schema=schema)
+
+
+def cost_table(cells: Cells) -> pl.DataFrame:
+    """What training took: decisions, seconds (of whatever else the machine did)."""
+    schema = {"cell": pl.String, "decisions": pl.Int64, "seconds": pl.Float64}
+    rows = [{"cell": n, "decisions": c["steps"], "seconds": c["elapsed_s"]} for n, c in cells.items() if not n.startswith("rules/")]
+    return pl.DataFrame(rows, schema=schema)
+
+
+def check_runtimes(table: pl.DataFrame) -> None:
+    """Policies of a row were judged on the same jobs, all of them."""
+    whole = table.filter((pl.col("unfinished") == 0) & ~pl.col("policy").str.ends_with("sampled"))
+    gap = whole.group_by("shape", "load").agg(gap=pl.col("mean_runtime_units").max() - pl.col("mean_runtime_units").min())["gap"].max()
+    widest = 0.0 if gap is None else float(gap)  # type: ignore[arg-type]
+    if widest > 1e-6:
+        raise AssertionError(f"mean runtimes of one row differ by {widest}: policies were judged on different jobs")
+
+
+def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Claim]:
+    """Claims, tables and figures; the claims."""
+    claims = claims_of(scale, cells)
+    table = table_of(scale, cells)
+    check_runtimes(table)
+    curve = curve_table(cells)
+    write_table(out, "slowdown", table)
+    write_table(out, "window", window_table(scale, cells))
+    write_table(out, "curves", curve)
+    write_table(out, "cost", cost_table(cells))
+    about = (
+        f"Scale {scale_name}; one team for all loads of a shape; {scale.test} lists of 200 units of arrivals a load, run to completion, "
+        "every job counted; likeliest actions; intervals over episodes and training seeds. Loads are plain; above 70 % they are overload. "
+        "Teams begin by imitating our rule dense, then learn by PPO."
+    )
+    write_claims(out, "marl2024: several agents, one queue (R4)", claims, about)
+    _figures(out, scale, table, curve)
+    return claims
+
+
+def _figures(out: Path, scale: Any, table: pl.DataFrame, curve: pl.DataFrame) -> None:
+    from escala.report import curves, save, study_plots
+
+    (out / "figures").mkdir(exist_ok=True)
+    for agents, machines in scale.shapes:
+        shape = f"{agents}x{machines}"
+        names = (*RULES, f"{KINDS['team']}, likeliest", f"{KINDS['local']}, likeliest")
+        shown = table.filter((pl.col("shape") == shape) & pl.col("policy").is_in(names))
+        if shown.height:
+            save(curves.against(shown, "load", ["mean_slowdown"], x_label="Offered load, plain (%)"), out / "figures" / f"fig4-{shape}")
+    for kind, name in (("team", "fig2-global"), ("local", "fig3-local")):
+        points = curve.filter((pl.col("kind") == kind) & (pl.col("shape") == "3x1") & (pl.col("seed") == 0))
+        if points.height > 3:
+            each = points.select("step", "value", seed="agent")
+            training = curves.Training(each, {}, "Return per episode (relative to SJF's loss)", "Three agents learning in turns")
+            save(curves.learning_curve(training), out / "figures" / name)
+    agents, machines = scale.shapes[0]
+    game = multi.batch(1, agents=agents, machines=machines, load=0.9, lists=1)
+    turn = game.new_turn()
+    game.restart(np.zeros(1, np.int64), turn, {"list": 0})
+    choice = np.zeros(1, np.int64)
+    for _ in range(40 * agents):
+        game.decide("sjf", choice)
+        game.step(choice, turn)
+    title = f"{agents} agents x {machines} machines: each agent's machines, the shared slots and the backlog"
+    save(study_plots.frames([game.frame(0)], [title]), out / "figures" / "fig1")

@@ -1,0 +1,43 @@
+"""The study marl2024 at its smallest: what it writes, and that it is done once only."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from escala.errors import EscalaError
+from escala.studies import marl2024
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_smoke_writes_claims_tables_and_figures(tmp_path: Path) -> None:
+    found = marl2024.run("smoke", tmp_path, jobs=1)
+    claims = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
+    assert {"r4.vs_best_heuristic.2x1.50", "r4.vs_best_heuristic.2x1.90", "r4.worst_against_best_heuristic", "r4.vs_tetris.2x1.50"} <= set(
+        claims
+    )
+    worst = claims["r4.worst_against_best_heuristic"]["ours"]
+    assert worst == max(claims[f"r4.vs_best_heuristic.2x1.{load}"]["ours"] for load in (50, 90))
+    table = pl.read_csv(tmp_path / "tables" / "slowdown.csv")
+    row = table.filter((pl.col("load") == 90) & (pl.col("policy") == "sjf"))
+    assert row["episodes"][0] == 10 and row["overload"][0]
+    best = claims["r4.vs_best_heuristic.2x1.90"]["note"].split(": ")[1].split(";")[0]
+    theirs = table.filter((pl.col("load") == 90) & (pl.col("policy") == best))["mean_slowdown"][0]
+    ours = table.filter((pl.col("load") == 90) & (pl.col("policy") == "in turns, global, likeliest"))["mean_slowdown"][0]
+    assert claims["r4.vs_best_heuristic.2x1.90"]["ours"] == pytest.approx(ours / theirs - 1, abs=1e-4)
+    for name in ("fig1", "fig4-2x1"):
+        assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 1000
+    assert json.loads((tmp_path / "manifest.json").read_text())["study"] == "marl2024" and not found["missing"]
+    again = marl2024.run("smoke", tmp_path, jobs=1)
+    assert again["claims"] == found["claims"]
+
+
+def test_bad_requests_give_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(EscalaError, match="smoke, short, paper"):
+        marl2024.run("huge", tmp_path)
+    with pytest.raises(EscalaError, match="jobs=0"):
+        marl2024.run("smoke", tmp_path, jobs=0)
