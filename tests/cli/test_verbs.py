@@ -96,6 +96,17 @@ def test_compare_tells_policies_apart(escala_: Escala, log: Path) -> None:
     assert _json(escala_("report", log.parent / "out", "--json"))["runs"] == pairs
 
 
+def test_compare_tells_the_share_of_what_is_possible(escala_: Escala, log: Path) -> None:
+    verb = ["compare", log, "--platform", "4x1", "--schedulers", "fcfs,easy", "--headroom", "wait"]
+    rows = _json(escala_(*verb, "--json"))
+    best = escala.bound(escala.read_workload(log), "4x1", "wait", policies=()).found
+    assert best is not None
+    assert [row["headroom"] for row in rows] == [0.0, pytest.approx((MEAN_WAIT["fcfs"] - MEAN_WAIT["easy"]) / (MEAN_WAIT["fcfs"] - best))]
+    shown = escala_(*verb)
+    assert "Headroom" in shown.out and "proved: none below" in shown.out
+    assert escala_(*verb, "--until", "100").status == 2
+
+
 def test_compare_reports_what_a_cut_run_left_out(escala_: Escala, log: Path) -> None:
     outcome = escala_("compare", log, "--platform", "4x1", "--schedulers", "fcfs,easy", "--until", "120")
     assert outcome.status == 0 and "unfinished" in outcome.out
