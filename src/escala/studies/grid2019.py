@@ -84,7 +84,7 @@ def first_cells(scale: Scale, author: Path | None) -> list[Cell]:
     if author is not None:
         cells.append(Cell("published/rules", work.published_rules, {"folder": str(author)}, 4))
         for load in scale.loads:
-            given = {"folder": str(author), "load": load, "limit_s": max(5.0, scale.limit_s), "rounds": scale.rounds}
+            given = {"folder": str(author), "load": load, "limit_s": 2 * scale.limit_s, "rounds": scale.rounds}
             cells.append(Cell(f"published/plan/{load}", work.published_plan, given, 10 + scale.rounds / 40))
     for load in scale.loads:
         cells.append(Cell(f"rules/{load}", work.fresh_rules, {"load": load, "validation": scale.validation, "test": scale.test}, 4))

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import escala
+from escala.agents.presets import PRESETS
 from escala.agents.slot_networks import SlotScorer
 from escala.envs.slots_options import options_of
 from escala.envs.slots_play import play, tune_hold_back
@@ -32,29 +33,32 @@ def test_preferences_move_with_the_jobs() -> None:
 
 @pytest.mark.learn
 @pytest.mark.slow
-def test_taught_agent_in_the_environment_and_in_the_simulation(tmp_path: Path) -> None:
+@pytest.mark.parametrize("preset", ["taught", "taught-reserve"])
+def test_taught_agent_in_the_environment_and_in_the_simulation(tmp_path: Path, preset: str) -> None:
     fresh = options_of({"load": 1.0, "lists": 6, "lists_seed": 2}).job_lists()
-    agent = escala.train("escala/Slots-v0", steps=1, preset="taught", seed=0, teacher=[(3, 4, 0)], **LISTS)
+    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, seed=0, teacher=[(3, 4, 0)], **LISTS)
+    shape = {"skip": "forced", "placement": agent.env_options["placement"]}
     agent.save(tmp_path)
     agent = escala.load_agent(tmp_path)
     rule = play(fresh, "hold-back", hold=(3, 4, 0))["slowdown"].mean()
     for e in range(len(fresh)):
         random = np.random.default_rng(5)
-        slotted = play(fresh.part([e]), lambda seen, mask, random=random: agent.act(seen, mask, random), skip="forced")
+        slotted = play(fresh.part([e]), lambda seen, mask, random=random: agent.act(seen, mask, random), **shape)
         assert slotted["finished"].all()
         jobs = escala.simulate(fresh.workload(e), fresh.platform, scheduler=agent.policy(sampled=True, seed=5)).jobs
         slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
         assert slowdown == pytest.approx(slotted["slowdown"][0], rel=1e-12)
         assert jobs["wait_s"].max() == slotted["longest_wait"][0]
-    likeliest = play(fresh, lambda seen, mask: agent.act(seen, mask, None), skip="forced", rescue=50)
+    likeliest = play(fresh, lambda seen, mask: agent.act(seen, mask, None), rescue=50, **shape)
     assert likeliest["finished"].all()
     assert likeliest["slowdown"].mean() < 1.5 * rule  # it has learnt most of what the rule does; untaught agents are at ten times that
 
 
 @pytest.mark.learn
-@pytest.mark.parametrize("preset, algorithm", [("printed", "ppo"), ("printed-compact", "ppo"), ("tuned", "maskable-ppo"), ("tuned", "a2c")])
-def test_presets_train(preset: str, algorithm: str) -> None:
-    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, algorithm=algorithm, num_envs=8, **LISTS)
+@pytest.mark.parametrize("preset", [name for env, name in PRESETS if env == "escala/Slots-v0"])
+def test_presets_train(preset: str) -> None:
+    algorithm = "a2c" if "batch_size" not in PRESETS["escala/Slots-v0", preset].learn else "ppo" if "printed" in preset else "maskable-ppo"
+    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, algorithm=algorithm, num_envs=8, learn={"n_steps": 4}, **LISTS)
     assert all(torch.isfinite(p).all() for p in agent.network.parameters())
 
 

@@ -13,12 +13,17 @@ import pytest
 from escala.errors import EscalaError
 from escala.studies import grid2019
 from escala.studies.claims import Cell, run_cells
+from escala.studies.published import folder_of_author
 
 TINY = replace(
     grid2019.SCALES["smoke"],
     loads=(100,),
     published=4096,
+    rounds=2,
+    alone=4096,
     fresh_all=4096,
+    own=(),
+    taught=(),
     pool=32,
     validation=8,
     test=10,
@@ -46,6 +51,7 @@ def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
     assert all(set(claim) == fields for claim in claims)
     ids = [claim["id"] for claim in claims]
     assert len(ids) == len(set(ids))
+    assert {"r1.published.slowdown.100", "r1.published.vs_author.100", "r1.published.alone.100"} <= set(ids) or not folder_of_author()
     assert {f"r1.fresh.{what}.100" for what in ("slowdown", "vs_strict", "vs_holdback", "headroom")} | {"r1.fresh.worst_load"} <= set(ids)
     table = pl.read_csv(found / "tables" / "fresh.csv")
     assert {"load", "policy", "mean_slowdown", "makespan_s", "mean_turnaround_s", "mean_wait_s", "unfinished"} <= set(table.columns)
