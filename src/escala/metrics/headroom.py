@@ -14,10 +14,10 @@ def headroom(
 ) -> Interval:
     """(reference - policy) / (reference - best), of means over episodes, with its percentile bootstrap interval.
 
-    values: [episodes] or [training seeds, episodes]; reference, best: [episodes], the same episodes in the same order. best: the optimum, or the
-    best that is known; where it is only the best found, the true share is a little smaller. 0: as the reference, 1: the optimum, below
-    0: worse than the reference. Each resample draws episodes with replacement (the same on all sides) and training seeds with replacement.
-    EscalaError: other shapes, values that are not finite, no room (the reference is already the best).
+    values: [episodes] or [training seeds, episodes]; reference, best: [episodes], the same episodes in the same order. best: the optimum,
+    or the best that is known; where it is only the best found, the true share is a little smaller. 0: as the reference, 1: the optimum,
+    below 0: worse than the reference. Each resample draws episodes with replacement (the same on all sides) and training seeds with
+    replacement. EscalaError: other shapes, values that are not finite, no room (the reference is already the best).
     """
     ours, theirs, least = matrix(values, "values"), matrix(reference, "reference"), matrix(best, "best")
     n = ours.shape[1]
