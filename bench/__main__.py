@@ -9,7 +9,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import bench_envs, bench_slots, kernel, reader, startup
+from bench import bench_envs, bench_multi, bench_slots, kernel, reader, startup
 from bench.measure import Case, machine
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help="measure only rows whose text holds one of these")
     parser.add_argument("--write", action="store_true", help="replace the table in docs/performance.md")
     given = parser.parse_args()
-    cases = [case for part in (kernel, reader, bench_envs, bench_slots, startup) for case in part.CASES]
+    cases = [case for part in (kernel, reader, bench_envs, bench_slots, bench_multi, startup) for case in part.CASES]
     chosen = [case for case in cases if not given.words or any(word.lower() in case.what.lower() for word in given.words)]
     if not chosen:
         sys.exit(f"error: no row holds any of {', '.join(given.words)}; rows: {'; '.join(case.what for case in cases)}")
