@@ -12,8 +12,6 @@ EXTRAS = {
     "torch": "agents",
     "tensorboard": "agents",
     "matplotlib": "report",
-    "bokeh": "report",
-    "altair": "report",
     "jinja2": "report",
     "ortools": "optimum",
     "scipy": "optimum",
