@@ -64,7 +64,6 @@ ORACLE = 6
 # What OR* means to do for a waiting job.
 WOKEN_FOR = 0  # nodes may be woken for it
 HELD = 1  # it will start in time on nodes that are on
-HELD_SOON = 2  # it will start before a node could be off and on again
 
 # Why `advance` returned.
 DONE = 0  # every job has ended, or the time limit is reached

@@ -54,7 +54,6 @@ def plan_oracle(w: World) -> None:
     A job is held if enough cores of nodes that are on will be free before it has waited its share of the walltime, besides those that
     jobs held before it wait for. The mark lies in `place`, which has no other use while a job waits."""
     s = w.s[0]
-    soon = _room(w, s.now + w.profile[0].off_us + w.profile[0].on_us)
     taken = 0
     j = s.first
     while j != codes.NONE:
@@ -62,7 +61,7 @@ def plan_oracle(w: World) -> None:
         deadline = hold_end(w, j)
         mark = codes.WOKEN_FOR
         if deadline > s.now and _room(w, deadline) - taken >= cores:
-            mark = codes.HELD_SOON if soon - taken >= cores else codes.HELD
+            mark = codes.HELD
             taken += cores
         w.run[j].place = mark
         j = np.int64(w.run[j].next)

@@ -30,30 +30,9 @@ def shut_down(w: World) -> None:
         if s.next_off_us <= s.now:
             s.overdue = 1
             next_due(w)
-        spare = o.spare if o.shutdown != codes.ORACLE else _counted_on(w)
-        if (s.overdue == 1 or o.spare > 0 or o.shutdown == codes.ORACLE) and not waiting:
-            _keep(w, spare)
+        if (s.overdue == 1 or o.spare > 0) and not waiting:
+            _keep(w, o.spare)
             s.overdue = 0
-
-
-@lean
-def _counted_on(w: World) -> int:
-    """OR*: how many idle nodes, lowest first, stay on for held jobs: for those that start before a node could be off and on again."""
-    s = w.s[0]
-    cores = 0
-    j = s.first
-    while j != codes.NONE:
-        if w.run[j].place == codes.HELD_SOON:
-            cores += w.job[j].cores
-        j = np.int64(w.run[j].next)
-    nodes = 0
-    n = 0
-    while cores > 0 and n < w.o[0].n_nodes:
-        if is_idle(w, n):
-            cores -= w.node[n].cores
-            nodes += 1
-        n += 1
-    return nodes
 
 
 @inlined

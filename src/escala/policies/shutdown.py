@@ -3,8 +3,9 @@
 In the kernel: never, timeout, proportional, off-reservation:N, hold, oracle (`escala.kernel.shutdown`). *oracle* is R3's OR*: it knows
 actual runtimes and wakes nodes for a job only when the job could not start before 0.5 x its walltime on cores of nodes that are on or
 switching on, counting the running jobs that will have ended by then, and leaving out the cores that jobs before it in the queue wait for;
-idle nodes stay on for a held job that starts before they could be off and on again, other idle nodes go off at once. It is no bound: it
-knows nothing of jobs to come, and its plan ignores the head's reservation.
+idle nodes go off at once, also those that a held job counts on (kept on for it, they idle for hours where its plan fails: on the author's
+training days that wastes a fifth more than T(0), instead of a fifth less). It is no bound: it knows nothing of jobs to come, and its plan
+ignores the head's reservation.
 """
 
 from __future__ import annotations
