@@ -1,4 +1,4 @@
-"""A warm start for slotted agents: imitate the rule hold-back, or a plan of a single list, then learn by reward.
+"""A warm start for slotted agents: imitate the rule hold-back, look-ahead (rollout), or a plan of a single list, then learn by reward.
 
 The teacher plays training lists, with now and then a random choice or a nap so that more states are seen; the network learns the teacher's
 choice in each state, and the value of what followed. Without it, PPO spends most of a short training on finding out that waiting may pay.
@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from escala.agents.slot_rollout import look_ahead
 from escala.envs import slots_rules
 from escala.envs.batch import Turn, new_turn
 from escala.envs.slots import SlotsBatch
@@ -114,18 +115,16 @@ def lessons(
 def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[int]] | Mapping[str, Any], seed: int) -> None:
     """Bring a learner that has not begun to its teacher.
 
-    teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists; or {"plan": wanted starts} where the
-    batch has a single list.
+    teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists; {"rollout": [K]}: look-ahead over K
+    futures, which are drawn from the batch's own lists; or {"plan": wanted starts} where the batch has a single list.
     """
     if not isinstance(batch, SlotsBatch) or batch.image:
         raise EscalaError("teacher: only escala/Slots-v0 with the compact observation can be taught")
-    if isinstance(teacher, Mapping) and (list(teacher) != ["plan"] or len(batch.lists) != 1):
-        raise EscalaError('teacher: give settings of hold-back, or {"plan": [a wanted start for each job]} for a single job list')
-    teachers = [planned(teacher["plan"])] if isinstance(teacher, Mapping) else [hold_back(hold) for hold in teacher]
+    teachers = _teachers(batch, teacher, seed)
     rng = np.random.default_rng([seed, 0x7EAC])
     n, parts = len(batch.lists), len(teachers)
     options = {name: getattr(batch.options, name) for name in ("slots", "horizon", "placement", "skip", "reward", "limit")}
-    manner = OF_PLAN if isinstance(teacher, Mapping) else OF_RULE
+    manner = OF_PLAN if isinstance(teacher, Mapping) and "plan" in teacher else OF_RULE
     runs = max(16, RUNS // parts)
     taught = [
         lessons(batch.lists.part(range(n * k // parts, n * (k + 1) // parts)), one, options, model.gamma, runs, rng, manner)
@@ -138,6 +137,19 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
         rms.mean, rms.var, rms.count = float(whole.running.mean()), float(whole.running.var()), float(len(whole.running))
         scale = float(np.sqrt(rms.var + normaliser.epsilon))
     _fit(model.policy, whole, scale, manner, rng)
+
+
+def _teachers(batch: SlotsBatch, teacher: Sequence[Sequence[int]] | Mapping[str, Any], seed: int) -> list[Teacher]:
+    """One teacher for each equal part of the batch's lists."""
+    if not isinstance(teacher, Mapping):
+        return [hold_back(hold) for hold in teacher]
+    if list(teacher) == ["plan"] and len(batch.lists) == 1:
+        return [planned(teacher["plan"])]
+    if list(teacher) == ["rollout"] and len(teacher["rollout"]) == 1:
+        return [look_ahead(batch.lists, int(teacher["rollout"][0]), seed)]
+    raise EscalaError(
+        'teacher: give settings of hold-back, {"rollout": [futures]}, or {"plan": [a wanted start for each job]} for a single list'
+    )
 
 
 def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.random.Generator) -> None:

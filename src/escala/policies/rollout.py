@@ -178,10 +178,13 @@ class Rollout:
     def _begin(self, view: View) -> None:
         if self._of is not view._simulation.world.o or view.now_s < self._last_s:
             self._of = view._simulation.world.o
-            self._memory, self._draw = Memory(), np.random.default_rng([self.seed, 0x4011])
-            cores = view._simulation.platform.total_cores
-            self._bases = [Base(name, cores) for name in self.bases]
+            self.forget(view._simulation.platform.total_cores)
         self._last_s = view.now_s
+
+    def forget(self, cores: int, bases: Sequence[Base] | None = None) -> None:
+        """Begin anew, on a machine of so many cores. bases: tables to use in place of own ones."""
+        self._memory, self._draw = Memory(), np.random.default_rng([self.seed, 0x4011])
+        self._bases = list(bases) if bases is not None else [Base(name, cores) for name in self.bases]
 
     def _again(self, now_s: float, pause_s: float) -> float:
         if self.every_s is not None:
