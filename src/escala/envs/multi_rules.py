@@ -8,8 +8,8 @@ sjf                least length
 packer             largest sum over kinds of demand x free (alignment) over jobs and machines
 tetris             largest 0.5 sum of demands + 0.5 / length, raw numbers; on the machine of the largest alignment
 tetris-normalised  largest 0.5 mean of demand / capacity + 0.5 / length; on the machine of the largest alignment
-dense              least length / mean demand share: SJF that prefers what is hard to place, while there is room for it; on the machine with
-                   the least left over
+dense              least length / (mean demand share)^(machines of all agents / 2): SJF that prefers what is hard to place, the more so the
+                   more machines there are; on the machine with the least left over. The exponent was tried out on lists of their own
 random             any job and machine that fit, evenly
 """
 
@@ -48,7 +48,7 @@ def score(w: World, st: Any, scale: Any, rule: int, j: int, n: int) -> float:
         total += demand_of(w, j, k) / (1.0 if rule == TETRIS else scale[k] * st.kinds)
     length = length_of(w, st, j)
     if rule == DENSE:
-        return length / total
+        return length / total ** (0.5 * st.agents * st.machines)
     return -(0.5 * total + 0.5 / length)
 
 

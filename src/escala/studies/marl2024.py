@@ -58,12 +58,15 @@ SCALES: dict[str, Scale] = {
 
 def cells_of(scale: Scale, out: Path) -> list[Cell]:
     """Everything that the study does, piece by piece: what counts most first."""
-    rules, teams, further = [], [], []
-    shapes = list(dict.fromkeys([*scale.shapes, *((agents, 1) for agents in scale.growth)]))
-    for agents, machines in shapes:
-        for load in scale.loads:
+    rules: list[Cell] = []
+    teams: list[Cell] = []
+    further: list[Cell] = []
+    growing: list[Cell] = []
+    for agents, machines in dict.fromkeys([*scale.shapes, *((agents, 1) for agents in scale.growth)]):
+        asked = (agents, machines) in scale.shapes
+        for load in scale.loads if asked else [load for load in scale.loads if load in (50, 90)]:
             given = {"agents": agents, "machines": machines, "load": load, "test": scale.test}
-            rules.append(Cell(f"rules/{agents}x{machines}/{load}", work.rules, given, 3))
+            (rules if asked else growing).append(Cell(f"rules/{agents}x{machines}/{load}", work.rules, given, 3))
 
     def team(agents: int, machines: int, mode: str, information: str, seed: int, name: str, **more: Any) -> Cell:
         given: dict[str, Any] = {"agents": agents, "machines": machines, "mode": mode, "information": information, "seed": seed}
@@ -76,17 +79,18 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
             teams.append(team(agents, machines, "turns", "global", seed, f"team/{agents}x{machines}/{seed}"))
     for seed in range(scale.local):
         further.append(team(3, 1, "turns", "local", seed, f"local/3x1/{seed}"))
-    for seed in range(scale.growth_seeds):
-        for agents in scale.growth:
-            further.append(team(agents, 1, "shared", "global", seed, f"growth/{agents}/{seed}"))
-            further.append(team(1, agents, "shared", "global", seed, f"central/{agents}/{seed}", turns="until-void"))
     for seed in range(scale.shared):
         further.append(team(3, 1, "shared", "global", seed, f"shared/3x1/{seed}"))
     for seed in range(scale.simultaneous):
         further.append(team(3, 1, "simultaneous", "global", seed, f"simultaneous/3x1/{seed}"))
     for seed in range(scale.printed):
         further.append(team(3, 1, "turns", "global", seed, f"printed/3x1/{seed}", preset="printed"))
-    return rules + teams + further
+    for seed in range(scale.growth_seeds):
+        for agents in scale.growth:
+            few = {"loads": [load for load in scale.loads if load in (50, 90)]}
+            growing.append(team(agents, 1, "shared", "global", seed, f"growth/{agents}/{seed}", **few))
+            growing.append(team(1, agents, "shared", "global", seed, f"central/{agents}/{seed}", turns="until-void", **few))
+    return rules + teams + further + growing
 
 
 def run(

@@ -144,12 +144,13 @@ def _growth(scale: Any, cells: Cells) -> list[Claim]:
     for agents in scale.growth:
         names, central = seeds_of(cells, f"growth/{agents}"), seeds_of(cells, f"central/{agents}")
         for load in [load for load in scale.loads if load in (50, 90)]:
-            if names:
+            if names and f"rules/{agents}x1/{load}" in cells:
                 best, theirs = best_of(cells, f"{agents}x1", load)
                 text = f"mean slowdown of {agents} agents with shared parameters against the best heuristic, load {load} %"
                 ours = values(cells, names, load, "likeliest")
                 out.append(claim(f"r4.growth.{agents}.{load}", text, ours, theirs, 0.02, f"best: {best}; beyond the paper{_label(load)}"))
             if names and central:
+                ours = values(cells, names, load, "likeliest")
                 text = f"mean slowdown of {agents} agents against one central learner of all machines, load {load} %"
                 one = values(cells, central, load, "likeliest")
                 if not np.isnan(one).any():
@@ -170,7 +171,7 @@ def table_of(scale: Any, cells: Cells) -> pl.DataFrame:
     for prefix in sorted({name.rsplit("/", 1)[0] for name in cells if not name.startswith("rules/")}):
         kind, shape = prefix.split("/")
         names = seeds_of(cells, prefix)
-        for load in scale.loads:
+        for load in [load for load in scale.loads if str(load) in cells[names[0]]]:
             for how in ("likeliest", "sampled"):
                 figures = {what: np.concatenate(values(cells, names, load, how, what)) for what in ("slowdown", "turnaround", "wait")}
                 where = shape if "x" in shape else f"{shape}x1"
