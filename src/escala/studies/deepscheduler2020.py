@@ -30,15 +30,15 @@ class Scale:
     inputs: tuple[str, ...] | None = None
     most: int | None = None
     generated_days: int = 300
-    worths: tuple[float, ...] = (0.3, 1.0, 3.0)
-    seeds: int = 3
-    generations: int = 10
-    population: int = 14
-    days_each: int = 120
-    other_worths: tuple[float, ...] = (1.0,)
-    other_generations: int = 7
-    other_days_each: int = 80
-    printed: int = 50_000
+    worths: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
+    seeds: int = 1
+    generations: int = 6
+    population: int = 12
+    days_each: int = 80
+    other_worths: tuple[float, ...] = (0.4,)
+    other_generations: int = 2
+    other_days_each: int = 40
+    printed: int = 0
     printed_seeds: int = 1
 
 

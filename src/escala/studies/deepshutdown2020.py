@@ -38,12 +38,12 @@ class Scale:
     generations: int = 14
     population: int = 16
     days_each: int = 200
-    worths: tuple[float, ...] = (0.3, 3.0)
+    worths: tuple[float, ...] = ()
     other_seeds: int = 1
-    other_generations: int = 8
-    other_days_each: int = 100
-    ppo: int = 1_000_000
-    printed: int = 100_000
+    other_generations: int = 3
+    other_days_each: int = 50
+    ppo: int = 300_000
+    printed: int = 0
     ppo_seeds: int = 1
 
 
