@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from escala.cli import bounds, demo, learn, logs, policies, replay, study, terminal
+from escala.cli import bounds, demo, doctor, learn, logs, policies, replay, study, terminal
 from escala.cli.interrupt import Stopped, listen_for_termination
 from escala.errors import EscalaError
 from escala.extras import missing
@@ -23,12 +23,11 @@ app = typer.Typer(
     help="Learn scheduling and power policies for batch clusters: replay a job log exactly, compare policies, train one, "
     "judge it on days it has not seen.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (demo, replay, bounds, learn, logs, policies, study):
+for part in (demo, replay, bounds, learn, logs, policies, study, doctor):
     part.add_to(app)
 
 

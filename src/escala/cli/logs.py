@@ -1,4 +1,4 @@
-"""Verbs on job logs: describe, convert, generate."""
+"""Verbs on job logs: describe, convert, generate, fetch."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer.core
 from rich.table import Table
 
 from escala.cli import options as opt
+from escala.cli.fetch import fetch
 from escala.cli.folder import output_file
 from escala.cli.policies import generator_lines
 from escala.cli.reading import read_log
@@ -41,10 +42,11 @@ class _ListsGenerators(typer.core.TyperCommand):
 
 def add_to(app: typer.Typer) -> None:
     """Register the verbs under `workload`."""
-    group = typer.Typer(help="Describe, convert and generate job logs.", no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(help="Describe, convert, generate and fetch job logs.", no_args_is_help=True, rich_markup_mode=None)
     group.command()(opt.reading(describe))
     group.command()(opt.reading(convert))
     group.command(cls=_ListsGenerators)(generate)
+    group.command()(fetch)
     app.add_typer(group, name="workload")
 
 

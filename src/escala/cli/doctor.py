@@ -1,0 +1,79 @@
+"""The verb doctor: what is installed, what is missing, where compiled code is kept, how many threads there are."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.markup import escape
+
+from escala.cli import options as opt
+from escala.cli.tables import facts_table, rows_table
+from escala.cli.terminal import emit
+from escala.extras import EXTRAS
+
+CORE = ("numpy", "numba", "llvmlite", "polars", "typer", "rich", "pydantic", "PyYAML", "pooch")
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verb."""
+    app.command()(doctor)
+
+
+def _version(package: str) -> str | None:
+    """The installed version of a package, None where it is missing. Nothing is imported."""
+    try:
+        return version(package.replace("_", "-"))
+    except PackageNotFoundError:
+        return None
+
+
+def _cache() -> dict[str, Any]:
+    """The folder of compiled code, and what lies in it."""
+    from escala.compile import CACHE_FOLDER
+
+    if CACHE_FOLDER is None:
+        return {"folder": None, "files": 0, "mb": 0.0}
+    sizes = [path.stat().st_size for path in Path(CACHE_FOLDER).rglob("*") if path.is_file()]
+    return {"folder": str(CACHE_FOLDER), "files": len(sizes), "mb": sum(sizes) / 1e6}
+
+
+def _threads() -> dict[str, Any]:
+    """Processors of the machine, those this process may use, and what the environment says."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return {"processors": os.cpu_count(), "usable": usable, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS")}
+
+
+def _extras() -> list[dict[str, Any]]:
+    """Each optional package: its extra, and its version."""
+    return [{"extra": extra, "package": package, "version": _version(package)} for package, extra in EXTRAS.items()]
+
+
+def doctor(as_json: opt.Json = False) -> None:
+    """Versions, the cache folder, threads, and which extras are there."""
+    import escala
+
+    core = {package: _version(package) for package in CORE}
+    cache, threads, extras = _cache(), _threads(), _extras()
+    lacking = sorted({entry["extra"] for entry in extras if entry["version"] is None})
+    machine = {"escala": escala.__version__, "python": platform.python_version(), "system": platform.platform()}
+    hints = []
+    if cache["folder"] is None:
+        hints.append("No cache folder can be written: every process compiles anew. ESCALA_CACHE_DIR names another.")
+    if lacking:
+        hints.append(f"Extras that are not whole: {', '.join(lacking)}. In Escala's folder: pip install '.[{lacking[0]}]'")
+    facts = [*machine.items(), *((name, shown or "missing") for name, shown in core.items())]
+    where = [
+        ("compiled code", cache["folder"] or "not kept"),
+        ("in it", f"{cache['files']} files, {cache['mb']:.1f} MB"),
+        ("processors", f"{threads['processors']}, usable {threads['usable']}"),
+        ("OMP_NUM_THREADS", threads["OMP_NUM_THREADS"] or "not set"),
+    ]
+    payload = {**machine, "packages": core, "cache": cache, "threads": threads, "extras": extras, "hints": hints}
+    rows = [{**entry, "version": entry["version"] or "missing"} for entry in extras]
+    tables = (facts_table([(*fact, "") for fact in facts], values="left"), facts_table([(*fact, "") for fact in where], values="left"))
+    emit(as_json, payload, *tables, rows_table(rows), *map(escape, hints or ["Everything is there."]))

@@ -1,0 +1,143 @@
+"""Logs of the Parallel Workloads Archive: where they lie, whom to thank, and loading them (`escala workload fetch`).
+
+The archive states no checksums, so that what was loaded can only be tested for being a gzipped SWF log; its SHA-256 is given, and a known
+one can be asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from escala.errors import EscalaError
+
+ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
+CITATION = (
+    "D. G. Feitelson, D. Tsafrir, D. Krakov: Experience with using the Parallel Workloads Archive. "
+    "Journal of Parallel and Distributed Computing 74(10):2967-2982, 2014"
+)
+TERMS = "free for research; work that uses a log names the archive, its paper, and the people who gave the log"
+SDSC_TERMS = "copyright 2000 The Regents of the University of California: educational, research and non-profit use; see the log's header"
+TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True)
+class ArchivedLog:
+    """folder: of the archive; name: of the file, without its endings; what: the machine; thanks: who gave it, where known beforehand."""
+
+    folder: str
+    name: str
+    what: str
+    thanks: str = "the people named in the log's header"
+    terms: str = TERMS
+
+    def address(self, mirror: str | None = None) -> str:
+        """Where the file lies; mirror: another server with the archive's folders."""
+        return f"{(mirror or ARCHIVE).rstrip('/')}/{self.folder}/{self.name}.swf.gz"
+
+
+_LOGS = (
+    ArchivedLog("l_anl_int", "ANL-Intrepid-2009-1", "ANL Intrepid, Blue Gene/P, 163 840 cores"),
+    ArchivedLog("l_cea_curie", "CEA-Curie-2011-2.1-cln", "CEA Curie, 93 312 cores", "Joseph Emeras, CEA/CNRS"),
+    ArchivedLog("l_ctc_sp2", "CTC-SP2-1996-3.1-cln", "Cornell Theory Center, IBM SP2", "Dan Dwyer and Steve Hotovy"),
+    ArchivedLog("l_hpc2n", "HPC2N-2002-2.2-cln", "HPC2N Seth, 120 nodes of 2", "Ake Sandgren"),
+    ArchivedLog("l_kit_fh2", "KIT-FH2-2016-1", "KIT ForHLR II"),
+    ArchivedLog("l_kth_sp2", "KTH-SP2-1996-2.1-cln", "KTH, IBM SP2, 100 nodes", "Lars Malinowsky"),
+    ArchivedLog("l_lanl_cm5", "LANL-CM5-1994-4.1-cln", "LANL, CM-5, 1024 nodes", "Curt Canada"),
+    ArchivedLog("l_lcg", "LCG-2005-1", "LCG grid, jobs of one core"),
+    ArchivedLog("l_llnl_thunder", "LLNL-Thunder-2007-1.1-cln", "LLNL Thunder"),
+    ArchivedLog("l_metacentrum2", "METACENTRUM-2013-3", "MetaCentrum, the Czech national grid"),
+    ArchivedLog("l_nasa_ipsc", "NASA-iPSC-1993-3.1-cln", "NASA Ames, iPSC/860, 128 nodes", "Bill Nitzberg"),
+    ArchivedLog("l_pik_iplex", "PIK-IPLEX-2009-1", "PIK iPlex"),
+    ArchivedLog("l_ricc", "RICC-2010-2", "RIKEN Integrated Cluster of Clusters"),
+    ArchivedLog("l_sdsc_blue", "SDSC-BLUE-2000-4.2-cln", "SDSC Blue Horizon"),
+    ArchivedLog("l_sdsc_ds", "SDSC-DS-2004-2.1-cln", "SDSC DataStar"),
+    ArchivedLog("l_sdsc_sp2", "SDSC-SP2-1998-4.2-cln", "SDSC, IBM SP2, 128 nodes", "Victor Hazlewood", SDSC_TERMS),
+    ArchivedLog("l_unilu_gaia", "UniLu-Gaia-2014-2", "University of Luxembourg, Gaia"),
+)
+LOGS: dict[str, ArchivedLog] = {log.name: log for log in _LOGS}
+"""Logs that Escala can load, by name."""
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """A loaded log: where it lies in the cache, its SHA-256, and whom its header asks to thank."""
+
+    path: Path
+    sha256: str
+    acknowledge: list[str]
+
+
+def find(name: str) -> ArchivedLog:
+    """The log of this name, with or without its endings, or of a beginning that only one has; upper and lower case are the same.
+
+    Raises:
+        EscalaError: none, or several.
+    """
+    asked = name.lower().removesuffix(".gz").removesuffix(".swf")
+    by_name = {known.lower(): log for known, log in LOGS.items()}
+    begun = [known for known in by_name if asked and known.startswith(asked)]
+    if asked in by_name or len(begun) == 1:
+        return by_name[asked if asked in by_name else begun[0]]
+    near = begun or difflib.get_close_matches(asked, by_name, n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(by_name[known].name for known in near)}? " if near else ""
+    raise EscalaError(f"unknown log {name!r}: {hint}escala workload fetch --list names all")
+
+
+def cache_folder() -> Path:
+    """Where loaded logs are kept: below ESCALA_CACHE_DIR or the user's cache folder."""
+    given = os.environ.get("ESCALA_CACHE_DIR")
+    home = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "escala"
+    return home / "workloads"
+
+
+def fetch(log: ArchivedLog, *, mirror: str | None = None, sha256: str | None = None, folder: Path | None = None) -> Fetched:
+    """Load a log into the cache, or find it there.
+
+    sha256: refuse another file than this (64 hexadecimal digits).
+
+    Raises:
+        EscalaError: no network, no such file on the server, not a log, or another checksum.
+    """
+    import pooch
+    import requests
+
+    pooch.get_logger().setLevel("ERROR")
+    address = log.address(mirror)
+    place = folder or cache_folder()
+    try:
+        loader = pooch.HTTPDownloader(timeout=TIMEOUT_S)
+        path = Path(pooch.retrieve(address, None, f"{log.name}.swf.gz", place, downloader=loader))
+    except requests.HTTPError as error:
+        status = error.response.status_code if error.response is not None else "an error"
+        raise EscalaError(f"{address}: the server answers {status}; look for the log at {ARCHIVE}/ and give its file") from None
+    except (requests.RequestException, ValueError) as error:
+        why = "the server does not answer in time" if isinstance(error, requests.Timeout) else "no connection"
+        raise EscalaError(
+            f"{address}: {why}; load the file where there is a network, and give it to any verb as it is, or try --mirror URL"
+        ) from None
+    return _checked(path, address, sha256)
+
+
+def _checked(path: Path, address: str, sha256: str | None) -> Fetched:
+    """The loaded file; removed from the cache where it is not what was asked for."""
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if sha256 is not None and found != sha256.lower():
+        path.unlink()
+        raise EscalaError(f"{address}: its SHA-256 is {found}, not {sha256}; the file was not kept")
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
+            head = [line for _, line in zip(range(400), lines, strict=False)]
+    except (OSError, EOFError):
+        head = []
+    thanks = [
+        line.partition(":")[2].strip() for line in head if line.startswith(";") and line.lstrip("; ").lower().startswith("acknowledge")
+    ]
+    if not head or not (head[0].startswith(";") or len(head[0].split()) >= 18):
+        path.unlink()
+        raise EscalaError(f"{address}: what came is no gzipped SWF log (a page of a proxy?); the file was not kept")
+    return Fetched(path, found, thanks)

@@ -1,0 +1,58 @@
+"""The verb doctor, and completion by the shell."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import escala
+from escala.cli import doctor
+from escala.extras import EXTRAS
+from tests.cli.program import Escala
+
+
+def test_doctor_tells_versions_cache_threads_and_extras(escala_: Escala) -> None:
+    outcome = escala_("doctor", "--json")
+    told = json.loads(outcome.out)
+    assert outcome.status == 0 and told["escala"] == escala.__version__ and told["packages"]["polars"] == version("polars")
+    assert told["threads"]["processors"] == os.cpu_count() >= told["threads"]["usable"] >= 1
+    assert {row["package"]: row["extra"] for row in told["extras"]} == EXTRAS
+    shown = escala_("doctor").out
+    assert all(package in shown for package in (*EXTRAS, *doctor.CORE))
+
+
+def test_doctor_says_what_is_missing(escala_: Escala, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_version", lambda package: None if package == "torch" else "1")
+    monkeypatch.setattr(doctor, "_cache", lambda: {"folder": None, "files": 0, "mb": 0.0})
+    outcome = escala_("doctor")
+    assert outcome.status == 0 and "pip install '.[agents]'" in outcome.out and "ESCALA_CACHE_DIR" in outcome.out
+    assert len(json.loads(escala_("doctor", "--json").out)["hints"]) == 2
+
+
+def test_doctor_imports_no_extra() -> None:
+    code = (
+        "import sys; from escala.cli.app import run; run(['doctor', '--json']); print('torch' in sys.modules, 'matplotlib' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.endswith("False False\n"), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "at", "expected"),
+    [
+        ("escala sim", 1, ["simulate"]),
+        ("escala workload ", 2, ["convert", "describe", "fetch", "generate"]),
+        ("escala doctor --js", 2, ["--json"]),
+    ],
+)
+def test_the_shell_completes_verbs_and_options(words: str, at: int, expected: list[str], tmp_path: Path) -> None:
+    asked = {"_ESCALA_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(at), "HOME": str(tmp_path)}
+    code = "import sys; sys.argv = ['escala']; from escala.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env={**os.environ, **asked})
+    assert sorted(done.stdout.split()) == expected, done.stderr

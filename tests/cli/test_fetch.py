@@ -1,0 +1,111 @@
+"""Loading logs: from a server on this machine only."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from escala.workload.fetch import ARCHIVE, LOGS, find
+from tests.cli.program import LOG, Escala
+
+PACKED = gzip.compress(f"; Acknowledge: A. Giver\n{LOG}".encode(), mtime=0)
+SERVED = {
+    "/l_kth_sp2/KTH-SP2-1996-2.1-cln.swf.gz": PACKED,
+    "/l_ricc/RICC-2010-2.swf.gz": b"<html>log in first</html>",
+    "/l_lcg/LCG-2005-1.swf.gz": PACKED[: len(PACKED) // 2],
+}
+
+
+class _Archive(BaseHTTPRequestHandler):
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        body = SERVED.get(self.path)
+        self.send_response(404 if body is None else 200)
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, list[str]]]:
+    """The address of a small archive, and what it was asked for; an empty cache; an empty folder to work in."""
+    asked: list[str] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Archive", (_Archive,), {"asked": asked}))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("ESCALA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    yield f"http://127.0.0.1:{server.server_port}", asked
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_log_comes_with_its_address_terms_and_thanks(escala_: Escala, archive: tuple[str, list[str]]) -> None:
+    address, asked = archive
+    outcome = escala_("workload", "fetch", "kth-sp2", "--mirror", address)
+    assert outcome.status == 0, outcome.err
+    for shown in (f"{address}/l_kth_sp2/KTH-SP2-1996-2.1-cln.swf.gz", "Feitelson", "Lars Malinowsky", hashlib.sha256(PACKED).hexdigest()):
+        assert shown in outcome.out
+    assert outcome.out.index("citation") < outcome.out.index("file:"), "terms come before the file"
+    assert Path("KTH-SP2-1996-2.1-cln.swf.gz").read_bytes() == PACKED
+    assert escala_("workload", "describe", "KTH-SP2-1996-2.1-cln.swf.gz").status == 0
+    again = escala_("workload", "fetch", "kth-sp2", "--mirror", address, "--out", "again.swf.gz", "--json")
+    told = json.loads(again.out)
+    assert told["file"] == "again.swf.gz" and told["acknowledge"] == ["A. Giver"] and told["address"].startswith(address)
+    assert len(asked) == 1, "the second comes from the cache"
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "says"),
+    [
+        ("HPC2N-2002-2.2-cln", (), "the server answers 404"),
+        ("RICC-2010-2", (), "no gzipped SWF log"),
+        ("LCG-2005-1", (), "no gzipped SWF log"),
+        ("KTH-SP2-1996-2.1-cln", ("--sha256", "0" * 64), "its SHA-256 is "),
+    ],
+)
+def test_what_is_not_the_log_is_refused_and_not_kept(
+    escala_: Escala, archive: tuple[str, list[str]], name: str, more: tuple[str, ...], says: str
+) -> None:
+    for _ in range(2):  # a bad file is not in the cache the second time
+        outcome = escala_("workload", "fetch", name, "--mirror", archive[0], *more)
+        assert outcome.status == 2 and says in outcome.err and outcome.err.count("\n") == 1
+        assert not list(Path().iterdir())
+
+
+def test_without_a_network_one_line_says_so(escala_: Escala, archive: tuple[str, list[str]]) -> None:
+    outcome = escala_("workload", "fetch", "KTH-SP2", "--mirror", "http://127.0.0.1:9")
+    assert outcome.status == 2 and outcome.err.startswith("error: http://127.0.0.1:9/l_kth_sp2/") and outcome.err.count("\n") == 1
+    assert "no connection" in outcome.err and "Traceback" not in outcome.err and not list(Path().iterdir())
+
+
+def test_a_file_that_is_there_is_not_overwritten(escala_: Escala, archive: tuple[str, list[str]]) -> None:
+    Path("mine.swf.gz").write_text("mine")
+    outcome = escala_("workload", "fetch", "KTH-SP2", "--mirror", archive[0], "--out", "mine.swf.gz")
+    assert outcome.status == 2 and "exists already" in outcome.err and Path("mine.swf.gz").read_text() == "mine" and not archive[1]
+
+
+def test_names_are_found_and_listed(escala_: Escala) -> None:
+    listed = json.loads(escala_("workload", "fetch", "--list", "--json").out)
+    assert [row["log"] for row in listed] == sorted(LOGS, key=str.lower) and all(
+        row["address"].startswith(f"{ARCHIVE}/l_") for row in listed
+    )
+    assert find("nasa").name == "NASA-iPSC-1993-3.1-cln" == find("NASA-iPSC-1993-3.1-cln.swf.gz").name
+    assert "did you mean SDSC-BLUE-2000-4.2-cln or SDSC-" in escala_("workload", "fetch", "sdsc").err
+    assert "did you mean KTH-SP2-1996-2.1-cln or " in escala_("workload", "fetch", "KTH-SP2-1996-2.1-cn").err
+    assert "name a log" in escala_("workload", "fetch").err

@@ -1,0 +1,85 @@
+"""The commands of the documentation: the tutorial's are run one after the other, those of all pages name verbs and options that exist."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from escala.cli.app import run
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts and "studies" not in p.parts)]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+GROUPS = ("workload", "study")
+
+
+def _commands(page: Path, kinds: tuple[str, ...] = ("", "console")) -> list[str]:
+    """The lines of a page's blocks that call the program."""
+    blocks = [text for kind, text in FENCE.findall(page.read_text(encoding="utf-8")) if kind in kinds]
+    return [line.strip() for text in blocks for line in text.replace("\\\n", " ").splitlines() if line.startswith("escala ")]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if _commands(p)], ids=lambda page: str(page.relative_to(ROOT)))
+def test_commands_name_verbs_and_options_that_exist(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for line in _commands(page):
+        words = line.split()[1:]
+        verb = [words[0], words[1].split("|")[0]] if words[0] in GROUPS else words[:1]
+        assert run([*verb, "--help"]) == 0, line
+        known = capsys.readouterr().out
+        for option in (word.split("=")[0] for word in words if word.startswith("--")):
+            assert re.search(rf"(^|\s){re.escape(option)}\b", known), f"{page.name}: {line}"
+
+
+def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", *shlex.split(line)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=folder, env=environment)
+
+
+@pytest.mark.slow
+def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
+    """In an empty folder, with the program as users call it; only the training and the search are shorter."""
+    page = ROOT / "docs" / "tutorial.md"
+    commands = _commands(page, ("console",))
+    assert len(commands) >= 10
+    outputs = {}
+    for line in commands:
+        shorter = line.replace("--minutes 1 ", "--steps 4096 ").replace("--limit 20", "--limit 2")
+        shorter = f"{shorter} --runs 1 --days 2" if " evaluate " in shorter else shorter
+        done = _run(shorter, tmp_path)
+        assert done.returncode == 0, f"{line}: {done.stderr[-2000:]}"
+        outputs[line.split()[1]] = done.stdout
+    text = page.read_text(encoding="utf-8")
+    rows = [row.strip() for row in outputs["compare"].splitlines() if " + " in row]
+    assert len(rows) == 9 and all(row in text for row in rows), "the page shows the table that is printed"
+    assert "1,229 jobs" in outputs["workload"] or "1,229" in text.replace("1 229", "1,229")
+    assert (tmp_path / "compared" / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "with-agent" / "summary.json").exists()
+
+
+def test_the_python_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["workload", "generate", "grid5000", "cluster=orion", "days=5", "--seed", "1", "--out", "month.swf"]) == 0
+    (block,) = [text for kind, text in FENCE.findall((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")) if kind == "python"]
+    names: dict[str, object] = {}
+    exec(block, names)
+    assert names["result"].summary()["waste_j"] > 0  # type: ignore[attr-defined]
+
+
+def test_the_readme_runs_up_to_its_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    blocks = [text for kind, text in FENCE.findall(readme) if kind == "python"]
+    assert len(blocks) == 2
+    exec(blocks[0], {})
+    assert (tmp_path / "out" / "summary.json").exists()
+    generated = re.findall(r"`escala (workload generate [^`]+)`", readme)
+    assert generated
+    for line in generated:
+        assert run(line.split()) == 0

@@ -1,0 +1,57 @@
+"""The documentation: relative links lead somewhere, and the pages build without a warning."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(p for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if "_build" not in p.parts)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+FENCED = re.compile(r"^(```|:::).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+def _anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as they stand in links."""
+    heads = re.findall(r"^#+ (.+)$", FENCED.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_lead_somewhere(page: Path) -> None:
+    for link in LINK.findall(FENCED.sub("", page.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue  # the network is not asked
+        name, _, anchor = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        assert target.exists(), f"{page.relative_to(ROOT)}: {link} leads nowhere"
+        assert target.is_relative_to(ROOT), f"{link} leads out of the repository"
+        assert not anchor or anchor in _anchors(target), f"{page.relative_to(ROOT)}: no heading {link}"
+
+
+def test_pages_speak_of_the_repository_only() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r"(^|[\s(`\"])/(home|work|root|tmp)/", text), f"{page.relative_to(ROOT)} names a path of one machine"
+
+
+@pytest.mark.slow
+def test_pages_build_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("furo", reason="the extra [docs] is not installed")
+    pytest.importorskip("myst_parser", reason="the extra [docs] is not installed")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-d", tmp_path / "trees"]
+    done = subprocess.run(
+        [*command, ROOT / "docs", tmp_path / "html"],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    built = (tmp_path / "html" / "reference" / "running.html").read_text(encoding="utf-8")
+    assert 'id="escala.simulate"' in built and "queue_length" in built, "the reference comes from the code"
