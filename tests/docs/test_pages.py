@@ -55,3 +55,12 @@ def test_pages_build_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     built = (tmp_path / "html" / "reference" / "running.html").read_text(encoding="utf-8")
     assert 'id="escala.simulate"' in built and "queue_length" in built, "the reference comes from the code"
+
+
+def test_the_citation_names_this_version() -> None:
+    import yaml
+
+    import escala
+
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == escala.__version__ and cited["license"] == "MIT" and cited["cff-version"] == "1.2.0"
