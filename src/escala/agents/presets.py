@@ -58,7 +58,8 @@ def _convolutional() -> dict[tuple[str, str], Preset]:
     out = {(SLOTS, "fc"): Preset(learn=learn, environment=image, network=(64,), relu=True)}
     for name in ("conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool"):
         out[SLOTS, name] = Preset(learn=learn, environment=image, network=(), extractor=name, separate=True, relu=True)
-    out[SLOTS, "a2c"] = Preset(learn=learn, environment=image | {"observation": "compact"}, network=(64,), relu=True)
+    compact = image | {"observation": "compact"}
+    out[SLOTS, "a2c"] = Preset(learn=learn | {"learning_rate": 3e-3}, environment=compact, network=(), extractor="slot-scorer")
     return out
 
 
@@ -278,7 +279,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
             "gae_lambda": 0.9,
             "clip_range": 0.2,
             "learning_rate": 3e-3,
-            "ent_coef": 0.001,
+            "ent_coef": 0.005,
             "vf_coef": 0.5,
         },
         num_envs=256,

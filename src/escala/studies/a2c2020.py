@@ -6,8 +6,8 @@ of 10, one dominant with 3..5, the other 1; runtimes 80 % 1..3, else 10..15; 5 s
 completion, and every job counts. Separate lists for training, validation and test. Training on such windows alone teaches to hold long
 jobs until arrivals end, so half of the training lists are windows of 200 steps, cut there.
 
-Compared: the rules; A2C with the networks of table 3 on the image (its chosen one, Conv3-16, at all rates); A2C on the compact observation;
-and the recommended agent: masked PPO with the network that scores slots. Of each, the way of acting (sampled or likeliest actions) is
+Compared: the rules; A2C with the networks of table 3 on the image (its chosen one, Conv3-16, at all rates); A2C with the network that
+scores slots; and the recommended agent: masked PPO with that network. Of each, the way of acting (sampled or likeliest actions) is
 chosen on validation lists. Table 4's log: 60 jobs of a log that the user gives (`log`), by default generated.
 """
 
@@ -30,8 +30,9 @@ RELATIVE_COST = {"fc": 1.0, "conv3-16": 20.0, "conv3-32": 40.0, "conv3-16-pool":
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. agent, a2c, printed, network, log: decisions to train on, for the recommended agent, A2C on the compact
-    observation, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and the log; curve: budgets of figure 3."""
+    """How much is done. agent, a2c, printed, network, log: decisions to train on, for the recommended agent, A2C with the slot
+    scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and
+    the log (after `rounds` of search for a plan); curve: budgets of figure 3."""
 
     rates: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9)
     seeds: int = 5
@@ -46,7 +47,8 @@ class Scale:
     network_rate: float = 0.7
     curve: tuple[int, ...] = (16_384, 65_536, 262_144)
     curve_seeds: int = 2
-    log: int = 200_000
+    log: int = 100_000
+    rounds: int = 200
     log_seeds: int = 3
     pool: int = 4096
     validation: int = 200
@@ -57,12 +59,12 @@ class Scale:
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         rates=(0.7,), seeds=1, agent=16_384, a2c=8_192, a2c_seeds=1, printed=1_024, networks=("fc", "conv3-16-pool"), network=1_024,
-        curve=(1_024,), curve_seeds=1, log=1_024, log_seeds=1, pool=64, validation=10, test=30, episodes=10,
+        curve=(1_024,), curve_seeds=1, log=1_024, rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10,
     ),
     "short": Scale(),
     "paper": Scale(
         agent=3_000_000, a2c=3_000_000, a2c_seeds=5, printed=500_000, printed_seeds=3, network=500_000, network_seeds=3,
-        curve=(16_384, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, log_seeds=5, test=1000,
+        curve=(16_384, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, test=1000,
     ),
 }  # fmt: skip
 
@@ -89,7 +91,7 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
                 Cell(
                     f"log/{seed}",
                     work.log_agent,
-                    {"log": log, "steps": scale.log, "seed": seed, "episodes": scale.episodes},
+                    {"log": log, "steps": scale.log, "seed": seed, "episodes": scale.episodes, "rounds": scale.rounds},
                     scale.log / 4e4,
                 )
             )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from escala.envs.slots_lists import JobLists, draw_lists, given_lists, machine_of
+from escala.envs.slots_plan import search_plan
 from escala.envs.slots_play import FIGURES, play, tune_hold_back
 from escala.envs.slots_policy import SHAPING
 from escala.errors import EscalaError
@@ -110,10 +111,12 @@ def log_rules(log: str | None) -> dict[str, Any]:
     return out | {"random": _figures(play(lists.part([0] * 20), "random", slots=SLOTS))}
 
 
-def log_agent(log: str | None, steps: int, seed: int, episodes: int) -> dict[str, Any]:
-    """Train on the 60 jobs and play them `episodes` times, as R2 did."""
+def log_agent(log: str | None, steps: int, seed: int, episodes: int, rounds: int) -> dict[str, Any]:
+    """Train on the 60 jobs and play them `episodes` times, as R2 did. The agent begins by imitating a plan searched for these jobs."""
     import escala
 
     lists = log_lists(log)
-    agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed, preset="cpu-memory", limit=0)
-    return judge(agent, lists.part([0] * episodes), seed)
+    plan = search_plan(lists, lists.job["submit"] / 1e6, rounds, 0, slots=SLOTS)
+    agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed, preset="planned", slots=SLOTS,
+                         placement="start-now", teacher={"plan": plan.wanted.tolist()})  # fmt: skip
+    return judge(agent, lists.part([0] * episodes), seed) | {"planned": plan.slowdown}

@@ -44,10 +44,10 @@ class Scale:
     alone_seeds: int = 3
     fresh_all: int = 1_500_000
     all_seeds: int = 5
-    fresh_one: int = 400_000
+    fresh_one: int = 1_000_000
     own: tuple[int, ...] = (10, 40, 70, 100)
     taught: tuple[int, ...] = (10, 40, 70, 100)
-    curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000)
+    curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000, 1_000_000)
     curve_seeds: int = 3
     printed: int = 100_000
     printed_loads: tuple[int, ...] = (100,)
