@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import escala
 from escala.cli.app import run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,3 +84,27 @@ def test_the_readme_runs_up_to_its_python(tmp_path: Path, monkeypatch: pytest.Mo
     assert generated
     for line in generated:
         assert run(line.split()) == 0
+
+
+def test_platform_files_in_the_pages_are_read(tmp_path: Path) -> None:
+    blocks = [text for page in PAGES for kind, text in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "yaml"]
+    assert blocks
+    for number, text in enumerate(blocks):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(text, encoding="utf-8")
+        assert escala.read_platform(path).cores.sum() > 0
+
+
+def test_the_sacct_command_asks_for_what_the_reader_wants(traces: Path, tmp_path: Path) -> None:
+    """Each field of the how-to page is one that Slurm knows (they stand in a real dump of all fields), and together they are enough."""
+    page = (ROOT / "docs" / "how-to" / "slurm.md").read_text(encoding="utf-8")
+    fields = re.findall(r"--format=(\S+)", page)[0].split(",")
+    sample = (traces / "slurm_sacct_sample.txt").read_text(encoding="utf-8").splitlines()
+    head = sample[0].split("|")
+    assert set(fields) <= set(head)
+    columns = [head.index(field) for field in fields]
+    cut = ["|".join(line.split("|")[k] for k in columns) for line in sample]
+    path = tmp_path / "jobs.txt"
+    path.write_text("\n".join(cut) + "\n", encoding="utf-8")
+    log = escala.read_workload(path)
+    assert log.jobs.equals(escala.read_workload(traces / "slurm_sacct_sample.txt").jobs)
