@@ -24,6 +24,18 @@ def test_gymnasium_finds_nothing_wrong(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_it_shows_itself_in_a_window(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Through Gymnasium's own wrapper, which draws what `rgb_array` gives; here without a screen."""
+    pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = single(name, render_mode="human")
+    env.reset(seed=0)
+    env.step(0)
+    env.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_vector_form_is_one_native_batch(name: str) -> None:
     env = vector(name, 3)
     assert isinstance(env.unwrapped, escala_vector())
