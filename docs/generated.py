@@ -32,7 +32,7 @@ def _policies() -> str:
 
 def _verbs(command: Any, path: str) -> list[tuple[str, str]]:
     """Every verb below `command`, and its help."""
-    context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100)
+    context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100, help_option_names=["-h", "--help"])
     found = [(path, command.get_help(context))]
     for name, part in getattr(command, "commands", {}).items():
         found += _verbs(part, f"{path} {name}")
