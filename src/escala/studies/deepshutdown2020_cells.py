@@ -19,6 +19,7 @@ FIXED = ("timeout:0", "timeout:60", "timeout:300", "never", "oracle", *HOLDS)
 RANDOM = "random"
 WINDOWS = ("cut", "drain")
 SEEN: dict[str, Any] = {"window": "drain", "drain_days": 0.5}  # of each day while searching: an agent must not gain by the day's end
+USUAL_PRICE = 0.15  # of a walltime waited, in idle minutes of the platform
 RUNS = 4  # of a policy that draws its choices
 TAU = 0.5
 COLUMNS = (
@@ -135,8 +136,10 @@ def price(days: Sequence[Workload], platform: Any) -> float:
         rows, _, _ = played(batch, lambda seen, mask, k=k: np.full(len(seen), k), days)  # type: ignore[misc]
         waste[k], waited[k] = (sum(row[name] for row in rows) for name in ("waste_j", "waited"))
     (a, b), (c, d) = waste.values(), waited.values()
+    if a <= b or d <= c:  # waiting longer saves nothing here, or costs nothing: no slope to go by
+        return USUAL_PRICE
     idle_w = sum(platform.profiles[p].idle_w for p in platform.profile_of)
-    return float(max(0.01, (a - b) / (idle_w * 60.0) / max(d - c, 1e-9)))
+    return float(max(0.01, (a - b) / (idle_w * 60.0) / (d - c)))
 
 
 def searched(
