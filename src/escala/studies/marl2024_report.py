@@ -261,7 +261,7 @@ def _figures(out: Path, scale: Any, table: pl.DataFrame, curve: pl.DataFrame) ->
     (out / "figures").mkdir(exist_ok=True)
     for agents, machines in scale.shapes:
         shape = f"{agents}x{machines}"
-        names = (*RULES, f"{KINDS['team']}, likeliest", f"{KINDS['local']}, likeliest")
+        names = ("dense", "packer", "random", "sjf", "tetris-normalised", f"{KINDS['team']}, likeliest")  # the legend holds six
         shown = table.filter((pl.col("shape") == shape) & pl.col("policy").is_in(names))
         if shown.height:
             save(curves.against(shown, "load", ["mean_slowdown"], x_label="Offered load, plain (%)"), out / "figures" / f"fig4-{shape}")
