@@ -22,6 +22,7 @@ copyright = "The Escala developers"
 version = release = escala.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
+highlight_language = "text"
 smartquotes = False  # options begin with two hyphens
 html_theme = "furo"
 html_title = f"Escala {release}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted(p for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if "_build" not in p.parts)
+
+
+def _drafts() -> set[Path]:
+    """Files that git does not know yet: pages that somebody is still writing. None outside a repository."""
+    listed = subprocess.run(["git", "ls-files", "--others", "--exclude-standard", "-z"], capture_output=True, text=True, cwd=ROOT)
+    return {ROOT / name for name in listed.stdout.split("\0") if name}
+
+
+DRAFTS = _drafts() if shutil.which("git") else set()
+WRITTEN = sorted(p for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if "_build" not in p.parts)
+PAGES = [page for page in WRITTEN if page not in DRAFTS]
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FENCED = re.compile(r"^(```|:::).*?^\1", re.MULTILINE | re.DOTALL)
 
@@ -44,7 +55,22 @@ def test_pages_speak_of_the_repository_only() -> None:
 def test_pages_build_without_a_warning(tmp_path: Path) -> None:
     pytest.importorskip("furo", reason="the extra [docs] is not installed")
     pytest.importorskip("myst_parser", reason="the extra [docs] is not installed")
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-E", "-b", "html", "-d", tmp_path / "trees"]
+    left_out = ",".join(["_build", *(page.relative_to(ROOT / "docs").as_posix() for page in DRAFTS if page.is_relative_to(ROOT / "docs"))])
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-D",
+        f"exclude_patterns={left_out}",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-E",
+        "-b",
+        "html",
+        "-d",
+        tmp_path / "trees",
+    ]
     done = subprocess.run(
         [*command, ROOT / "docs", tmp_path / "html"],
         capture_output=True,
