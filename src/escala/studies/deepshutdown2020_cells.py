@@ -139,7 +139,7 @@ def price(days: Sequence[Workload], platform: Any) -> float:
     if a <= b or d <= c:  # waiting longer saves nothing here, or costs nothing: no slope to go by
         return USUAL_PRICE
     idle_w = sum(platform.profiles[p].idle_w for p in platform.profile_of)
-    return float(max(0.01, (a - b) / (idle_w * 60.0) / (d - c)))
+    return float(np.clip((a - b) / (idle_w * 60.0) / (d - c), USUAL_PRICE / 10, 10 * USUAL_PRICE))
 
 
 def searched(
