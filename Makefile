@@ -14,6 +14,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
+# Left out of the smoke subset: pages, studies, solvers, and every shared log.
+NOT_SMOKE := docs unit/report unit/studies unit/optimum unit/multi unit/workload/test_traces.py
 WORLDS ?= 10000
 OUT ?= demo-out
 # One thread for each numerical library: the tests and the training run side by side.
@@ -37,7 +39,7 @@ test: check
 	$(PYTEST) -n $(WORKERS) --dist worksteal
 
 test-fast: $(STAMP)
-	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn"
+	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn" $(addprefix --ignore=tests/,$(NOT_SMOKE))
 
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn" tests/golden tests/oracle tests/laws tests/contracts tests/unit/envs tests/unit/slots tests/unit/policies tests/unit/multi tests/unit/optimum
