@@ -120,8 +120,8 @@ def bound(
     """Bound and best schedule of a log.
 
     workload, platform: as for `escala.simulate`. objective: slowdown, bounded-slowdown (at least 10 s), wait or makespan. exact: also the
-    solvers of the extra `optimum`. limit_s: about how long, wall seconds. policies: schedulers to judge beside. options: `oversized` and
-    `seed` of `Options`. Ctrl-C keeps what was proved so far. EscalaError: unknown objective, no jobs, times without a common tick, jobs
+    solvers of the extra `optimum`. limit_s: about how long, wall seconds. policies: schedulers to judge beside. options: `oversized` of
+    `Options`. Ctrl-C keeps what was proved so far. EscalaError: unknown objective, no jobs, times without a common tick, jobs
     that never fit.
     """
     if objective not in OBJECTIVES:

@@ -18,10 +18,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from escala.errors import EscalaError
 from escala.studies import a2c2020_cells as work
 from escala.studies.a2c2020_report import write_all
-from escala.studies.claims import Cell, run_cells, write_study_manifest
+from escala.studies.claims import Cell, finished, run_cells, scale_of
 
 NAME = "a2c2020"
 NETWORKS = ("fc", "conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool")
@@ -132,15 +131,10 @@ def run(
 
     jobs: processes side by side. log: a log whose 60 middle jobs table 4 takes; by default 60 jobs are generated, and the manifest says so.
     """
-    if scale not in SCALES:
-        raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(SCALES)}")
-    if jobs < 1:
-        raise EscalaError(f"jobs={jobs}: give at least 1")
-    chosen = SCALES[scale]
+    chosen = scale_of(SCALES, scale, jobs)
     settings: Mapping[str, Any] = {"scale": scale, "log_file": None if log is None else str(log), **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
     done = run_cells(out, cells_of(chosen, out, None if log is None else str(log)), settings, jobs, progress)
     missing = [] if log is not None else ["table 4 on a real log: none was given; 60 generated jobs stand in for it"]
     claims = write_all(out, chosen, done, scale, log)
-    write_study_manifest(out, NAME, settings, missing)
-    return {"study": NAME, "scale": scale, "out": str(out), "claims": [asdict(claim) for claim in claims], "missing": missing}
+    return finished(out, NAME, scale, settings, claims, missing)

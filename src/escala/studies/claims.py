@@ -83,6 +83,23 @@ def write_study_manifest(folder: Path, study: str, settings: Mapping[str, Any], 
     write_manifest(folder, "study", {"study": study, "command": sys.argv, "settings": dict(settings), "missing": list(missing)})
 
 
+def scale_of(scales: Mapping[str, Any], scale: str, jobs: int) -> Any:
+    """The settings of a scale; EscalaError for an unknown one, or no process to work with."""
+    if scale not in scales:
+        raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(scales)}")
+    if jobs < 1:
+        raise EscalaError(f"jobs={jobs}: give at least 1")
+    return scales[scale]
+
+
+def finished(
+    folder: Path, study: str, scale: str, settings: Mapping[str, Any], claims: Sequence[Claim], missing: Sequence[str]
+) -> dict[str, Any]:
+    """Write the manifest, which marks the study as done; what `run` of a study gives back."""
+    write_study_manifest(folder, study, settings, missing)
+    return {"study": study, "scale": scale, "out": str(folder), "claims": [asdict(claim) for claim in claims], "missing": missing}
+
+
 @dataclass(frozen=True)
 class Cell:
     """A piece of a study that stands alone. name: its file under `cells/`; work: a function of a module, which gives what JSON keeps;

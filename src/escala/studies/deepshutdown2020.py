@@ -17,10 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from escala.errors import EscalaError
 from escala.studies import deepshutdown2020_cells as work
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.claims import Cell, run_cells, write_study_manifest
+from escala.studies.claims import Cell, finished, run_cells, scale_of
 
 NAME = "deepshutdown2020"
 
@@ -113,15 +112,10 @@ def run(
     """
     from escala.studies.deepshutdown2020_report import write_all
 
-    if scale not in SCALES:
-        raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(SCALES)}")
-    if jobs < 1:
-        raise EscalaError(f"jobs={jobs}: give at least 1")
-    chosen, found = SCALES[scale], inputs.folder_of_traces(traces)
+    chosen, found = scale_of(SCALES, scale, jobs), inputs.folder_of_traces(traces)
     settings = {"scale": scale, "traces": found is not None, **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
     done = run_cells(out, cells_of(chosen, found, out), settings, jobs, progress)
     missing = [] if found is not None else ["the author's days and the real logs are not at hand (set ESCALA_TRACES)"]
     claims = write_all(out, chosen, done, scale)
-    write_study_manifest(out, NAME, settings, missing)
-    return {"study": NAME, "scale": scale, "out": str(out), "claims": [asdict(claim) for claim in claims], "missing": missing}
+    return finished(out, NAME, scale, settings, claims, missing)

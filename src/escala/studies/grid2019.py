@@ -18,9 +18,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from escala.errors import EscalaError
 from escala.studies import grid2019_cells as work
-from escala.studies.claims import Cell, run_cells, write_study_manifest
+from escala.studies.claims import Cell, finished, run_cells, scale_of
 from escala.studies.grid2019_report import write_all
 from escala.studies.published import LOADS, folder_of_author
 
@@ -160,11 +159,7 @@ def run(
     jobs: processes side by side. author: the folder with the author's lists and tables (`workloads.csv.gz`, `results/paper.csv`); by
     default found in the traces. Without it the part "as published" is left out, and the manifest says so.
     """
-    if scale not in SCALES:
-        raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(SCALES)}")
-    if jobs < 1:
-        raise EscalaError(f"jobs={jobs}: give at least 1")
-    chosen, found = SCALES[scale], folder_of_author(author)
+    chosen, found = scale_of(SCALES, scale, jobs), folder_of_author(author)
     settings: Mapping[str, Any] = {"scale": scale, "author": found is not None, **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
     first = first_cells(chosen, found)
@@ -172,5 +167,4 @@ def run(
     done |= run_cells(out, first + agent_cells(chosen, found, out, done), settings, jobs, progress)
     missing = [] if found is not None else ["as published: the author's lists and table are not at hand (set ESCALA_TRACES)"]
     claims = write_all(out, chosen, done, found, scale)
-    write_study_manifest(out, NAME, settings, missing)
-    return {"study": NAME, "scale": scale, "out": str(out), "claims": [asdict(claim) for claim in claims], "missing": missing}
+    return finished(out, NAME, scale, settings, claims, missing)

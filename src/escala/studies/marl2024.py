@@ -15,9 +15,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from escala.errors import EscalaError
 from escala.studies import marl2024_cells as work
-from escala.studies.claims import Cell, run_cells, write_study_manifest
+from escala.studies.claims import Cell, finished, run_cells, scale_of
 from escala.studies.marl2024_report import write_all
 
 NAME = "marl2024"
@@ -101,11 +100,7 @@ def run(
     jobs: processes side by side. minutes: begin nothing more after so long; the claims then tell how many seeds they rest on, and the
     manifest what is missing.
     """
-    if scale not in SCALES:
-        raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(SCALES)}")
-    if jobs < 1:
-        raise EscalaError(f"jobs={jobs}: give at least 1")
-    chosen = SCALES[scale]
+    chosen = scale_of(SCALES, scale, jobs)
     settings = {"scale": scale, **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
     cells = cells_of(chosen, out)
@@ -121,5 +116,4 @@ def run(
                 progress((k + 1) / len(cells))
     missing = [f"not done: {cell.name}" for cell in cells if cell.name not in done]
     claims = write_all(out, chosen, done, scale)
-    write_study_manifest(out, NAME, settings, missing)
-    return {"study": NAME, "scale": scale, "out": str(out), "claims": [asdict(claim) for claim in claims], "missing": missing}
+    return finished(out, NAME, scale, settings, claims, missing)
