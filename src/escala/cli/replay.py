@@ -67,11 +67,11 @@ def simulate(
         with progress() as begin:
             begin(f"reading {workload}")
             machine = escala.read_platform(platform)
+            pair = policies([scheduler], [shutdown])
             tell_unused([scheduler], [shutdown], options)
             log = read_log(workload, read, machine)
-            pair = policy(scheduler), policy(shutdown)
             share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
-            result = interruptible(lambda: escala.simulate(log, machine, *pair, progress=share, **options))
+            result = interruptible(lambda: escala.simulate(log, machine, pair[0][0], pair[1][0], progress=share, **options))
         if folder is not None:
             result.save(folder)
             if export is not None:
@@ -115,6 +115,7 @@ def compare(
         with progress() as begin:
             begin(f"reading {workload}")
             machine = escala.read_platform(platform)
+            found = policies(chosen, switching)
             tell_unused(chosen, switching, options)
             log = read_log(workload, read, machine)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
@@ -122,8 +123,8 @@ def compare(
                 lambda: escala.compare(
                     log,
                     machine,
-                    schedulers=[policy(name) for name in chosen],
-                    shutdowns=[policy(name) for name in switching],
+                    schedulers=found[0],
+                    shutdowns=found[1],
                     progress=None if share is None else lambda _, done: share(done),
                     **options,
                 )
@@ -206,6 +207,21 @@ def _manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict):
         raise EscalaError(f"{folder}: holds no saved results; give a folder that simulate, compare or demo wrote")
     return manifest
+
+
+def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], list[Any]]:
+    """The policies of these names, so that a wrong one is refused before a long log is read."""
+    from escala.options import Options
+    from escala.policies.compose import scheduler, shutdown
+    from escala.policies.rollout import rollout_of
+
+    for name in schedulers:
+        if not name.startswith(AGENT) and rollout_of(name, 0) is None:
+            scheduler(name)
+    for name in shutdowns:
+        if not name.startswith(AGENT):
+            shutdown(name, Options())
+    return [policy(name) for name in schedulers], [policy(name) for name in shutdowns]
 
 
 def policy(name: str) -> Any:
