@@ -13,16 +13,22 @@ EXTRAS = {
     "tensorboard": "agents",
     "matplotlib": "report",
     "jinja2": "report",
+    "pillow": "report",
+    "pygame": "envs",
     "ortools": "optimum",
     "scipy": "optimum",
     "joblib": "all",
 }
 """Package -> the extra of Escala that installs it."""
 
+IMPORTED = {"PIL": "pillow"}
+"""Where a package is imported by another name than its own."""
+
 
 def missing(error: ModuleNotFoundError) -> EscalaError | None:
     """What to tell a user who lacks an optional package; None where the missing module is none of these."""
-    package = (error.name or "").partition(".")[0]
+    module = (error.name or "").partition(".")[0]
+    package = IMPORTED.get(module, module)
     extra = EXTRAS.get(package)
     if extra is None:
         return None

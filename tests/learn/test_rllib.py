@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 
@@ -32,3 +34,17 @@ def test_rllib_trains_one_iteration() -> None:
     finally:
         learner.stop()
     assert math.isfinite(found["env_runners"]["episode_return_mean"])
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "ray.md"
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+@pytest.mark.parametrize(("number", "told"), [(0, r"-\d+"), (1, r"sjf +mean slowdown \d.*RLlib +mean slowdown \d")])
+def test_the_page_on_ray(number: int, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its scripts as they stand, but for the length of the training."""
+    block = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[number]
+    assert "ITERATIONS, BATCH = 10, 4000" in block
+    exec(block.replace("ITERATIONS, BATCH = 10, 4000", "ITERATIONS, BATCH = 1, 256").replace('"lists": 100', '"lists": 4'), {})
+    assert re.search(told, capsys.readouterr().out, re.DOTALL)
