@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -14,6 +15,7 @@ from escala.cli.tables import amount, number, rows_table
 from escala.cli.terminal import emit, progress
 
 INTERRUPTED = 130
+WASTE = "waste"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,13 +28,26 @@ def bound(
     platform: opt.PlatformSpec,
     read: dict[str, Any],
     objective: Annotated[
-        str, typer.Option("--objective", metavar="NAME", help="slowdown, bounded-slowdown, wait or makespan")
+        str, typer.Option("--objective", metavar="NAME", help="slowdown, bounded-slowdown, wait, makespan or waste (energy)")
     ] = "bounded-slowdown",
     exact: Annotated[bool, typer.Option("--exact", help="prove the optimum with CP-SAT and HiGHS too: for small logs")] = False,
     limit: Annotated[float, typer.Option("--limit", metavar="SECONDS", help="time to prove and to search")] = 60.0,
     schedulers: Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to judge; the first is the reference")] = (
         "easy,sjf-fit,saf"
     ),
+    shutdowns: Annotated[
+        str | None,
+        typer.Option("--shutdowns", metavar="C,D,...", help="waste: shutdown policies to judge [timeout:0,hold:0.25]", show_default=False),
+    ] = None,
+    stretch: Annotated[
+        float | None,
+        typer.Option(
+            "--stretch",
+            metavar="X",
+            help="waste: no job waits longer than X times its requested time, or than under the reference [0.5]",
+            show_default=False,
+        ),
+    ] = None,
     oversized: opt.Oversized = "error",
     seed: opt.Seed = 0,
     out: opt.Out = None,
@@ -41,12 +56,15 @@ def bound(
 ) -> None:
     """Bound from below what any scheduler could reach on a log, and search the best schedule.
 
-    Ctrl-C ends the search and shows what was proved.
+    The energy waste is bounded for schedulers and shutdown policies together, all nodes off at the start. Ctrl-C ends the search and shows
+    what was proved.
     """
     import escala
-    from escala.policies.bounds import METRIC
 
     names = opt.names(schedulers, "--schedulers")
+    switching: dict[str, Any] = {} if stretch is None else {"stretch": stretch}
+    if shutdowns is not None or objective == WASTE:
+        switching["shutdowns"] = opt.names(shutdowns or "timeout:0,hold:0.25", "--shutdowns")
     with output_folder(out, "bound", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
@@ -58,29 +76,62 @@ def bound(
                 begin(f"{step.name} done: at least {number(step.lower, 4)}, found {number(step.found, 4)} (in the solver's units)")
 
             result = escala.bound(
-                log, machine, objective, exact=exact, limit_s=limit, seed=seed, policies=names, progress=tell, oversized=oversized
-            )
+                log, machine, objective, exact=exact, limit_s=limit, seed=seed, policies=names, progress=tell, oversized=oversized,
+                **switching,
+            )  # fmt: skip
         document = result.as_dict()
         document["cleaning"] = log.cleaning
-        document["headroom"] = {name: result.headroom(name, names[0]) for name in names}
+        reference = next(iter(result.policies), "")
+        document["headroom"] = {name: result.headroom(name, reference) for name in result.policies}
         if folder is not None:
             (folder / "bound.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-            if result.starts_s is not None:
-                log.jobs.select("job_id").with_columns(start_s=result.starts_s).write_parquet(folder / "schedule.parquet")
-    metric = METRIC[objective]
+            _save_schedule(log, result, folder)
+    _tell(result, log, machine, document, as_json)
+    if result.detail.interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _save_schedule(log: Any, result: Any, folder: Path) -> None:
+    """The starts of the best schedule, or for the waste each job's latest start."""
+    ids = log.jobs.select("job_id")
+    if result.objective == WASTE:
+        ids.with_columns(latest_s=result.latest_s).write_parquet(folder / "latest.parquet")
+    elif result.starts_s is not None:
+        ids.with_columns(start_s=result.starts_s).write_parquet(folder / "schedule.parquet")
+
+
+def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json: bool) -> None:
+    """The table of policies, what was proved and what it leaves out."""
+    from escala.policies.bounds import METRIC
+
+    waste = result.objective == WASTE
+    metric = "waste_j" if waste else METRIC[result.objective]
     rows: list[dict[str, Any]] = [
-        {"policy": name, metric: value, "headroom": result.headroom(name, names[0])} for name, value in result.policies.items()
+        {"policy": name, metric: value, "headroom": document["headroom"][name]} for name, value in result.policies.items()
     ]
-    rows.append({"policy": "best schedule found", metric: result.found, "headroom": 1.0 if result.found is not None else None})
-    rows.append({"policy": "proved lower bound", metric: result.lower, "headroom": None})
+    remarks = []
+    if waste:
+        for row in rows:
+            row["late"] = result.late[row["policy"]]
+        reference = next(iter(result.policies))
+        remarks.append(
+            f"Limit: no job waits longer than {result.stretch:g} x its requested time, or than under {reference}; late: jobs past it. "
+            "A policy with such jobs may be below the bound. Head-room: share of the way to the proved bound, so at least this of what "
+            "is possible."
+        )
+        rows.append({"policy": "least waste found", metric: result.found, "headroom": None, "late": None})
+        rows.append({"policy": "proved lower bound", metric: result.lower, "headroom": 1.0, "late": None})
+    else:
+        rows.append({"policy": "best schedule found", metric: result.found, "headroom": 1.0 if result.found is not None else None})
+        rows.append({"policy": "proved lower bound", metric: result.lower, "headroom": None})
     gap = "" if result.gap is None else f"; gap {100 * result.gap:.2g} %"
+    proved = [] if result.lower is None else [f"No schedule is below {amount(metric, result.lower)} ({result.detail.prover})."]
     emit(
         as_json,
         document,
-        f"{log.name} on {machine.name}: {result.jobs:,} jobs, {objective}: {result.status}{gap}",
-        rows_table(rows, ["policy", metric, "headroom"]),
-        *([] if result.lower is None else [f"No schedule is below {amount(metric, result.lower)} ({result.detail.prover})."]),
+        f"{log.name} on {machine.name}: {result.jobs:,} jobs, {result.objective}: {result.status}{gap}",
+        rows_table(rows, ["policy", metric, "headroom", *(["late"] if waste else [])]),
+        *proved,
+        *remarks,
         "What the bound leaves out: " + "; ".join(result.relaxations) + ".",
     )
-    if result.detail.interrupted:
-        raise typer.Exit(INTERRUPTED)

@@ -21,7 +21,7 @@ RELAXATIONS = (
     "clairvoyant: every job is known from the start, with its actual runtime",
     "nodes switch in no time, for the same energy",
     "nodes as one pool: any job on any nodes that are on",
-    "starts chosen within [release, latest], in any order",
+    "any starts from the release to the latest start, in any order",
     "switching off is free from the earliest possible makespan on",
 )
 ROUNDS = 10_000

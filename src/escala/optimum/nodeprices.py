@@ -28,6 +28,10 @@ class NodeDual:
         self.free = (instance.soonest - instance.first) // self.width  # switching off costs nothing from this edge on
         self.prices, self.best, self.direction = (np.zeros((1, self.cells)) for _ in range(3))
         self.best[:] = instance.idle_w * instance.tick_s  # then nodes on earn what they cost, and the bound is 0
+        # where idle nodes cost nothing, what a node costs less its price must not be above 0
+        self.unsure = np.zeros((1, self.cells), bool)
+        for begin, finish in instance.unsure():
+            self.unsure[0, (begin - instance.first) // self.width : -((instance.first - finish) // self.width)] = True
         self.numbers = np.array([-np.inf, 1.0, 0.0])
         self.iterations = 0
         # more nodes than all windows together can use are of no use; leaving them out lowers no schedule's waste below the bound
@@ -67,16 +71,20 @@ class NodeDual:
         self.numbers[1], self.numbers[2] = 1.0, 0.0
         self.prices[:], self.direction[:] = self.best, 0.0
         while rounds > 0:
-            chunk = min(rounds, 50)
+            chunk = min(rounds, 1 if self.unsure.any() else 50)
             done = subgradient_nodes(
                 *self.jobs, self.total, self.warm, self.width, self.free, idle, instance.on_j, instance.off_j, work,
                 self.prices, self.best, self.direction, self.numbers, chunk, target, prefix, use, buffer, came, path,
             )  # fmt: skip
             self.iterations += done
             rounds -= chunk
-            if done < chunk:
+            if self.unsure.any():
+                np.maximum(self.prices, idle, out=self.prices, where=self.unsure)
+                if self.numbers[1] < 1e-3 or target - self.bound <= 1e-9 * target:
+                    return False
+            elif done < chunk:
                 return False
-            if expired():
+            if rounds % 50 == 0 and expired():
                 return True
         return False
 
@@ -89,6 +97,7 @@ class NodeDual:
         if most > 2.0**60:
             return Fraction(0)
         whole = np.floor(self.best * SCALE).astype(np.int64)
+        whole[self.unsure] = np.maximum(whole[self.unsure], idle)
         least = np.zeros(instance.release.size, np.int64)
         window_costs(*self.jobs, self.width, whole, prefix_of(whole, self.width), np.zeros(BLOCK, np.int64), least)
         lives = self.lives()

@@ -42,7 +42,12 @@ def solve_switching(instance: PowerInstance, limit_s: float) -> tuple[float, str
     entries = np.concatenate([np.ones(columns), instance.nodes[job[column]].astype(float), -ones, ones, -ones[1:], -ones, ones])
     idle_j = instance.idle_w * instance.tick_s * unit
     free = steps >= (instance.soonest - origin) // unit
-    cost = np.concatenate([np.zeros(columns), idle_j * ones, instance.on_j * ones, np.where(free, 0.0, instance.off_j)]) / 1e3
+    counts = np.ones(ticks)  # 0 where idle nodes cost nothing
+    for begin, finish in instance.unsure():
+        counts[(begin - origin) // unit : -((origin - finish) // unit)] = 0.0
+    counted = np.concatenate([[0.0], np.cumsum(counts)])
+    free_of = instance.nodes[job] * (runs - (counted[start + runs] - counted[start]))
+    cost = np.concatenate([idle_j * free_of, idle_j * counts, instance.on_j * ones, np.where(free, 0.0, instance.off_j)]) / 1e3
     given = np.zeros(ticks)
     given[0] = instance.on_at_start
     once_each = np.ones(count.size)

@@ -13,10 +13,14 @@ from escala.optimum.instance import MAX_TICK, Ints, whole_ticks
 
 @dataclass(frozen=True)
 class PowerInstance:
-    """One day: n jobs on `total` equal nodes, whole nodes to each job.
+    """One day: n jobs on `total` equal nodes, whole nodes to each job unless `spread` says more.
 
     release, length, latest (last allowed start): (n,) ticks; nodes: (n,) >= 1. tick_s: seconds of a tick. idle_w: watts of an idle node.
-    on_j, off_j: joules of one switching. on_at_start: nodes that are on at the first submission. EscalaError on bad rows.
+    on_j, off_j: joules of one switching. on_at_start: nodes that are on at the first submission. spread: (n,) >= nodes; where jobs may
+    share nodes, job j keeps at most spread[j] nodes from being idle, and all jobs that run at once need at least the sum of their `nodes`
+    (which may then be 0); by default spread = nodes. While a job with spread > nodes may run, idle nodes cost nothing in the bound.
+    ending: a switching off that begins fewer ticks before the end is not charged in full.
+    EscalaError on bad rows.
     """
 
     release: Ints
@@ -29,8 +33,10 @@ class PowerInstance:
     on_j: float
     off_j: float
     on_at_start: int = 0
+    spread: Ints | None = None
+    ending: int = 0
     first: int = field(init=False)  # tick of the first submission
-    soonest: int = field(init=False)  # no schedule ends before this tick
+    soonest: int = field(init=False)  # no schedule ends earlier than `ending` after this tick
 
     def __post_init__(self) -> None:
         for name in ("release", "length", "nodes", "latest"):
@@ -41,12 +47,16 @@ class PowerInstance:
         for bad, what in (
             (self.release < 0, "release below 0: shift the times"),
             (self.length < 1, "length below 1 tick: drop the job or choose a finer tick"),
-            (self.nodes < 1, "no nodes: drop the job"),
+            (self.nodes < (1 if self.spread is None else 0), "no nodes: drop the job"),
             (self.nodes > self.total, "more nodes than there are, so it can never run: drop the job"),
             (self.latest < self.release, "latest start before its release: give the release plus the longest wait"),
         ):
             if np.any(bad):
                 raise EscalaError(f"energy: job in row {int(np.argmax(bad))}: {what}")
+        if self.spread is not None:
+            object.__setattr__(self, "spread", whole_ticks(self.spread, "spread", 1))
+            if self.spread.size != n or np.any(self.spread < self.nodes) or self.spread.max() > self.total:
+                raise EscalaError("energy: spread must be from a job's nodes to all nodes")
         watts = {"tick_s": self.tick_s, "idle_w": self.idle_w, "on_j": self.on_j, "off_j": self.off_j}
         for name, value in watts.items():
             if not 0 <= value < 2**30 or (name == "tick_s" and value == 0):
@@ -56,7 +66,14 @@ class PowerInstance:
         if int(self.latest.max()) + int(self.length.max()) >= MAX_TICK:
             raise EscalaError("energy: latest starts reach 2^40 ticks: choose a coarser tick")
         object.__setattr__(self, "first", int(self.release.min()))
-        object.__setattr__(self, "soonest", int((self.release + self.length).max()))
+        object.__setattr__(self, "soonest", int((self.release + self.length).max()) - self.ending)
+
+    def unsure(self) -> list[tuple[int, int]]:
+        """Spans of ticks in which a job may run that may keep more nodes from being idle than it needs."""
+        if self.spread is None:
+            return []
+        rows = np.flatnonzero(self.spread > self.nodes)
+        return list(zip(self.release[rows].tolist(), (self.latest + self.length)[rows].tolist()))
 
 
 def waste_of(instance: PowerInstance, starts: Ints) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from escala.optimum.bounds import Progress
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.policies.run import read, simulate
+from escala.policies.waste import WASTE, WasteBound, waste_bound
 from escala.policy import Commands, View, name_of
 from escala.result import Result
 from escala.workload import Workload
@@ -105,6 +106,21 @@ class Planned:
             act.call_at(int(self._starts[self._order[self._next]]) / SECOND)
 
 
+@overload
+def bound(
+    workload: Any, platform: Any, objective: Literal["waste"], *, exact: bool = ..., limit_s: float = ..., seed: int = ...,
+    policies: Iterable[Any] = ..., progress: Progress | None = ..., stretch: float | None = ..., shutdowns: Iterable[Any] | None = ...,
+    **options: Any,
+) -> WasteBound: ...  # fmt: skip
+
+
+@overload
+def bound(
+    workload: Any, platform: Any, objective: str = ..., *, exact: bool = ..., limit_s: float = ..., seed: int = ...,
+    policies: Iterable[Any] = ..., progress: Progress | None = ..., **options: Any,
+) -> LogBound: ...  # fmt: skip
+
+
 def bound(
     workload: Any,
     platform: Any,
@@ -115,17 +131,27 @@ def bound(
     seed: int = 0,
     policies: Iterable[Any] = ("easy",),
     progress: Progress | None = None,
+    stretch: float | None = None,
+    shutdowns: Iterable[Any] | None = None,
     **options: Any,
-) -> LogBound:
+) -> LogBound | WasteBound:
     """Bound and best schedule of a log.
 
-    workload, platform: as for `escala.simulate`. objective: slowdown, bounded-slowdown (at least 10 s), wait or makespan. exact: also the
-    solvers of the extra `optimum`. limit_s: about how long, wall seconds. policies: schedulers to judge beside. options: `oversized` of
-    `Options`. Ctrl-C keeps what was proved so far. EscalaError: unknown objective, no jobs, times without a common tick, jobs
-    that never fit.
+    workload, platform: as for `escala.simulate`. objective: slowdown, bounded-slowdown (at least 10 s), wait, makespan, or waste (energy;
+    see `escala.policies.waste`: nodes off at the start, and a `WasteBound` comes back). exact: also the solvers of the extra `optimum`.
+    limit_s: about how long, wall seconds. policies: schedulers to judge beside. For waste alone, stretch: no job waits longer than this
+    share of its requested time (0.5), or than under the first pair of policies; shutdowns: shutdown policies to judge, each with every
+    scheduler. options: `oversized` of `Options`. Ctrl-C keeps what was proved so far. EscalaError: unknown objective, no jobs, times
+    without a common tick, jobs that never fit.
     """
+    if objective == WASTE:
+        return waste_bound(
+            workload, platform, stretch=stretch, exact=exact, limit_s=limit_s, policies=policies, shutdowns=shutdowns, **options
+        )
     if objective not in OBJECTIVES:
-        raise EscalaError(f"objective {objective!r} is unknown: use {', '.join(OBJECTIVES)}")
+        raise EscalaError(f"objective {objective!r} is unknown: use {', '.join(OBJECTIVES)} or {WASTE}")
+    if stretch is not None or shutdowns is not None:
+        raise EscalaError(f"stretch and shutdowns belong to the objective {WASTE}, not to {objective}: leave them out")
     log, machine = read(workload, platform)
     chosen = with_options(Options(), **options)
     if machine.speed is not None and "flops" in log.jobs.columns:

@@ -1,0 +1,229 @@
+"""How little energy could have been wasted? A proved bound of the waste of any scheduler and shutdown policy on a cluster whose nodes
+switch off and on, all off at the start.
+
+The waste is R3's (eq. 4.4): idle nodes and nodes that switch, from the first submission to the last finish. Not to start anything would
+waste least, so there is a limit: each job starts at the latest when it has waited `stretch` x its requested time, or when the reference
+(the first pair of policies) started it, if that was later. The bound is for every policy that keeps this limit.
+
+*Shared nodes.* Jobs take cores, not nodes: a node is idle only if none of its cores computes, so a job on scattered cores keeps more nodes
+from being idle than it needs. How many at most follows from the placement rule (lowest cores first, node by node): a job finds partly
+taken nodes only where a job of no whole number of nodes, or one that met such, may be about at the same time. See `shared`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.casting import Cast, cast_jobs
+from escala.errors import EscalaError
+from escala.kernel.clock import SECOND
+from escala.optimum import EnergyBound, PowerInstance, energy_bound
+from escala.optimum.energy import RELAXATIONS
+from escala.options import Options, with_options
+from escala.platform import Platform
+from escala.policies.run import read, simulate
+from escala.policy import name_of
+from escala.result import Result
+from escala.workload import Workload
+
+WASTE = "waste"
+STRETCH = 0.5  # R3's threshold of a delay (eq. 5.1)
+SHUTDOWNS = ("timeout:0",)
+COARSEST_US = 60 * SECOND
+MOST_SPAN_S = 11 * 86_400.0  # ticks of a microsecond stay below 2^40
+OF_NODES = (
+    *RELAXATIONS,
+    "no node is switched on before the first submission",
+    "jobs that share nodes may lie on as many nodes as the placement rule allows at all",
+)
+
+
+@dataclass(frozen=True)
+class WasteBound:
+    """What is known of the least waste of a log, J.
+
+    status: optimal, interval or bound-only. lower: no policy that keeps the limit wastes less. found: the least waste of the policies that
+    were simulated and keep it. policies: waste of each pair "scheduler + shutdown"; late: jobs that a pair starts past the limit (a pair
+    with any is no schedule within the limit, so it may lie below the bound). latest_s [jobs]: the limit, in the order of the workload's
+    rows (NaN: the job never fits).
+    """
+
+    status: str
+    lower: float
+    found: float | None
+    policies: dict[str, float]
+    late: dict[str, int]
+    stretch: float
+    latest_s: NDArray[np.float64]
+    detail: EnergyBound
+    limit_s: float
+    tick_s: float
+    jobs: int
+    rejected: int
+    objective: str = WASTE
+
+    @property
+    def relaxations(self) -> tuple[str, ...]:
+        """What the bound leaves out."""
+        return OF_NODES
+
+    @property
+    def gap(self) -> float | None:
+        """(found - lower) / found; 0: proved optimal."""
+        return None if self.found is None else (self.found - self.lower) / self.found if self.found > 0 else 0.0
+
+    def headroom(self, policy: str, reference: str) -> float | None:
+        """Share of the way from the reference to the proved bound that a policy goes: of what is possible it is at least this share where
+        it is above 0. None for a policy that breaks the limit, or where nothing is left to gain."""
+        room = self.policies[reference] - self.lower
+        if self.late[policy] or self.late[reference] or room <= 1e-12:
+            return None
+        return (self.policies[reference] - self.policies[policy]) / room
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, without the limits of the jobs."""
+        d = self.detail
+        return {
+            "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found, "gap": self.gap,
+            "policies": self.policies, "late": self.late, "stretch": self.stretch, "jobs": self.jobs, "rejected": self.rejected,
+            "tick_s": self.tick_s, "prover": d.prover, "relaxations": list(self.relaxations), "seconds": d.seconds,
+            "limit_s": self.limit_s, "cut": d.cut, "interrupted": d.interrupted, "iterations": d.iterations,
+        }  # fmt: skip
+
+
+def waste_bound(
+    workload: Any,
+    platform: Any,
+    *,
+    stretch: float | None = None,
+    exact: bool = False,
+    limit_s: float = 60.0,
+    policies: Iterable[Any] = ("easy",),
+    shutdowns: Iterable[Any] | None = None,
+    **options: Any,
+) -> WasteBound:
+    """The bound of a log and the waste of all pairs of policies and shutdown policies; see the module, and `escala.bound`.
+
+    EscalaError: no jobs or policies, nodes that differ, cannot switch or draw no power, more than some days, times without a common tick.
+    """
+    limit = STRETCH if stretch is None else float(stretch)
+    if not 0.0 <= limit < 1e6:
+        raise EscalaError(f"stretch is {limit}: give the longest wait as a share of the requested time, from 0 on")
+    if not limit_s > 0:
+        raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")
+    log, machine = read(workload, platform)
+    chosen = with_options(Options(), **options)
+    if machine.speed is not None and "flops" in log.jobs.columns:
+        log = log.at_speed(machine.speed)
+    _check(machine)
+    cast = cast_jobs(log, machine, chosen)
+    if not len(cast.rows):
+        raise EscalaError(f"workload {log.name!r} has no job that fits platform {machine.name!r}: nothing to bound")
+    pairs = [(s, d) for s in policies for d in (SHUTDOWNS if shutdowns is None else shutdowns)]
+    if not pairs:
+        raise EscalaError("the waste is bounded beside policies: give at least one scheduler and one shutdown policy")
+    runs = {f"{name_of(s)} + {name_of(d)}": simulate(log, machine, s, d, start_off=True, **options) for s, d in pairs}
+    starts = {name: _starts(run, cast) for name, run in runs.items()}
+    instance, latest_us = instance_of(log, machine, cast, limit, next(iter(starts.values())))
+    late = {name: int((start > latest_us).sum()) for name, start in starts.items()}
+    values = {name: float(run.summary()["waste_j"]) for name, run in runs.items()}
+    detail = energy_bound(instance, exact=exact, limit_s=limit_s)
+    kept = [values[name] for name in values if not late[name]]
+    found = min(kept) if kept else None
+    lower = detail.lower_j
+    if found is not None and lower > found:
+        if lower > found * (1 + 1e-6) + 1e-3:
+            raise AssertionError(f"bound {lower} J by {detail.prover} above a simulated waste of {found} J: a defect in Escala")
+        lower = found  # within the rounding of the sums, or the solver's tolerance
+    status = "bound-only" if found is None else "optimal" if found - lower <= 1e-6 * found else "interval"
+    latest_s = np.full(len(log), np.nan)
+    latest_s[cast.rows] = latest_us / SECOND
+    return WasteBound(
+        status, lower, found, values, late, limit, latest_s, detail, limit_s, instance.tick_s, len(cast.rows), len(cast.rejected)
+    )
+
+
+def instance_of(
+    log: Workload, machine: Platform, cast: Cast, stretch: float, reference_us: NDArray[np.int64]
+) -> tuple[PowerInstance, NDArray[np.int64]]:
+    """The day in ticks from the first submission (of at most a minute, dividing submissions and runtimes), and the latest start of each row
+    of the cast, us."""
+    walltime = log.jobs["walltime_s"].to_numpy()[cast.rows]
+    wait = np.floor(np.minimum(stretch * walltime, 1e11) * SECOND).astype(np.int64)
+    latest_us: NDArray[np.int64] = np.maximum(cast.submit_us + wait, reference_us)
+    origin = int(cast.submit_us.min())
+    release = cast.submit_us - origin
+    length = np.maximum(cast.runtime_us, 1)
+    span = int((latest_us - origin + length).max())
+    tick = int(np.gcd.reduce(np.concatenate([release, length])))
+    parts = -(-tick // COARSEST_US)  # the latest starts are rounded up to ticks, so not too coarse
+    while tick % parts:
+        parts += 1
+    tick //= parts
+    if span // tick > MOST_SPAN_S * SECOND:
+        raise EscalaError(
+            f"workload {log.name!r} lasts {span / SECOND / 86400:.0f} days in ticks of {tick / SECOND:g} s, too many to count: "
+            "the waste is bounded for a few days at a time (--first, --days), or give a smaller stretch"
+        )
+    cores = int(machine.cores[0])
+    demand = log.jobs["cores"].to_numpy()[cast.rows]
+    single = log.jobs["single_node"].to_numpy()[cast.rows]
+    needed, spread = shared(demand, single, release, latest_us - origin, length, machine.n_nodes, cores)
+    profile = machine.profiles[int(machine.profile_of[0])]
+    on_s, off_s = (round(s * SECOND) / SECOND for s in (profile.switch_on_s, profile.switch_off_s))
+    instance = PowerInstance(
+        release // tick, length // tick, needed, -(-(latest_us - origin) // tick), machine.n_nodes, tick / SECOND, profile.idle_w,
+        profile.switching_on_w * on_s, profile.switching_off_w * off_s, 0, spread, -(-round(off_s * SECOND) // tick),
+    )  # fmt: skip
+    return instance, latest_us
+
+
+def shared(
+    demand: NDArray[np.int64], single: NDArray[np.bool_], release: NDArray[np.int64], latest: NDArray[np.int64],
+    length: NDArray[np.int64], nodes: int, cores: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
+    """(nodes that a job needs beside all others, nodes that it keeps from being idle at most), each [jobs].
+
+    partly[j] bounds the nodes of which job j has a part only. It has none if it wants whole nodes and no job with parts may be about when
+    it is placed; else at most one more than those jobs have together: cores are taken node by node, and only nodes that somebody has, or
+    has planned, a part of offer less than all. Jobs i that may be about when j is placed: release[i] <= latest[j] and latest[i] + length[i]
+    > release[j]. The least such numbers by iteration. A job that may meet no other with parts shares no node.
+    """
+    ragged = demand % cores != 0
+    about = (release[:, None] <= latest[None, :]) & ((latest + length)[:, None] > release[None, :])
+    np.fill_diagonal(about, False)
+    partly = np.zeros(len(demand), np.int64)
+    while True:
+        others = np.minimum(nodes, about.T @ partly)
+        next_partly = np.where(ragged | (others > 0), np.minimum(np.minimum(nodes, others + 1), demand), 0)
+        next_partly[single] = np.minimum(next_partly[single], ragged[single])
+        if np.array_equal(next_partly, partly):
+            break
+        partly = next_partly
+    spread = np.minimum(partly + (demand - partly) // cores, nodes)
+    spread[single] = 1
+    meets = ((about | about.T) & (partly > 0)[:, None]).any(axis=0) & (partly > 0)
+    needed = np.where(meets, demand // cores, -(-demand // cores))
+    return needed, spread
+
+
+def _check(machine: Platform) -> None:
+    """Refuse what the model does not hold for."""
+    if len(np.unique(machine.cores)) > 1 or len(np.unique(machine.profile_of)) > 1:
+        raise EscalaError(f"platform {machine.name!r} has nodes that differ in cores or power: the waste is bounded for equal nodes only")
+    profile = machine.profiles[int(machine.profile_of[0])]
+    if not machine.has_energy:
+        raise EscalaError(f"platform {machine.name!r} has no power data: name a profile, as in 14x12:grid5000, to bound the waste")
+    if not profile.can_switch:
+        raise EscalaError(f"nodes of platform {machine.name!r} cannot switch off: no shutdown policy has anything to save")
+
+
+def _starts(run: Result, cast: Cast) -> NDArray[np.int64]:
+    """Start of each row of the cast, us."""
+    starts: NDArray[np.int64] = np.floor(run.jobs["start_s"].to_numpy()[cast.rows] * SECOND + 0.5).astype(np.int64)
+    return starts
