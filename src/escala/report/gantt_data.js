@@ -6,7 +6,7 @@ const WAIT_COLOURS = ["#C6DBEF", "#9ECAE1", "#6BAED6", "#3182BD", "#08519C", "#0
 const WAIT_LIMITS = [60, 600, 3600, 6 * 3600, 86400]; // s; above the last is the last colour
 const OUTCOMES = ["completed", "killed at its walltime", "still running at the end"];
 const OUTCOME_COLOURS = ["#0072B2", "#D55E00", "#009E73"];
-const LEFT = 52, BOTTOM = 22, PIXELS = 1.6e6;
+const LEFT = 52, BOTTOM = 22, PIXELS = 1.6e6, YEAR = 31536000; // YEAR: of 365 days, s
 
 const colour = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 

@@ -154,11 +154,12 @@ class Pane {
 
   // Job ids inside rectangles that have room for them.
   labels(ctx) {
-    const d = this.data, v = this.gantt.view;
-    if (this.height / (v.y1 - v.y0) < 11) return;
+    const d = this.data, v = this.gantt.view, width = this.width, height = this.height; // asked for once: the browser lays out anew to tell
+    const sx = width / (v.t1 - v.t0), sy = height / (v.y1 - v.y0), colours = this.jobColours();
+    if (sy < 11) return;
     ctx.save();
     ctx.beginPath();
-    ctx.rect(LEFT, 0, this.width, this.height);
+    ctx.rect(LEFT, 0, width, height);
     ctx.clip();
     ctx.font = "10px sans-serif";
     ctx.textBaseline = "middle";
@@ -166,13 +167,15 @@ class Pane {
     for (let k = 0; k < d.low.length && left; k++) {
       const j = d.job[k];
       if (d.start[j] >= v.t1) break;
-      const x0 = Math.max(this.x(d.start[j]), 0), x1 = Math.min(this.x(d.finish[j]), this.width);
+      if (d.finish[j] <= v.t0 || d.low[k] >= v.y1 || d.low[k] + d.more[k] + 1 <= v.y0) continue;
+      const x0 = Math.max((d.start[j] - v.t0) * sx, 0), x1 = Math.min((d.finish[j] - v.t0) * sx, width);
+      if (x1 - x0 < 12) continue;
       const [top, bottom] = this.extent(k, d.low[k]);
-      if (x1 - x0 < 12 || bottom <= v.y0 || top >= v.y1 || this.y(bottom) - this.y(top) < 11) continue;
-      const [r, g, b] = this.jobColours()(j);
+      if (bottom <= v.y0 || top >= v.y1 || (bottom - top) * sy < 11) continue;
+      const [r, g, b] = colours(j);
       ctx.fillStyle = 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000" : "#fff";
       if (ctx.measureText(d.ids[j]).width > x1 - x0 - 6) continue;
-      ctx.fillText(d.ids[j], LEFT + x0 + 3, (this.y(top) + this.y(Math.min(bottom, d.low[k] + 1))) / 2);
+      ctx.fillText(d.ids[j], LEFT + x0 + 3, ((top + Math.min(bottom, d.low[k] + 1)) / 2 - v.y0) * sy);
       left--;
     }
     ctx.restore();
@@ -185,8 +188,8 @@ class Pane {
     ctx.font = "11px sans-serif";
     ctx.lineWidth = 1;
     ctx.strokeRect(LEFT + 0.5, 0.5, this.width - 1, this.height - 1);
-    const steps = [1e-3, 1e-2, 0.1, 1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, 31536000];
-    const step = steps.find((s) => ((v.t1 - v.t0) / s) * 90 <= this.width) || steps[steps.length - 1];
+    const steps = [1e-3, 1e-2, 0.1, 1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2592000, 7776000, YEAR];
+    const step = steps.find((s) => ((v.t1 - v.t0) / s) * 90 <= this.width) || YEAR * Math.ceil(((v.t1 - v.t0) * 90) / (this.width * YEAR));
     ctx.textAlign = "center";
     ctx.textBaseline = "top";
     for (let t = Math.ceil(v.t0 / step) * step; t <= v.t1; t += step) {
