@@ -38,7 +38,12 @@ def test_commands_name_verbs_and_options_that_exist(page: Path, capsys: pytest.C
 
 
 def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "NO_COLOR": "1"}
+    """The program in a process of its own with nothing of this one's environment but the way to programs and to compiled code."""
+    from escala.compile import CACHE_FOLDER
+
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "SYSTEMROOT") if name in os.environ}
+    compiled = {} if CACHE_FOLDER is None else {"ESCALA_CACHE_DIR": str(CACHE_FOLDER.parent)}
+    environment = {**kept, **compiled, "HOME": str(folder), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", *shlex.split(line)]
     return subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=folder, env=environment)
 
@@ -62,6 +67,34 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
     assert "1,229 jobs" in outputs["workload"] or "1,229" in text.replace("1 229", "1,229")
     assert (tmp_path / "compared" / "report.html").stat().st_size > 10_000
     assert (tmp_path / "with-agent" / "summary.json").exists()
+
+
+FILLED = {
+    "demo": "escala demo --minutes 0.05 --out demo",
+    "train": "escala train escala/OffReservation-v0 --workload LOG --platform SPEC --days 4 --steps 4096 --out agent",
+    "evaluate": "escala evaluate agent LOG --after 4 --days 2 --runs 1",
+    "bound": "escala bound LOG --platform SPEC --limit 1",
+    "render": "escala render escala/Slots-v0 --steps 20 --out episode.gif",
+    "workload": "escala workload describe LOG",  # fetch asks the network; the log that all others read is generated
+}
+"""What is run for those of the README's commands that take long, or have a choice in capitals."""
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_the_commands_of_the_readme_work(tmp_path: Path) -> None:
+    """The list under *Commands*, line by line, in an empty folder."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    listed = FENCE.findall(readme[readme.index("## Commands") :])[0][1].splitlines()
+    assert len(listed) >= 12 and all(line.startswith("escala ") for line in listed)
+    assert _run("escala workload generate grid5000 cluster=orion days=8 --seed 1 --out month.swf", tmp_path).returncode == 0
+    for line in listed:
+        as_written = re.split(r"\s{2,}", line)[0]
+        command = FILLED.get(line.split()[1], as_written).replace("LOG", "month.swf").replace("SPEC", "orion").replace("DIR", "run")
+        done = _run(command, tmp_path)
+        assert done.returncode == 0, f"{command}: {done.stderr[-1500:]}"
+    assert {"run", "agent", "demo", "episode.gif"} <= {path.name for path in tmp_path.iterdir()}
+    assert (tmp_path / "run" / "report.html").exists()
 
 
 def test_the_python_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
