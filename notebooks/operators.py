@@ -64,7 +64,7 @@ def _(facts, log, machine, mo):
 
 @app.cell(hide_code=True)
 def _(mo):
-    timeout = mo.ui.slider(0, 3600, step=60, value=300, label="a node that idles so long goes off (s)")
+    timeout = mo.ui.slider(0, 3600, step=60, value=300, show_value=True, label="a node that idles so long goes off (s)")
     mo.vstack([mo.md("## As it is, and with sleeping nodes"), timeout])
     return (timeout,)
 

@@ -186,3 +186,12 @@ def test_a_file_is_not_replaced_unasked(escala_: Escala, tmp_path: Path) -> None
     assert outcome.status == 2 and "--force" in outcome.err and path.read_text() == "mine"
     assert escala_("render", SLOTS, "--steps", "2", "--out", path, "--force").status == 0
     assert path.read_bytes().startswith(b"GIF89a")
+
+
+def test_the_shell_completes_environments_and_folders(tmp_path: Path) -> None:
+    import subprocess
+
+    (tmp_path / "escalated").mkdir()
+    asked = {"COMP_WORDS": "escala render esc", "COMP_CWORD": "2", "_ESCALA_COMPLETE": "complete_bash"}
+    done = subprocess.run([sys.executable, "-m", "escala"], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, **asked})
+    assert done.stdout.split() == [SLOTS, OFF, SCHEDULING, "escalated"]

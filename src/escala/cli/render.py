@@ -25,13 +25,20 @@ def add_to(app: typer.Typer) -> None:
     app.command()(opt.reading(render))
 
 
+def _completed(incomplete: str) -> list[str]:
+    """Environments and folders that begin so, for the shell."""
+    top = Path("/") if incomplete.startswith("/") else Path()
+    folders = sorted(str(path) for path in top.glob(f"{incomplete.lstrip('/')}*") if path.is_dir())
+    return [name for name in NAMES if name.startswith(incomplete)] + folders
+
+
 def render(
     what: Annotated[
         str,
         typer.Argument(
             metavar="ENV|DIR",
             help=f"{', '.join(NAMES)}, or the folder of a trained agent",
-            autocompletion=lambda: list(NAMES),
+            autocompletion=_completed,
             show_default=False,
         ),
     ],
