@@ -195,3 +195,10 @@ def test_the_shell_completes_environments_and_folders(tmp_path: Path) -> None:
     asked = {"COMP_WORDS": "escala render esc", "COMP_CWORD": "2", "_ESCALA_COMPLETE": "complete_bash"}
     done = subprocess.run([sys.executable, "-m", "escala"], capture_output=True, text=True, cwd=tmp_path, env={**os.environ, **asked})
     assert done.stdout.split() == [SLOTS, OFF, SCHEDULING, "escalated"]
+
+
+def test_every_registered_environment_is_shown() -> None:
+    from escala.cli.episode import NAMES, NUMBERED
+    from escala.envs import ENVIRONMENTS
+
+    assert {*ENVIRONMENTS, MULTI} == set(NAMES) == set(NUMBERED)

@@ -8,12 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from escala.errors import EscalaError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from escala.report.animation import Colour
 
 OFF_RESERVATION, SCHEDULING, SLOTS, MULTI = "escala/OffReservation-v0", "escala/Scheduling-v0", "escala/Slots-v0", "multi.slots"
@@ -46,12 +46,16 @@ class Episode:
 
     def begin(self, seed: int, number: int | None) -> None:
         """Bring the batch to the start of an episode: the one of this number, else one drawn by seed."""
+        import numpy as np
+
         rows = np.zeros(1, np.int64)
         self.batch.seed(rows, np.array([seed], np.uint64))
         self.batch.restart(rows, self.turn, {} if number is None else {NUMBERED[self.name]: number})
 
     def frames(self, limit: int, every: int) -> Iterator[NDArray[np.uint8]]:
         """The picture at the start, after every `every`-th step, and at the end, of at most `limit` steps."""
+        import numpy as np
+
         yield self._frame()
         while self.steps < limit and not self.ended:
             self.batch.step(np.array([self.act(self.turn)], np.int64), self.turn)
@@ -89,6 +93,8 @@ def environment(name: str, workload: Any, platform: Any, settings: Mapping[str, 
 
 def trained(folder: Path, workload: Any, platform: Any, settings: Mapping[str, Any], seed: int, policy: str | None) -> Episode:
     """An episode played by the agent, or the team, in a folder."""
+    import numpy as np
+
     chosen = policy or AGENT[0]
     if chosen not in AGENT:
         raise EscalaError(f"unknown policy {chosen!r} for a trained agent: use {' or '.join(AGENT)}")
@@ -161,6 +167,8 @@ def _turn(batch: Any) -> Any:
 
 
 def _rule(name: str, batch: Any, policy: str, seed: int) -> Act:
+    import numpy as np
+
     out, random = np.zeros(1, np.int64), np.random.default_rng(seed)
     if name == MULTI:
         return lambda turn: (batch.decide(policy, out), int(out[0]))[1]
