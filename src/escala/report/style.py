@@ -20,7 +20,7 @@ P = ParamSpec("P")
 INK = "#1b1f24"
 """The colour of text and axes. In a page it becomes the page's own text colour, so that figures are readable on light and on dark."""
 
-POLICY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6D31", "#7A7A7A")
+POLICY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6D31", "#8A3FFC")
 """Okabe and Ito (2008) without black and yellow, which vanish on one of the two backgrounds, and two more."""
 LINES = ("-", "--", ":", "-.")
 
@@ -28,7 +28,7 @@ STATE_COLOURS = {
     "computing": "#0072B2",
     "idle": "#F3E27A",
     "switching_on": "#E69F00",
-    "switching_off": "#CC79A7",
+    "switching_off": "#8E3B74",
     "off": "#999999",
 }
 """Colour of each node state, in the order in which they are stacked."""
