@@ -8,20 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
+from escala.cli import headroom as room
 from escala.cli import options as opt
 from escala.cli.folder import output_file, output_folder
 from escala.cli.interrupt import interruptible
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log
-from escala.cli.tables import amount, metrics_table, rows_table
+from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress
 from escala.cli.unused import tell_unused
 from escala.errors import EscalaError
 
 EXPORTS = ("batsim",)
 AGENT = "agent:"
-HEADROOM_S = 60.0
-"""Time to search the best schedule."""
 
 SHOWN = (
     *("n_jobs", "n_killed", "n_rejected", "n_unfinished"),
@@ -104,13 +103,14 @@ def compare(
     as_json: opt.Json = False,
 ) -> None:
     """Replay a log under several schedulers and shutdown policies."""
+    import polars as pl
+
     import escala
     from escala.metrics import compare as comparing
     from escala.studies.saving import save_runs
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
-    if headroom is not None and options["until_s"] is not None:
-        raise EscalaError("--headroom needs whole runs: leave out --until")
+    room.check(headroom, options["until_s"])
     with output_folder(out, "compare", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
@@ -132,37 +132,24 @@ def compare(
         summaries = {name: result.summary() for name, result in comparison.results.items()}
         table = comparing.table(summaries, cut=options["until_s"] is not None)
         remarks = comparing.check(summaries, cut=True)
+        measured = None
         if headroom is not None:
-            table, remark = _with_headroom(table, summaries, log, machine, headroom, options)
-            remarks.append(remark)
+            with progress() as begin:
+                begin("searching the best schedule")
+                measured = room.measure(summaries, log, machine, headroom, options["oversized"])
+            table = table.with_columns(
+                pl.Series(name, list(measured[kept].values()), dtype=pl.Float64)
+                for name, kept in (("headroom", "shares"), ("headroom_proved", "proved"))
+            )
+            remarks.append(room.remark(measured))
         if folder is not None:
             save_runs(comparison.results, table, folder)
+            if measured is not None:
+                room.save(measured, folder)
     rows = table.to_dicts()
     columns = [name for name in table.columns if not name.endswith("_change") and name not in comparing.COUNTS]
     told = [{**row, "cleaning": log.cleaning} for row in rows]
     emit(as_json, told, f"{log.name} on {machine.name}: {len(log):,} jobs", rows_table(rows, columns), *remarks)
-
-
-def _with_headroom(
-    table: Any, summaries: dict[str, Any], log: Any, machine: Any, objective: str, options: dict[str, Any]
-) -> tuple[Any, str]:
-    """The table with a column `headroom`, against the first pair and the best schedule found, and what is known of that schedule."""
-    import polars as pl
-
-    import escala
-    from escala.policies.bounds import METRIC
-
-    with progress() as begin:
-        begin("searching the best schedule")
-        best = escala.bound(log, machine, objective, limit_s=HEADROOM_S, policies=(), oversized=options["oversized"])
-    metric = METRIC[objective]
-    values = [float(summaries[name][metric]) for name in table["policy"]]
-    room = values[0] - best.found if best.found is not None else 0.0
-    shares = [(values[0] - value) / room if room > 0 else None for value in values]
-    told = "-" if best.found is None else amount(metric, best.found)
-    least = "-" if best.lower is None else amount(metric, best.lower)
-    remark = f"Head-room in {objective}: 0 is the first policy, 1 the best schedule found ({told}; proved: none below {least})."
-    return table.with_columns(headroom=pl.Series(shares, dtype=pl.Float64)), remark
 
 
 def report(
@@ -195,7 +182,7 @@ def report(
             loaded = {name: escala.Result.load(folder) for name, folder in runs.items()}
             begin(f"writing {target}")
             title = f"{results.resolve().name}: {len(loaded)} run{'s' if len(loaded) > 1 else ''}"
-            write_report(page, loaded, title=title, price=price, carbon=carbon, currency=currency)
+            write_report(page, loaded, title=title, sections=room.section(results), price=price, carbon=carbon, currency=currency)
     emit(as_json, {"report": str(target), "runs": list(runs)}, f"{target}: {len(runs)} run{'s' if len(runs) > 1 else ''}")
 
 
