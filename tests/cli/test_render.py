@@ -202,3 +202,11 @@ def test_every_registered_environment_is_shown() -> None:
     from escala.envs import ENVIRONMENTS
 
     assert {*ENVIRONMENTS, MULTI} == set(NAMES) == set(NUMBERED)
+
+
+@pytest.mark.parametrize("nodes", [1, 7, 500, 5000])
+def test_pictures_of_any_machine_are_of_a_readable_size(nodes: int, escala_: Escala, days: Path, tmp_path: Path) -> None:
+    platform = f"{nodes}x{48 // nodes + 1}:taurus"
+    _told(escala_, OFF, "--workload", days, "--platform", platform, "--steps", "3", "--out", tmp_path / "e.gif")
+    with Image.open(tmp_path / "e.gif") as gif:
+        assert 240 <= gif.width <= 600 and 200 <= gif.height <= 1300

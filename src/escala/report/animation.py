@@ -22,16 +22,17 @@ Writer = Callable[[Iterable[Frame], Path, int], None]
 """Called with frames, a path and frames per second."""
 
 INK, PAPER = (27, 31, 36), (255, 255, 255)
-LEAST_WIDTH = 400  # pixels; smaller pictures are enlarged by a whole number
+LEAST_WIDTH, MOST_HEIGHT = 400, 1200  # pixels; narrow pictures are enlarged by a whole number, of tall ones rows are left out
 LINE, TEXT, MARGIN = 20, 13, 8  # pixels
 
 
 def captioned(picture: Frame, text: str, legend: Mapping[str, Colour] | None = None) -> Frame:
-    """The picture, enlarged to be readable, a line of text above it and a legend (name -> colour) below.
+    """The picture in a readable size, a line of text above it and a legend (name -> colour) below.
 
     Width and height are even, as video needs them.
     """
-    times = -(-LEAST_WIDTH // picture.shape[1])
+    picture = picture[:: -(-picture.shape[0] // MOST_HEIGHT)]
+    times = min(-(-LEAST_WIDTH // picture.shape[1]), max(1, MOST_HEIGHT // picture.shape[0]))
     large = np.repeat(np.repeat(picture, times, axis=0), times, axis=1)
     high, wide = large.shape[:2]
     below = LINE + MARGIN if legend else MARGIN
