@@ -58,7 +58,7 @@ def policy_arguments(
     if relu:
         out |= {"activation_fn": nn.ReLU}
     if extractor == SLOT_SCORER:
-        out |= {"horizon": horizon}
+        out = {"horizon": horizon, "sizes": network}
     elif extractor is not None and extractor != QUEUE_SCORER:
         out |= {"features_extractor_class": EXTRACTORS[extractor], "share_features_extractor": not separate}
     return out

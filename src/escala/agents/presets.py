@@ -1,12 +1,11 @@
 """Hyper-parameters as data. `printed`: as R3 gives them; `tuned`: what learns well in little time here.
 
 learn: arguments of stable-baselines3's algorithm. num_envs: simulations in the batch. environment: options of the environment (those that a
-user gives win). network: sizes of the hidden layers of policy and value; extractor: a name of `networks.EXTRACTORS` or None. separate:
-policy
-and value have extractors of their own. decay: the learning rate falls to 0. normalise: rewards are divided by a running deviation of
-returns. lean: (action, preference) added to that action's logit before training, None: no preference.
-relu: hidden layers of ReLU instead of tanh. ordered: the choices are in rising order and are drawn near each other, see
-`ordered_networks`; the choice where training begins.
+user gives win). network: sizes of the hidden layers of policy and value (of the extractor slot-scorer: of its embedding and its context, by
+default 16 and 32). extractor: a name of `networks.EXTRACTORS` or None. separate: policy and value have extractors of their own. decay: the
+learning rate falls to 0. normalise: rewards are divided by a running deviation of returns. lean: (action, preference) added to that
+action's logit before training, None: no preference. relu: hidden layers of ReLU instead of tanh. ordered: the choices are in rising order
+and are drawn near each other, see `ordered_networks`; the choice where training begins.
 """
 
 from __future__ import annotations
@@ -235,6 +234,23 @@ PRESETS: dict[tuple[str, str], Preset] = {
         num_envs=256,
         environment={"placement": "reserve", "observation": "compact", "skip": "forced"},
         network=(),
+        extractor="slot-scorer",
+    ),
+    (SLOTS, "look-ahead"): Preset(  # after a teacher that looks ahead over the whole queue
+        learn={
+            "n_steps": 128,
+            "batch_size": 4096,
+            "n_epochs": 4,
+            "gamma": 1.0,
+            "gae_lambda": 0.97,
+            "clip_range": 0.1,
+            "learning_rate": 6e-4,
+            "ent_coef": 0.0,
+            "vf_coef": 0.5,
+        },
+        num_envs=256,
+        environment={"slots": 32, "placement": "start-now", "observation": "compact", "skip": "forced"},
+        network=(32, 64),
         extractor="slot-scorer",
     ),
     (SLOTS, "one-list"): Preset(  # a single list, from nothing; for PPO without a mask

@@ -17,7 +17,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
-from escala.envs.slots_observe import GLOBAL, SLOT
+from escala.envs.slots_observe import CLOCK, GLOBAL, SLOT
 from escala.errors import EscalaError
 
 SLOT_SCORER = "slot-scorer"
@@ -27,9 +27,9 @@ SLOT_SCORER = "slot-scorer"
 def split_of(numbers: int, slots: int, horizon: int) -> tuple[int, int]:
     """(features a slot, numbers after the slots) of a compact observation."""
     kinds, rest = divmod(numbers - SLOT * slots - GLOBAL, slots + horizon)
-    if rest or kinds < 1:
+    if rest not in (0, CLOCK) or kinds < 1:
         raise EscalaError(f"slot-scorer reads the compact observation of {slots} slots and {horizon} rows, not {numbers} numbers")
-    return SLOT + kinds, kinds * horizon + GLOBAL
+    return SLOT + kinds, kinds * horizon + GLOBAL + rest
 
 
 class Context(nn.Module):
@@ -92,13 +92,13 @@ def _first_small(scorer: SlotScorer) -> None:
 class _Scoring:
     """What both policy classes share; comes before them."""
 
-    def __init__(self, *given: Any, horizon: int = 20, **more: Any) -> None:
-        self._horizon = horizon
+    def __init__(self, *given: Any, horizon: int = 20, sizes: tuple[int, ...] = (), **more: Any) -> None:
+        self._horizon, self._sizes = horizon, sizes
         super().__init__(*given, **more)
 
     def _build_mlp_extractor(self: Any) -> None:
         slots = int(self.action_space.n) - 1
-        self.mlp_extractor = SlotScorer(self.features_dim, slots, self._horizon)
+        self.mlp_extractor = SlotScorer(self.features_dim, slots, self._horizon, *self._sizes)
         self.action_dist.proba_distribution_net = lambda latent_dim: nn.Identity()  # the preferences are the logits
 
     def _build(self: Any, lr_schedule: Any) -> None:

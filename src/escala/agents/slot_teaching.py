@@ -6,7 +6,7 @@ choice in each state, and the value of what followed. Without it, PPO spends mos
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,46 +14,35 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
+from escala.agents import slot_lessons
+from escala.agents.slot_lessons import Lessons, Teacher, play_lessons
 from escala.agents.slot_rollout import look_ahead
 from escala.envs import slots_rules
-from escala.envs.batch import Turn, new_turn
+from escala.envs.batch import Turn
 from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import JobLists
 from escala.envs.slots_plan import follow
 from escala.errors import EscalaError
 
 RUNS = 192  # simulations, shared by the settings of the rule
-LONGEST_NAP = 60
-BATCH, RATE = 256, 5e-3
-PATIENCE = 4000
+PASSES = 400  # over the states, at most
 
 
 class Manner(NamedTuple):
     """How to teach. stray: share of random choices; nap: chance of a row of voids (long silences must have been seen, or an agent may idle
-    in them for ever); updates: of the network; smoothing: share of the wanted probabilities that is spread over all open choices, so
-    that the policy goes on trying."""
+    in them for ever); updates: of the network, at most, from `batch` states each, at the (falling) rate `rate`; smoothing: share of the
+    wanted probabilities that is spread over all open choices, so that the policy goes on trying."""
 
     stray: float
     nap: float
     updates: int
     smoothing: float
+    batch: int = 256
+    rate: float = 5e-3
 
 
 OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
+OF_LOOK_AHEAD = Manner(0.05, 0.01, 6000, 0.01, 512, 3e-3)
 OF_PLAN = Manner(0.01, 0.001, 5000, 0.0)  # the way itself counts: a single list is played again and again
-
-
-class Lessons(NamedTuple):
-    """States [n, numbers], masks [n, actions], the rule's choices [n], discounted rewards that followed [n]."""
-
-    seen: NDArray[np.float32]
-    mask: NDArray[np.bool_]
-    choice: NDArray[np.int64]
-    value: NDArray[np.float64]
-    running: NDArray[np.float64]  # discounted rewards so far: what rewards are scaled by
-
-
-Teacher = Callable[[SlotsBatch, Turn], NDArray[np.int64]]
 
 
 def hold_back(hold: Sequence[int]) -> Teacher:
@@ -76,67 +65,43 @@ def planned(wanted: Sequence[float]) -> Teacher:
     return lambda batch, turn: follow(batch, turn, np.broadcast_to(plan, (batch.num_envs, len(plan))))
 
 
-def lessons(
-    lists: JobLists, teacher: Teacher, options: Mapping[str, Any], gamma: float, n: int, rng: np.random.Generator, manner: Manner = OF_RULE
-) -> Lessons:
-    """What a teacher does on some of the lists."""
-    batch = SlotsBatch(n, lists, **options)
-    turn, rows = new_turn(batch), np.arange(n)
-    batch.restart(rows, turn, {"list": rng.integers(0, len(lists), n)})
-    seen: list[NDArray[np.float32]] = []
-    masks: list[NDArray[np.bool_]] = []
-    choices: list[NDArray[np.int64]] = []
-    rewards: list[NDArray[np.float64]] = []
-    alive: list[NDArray[np.bool_]] = []
-    done, nap = np.zeros(n, bool), np.zeros(n, np.int64)
-    while not done.all():
-        if len(seen) >= PATIENCE:
-            raise EscalaError("the teacher does not end a job list: give another setting")
-        choice = teacher(batch, turn)
-        seen.append(turn.observation.copy())
-        masks.append(turn.mask.copy())
-        choices.append(choice)
-        alive.append(~done)
-        strayed = np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1)
-        nap = np.where(nap > 0, nap - 1, np.where(rng.random(n) < manner.nap, rng.integers(1, LONGEST_NAP, n), 0))
-        batch.step(np.where(nap > 0, 0, np.where(rng.random(n) < manner.stray, strayed, choice)), turn)
-        rewards.append(np.where(done, 0.0, turn.reward))
-        done |= turn.terminated | turn.truncated
-    value: NDArray[np.float64] = np.stack(rewards)
-    running = value.copy()
-    for t in range(len(rewards) - 2, -1, -1):
-        value[t] += gamma * value[t + 1]
-    for t in range(1, len(rewards)):
-        running[t] += gamma * running[t - 1]
-    kept = np.array(alive)
-    return Lessons(np.array(seen)[kept], np.array(masks)[kept], np.array(choices)[kept], value[kept], running[kept])
-
-
 def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[int]] | Mapping[str, Any], seed: int) -> None:
     """Bring a learner that has not begun to its teacher.
 
     teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists; {"rollout": [K]}: look-ahead over K
-    futures, which are drawn from the batch's own lists; or {"plan": wanted starts} where the batch has a single list.
+    futures, which are drawn from the batch's own lists; {"lessons": files} of `escala.agents.slot_lessons.record`; or {"plan": wanted
+    starts} where the batch has a single list.
     """
     if not isinstance(batch, SlotsBatch) or batch.image:
         raise EscalaError("teacher: only escala/Slots-v0 with the compact observation can be taught")
-    teachers = _teachers(batch, teacher, seed)
     rng = np.random.default_rng([seed, 0x7EAC])
-    n, parts = len(batch.lists), len(teachers)
-    options = {name: getattr(batch.options, name) for name in ("slots", "horizon", "placement", "skip", "reward", "limit")}
-    manner = OF_PLAN if isinstance(teacher, Mapping) and "plan" in teacher else OF_RULE
-    runs = max(16, RUNS // parts)
-    taught = [
-        lessons(batch.lists.part(range(n * k // parts, n * (k + 1) // parts)), one, options, model.gamma, runs, rng, manner)
-        for k, one in enumerate(teachers)
-    ]
-    whole = Lessons(*(np.concatenate(columns) for columns in zip(*taught, strict=True)))
+    kind = next(iter(teacher)) if isinstance(teacher, Mapping) and len(teacher) == 1 else ""
+    manner = {"plan": OF_PLAN, "rollout": OF_LOOK_AHEAD, "lessons": OF_LOOK_AHEAD}.get(kind, OF_RULE)
+    if kind == "lessons":
+        shape = {name: getattr(batch.options, name) for name in slot_lessons.SHAPE}
+        whole = slot_lessons.read(teacher["lessons"], shape, model.gamma)  # type: ignore[call-overload]
+    else:
+        whole = _played(batch, _teachers(batch, teacher, seed), model.gamma, manner, rng)
     scale = 1.0
     if normaliser is not None:
         rms = normaliser.ret_rms
         rms.mean, rms.var, rms.count = float(whole.running.mean()), float(whole.running.var()), float(len(whole.running))
         scale = float(np.sqrt(rms.var + normaliser.epsilon))
     _fit(model.policy, whole, scale, manner, rng)
+
+
+def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner: Manner, rng: np.random.Generator) -> Lessons:
+    """Every teacher plays its part of the lists."""
+    n, parts = len(batch.lists), len(teachers)
+    options = {name: getattr(batch.options, name) for name in (*slot_lessons.SHAPE, "limit")}
+    strays = {"stray": manner.stray, "nap": manner.nap}
+    taught = [
+        play_lessons(
+            batch.lists.part(range(n * k // parts, n * (k + 1) // parts)), one, options, gamma, max(16, RUNS // parts), rng, **strays
+        )
+        for k, one in enumerate(teachers)
+    ]
+    return Lessons(*(np.concatenate(columns) for columns in zip(*taught, strict=True)))
 
 
 def _teachers(batch: SlotsBatch, teacher: Sequence[Sequence[int]] | Mapping[str, Any], seed: int) -> list[Teacher]:
@@ -148,7 +113,8 @@ def _teachers(batch: SlotsBatch, teacher: Sequence[Sequence[int]] | Mapping[str,
     if list(teacher) == ["rollout"] and len(teacher["rollout"]) == 1:
         return [look_ahead(batch.lists, int(teacher["rollout"][0]), seed)]
     raise EscalaError(
-        'teacher: give settings of hold-back, {"rollout": [futures]}, or {"plan": [a wanted start for each job]} for a single list'
+        'teacher: give settings of hold-back, {"rollout": [futures]}, {"lessons": [files]}, or {"plan": [a wanted start for each job]} for '
+        "a single list"
     )
 
 
@@ -156,12 +122,13 @@ def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.rand
     seen, choice = torch.as_tensor(whole.seen), torch.as_tensor(whole.choice)
     barred = torch.as_tensor(~whole.mask)
     value = torch.as_tensor((whole.value / scale).astype(np.float32))
-    optimizer = torch.optim.Adam(policy.parameters(), lr=RATE)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=manner.rate)
     policy.set_training_mode(True)
-    for update in range(manner.updates):
+    updates = min(manner.updates, 1 + PASSES * len(seen) // manner.batch)
+    for update in range(updates):
         for group in optimizer.param_groups:
-            group["lr"] = RATE * (1 - update / manner.updates)
-        rows = rng.integers(0, len(seen), BATCH)
+            group["lr"] = manner.rate * (1 - update / updates)
+        rows = rng.integers(0, len(seen), manner.batch)
         latent, judged = policy.mlp_extractor(seen[rows])
         logits = policy.action_net(latent).masked_fill(barred[rows], -1e8)
         chance = functional.log_softmax(logits, dim=1)

@@ -119,19 +119,19 @@ def train(
     """Train an agent.
 
     env_id: a registered environment; workload, platform, env_options: its arguments. algorithm: "maskable-ppo", "ppo" or "a2c". steps:
-    decisions to learn from (rounded up to whole rollouts). seed: the same gives the same weights. out: folder for the agent and, every
-    half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with `resume=True` goes on from the last checkpoint and ends
-    with the weights that an uninterrupted run gives. progress: called with the share done. preset: "tuned" or "printed", see
-    `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings of the rule
-    hold-back, or the plan of a single list, to imitate first, see `escala.agents.slot_teaching`. minutes: stop at this time, whatever
-    has been learnt (such runs are not repeatable).
+    decisions to learn from (rounded up to whole rollouts; 0 with a teacher: imitation only). seed: the same gives the same weights. out:
+    folder for the agent and, every half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with `resume=True` goes on from
+    the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the share done. preset: "tuned" or
+    "printed", see `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings
+    of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see `escala.agents.slot_teaching`.
+    minutes: stop at this time, whatever has been learnt (such runs are not repeatable).
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
     """
     check_algorithm(algorithm)
-    if steps < 1:
-        raise EscalaError(f"steps={steps}: give at least 1")
+    if steps < (1 if teacher is None else 0):
+        raise EscalaError(f"steps={steps}: give at least 1 (0: imitate the teacher only)")
     chosen = preset_of(env_id, preset)
     folder = None if out is None else Path(out)
     if resume and folder is None:
@@ -195,7 +195,7 @@ def _make(folder: Path) -> None:
 def _manifest(
     request: Mapping[str, Any], chosen: Preset, native: BatchVectorEnv, platform: Any, model: Any, normaliser: Any, elapsed_s: float
 ) -> dict[str, Any]:
-    returns = [float(episode["r"]) for episode in model.ep_info_buffer]
+    returns = [float(episode["r"]) for episode in model.ep_info_buffer or ()]
     machine = getattr(native.batch, "platform", None)
     return {
         "kind": "agent",

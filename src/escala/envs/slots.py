@@ -167,7 +167,8 @@ class Slots(BatchEnv):
     ## Observation space
     `observation="compact"` (default): `Box(0, 1)`: for each slot taken, length / horizon, 1 / length, would start now, its start / horizon,
     demand / capacity of each kind; then the free share of each kind in each row; then backlog / 60, backlog / 10, time since the last
-    submission / 10 and / 50, submissions a unit (fading average over 20 units), share of slots taken.
+    submission / 10 and / 50, submissions a unit (fading average over 20 units), share of slots taken;
+    with `arrivals_end` also time / arrivals_end, and 1 once it has passed.
     `"image"`: (horizon, columns): for each kind its chart, each job in a shade of its own, running and reserved, and the slots (demand x
     length); then the backlog, filled row by row in `backlog` columns, and a column for the time since the last submission / 10. `dtype`:
     `"uint8"` 0..255, or `"float32"` 0..1.
@@ -190,7 +191,8 @@ class Slots(BatchEnv):
     each has its share of the lists.
     slots: M. horizon: rows. skip: `"empty"` (default): units with empty slots pass unasked, their reward is added up; `"forced"`: also
     those in which no slot's job has a place; `"none"`. estimate: `"runtime"`: lengths are actual runtimes (needed where walltimes
-    differ from them: the slotted world knows lengths). limit: see Episode end. backlog: its columns in the image.
+    differ from them: the slotted world knows lengths). limit: see Episode end. arrivals_end: the unit after which no job
+    comes, where that is known (0: it is not). backlog: its columns in the image.
 
     ## Version history
     v0: first.

@@ -2,7 +2,8 @@
 
 image: rows of the horizon; for each resource kind its chart (capacity columns, each job in its own shade) and the slots (capacity columns
 each: demand x length), then the backlog, filled row by row, and one column for the time since the last submission (R1, R2).
-compact: for each slot SLOT + kinds numbers, then the free share of each kind in each row, then GLOBAL numbers; all within 0..1.
+compact: for each slot SLOT + kinds numbers, then the free share of each kind in each row, then GLOBAL numbers, and CLOCK
+more where the end of arrivals is known; all within 0..1.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from escala.kernel.state import World
 
 SLOT = 5  # taken; length / horizon; 1 / length; would start now; start / horizon (1: no place); then the demands / capacity
 GLOBAL = 6  # backlog / 60; backlog / 10; since the last submission / 10; the same / 50; submissions a unit of late; slots taken
+CLOCK = 2  # time / end of arrivals; 1: that end has passed
 BACKLOG_SHOWN = 60.0
 SINCE_SHOWN = 10.0
 
@@ -56,6 +58,9 @@ def compact(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, u
     out[at + 3] = min(since / 50.0, 1.0)
     out[at + 4] = min(m.recent * 0.05, 1.0)
     out[at + 5] = taken / st.slots
+    if st.arrivals_end > 0:
+        out[at + GLOBAL] = min(m.row / st.arrivals_end, 1.0)
+        out[at + GLOBAL + 1] = 1.0 if m.row >= st.arrivals_end else 0.0
 
 
 @lean

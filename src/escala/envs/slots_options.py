@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.envs.slots_lists import MOST_COLUMNS, JobLists, draw_lists, given_lists, join
-from escala.envs.slots_observe import GLOBAL, SLOT
+from escala.envs.slots_observe import CLOCK, GLOBAL, SLOT
 from escala.envs.slots_tables import SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
 from escala.errors import EscalaError
 from escala.options import microseconds
@@ -33,6 +33,7 @@ class SlotOptions:
     skip: str = "empty"
     limit: int = 0
     backlog: int = 3
+    arrivals_end: int = 0
     model: str | SlotModel = "bernoulli"
     load: float | Sequence[float] = 1.0
     rate: float | Sequence[float] = 0.9
@@ -55,7 +56,7 @@ class SlotOptions:
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
-        for name, least in (("slots", 1), ("horizon", 1), ("limit", 0), ("backlog", 1), ("lists", 1)):
+        for name, least in (("slots", 1), ("horizon", 1), ("limit", 0), ("backlog", 1), ("arrivals_end", 0), ("lists", 1)):
             if getattr(self, name) < least:
                 raise EscalaError(f"option {name}={getattr(self, name)}: give a whole number >= {least}")
         if not (np.isfinite(self.unit_s) and self.unit_s > 0):
@@ -123,6 +124,7 @@ class SlotOptions:
             "image": self.observation == "image",
             "limit": self.limit,
             "backlog": self.backlog,
+            "arrivals_end": self.arrivals_end,
         }
         for name, value in values.items():
             out[0][name] = value
@@ -134,7 +136,7 @@ class SlotOptions:
 
     def numbers(self, kinds: int) -> int:
         """Numbers in the compact observation."""
-        return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL
+        return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL + (CLOCK if self.arrivals_end > 0 else 0)
 
 
 def _several(given: Any, name: str, example: str) -> list[Any]:

@@ -30,7 +30,7 @@ from escala.policy import Commands, View
 Choose = Callable[[NDArray[Any], NDArray[np.bool_], np.random.Generator | None], int]
 """From one observation, one mask and a generator (None: choose the best) to an action."""
 
-SHAPING = ("slots", "horizon", "placement", "observation", "dtype", "skip", "backlog", "unit_s")
+SHAPING = ("slots", "horizon", "placement", "observation", "dtype", "skip", "backlog", "unit_s", "arrivals_end")
 """Options of the environment that shape what is seen and done."""
 
 BY_CHOICE = -1
@@ -171,7 +171,8 @@ class SlotPolicy:
         settings = np.zeros(1, SETTINGS)
         values = {"unit_us": unit, "slots": chosen.slots, "horizon": chosen.horizon, "kinds": len(capacity), "ring": rows - 1,
                   "reserve": reserve, "named": named, "skip": {"none": 0, "empty": 1, "forced": 2}[chosen.skip], "image": drawn,
-                  "backlog": chosen.backlog, "long": self.hold[0], "quiet": self.hold[1], "share": self.hold[2]}  # fmt: skip
+                  "backlog": chosen.backlog, "arrivals_end": chosen.arrivals_end,
+                  "long": self.hold[0], "quiet": self.hold[1], "share": self.hold[2]}  # fmt: skip
         for name, value in values.items():
             settings[0][name] = value
         self._settings, self._memory = settings, np.zeros(1, MEMORY)

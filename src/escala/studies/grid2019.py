@@ -3,12 +3,16 @@
 Two studies that are never mixed. *As published*: the author trained and tested on one and the same job list a load; so do we, on his
 lists, where they are at hand, against his own table. *Fresh lists*: the same generator, with separate lists for training, validation
 (where hold-back is tuned, and where the agent of a load is chosen) and test; that is what generalises. Window: 100 steps of arrivals,
-then run to completion; every job counts. All agents see the compact observation and may reserve, as the author's did.
+then run to completion; every job counts. All agents see the compact observation.
 
 Published: a plan of the list is searched (from its clairvoyant schedule), a network of 128 units imitates it and goes on with PPO (preset
-"planned"). Beside it PPO from nothing (preset "one-list"), its learning curve, and the printed setting (image, 20 ReLU). Actions are
-sampled, as in the paper. Fresh: the network that scores slots, masked PPO (preset "reserve"), one agent for all loads and one for each
-load (at the loads `taught` begun with the rule hold-back); sampled and likeliest actions.
+"planned"). Beside it PPO from nothing (preset "one-list"), its learning curve, and the printed setting (image, 20 ReLU). These agents see
+ten slots and may reserve, as the author's did; actions are sampled, as in the paper.
+
+Fresh: the scheduler `rollout` looks ahead on training lists; the network that scores slots imitates it (preset
+"look-ahead"), one agent for each load and one for all, and at high loads goes on with PPO. Agents and the rules beside them see 32 slots,
+nearly the whole queue; agents and look-ahead know when arrivals end. Beside them R1's own window: rules and PPO alone with ten slots (preset
+"reserve"). Agents are judged sampled and by their likeliest actions.
 """
 
 from __future__ import annotations
@@ -24,14 +28,18 @@ from escala.studies.grid2019_report import write_all
 from escala.studies.published import LOADS, folder_of_author
 
 NAME = "grid2019"
+VARIANTS = tuple((load, *other) for load in (100, 190) for other in ((50, "author"), (200, "author"), (100, "clip10"), (50, "clip10")))
+"""Other windows and demands: (load, window, demand)."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. published, alone, fresh_all, fresh_one, variant: decisions to train on; rounds: of the search for a plan.
+    """How much is done. published, alone, fresh_all, fresh_one, ten, variant: decisions to train on; rounds: of the search for a plan.
 
-    own: loads that get fresh agents of their own; taught: those of them that begin with hold-back; curve: budgets of the learning curve at
-    load 100; printed: budget of the printed setting; optimum: test lists a load whose optimum is searched for, `limit_s` seconds each.
+    own: loads whose agents go on with PPO after imitation; lessons: training lists a load on which look-ahead over `futures` futures
+    teaches (variant_lessons: for a window of 100 steps); imitated_seeds: agents of one load that only imitate; ten_seeds: PPO alone with
+    ten slots; curve: budgets of the learning curve at load 100; printed: budget of the printed setting; best: test lists a load whose
+    optimum is searched for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand).
     """
 
     loads: tuple[int, ...] = LOADS
@@ -41,11 +49,15 @@ class Scale:
     alone: int = 600_000
     alone_loads: tuple[int, ...] = (100, 190)
     alone_seeds: int = 3
-    fresh_all: int = 1_500_000
+    lessons: int = 250
+    futures: int = 32
+    fresh_all: int = 300_000
     all_seeds: int = 5
     fresh_one: int = 1_000_000
-    own: tuple[int, ...] = (10, 40, 70, 100)
-    taught: tuple[int, ...] = (10, 40, 70, 100)
+    own: tuple[int, ...] = (160, 190)
+    imitated_seeds: int = 5
+    ten: int = 1_000_000
+    ten_seeds: int = 1
     curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000, 1_000_000)
     curve_seeds: int = 3
     printed: int = 100_000
@@ -55,30 +67,34 @@ class Scale:
     validation: int = 200
     test: int = 500
     episodes: int = 300
-    optimum: int = 8
-    limit_s: float = 2.0
-    variants: bool = True
-    variant: int = 200_000
-    variant_seeds: int = 1
+    best: int = 40
+    limit_s: float = 1.0
+    ahead: int = 64
+    variants: tuple[tuple[int, int, str], ...] = VARIANTS
+    variant: int = 0
+    variant_seeds: int = 2
+    variant_lessons: int = 200
 
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        loads=(40, 100), seeds=1, published=4096, rounds=20, alone=16_384, alone_loads=(100,), alone_seeds=1, fresh_all=16_384, all_seeds=1,
-        fresh_one=16_384, own=(40,), taught=(40,), curve=(), printed_loads=(), pool=256, validation=20, test=40, episodes=20, optimum=2,
-        limit_s=1.0, variants=False,
+        loads=(40, 100), seeds=1, published=4096, rounds=20, alone=16_384, alone_loads=(100,), alone_seeds=1, lessons=16, futures=8,
+        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(40,), imitated_seeds=0, ten=16_384, curve=(), printed_loads=(), pool=256,
+        validation=20, test=40, episodes=20, best=2, ahead=8, variants=(),
     ),
     "short": Scale(),
     "paper": Scale(
-        published=1_000_000, rounds=3000, alone=9_000_000, alone_loads=LOADS, alone_seeds=5, fresh_all=20_000_000, own=LOADS,
-        fresh_one=3_000_000, curve=(25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000), curve_seeds=5,
-        printed=9_000_000, printed_loads=LOADS, printed_seeds=5, test=1000, optimum=100, limit_s=20.0, variant=3_000_000, variant_seeds=5,
+        published=1_000_000, rounds=3000, alone=9_000_000, alone_loads=LOADS, alone_seeds=5, lessons=2000, futures=128,
+        fresh_all=10_000_000, fresh_one=3_000_000, own=LOADS, ten=20_000_000, ten_seeds=5,
+        curve=(25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000), curve_seeds=5,
+        printed=9_000_000, printed_loads=LOADS, printed_seeds=5, test=1000, best=200, limit_s=20.0, ahead=128,
+        variant=3_000_000, variant_seeds=5, variant_lessons=2000,
     ),
 }  # fmt: skip
 
 
-def first_cells(scale: Scale, author: Path | None) -> list[Cell]:
-    """What the others build on: rules, plans, optima."""
+def first_cells(scale: Scale, author: Path | None, out: Path) -> list[Cell]:
+    """What the others build on: rules, plans, optima, look-ahead and its lessons."""
     cells = []
     if author is not None:
         cells.append(Cell("published/rules", work.published_rules, {"folder": str(author)}, 4))
@@ -86,49 +102,63 @@ def first_cells(scale: Scale, author: Path | None) -> list[Cell]:
             given = {"folder": str(author), "load": load, "limit_s": 2 * scale.limit_s, "rounds": scale.rounds}
             cells.append(Cell(f"published/plan/{load}", work.published_plan, given, 10 + scale.rounds / 40))
     for load in scale.loads:
-        cells.append(Cell(f"rules/{load}", work.fresh_rules, {"load": load, "validation": scale.validation, "test": scale.test}, 4))
-        optimum = {"load": load, "test": scale.test, "count": scale.optimum, "limit_s": scale.limit_s}
-        cells.append(Cell(f"optimum/{load}", work.optimum, optimum, scale.optimum * scale.limit_s))
+        ten = {"load": load, "validation": scale.validation, "test": scale.test, "slots": 10}
+        cells.append(Cell(f"ten/{load}", work.fresh_rules, ten, 4))
+        cells += _fresh_bases(scale, out, f"{load}", {"load": load}, scale.lessons)
+    for load, window, demand in scale.variants:
+        about = {"load": load, "steps": window, "demand": demand}
+        cells += _fresh_bases(scale, out, f"{load}/{window}/{demand}", about, scale.variant_lessons * 100 // window)
     return cells
+
+
+def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], lessons: int) -> list[Cell]:
+    """Everything on fresh lists of one kind but agents."""
+    rules = about | {"validation": scale.validation, "test": scale.test, "slots": work.QUEUE}
+    best = about | {"test": scale.test, "count": scale.best}
+    taught = about | {"pool": scale.pool, "lists": lessons, "futures": scale.futures, "keep": str(_file(out, name))}
+    weight = about["load"] / 100 * (about.get("steps", 100) / 100) ** 2
+    return [
+        Cell(f"rules/{name}", work.fresh_rules, rules, 4),
+        Cell(f"optimum/{name}", work.optimum, best | {"limit_s": scale.limit_s}, scale.best * scale.limit_s),
+        Cell(f"ahead/{name}", work.rollout_on, best | {"futures": scale.ahead, "pool": scale.pool}, scale.best * scale.ahead / 64 * weight),
+        Cell(f"lessons/{name}", work.lessons, taught, lessons * scale.futures / 64 * weight),
+    ]
+
+
+def _file(out: Path, name: str) -> Path:
+    """Where the lessons of a kind of list are kept."""
+    return out / "lessons" / f"{name.replace('/', '-')}.npz"
 
 
 def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str, Any]) -> list[Cell]:
     """All training. done: what the first cells gave."""
     agents, cells = out / "agents", []
     judged = {"pool": scale.pool, "validation": scale.validation, "test": scale.test}
+    every: dict[str, Any] = {"loads": list(scale.loads), "judged": list(scale.loads), **judged}
     for seed in range(max(scale.seeds, scale.all_seeds)):
         if author is not None:
             cells += _published(scale, str(author), agents, seed, done)
-        for load in scale.own if seed < scale.seeds else ():
-            own = {"loads": [load], "judged": [load], "steps": scale.fresh_one, "seed": seed, "taught": load in scale.taught, **judged}
-            cells.append(Cell(f"fresh/{load}/{seed}", work.fresh_agent, own | {"keep": str(agents / f"fresh-{load}-{seed}")},
-                              5 + scale.fresh_one / 3e4))  # fmt: skip
+        for load in scale.loads:
+            own = {"loads": [load], "judged": [load], "seed": seed, "taught": [str(_file(out, f"{load}"))], **judged}
+            if load in scale.own and seed < scale.seeds:
+                ask = own | {"steps": scale.fresh_one, "keep": str(agents / f"fresh-{load}-{seed}")}
+                cells.append(Cell(f"fresh/{load}/{seed}", work.fresh_agent, ask, 30 + scale.fresh_one / 2e4))
+            if seed < scale.imitated_seeds:
+                ask = own | {"steps": 0, "keep": str(agents / f"imitated-{load}-{seed}")}
+                cells.append(Cell(f"imitated/{load}/{seed}", work.fresh_agent, ask, 30))
         if seed < scale.all_seeds:
-            every = {"loads": list(scale.loads), "judged": list(scale.loads), "steps": scale.fresh_all, "seed": seed, **judged}
-            cells.append(Cell(f"fresh/all/{seed}", work.fresh_agent, every | {"keep": str(agents / f"fresh-all-{seed}")},
-                              10 + scale.fresh_all / 3e4))  # fmt: skip
-    for seed in range(scale.variant_seeds if scale.variants else 0):
-        cells += _variants(scale, seed, judged)
-    return cells
-
-
-def _variants(scale: Scale, seed: int, judged: Mapping[str, int]) -> list[Cell]:
-    """Other windows and demands: the rules (once), and agents of their own."""
-    cells = []
-    for load in (100, 190):
-        for window, demand in ((50, "author"), (200, "author"), (100, "clip10"), (50, "clip10")):
-            name = f"{load}/{window}/{demand}"
-            if seed == 0:
-                rules: dict[str, Any] = {
-                    "load": load,
-                    "demand": demand,
-                    "steps": window,
-                    "validation": scale.validation,
-                    "test": scale.test,
-                }
-                cells.append(Cell(f"variant/{name}", work.fresh_rules, rules, 4))
-            agent = {"loads": [load], "judged": [load], "steps": scale.variant, "seed": seed, "window": window, "demand": demand, **judged}
-            cells.append(Cell(f"variant-agent/{name}/{seed}", work.fresh_agent, agent, 5 + scale.variant / 3e4))
+            files = [str(_file(out, f"{load}")) for load in scale.loads]
+            ask = every | {"seed": seed, "taught": files, "steps": scale.fresh_all, "keep": str(agents / f"fresh-all-{seed}")}
+            cells.append(Cell(f"fresh/all/{seed}", work.fresh_agent, ask, 60 + scale.fresh_all / 2e4))
+        if seed < scale.ten_seeds:
+            ask = every | {"seed": seed, "steps": scale.ten, "keep": str(agents / f"ten-all-{seed}")}
+            cells.append(Cell(f"ten-agent/all/{seed}", work.fresh_agent, ask, 30 + scale.ten / 3e4))
+    for load, window, demand in scale.variants:
+        name = f"{load}/{window}/{demand}"
+        for seed in range(scale.variant_seeds):
+            ask = {"loads": [load], "judged": [load], "steps": scale.variant, "seed": seed, "window": window, "demand": demand, **judged}
+            cells.append(Cell(f"fresh/{name}/{seed}", work.fresh_agent, ask | {"taught": [str(_file(out, name))]},
+                              30 * window / 100 + scale.variant / 2e4))  # fmt: skip
     return cells
 
 
@@ -162,7 +192,7 @@ def run(
     chosen, found = scale_of(SCALES, scale, jobs), folder_of_author(author)
     settings: Mapping[str, Any] = {"scale": scale, "author": found is not None, **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
-    first = first_cells(chosen, found)
+    first = first_cells(chosen, found, out)
     done = run_cells(out, first, settings, jobs)
     done |= run_cells(out, first + agent_cells(chosen, found, out, done), settings, jobs, progress)
     missing = [] if found is not None else ["as published: the author's lists and table are not at hand (set ESCALA_TRACES)"]

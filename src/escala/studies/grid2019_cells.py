@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from escala.agents.slot_lessons import record
+from escala.agents.slot_rollout import look_ahead
+from escala.envs.batch import new_turn
+from escala.envs.slots import SlotsBatch
 from escala.envs.slots_lists import JobLists, draw_lists
 from escala.envs.slots_plan import search_plan
 from escala.envs.slots_play import FIGURES, play, tune_hold_back
@@ -19,6 +24,8 @@ RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "easy", "
 TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
 RESCUE = 50  # likeliest actions: units of silence on an idle machine after which the void is taken away
 PATIENCE = 4000
+QUEUE = 32
+"""Slots that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones behind them."""
 
 Figures = dict[str, list[float]]
 
@@ -33,10 +40,10 @@ def _figures(frame: Any) -> dict[str, Any]:
     return {name: frame[name].to_list() for name in (*FIGURES, "finished")}
 
 
-def rules_on(lists: JobLists, hold: tuple[int, int, int]) -> dict[str, Any]:
+def rules_on(lists: JobLists, hold: tuple[int, int, int], slots: int = 10) -> dict[str, Any]:
     """Every rule on every list."""
-    out = {rule: _figures(play(lists, rule)) for rule in RULES}
-    return out | {"hold-back": _figures(play(lists, "hold-back", hold=hold)), "hold": list(hold)}
+    out = {rule: _figures(play(lists, rule, slots=slots)) for rule in RULES}
+    return out | {"hold-back": _figures(play(lists, "hold-back", hold=hold, slots=slots)), "hold": list(hold)}
 
 
 def published_rules(folder: str) -> dict[str, Any]:
@@ -49,10 +56,37 @@ def published_rules(folder: str) -> dict[str, Any]:
     return out
 
 
-def fresh_rules(load: int, validation: int, test: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
+def fresh_rules(load: int, validation: int, test: int, slots: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
     """The rules on fresh test lists; hold-back is tuned on validation lists."""
-    hold = tune_hold_back(test_lists(load, validation, VALIDATION, steps, demand))
-    return rules_on(test_lists(load, test, TEST, steps, demand), hold)
+    hold = tune_hold_back(test_lists(load, validation, VALIDATION, steps, demand), slots=slots)
+    return rules_on(test_lists(load, test, TEST, steps, demand), hold, slots)
+
+
+def rollout_on(load: int, test: int, count: int, futures: int, pool: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
+    """Look-ahead on the first `count` of `test` test lists; its futures are drawn from training lists."""
+    lists, n = test_lists(load, test, TEST, steps, demand).part(range(count)), count
+    teacher = look_ahead(test_lists(load, pool, TRAINING, steps, demand), futures, load)
+    batch = SlotsBatch(n, lists, **queue_options(steps))
+    turn, rows, done = new_turn(batch), np.arange(n), np.zeros(n, bool)
+    batch.restart(rows, turn, {"list": rows})
+    begin = time.process_time()
+    while not done.all():
+        batch.step(teacher(batch, turn), turn)
+        done |= turn.terminated
+    info = batch.info()
+    return {name: info[name].tolist() for name in FIGURES} | {"seconds": time.process_time() - begin}
+
+
+def queue_options(steps: int) -> dict[str, Any]:
+    """Options of the agents that see the whole queue, and when arrivals end."""
+    return {"slots": QUEUE, "placement": "start-now", "skip": "forced", "arrivals_end": steps}
+
+
+def lessons(load: int, pool: int, lists: int, futures: int, keep: str, steps: int = 100, demand: str = "author") -> dict[str, Any]:
+    """Look-ahead on some training lists, recorded in the file `keep`."""
+    begin = time.process_time()
+    states = record(keep, test_lists(load, pool, TRAINING, steps, demand), futures, lists, seed=load, **queue_options(steps))
+    return {"states": states, "lists": lists, "futures": futures, "seconds": time.process_time() - begin}
 
 
 def judge(agent: Any, lists: JobLists, seed: int) -> dict[str, Any]:
@@ -113,18 +147,18 @@ def fresh_agent(
     validation: int,
     test: int,
     keep: str | None = None,
-    taught: bool = False,
+    taught: list[str] | None = None,
     window: int = 100,
     demand: str = "author",
 ) -> dict[str, Any]:
-    """Train on fresh lists of some loads; judge on test and on validation lists. taught: begin with hold-back as tuned on validation
-    lists."""
+    """Train on fresh lists of some loads; judge on test and on validation lists. taught: files of lessons to begin with (preset
+    "look-ahead", whole queue); without them PPO alone, with ten slots and reservations (preset "reserve")."""
     given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING}
     given |= {"window": window, "demand": demand}
     preset = "reserve"
-    if taught:
-        preset = "taught-reserve"
-        given["teacher"] = [tune_hold_back(test_lists(load, validation, VALIDATION, window, demand)) for load in loads]
+    if taught is not None:
+        preset = "look-ahead"
+        given |= {"teacher": {"lessons": taught}, **queue_options(window)}
     agent = _trained(steps, seed, preset, "maskable-ppo", keep, **given)
     out: dict[str, Any] = {}
     for load in judged:
@@ -134,9 +168,9 @@ def fresh_agent(
     return out
 
 
-def optimum(load: int, test: int, count: int, limit_s: float) -> dict[str, list[Any]]:
+def optimum(load: int, test: int, count: int, limit_s: float, steps: int = 100, demand: str = "author") -> dict[str, list[Any]]:
     """Best schedule found and lower bound of the mean slowdown, clairvoyant, of the first `count` of `test` test lists."""
-    return _optimum(test_lists(load, test, TEST).part(range(count)), limit_s)[0]
+    return _optimum(test_lists(load, test, TEST, steps, demand).part(range(count)), limit_s)[0]
 
 
 def _optimum(lists: JobLists, limit_s: float) -> tuple[dict[str, list[Any]], list[Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,13 @@ import polars as pl
 from escala.envs.batch import new_turn
 from escala.envs.slots import SlotsBatch
 from escala.studies.claims import Claim, write_claims, write_table
-from escala.studies.grid2019_cells import RULES
+from escala.studies.grid2019_cells import QUEUE, RULES
+from escala.studies.grid2019_fresh import ALL, OWN, fresh_claims, fresh_frame, headroom_claim, headroom_frame, variant_claims, variant_frame
 from escala.studies.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
 from escala.studies.slotted import METRICS, Cells, arrays_of, claim, matrix, row_of
 
 PAPER_COLUMNS = {"slowdown": "mean_slowdown", "makespan": "makespan", "turnaround": "mean_turnaround_time", "wait": "mean_waiting_time"}
-AGENT, ALL, OWN = "agent", "agent, all loads", "agent, own load"
+AGENT = "agent"
 
 
 def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: str) -> list[Claim]:
@@ -27,17 +27,19 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
     if author is not None:
         claims += published_claims(scale, cells, author)
         write_table(out, "published", published_frame(scale, cells, author))
-    claims += fresh_claims(scale, cells)
+    claims += fresh_claims(scale, cells) + variant_claims(scale, cells)
     fresh = fresh_frame(scale, cells)
     write_table(out, "fresh", fresh)
+    write_table(out, "headroom", headroom_frame(scale, cells))
     if scale.variants:
         write_table(out, "variants", variant_frame(scale, cells))
     _figures(out, scale, cells, author, fresh)
     about = (
         f"Scale {name}. Window: 100 steps of arrivals, then run to completion, every job counted. Author's generator. Intervals over "
         "training seeds and episodes. *published*: train and test on the same list, sampled actions; the agent imitates a plan searched "
-        "on that very list and goes on with PPO. *fresh*: separate lists for training, validation and test; agent and way of acting "
-        "(sampled, or likeliest actions with a way out of silence) are chosen on validation lists."
+        "on that very list and goes on with PPO. *fresh*: separate lists for training, validation and test; agents imitate look-ahead on "
+        "training lists (at some loads going on with PPO); agent and way of acting (sampled, or likeliest actions with a way out of silence) are "
+        f"chosen on validation lists; rules and agents see {QUEUE} slots, agents and look-ahead know when arrivals end."
     )
     write_claims(out, "grid2019: PPO on a pool of ten", claims, about)
     return claims
@@ -59,7 +61,7 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
                              lambda v, low, high, told=told: v <= told + 1e-3, note))  # fmt: skip
         claims.append(claim(f"r1.published.vs_author.{load}", f"mean slowdown against the author's PPO, load {load} %", 0.0, ours, ppo,
                              lambda v, low, high: v <= 1e-3, f"author's PPO {paper['PPO']:.3f}"))  # fmt: skip
-        claims.append(headroom_claim(f"r1.published.headroom.{load}", load, ours, sjf, cells[f"published/plan/{load}"]))
+        claims.append(headroom_claim(f"r1.published.headroom.{load}", f"load {load} %", ours, sjf, cells[f"published/plan/{load}"]))
     if 190 in scale.loads:
         ours = matrix(cells, [f"published/190/{seed}" for seed in range(scale.seeds)], "sampled", "makespan")
         packer = np.array(rules["190"]["packer"]["makespan"])
@@ -95,18 +97,6 @@ def heuristics_claim(scale: Any, cells: Cells, author: Path) -> Claim:
     return Claim("r1.published.heuristics", text, 0.0, worst, None, None, "relative difference", 0, 7, worst == 0.0, note)
 
 
-def headroom_claim(ident: str, load: int, ours: np.ndarray, sjf: np.ndarray, optimum: Mapping[str, Any]) -> Claim:
-    """Share of the way from greedy SJF to the best clairvoyant schedule found."""
-    found = np.array(optimum["found"], np.float64)
-    n = len(found) if ours.shape[1] >= len(found) > 1 else ours.shape[1]
-    room = float(np.mean(np.broadcast_to(sjf, (ours.shape[1],))[:n])) - float(found.mean())
-    gained = float(np.mean(np.broadcast_to(sjf, (ours.shape[1],))[:n])) - float(ours[:, :n].mean())
-    share = gained / room if room > 1e-9 and np.isfinite(gained) else None
-    note = f"optimum found {found.mean():.3f} (bound {np.mean(optimum['lower']):.3f}) on {len(found)} list(s)"
-    text = f"share of the head-room between greedy SJF and the clairvoyant optimum, load {load} %"
-    return Claim(ident, text, None, share, None, None, "share", ours.shape[0], n, None, note)
-
-
 def pass_claim(scale: Any, cells: Cells) -> Claim:
     """The least training budget whose agents, on average, pass greedy SJF on the published list of load 100."""
     sjf = cells["published/rules"]["100"]["sjf"]["slowdown"][0]
@@ -135,46 +125,6 @@ def alone_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
     return claims
 
 
-def fresh_claims(scale: Any, cells: Cells) -> list[Claim]:
-    """On test lists that no training has seen. The agent of a load (for all loads, or its own) and how it acts (sampled, or likeliest
-    actions) are chosen by its mean on validation lists."""
-    claims, worst = [], []
-    for load in scale.loads:
-        names, how, which = best_agents(scale, cells, load)
-        ours = matrix(cells, names, str(load), how, "slowdown")
-        rules = cells[f"rules/{load}"]
-        against = {"slowdown": ("sjf", "greedy SJF"), "vs_strict": ("sjf-strict", "strict SJF"), "vs_holdback": ("hold-back", "hold-back")}
-        for key, (rule, text) in against.items():
-            theirs = np.array(rules[rule]["slowdown"], np.float64)
-            note = f"{which}, {how}: {np.nanmean(ours):.3f} against {theirs.mean():.3f}; never worse?"
-            said = f"mean slowdown against {text} on fresh lists, load {load} %"
-            claims.append(claim(f"r1.fresh.{key}.{load}", said, None, ours, theirs, lambda v, low, high: v <= 1e-3, note))
-        value = claims[-3].ours
-        worst.append((np.inf if value is None else value, load))
-        sjf = np.array(rules["sjf"]["slowdown"], np.float64)
-        claims.append(headroom_claim(f"r1.fresh.headroom.{load}", load, ours, sjf, cells[f"optimum/{load}"]))
-    change, load = max(worst)
-    text = "the load with the least gain over greedy SJF on fresh lists: its relative change"
-    finite = float(change) if np.isfinite(change) else None
-    claims.append(Claim("r1.fresh.worst_load", text, None, finite, None, None, "relative change", scale.seeds, scale.test,
-                        None if finite is None else finite <= 1e-3, f"load {load} %"))  # fmt: skip
-    return claims
-
-
-def best_agents(scale: Any, cells: Cells, load: int) -> tuple[list[str], str, str]:
-    """(cells, sampled or likeliest, name) of the agents of a load, chosen on validation lists."""
-    choices = {ALL: [f"fresh/all/{seed}" for seed in range(scale.all_seeds)]}
-    if load in scale.own:
-        choices[OWN] = [f"fresh/{load}/{seed}" for seed in range(scale.seeds)]
-    mean = {}
-    for which, names in choices.items():
-        for how in ("sampled", "likeliest"):
-            value = float(matrix(cells, names, str(load), "validation", how).mean())
-            mean[which, how] = np.inf if np.isnan(value) else value
-    which, how = min(mean, key=lambda key: mean[key])
-    return choices[which], how, which
-
-
 def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
     """One row a load and policy: ours, and the author's PPO, EASY and Random as he gives them."""
     rows, table = [], published_table(author)
@@ -197,35 +147,6 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
                 mine: np.array([[told[column][0] - (first[load] if mine == "makespan" else 0)]]) for mine, column in PAPER_COLUMNS.items()
             }
             rows.append(row_of(load, f"author's {policy}", values))
-    return pl.DataFrame(rows)
-
-
-def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
-    """One row a load and policy on the test lists."""
-    rows = []
-    for load in scale.loads:
-        rules = cells[f"rules/{load}"]
-        rows += [row_of(load, rule, arrays_of(rules[rule])) for rule in (*RULES, "hold-back")]
-        kinds = {ALL: ("all", scale.all_seeds)} | ({OWN: (str(load), scale.seeds)} if load in scale.own else {})
-        for which, (key, seeds) in kinds.items():
-            names = [f"fresh/{key}/{seed}" for seed in range(seeds)]
-            for how, label in (("sampled", which), ("likeliest", f"{which}, likeliest")):
-                rows.append(row_of(load, label, {mine: matrix(cells, names, str(load), how, mine) for mine in METRICS}))
-    return pl.DataFrame(rows)
-
-
-def variant_frame(scale: Any, cells: Cells) -> pl.DataFrame:
-    """The rules and agents of their own under other windows and demands."""
-    rows = []
-    for name, content in cells.items():
-        kind, *rest = name.split("/")
-        if kind == "variant":
-            load, window, demand = rest
-            about = {"steps": int(window), "demand": demand}
-            rows += [about | row_of(int(load), rule, arrays_of(content[rule])) for rule in (*RULES, "hold-back")]
-            names = [f"variant-agent/{load}/{window}/{demand}/{seed}" for seed in range(scale.variant_seeds)]
-            for how, label in (("sampled", OWN), ("likeliest", f"{OWN}, likeliest")):
-                rows.append(about | row_of(int(load), label, {mine: matrix(cells, names, load, how, mine) for mine in METRICS}))
     return pl.DataFrame(rows)
 
 

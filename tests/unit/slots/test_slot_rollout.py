@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import escala
+from escala.agents.slot_lessons import read, record
 from escala.agents.slot_rollout import look_ahead
 from escala.envs.batch import new_turn
 from escala.envs.slots import SlotsBatch
@@ -41,6 +44,39 @@ def test_an_agent_learns_from_it() -> None:
     test = draw_lists(MODEL, 60, 77)
     ours = play(test, lambda seen, mask: agent.act(seen, mask, None), skip="forced", rescue=50)["slowdown"].to_numpy().mean()
     assert ours < 0.75 * play(test, "sjf")["slowdown"].to_numpy().mean()
+
+
+@pytest.mark.learn
+def test_recorded_lessons_teach_without_a_decision_of_their_own(tmp_path: Path) -> None:
+    given = {"slots": 16, "placement": "start-now", "skip": "forced", "arrivals_end": 50}
+    lists = draw_lists(MODEL, 40, 5)
+    n = record(tmp_path / "sub" / "a.npz", lists, 4, 30, seed=1, **given)
+    record(tmp_path / "b.npz", lists, 4, 10, seed=2, **given)
+    files = [tmp_path / "sub" / "a.npz", tmp_path / "b.npz"]
+    whole = read(files, given, 1.0)
+    assert n < len(whole.seen) and whole.seen.shape[1] == 16 * 6 + 20 + 6 + 2
+    assert whole.mask[np.arange(len(whole.choice)), whole.choice].all()
+    about = {"load": 1.9, "window": 50, "demand": "clip10", "lists": 40, "lists_seed": 5}
+    agent = escala.train("escala/Slots-v0", preset="look-ahead", teacher={"lessons": [str(f) for f in files]}, steps=0, **about | given)
+    assert agent.manifest["steps_done"] == 0
+    likeliest = agent.policy(sampled=False)
+    jobs = escala.simulate(lists.workload(0), lists.platform, likeliest).jobs  # in the event-driven simulation too it knows the end
+    assert jobs["finish_s"].max() < 1000
+    agreed = np.mean(agent.act(whole.seen, whole.mask, None) == whole.choice)
+    assert agreed > 0.7
+
+
+def test_lessons_of_other_options_are_refused(tmp_path: Path) -> None:
+    lists = draw_lists(MODEL, 8, 5)
+    record(tmp_path / "a.npz", lists, 2, 2, skip="forced")
+    with pytest.raises(EscalaError, match=r"recorded with gamma=1\.0, not 0\.9"):
+        read([tmp_path / "a.npz"], {"slots": 10}, 0.9)
+    with pytest.raises(EscalaError, match="recorded with slots=10, not 12"):
+        read([tmp_path / "a.npz"], {"slots": 12}, 1.0)
+    (tmp_path / "b.npz").write_bytes(b"no lessons")
+    for broken in ("b.npz", "c.npz"):
+        with pytest.raises(EscalaError, match="no file of lessons"):
+            read([tmp_path / broken], {}, 1.0)
 
 
 def test_further_resources_are_refused() -> None:

@@ -225,3 +225,19 @@ def test_lists_as_workloads_give_the_same_jobs() -> None:
         assert (lists.job[name] == again.job[name]).all()
     assert (lists.demand == again.demand).all() and (lists.first == again.first).all()
     assert isinstance(lists.workload(0), escala.Workload)
+
+
+def test_the_end_of_arrivals_is_seen_where_it_is_known() -> None:
+    """Two more numbers: the share of the time of arrivals that has passed, and whether all of it has."""
+    work = Workload.from_jobs({"submit_s": [0.0, 4.0, 30.0], "runtime_s": [50.0, 50.0, 50.0], "cores": [6, 6, 6]})
+    batch = SlotsBatch(1, [work], "10x1", slots=2, skip="none", arrivals_end=8)
+    plain = SlotsBatch(1, [work], "10x1", slots=2, skip="none")
+    turn, other = new_turn(batch), new_turn(plain)
+    for one, seen in ((batch, turn), (plain, other)):
+        one.restart(np.zeros(1, np.int64), seen, {"list": 0})
+    assert turn.observation.shape[1] == other.observation.shape[1] + 2
+    for row in range(12):
+        assert np.array_equal(turn.observation[0, :-2], other.observation[0])
+        assert turn.observation[0, -2:].tolist() == [min(row / 8, 1.0), float(row >= 8)]
+        for one, seen in ((batch, turn), (plain, other)):
+            one.step(np.zeros(1, np.int64), seen)

@@ -23,12 +23,18 @@ TINY = replace(
     alone=4096,
     fresh_all=4096,
     own=(),
-    taught=(),
+    lessons=4,
+    futures=4,
+    ten=4096,
+    variants=((190, 50, "clip10"),),
+    variant=4096,
+    variant_lessons=4,
     pool=32,
     validation=8,
     test=10,
     episodes=6,
-    optimum=1,
+    best=1,
+    ahead=4,
     limit_s=0.5,
 )
 
@@ -53,6 +59,7 @@ def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
     assert len(ids) == len(set(ids))
     assert {"r1.published.slowdown.100", "r1.published.vs_author.100", "r1.published.alone.100"} <= set(ids) or not folder_of_author()
     assert {f"r1.fresh.{what}.100" for what in ("slowdown", "vs_strict", "vs_holdback", "headroom")} | {"r1.fresh.worst_load"} <= set(ids)
+    assert {"r1.all.slowdown.100", "r1.ten.slowdown.100", "r1.rollout.headroom.100", "r1.variant.headroom.190.50.clip10"} <= set(ids)
     table = pl.read_csv(found / "tables" / "fresh.csv")
     assert {"load", "policy", "mean_slowdown", "makespan_s", "mean_turnaround_s", "mean_wait_s", "unfinished"} <= set(table.columns)
     finished = table.filter(pl.col("unfinished") == 0)

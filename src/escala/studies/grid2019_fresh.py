@@ -1,0 +1,169 @@
+"""What `grid2019` claims of fresh lists: agents of one load and of all, look-ahead, rules, and their shares of the head-room."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from escala.metrics import headroom
+from escala.studies.claims import Claim
+from escala.studies.grid2019_cells import RULES
+from escala.studies.slotted import METRICS, Cells, arrays_of, claim, matrix, row_of
+
+ALL, OWN, IMITATED, AHEAD = "agent, all loads", "agent, own load", "imitation alone, own load", "rollout"
+TEN = "ten slots: "
+"""Before the names of policies that see R1's own window."""
+
+
+def fresh_claims(scale: Any, cells: Cells) -> list[Claim]:
+    """On test lists that no training has seen. The agent of a load (for all loads, or its own) and how it acts (sampled, or likeliest
+    actions) are chosen by its mean on validation lists."""
+    claims, worst = [], []
+    for load in scale.loads:
+        names, how, which = best_agents(scale, cells, load)
+        ours = matrix(cells, names, str(load), how, "slowdown")
+        rules = cells[f"rules/{load}"]
+        against = {"slowdown": ("sjf", "greedy SJF"), "vs_strict": ("sjf-strict", "strict SJF"), "vs_holdback": ("hold-back", "hold-back")}
+        for key, (rule, text) in against.items():
+            theirs = np.array(rules[rule]["slowdown"], np.float64)
+            note = f"{which}, {how}: {np.nanmean(ours):.3f} against {theirs.mean():.3f}; never worse?"
+            said = f"mean slowdown against {text} on fresh lists, load {load} %"
+            claims.append(claim(f"r1.fresh.{key}.{load}", said, None, ours, theirs, lambda v, low, high: v <= 1e-3, note))
+        value = claims[-3].ours
+        worst.append((np.inf if value is None else value, load))
+        sjf = np.array(rules["sjf"]["slowdown"], np.float64)
+        claims.append(headroom_claim(f"r1.fresh.headroom.{load}", f"load {load} %", ours, sjf, cells[f"optimum/{load}"]))
+        ahead = arrays_of(cells[f"ahead/{load}"])["slowdown"]
+        text = f"{AHEAD} on load {load} %"
+        claims.append(headroom_claim(f"r1.rollout.headroom.{load}", text, ahead, sjf[: ahead.shape[1]], cells[f"optimum/{load}"]))
+        claims += other_claims(scale, cells, load)
+    change, load = max(worst)
+    text = "the load with the least gain over greedy SJF on fresh lists: its relative change"
+    finite = float(change) if np.isfinite(change) else None
+    claims.append(Claim("r1.fresh.worst_load", text, None, finite, None, None, "relative change", scale.seeds, scale.test,
+                        None if finite is None else finite <= 1e-3, f"load {load} %"))  # fmt: skip
+    return claims
+
+
+def other_claims(scale: Any, cells: Cells, load: int) -> list[Claim]:
+    """One agent for all loads, and PPO alone with R1's ten slots, against greedy SJF with the same slots."""
+    claims = []
+    told = {
+        "all": ("fresh/all", scale.all_seeds, "rules", "one agent for all loads"),
+        "ten": ("ten-agent/all", scale.ten_seeds, "ten", "PPO alone, ten slots"),
+    }
+    for key, (kind, seeds, rules, text) in told.items():
+        names = [f"{kind}/{seed}" for seed in range(seeds)]
+        if names:
+            how = best_way(cells, names, load)[1]
+            ours, sjf = matrix(cells, names, str(load), how, "slowdown"), np.array(cells[f"{rules}/{load}"]["sjf"]["slowdown"])
+            note = f"{how}: {np.nanmean(ours):.3f} against {sjf.mean():.3f}; never worse?"
+            said = f"{text}: mean slowdown against greedy SJF on fresh lists, load {load} %"
+            claims.append(claim(f"r1.{key}.slowdown.{load}", said, None, ours, sjf, lambda v, low, high: v <= 1e-3, note))
+    return claims
+
+
+def best_way(cells: Cells, names: list[str], load: int) -> tuple[float, str]:
+    """(mean on validation lists, "sampled" or "likeliest") of the better way of acting."""
+    means = [(float(matrix(cells, names, str(load), "validation", how).mean()), how) for how in ("sampled", "likeliest")]
+    return min((np.inf if np.isnan(mean) else mean, how) for mean, how in means)
+
+
+def best_agents(scale: Any, cells: Cells, load: int) -> tuple[list[str], str, str]:
+    """(cells, sampled or likeliest, name) of the agents of a load, chosen on validation lists."""
+    choices = {ALL: [f"fresh/all/{seed}" for seed in range(scale.all_seeds)]}
+    if load in scale.own:
+        choices[OWN] = [f"fresh/{load}/{seed}" for seed in range(scale.seeds)]
+    if scale.imitated_seeds >= scale.seeds:
+        choices[IMITATED] = [f"imitated/{load}/{seed}" for seed in range(scale.seeds)]
+    _, how, which = min((*best_way(cells, names, load), which) for which, names in choices.items())
+    return choices[which], how, which
+
+
+def headroom_claim(ident: str, about: str, ours: np.ndarray, sjf: np.ndarray, optimum: Mapping[str, Any]) -> Claim:
+    """Share of the way from greedy SJF to the best clairvoyant schedule found, on the lists whose optimum was searched for. A single list
+    stands for all episodes on it."""
+    found = np.array(optimum["found"], np.float64)
+    n = len(found) if len(found) > 1 else ours.shape[1]
+    reference, best = np.broadcast_to(sjf, (ours.shape[1],))[:n], np.broadcast_to(found, (n,))
+    note = f"best found {found.mean():.3f} (bound {np.mean(optimum['lower']):.3f}) on {len(found)} list(s), {sum(optimum['proved'])} proved"
+    text = f"share of the head-room between greedy SJF and the clairvoyant optimum, {about}"
+    share = None
+    if np.isfinite(ours[:, :n]).all() and reference.sum() > best.sum():
+        share = headroom(ours[:, :n], reference, best, resamples=4000)
+    low, high, value = (None, None, None) if share is None else (share.low, share.high, share.value)
+    return Claim(ident, text, None, value, low, high, "share", ours.shape[0], n, None, note)
+
+
+def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
+    """One row a load and policy on the test lists."""
+    rows = []
+    for load in scale.loads:
+        rules = cells[f"rules/{load}"]
+        rows += [row_of(load, rule, arrays_of(rules[rule])) for rule in (*RULES, "hold-back")]
+        kinds = {ALL: ("fresh/all", scale.all_seeds)}
+        if load in scale.own:
+            kinds[OWN] = f"fresh/{load}", scale.seeds
+        kinds[IMITATED] = f"imitated/{load}", scale.imitated_seeds
+        kinds[f"{TEN}{ALL}"] = ("ten-agent/all", scale.ten_seeds)
+        for which, (key, seeds) in kinds.items():
+            rows += agent_rows(cells, load, which, [f"{key}/{seed}" for seed in range(seeds)])
+        rows += [row_of(load, f"{TEN}{rule}", arrays_of(cells[f"ten/{load}"][rule])) for rule in (*RULES, "hold-back")]
+    return pl.DataFrame(rows)
+
+
+def agent_rows(cells: Cells, load: int, which: str, names: list[str]) -> list[dict[str, Any]]:
+    """Agents sampled, and by their likeliest actions; no row where there are none."""
+    ways = (("sampled", which), ("likeliest", f"{which}, likeliest")) if names else ()
+    return [row_of(load, label, {mine: matrix(cells, names, str(load), how, mine) for mine in METRICS}) for how, label in ways]
+
+
+def variant_frame(scale: Any, cells: Cells) -> pl.DataFrame:
+    """The rules and agents of their own under other windows and demands."""
+    rows = []
+    for load, window, demand in scale.variants:
+        name, about = f"{load}/{window}/{demand}", {"steps": window, "demand": demand}
+        content = cells[f"rules/{name}"]
+        found = [row_of(load, rule, arrays_of(content[rule])) for rule in (*RULES, "hold-back")]
+        found += agent_rows(cells, load, OWN, [f"fresh/{name}/{seed}" for seed in range(scale.variant_seeds)])
+        rows += [about | row for row in found]
+    return pl.DataFrame(rows)
+
+
+def headroom_frame(scale: Any, cells: Cells) -> pl.DataFrame:
+    """One row a load and policy on the first test lists, those whose optimum was searched for: beside look-ahead, best found and bound."""
+    rows = []
+    for load in scale.loads:
+        best = cells[f"optimum/{load}"]
+        n = len(best["found"])
+        names, how, which = best_agents(scale, cells, load)
+        values = {rule: np.array([cells[f"rules/{load}"][rule]["slowdown"]], np.float64) for rule in ("sjf", "sjf-strict", "hold-back")}
+        values |= {
+            AHEAD: arrays_of(cells[f"ahead/{load}"])["slowdown"],
+            f"{which}, {how}": matrix(cells, names, str(load), how, "slowdown"),
+        }
+        values |= {"best found": np.array([best["found"]], np.float64), "bound": np.array([best["lower"]], np.float64)}
+        rows += [{"load": load, "lists": n, "policy": name, "mean_slowdown": float(x[:, :n].mean())} for name, x in values.items()]
+    return pl.DataFrame(rows)
+
+
+def variant_claims(scale: Any, cells: Cells) -> list[Claim]:
+    """Agents under other windows and demands: against greedy SJF, and their share of the head-room."""
+    claims = []
+    for load, window, demand in scale.variants:
+        name, about = f"{load}/{window}/{demand}", f"load {load} %, {window} steps, demand {demand}"
+        names = [f"fresh/{name}/{seed}" for seed in range(scale.variant_seeds)]
+        how = best_way(cells, names, load)[1]
+        ours, sjf = matrix(cells, names, str(load), how, "slowdown"), np.array(cells[f"rules/{name}"]["sjf"]["slowdown"])
+        key = name.replace("/", ".")
+        note = f"{how}: {np.nanmean(ours):.3f} against {sjf.mean():.3f}; never worse?"
+        said = f"mean slowdown against greedy SJF on fresh lists, {about}"
+        claims.append(claim(f"r1.variant.slowdown.{key}", said, None, ours, sjf, lambda v, low, high: v <= 1e-3, note))
+        claims.append(headroom_claim(f"r1.variant.headroom.{key}", about, ours, sjf, cells[f"optimum/{name}"]))
+        ahead = arrays_of(cells[f"ahead/{name}"])["slowdown"]
+        best = cells[f"optimum/{name}"]
+        claims.append(headroom_claim(f"r1.variant.rollout.{key}", f"{AHEAD}, {about}", ahead, sjf[: ahead.shape[1]], best))
+    return claims
