@@ -11,17 +11,22 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv, ParallelEnv
 
 from escala.envs.multi_batch import MultiBatch
+from escala.envs.window import Window
 from escala.errors import EscalaError
 
 _ROW = np.zeros(1, np.int64)
+RENDER_MODES = ["rgb_array", "human"]
+FPS = 10
 
 
 class _Table:
     """What both faces do with the one game."""
 
     def __init__(self, workload: Any, options: dict[str, Any], render_mode: str | None) -> None:
-        if render_mode not in (None, "rgb_array"):
-            raise EscalaError(f"render_mode {render_mode!r} is not known: use rgb_array")
+        if render_mode not in (None, *RENDER_MODES):
+            raise EscalaError(f"render_mode {render_mode!r} is not known: use {' or '.join(RENDER_MODES)}")
+        self.render_mode = render_mode
+        self.window = Window("escala multi.slots", FPS)
         self.batch = MultiBatch(1, workload, **options)
         self.turn = self.batch.new_turn()
         self.names = [f"agent_{a}" for a in range(self.batch.options.agents)]
@@ -35,9 +40,19 @@ class _Table:
             self.batch.seed(_ROW, np.array([chosen], np.uint64))
         given = {name: value for name, value in (options or {}).items() if name == "list"}
         self.batch.restart(_ROW, self.turn, given)
+        self.shown()
 
     def act(self, action: Any) -> None:
         self.batch.step(np.array([action], np.int64), self.turn)
+        self.shown()
+
+    def shown(self) -> None:
+        if self.render_mode == "human":
+            self.window.show(self.batch.frame(0))
+
+    def picture(self) -> NDArray[np.uint8] | None:
+        self.shown()
+        return self.batch.frame(0) if self.render_mode == "rgb_array" else None
 
     def look(self, a: int) -> tuple[NDArray[Any], NDArray[np.int8]]:
         """Observation and mask of an agent, new arrays."""
@@ -52,7 +67,7 @@ class MultiSlotsAEC(AECEnv[str, NDArray[Any], int]):
     """See `escala.envs.multi.slots`."""
 
     metadata: ClassVar[dict[str, Any]] = {
-        "name": "escala_multi_slots_v0", "render_modes": ["rgb_array"], "render_fps": 10, "is_parallelizable": False,
+        "name": "escala_multi_slots_v0", "render_modes": RENDER_MODES, "render_fps": FPS, "is_parallelizable": False,
     }  # type: ignore[misc]  # fmt: skip
 
     def __init__(self, workload: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
@@ -124,17 +139,18 @@ class MultiSlotsAEC(AECEnv[str, NDArray[Any], int]):
         return self._table.look(self.possible_agents.index(agent))[1]
 
     def render(self) -> NDArray[np.uint8] | None:
-        """A picture, uint8 [height, width, 3]; None without `render_mode`."""
-        return self._table.batch.frame(0) if self.render_mode == "rgb_array" else None
+        """A picture, uint8 [height, width, 3], with `rgb_array`. With `human` each reset and step shows itself in a window."""
+        return self._table.picture()
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Close the window, where there is one."""
+        self._table.window.close()
 
 
 class MultiSlotsParallel(ParallelEnv[str, NDArray[Any], int]):
     """See `escala.envs.multi.parallel`."""
 
-    metadata: ClassVar[dict[str, Any]] = {"name": "escala_multi_slots_parallel_v0", "render_modes": ["rgb_array"], "render_fps": 10}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"name": "escala_multi_slots_parallel_v0", "render_modes": RENDER_MODES, "render_fps": FPS}  # type: ignore[misc]
 
     def __init__(self, workload: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
         for name, only in (("turns", "single"), ("skip", "none")):
@@ -198,8 +214,9 @@ class MultiSlotsParallel(ParallelEnv[str, NDArray[Any], int]):
         return seen, rewards, terminated, truncated, infos
 
     def render(self) -> NDArray[np.uint8] | None:
-        """A picture, uint8 [height, width, 3]; None without `render_mode`."""
-        return self._table.batch.frame(0) if self.render_mode == "rgb_array" else None
+        """A picture, uint8 [height, width, 3], with `rgb_array`. With `human` each reset and step shows itself in a window."""
+        return self._table.picture()
 
     def close(self) -> None:
-        """Nothing to close."""
+        """Close the window, where there is one."""
+        self._table.window.close()

@@ -11,8 +11,8 @@ ten slots and may reserve, as the author's did; actions are sampled, as in the p
 
 Fresh: the scheduler `rollout` looks ahead on training lists; the network that scores slots imitates it (preset
 "look-ahead"), one agent for each load and one for all, and at high loads goes on with PPO. Agents and the rules beside them see 32 slots,
-nearly the whole queue; agents and look-ahead know when arrivals end. Beside them R1's own window: rules and PPO alone with ten slots (preset
-"reserve"). Agents are judged sampled and by their likeliest actions.
+nearly the whole queue; agents and look-ahead know when arrivals end. Beside them R1's own window: rules and PPO alone with ten slots
+(preset "reserve"). Agents are judged sampled and by their likeliest actions.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
         f"Scale {name}. Window: 100 steps of arrivals, then run to completion, every job counted. Author's generator. Intervals over "
         "training seeds and episodes. *published*: train and test on the same list, sampled actions; the agent imitates a plan searched "
         "on that very list and goes on with PPO. *fresh*: separate lists for training, validation and test; agents imitate look-ahead on "
-        "training lists (at some loads going on with PPO); agent and way of acting (sampled, or likeliest actions with a way out of silence) are "
-        f"chosen on validation lists; rules and agents see {QUEUE} slots, agents and look-ahead know when arrivals end."
+        "training lists (at some loads going on with PPO); agent and way of acting (sampled, or likeliest actions with a way out of "
+        f"silence) are chosen on validation lists; rules and agents see {QUEUE} slots, agents and look-ahead know when arrivals end."
     )
     write_claims(out, "grid2019: PPO on a pool of ten", claims, about)
     return claims

@@ -95,6 +95,22 @@ def test_the_picture_shows_machines_slots_and_backlog() -> None:
     full = env.render()
     assert empty.shape == full.shape and full.dtype == np.uint8 and (full != empty).any()
     assert len(np.unique(full.reshape(-1, 3), axis=0)) > 10  # jobs in colours of their own
-    with pytest.raises(EscalaError, match="rgb_array"):
-        multi.slots(render_mode="human")
+    with pytest.raises(EscalaError, match="rgb_array or human"):
+        multi.slots(render_mode="ansi")
+
+
+@pytest.mark.parametrize("make", [multi.slots, multi.parallel])
+def test_it_shows_itself_in_a_window(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every reset and step; here without a screen."""
+    pygame = pytest.importorskip("pygame")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = make(agents=2, lists=4, render_mode="human")
+    env.reset(seed=0)
+    assert pygame.display.get_init()
+    env.step(0 if make is multi.slots else dict.fromkeys(env.agents, 0))
+    assert env.render() is None
+    shown = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
+    assert (shown == env.unwrapped.batch.frame(0)).all()
+    env.close()
+    assert not pygame.display.get_init()
     assert multi.slots(lists=2).render() is None
