@@ -9,7 +9,8 @@ the same for every c and b,
     take  argmin_c  mean_f  min_b  sum_j weight_j(f) start_j(c, b, f)
 
 over the jobs that wait or come in f; weight_j = 1 / max(runtime_j(f), floor) for (bounded) slowdown, 1 for wait. How long jobs really take
-is drawn from the shares of their walltimes that ended jobs took; nothing is used that a scheduler could not have written down.
+is drawn from the shares of their walltimes that ended jobs took; nothing is used that a scheduler could not have written down. To take the
+best base in each future, though, is to know more than a scheduler does: `optimism` mixes it with the one base that is best in the mean.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from escala.simulation import Simulation
 from escala.workload import Workload
 
 HOLD_BACK = "hold-back"
-"""A base of rollout alone: sjf, and jobs longer than the mean walltime seen wait until the last arrival of the future."""
+"""A base of rollout alone: sjf, and jobs longer than the mean walltime seen wait until the last arrival of the future. `hold-back:M`: and
+until M mean walltimes before the last arrival that any of the futures has, if that is later; by walltime squared x cores."""
 
 DEFAULT_FUTURES = 32
 FLOORS_S = {"slowdown": 1e-6, "bounded-slowdown": 10.0}
@@ -62,7 +64,7 @@ class Base:
 
     def __init__(self, name: str, cores: int) -> None:
         self.scheduler = base_scheduler(name)
-        self.held = name == HOLD_BACK
+        self.held, self.ahead = _hold(name)
         self.cores = cores
         self._room = 0
 
@@ -86,9 +88,23 @@ class Base:
         self._start = w.o[0].copy(), np.zeros(1, w.s.dtype), w.node[0].copy(), w.room[0].copy()
 
 
+def _hold(name: str) -> tuple[bool, float | None]:
+    """(whether a base holds jobs back, the M of hold-back:M)."""
+    kind, colon, ahead = name.partition(":")
+    if kind != HOLD_BACK or not colon:
+        return kind == HOLD_BACK, None
+    try:
+        value = float(ahead)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < 1e6:
+        raise EscalaError(f"rollout: base {name!r}: {ahead!r} is no number of mean walltimes: use {HOLD_BACK} or {HOLD_BACK}:1.5")
+    return True, value
+
+
 def base_scheduler(name: str) -> Scheduler:
     """The scheduler behind a base; EscalaError for one that rollout cannot simulate."""
-    known = SCHEDULERS.get("sjf" if name == HOLD_BACK else name)
+    known = SCHEDULERS.get("sjf" if _hold(name)[0] else name)
     fixed = known is not None and not known.random and known.ordering in (codes.BY_QUEUE, codes.BY_RANK)
     if known is None or not fixed or known.queueing not in (codes.STRICT, codes.GREEDY, codes.EASY):
         raise EscalaError(
@@ -114,8 +130,8 @@ class Rollout:
     futures: K. base: a scheduler's name, or several. arrivals: None (as before), or workloads to draw futures from (`Lists`), or a law.
     horizon: at most so many jobs come in a future. objective: slowdown, bounded-slowdown or wait. choices: at most so many kinds of job
     are tried at a decision. depth: at most so many waiting jobs are looked at, the first in the base's order. every_s: after a choice to
-    wait, look again at the next multiple of this, s; None: after the mean time to the next event. Jobs take cores of any nodes; nodes are
-    taken as on.
+    wait, look again at the next multiple of this, s; None: after the mean time to the next event. optimism: of several bases, 1 takes the
+    best in each future, 0 the best in the mean, between them a mixture. Jobs take cores of any nodes; nodes are taken as on.
     """
 
     def __init__(
@@ -129,6 +145,7 @@ class Rollout:
         choices: int = 10,
         depth: int = 100,
         every_s: float | None = None,
+        optimism: float = 1.0,
         seed: int = 0,
     ) -> None:
         if min(futures, choices, depth, horizon) < 1:
@@ -137,13 +154,15 @@ class Rollout:
             raise EscalaError(f"rollout: objective {objective!r} is unknown: use {', '.join(FLOORS_S)} or wait")
         if every_s is not None and not every_s > 0:
             raise EscalaError(f"rollout: every_s is {every_s}: give seconds above 0")
+        if not 0.0 <= optimism <= 1.0:
+            raise EscalaError(f"rollout: optimism is {optimism}: give a share from 0 to 1")
         self.name = "rollout"
         self.bases = (base,) if isinstance(base, str) else tuple(base)
         for name in self.bases:
             base_scheduler(name)
         self.arrivals: Arrivals = AsBefore() if arrivals is None else Lists(arrivals) if isinstance(arrivals, Sequence) else arrivals
         self.futures, self.horizon, self.objective = futures, horizon, objective
-        self.choices, self.depth, self.every_s, self.seed = choices, depth, every_s, seed
+        self.choices, self.depth, self.every_s, self.optimism, self.seed = choices, depth, every_s, optimism, seed
         self._of: Any = None
         self._last_s = 0.0
 
@@ -241,6 +260,10 @@ class Rollout:
         if base.held:
             jobs[:, 4] = held
         score = base.scheduler.score
+        if base.ahead is not None:
+            last = int(release.max()) - round(base.ahead * float(np.mean(self._memory.walltime_us)))
+            release = np.maximum(release, last)
+            score = _short_and_narrow
         key = np.zeros(drawn[:, 1].shape) if score is None else score(submit + np.minimum(drawn[:, 3], 1 << 50), drawn[:, 1], drawn[:, 2])
         floor = FLOORS_S.get(self.objective, 1.0) * SECOND
         weight = np.ones(drawn[:, 0].shape) if self.objective == "wait" else SECOND / np.maximum(drawn[:, 0], floor)
@@ -266,7 +289,15 @@ class Rollout:
         return int(places[first.mean(axis=1).argmin()])
 
     def _cost(self, shaped: list[Futures], choices: Numbers, rows: slice) -> NDArray[np.float64]:
-        """Cost of each choice in each future, under the base that is best there."""
-        costs = [base.cost(f.part(rows), choices) for base, f in zip(self._bases, shaped, strict=True)]
-        least: NDArray[np.float64] = np.minimum.reduce(costs)
+        """Cost of each choice in each future, under the base that is best there, or best in the mean; see `optimism`."""
+        costs = np.stack([base.cost(f.part(rows), choices) for base, f in zip(self._bases, shaped, strict=True)])
+        least: NDArray[np.float64] = costs.min(axis=0)
+        if self.optimism < 1.0 and len(costs) > 1:
+            one = costs[costs.mean(axis=2).argmin(axis=0), np.arange(len(choices))]
+            least = self.optimism * least + (1.0 - self.optimism) * one
         return least
+
+
+def _short_and_narrow(submit: Any, walltime: Any, cores: Any) -> Any:
+    """Score: walltime squared x cores, so short jobs and, of equal ones, narrow ones first."""
+    return np.asarray(walltime, np.float64) ** 2 * cores

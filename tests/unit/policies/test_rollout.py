@@ -82,13 +82,61 @@ def test_knowing_the_future_it_is_never_worse_than_its_base() -> None:
         assert slowdown(workload, known) <= slowdown(workload, "sjf-fit") + 1e-9
 
 
-@pytest.mark.parametrize(("load", "least"), [(1.0, 0.25), (1.9, 0.40)])
-def test_with_the_law_of_arrivals_it_saves_much(load: float, least: float) -> None:
+MANY = ("hold-back:0", "hold-back:2", "hold-back", "sjf-fit")
+
+
+@pytest.mark.parametrize(("load", "least", "base"), [(1.0, 0.25, "hold-back"), (1.9, 0.40, "hold-back"), (1.9, 0.40, MANY)])
+def test_with_the_law_of_arrivals_it_saves_much(load: float, least: float, base: str | tuple[str, ...]) -> None:
     law = lists(300, load, first=10_000)
-    policy = Rollout(64, "hold-back", arrivals=law, objective="slowdown", every_s=1.0)
+    policy = Rollout(64, base, arrivals=law, objective="slowdown", every_s=1.0, optimism=0.5)
     test = lists(20, load)
     ours, greedy = (np.mean([slowdown(w, s) for w in test]) for s in (policy, "sjf-fit"))
     assert ours <= (1 - least) * greedy
+
+
+class Said:
+    """A base whose costs are given."""
+
+    def __init__(self, costs: list[list[float]]) -> None:
+        self.costs = np.array(costs)
+
+    def cost(self, f: object, choices: object) -> np.ndarray:
+        return self.costs
+
+
+class Whole:
+    """Futures of which all are wanted."""
+
+    def part(self, rows: slice) -> None:
+        return None
+
+
+@pytest.mark.parametrize(("optimism", "expected"), [(1.0, [[1, 1]]), (0.0, [[1, 4]]), (0.5, [[1, 2.5]])])
+def test_optimism_mixes_the_best_in_each_future_with_the_best_in_the_mean(optimism: float, expected: list[list[float]]) -> None:
+    policy = Rollout(2, ("sjf-fit", "fcfs"), optimism=optimism)
+    policy._bases = [Said([[1.0, 4.0]]), Said([[6.0, 1.0]])]  # type: ignore[list-item]
+    assert policy._cost([Whole(), Whole()], np.array([0]), slice(0, 2)).tolist() == expected  # type: ignore[list-item]
+
+
+def test_hold_back_goes_by_the_latest_arrival_of_all_futures() -> None:
+    """One long job waits, and two futures bring a short job at 3 s and at 9 s. hold-back holds the long job until 3 s in the first,
+    hold-back:0 until 9 s, hold-back:2 until two mean walltimes (of 2 s) before that."""
+    running, left = np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64)
+    s = int(SECOND)
+    drawn = np.zeros((2, 5, 2), np.int64)
+    drawn[:, 0] = drawn[:, 1] = np.array([8, 1]) * s
+    drawn[:, 2] = 10
+    drawn[:, 3, 1] = np.array([3, 9]) * s
+    release, held = drawn[:, 3, 1].copy(), drawn[:, 1] > 2 * s
+    policy = Rollout(2, ("hold-back", "hold-back:0", "hold-back:2"), objective="wait")
+    policy.forget(10)
+    policy._memory.walltime_us = [2 * s]
+    starts = []
+    for base in policy._bases:
+        f = policy._shaped(base, running, left, drawn, np.zeros(2, np.int64), held, release, release)
+        assert (f.release >= release).all()  # so that no job starts before it comes
+        starts.append((f.release / s).tolist())
+    assert starts == [[3.0, 9.0], [9.0, 9.0], [5.0, 9.0]]
 
 
 @pytest.mark.slow
@@ -142,6 +190,9 @@ def test_it_does_not_wait_where_nothing_can_come() -> None:
         (lambda: Rollout(0), "at least 1"),
         (lambda: Rollout(base="packer"), "'packer'"),
         (lambda: Rollout(base="conservative"), "'conservative'"),
+        (lambda: Rollout(base="hold-back:-1"), "'-1' is no number"),
+        (lambda: Rollout(base="hold-back:x"), "'x' is no number"),
+        (lambda: Rollout(optimism=1.5), "optimism"),
         (lambda: Rollout(base="nothing"), "'nothing'"),
         (lambda: Rollout(objective="makespan"), "'makespan'"),
         (lambda: Rollout(every_s=0.0), "every_s"),
