@@ -37,7 +37,7 @@ class Scale:
     """How much is done. published, alone, fresh_all, fresh_one, ten, variant: decisions to train on; rounds: of the search for a plan.
 
     own: loads whose agents go on with PPO after imitation; lessons: training lists a load on which look-ahead over `futures` futures
-    teaches (variant_lessons: for a window of 100 steps); imitated_seeds: agents of one load that only imitate; ten_seeds: PPO alone with
+    teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of one load that only imitate; ten_seeds: PPO alone with
     ten slots; curve: budgets of the learning curve at load 100; printed: budget of the printed setting; best: test lists a load whose
     optimum is searched for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand).
     """
@@ -107,21 +107,25 @@ def first_cells(scale: Scale, author: Path | None, out: Path) -> list[Cell]:
         cells += _fresh_bases(scale, out, f"{load}", {"load": load}, scale.lessons)
     for load, window, demand in scale.variants:
         about = {"load": load, "steps": window, "demand": demand}
-        cells += _fresh_bases(scale, out, f"{load}/{window}/{demand}", about, scale.variant_lessons * 100 // window)
+        cells += _fresh_bases(scale, out, f"{load}/{window}/{demand}", about, scale.variant_lessons)
     return cells
 
 
 def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], lessons: int) -> list[Cell]:
-    """Everything on fresh lists of one kind but agents."""
+    """Everything on fresh lists of one kind but agents. Looking ahead takes time as the square of the window: longer ones than 100 steps
+    get fewer futures and lists."""
     rules = about | {"validation": scale.validation, "test": scale.test, "slots": work.QUEUE}
     best = about | {"test": scale.test, "count": scale.best}
-    taught = about | {"pool": scale.pool, "lists": lessons, "futures": scale.futures, "keep": str(_file(out, name))}
-    weight = about["load"] / 100 * (about.get("steps", 100) / 100) ** 2
+    short = about.get("steps", 100) / 100
+    thin = min(1.0, short**-2)
+    futures, ahead, lists = (max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin, lessons * min(short**-1, short**-2)))
+    taught = about | {"pool": scale.pool, "lists": lists, "futures": futures, "keep": str(_file(out, name))}
+    weight = about["load"] / 100 * short**2 / 64
     return [
         Cell(f"rules/{name}", work.fresh_rules, rules, 4),
         Cell(f"optimum/{name}", work.optimum, best | {"limit_s": scale.limit_s}, scale.best * scale.limit_s),
-        Cell(f"ahead/{name}", work.rollout_on, best | {"futures": scale.ahead, "pool": scale.pool}, scale.best * scale.ahead / 64 * weight),
-        Cell(f"lessons/{name}", work.lessons, taught, lessons * scale.futures / 64 * weight),
+        Cell(f"ahead/{name}", work.rollout_on, best | {"futures": ahead, "pool": scale.pool}, scale.best * ahead * weight),
+        Cell(f"lessons/{name}", work.lessons, taught, lists * futures * weight),
     ]
 
 
