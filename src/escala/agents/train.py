@@ -22,6 +22,7 @@ from escala.agents.presets import Preset, preset_of
 from escala.agents.vecenv import NativeVecEnv
 from escala.envs import ENVIRONMENTS, BatchVectorEnv
 from escala.errors import EscalaError
+from escala.policies.rollout import rollout_of
 
 
 class _Between(BaseCallback):
@@ -72,6 +73,16 @@ def _plain(value: Any, what: str) -> Any:
     raise EscalaError(f"option {what}={value!r}: give numbers, texts or lists of them")
 
 
+def _imitated(name: str, teacher: Any) -> Mapping[str, Sequence[float]]:
+    """The teacher that a policy's name stands for."""
+    if teacher is not None:
+        raise EscalaError("train: imitate and teacher both name whom to imitate: give one of them")
+    policy = rollout_of(name, 0)
+    if policy is None:
+        raise EscalaError(f"train: cannot imitate {name!r}: use rollout or rollout:128, or see teacher")
+    return {"rollout": [policy.futures]}
+
+
 def _teacher(teacher: Any) -> Any:
     """A teacher as JSON keeps it."""
     if isinstance(teacher, Mapping):
@@ -114,6 +125,7 @@ def train(
     minutes: float | None = None,
     learn: Mapping[str, Any] | None = None,
     teacher: Sequence[Sequence[int]] | Mapping[str, Sequence[float]] | None = None,
+    imitate: str | None = None,
     **env_options: Any,
 ) -> Agent:
     """Train an agent.
@@ -124,12 +136,15 @@ def train(
     the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the share done. preset: "tuned" or
     "printed", see `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings
     of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see `escala.agents.slot_teaching`.
-    minutes: stop at this time, whatever has been learnt (such runs are not repeatable).
+    imitate: "rollout" or "rollout:K" is short for the teacher look-ahead over K futures, {"rollout": [K]}. minutes: stop at this time,
+    whatever has been learnt (such runs are not repeatable).
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
     """
     check_algorithm(algorithm)
+    if imitate is not None:
+        teacher = _imitated(imitate, teacher)
     if steps < (1 if teacher is None else 0):
         raise EscalaError(f"steps={steps}: give at least 1 (0: imitate the teacher only)")
     chosen = preset_of(env_id, preset)

@@ -47,6 +47,26 @@ def test_an_agent_learns_from_it() -> None:
 
 
 @pytest.mark.learn
+def test_imitate_is_short_for_the_teacher() -> None:
+    given = {
+        "model": "bernoulli",
+        "load": 1.9,
+        "window": 50,
+        "demand": "clip10",
+        "lists": 8,
+        "lists_seed": 5,
+        "preset": "taught",
+        "steps": 0,
+    }
+    agent = escala.train("escala/Slots-v0", imitate="rollout:2", seed=1, **given)
+    assert agent.manifest["teacher"] == {"rollout": [2]}
+    for wrong in ({"imitate": "easy"}, {"imitate": "rollout:x"}, {"imitate": "rollout", "teacher": {"rollout": [2]}}):
+        with pytest.raises(EscalaError) as error:
+            escala.train("escala/Slots-v0", **wrong, **given)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.learn
 def test_recorded_lessons_teach_without_a_decision_of_their_own(tmp_path: Path) -> None:
     given = {"slots": 16, "placement": "start-now", "skip": "forced", "arrivals_end": 50}
     lists = draw_lists(MODEL, 40, 5)
