@@ -125,6 +125,8 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
         rows.append({"policy": "best schedule found", metric: result.found, "headroom": 1.0 if result.found is not None else None})
         rows.append({"policy": "proved lower bound", metric: result.lower, "headroom": None})
     gap = "" if result.gap is None else f"; gap {100 * result.gap:.2g} %"
+    if result.detail.cut and not result.detail.interrupted:
+        remarks.append("The proof was cut short, by the limit or the size of the model: more time or a shorter log may tell more.")
     proved = [] if result.lower is None else [f"No schedule is below {amount(metric, result.lower)} ({result.detail.prover})."]
     emit(
         as_json,
