@@ -10,6 +10,7 @@ import typer
 
 from escala.cli import options as opt
 from escala.cli.folder import output_folder
+from escala.cli.interrupt import Stopped
 from escala.cli.reading import read_log
 from escala.cli.tables import amount, number, rows_table
 from escala.cli.terminal import emit, progress
@@ -88,7 +89,7 @@ def bound(
             _save_schedule(log, result, folder)
     _tell(result, log, machine, document, as_json)
     if result.detail.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise Stopped("interrupted: what is told was proved until then", INTERRUPTED)
 
 
 def _save_schedule(log: Any, result: Any, folder: Path) -> None:
