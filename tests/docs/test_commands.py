@@ -74,6 +74,7 @@ FILLED = {
     "train": "escala train escala/OffReservation-v0 --workload LOG --platform SPEC --days 4 --steps 4096 --out agent",
     "evaluate": "escala evaluate agent LOG --after 4 --days 2 --runs 1",
     "bound": "escala bound LOG --platform SPEC --limit 1",
+    "report": "escala report run agent --out all.html",
     "render": "escala render escala/Slots-v0 --steps 20 --out episode.gif",
     "workload": "escala workload describe LOG",  # fetch asks the network; the log that all others read is generated
 }
@@ -94,7 +95,7 @@ def test_the_commands_of_the_readme_work(tmp_path: Path) -> None:
         done = _run(command, tmp_path)
         assert done.returncode == 0, f"{command}: {done.stderr[-1500:]}"
     assert {"run", "agent", "demo", "episode.gif"} <= {path.name for path in tmp_path.iterdir()}
-    assert (tmp_path / "run" / "report.html").exists()
+    assert (tmp_path / "all.html").exists()
 
 
 def test_the_python_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

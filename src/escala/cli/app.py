@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from escala.cli import bounds, demo, doctor, learn, logs, policies, render, replay, study, terminal
+from escala.cli import bounds, demo, doctor, learn, logs, pages, policies, render, replay, study, terminal
 from escala.cli.interrupt import Stopped, listen_for_termination
 from escala.errors import EscalaError
 from escala.extras import missing
@@ -27,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (demo, replay, bounds, learn, render, logs, policies, study, doctor):
+for part in (demo, replay, pages, bounds, learn, render, logs, policies, study, doctor):
     part.add_to(app)
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from escala.errors import EscalaError
 
 MARK = "manifest.json"
+PAGE = "report.html"
 
 
 def _entries(folder: Path) -> list[str]:
@@ -34,10 +35,15 @@ def foreign(folder: Path, verb: str) -> str | None:
         return "holds files that Escala did not write"
     if not isinstance(manifest, dict) or "escala" not in manifest or not isinstance(manifest.get("files"), list):
         return "holds files that Escala did not write"
-    added = [name for name in _entries(folder) if name not in manifest["files"]]
+    added = [name for name in _entries(folder) if name not in manifest["files"] and not _own_page(folder / name, folder)]
     if added:
         return f"holds {added[0]!r}, which escala {manifest.get('verb')} did not write there"
     return None if manifest.get("verb") == verb else f"holds what escala {manifest.get('verb')} wrote"
+
+
+def _own_page(path: Path, folder: Path) -> bool:
+    """Is this the page that `escala report` puts beside the results? It can be written again."""
+    return path == folder / PAGE and '<meta name="generator" content="escala">' in path.read_text(encoding="utf-8", errors="replace")[:2000]
 
 
 def check_target(target: Path, verb: str, force: bool) -> None:

@@ -121,7 +121,7 @@ def evaluate(
     from escala.agents import evaluate as judge
     from escala.metrics import compare as comparing
     from escala.studies.days import days_of
-    from escala.studies.saving import write_manifest
+    from escala.studies.saving import JUDGED, write_manifest
 
     if window not in ("drain", "cut"):
         raise EscalaError(f"unknown window {window!r}; known: drain, cut")
@@ -141,7 +141,7 @@ def evaluate(
         judged = comparing.episodes(played, measured, reference=played["policy"][0], seed=seed)
         if folder is not None:
             played.write_csv(folder / "days.csv")
-            judged.write_csv(folder / "judged.csv")
+            judged.write_csv(folder / JUDGED)
             write_manifest(folder, "evaluation", {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen)})
     title = f"{len(chosen)} days: means over days, and the change of the waste with its 95 % interval"
     told = [{**row, "cleaning": log.cleaning} for row in judged.to_dicts()]

@@ -1,16 +1,14 @@
-"""Verbs that replay a log: simulate, compare, report."""
+"""Verbs that replay a log: simulate, compare."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from escala.cli import headroom as room
 from escala.cli import options as opt
-from escala.cli.folder import output_file, output_folder
+from escala.cli.folder import output_folder
 from escala.cli.interrupt import interruptible
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log
@@ -34,7 +32,6 @@ def add_to(app: typer.Typer) -> None:
     """Register the verbs."""
     app.command(epilog=POINTER)(opt.reading(opt.replaying(simulate)))
     app.command(epilog=POINTER)(opt.reading(opt.replaying(compare)))
-    app.command()(report)
 
 
 def simulate(
@@ -152,50 +149,6 @@ def compare(
     emit(as_json, told, f"{log.name} on {machine.name}: {len(log):,} jobs", rows_table(rows, columns), *remarks)
 
 
-def report(
-    results: Annotated[Path, typer.Argument(metavar="DIR", help="a folder that simulate, compare or demo wrote", show_default=False)],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="the page to write [DIR/report.html]", show_default=False)
-    ] = None,
-    price: Annotated[
-        float | None, typer.Option("--price", min=0.0, metavar="X", help="price of a kWh: what a year would save", show_default=False)
-    ] = None,
-    carbon: Annotated[
-        float | None, typer.Option("--carbon", min=0.0, metavar="G", help="g CO2 of a kWh: what a year would save", show_default=False)
-    ] = None,
-    currency: Annotated[str, typer.Option("--currency", metavar="NAME", help="of --price, as EUR", show_default=False)] = "",
-    force: opt.Force = False,
-    as_json: opt.Json = False,
-) -> None:
-    """Write saved results as one self-contained HTML page."""
-    import escala
-    from escala.report import write_report
-    from escala.studies import demo
-
-    runs = _saved_runs(results)
-    target = out if out is not None else results / "report.html"
-    with output_file(target, force=force or out is None) as page, progress() as begin:
-        begin(f"reading {results}")
-        if _manifest(results).get("kind") == "demo":
-            demo.page(results, page)
-        else:
-            loaded = {name: escala.Result.load(folder) for name, folder in runs.items()}
-            begin(f"writing {target}")
-            title = f"{results.resolve().name}: {len(loaded)} run{'s' if len(loaded) > 1 else ''}"
-            write_report(page, loaded, title=title, sections=room.section(results), price=price, carbon=carbon, currency=currency)
-    emit(as_json, {"report": str(target), "runs": list(runs)}, f"{target}: {len(runs)} run{'s' if len(runs) > 1 else ''}")
-
-
-def _manifest(folder: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        manifest = None
-    if not isinstance(manifest, dict):
-        raise EscalaError(f"{folder}: holds no saved results; give a folder that simulate, compare or demo wrote")
-    return manifest
-
-
 def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], list[Any]]:
     """The policies of these names, so that a wrong one is refused before a long log is read."""
     from escala.options import Options
@@ -220,18 +173,3 @@ def policy(name: str) -> Any:
     loaded = load_agent(name.removeprefix(AGENT)).policy()
     loaded.name = name
     return loaded
-
-
-def _saved_runs(folder: Path) -> dict[str, Path]:
-    """Saved Results in the folder by name: itself, or its subfolders in the order of its manifest; of a demo those that its page shows."""
-    manifest = _manifest(folder)
-    if manifest.get("kind") == "demo":
-        return _saved_runs(folder / "shutdowns")
-    if (folder / "jobs.parquet").exists():
-        return {f"{manifest['scheduler']} + {manifest['shutdown']}": folder}
-    runs = {str(name): folder / str(name).replace("/", "-") for name in manifest.get("runs", [])}
-    if not runs:
-        inside = sorted(path.parent.name for path in folder.glob("*/manifest.json"))
-        hint = f"; its subfolders are {', '.join(inside)}" if inside else ""
-        raise EscalaError(f"{folder}: holds no saved results of its own{hint}")
-    return runs

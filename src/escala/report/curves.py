@@ -27,13 +27,14 @@ class Training:
     """A learning curve and the levels of other policies on the same episodes.
 
     points: columns step (decisions taken so far), value, and seed where there are several runs. levels: policy -> its value. label: what
-    the value is, with its unit.
+    the value is, with its unit. caption: how it was measured.
     """
 
     points: pl.DataFrame
     levels: Mapping[str, float] = field(default_factory=dict)
     label: str = "Return per episode"
     title: str = "Learning curve"
+    caption: str = ""
 
     def __post_init__(self) -> None:
         missing = [c for c in ("step", "value") if c not in self.points.columns]

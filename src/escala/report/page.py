@@ -24,7 +24,7 @@ from escala.metrics import jobs as job_metrics
 from escala.report import curves, gantt, operator, plots, tables, verdict
 from escala.report.curves import Training
 from escala.report.quantities import QUANTITIES
-from escala.report.style import STATE_COLOURS, inline_svg
+from escala.report.style import STATE_COLOURS, inline_file, inline_svg
 
 LINES_SHOWN = 8
 """Policies in a figure of lines; with more, the first ones are drawn and the page says so."""
@@ -50,13 +50,13 @@ class Run(Protocol):
 @dataclass(frozen=True)
 class Section:
     """A further part of a page: text, tables (data frames, with a caption; units are taken from the column names; or ready tables) and
-    figures, each with a caption.
+    figures (or files of them that `style.save` wrote), each with a caption.
     """
 
     title: str
     text: str = ""
     tables: Sequence[tuple[pl.DataFrame, str] | tables.Table] = ()
-    figures: Sequence[tuple[Figure, str]] = ()
+    figures: Sequence[tuple[Figure | Path, str]] = ()
 
 
 def write_report(
@@ -125,16 +125,16 @@ def render(
     currency: str = "",
 ) -> str:
     """The page as text; see `write_report`."""
-    if not results and comparison is None and not sections:
-        raise EscalaError("nothing to report: no results, no comparison, no sections; give at least one")
+    curves_given = [training] if isinstance(training, Training) else list(training)
+    if not results and comparison is None and not sections and not curves_given:
+        raise EscalaError("nothing to report: no results, no comparison, no sections, no training; give at least one")
     summaries = {name: result.summary() for name, result in results.items()}
     reference = next(iter(summaries), "") if reference is None else reference
     if summaries and reference not in summaries:
         raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them")
     parts = [*_held_out_part(comparison), *map(_section_part, sections), *_single_run_parts(results, summaries, reference)]
     parts += _operator_part(summaries, reference, price, carbon, currency)
-    curves_given = [training] if isinstance(training, Training) else list(training)
-    parts += [_part(t.title, figures=[(curves.learning_curve(t), "")]) for t in curves_given]
+    parts += [_part(t.title, figures=[(curves.learning_curve(t), t.caption)]) for t in curves_given]
     _number_figures(parts)
     charts = _charts(results, summaries, job_limit)
     return _template().render(
@@ -169,7 +169,7 @@ def _part(
     *,
     text: str = "",
     tables: Sequence[tables.Table] = (),
-    figures: Sequence[tuple[Figure, str]] = (),
+    figures: Sequence[tuple[Figure | Path, str]] = (),
     folded: tuple[str, Sequence[tables.Table]] = ("", ()),
 ) -> dict[str, Any]:
     """folded: a line, and the tables that are shown when it is opened."""
@@ -177,11 +177,12 @@ def _part(
 
 
 def _number_figures(parts: list[dict[str, Any]]) -> None:
-    """Turn figures into SVG text, each with ids of its own."""
+    """Turn figures into elements of the page, each with ids of its own."""
     count = 0
     for part in parts:
         for i, (figure, caption) in enumerate(part["figures"]):
-            part["figures"][i] = (inline_svg(figure, f"f{count}"), caption)
+            drawn = inline_file if isinstance(figure, Path) else inline_svg
+            part["figures"][i] = (drawn(figure, f"f{count}"), caption)
             count += 1
 
 

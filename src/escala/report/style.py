@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import functools
 import io
 import re
@@ -96,7 +97,17 @@ def svg(figure: Figure) -> str:
 
 def inline_svg(figure: Figure, key: str) -> str:
     """The figure as an `<svg>` element for a page: no prologue, ids of its own (prefixed with `key`), ink in the page's text colour."""
-    text = svg(figure)
+    return _inlined(svg(figure), key)
+
+
+def inline_file(path: Path, key: str) -> str:
+    """A figure that `save` wrote as an element for a page: SVG as `inline_svg` gives it, PNG as an image that holds its bytes."""
+    if path.suffix == ".svg":
+        return _inlined(path.read_text(encoding="utf-8"), key)
+    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}">'
+
+
+def _inlined(text: str, key: str) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r'(\sid="|xlink:href="#|url\(#)', rf"\g<1>{key}-", text)

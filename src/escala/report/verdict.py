@@ -16,6 +16,8 @@ from escala.report.tables import between, outcome
 Summary = Mapping[str, float | int]
 
 HEADLINES = ("waste_j", "energy_j", "mean_wait_s", "mean_bounded_slowdown")
+ENOUGH = 10
+"""Episodes; bootstrap intervals over fewer leave out the truth much more often than they say."""
 _SUPERLATIVE = {"less": "Lowest", "more": "Highest", "": "Lowest"}
 
 
@@ -148,8 +150,11 @@ def held_out_cards(comparison: pl.DataFrame) -> list[Card]:
 
 
 def caution(summaries: Mapping[str, Summary], comparison: pl.DataFrame | None) -> str:
-    """What the figures of single runs cannot say."""
-    if len(summaries) < 2 or comparison is not None:
+    """What the figures of single runs, or of few episodes, cannot say."""
+    if comparison is not None:
+        few = max(comparison["episodes"], default=0)
+        return f"{few} episodes are few: intervals that rest on fewer than {ENOUGH} are too narrow." if few < ENOUGH else ""
+    if len(summaries) < 2:
         return ""
     return (
         "Each policy ran once on one workload: these differences carry no interval, and another workload may rank the policies otherwise."

@@ -20,7 +20,7 @@ from escala.metrics import compare as comparing
 from escala.platform import Platform, read_platform
 from escala.policies import Comparison
 from escala.studies.days import METRICS, days_of, judge
-from escala.studies.saving import save_runs, write_manifest
+from escala.studies.saving import JUDGED, read_judged, save_runs, write_manifest
 from escala.workload import Description, Workload
 
 CLUSTER = "orion"
@@ -145,7 +145,7 @@ def write(findings: Findings, folder: Path) -> Path:
         table = comparing.table({pair: result.summary() for pair, result in comparison.results.items()})
         save_runs(comparison.results, table, folder / name)
     findings.days.write_csv(folder / "unseen-days.csv")
-    findings.judged.write_csv(folder / "judged.csv")
+    findings.judged.write_csv(folder / JUDGED)
     (folder / "description.json").write_text(json.dumps(findings.description, indent=2) + "\n", encoding="utf-8")
     if findings.agent is not None:
         findings.agent.save(folder / "agent")
@@ -153,8 +153,9 @@ def write(findings: Findings, folder: Path) -> Path:
     return page(folder, folder / "report.html")
 
 
-def page(folder: Path, path: Path) -> Path:
-    """The report of what `write` left in a folder, as one self-contained page at `path`.
+def page(folder: Path, path: Path, **operator: Any) -> Path:
+    """The report of what `write` left in a folder, as one self-contained page at `path`. operator: price, carbon and currency, see
+    `report.write_report`.
 
     Raises:
         EscalaError: a part of it is missing or broken.
@@ -168,9 +169,7 @@ def page(folder: Path, path: Path) -> Path:
         plan, training = Settings(**manifest["settings"]), manifest["training"]
         log = Description(_json(folder / "description.json"))
         schedulers = pl.read_csv(folder / "schedulers" / "table.csv", infer_schema_length=None)
-        judged = pl.read_csv(folder / "judged.csv", infer_schema=False).with_columns(
-            pl.exclude("metric", "policy", "episodes", "seeds").cast(pl.Float64), pl.col("episodes", "seeds").cast(pl.Int64)
-        )
+        judged = read_judged(folder)
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise EscalaError(f"{folder}: not a whole output of escala demo ({told}); run the demo again") from error
@@ -188,6 +187,7 @@ def page(folder: Path, path: Path) -> Path:
             Section("Schedulers over the whole log", "All nodes stay on.", tables=[(schedulers.select(shown), "")]),
             Section("The log", description_text(log), tables=description_tables(log)),
         ],
+        **operator,
     )
 
 

@@ -12,6 +12,9 @@ import polars as pl
 import escala
 from escala.result import Result
 
+JUDGED = "judged.csv"
+"""What `metrics.compare.episodes` found, beside the manifest of a demo or of an evaluation."""
+
 
 def save_runs(results: Mapping[str, Result], table: pl.DataFrame, folder: Path) -> None:
     """Write `table.csv`, `manifest.json`, and each Result into a subfolder of its name."""
@@ -26,3 +29,10 @@ def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:
     """`manifest.json`, which marks the folder as Escala's own output."""
     manifest = {"escala": escala.__version__, "kind": kind, **content}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, default=str) + "\n", encoding="utf-8")
+
+
+def read_judged(folder: Path) -> pl.DataFrame:
+    """The table of `metrics.compare.episodes` that was saved in a folder. Raises as polars does where it is missing or broken."""
+    return pl.read_csv(folder / JUDGED, infer_schema=False).with_columns(
+        pl.exclude("metric", "policy", "episodes", "seeds").cast(pl.Float64), pl.col("episodes", "seeds").cast(pl.Int64)
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from escala.cli.replay import report
+from escala.cli.pages import report
 from escala.errors import EscalaError
 from escala.studies import demo
 
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_page_of_a_demo_is_written_again_to_the_byte(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = (folder / "report.html").read_bytes()
-    report(folder, tmp_path / "again.html", as_json=True)
+    report([folder], tmp_path / "again.html", as_json=True)
     assert (tmp_path / "again.html").read_bytes() == first
     assert json.loads(capsys.readouterr().out)["runs"] == [f"saf + {name}" for name in demo.Settings().shutdowns]
     text = first.decode()
@@ -45,7 +45,7 @@ def test_the_log_is_told_in_few_rows_before_the_figures_of_the_runs(folder: Path
 
 
 def test_the_parts_of_a_demo_can_be_reported_too(folder: Path, tmp_path: Path) -> None:
-    report(folder / "schedulers", tmp_path / "schedulers.html")
+    report([folder / "schedulers"], tmp_path / "schedulers.html")
     assert "conservative + never" in (tmp_path / "schedulers.html").read_text()
 
 
@@ -57,6 +57,6 @@ def test_a_demo_that_lacks_a_part_is_refused_in_one_line(folder: Path, tmp_path:
     shutil.copytree(folder, broken)
     shutil.rmtree(broken / part) if (broken / part).is_dir() else (broken / part).unlink()
     with pytest.raises(EscalaError) as told:
-        report(broken, tmp_path / "page.html")
+        report([broken], tmp_path / "page.html")
     assert "\n" not in str(told.value) and str(broken) in str(told.value)
     assert not (tmp_path / "page.html").exists()

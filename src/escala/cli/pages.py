@@ -1,0 +1,82 @@
+"""The verb `report`: what other verbs saved, as one page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from escala.cli import options as opt
+from escala.cli.folder import PAGE, output_file
+from escala.cli.saved import WRITERS, Saved, merged, read_saved
+from escala.cli.terminal import emit, progress
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verb."""
+    app.command()(report)
+
+
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", help=f"folders that {WRITERS} wrote", show_default=False)],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="the page to write [DIR/report.html; of several, report.html]", show_default=False),
+    ] = None,
+    price: Annotated[
+        float | None, typer.Option("--price", min=0.0, metavar="X", help="price of a kWh: what a year would save", show_default=False)
+    ] = None,
+    carbon: Annotated[
+        float | None, typer.Option("--carbon", min=0.0, metavar="G", help="g CO2 of a kWh: what a year would save", show_default=False)
+    ] = None,
+    currency: Annotated[str, typer.Option("--currency", metavar="NAME", help="of --price, as EUR", show_default=False)] = "",
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Write what was saved, in one folder or in several, as one self-contained HTML page."""
+    from escala.report import write_report
+    from escala.studies import demo
+
+    parts = [read_saved(folder) for folder in dict.fromkeys(folders)]
+    alone = parts[0] if len(parts) == 1 else None
+    target = out if out is not None else (alone.folder / PAGE if alone else Path(PAGE))
+    operator: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
+    runs = merged(parts)
+    with output_file(target, force=force or (alone is not None and out is None)) as page, progress() as begin:
+        begin(f"writing {target}")
+        if alone is not None and alone.kind == "demo":
+            demo.page(alone.folder, page, **operator)
+        else:
+            write_report(page, _loaded(runs), title=_title(parts, len(runs)), **_content(parts), **operator)
+    told = f"{len(runs)} run{'s' if len(runs) > 1 else ''}" if runs else ", ".join(part.kind for part in parts)
+    emit(as_json, {"report": str(target), "runs": list(runs)}, f"{target}: {told}")
+
+
+def _loaded(runs: dict[str, Path]) -> dict[str, Any]:
+    import escala
+
+    return {name: escala.Result.load(folder) for name, folder in runs.items()}
+
+
+def _title(parts: Sequence[Saved], runs: int) -> str:
+    names = ", ".join(part.folder.resolve().name for part in parts)
+    return f"{names}: {runs} run{'s' if runs > 1 else ''}" if runs else f"{names} ({', '.join(dict.fromkeys(p.kind for p in parts))})"
+
+
+def _content(parts: Sequence[Saved]) -> dict[str, Any]:
+    """What is shown beside the runs. The comparison of one folder is the page's verdict; those of several are sections."""
+    from escala.report import Section
+    from escala.report.tables import overview_table
+
+    judged = [(part, part.comparison) for part in parts if part.comparison is not None]
+    several = [
+        Section(f"{part.folder.name}: comparison over episodes", " ".join(part.notes), [overview_table(table)]) for part, table in judged
+    ]
+    return {
+        "comparison": judged[0][1] if len(judged) == 1 else None,
+        "sections": [*(several if len(several) > 1 else []), *(section for part in parts for section in part.sections)],
+        "training": [curve for part in parts for curve in part.training],
+        "notes": [note for part in parts for note in part.notes] if len(several) < 2 else [],
+    }

@@ -1,0 +1,135 @@
+"""What verbs left in folders, as the parts of a page: runs, what was found over episodes, trained agents, and studies."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from escala.cli import headroom
+from escala.errors import EscalaError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+WRITERS = "simulate, compare, demo, train, evaluate or study run"
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What lies in a folder. runs: name -> folder of a saved Result. comparison: `metrics.compare.episodes`. sections, training: of the
+    page, see `report.page`. notes: paragraphs under its title.
+    """
+
+    folder: Path
+    kind: str
+    runs: dict[str, Path] = field(default_factory=dict)
+    comparison: pl.DataFrame | None = None
+    sections: Sequence[Any] = ()
+    training: Sequence[Any] = ()
+    notes: Sequence[str] = ()
+
+
+def read_saved(folder: Path) -> Saved:
+    """What lies in a folder.
+
+    Raises:
+        EscalaError: nothing that a page can show, or a part of it is missing or broken.
+    """
+    manifest = _manifest(folder)
+    kind = str(manifest.get("kind", ""))
+    if (folder / "jobs.parquet").exists():
+        return Saved(folder, "run", {f"{manifest['scheduler']} + {manifest['shutdown']}": folder})
+    reader = _READERS.get(kind)
+    if reader is not None:
+        try:
+            return reader(folder, manifest)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise _broken(folder, kind, error) from error
+    inside = sorted(path.parent.name for path in folder.glob("*/manifest.json"))
+    hint = f"give one of its subfolders {', '.join(inside)}" if inside else f"give a folder that {WRITERS} wrote"
+    raise EscalaError(f"{folder}: holds no saved results of its own; {hint}")
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        manifest = None
+    if not isinstance(manifest, dict):
+        raise EscalaError(f"{folder}: holds no saved results; give a folder that {WRITERS} wrote")
+    return manifest
+
+
+def _broken(folder: Path, kind: str, error: Exception) -> EscalaError:
+    told = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return EscalaError(f"{folder}: not a whole {kind} ({told}); write it again")
+
+
+def merged(parts: Sequence[Saved]) -> dict[str, Path]:
+    """The runs of all folders by name; a name that several folders have stands behind the folder's."""
+    often = Counter(name for part in parts for name in part.runs)
+    plain = len({part.folder.name for part in parts}) == len(parts)
+    return {
+        (f"{part.folder.name if plain else part.folder}: {name}" if often[name] > 1 else name): run
+        for part in parts
+        for name, run in part.runs.items()
+    }
+
+
+def _comparison(folder: Path, manifest: dict[str, Any]) -> Saved:
+    runs = {str(name): folder / str(name).replace("/", "-") for name in manifest["runs"]}
+    return Saved(folder, "comparison", runs, sections=headroom.section(folder))
+
+
+def _demo(folder: Path, manifest: dict[str, Any]) -> Saved:
+    """Of a demo the runs that its page shows, and what it found on unseen days."""
+    return Saved(folder, "demo", _comparison(folder / "shutdowns", _manifest(folder / "shutdowns")).runs, _judged(folder))
+
+
+def _evaluation(folder: Path, manifest: dict[str, Any]) -> Saved:
+    told = (
+        f"{manifest['agent']} on {manifest['days']} days of {manifest['workload']}, after the first {manifest['after']}; each day is "
+        "played by itself, and policies are paired by day."
+    )
+    return Saved(folder, "evaluation", comparison=_judged(folder), notes=[told])
+
+
+def _judged(folder: Path) -> pl.DataFrame:
+    import polars as pl
+
+    from escala.studies.saving import read_judged
+
+    try:
+        return read_judged(folder)
+    except pl.exceptions.PolarsError as error:
+        raise _broken(folder, "evaluation", error) from error
+
+
+def _agent(folder: Path, manifest: dict[str, Any]) -> Saved:
+    from escala.report import Section
+    from escala.report.training import training_of, training_table
+
+    return Saved(folder, "agent", sections=[Section("The agent", tables=[training_table(manifest)])], training=training_of(folder))
+
+
+def _study(folder: Path, manifest: dict[str, Any]) -> Saved:
+    from escala.report.study_page import sections_of
+
+    claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    lines = (folder / "claims.md").read_text(encoding="utf-8").splitlines()
+    about = [line for line in lines[1:] if line.strip()][:1]
+    notes = [line for line in about if not line.startswith("|")]
+    return Saved(folder, "study", sections=sections_of(folder, claims, manifest["missing"]), notes=notes)
+
+
+_READERS: dict[str, Callable[[Path, dict[str, Any]], Saved]] = {
+    "comparison": _comparison,
+    "demo": _demo,
+    "evaluation": _evaluation,
+    "agent": _agent,
+    "study": _study,
+}

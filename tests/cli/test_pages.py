@@ -1,0 +1,147 @@
+"""`escala report`: every folder that a verb writes gives a page, alone and together with others."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from escala.metrics import compare as comparing
+from escala.studies.claims import Claim, finished, write_claims
+from escala.studies.saving import JUDGED, read_judged, write_manifest
+from tests.cli.program import Escala
+
+
+def _simulated(escala_: Escala, log: Path, name: str, *more: str) -> Path:
+    out = log.parent / name
+    assert escala_("simulate", log, "--platform", "4x1", "--out", out, *more).status == 0
+    return out
+
+
+def _evaluation(folder: Path, days: int = 12) -> Path:
+    """What `escala evaluate` leaves: a rule that wastes a tenth less than the reference on every day."""
+    rows = [
+        {"policy": p, "seed": 0, "episode": d, "waste_j": w * (100.0 + d)} for p, w in (("one", 1.0), ("two", 0.9)) for d in range(days)
+    ]
+    folder.mkdir()
+    comparing.episodes(pl.DataFrame(rows), ["waste_j"], reference="one").write_csv(folder / JUDGED)
+    write_manifest(folder, "evaluation", {"agent": "agent", "workload": "log.swf", "after": 4, "days": days})
+    return folder
+
+
+def _study(folder: Path) -> Path:
+    from escala.report import save
+    from escala.report.curves import Training, learning_curve
+
+    (folder / "figures").mkdir(parents=True)
+    points = pl.DataFrame({"step": [0, 1000], "value": [2.0, 1.0]})
+    save(learning_curve(Training(points, {"sjf": 1.5})), folder / "figures" / "fig4")
+    found = [
+        Claim("x.less", "waste against a rule", -0.5, -0.25, -0.3, -0.2, "relative change", 3, 40, True),
+        Claim("x.none", "ratio of waits", None, 1e-17, -1e-16, 1e-16, "ratio", 1, 40, False, "noise"),
+    ]
+    write_claims(folder, "A study", found, "Forty days.")
+    finished(folder, "x", "smoke", {}, found, ["not done: y"])
+    return folder
+
+
+def _text(page: Path) -> str:
+    return re.sub(r"<[^>]+>", " ", page.read_text(encoding="utf-8"))
+
+
+def test_runs_of_several_folders_stand_on_one_page(escala_: Escala, log: Path) -> None:
+    first = _simulated(escala_, log, "first", "--scheduler", "easy")
+    second = _simulated(escala_, log, "second", "--scheduler", "fcfs")
+    page = log.parent / "both.html"
+    done = escala_("report", first, second, "--out", page, "--json")
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["runs"] == ["easy + never", "fcfs + never"]
+    assert "first, second: 2 runs" in _text(page)
+
+
+def test_the_same_policies_of_two_folders_are_told_apart(escala_: Escala, log: Path) -> None:
+    folders = [_simulated(escala_, log, name) for name in ("before", "after")]
+    done = escala_("report", *folders, "--out", log.parent / "both.html", "--json")
+    assert json.loads(done.out)["runs"] == ["before: easy + never", "after: easy + never"]
+
+
+def test_runs_of_different_jobs_are_refused(escala_: Escala, log: Path) -> None:
+    other = log.with_name("other.swf")
+    other.write_text("\n".join(log.read_text().splitlines()[:-1]) + "\n")
+    first, second = _simulated(escala_, log, "first"), _simulated(escala_, other, "second")
+    page = log.parent / "both.html"
+    done = escala_("report", first, second, "--out", page)
+    assert done.status == 2 and "same workload" in done.err and done.err.count("\n") == 1
+    assert not page.exists()
+
+
+def test_the_page_of_several_folders_lies_here_and_replaces_nothing(
+    escala_: Escala, log: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folders = [_simulated(escala_, log, name) for name in ("first", "second")]
+    monkeypatch.chdir(tmp_path)
+    assert escala_("report", *folders).status == 0
+    assert (tmp_path / "report.html").exists()
+    assert escala_("report", *folders).status == 2
+    assert escala_("report", *folders, "--force").status == 0
+
+
+def test_results_with_their_page_beside_them_can_be_written_again(escala_: Escala, log: Path) -> None:
+    out = _simulated(escala_, log, "out")
+    assert escala_("report", out).status == 0
+    _simulated(escala_, log, "out")
+    assert not (out / "report.html").exists(), "the page was of the results before"
+    (out / "report.html").write_text("<html>my own notes</html>")
+    refused = escala_("simulate", log, "--platform", "4x1", "--out", out)
+    assert refused.status == 2 and "report.html" in refused.err
+
+
+def test_an_evaluation_has_a_page(escala_: Escala, tmp_path: Path) -> None:
+    folder = _evaluation(tmp_path / "judged")
+    done = escala_("report", folder)
+    assert done.status == 0, done.err
+    text = _text(folder / "report.html")
+    assert "better under two (−10.0" in text and "12 days of log.swf, after the first 4" in text
+    assert "episodes are few" not in text
+    few = _evaluation(tmp_path / "few", 3)
+    assert escala_("report", few).status == 0
+    assert "3 episodes are few" in _text(few / "report.html")
+
+
+def test_a_study_has_a_page_with_its_claims_and_figures(escala_: Escala, tmp_path: Path) -> None:
+    folder = _study(tmp_path / "study")
+    done = escala_("report", folder)
+    assert done.status == 0, done.err
+    html, text = (folder / "report.html").read_text(), _text(folder / "report.html")
+    assert "Of 2 claims 1 hold, 1 do not, 0 are undecided. Left out of this run: not done: y." in text
+    assert "−25.0" in text and "[−30.0, −20.0]" in text and "x.less" in text, "a relative change in per cent"
+    assert "−0" not in text.replace("−0.", ""), "noise is zero"
+    assert html.count("<svg") == 1 and "currentColor" in html
+
+
+def test_an_evaluation_joins_the_runs_and_two_of_them_are_parts(escala_: Escala, log: Path) -> None:
+    run = _simulated(escala_, log, "run")
+    judged = [_evaluation(log.parent / name) for name in ("monday", "tuesday")]
+    page = log.parent / "all.html"
+    assert escala_("report", run, *judged, "--out", page).status == 0
+    text = _text(page)
+    assert "monday: comparison over episodes" in text and "tuesday: comparison over episodes" in text and "Metrics" in text
+
+
+@pytest.mark.parametrize(("make", "part"), [(_evaluation, JUDGED), (_study, "claims.json"), (_study, "manifest.json")])
+def test_what_is_not_whole_is_refused_in_one_line(escala_: Escala, tmp_path: Path, make: object, part: str) -> None:
+    folder = make(tmp_path / "broken")  # type: ignore[operator]
+    (folder / part).write_text("{")
+    done = escala_("report", folder)
+    assert done.status == 2 and "broken" in done.err and done.err.count("\n") == 1, done.err
+    assert not (folder / "report.html").exists()
+
+
+def test_the_saved_comparison_is_read_as_it_was_written(tmp_path: Path) -> None:
+    folder = _evaluation(tmp_path / "judged")
+    table = read_judged(folder)
+    assert table.filter(pl.col("policy") == "two")["change"].item() == pytest.approx(-0.1)
+    assert table.filter(pl.col("policy") == "one")["change"].item() is None
