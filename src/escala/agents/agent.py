@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
@@ -20,15 +21,20 @@ from escala.errors import EscalaError
 
 MANIFEST = "manifest.json"
 WEIGHTS = "weights.pt"
+CURVE = "curve.csv"
+CURVE_SCHEMA = {"policy": pl.String, "step": pl.Int64, "value": pl.Float64}
 FORMAT = 1
 
 
 class Agent:
-    """What `train` gives. `manifest`: how it came to be, and what it needs; `network`: stable-baselines3's policy."""
+    """What `train` gives. `manifest`: how it came to be, and what it needs; `network`: stable-baselines3's policy; `curve`: how it learnt
+    (see `escala.agents.watch`), None where no curve was kept.
+    """
 
-    def __init__(self, network: Any, manifest: Mapping[str, Any]) -> None:
+    def __init__(self, network: Any, manifest: Mapping[str, Any], curve: pl.DataFrame | None = None) -> None:
         self.network = network.eval()
         self.manifest = dict(manifest)
+        self.curve = curve
         pin_threads()
 
     @property
@@ -74,17 +80,26 @@ class Agent:
         return policy_of(self, sampled, seed)
 
     def save(self, folder: str | Path) -> None:
-        """Write weights and manifest, each as a whole, the manifest last."""
+        """Write weights, curve and manifest, each as a whole, the manifest last."""
         target = Path(folder)
         try:
             target.mkdir(parents=True, exist_ok=True)
             checkpoint.write(target / WEIGHTS, self.network.state_dict())
+            self._save_curve(target / CURVE)
             digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
             temporary = target / f".{MANIFEST}.{os.getpid()}"
             temporary.write_text(json.dumps(self.manifest | {"weights_sha256": digest}, indent=2) + "\n", encoding="utf-8")
             os.replace(temporary, target / MANIFEST)
         except OSError as error:
             raise EscalaError(f"{target}: cannot write the agent ({error.strerror}): give a folder that can be written") from error
+
+    def _save_curve(self, path: Path) -> None:
+        if self.curve is None:
+            path.unlink(missing_ok=True)  # of an agent that was here before
+            return
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
+        self.curve.write_csv(temporary)
+        os.replace(temporary, path)
 
 
 def load_agent(folder: str | Path) -> Agent:
@@ -102,4 +117,13 @@ def load_agent(folder: str | Path) -> Agent:
     space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
     network = build_policy(manifest, space, spaces.Discrete(int(manifest["actions"])))
     network.load_state_dict(torch.load(source / WEIGHTS, weights_only=True))
-    return Agent(network, manifest)
+    return Agent(network, manifest, _curve(source / CURVE))
+
+
+def _curve(path: Path) -> pl.DataFrame | None:
+    if not path.exists():
+        return None
+    try:
+        return pl.read_csv(path, schema=CURVE_SCHEMA)
+    except pl.exceptions.PolarsError as error:
+        raise EscalaError(f"{path}: not a learning curve ({str(error).splitlines()[0]}): remove it, the agent does not need it") from error

@@ -20,19 +20,25 @@ from escala.agents.agent import FORMAT, MANIFEST, Agent
 from escala.agents.network import build_learner, check_algorithm, pin_threads
 from escala.agents.presets import Preset, preset_of
 from escala.agents.vecenv import NativeVecEnv
+from escala.agents.watch import Watch, watch_of
 from escala.envs import ENVIRONMENTS, BatchVectorEnv
 from escala.errors import EscalaError
 from escala.policies.rollout import rollout_of
 
 
 class _Between(BaseCallback):
-    """Between two rollouts: a checkpoint from time to time, progress, and the end of the time allowed."""
+    """Between two rollouts: points of the learning curve and checkpoints from time to time, progress, and the end of the time allowed."""
 
     def __init__(
-        self, save: Callable[[], None] | None, progress: Callable[[float], None] | None, target: int, minutes: float | None
+        self,
+        save: Callable[[], None] | None,
+        progress: Callable[[float], None] | None,
+        target: int,
+        minutes: float | None,
+        watch: Watch | None,
     ) -> None:
         super().__init__()
-        self._save, self._progress, self._target = save, progress, target
+        self._save, self._progress, self._target, self._watch = save, progress, target, watch
         self._minutes = minutes
         self._end: float | None = None
         self._began = self._saved = time.monotonic()
@@ -43,6 +49,8 @@ class _Between(BaseCallback):
             self._end = self._began + 60.0 * self._minutes
 
     def _on_rollout_start(self) -> None:
+        if self._watch is not None:
+            self._watch.between(self.num_timesteps, self._share(), time.monotonic() - self._began)
         now = time.monotonic()
         if self._save is not None and now - self._saved >= checkpoint.EVERY_S:
             self._save()
@@ -126,6 +134,7 @@ def train(
     learn: Mapping[str, Any] | None = None,
     teacher: Sequence[Sequence[int]] | Mapping[str, Sequence[float]] | None = None,
     imitate: str | None = None,
+    curve: bool | None = None,
     **env_options: Any,
 ) -> Agent:
     """Train an agent.
@@ -137,7 +146,8 @@ def train(
     "printed", see `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings
     of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see `escala.agents.slot_teaching`.
     imitate: "rollout" or "rollout:K" is short for the teacher look-ahead over K futures, {"rollout": [K]}. minutes: stop at this time,
-    whatever has been learnt (such runs are not repeatable).
+    whatever has been learnt (such runs are not repeatable). curve: keep a learning curve (`Agent.curve`), see `escala.agents.watch`; by
+    default where there is an `out`. It moves no weight.
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
@@ -172,9 +182,13 @@ def train(
     face = NativeVecEnv(native)
     normaliser = _normaliser(face, settings) if chosen.normalise else None
     model = build_learner(algorithm, chosen, settings, normaliser or face, seed)
+    watch = watch_of(env_id, native.batch, options, model) if (folder is not None if curve is None else curve) else None
     if resume:
         assert folder is not None
-        checkpoint.restore(checkpoint.read(folder, request), model, face, normaliser)
+        saved = checkpoint.read(folder, request)
+        if watch is not None:
+            watch.take_up(saved.get("curve", ()), saved["steps"] / max(steps, 1))
+        checkpoint.restore(saved, model, face, normaliser)
     elif teacher is not None:
         slot_teaching.teach(model, normaliser, native.batch, teacher, seed)
     if not resume and folder is not None:
@@ -182,13 +196,16 @@ def train(
 
     def save() -> None:
         assert folder is not None
-        checkpoint.write(folder / checkpoint.FILE, checkpoint.capture(model, face, normaliser, request))
+        points = [] if watch is None else watch.points
+        checkpoint.write(folder / checkpoint.FILE, {**checkpoint.capture(model, face, normaliser, request), "curve": points})
 
-    watch = _Between(save if folder is not None else None, progress, steps, minutes)
+    between = _Between(save if folder is not None else None, progress, steps, minutes, watch)
     began = time.monotonic()
     if model.num_timesteps < steps:
-        model.learn(steps - model.num_timesteps, callback=watch, reset_num_timesteps=False)
-    agent = Agent(model.policy, _manifest(request, chosen, native, platform, model, normaliser, time.monotonic() - began))
+        model.learn(steps - model.num_timesteps, callback=between, reset_num_timesteps=False)
+    elapsed_s = time.monotonic() - began
+    kept = None if watch is None else watch.end(int(model.num_timesteps), elapsed_s)
+    agent = Agent(model.policy, _manifest(request, chosen, native, platform, model, normaliser, elapsed_s), kept)
     if folder is not None:
         agent.save(folder)
         (folder / checkpoint.FILE).unlink(missing_ok=True)

@@ -56,4 +56,5 @@ def run_study(
     with progress() as begin:
         found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"))
     columns = ["id", "paper", "ours", "low", "high", "holds"]
-    emit(as_json, found, rows_table(found["claims"], columns), *found["missing"], f"Claims, tables and figures: {out} (as one page: escala report {out})")
+    where = f"Claims, tables and figures: {out} (as one page: escala report {out})"
+    emit(as_json, found, rows_table(found["claims"], columns), *found["missing"], where)

@@ -130,7 +130,8 @@ def train(days: list[Workload], platform: Platform, plan: Settings, share: Share
         learn = escala.train
     except EscalaError as error:
         return None, {"trained": False, "why": f"Nothing was trained: {error}."}
-    agent = learn(ENVIRONMENT, days, platform, steps=NO_LIMIT, minutes=plan.train_minutes, seed=plan.seed, window="drain", progress=share)
+    how_long: dict[str, Any] = {"steps": NO_LIMIT, "minutes": plan.train_minutes}
+    agent = learn(ENVIRONMENT, days, platform, **how_long, seed=plan.seed, window="drain", curve=True, progress=share)
     done = agent.manifest
     how = (
         f"Trained by {done['algorithm']} for {done['elapsed_s']:.0f} s on the {len(days)} earlier days: {done['steps_done']:,} decisions. "
@@ -162,6 +163,7 @@ def page(folder: Path, path: Path, **operator: Any) -> Path:
     """
     from escala.report import Section, write_report
     from escala.report.description import description_tables, description_text
+    from escala.report.training import training_of
 
     try:
         manifest = _json(folder / "manifest.json")
@@ -170,6 +172,7 @@ def page(folder: Path, path: Path, **operator: Any) -> Path:
         log = Description(_json(folder / "description.json"))
         schedulers = pl.read_csv(folder / "schedulers" / "table.csv", infer_schema_length=None)
         judged = read_judged(folder)
+        curve = training_of(folder / "agent")
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise EscalaError(f"{folder}: not a whole output of escala demo ({told}); run the demo again") from error
@@ -183,6 +186,7 @@ def page(folder: Path, path: Path, **operator: Any) -> Path:
         notes=notes(plan, training),
         reference=f"{plan.beneath} + {REFERENCE}",
         comparison=judged,
+        training=curve,
         sections=[
             Section("Schedulers over the whole log", "All nodes stay on.", tables=[(schedulers.select(shown), "")]),
             Section("The log", description_text(log), tables=description_tables(log)),
