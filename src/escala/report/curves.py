@@ -20,6 +20,7 @@ from escala.report.style import INK, policy_colour, policy_line, styled
 
 _PANELS_ABREAST = 3
 _FAR_PERCENT = 300.0
+_MARKED = 20  # so few points of a curve are marked each
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ def learning_curve(training: Training) -> Figure:
     runs = points["seed"].n_unique() if "seed" in points.columns else 1
     mean = points.group_by("step").agg(pl.col("value").mean(), low=pl.col("value").min(), high=pl.col("value").max()).sort("step")
     name = "trained" if runs == 1 else f"trained (mean of {runs} seeds; shaded: their range)"
-    axes.plot(mean["step"], mean["value"], color=policy_colour(0), label=name)
+    axes.plot(mean["step"], mean["value"], marker="o" if mean.height <= _MARKED else "", color=policy_colour(0), label=name)
     if runs > 1:
         axes.fill_between(mean["step"], mean["low"], mean["high"], color=policy_colour(0), alpha=0.2, linewidth=0)
     for i, (policy, level) in enumerate(training.levels.items(), start=1):

@@ -148,7 +148,7 @@ def render(
         parts=parts,
         charts=charts,
         state_colours=STATE_COLOURS,
-        meanings=[(q.name, q.meaning) for q in QUANTITIES.values() if q.meaning],
+        meanings=[(q.name, q.meaning) for q in QUANTITIES.values() if q.meaning and (summaries or comparison is not None)],
         manifests=[(name, _manifest(result)) for name, result in results.items()],
         css=_file("page.css"),
         script="\n".join(map(_file, SCRIPTS)) if charts else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from escala.report.quantities import amount, count, number
 from escala.report.tables import Cell, Table
 
 CURVE, AGENT = "curve.csv", "agent"
+OFF_RESERVATION = "escala/OffReservation-v0"
 CAPTION = (
     "The sum of rewards on days of the training, the same at every point; the agent draws its actions. Rules are level lines. What is "
     "gained on days not seen is judged by escala evaluate."
@@ -34,7 +36,16 @@ def training_of(folder: Path) -> list[Training]:
         raise ValueError(f"{CURVE}: {error}") from error
     points = rows.filter(pl.col("policy") == AGENT).select("step", "value")
     levels = {str(name): float(value) for name, value in rows.filter(pl.col("policy") != AGENT).select("policy", "value").iter_rows()}
-    return [Training(points, levels, label="Return, mean of the days", caption=CAPTION)] if points.height else []
+    return [Training(points, levels, label=f"Return a day ({_unit(folder)})", caption=CAPTION)] if points.height else []
+
+
+def _unit(folder: Path) -> str:
+    """What rewards are counted in."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    if manifest["env_id"] != OFF_RESERVATION:
+        return "rewards"
+    author = manifest["env_options"].get("normalise", "author") == "author"
+    return "idle minutes of the platform" if author else "joules"
 
 
 def training_table(manifest: Mapping[str, Any]) -> Table:
