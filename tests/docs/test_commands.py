@@ -129,6 +129,20 @@ def test_platform_files_in_the_pages_are_read(tmp_path: Path) -> None:
         assert escala.read_platform(path).cores.sum() > 0
 
 
+def test_the_page_shows_the_sacct_command_that_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["workload", "from-slurm"]) == 0
+    printed = [line for line in capsys.readouterr().out.splitlines() if line.startswith("TZ=UTC")]
+    page = (ROOT / "docs" / "how-to" / "slurm.md").read_text(encoding="utf-8")
+    assert len(printed) == 1
+    assert printed[0] in re.sub(r" \\\n\s+", " ", page)
+
+
+@pytest.mark.parametrize("more", [["--start", "January"], ["--start", "2026-07-01", "--end", "2026-07-01"]])
+def test_days_that_are_none_are_refused(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["workload", "from-slurm", *more]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_the_sacct_command_asks_for_what_the_reader_wants(traces: Path, tmp_path: Path) -> None:
     """Each field of the how-to page is one that Slurm knows (they stand in a real dump of all fields), and together they are enough."""
     page = (ROOT / "docs" / "how-to" / "slurm.md").read_text(encoding="utf-8")

@@ -17,6 +17,7 @@ from escala.cli.fetch import fetch
 from escala.cli.folder import output_file
 from escala.cli.policies import generator_lines
 from escala.cli.reading import read_log
+from escala.cli.slurm import from_slurm
 from escala.cli.tables import amount, facts_table, rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -47,6 +48,7 @@ def add_to(app: typer.Typer) -> None:
     group.command()(opt.reading(convert))
     group.command(cls=_ListsGenerators)(generate)
     group.command()(fetch)
+    group.command("from-slurm")(from_slurm)
     app.add_typer(group, name="workload")
 
 
