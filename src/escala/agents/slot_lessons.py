@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.agents.slot_rollout import look_ahead
+from escala.envs import slots_rules
 from escala.envs.batch import Turn, new_turn
 from escala.envs.slots import SlotsBatch
 from escala.envs.slots_lists import JobLists
@@ -80,10 +81,24 @@ def play_lessons(
     return Lessons(np.array(seen)[kept], np.array(masks)[kept], np.array(choices)[kept], value[kept], running[kept])
 
 
+def rule(name: str) -> Teacher:
+    """A rule of `escala.envs.slots_rules` as a teacher."""
+    if name not in slots_rules.RULES:
+        raise EscalaError(f"unknown rule {name!r}: use one of {', '.join(slots_rules.RULES)}")
+
+    def choose(batch: SlotsBatch, turn: Turn) -> NDArray[np.int64]:
+        out = np.zeros(batch.num_envs, np.int64)
+        lens = batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used
+        slots_rules.decide_all(batch.worlds.table, *lens, slots_rules.RULES[name], out)
+        return out
+
+    return choose
+
+
 def record(
     file: str | Path,
     lists: JobLists,
-    futures: int,
+    teacher: int | str,
     n: int,
     *,
     gamma: float = 1.0,
@@ -92,13 +107,14 @@ def record(
     seed: int = 0,
     **options: Any,
 ) -> int:
-    """Look-ahead over `futures` futures, drawn from `lists`, plays n of the lists; its lessons go into the file
-    (.npz). Returns how many.
+    """A teacher plays n of the lists; its lessons go into the file (.npz). Returns how many.
 
-    options: of escala/Slots-v0. Agents learn from it by `escala.train(..., teacher={"lessons": [file]})` with the same options and gamma.
+    teacher: look-ahead over so many futures, drawn from `lists`, or the name of a rule. stray, nap: see `play_lessons`. options: of
+    escala/Slots-v0. Agents learn from the file by `escala.train(..., teacher={"lessons": [file]})` with the same options and gamma.
     """
     rng = np.random.default_rng([seed, 0x1E55])
-    whole = play_lessons(lists, look_ahead(lists, futures, seed), options, gamma, n, rng, stray=stray, nap=nap)
+    chosen = rule(teacher) if isinstance(teacher, str) else look_ahead(lists, teacher, seed)
+    whole = play_lessons(lists, chosen, options, gamma, n, rng, stray=stray, nap=nap)
     shape = SlotsBatch(1, lists, **options).options
     about = {name: getattr(shape, name) for name in SHAPE} | {"gamma": gamma}
     target = Path(file)

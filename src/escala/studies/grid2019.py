@@ -9,10 +9,10 @@ Published: a plan of the list is searched (from its clairvoyant schedule), a net
 "planned"). Beside it PPO from nothing (preset "one-list"), its learning curve, and the printed setting (image, 20 ReLU). These agents see
 ten slots and may reserve, as the author's did; actions are sampled, as in the paper.
 
-Fresh: the scheduler `rollout` looks ahead on training lists; the network that scores slots imitates it (preset
-"look-ahead"), one agent for each load and one for all, and at high loads goes on with PPO. Agents and the rules beside them see 32 slots,
-nearly the whole queue; agents and look-ahead know when arrivals end. Beside them R1's own window: rules and PPO alone with ten slots
-(preset "reserve"). Agents are judged sampled and by their likeliest actions.
+Fresh: the scheduler `rollout` looks ahead on training lists (greedy SJF plays them at a load where it is better); the network that scores
+slots imitates it (preset "look-ahead"), one agent for each load and one for all, and at the highest load goes on with PPO. Agents and the
+rules beside them see 32 slots, nearly the whole queue; agents and look-ahead know when arrivals end. Beside them R1's own window: rules and
+PPO alone with ten slots (preset "reserve"). Agents are judged sampled and by their likeliest actions.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class Scale:
     alone_seeds: int = 3
     lessons: int = 250
     futures: int = 32
-    fresh_all: int = 300_000
+    fresh_all: int = 0
     all_seeds: int = 5
     fresh_one: int = 1_000_000
-    own: tuple[int, ...] = (160, 190)
+    own: tuple[int, ...] = (190,)
     imitated_seeds: int = 5
     ten: int = 1_000_000
     ten_seeds: int = 1
@@ -119,7 +119,7 @@ def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], less
     short = about.get("steps", 100) / 100
     thin = min(1.0, short**-2)
     futures, ahead, lists = (max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin, lessons * min(short**-1, short**-2)))
-    taught = about | {"pool": scale.pool, "lists": lists, "futures": futures, "keep": str(_file(out, name))}
+    taught = about | {"pool": scale.pool, "lists": lists, "futures": futures, "keep": str(_file(out, name)), "validation": scale.validation}
     weight = about["load"] / 100 * short**2 / 64
     return [
         Cell(f"rules/{name}", work.fresh_rules, rules, 4),

@@ -64,8 +64,13 @@ def fresh_rules(load: int, validation: int, test: int, slots: int, steps: int = 
 
 def rollout_on(load: int, test: int, count: int, futures: int, pool: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
     """Look-ahead on the first `count` of `test` test lists; its futures are drawn from training lists."""
-    lists, n = test_lists(load, test, TEST, steps, demand).part(range(count)), count
-    teacher = look_ahead(test_lists(load, pool, TRAINING, steps, demand), futures, load)
+    lists = test_lists(load, test, TEST, steps, demand).part(range(count))
+    return _ahead(lists, test_lists(load, pool, TRAINING, steps, demand), futures, load, steps)
+
+
+def _ahead(lists: JobLists, expected: JobLists, futures: int, seed: int, steps: int) -> dict[str, Any]:
+    """Look-ahead, expecting what other lists hold."""
+    n, teacher = len(lists), look_ahead(expected, futures, seed)
     batch = SlotsBatch(n, lists, **queue_options(steps))
     turn, rows, done = new_turn(batch), np.arange(n), np.zeros(n, bool)
     batch.restart(rows, turn, {"list": rows})
@@ -82,11 +87,21 @@ def queue_options(steps: int) -> dict[str, Any]:
     return {"slots": QUEUE, "placement": "start-now", "skip": "forced", "arrivals_end": steps}
 
 
-def lessons(load: int, pool: int, lists: int, futures: int, keep: str, steps: int = 100, demand: str = "author") -> dict[str, Any]:
-    """Look-ahead on some training lists, recorded in the file `keep`."""
+def lessons(
+    load: int, pool: int, lists: int, futures: int, keep: str, validation: int, steps: int = 100, demand: str = "author"
+) -> dict[str, Any]:
+    """A teacher on some training lists, recorded in the file `keep`: look-ahead, or greedy SJF where that is better on validation lists."""
     begin = time.process_time()
-    states = record(keep, test_lists(load, pool, TRAINING, steps, demand), futures, lists, seed=load, **queue_options(steps))
-    return {"states": states, "lists": lists, "futures": futures, "seconds": time.process_time() - begin}
+    training, tried = test_lists(load, pool, TRAINING, steps, demand), test_lists(load, validation, VALIDATION, steps, demand)
+    tried = tried.part(range(min(validation, max(1, 4000 // load))))  # fewer where looking ahead takes long, and gains much
+    ahead = float(np.mean(_ahead(tried, training, futures, load, steps)["slowdown"]))
+    greedy = float(play(tried, "sjf", slots=QUEUE)["slowdown"].to_numpy().mean())
+    teacher: int | str = futures if ahead < greedy else "sjf"
+    states = record(keep, training, teacher, lists, seed=load, **queue_options(steps))
+    return {
+        "teacher": teacher, "states": states, "lists": lists, "seconds": time.process_time() - begin,
+        "validation": {"rollout": ahead, "sjf": greedy},
+    }  # fmt: skip
 
 
 def judge(agent: Any, lists: JobLists, seed: int) -> dict[str, Any]:

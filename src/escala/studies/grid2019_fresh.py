@@ -88,14 +88,17 @@ def headroom_claim(ident: str, about: str, ours: np.ndarray, sjf: np.ndarray, op
     stands for all episodes on it."""
     found = np.array(optimum["found"], np.float64)
     n = len(found) if len(found) > 1 else ours.shape[1]
-    reference, best = np.broadcast_to(sjf, (ours.shape[1],))[:n], np.broadcast_to(found, (n,))
-    note = f"best found {found.mean():.3f} (bound {np.mean(optimum['lower']):.3f}) on {len(found)} list(s), {sum(optimum['proved'])} proved"
+    best, reference = np.broadcast_to(found, (n,)), np.broadcast_to(sjf, (n,)) if len(sjf) == 1 else sjf[:n]
+    some = np.isfinite(best)  # lists without jobs have no optimum
+    ours, reference, best = ours[:, :n][:, some], reference[some], best[some]
+    lower = np.broadcast_to(np.array(optimum["lower"], np.float64), (n,))[some].mean()
+    note = f"best found {best.mean():.3f} (bound {lower:.3f}) on {len(found)} list(s), {sum(optimum['proved'])} proved"
     text = f"share of the head-room between greedy SJF and the clairvoyant optimum, {about}"
     share = None
-    if np.isfinite(ours[:, :n]).all() and reference.sum() > best.sum():
-        share = headroom(ours[:, :n], reference, best, resamples=4000)
+    if np.isfinite(ours).all() and reference.sum() > best.sum():
+        share = headroom(ours, reference, best, resamples=4000)
     low, high, value = (None, None, None) if share is None else (share.low, share.high, share.value)
-    return Claim(ident, text, None, value, low, high, "share", ours.shape[0], n, None, note)
+    return Claim(ident, text, None, value, low, high, "share", ours.shape[0], int(some.sum()), None, note)
 
 
 def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
@@ -146,7 +149,11 @@ def headroom_frame(scale: Any, cells: Cells) -> pl.DataFrame:
             f"{which}, {how}": matrix(cells, names, str(load), how, "slowdown"),
         }
         values |= {"best found": np.array([best["found"]], np.float64), "bound": np.array([best["lower"]], np.float64)}
-        rows += [{"load": load, "lists": n, "policy": name, "mean_slowdown": float(x[:, :n].mean())} for name, x in values.items()]
+        some = np.isfinite(values["best found"][0])
+        rows += [
+            {"load": load, "lists": int(some.sum()), "policy": name, "mean_slowdown": float(x[:, :n][:, some].mean())}
+            for name, x in values.items()
+        ]
     return pl.DataFrame(rows)
 
 
