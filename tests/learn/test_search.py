@@ -10,7 +10,9 @@ import pytest
 
 import escala
 from escala.agents import load_agent, search, search_scheduler
+from escala.agents.scheduler_search import begins, values
 from escala.envs.scheduling import SchedulingBatch
+from escala.errors import EscalaError
 from escala.studies.days import played
 from tests.unit.envs.days import DAY_S, workload
 
@@ -91,3 +93,21 @@ def test_a_searched_scheduler_learns_to_wait_for_nodes_that_are_on() -> None:
     eager = escala.simulate(day, "2x1", scheduler="first-fit", **how).summary()["waste_j"]
     learnt = escala.simulate(day, "2x1", scheduler=agent.policy(seed=0), **how).summary()["waste_j"]
     assert learnt < 0.75 * eager
+
+
+def test_waiting_costs_only_beyond_what_is_free() -> None:
+    """Three jobs on one node, one after the other: nothing is free, half of the mean wait is, all of it is."""
+    day = workload((0.0, 600.0, 900.0, 1), (0.0, 600.0, 900.0, 1), (0.0, 600.0, 900.0, 1))
+
+    def value(price: float, free_s: float) -> float:
+        return values(begins()[0], SchedulingBatch(1, [day], "1x1", window="cut", waits=True), price, free_s)[0]
+
+    run = escala.simulate(day, "1x1", scheduler="first-fit", shutdown="timeout:300", start_off=True, until_s=DAY_S)
+    wait_s = float(run.jobs["wait_s"].sum())
+    assert wait_s > 1800.0
+    waste = -value(0.0, 0.0)
+    assert value(2.0, 0.0) == pytest.approx(-waste - 2.0 * wait_s / 60.0)
+    assert value(2.0, wait_s / 2.0) == pytest.approx(-waste - 2.0 * wait_s / 120.0)
+    assert value(2.0, wait_s) == pytest.approx(-waste)
+    with pytest.raises(EscalaError, match="limit=-1"):
+        search_scheduler([day], "1x1", price=1.0, limit=-1.0)

@@ -1,7 +1,12 @@
 """Direct search of a scheduling policy by whole days: the cross-entropy method on the scores of `queue_scorer`.
 
-What counts is a day's energy waste and its jobs' waits, not R3's step reward: value = -(waste / idle watts of the platform + price x sum of
-waits in minutes), both in minutes.
+What counts is a day's energy waste and its jobs' waits, not R3's step reward. With W the waste / idle watts of the platform, and V the
+sum of the jobs' waits, both in minutes and summed over the days,
+
+    value = -(W + price x max(0, V - limit x V of First-Fit)) / days
+
+so that waiting costs nothing up to a share (`limit`) of what First-Fit waits on the same days. With limit = 0 the search goes to one end or
+the other (it saves and lets wait, or neither); with a limit it finds what lies between.
 """
 
 from __future__ import annotations
@@ -48,8 +53,15 @@ def choices(weights: Floats, seen: NDArray[np.float32], mask: NDArray[np.bool_])
     return np.where(scores[np.arange(len(best)), best] > 0.0, best + 1, 0)
 
 
-def values(weights: Floats, batch: SchedulingBatch, price: float) -> tuple[float, int]:
-    """Mean value of a day, and the number of decisions. batch: one simulation a day."""
+def values(weights: Floats, batch: SchedulingBatch, price: float, free_s: float = 0.0) -> tuple[float, int]:
+    """Mean value of a day, and the number of decisions. batch: one simulation a day; free_s: waits that cost nothing, in all."""
+    waste_j, wait_s, decisions = played(weights, batch)
+    value = -(waste_j / idle_watts(batch.platform) + price * max(0.0, wait_s - free_s)) / 60.0 / batch.num_envs
+    return value, decisions
+
+
+def played(weights: Floats, batch: SchedulingBatch) -> tuple[float, float, int]:
+    """(waste, J, sum of waits, s, decisions) of all days."""
     n = batch.num_envs
     turn, rows = new_turn(batch), np.arange(n)
     batch.restart(rows, turn, {"day": rows})
@@ -61,8 +73,7 @@ def values(weights: Floats, batch: SchedulingBatch, price: float) -> tuple[float
         batch.step(actions, turn)
         waste[going] += batch.info()["waste_j"][going]
         over |= turn.terminated | turn.truncated
-    wait = sum(_waits(batch, row) for row in range(n))
-    return -(float(waste.sum()) / idle_watts(batch.platform) / 60.0 + price * wait / 60.0) / n, decisions
+    return float(waste.sum()), sum(_waits(batch, row) for row in range(n)), decisions
 
 
 def _waits(batch: SchedulingBatch, row: int) -> float:
@@ -80,6 +91,7 @@ def search_scheduler(
     platform: Any,
     *,
     price: float,
+    limit: float = 0.0,
     validation: Sequence[Any] | None = None,
     generations: int = 20,
     population: int = 20,
@@ -89,13 +101,15 @@ def search_scheduler(
     progress: Callable[[float], None] | None = None,
     **env_options: Any,
 ) -> Agent:
-    """Search an agent of `escala/Scheduling-v0`. price: of a job's minute of waiting, in minutes of the whole platform idling. The rest as
-    in `escala.agents.search`."""
-    if generations < 1 or population < 4 or not price >= 0.0:
-        raise EscalaError(f"generations={generations}, population={population}, price={price}: give at least 1, 4 and 0")
+    """Search an agent of `escala/Scheduling-v0`. price: of a job's minute of waiting, in minutes of the whole platform idling;
+    limit: share of First-Fit's waits
+    up to which waiting costs nothing. The rest as in `escala.agents.search`."""
+    if generations < 1 or population < 4 or not (price >= 0.0 and limit >= 0.0):
+        given = f"generations={generations}, population={population}, price={price}, limit={limit}"
+        raise EscalaError(f"{given}: give at least 1, 4, 0 and 0")
     request = {
         "env_id": SCHEDULING, "env_options": dict(env_options), "algorithm": "cross-entropy", "preset": "search", "seed": seed,
-        "generations": generations, "population": population, "days_each": days_each, "price": price,
+        "generations": generations, "population": population, "days_each": days_each, "price": price, "limit": limit,
         "workload": {"days": len(days), "jobs": sum(len(day) for day in days), "first": days[0].name, "last": days[-1].name},
     }  # fmt: skip
     folder = None if out is None else Path(out)
@@ -109,7 +123,8 @@ def search_scheduler(
     judge = None if validation is None else SchedulingBatch(len(validation), list(validation), platform, **env_options)
 
     def on(these: SchedulingBatch) -> Score:
-        return lambda weights: values(weights, these, price)
+        free_s = limit * played(begins()[0], these)[1] if limit > 0.0 else 0.0
+        return lambda weights: values(weights, these, price, free_s)
 
     begin = CrossEntropy(on(batch), None if judge is None else on(judge), begins(), seed, population, FIRST_SPREAD)
     run, elapsed_s = run_search(begin, generations, folder, request, progress)

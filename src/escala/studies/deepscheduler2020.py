@@ -3,8 +3,9 @@
 The same days as in `deepshutdown2020`; nodes go off after 5 idle minutes under every scheduler; each day once cut at its end, once run to
 completion. First-Fit, EASY, SAF and, beyond the paper, the shortest walltime first (which waits least of all) against agents that choose
 which waiting job starts, or that none does. The agents are one linear score for every waiting job, searched by whole days
-(`escala.agents.search_scheduler`) at several prices of waiting; which price counts is decided on validation days: the least waste with a
-mean wait not above First-Fit's. Beside them, as evidence of what was tried: MaskablePPO in the printed setting (three GRUs).
+(`escala.agents.search_scheduler`) for the least waste with a mean wait below a limit, at several limits; which limit counts is decided on
+validation days: the least waste with a mean wait not above First-Fit's. Beside them, as evidence of what was tried: MaskablePPO in the
+printed setting (three GRUs).
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ NAME = "deepscheduler2020"
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. worths: prices of waiting tried, in `unit_price`s, seed 0; seeds: training seeds of every price on the author's
-    days; other_*: on the other inputs; printed: decisions of MaskablePPO on the author's days."""
+    """How much is done. limits: of the mean wait, as shares of First-Fit's; seeds: training seeds of every limit on the author's days;
+    other_*: on the other inputs; printed: decisions of MaskablePPO on the author's days."""
 
     inputs: tuple[str, ...] | None = None
     most: int | None = None
     generated_days: int = 300
-    worths: tuple[float, ...] = (0.2, 0.4, 0.6, 0.8)
-    seeds: int = 1
+    limits: tuple[float, ...] = (0.85, 0.95, 1.05)
+    seeds: int = 5
     generations: int = 6
     population: int = 12
     days_each: int = 80
-    other_worths: tuple[float, ...] = (0.4,)
+    other_limits: tuple[float, ...] = (0.95,)
     other_generations: int = 2
     other_days_each: int = 40
     printed: int = 0
@@ -43,13 +44,13 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, worths=(1.0,), seeds=1, generations=2, population=4, days_each=8,
+        inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, limits=(1.0,), seeds=1, generations=2, population=4, days_each=8,
         other_generations=1, other_days_each=8, printed=0,
     ),
     "short": Scale(),
     "paper": Scale(
-        generated_days=2000, worths=(0.1, 0.3, 0.6, 1.0, 2.0, 4.0), seeds=5, generations=60, population=40, days_each=500,
-        other_worths=(0.3, 1.0, 3.0), other_generations=40, other_days_each=400, printed=25_000_000, printed_seeds=5,
+        generated_days=2000, limits=(0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05), seeds=5, generations=60, population=40, days_each=500,
+        other_limits=(0.85, 0.95, 1.05), other_generations=40, other_days_each=400, printed=25_000_000, printed_seeds=5,
     ),
 }  # fmt: skip
 
@@ -67,10 +68,10 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
         search["days_each"] = scale.days_each if author else scale.other_days_each
         cost = 2e-2 * search["population"] * search["generations"] * search["days_each"]
         for seed in range(scale.seeds if author else 1):
-            for worth in scale.worths if author else scale.other_worths:
-                keep = str(out / "agents" / f"{name}-{worth:g}-{seed}")
-                given = one | search | {"worth": worth, "seed": seed, "keep": keep, "parts": ("validation", "test")}
-                cells.append(Cell(f"search/{name}/{worth:g}/{seed}", work.searched, given, cost))
+            for limit in scale.limits if author else scale.other_limits:
+                keep = str(out / "agents" / f"{name}-{limit:g}-{seed}")
+                given = one | search | {"limit": limit, "seed": seed, "keep": keep, "parts": ("validation", "test")}
+                cells.append(Cell(f"search/{name}/{limit:g}/{seed}", work.searched, given, cost))
         for seed in range(scale.printed_seeds if author and scale.printed else 0):
             keep = str(out / "agents" / f"{name}-printed-{seed}")
             given = one | {"preset": "printed", "steps": scale.printed, "seed": seed, "keep": keep, "parts": ("validation", "test")}

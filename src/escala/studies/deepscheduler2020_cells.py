@@ -19,6 +19,7 @@ SCHEDULERS = ("first-fit", "easy", "saf", "sjf-fit", "easy-sjf", "conservative")
 BENEATH = "timeout:300"
 WINDOWS = ("cut", "drain")
 RUNS = 4
+PRICE = 3.0
 COLUMNS = ("waste_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown")
 SEEN: dict[str, Any] = {"window": "drain", "drain_days": 0.5}  # of each day while searching
 Given = dict[str, Any]
@@ -76,26 +77,27 @@ def _drawn(agent: Any, seed: int) -> Choose:
     return lambda seen, mask: agent.act(seen, mask, random)
 
 
-def unit_price(days: Sequence[Workload], platform: Any) -> float:
-    """A price of waiting that fits an input: First-Fit's waste, shared among the minutes that its jobs wait and run up to an hour each, in
-    idle minutes of the platform. Multiples of it are tried, and one is chosen on validation days."""
+def high_price(days: Sequence[Workload], platform: Any) -> float:
+    """A price of waiting beyond the limit that no saving pays for: PRICE times First-Fit's waste, shared among the minutes that its jobs
+    wait and run up to an hour each, in idle minutes of the platform."""
     rows, _ = simulated(days, platform, "first-fit", BENEATH, "cut")
     waste = sum(row["waste_j"] for row in rows) / idle_watts(platform) / 60.0
-    return float(max(1e-6, waste / (60.0 * sum(row["jobs"] for row in rows))))
+    return float(max(1e-6, PRICE * waste / (60.0 * sum(row["jobs"] for row in rows))))
 
 
 def searched(
-    source: Given, worth: float, seed: int, generations: int, population: int, days_each: int, keep: str, parts: Sequence[str]
+    source: Given, limit: float, seed: int, generations: int, population: int, days_each: int, keep: str, parts: Sequence[str]
 ) -> dict[str, Any]:
-    """Search an agent by whole days (`escala.agents.search_scheduler`) and judge it. worth: price of waiting, in `unit_price`s."""
+    """Search an agent by whole days (`escala.agents.search_scheduler`) and judge it. limit: of the waits, as a share of First-Fit's on the
+    same days; beyond it waiting costs."""
     one = inputs.days(**source)
-    price = worth * unit_price(one.train[:: max(1, len(one.train) // 200)], one.platform)
+    price = high_price(one.train[:: max(1, len(one.train) // 200)], one.platform)
     agent = search_scheduler(
-        one.train, one.platform, price=price, validation=one.validation, generations=generations, population=population,
-        days_each=days_each, seed=seed, out=keep, **SEEN,
+        one.train, one.platform, price=price, limit=limit, validation=one.validation, generations=generations,
+        population=population, days_each=days_each, seed=seed, out=keep, **SEEN,
     )  # fmt: skip
     out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
-    return out | {name: agent.manifest[name] for name in ("curve", "score", "steps_done", "elapsed_s", "price")}
+    return out | {name: agent.manifest[name] for name in ("curve", "score", "steps_done", "elapsed_s", "price", "limit")}
 
 
 def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: Sequence[str]) -> dict[str, Any]:

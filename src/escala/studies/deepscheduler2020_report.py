@@ -20,30 +20,30 @@ AGENT, LIKELIEST = "agent", "agent, likeliest"
 SEQUENTIAL_S = 300.0
 
 
-def worths(cells: Cells, name: str) -> list[str]:
+def limits(cells: Cells, name: str) -> list[str]:
     """Prices that were tried on an input."""
     return sorted({key.split("/")[2] for key in cells if key.startswith(f"search/{name}/")}, key=float)
 
 
-def tables(cells: Cells, name: str, window: str, worth: str, part: str = "test") -> dict[str, dict[str, Floats]]:
+def tables(cells: Cells, name: str, window: str, limit: str, part: str = "test") -> dict[str, dict[str, Floats]]:
     """Scheduler -> column -> [seeds, days]."""
     out = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/{part}"][window].items()}
-    searched = [cells[key] for key in sorted(cells) if key.startswith(f"search/{name}/{worth}/")]
+    searched = [cells[key] for key in sorted(cells) if key.startswith(f"search/{name}/{limit}/")]
     for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
         out[label] = table_of([cell[part][window][how] for cell in searched])
     return out
 
 
-def chosen_worth(cells: Cells, name: str) -> str:
-    """The price whose agents, on validation days run to completion, waste least among those that wait no longer than First-Fit on
+def chosen_limit(cells: Cells, name: str) -> str:
+    """The limit whose agents, on validation days run to completion, waste least among those that wait no longer than First-Fit on
     average; the one that waits least where none does."""
     waste, wait = {}, {}
-    for worth in worths(cells, name):
-        r = Resampled(tables(cells, name, "drain", worth, "validation"), resamples=2)
-        waste[worth] = float(r.change(AGENT, "easy", "waste_j")[0])
-        wait[worth] = float(r.change(AGENT, "first-fit", "wait_s")[0])
-    allowed = [worth for worth in waste if wait[worth] <= 0.0]
-    return min(allowed, key=lambda worth: waste[worth]) if allowed else min(wait, key=lambda worth: wait[worth])
+    for limit in limits(cells, name):
+        r = Resampled(tables(cells, name, "drain", limit, "validation"), resamples=2)
+        waste[limit] = float(r.change(AGENT, "easy", "waste_j")[0])
+        wait[limit] = float(r.change(AGENT, "first-fit", "wait_s")[0])
+    allowed = [limit for limit in waste if wait[limit] <= 0.0]
+    return min(allowed, key=lambda limit: waste[limit]) if allowed else min(wait, key=lambda limit: wait[limit])
 
 
 def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
@@ -53,13 +53,13 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     claims = [claim for one in every for window in ("cut", "drain") for claim in _claims(cells, one, window)]
     about = (
         f"Scale {name}. Held-out days, all nodes off at their start, off again after 5 idle minutes; sampled choices, "
-        f"{scale.seeds} training seeds on the author's days and 1 elsewhere; intervals over days and seeds. The price of waiting was "
+        f"{scale.seeds} training seeds on the author's days and 1 elsewhere; intervals over days and seeds. The limit of waiting was "
         "chosen on validation days. "
         "`.drain`: days run to completion, else cut at 24 h; a job that never started counts as waiting until then."
     )
     write_claims(out, "deepscheduler2020: a learnt scheduler", claims, about)
     write_table(out, "policies", policies_frame(cells, every))
-    write_table(out, "prices", prices_frame(cells, every))
+    write_table(out, "limits", limits_frame(cells, every))
     write_table(out, "score", score_frame(cells, every))
     ppo = learners_frame(cells)
     if len(ppo):
@@ -69,8 +69,8 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
 
 
 def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
-    worth = chosen_worth(cells, name)
-    found = tables(cells, name, window, worth)
+    limit = chosen_limit(cells, name)
+    found = tables(cells, name, window, limit)
     r, seeds = Resampled(found), found[AGENT]["waste_j"].shape[0]
     end = name if window == "cut" else f"{name}.drain"
     ended = "days cut at 24 h" if window == "cut" else "days run to completion"
@@ -88,7 +88,7 @@ def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
     out = []
     for key, text, paper, values, holds in rows:
         value, low, high = interval(values)
-        note = f"waiting at {worth} prices"
+        note = f"searched for a mean wait up to {limit} of First-Fit's"
         out.append(Claim(f"r3.{key}.{end}", f"{text}, {ended}", paper if author else None, value, low, high, "relative change", seeds, r.n,
                          None if holds is None else bool(holds(value)), note))  # fmt: skip
     return out
@@ -99,7 +99,7 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
     rows = []
     for name in every:
         for window in ("cut", "drain"):
-            found = tables(cells, name, window, chosen_worth(cells, name))
+            found = tables(cells, name, window, chosen_limit(cells, name))
             r = Resampled(found, resamples=500)
             for policy, t in found.items():
                 day = t["waste_j"].mean(axis=0) / 1e3
@@ -116,16 +116,16 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def prices_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """Every price of waiting that was tried, on validation and on held-out days run to completion."""
+def limits_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
+    """Every limit of waiting that was tried, on validation and on held-out days run to completion."""
     rows = []
     for name in every:
-        for worth in worths(cells, name):
+        for limit in limits(cells, name):
             for part in ("validation", "test"):
-                found = tables(cells, name, "drain", worth, part)
+                found = tables(cells, name, "drain", limit, part)
                 r = Resampled(found, resamples=2)
                 rows.append({
-                    "input": name, "price": float(worth), "chosen": worth == chosen_worth(cells, name), "part": part,
+                    "input": name, "limit": float(limit), "chosen": limit == chosen_limit(cells, name), "part": part,
                     "seeds": found[AGENT]["waste_j"].shape[0], "waste_vs_easy": float(r.change(AGENT, "easy", "waste_j")[0]),
                     "wait_vs_first_fit": float(r.change(AGENT, "first-fit", "wait_s")[0]),
                 })  # fmt: skip
@@ -150,10 +150,10 @@ def learners_frame(cells: Cells) -> pl.DataFrame:
 
 
 def score_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """The searched weights of the chosen price."""
+    """The searched weights of the chosen limit."""
     rows = []
     for name in every:
-        start = f"search/{name}/{chosen_worth(cells, name)}/"
+        start = f"search/{name}/{chosen_limit(cells, name)}/"
         for key in sorted(k for k in cells if k.startswith(start)):
             rows += [{"input": name, "seed": int(key.split("/")[3]), "number": n, "weight": w} for n, w in cells[key]["score"].items()]
     return pl.DataFrame(rows)
@@ -165,14 +165,14 @@ def _figures(out: Path, cells: Cells, every: list[str]) -> None:
 
     figures = out / "figures"
     for name in every:
-        worth = chosen_worth(cells, name)
-        seen, held = (tables(cells, name, "cut", worth, part) for part in ("validation", "test"))
+        limit = chosen_limit(cells, name)
+        seen, held = (tables(cells, name, "cut", limit, part) for part in ("validation", "test"))
         order = ("first-fit", "easy", "saf", AGENT)
         sums = {policy: np.concatenate([part[policy]["waste_j"].mean(axis=0) for part in (seen, held)]).tolist() for policy in order}
         save(curves.accumulated(sums, "waste_j", split=seen["easy"]["waste_j"].shape[1]), figures / f"fig21-{name}")
         cell = cells[f"fixed/{name}/test"]
         slow = {policy: np.array(cell["jobs"][policy]) for policy in SCHEDULERS[:3]}
-        slow[AGENT] = np.array(cells[next(k for k in sorted(cells) if k.startswith(f"search/{name}/{worth}/"))]["test"]["jobs"])
+        slow[AGENT] = np.array(cells[next(k for k in sorted(cells) if k.startswith(f"search/{name}/{limit}/"))]["test"]["jobs"])
         gap = np.array(cell["gap_s"])
         shares, sequential = {}, {}
         for policy, values in slow.items():
