@@ -29,7 +29,7 @@ from escala.report.style import STATE_COLOURS, inline_file, inline_svg
 LINES_SHOWN = 8
 """Policies in a figure of lines; with more, the first ones are drawn and the page says so."""
 
-SCRIPTS = ("gantt_data.js", "gantt_pane.js", "gantt.js")
+SCRIPTS, FIGURES = ("gantt_data.js", "gantt_pane.js", "gantt.js"), "figure.js"
 
 
 class Run(Protocol):
@@ -151,7 +151,7 @@ def render(
         meanings=[(q.name, q.meaning) for q in QUANTITIES.values() if q.meaning and (summaries or comparison is not None)],
         manifests=[(name, _manifest(result)) for name, result in results.items()],
         css=_file("page.css"),
-        script="\n".join(map(_file, SCRIPTS)) if charts else "",
+        script="\n".join(map(_file, [*(SCRIPTS if charts else ()), FIGURES])) if charts or any(part["figures"] for part in parts) else "",
     )
 
 

@@ -7,6 +7,7 @@ import functools
 import io
 import re
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import Any, ParamSpec
 
@@ -15,6 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from escala.errors import EscalaError
+from escala.report import readable
 
 P = ParamSpec("P")
 
@@ -97,7 +99,9 @@ def svg(figure: Figure) -> str:
 
 def inline_svg(figure: Figure, key: str) -> str:
     """The figure as an `<svg>` element for a page: no prologue, ids of its own (prefixed with `key`), ink in the page's text colour."""
-    return _inlined(svg(figure), key)
+    lines = readable.marked(figure)
+    text = _inlined(svg(figure), key)
+    return text.replace("<svg ", f'<svg data-axes="{escape(readable.places(figure, lines, key), quote=True)}" ', 1)
 
 
 def inline_file(path: Path, key: str) -> str:

@@ -10,10 +10,12 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from synthetic import Run, run
 
-from escala.report import write_report
+from escala.report import Section, Training, write_report
+from escala.report.plots import distributions
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [
@@ -83,12 +85,37 @@ PROBE = """
 </body>"""
 
 
-def visit(page: Path, tmp_path: Path, job: str = "") -> tuple[dict[str, Any], list[str]]:
+READ_OFF = """
+<script>
+(() => {
+  const answer = {}, tip = document.querySelector(".figure-tip");
+  try {
+    const { svg, axes } = document.querySelector("svg[data-axes]").readout, [l, t, r, b] = axes[0].box;
+    const move = (x, y) => {
+      const at = new DOMPoint(x, y).matrixTransform(svg.getScreenCTM());
+      svg.dispatchEvent(new PointerEvent("pointermove", { clientX: at.x, clientY: at.y, bubbles: true }));
+    };
+    move((l + r) / 2, (t + b) / 2);
+    answer.lines = Object.fromEntries([...tip.querySelectorAll("dt")].map((dt) => [dt.textContent, dt.nextSibling.textContent]));
+    answer.shown = !tip.hidden;
+    move(l / 2, b);
+    answer.outside = tip.hidden;
+  } catch (error) { answer.error = String(error && error.stack || error); }
+  const pre = document.createElement("pre");
+  pre.id = "answer";
+  pre.textContent = JSON.stringify(answer);
+  document.body.append(pre);
+})();
+</script>
+</body>"""
+
+
+def visit(page: Path, tmp_path: Path, job: str = "", probe: str = PROBE) -> tuple[dict[str, Any], list[str]]:
     """(what the probe found, lines of the browser's console)."""
     assert BROWSER is not None
     probed = tmp_path / "probed.html"
     html = page.read_text(encoding="utf-8").replace("<body>", f'<body data-job="{job}">')
-    probed.write_text(html.replace("</body>", PROBE), encoding="utf-8")
+    probed.write_text(html.replace("</body>", probe), encoding="utf-8")
     command = [BROWSER, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", probed.as_uri()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180)
     found = re.search(r'<pre id="answer">(.*?)</pre>', done.stdout, re.DOTALL)
@@ -124,6 +151,30 @@ def seconds(text: str) -> float:
     days, _, clock = text.rpartition(" d ")
     hours, minutes, rest = clock.split(":")
     return 86400 * int(days or 0) + 3600 * int(hours) + 60 * int(minutes) + float(rest)
+
+
+def test_values_are_read_off_a_figure(tmp_path: Path) -> None:
+    """A line that falls from 2 to 1 is at 1.5 in the middle, on a linear axis; so is a level there."""
+    training = Training(pl.DataFrame({"step": [0, 1000], "value": [2.0, 1.0]}), {"sjf": 1.25}, "Mean slowdown")
+    answer, console = visit(write_report(tmp_path / "page.html", {}, title="t", training=training), tmp_path, probe=READ_OFF)
+    assert console == [] and "error" not in answer, answer
+    assert answer["shown"] and answer["outside"]
+    told = answer["lines"]
+    assert list(told) == ["Decisions in training", "Mean slowdown", "trained", "sjf"]
+    assert float(told["Decisions in training"]) == pytest.approx(500, rel=2e-3)
+    assert float(told["trained"]) == pytest.approx(1.5, rel=2e-3) and float(told["sjf"]) == pytest.approx(1.25, rel=2e-3)
+
+
+def test_values_are_read_off_logarithmic_axes(tmp_path: Path) -> None:
+    """In the middle of a logarithmic axis from 1 to 10000 stands 100, of which half the jobs lie above."""
+    waits = {"wait_s": {"a": pl.Series([0.5] * 50 + [10000.0] * 50)}}
+    figure = distributions(waits)
+    figure.axes[0].set_xlim(1.0, 10000.0)
+    page = write_report(tmp_path / "page.html", {}, title="t", sections=[Section("s", figures=[(figure, "")])])
+    answer, console = visit(page, tmp_path, probe=READ_OFF)
+    assert console == [] and "error" not in answer, answer
+    assert float(answer["lines"]["Wait (s)"]) == pytest.approx(100, rel=5e-3)
+    assert float(answer["lines"]["a"]) == pytest.approx(50, abs=0.2)
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1])
