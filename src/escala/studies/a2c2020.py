@@ -31,7 +31,8 @@ RELATIVE_COST = {"fc": 1.0, "conv3-16": 20.0, "conv3-32": 40.0, "conv3-16-pool":
 class Scale:
     """How much is done. agent, a2c, printed, network, log: decisions to train on, for the recommended agent, A2C with the slot
     scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and
-    the log (after `rounds` of search for a plan); curve: budgets of figure 3."""
+    the log (after `rounds` of search for a plan); curve: budgets of figure 3; best: test lists a rate whose optimum is searched for,
+    `limit_s` seconds each."""
 
     rates: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9)
     seeds: int = 5
@@ -53,17 +54,20 @@ class Scale:
     validation: int = 200
     test: int = 500
     episodes: int = 100
+    best: int = 40
+    limit_s: float = 1.0
 
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         rates=(0.7,), seeds=1, agent=16_384, a2c=8_192, a2c_seeds=1, printed=1_024, networks=("fc", "conv3-16-pool"), network=1_024,
-        curve=(1_024,), curve_seeds=1, log=1_024, rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10,
+        curve=(1_024,), curve_seeds=1, log=1_024, rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5,
     ),
     "short": Scale(),
     "paper": Scale(
         agent=3_000_000, a2c=3_000_000, a2c_seeds=5, printed=500_000, printed_seeds=3, network=500_000, network_seeds=3,
         curve=(16_384, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, test=1000,
+        best=200, limit_s=20.0,
     ),
 }  # fmt: skip
 
@@ -74,6 +78,9 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
     cells = [
         Cell(f"rules/{rate}", work.rules, {"rate": rate, "validation": scale.validation, "test": scale.test}, 2) for rate in scale.rates
     ]
+    for rate in scale.rates:
+        best = {"rate": rate, "test": scale.test, "count": scale.best, "limit_s": scale.limit_s}
+        cells.append(Cell(f"optimum/{rate}", work.optimum, best, scale.best * scale.limit_s))
     cells.append(Cell("log/rules", work.log_rules, {"log": log}, 1))
     for seed in range(max(scale.seeds, scale.a2c_seeds, scale.printed_seeds, scale.network_seeds, scale.curve_seeds, scale.log_seeds)):
         for rate in scale.rates:

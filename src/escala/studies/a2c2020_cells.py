@@ -12,6 +12,7 @@ from escala.envs.slots_plan import search_plan
 from escala.envs.slots_play import FIGURES, play, tune_hold_back
 from escala.envs.slots_policy import SHAPING
 from escala.errors import EscalaError
+from escala.studies.slotted import best_found
 from escala.workload import Workload, read_workload
 from escala.workload.generate_slots import cpu_memory_model
 
@@ -42,6 +43,11 @@ def rules(rate: float, validation: int, test: int) -> dict[str, Any]:
     """The rules on test lists; hold-back is tuned on validation lists."""
     hold = tune_hold_back(lists_of(rate, validation, VALIDATION), slots=SLOTS)
     return rules_on(lists_of(rate, test, TEST), hold)
+
+
+def optimum(rate: float, test: int, count: int, limit_s: float) -> dict[str, list[Any]]:
+    """Best schedule found and lower bound of the mean slowdown, clairvoyant, of the first `count` of `test` test lists."""
+    return best_found(lists_of(rate, test, TEST).part(range(count)), limit_s)[0]
 
 
 def judge(agent: Any, lists: JobLists, seed: int, likeliest: bool = True) -> dict[str, Any]:

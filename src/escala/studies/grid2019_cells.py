@@ -16,8 +16,8 @@ from escala.envs.slots_lists import JobLists, draw_lists
 from escala.envs.slots_plan import search_plan
 from escala.envs.slots_play import FIGURES, play, tune_hold_back
 from escala.envs.slots_policy import SHAPING
-from escala.optimum import Instance, bound
 from escala.studies.published import LOADS, published_lists
+from escala.studies.slotted import best_found
 from escala.workload.generate_slots import bernoulli_model
 
 RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "easy", "fcfs", "random")
@@ -127,7 +127,7 @@ def published_plan(folder: str, load: int, limit_s: float, rounds: int) -> dict[
     """The clairvoyant optimum of a published list (as `optimum`), and a plan for the slotted world, searched from its schedule: the better
     of both placements."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
-    found, starts = _optimum(lists, limit_s)
+    found, starts = best_found(lists, limit_s)
     plans = {placement: search_plan(lists, starts[0], rounds, load, placement=placement) for placement in ("start-now", "reserve")}
     best = min(plans, key=lambda placement: plans[placement].slowdown)
     return found | {"placement": best, "plan": plans[best].wanted.tolist(), "planned": plans[best].slowdown}
@@ -185,18 +185,4 @@ def fresh_agent(
 
 def optimum(load: int, test: int, count: int, limit_s: float, steps: int = 100, demand: str = "author") -> dict[str, list[Any]]:
     """Best schedule found and lower bound of the mean slowdown, clairvoyant, of the first `count` of `test` test lists."""
-    return _optimum(test_lists(load, test, TEST, steps, demand).part(range(count)), limit_s)[0]
-
-
-def _optimum(lists: JobLists, limit_s: float) -> tuple[dict[str, list[Any]], list[Any]]:
-    out: dict[str, list[Any]] = {"found": [], "lower": [], "proved": []}
-    starts = []
-    for e in range(len(lists)):
-        job = lists.job[int(lists.first[e]) : int(lists.first[e + 1])]
-        units = job["submit"] // 1_000_000, job["walltime"] // 1_000_000
-        result = bound(Instance(units[0], units[1], job["cores"].astype(np.int64), lists.capacity[:1].astype(np.int64)), limit_s=limit_s)
-        starts.append(np.asarray(result.starts, np.float64))
-        out["found"].append(result.found)
-        out["lower"].append(result.lower)
-        out["proved"].append(result.status == "optimal")
-    return out, starts
+    return best_found(test_lists(load, test, TEST, steps, demand).part(range(count)), limit_s)[0]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from escala.metrics import headroom
 from escala.studies.claims import Claim
 from escala.studies.grid2019_cells import RULES
-from escala.studies.slotted import METRICS, Cells, arrays_of, claim, matrix, row_of
+from escala.studies.slotted import METRICS, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
 ALL, OWN, IMITATED, AHEAD = "agent, all loads", "agent, own load", "imitation alone, own load", "rollout"
 TEN = "ten slots: "
@@ -81,24 +79,6 @@ def best_agents(scale: Any, cells: Cells, load: int) -> tuple[list[str], str, st
         choices[IMITATED] = [f"imitated/{load}/{seed}" for seed in range(scale.seeds)]
     _, how, which = min((*best_way(cells, names, load), which) for which, names in choices.items())
     return choices[which], how, which
-
-
-def headroom_claim(ident: str, about: str, ours: np.ndarray, sjf: np.ndarray, optimum: Mapping[str, Any]) -> Claim:
-    """Share of the way from greedy SJF to the best clairvoyant schedule found, on the lists whose optimum was searched for. A single list
-    stands for all episodes on it."""
-    found = np.array(optimum["found"], np.float64)
-    n = len(found) if len(found) > 1 else ours.shape[1]
-    best, reference = np.broadcast_to(found, (n,)), np.broadcast_to(sjf, (n,)) if len(sjf) == 1 else sjf[:n]
-    some = np.isfinite(best)  # lists without jobs have no optimum
-    ours, reference, best = ours[:, :n][:, some], reference[some], best[some]
-    lower = np.broadcast_to(np.array(optimum["lower"], np.float64), (n,))[some].mean()
-    note = f"best found {best.mean():.3f} (bound {lower:.3f}) on {len(found)} list(s), {sum(optimum['proved'])} proved"
-    text = f"share of the head-room between greedy SJF and the clairvoyant optimum, {about}"
-    share = None
-    if np.isfinite(ours).all() and reference.sum() > best.sum():
-        share = headroom(ours, reference, best, resamples=4000)
-    low, high, value = (None, None, None) if share is None else (share.low, share.high, share.value)
-    return Claim(ident, text, None, value, low, high, "share", ours.shape[0], int(some.sum()), None, note)
 
 
 def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:

@@ -12,9 +12,9 @@ from escala.envs.batch import new_turn
 from escala.envs.slots import SlotsBatch
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.grid2019_cells import QUEUE, RULES
-from escala.studies.grid2019_fresh import ALL, OWN, fresh_claims, fresh_frame, headroom_claim, headroom_frame, variant_claims, variant_frame
+from escala.studies.grid2019_fresh import ALL, OWN, fresh_claims, fresh_frame, headroom_frame, variant_claims, variant_frame
 from escala.studies.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
-from escala.studies.slotted import METRICS, Cells, arrays_of, claim, matrix, row_of
+from escala.studies.slotted import METRICS, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
 PAPER_COLUMNS = {"slowdown": "mean_slowdown", "makespan": "makespan", "turnaround": "mean_turnaround_time", "wait": "mean_waiting_time"}
 AGENT = "agent"

@@ -1,4 +1,4 @@
-"""What the studies of slotted worlds share: figures of cells as arrays, claims against a rule, rows of tables."""
+"""What the studies of slotted worlds share: figures of cells as arrays, claims against a rule, optima and head-room, rows of tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from escala.envs.slots_lists import JobLists
+from escala.metrics import headroom
 from escala.metrics.bootstrap import paired
+from escala.optimum import Instance, bound
 from escala.studies.claims import Claim
 
 METRICS = {"slowdown": "mean_slowdown", "makespan": "makespan_s", "turnaround": "mean_turnaround_s", "wait": "mean_wait_s"}
@@ -45,6 +48,42 @@ def claim(ident: str, text: str, paper: float | None, ours: np.ndarray, theirs: 
     stuck = f"{unfinished(ours)} unfinished runs; " if value is None else ""
     verdict = None if value is None else bool(holds(value, low, high))
     return Claim(ident, text, paper, value, low, high, "relative change", ours.shape[0], ours.shape[1], verdict, stuck + note)
+
+
+def best_found(lists: JobLists, limit_s: float) -> tuple[dict[str, list[Any]], list[Any]]:
+    """(best schedule found, lower bound, proved? of every list's mean slowdown, the starts found). Clairvoyant, all resource kinds; a list
+    without jobs has no best."""
+    out: dict[str, list[Any]] = {"found": [], "lower": [], "proved": []}
+    starts = []
+    for e in range(len(lists)):
+        rows = slice(int(lists.first[e]), int(lists.first[e + 1]))
+        job = lists.job[rows]
+        units = job["submit"] // 1_000_000, job["walltime"] // 1_000_000
+        demand = np.column_stack([job["cores"], lists.demand[rows]]).astype(np.int64)
+        result = bound(Instance(units[0], units[1], demand, lists.capacity.astype(np.int64)), limit_s=limit_s)
+        starts.append(np.asarray(result.starts, np.float64))
+        out["found"].append(result.found)
+        out["lower"].append(result.lower)
+        out["proved"].append(result.status == "optimal")
+    return out, starts
+
+
+def headroom_claim(ident: str, about: str, ours: np.ndarray, sjf: np.ndarray, optimum: Mapping[str, Any]) -> Claim:
+    """Share of the way from greedy SJF to the best clairvoyant schedule found, on the lists whose optimum was searched for. A single list
+    stands for all episodes on it."""
+    found = np.array(optimum["found"], np.float64)
+    n = len(found) if len(found) > 1 else ours.shape[1]
+    best, reference = np.broadcast_to(found, (n,)), np.broadcast_to(sjf, (n,)) if len(sjf) == 1 else sjf[:n]
+    some = np.isfinite(best)  # lists without jobs have no optimum
+    ours, reference, best = ours[:, :n][:, some], reference[some], best[some]
+    lower = np.broadcast_to(np.array(optimum["lower"], np.float64), (n,))[some].mean()
+    note = f"best found {best.mean():.3f} (bound {lower:.3f}) on {len(found)} list(s), {sum(optimum['proved'])} proved"
+    text = f"share of the head-room between greedy SJF and the clairvoyant optimum, {about}"
+    share = None
+    if np.isfinite(ours).all() and reference.sum() > best.sum():
+        share = headroom(ours, reference, best, resamples=4000)
+    low, high, value = (None, None, None) if share is None else (share.low, share.high, share.value)
+    return Claim(ident, text, None, value, low, high, "share", ours.shape[0], int(some.sum()), None, note)
 
 
 def row_of(load: int, policy: str, values: Mapping[str, np.ndarray]) -> dict[str, Any]:

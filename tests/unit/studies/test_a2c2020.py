@@ -40,6 +40,7 @@ def test_claims_tables_figures_and_manifest(found: Path) -> None:
         "r2.slowdown.0.7",
         "r2.completion.0.7",
         "r2.wait.0.7",
+        "r2.headroom.0.7",
         "r2.a2c.0.7",
         "r2.printed.0.7",
         "r2.network.fc",
