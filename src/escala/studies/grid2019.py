@@ -48,7 +48,7 @@ class Scale:
     rounds: int = 300
     alone: int = 600_000
     alone_loads: tuple[int, ...] = (100, 190)
-    alone_seeds: int = 3
+    alone_seeds: int = 2
     lessons: int = 250
     futures: int = 32
     fresh_all: int = 0
@@ -59,7 +59,7 @@ class Scale:
     ten: int = 1_000_000
     ten_seeds: int = 1
     curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000, 1_000_000)
-    curve_seeds: int = 3
+    curve_seeds: int = 1
     printed: int = 100_000
     printed_loads: tuple[int, ...] = (100,)
     printed_seeds: int = 1
