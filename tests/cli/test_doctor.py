@@ -47,7 +47,7 @@ def test_doctor_imports_no_extra() -> None:
     ("words", "at", "expected"),
     [
         ("escala sim", 1, ["simulate"]),
-        ("escala workload ", 2, ["convert", "describe", "fetch", "generate"]),
+        ("escala workload ", 2, ["convert", "describe", "fetch", "from-slurm", "generate"]),
         ("escala doctor --js", 2, ["--json"]),
     ],
 )

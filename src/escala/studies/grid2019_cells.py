@@ -24,6 +24,7 @@ RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "easy", "
 TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
 RESCUE = 50  # likeliest actions: units of silence on an idle machine after which the void is taken away
 PATIENCE = 4000
+TRIES, NEAR = 3, 1.05  # searches for a plan, until one is that near to the clairvoyant schedule
 QUEUE = 32
 """Slots that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones behind them."""
 
@@ -124,13 +125,18 @@ def _trained(steps: int, seed: int, preset: str, algorithm: str, keep: str | Non
 
 
 def published_plan(folder: str, load: int, limit_s: float, rounds: int) -> dict[str, Any]:
-    """The clairvoyant optimum of a published list (as `optimum`), and a plan for the slotted world, searched from its schedule: the better
-    of both placements."""
+    """The clairvoyant optimum of a published list (as `optimum`), and a plan for the slotted world, searched from its schedule: the best
+    of both placements and of up to TRIES searches."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
     found, starts = best_found(lists, limit_s)
-    plans = {placement: search_plan(lists, starts[0], rounds, load, placement=placement) for placement in ("start-now", "reserve")}
-    best = min(plans, key=lambda placement: plans[placement].slowdown)
-    return found | {"placement": best, "plan": plans[best].wanted.tolist(), "planned": plans[best].slowdown}
+    plans = {}
+    for k in range(TRIES):
+        plans |= {(p, k): search_plan(lists, starts[0], rounds, load + 1000 * k, placement=p) for p in ("start-now", "reserve")}
+        placement, best = min(plans, key=lambda one: plans[one].slowdown)
+        if plans[placement, best].slowdown <= NEAR * found["found"][0]:
+            break
+    chosen = plans[placement, best]
+    return found | {"placement": placement, "plan": chosen.wanted.tolist(), "planned": chosen.slowdown}
 
 
 def published_agent(

@@ -28,7 +28,7 @@ def test_claims_tables_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert claims["r3.waste_vs_easy.orion"]["ours"] == pytest.approx(table["waste_vs_easy"][0], abs=1e-6)
     for name in ("fig21-orion", "fig25-orion", "fig26-orion"):
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 1000 and (tmp_path / "figures" / f"{name}.svg").exists()
-    assert (tmp_path / "agents" / "orion-0.4-0" / "weights.pt").exists()
+    assert (tmp_path / "agents" / "orion-0.95-0" / "weights.pt").exists()
 
 
 def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
