@@ -129,7 +129,7 @@ def published_plan(folder: str, load: int, limit_s: float, rounds: int) -> dict[
     of both placements and of up to TRIES searches."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
     found, starts = best_found(lists, limit_s)
-    plans = {}
+    plans: dict[tuple[str, int], Any] = {}
     for k in range(TRIES):
         plans |= {(p, k): search_plan(lists, starts[0], rounds, load + 1000 * k, placement=p) for p in ("start-now", "reserve")}
         placement, best = min(plans, key=lambda one: plans[one].slowdown)
