@@ -12,7 +12,7 @@ from escala.envs.batch import new_turn
 from escala.envs.slots import SlotsBatch
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.grid2019_cells import QUEUE, RULES
-from escala.studies.grid2019_fresh import ALL, OWN, fresh_claims, fresh_frame, headroom_frame, variant_claims, variant_frame
+from escala.studies.grid2019_fresh import ALL, IMITATED, fresh_claims, fresh_frame, headroom_frame, variant_claims, variant_frame
 from escala.studies.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
 from escala.studies.slotted import METRICS, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
@@ -157,7 +157,7 @@ def _figures(out: Path, scale: Any, cells: Cells, author: Path | None, fresh: pl
     from escala.report import curves, save, study_plots
 
     figures, metrics, top = out / "figures", list(METRICS.values()), max(scale.loads)
-    parts = {"fresh": (fresh, (*SHOWN, ALL, OWN))}
+    parts = {"fresh": (fresh, (*SHOWN, f"{ALL}, likeliest", f"{IMITATED}, likeliest"))}
     if author is not None:
         parts["published"] = (published_frame(scale, cells, author), (*SHOWN, AGENT, "author's PPO"))
     for name, (table, policies) in parts.items():
