@@ -81,12 +81,14 @@ def play_lessons(
     return Lessons(np.array(seen)[kept], np.array(masks)[kept], np.array(choices)[kept], value[kept], running[kept])
 
 
-def rule(name: str) -> Teacher:
-    """A rule of `escala.envs.slots_rules` as a teacher."""
+def rule(name: str, hold: Sequence[int] | None = None) -> Teacher:
+    """A rule of `escala.envs.slots_rules` as a teacher. hold: (long, quiet, share) of hold-back."""
     if name not in slots_rules.RULES:
         raise EscalaError(f"unknown rule {name!r}: use one of {', '.join(slots_rules.RULES)}")
 
     def choose(batch: SlotsBatch, turn: Turn) -> NDArray[np.int64]:
+        for field, number in zip(("long", "quiet", "share"), hold or (), strict=hold is not None):
+            batch.settings[field] = number
         out = np.zeros(batch.num_envs, np.int64)
         lens = batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used
         slots_rules.decide_all(batch.worlds.table, *lens, slots_rules.RULES[name], out)

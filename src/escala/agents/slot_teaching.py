@@ -11,14 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch.nn import functional
 
 from escala.agents import slot_lessons
 from escala.agents.slot_lessons import Lessons, Teacher, play_lessons
 from escala.agents.slot_rollout import look_ahead
-from escala.envs import slots_rules
-from escala.envs.batch import Turn
 from escala.envs.slots import SlotsBatch
 from escala.envs.slots_plan import follow
 from escala.errors import EscalaError
@@ -43,20 +40,6 @@ class Manner(NamedTuple):
 OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
 OF_LOOK_AHEAD = Manner(0.05, 0.01, 6000, 0.01, 512, 3e-3)
 OF_PLAN = Manner(0.01, 0.001, 5000, 0.0)  # the way itself counts: a single list is played again and again
-
-
-def hold_back(hold: Sequence[int]) -> Teacher:
-    """The rule with one setting: (long, quiet, share)."""
-
-    def choose(batch: SlotsBatch, turn: Turn) -> NDArray[np.int64]:
-        for name, number in zip(("long", "quiet", "share"), hold, strict=True):
-            batch.settings[name] = number
-        out = np.zeros(batch.num_envs, np.int64)
-        lens = batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used
-        slots_rules.decide_all(batch.worlds.table, *lens, slots_rules.HOLD_BACK, out)
-        return out
-
-    return choose
 
 
 def planned(wanted: Sequence[float]) -> Teacher:
@@ -107,7 +90,7 @@ def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner
 def _teachers(batch: SlotsBatch, teacher: Sequence[Sequence[int]] | Mapping[str, Any], seed: int) -> list[Teacher]:
     """One teacher for each equal part of the batch's lists."""
     if not isinstance(teacher, Mapping):
-        return [hold_back(hold) for hold in teacher]
+        return [slot_lessons.rule("hold-back", hold) for hold in teacher]
     if list(teacher) == ["plan"] and len(batch.lists) == 1:
         return [planned(teacher["plan"])]
     if list(teacher) == ["rollout"] and len(teacher["rollout"]) == 1:
