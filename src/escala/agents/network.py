@@ -16,6 +16,7 @@ from escala.agents.networks import EXTRACTORS
 from escala.agents.ordered_networks import MaskedOrderedPolicy, PlainOrderedPolicy
 from escala.agents.presets import A2C_ONLY_OUT, Preset
 from escala.agents.queue_scorer import QUEUE_SCORER, QueuePolicy
+from escala.agents.slot_convolutions import CONVOLUTIONS, MaskedImagePolicy, PlainImagePolicy
 from escala.agents.slot_networks import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
 from escala.errors import EscalaError
 
@@ -41,13 +42,16 @@ def check_algorithm(name: str) -> None:
 def policy_class(algorithm: str, extractor: str | None, ordered: bool = False) -> Any:
     """stable-baselines3's policy network, or the one that scores slots, or the one of ordered choices."""
     usual = ALGORITHMS.get(algorithm, ALGORITHMS["maskable-ppo"])[1]  # searched agents have a network like that of learners
+    masked = usual is MaskableActorCriticPolicy
     if extractor == QUEUE_SCORER:
         return QueuePolicy
     if ordered:
-        return MaskedOrderedPolicy if usual is MaskableActorCriticPolicy else PlainOrderedPolicy
-    if extractor != SLOT_SCORER:
-        return usual
-    return MaskedSlotPolicy if usual is MaskableActorCriticPolicy else PlainSlotPolicy
+        return MaskedOrderedPolicy if masked else PlainOrderedPolicy
+    if extractor == SLOT_SCORER:
+        return MaskedSlotPolicy if masked else PlainSlotPolicy
+    if extractor in CONVOLUTIONS:
+        return MaskedImagePolicy if masked else PlainImagePolicy
+    return usual
 
 
 def policy_arguments(

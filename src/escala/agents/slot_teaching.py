@@ -39,7 +39,7 @@ class Manner(NamedTuple):
 
 OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
 OF_LOOK_AHEAD = Manner(0.05, 0.01, 6000, 0.01, 512, 3e-3)
-OF_PLAN = Manner(0.01, 0.001, 5000, 0.0)  # the way itself counts: a single list is played again and again
+OF_PLAN = Manner(0.002, 0.0002, 12000, 0.0)  # the way itself counts: a single list is played again and again
 
 
 def planned(wanted: Sequence[float]) -> Teacher:

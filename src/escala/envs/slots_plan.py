@@ -20,6 +20,7 @@ from escala.errors import EscalaError
 from escala.kernel import codes
 
 PLANS = 128  # tried side by side
+ISLANDS = 16  # plans that are changed apart from each other
 PATIENCE = 4000
 FAR = 2**40  # a wanted start that never comes
 
@@ -54,32 +55,43 @@ def play_plans(batch: SlotsBatch, wanted: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def search_plan(lists: JobLists, starts: NDArray[np.float64], rounds: int, seed: int, **options: Any) -> Plan:
-    """The best plan found for a single list in `rounds` rounds of `PLANS` changed copies of the best so far; starts: the first plan."""
+    """The best plan found for a single list, from one first plan. In each of `rounds` rounds `PLANS` changed copies are played, of `ISLANDS`
+    plans that go their own ways at first; the worse half of them is given up again and again, until one is left."""
     if len(lists) != 1:
         raise EscalaError(f"{len(lists)} job lists: a plan is for one")
     batch, rng = SlotsBatch(PLANS, lists, **options), np.random.default_rng([seed, 0x97A1])
     submit = lists.job["submit"] / (1e6 * lists.unit_s)
-    best, least = np.maximum(np.asarray(starts, np.float64), submit), np.inf
-    for _ in range(rounds):
-        tried = np.maximum(_changed(best, submit, rng), submit)
-        found = play_plans(batch, tried)
-        i = int(found.argmin())
-        if found[i] <= least:
-            best, least = tried[i], float(found[i])
-    return Plan(best, least)
+    kept = np.repeat(np.maximum(np.asarray(starts, np.float64), submit)[None], ISLANDS, axis=0)
+    least = np.full(ISLANDS, np.inf)
+    halving = -(-rounds // ISLANDS.bit_length())
+    for k in range(1, rounds + 1):
+        tried = np.maximum(np.concatenate([_changed(one, submit, PLANS // len(kept), rng) for one in kept]), submit)
+        found = play_plans(batch, tried).reshape(len(kept), -1)
+        best = found.shape[1] - 1 - found[:, ::-1].argmin(axis=1)  # the last of equals: plans drift where nothing is lost
+        rows = np.arange(len(kept))
+        kept, least = tried.reshape(*found.shape, -1)[rows, best], found[rows, best]
+        if k % halving == 0 or k == rounds:
+            better = np.argsort(least, kind="stable")[: max(1, len(kept) // 2)]
+            kept, least = kept[better], least[better]
+    return Plan(kept[0], float(least[0]))
 
 
-def _changed(best: NDArray[np.float64], submit: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Copies, all but the first changed: one to three jobs moved, two near ones exchanged, or some wanted at once."""
-    out = np.repeat(best[None], PLANS, axis=0)
+def _changed(plan: NDArray[np.float64], submit: NDArray[np.float64], copies: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Copies [copies, jobs], all but the first changed: one to three jobs moved, two near ones exchanged, some wanted at once, all of a
+    while moved together, or some wanted next to another."""
+    out = np.repeat(plan[None], copies, axis=0)
     for row in out[1:]:
-        jobs, kind = rng.integers(0, len(best), rng.integers(1, 4)), rng.random()
-        if kind < 0.5:
+        jobs, kind = rng.integers(0, len(plan), rng.integers(1, 4)), rng.random()
+        near = np.abs(plan - plan[jobs[0]])
+        if kind < 0.4:
             row[jobs] += rng.normal(0.0, 1.0, len(jobs)) * rng.choice([1.0, 4.0, 15.0])
-        elif kind < 0.8:
-            near = np.flatnonzero(np.abs(best - best[jobs[0]]) < 15.0)
-            other = rng.choice(near)
+        elif kind < 0.65:
+            other = rng.choice(np.flatnonzero(near < 15.0))
             row[[jobs[0], other]] = row[[other, jobs[0]]]
-        else:
+        elif kind < 0.8:
             row[jobs] = submit[jobs]
+        elif kind < 0.9:
+            row[near < rng.choice([3.0, 10.0, 30.0])] += rng.normal() * rng.choice([1.0, 4.0])
+        else:
+            row[jobs] = plan[rng.integers(0, len(plan), len(jobs))] + rng.choice([-0.5, 0.5])
     return out

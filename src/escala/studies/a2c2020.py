@@ -24,7 +24,7 @@ from escala.studies.claims import Cell, finished, run_cells, scale_of
 
 NAME = "a2c2020"
 NETWORKS = ("fc", "conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool")
-RELATIVE_COST = {"fc": 1.0, "conv3-16": 20.0, "conv3-32": 40.0, "conv3-16-pool": 37.0, "conv3-32-pool": 57.0}
+RELATIVE_COST = {"fc": 1.0, "conv3-16": 10.0, "conv3-32": 20.0, "conv3-16-pool": 10.0, "conv3-32-pool": 14.0}
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class Scale:
     agent: int = 600_000
     a2c: int = 500_000
     a2c_seeds: int = 3
-    printed: int = 32_768
+    printed: int = 200_000
     printed_seeds: int = 1
     networks: tuple[str, ...] = NETWORKS
-    network: int = 32_768
-    network_seeds: int = 1
+    network: int = 500_000
+    network_seeds: int = 3
     network_rate: float = 0.7
     curve: tuple[int, ...] = (16_384, 65_536, 262_144)
     curve_seeds: int = 2
@@ -111,10 +111,10 @@ def _images(scale: Scale, sizes: Mapping[str, int]) -> list[Cell]:
     for seed in range(max(scale.printed_seeds, scale.network_seeds)):
         for name in scale.networks if seed < scale.network_seeds else ():
             given = {**sizes, "rate": scale.network_rate, "seed": seed, "steps": scale.network, "preset": name, "algorithm": "a2c"}
-            cells.append(Cell(f"network/{name}/{seed}", work.trained, given, RELATIVE_COST[name] * scale.network / 16_000))
+            cells.append(Cell(f"network/{name}/{seed}", work.trained, given, RELATIVE_COST[name] * scale.network / 14_000))
         for rate in scale.rates if seed < scale.printed_seeds else ():
             given = {**sizes, "rate": rate, "seed": seed, "steps": scale.printed, "preset": "conv3-16", "algorithm": "a2c"}
-            cells.append(Cell(f"printed/{rate}/{seed}", work.trained, given, scale.printed / 800))
+            cells.append(Cell(f"printed/{rate}/{seed}", work.trained, given, scale.printed / 1_400))
     return cells
 
 

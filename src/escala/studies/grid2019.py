@@ -45,7 +45,7 @@ class Scale:
     loads: tuple[int, ...] = LOADS
     seeds: int = 5
     published: int = 100_000
-    rounds: int = 300
+    rounds: int = 600
     alone: int = 600_000
     alone_loads: tuple[int, ...] = (100, 190)
     alone_seeds: int = 2
