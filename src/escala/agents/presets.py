@@ -58,9 +58,7 @@ def _convolutional() -> dict[tuple[str, str], Preset]:
     }
     out = {(SLOTS, "fc"): Preset(learn=often, environment=image, network=(64,), num_envs=16, relu=True)}
     for name in ("conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool"):
-        out[SLOTS, name] = Preset(
-            learn=often, environment=image, network=(), extractor=name, separate=True, num_envs=16, relu=True
-        )
+        out[SLOTS, name] = Preset(learn=often, environment=image, network=(), extractor=name, separate=True, num_envs=16, relu=True)
     compact = image | {"observation": "compact"}
     out[SLOTS, "a2c"] = Preset(learn=learn, environment=compact, network=(), extractor="slot-scorer")
     return out

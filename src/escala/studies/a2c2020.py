@@ -39,7 +39,7 @@ class Scale:
     agent: int = 600_000
     a2c: int = 500_000
     a2c_seeds: int = 3
-    printed: int = 200_000
+    printed: int = 100_000
     printed_seeds: int = 1
     networks: tuple[str, ...] = NETWORKS
     network: int = 500_000
