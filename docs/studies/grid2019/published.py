@@ -28,7 +28,7 @@ def main(out: Path) -> None:
     first = [cell for cell in grid2019.first_cells(PART, author, out) if cell.name.startswith("published")]
     cells = run_cells(out, first, settings, 1)
     agents = [cell for cell in grid2019.agent_cells(PART, author, out, cells) if cell.name.startswith("published")]
-    cells = run_cells(out, first + agents, settings, 1, lambda share: print(f"{share:.0%}", end=" ", flush=True))
+    cells = run_cells(out, first + agents, settings, 1)
     new = {claim.id: claim for claim in published_claims(PART, cells, author)}
     kept = [Claim(**claim) for claim in json.loads((HERE / "claims.json").read_text(encoding="utf-8"))]
     title, _, about = (HERE / "claims.md").read_text(encoding="utf-8").split("\n", 3)[:3]

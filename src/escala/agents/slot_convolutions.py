@@ -2,8 +2,8 @@
 max-pooling (2 x 2), flattened. Actor and critic have one each; what is flattened goes straight into the action and value layers. The text
 gives the number of filters alone: stride 1 and a border of zeros are our reading. Its "FC layer" is a hidden layer on the flat image.
 
-Filters turn an image of 10 kB into 160 kB or more, so a whole batch of them leaves the processor's caches and is new memory each time. Images
-are therefore taken in parts of PART: several times as fast.
+Filters turn an image of 10 kB into 160 kB or more, so that a whole batch of them leaves the processor's caches and is new memory each time.
+Images are therefore taken in parts of PART: several times as fast.
 """
 
 from __future__ import annotations

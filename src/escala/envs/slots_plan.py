@@ -55,8 +55,8 @@ def play_plans(batch: SlotsBatch, wanted: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def search_plan(lists: JobLists, starts: NDArray[np.float64], rounds: int, seed: int, **options: Any) -> Plan:
-    """The best plan found for a single list, from one first plan. In each of `rounds` rounds `PLANS` changed copies are played, of `ISLANDS`
-    plans that go their own ways at first; the worse half of them is given up again and again, until one is left."""
+    """The best plan found for a single list, from one first plan. In each of `rounds` rounds `PLANS` changed copies are played, of
+    `ISLANDS` plans that go their own ways at first; the worse half of them is given up again and again, until one is left."""
     if len(lists) != 1:
         raise EscalaError(f"{len(lists)} job lists: a plan is for one")
     batch, rng = SlotsBatch(PLANS, lists, **options), np.random.default_rng([seed, 0x97A1])
