@@ -42,8 +42,10 @@ def _study(folder: Path) -> Path:
     found = [
         Claim("x.less", "waste against a rule", -0.5, -0.25, -0.3, -0.2, "relative change", 3, 40, True),
         Claim("x.none", "ratio of waits", None, 1e-17, -1e-16, 1e-16, "ratio", 1, 40, False, "noise"),
+        Claim("x.figure", "share of the head-room", None, 0.5, 0.4, 0.6, "share", 3, 40, None),
+        Claim("x.absent", "a run that did not end", None, None, None, None, "share", 3, 40, None),
     ]
-    write_claims(folder, "A study", found, "Forty days.")
+    write_claims(folder, "A study", found, "Forty days, *drawn* by lot.")
     finished(folder, "x", "smoke", {}, found, ["not done: y"])
     return folder
 
@@ -116,7 +118,8 @@ def test_a_study_has_a_page_with_its_claims_and_figures(escala_: Escala, tmp_pat
     done = escala_("report", folder)
     assert done.status == 0, done.err
     html, text = (folder / "report.html").read_text(), _text(folder / "report.html")
-    assert "Of 2 claims 1 hold, 1 do not, 0 are undecided. Left out of this run: not done: y." in text
+    told = "Of 4 claims 1 hold, 1 do not; 1 are figures without a mark to meet. 1 could not be measured. Left out of this run: not done: y."
+    assert told in text and "Forty days, drawn by lot." in text
     assert "−25.0" in text and "[−30.0, −20.0]" in text and "x.less" in text, "a relative change in per cent"
     assert "−0" not in text.replace("−0.", ""), "noise is zero"
     assert html.count("<svg") == 1 and "currentColor" in html

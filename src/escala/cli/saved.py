@@ -122,7 +122,7 @@ def _study(folder: Path, manifest: dict[str, Any]) -> Saved:
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
     lines = (folder / "claims.md").read_text(encoding="utf-8").splitlines()
     about = [line for line in lines[1:] if line.strip()][:1]
-    notes = [line for line in about if not line.startswith("|")]
+    notes = [line.replace("*", "") for line in about if not line.startswith("|")]  # a page has no Markdown
     return Saved(folder, "study", sections=sections_of(folder, claims, manifest["missing"]), notes=notes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,14 @@ from escala.report.page import Section
 from escala.report.quantities import count, number
 from escala.report.tables import Cell, Table, between
 
-VERDICTS = {True: "holds", False: "does not hold", None: "undecided"}
+HOLDS, FAILS, MEASURED, ABSENT = "holds", "does not hold", "measured", "not measured"
 
 
 def sections_of(folder: Path, claims: Sequence[Mapping[str, Any]], missing: Sequence[str]) -> list[Section]:
     """The claims (as `claims.json` keeps them) and the figures that a study left in its folder, SVG before PNG."""
-    counts = {word: sum(claim["holds"] is held for claim in claims) for held, word in VERDICTS.items()}
-    told = f"Of {len(claims)} claims {counts['holds']} hold, {counts['does not hold']} do not, {counts['undecided']} are undecided."
+    counts = Counter(_verdict(claim) for claim in claims)
+    told = f"Of {len(claims)} claims {counts[HOLDS]} hold, {counts[FAILS]} do not; {counts[MEASURED]} are figures without a mark to meet."
+    told += f" {counts[ABSENT]} could not be measured." if counts[ABSENT] else ""
     undone = f" Left out of this run: {'; '.join(missing)}." if missing else ""
     parts = [Section("What became of the claims", told + undone, tables=[claims_table(claims)])]
     stems = sorted({path.with_suffix("") for path in (folder / "figures").glob("*.*") if path.suffix in (".svg", ".png")})
@@ -40,11 +42,18 @@ def _row(claim: Mapping[str, Any]) -> list[Cell]:
         Cell(_text(paper)),
         Cell(_text(ours), between(low, high, 1.0)),
         Cell("%, relative change" if relative else claim["unit"], plain=True),
-        Cell(VERDICTS[claim["holds"]], plain=True),
+        Cell(_verdict(claim), plain=True),
         Cell(count(claim["seeds"])),
         Cell(count(claim["episodes"])),
         Cell(claim["note"], plain=True),
     ]
+
+
+def _verdict(claim: Mapping[str, Any]) -> str:
+    """What became of a claim; many are told for their figure alone."""
+    if claim["holds"] is None:
+        return ABSENT if claim["ours"] is None else MEASURED
+    return HOLDS if claim["holds"] else FAILS
 
 
 def _clean(value: float | None, factor: float) -> float | None:
