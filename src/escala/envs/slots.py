@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from escala.envs import slots_step
 from escala.envs.batch import Rows, Turn, draw
 from escala.envs.environment import BatchEnv
+from escala.envs.slots_lens import NOWHERE
 from escala.envs.slots_lists import JobLists, SlotWorlds
 from escala.envs.slots_options import SlotOptions, options_of
 from escala.envs.slots_picture import picture_of
@@ -84,6 +85,7 @@ class SlotsBatch:
         self.memory[rows] = np.zeros((), MEMORY)
         self.memory["shade"][rows] = ((drawn >> np.uint64(40)) % np.uint64(SHADES)).astype(np.int64)
         self.slots[rows] = codes.NONE
+        self.starts[rows] = NOWHERE
         for array in (self.used, self.busy, self.chart, self.ends):
             array[rows] = 0
         fine = slots_step.begin(self.worlds.table, rows, *self._lens(), *self._outputs(turn))

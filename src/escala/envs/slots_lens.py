@@ -113,12 +113,12 @@ def free_in(capacity: int, taken: int) -> int:
 
 
 @lean
-def earliest(w: World, st: Any, m: Any, capacity: Any, used: Any, busy: Any, j: int) -> int:
-    """First row at which job `j` could start: now, or with reservations any row such that it ends within the horizon and every kind has
-    enough columns free for its whole length. NOWHERE if there is none."""
+def earliest(w: World, st: Any, m: Any, capacity: Any, used: Any, busy: Any, j: int, begin: int) -> int:
+    """First row from `begin` at which job `j` could start: now, or with reservations any row such that it ends within the horizon and every
+    kind has enough columns free for its whole length. NOWHERE if there is none."""
     length = length_of(w, st, j)
     last = m.row + st.horizon - length if st.reserve == 1 else m.row
-    row = m.row
+    row = begin
     while row <= last:
         blocked = NOWHERE
         if st.reserve == 0:
@@ -145,12 +145,14 @@ def earliest(w: World, st: Any, m: Any, capacity: Any, used: Any, busy: Any, j: 
 
 @lean
 def find_starts(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, used: Any, busy: Any) -> bool:
-    """Where each slot's job would start (`starts` [M], rows; NOWHERE: empty, or no place). Is there any?"""
+    """Where each slot's job would start (`starts` [M], rows; NOWHERE: empty, or no place). Is there any? `starts` holds what was found for
+    the same jobs before: columns that are taken stay so, hence no job's place comes nearer."""
     some = False
     for k in range(st.slots):
-        starts[k] = NOWHERE
-        if slots[k] != codes.NONE:
-            starts[k] = earliest(w, st, m, capacity, used, busy, slots[k])
+        if slots[k] == codes.NONE:
+            starts[k] = NOWHERE
+        else:
+            starts[k] = earliest(w, st, m, capacity, used, busy, slots[k], max(m.row, starts[k]))
             some = some or starts[k] != NOWHERE
     return some
 
@@ -216,5 +218,6 @@ def choose(
         code = command_start(w, j)
     ends[(row + length) & st.ring] += 1.0 / length
     slots[k] = codes.NONE
+    starts[k] = NOWHERE
     refill(w, st, m, slots)
     return code == codes.REFUSED_NONE

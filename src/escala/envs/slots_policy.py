@@ -63,6 +63,7 @@ def look(
         return -2
     if st.reserve == 0:
         foresee(w, st, m, used)
+    starts[:] = lens.NOWHERE  # jobs may end before their walltime here
     some = lens.find_starts(w, st, m, capacity, slots, starts, used, busy)
     if not asks(st, slots, some):
         return 0
