@@ -6,10 +6,11 @@ import json
 import math
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any
 
@@ -130,7 +131,7 @@ def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], 
             if progress is not None:
                 progress(done / total)
     elif left:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
             running = {pool.submit(cell.work, **cell.given): cell for cell in sorted(left, key=lambda cell: -cell.cost)}
             try:
                 while running:
@@ -144,6 +145,18 @@ def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], 
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     return {cell.name: json.loads(_path(kept, cell).read_text(encoding="utf-8")) for cell in cells}
+
+
+def _end_with_parent() -> None:
+    """Let this process end when the study's own is ended, be it by a signal that cannot be caught."""
+
+    def wait_and_end() -> None:
+        parent = parent_process()
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait_and_end, daemon=True).start()
 
 
 def _path(kept: Path, cell: Cell) -> Path:
