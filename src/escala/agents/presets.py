@@ -288,6 +288,23 @@ PRESETS: dict[tuple[str, str], Preset] = {
         network=(128,),
         relu=True,
     ),
+    (SLOTS, "cpu-memory-taught"): Preset(  # R2: after a teacher, windows of 50 steps whose end is seen
+        learn={
+            "n_steps": 128,
+            "batch_size": 4096,
+            "n_epochs": 4,
+            "gamma": 1.0,
+            "gae_lambda": 0.97,
+            "clip_range": 0.2,
+            "learning_rate": 2e-3,
+            "ent_coef": 0.001,
+            "vf_coef": 0.5,
+        },
+        num_envs=256,
+        environment={"model": "cpu-memory", "slots": 5, "window": 50, "arrivals_end": 50, "observation": "compact", "skip": "forced"},
+        network=(32, 64),
+        extractor="slot-scorer",
+    ),
     (SLOTS, "cpu-memory"): Preset(  # R2: short windows to their end beside long ones that are cut
         learn={
             "n_steps": 64,

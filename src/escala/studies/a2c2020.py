@@ -3,12 +3,13 @@
 The text prints no demand, runtime, capacity, slot number, window or setting of the learner, and its tables contradict themselves
 (completion minus wait differs between policies of one row): order and size can be reproduced, digits cannot. Our reading: two resources
 of 10, one dominant with 3..5, the other 1; runtimes 80 % 1..3, else 10..15; 5 slots, horizon 20; 50 steps of arrivals, then run to
-completion, and every job counts. Separate lists for training, validation and test. Training on such windows alone teaches to hold long
-jobs until arrivals end, so half of the training lists are windows of 200 steps, cut there.
+completion, and every job counts. Separate lists for training, validation and test.
 
-Compared: the rules; A2C with the networks of table 3 on the image (its chosen one, Conv3-16, at all rates); A2C with the network that
-scores slots; and the recommended agent: masked PPO with that network. Of each, the way of acting (sampled or likeliest actions) is
-chosen on validation lists. Table 4's log: 60 jobs of a log that the user gives (`log`), by default generated.
+Compared: the rules; the recommended agent: masked PPO with a network that scores slots and sees when arrivals end, which imitates the rule
+hold-back first; the same kind of PPO alone (half of its training lists are windows of 200 steps, cut there: short windows alone teach it
+to hold long jobs until arrivals end); A2C with that network; and A2C with the networks of table 3 on the image (its chosen one, Conv3-16,
+at all rates). Of each, the way of acting (sampled or likeliest actions) is chosen on validation lists. Table 4's log: 60 jobs of a log that
+the user gives (`log`), by default generated.
 """
 
 from __future__ import annotations
@@ -29,14 +30,16 @@ RELATIVE_COST = {"fc": 1.0, "conv3-16": 10.0, "conv3-32": 20.0, "conv3-16-pool":
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. agent, a2c, printed, network, log: decisions to train on, for the recommended agent, A2C with the slot
-    scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and
-    the log (after `rounds` of search for a plan); curve: budgets of figure 3; best: test lists a rate whose optimum is searched for,
-    `limit_s` seconds each."""
+    """How much is done. agent, alone, a2c, printed, network, log: decisions to train on, for the recommended agent (after its teacher),
+    PPO alone, A2C with the slot scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and the log (after
+    `rounds` of search for a plan); curve: budgets of figure 3; best: test lists a rate whose optimum is searched for, `limit_s` seconds
+    each."""
 
     rates: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9)
     seeds: int = 5
     agent: int = 600_000
+    alone: int = 600_000
+    alone_seeds: int = 2
     a2c: int = 500_000
     a2c_seeds: int = 3
     printed: int = 100_000
@@ -60,12 +63,13 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        rates=(0.7,), seeds=1, agent=16_384, a2c=8_192, a2c_seeds=1, printed=1_024, networks=("fc", "conv3-16-pool"), network=1_024,
-        curve=(1_024,), curve_seeds=1, log=1_024, rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5,
+        rates=(0.7,), seeds=1, agent=32_768, alone=16_384, alone_seeds=1, a2c=8_192, a2c_seeds=1, printed=1_024,
+        networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, curve=(1_024,), curve_seeds=1, log=1_024, rounds=3, log_seeds=1,
+        pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5,
     ),
     "short": Scale(),
     "paper": Scale(
-        agent=3_000_000, a2c=3_000_000, a2c_seeds=5, printed=500_000, printed_seeds=3, network=500_000, network_seeds=3,
+        agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, a2c_seeds=5, printed=500_000, printed_seeds=3,
         curve=(16_384, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, test=1000,
         best=200, limit_s=20.0,
     ),
@@ -82,13 +86,18 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
         best = {"rate": rate, "test": scale.test, "count": scale.best, "limit_s": scale.limit_s}
         cells.append(Cell(f"optimum/{rate}", work.optimum, best, scale.best * scale.limit_s))
     cells.append(Cell("log/rules", work.log_rules, {"log": log}, 1))
-    for seed in range(max(scale.seeds, scale.a2c_seeds, scale.printed_seeds, scale.network_seeds, scale.curve_seeds, scale.log_seeds)):
+    for seed in range(
+        max(scale.seeds, scale.alone_seeds, scale.a2c_seeds, scale.printed_seeds, scale.network_seeds, scale.curve_seeds, scale.log_seeds)
+    ):
         for rate in scale.rates:
             ask = sizes | {"rate": rate, "seed": seed}
             if seed < scale.seeds:
-                given = ask | {"steps": scale.agent, "preset": "cpu-memory", "algorithm": "maskable-ppo"}
+                given = ask | {"steps": scale.agent, "preset": "cpu-memory-taught", "algorithm": "maskable-ppo", "taught": True}
                 given["keep"] = str(out / "agents" / f"agent-{rate}-{seed}")
-                cells.append(Cell(f"agent/{rate}/{seed}", work.trained, given, 3 + scale.agent / 4e4))
+                cells.append(Cell(f"agent/{rate}/{seed}", work.trained, given, 10 + scale.agent / 4e4))
+            if seed < scale.alone_seeds:
+                given = ask | {"steps": scale.alone, "preset": "cpu-memory", "algorithm": "maskable-ppo"}
+                cells.append(Cell(f"alone/{rate}/{seed}", work.trained, given, 3 + scale.alone / 4e4))
             if seed < scale.a2c_seeds:
                 given = ask | {"steps": scale.a2c, "preset": "a2c", "algorithm": "a2c"}
                 cells.append(Cell(f"a2c/{rate}/{seed}", work.trained, given, 3 + scale.a2c / 5e4))
@@ -127,7 +136,7 @@ def _curves(scale: Scale, seed: int, sizes: Mapping[str, int]) -> list[Cell]:
             Cell(f"curve-a2c/{budget}/{seed}", work.trained, ask | {"steps": budget, "preset": "a2c", "algorithm": "a2c"}, 2 + budget / 5e4)
         )
         given = ask | {"steps": budget, "preset": "cpu-memory", "algorithm": "maskable-ppo"}
-        cells.append(Cell(f"curve-agent/{budget}/{seed}", work.trained, given, 2 + budget / 4e4))
+        cells.append(Cell(f"curve-alone/{budget}/{seed}", work.trained, given, 2 + budget / 4e4))
     return cells
 
 

@@ -66,18 +66,27 @@ def judge(agent: Any, lists: JobLists, seed: int, likeliest: bool = True) -> dic
 
 
 def trained(
-    rate: float, steps: int, seed: int, pool: int, validation: int, test: int, preset: str, algorithm: str, keep: str | None = None
+    rate: float,
+    steps: int,
+    seed: int,
+    pool: int,
+    validation: int,
+    test: int,
+    preset: str,
+    algorithm: str,
+    taught: bool = False,
+    keep: str | None = None,
 ) -> dict[str, Any]:
-    """Train on lists of one rate, half of them windows of 50 steps run to completion, half 200 steps cut there; judge on test and
-    validation lists."""
+    """Train on lists of one rate; judge on test and validation lists. taught: imitate hold-back first, tuned on training lists."""
     import escala
 
     if keep is not None and (Path(keep) / "manifest.json").is_file():
         agent = escala.load_agent(keep)
     else:
         unfinished = keep is not None and (Path(keep) / "checkpoint.pt").is_file()
+        teacher = [list(tune_hold_back(lists_of(rate, validation, TRAINING), slots=SLOTS))] if taught else None
         agent = escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished,
-                             rate=rate, lists=pool, lists_seed=TRAINING)  # fmt: skip
+                             rate=rate, lists=pool, lists_seed=TRAINING, teacher=teacher)  # fmt: skip
     out = judge(agent, lists_of(rate, test, TEST), seed)
     tried = judge(agent, lists_of(rate, validation, VALIDATION), seed)
     return out | {"validation": {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}}

@@ -41,6 +41,8 @@ def test_claims_tables_figures_and_manifest(found: Path) -> None:
         "r2.completion.0.7",
         "r2.wait.0.7",
         "r2.headroom.0.7",
+        "r2.vs_holdback.0.7",
+        "r2.alone.0.7",
         "r2.a2c.0.7",
         "r2.printed.0.7",
         "r2.network.fc",
@@ -49,7 +51,7 @@ def test_claims_tables_figures_and_manifest(found: Path) -> None:
     assert claims["r2.slowdown.0.7"]["paper"] == pytest.approx(1.91 / 2.14 - 1)
     for name in ("tables1and2", "table3", "table4", "paper"):
         assert pl.read_csv(found / "tables" / f"{name}.csv").height > 0
-    for name in ("fig3-a2c", "fig3-recommended", "fig3-bars", "fig4"):
+    for name in ("fig3-a2c", "fig3-ppo", "fig3-bars", "fig4"):
         assert (found / "figures" / f"{name}.png").stat().st_size > 1000
     manifest = json.loads((found / "manifest.json").read_text())
     assert any("generated" in line for line in manifest["missing"])
