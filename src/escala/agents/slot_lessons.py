@@ -47,8 +47,10 @@ def play_lessons(
     *,
     stray: float,
     nap: float,
+    straight: float = 0.0,
 ) -> Lessons:
-    """What a teacher does on n of the lists. stray: share of random choices; nap: chance of a row of voids."""
+    """What a teacher does on n of the lists. stray: share of random choices; nap: chance of a row of voids; straight: share of the runs
+    without either."""
     batch = SlotsBatch(n, lists, **options)
     turn, rows = new_turn(batch), np.arange(n)
     batch.restart(rows, turn, {"list": rng.integers(0, len(lists), n)})
@@ -58,6 +60,7 @@ def play_lessons(
     rewards: list[NDArray[np.float64]] = []
     alive: list[NDArray[np.bool_]] = []
     done, asleep = np.zeros(n, bool), np.zeros(n, np.int64)
+    loose = np.arange(n) >= straight * n
     while not done.all():
         if len(seen) >= PATIENCE:
             raise EscalaError("the teacher does not end a job list: give another setting")
@@ -67,8 +70,8 @@ def play_lessons(
         choices.append(choice)
         alive.append(~done)
         strayed = np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1)
-        asleep = np.where(asleep > 0, asleep - 1, np.where(rng.random(n) < nap, rng.integers(1, LONGEST_NAP, n), 0))
-        batch.step(np.where(asleep > 0, 0, np.where(rng.random(n) < stray, strayed, choice)), turn)
+        asleep = np.where(asleep > 0, asleep - 1, np.where(rng.random(n) < nap * loose, rng.integers(1, LONGEST_NAP, n), 0))
+        batch.step(np.where(asleep > 0, 0, np.where(rng.random(n) < stray * loose, strayed, choice)), turn)
         rewards.append(np.where(done, 0.0, turn.reward))
         done |= turn.terminated | turn.truncated
     value: NDArray[np.float64] = np.stack(rewards)

@@ -27,7 +27,8 @@ PASSES = 400  # over the states, at most
 class Manner(NamedTuple):
     """How to teach. stray: share of random choices; nap: chance of a row of voids (long silences must have been seen, or an agent may idle
     in them for ever); updates: of the network, at most, from `batch` states each, at the (falling) rate `rate`; smoothing: share of the
-    wanted probabilities that is spread over all open choices, so that the policy goes on trying."""
+    wanted probabilities that is spread over all open choices, so that the policy goes on trying; straight: share of the teacher's runs
+    without strays and naps."""
 
     stray: float
     nap: float
@@ -35,11 +36,12 @@ class Manner(NamedTuple):
     smoothing: float
     batch: int = 256
     rate: float = 5e-3
+    straight: float = 0.0
 
 
 OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
 OF_LOOK_AHEAD = Manner(0.05, 0.01, 6000, 0.01, 512, 3e-3)
-OF_PLAN = Manner(0.002, 0.0002, 12000, 0.0)  # the way itself counts: a single list is played again and again
+OF_PLAN = Manner(0.01, 0.002, 12000, 0.0, straight=0.5)  # a single list is played again and again: the way itself counts
 
 
 def planned(wanted: Sequence[float]) -> Teacher:
@@ -77,7 +79,7 @@ def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner
     """Every teacher plays its part of the lists."""
     n, parts = len(batch.lists), len(teachers)
     options = {name: getattr(batch.options, name) for name in (*slot_lessons.SHAPE, "limit")}
-    strays = {"stray": manner.stray, "nap": manner.nap}
+    strays = {"stray": manner.stray, "nap": manner.nap, "straight": manner.straight}
     taught = [
         play_lessons(
             batch.lists.part(range(n * k // parts, n * (k + 1) // parts)), one, options, gamma, max(16, RUNS // parts), rng, **strays
