@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from escala.workload import write_swf
+from escala.workload import Workload, write_swf
 from escala.workload.generate_slots import bernoulli_model
 
 
@@ -35,7 +35,40 @@ def test_shares_in_the_table_the_folder_and_the_page(tmp_path: Path) -> None:
     assert "Head-room" in page and "clairvoyant" in page
 
 
-@pytest.mark.parametrize(("more", "word"), [(["power"], "power"), (["waste"], "escala bound"), (["wait", "--until", "10"], "--until")])
+def test_shares_of_the_waste_are_those_that_bound_proves(tmp_path: Path) -> None:
+    """hold:0.2 lets the third job wait for the second's node; hold:4 breaks the limit, so it has no share; idling for hours loses."""
+    jobs = {"submit_s": [0.0, 4000.0, 4300.0], "runtime_s": [900.0, 200.0, 600.0], "walltime_s": [1000.0] * 3, "cores": [24, 12, 12]}
+    write_swf(Workload.from_jobs(jobs), tmp_path / "log.swf")
+    out, given = tmp_path / "out", [str(tmp_path / "log.swf"), "--platform", "4x12:grid5000", "--schedulers", "easy", "--json"]
+    shutdowns = ["--shutdowns", "timeout:0,timeout:7200,hold:0.2,hold:4", "--stretch", "0.3"]
+    done = escala("compare", *given, *shutdowns, "--start-off", "--headroom", "waste", "--out", str(out))
+    assert done.returncode == 0, done.stderr
+    proved = {row["policy"]: row["headroom_proved"] for row in json.loads(done.stdout)}
+    late = {row["policy"]: row["late_jobs"] for row in json.loads(done.stdout)}
+    bound = json.loads(escala("bound", *given, *shutdowns, "--objective", "waste").stdout)
+    assert proved == pytest.approx(bound["headroom"]) and late == bound["late"]
+    assert proved["easy + timeout:0"] == 0.0 and proved["easy + hold:4"] is None and late["easy + hold:4"] > 0
+    assert proved["easy + timeout:7200"] < 0.0 < proved["easy + hold:0.2"] <= 1.0
+    assert "headroom" not in json.loads(done.stdout)[0]  # no schedule was searched for
+    assert escala("report", str(out)).returncode == 0
+    assert "at least this share" in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        (["power"], "power"),
+        (["waste"], "--start-off"),
+        (["wait", "--until", "10"], "--until"),
+        (["wait", "--stretch", "1"], "--stretch"),
+    ],
+)
 def test_what_has_no_headroom_is_refused_before_anything_is_read(more: list[str], word: str) -> None:
     done = escala("compare", "nowhere.swf", "--platform", "10x1", "--headroom", *more)
     assert done.returncode == 2 and word in done.stderr and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_nodes_that_cannot_switch_are_refused_before_anything_is_replayed(tmp_path: Path) -> None:
+    write_swf(bernoulli_model(load=1.9, steps=30).workload(7), tmp_path / "list.swf")
+    done = escala("compare", str(tmp_path / "list.swf"), "--platform", "10x1:none", "--start-off", "--headroom", "waste")
+    assert done.returncode == 2 and "no power data" in done.stderr

@@ -12,29 +12,49 @@ from escala.errors import EscalaError
 
 LIMIT_S = 60.0
 FILE = "headroom.json"
+WASTE = "waste"
+COLUMNS = {"headroom": "shares", "headroom_proved": "proved", "late_jobs": "late"}
+"""Column of the tables -> what was measured, by policy."""
 
 
-def check(objective: str | None, until_s: Any) -> None:
+def check(objective: str | None, stretch: float | None, options: Mapping[str, Any]) -> None:
     """Refuse, before anything is read, what has no head-room."""
     from escala.policies.bounds import METRIC
 
-    if objective is not None and objective not in METRIC:
-        raise EscalaError(f"--headroom {objective} is unknown: use {', '.join(METRIC)} (for energy waste see escala bound)")
-    if objective is not None and until_s is not None:
+    if stretch is not None and objective != WASTE:
+        raise EscalaError("--stretch limits the waits behind --headroom waste: leave it out, or give that")
+    if objective is None:
+        return
+    if objective not in METRIC and objective != WASTE:
+        raise EscalaError(f"--headroom {objective} is unknown: use {', '.join(METRIC)} or {WASTE}")
+    if options["until_s"] is not None:
         raise EscalaError("--headroom needs whole runs: leave out --until")
+    if objective == WASTE and not options["start_off"]:
+        raise EscalaError("--headroom waste counts every switch: give --start-off, so that all nodes are off at the start")
 
 
-def measure(summaries: Mapping[str, Mapping[str, Any]], log: Any, machine: Any, objective: str, oversized: str) -> dict[str, Any]:
-    """Head-room of each policy against the first, as plain data.
+def check_inputs(objective: str | None, log: Any, machine: Any) -> None:
+    """Refuse, before anything is replayed, a log or a platform of which the waste cannot be bounded."""
+    from escala.policies import waste
+
+    if objective == WASTE:
+        waste.check(log, machine)
+
+
+def measure(runs: Mapping[str, Any], log: Any, machine: Any, objective: str, stretch: float | None, options: dict[str, Any]) -> Any:
+    """Head-room of each policy against the first, as plain data. runs: policy -> Result of this log.
 
     The truth lies between shares[policy] = (first - policy) / (first - best found), which is the share if nothing better than the best
     found exists, and proved[policy], the same with the proved bound. None: nothing better than the first policy was found (is possible).
+    Waste: no schedule is searched for, so there are no shares of the best found; late: jobs that a policy starts past the limit.
     """
     import escala
     from escala.policies.bounds import METRIC
 
-    best = escala.bound(log, machine, objective, limit_s=LIMIT_S, policies=(), oversized=oversized)
-    values = {name: float(summary[METRIC[objective]]) for name, summary in summaries.items()}
+    if objective == WASTE:
+        return _of_waste(runs, log, machine, stretch, options)
+    best = escala.bound(log, machine, objective, limit_s=LIMIT_S, policies=(), oversized=options["oversized"])
+    values = {name: float(run.summary()[METRIC[objective]]) for name, run in runs.items()}
     first = next(iter(values.values()))
 
     def shares(least: float | None) -> dict[str, float | None]:
@@ -47,9 +67,28 @@ def measure(summaries: Mapping[str, Mapping[str, Any]], log: Any, machine: Any, 
     }  # fmt: skip
 
 
+def _of_waste(runs: Mapping[str, Any], log: Any, machine: Any, stretch: float | None, options: dict[str, Any]) -> dict[str, Any]:
+    from escala.policies import waste
+
+    best = waste.waste_of_runs(log, machine, runs, stretch=stretch, limit_s=LIMIT_S, **options)
+    first = next(iter(runs))
+    return {
+        "objective": WASTE, "metric": "waste_j", "status": best.status, "found": best.found, "lower": best.lower,
+        "proved": {name: best.headroom(name, first) for name in runs}, "late": best.late, "stretch": best.stretch,
+        "relaxations": list(best.relaxations),
+    }  # fmt: skip
+
+
 def remark(measured: Mapping[str, Any]) -> str:
     """What the figures are shares of."""
     told, least = ("-" if v is None else amount(measured["metric"], v) for v in (measured["found"], measured["lower"]))
+    if measured["objective"] == WASTE:
+        return (
+            f"Head-room proved in waste: 0 is the first policy, 1 the proved bound ({least}; least of these policies: {told}). No schedule "
+            "may waste as little as that, so of what is possible a policy gains at least this share (below 0: it loses at least this). "
+            f"Limit: no job waits longer than {measured['stretch']:g} x its requested time, or than under the first policy; a policy with "
+            "late jobs is no schedule within it and has no share."
+        )
     return (
         f"Head-room in {measured['objective']}: 0 is the first policy, 1 the best schedule found ({told}; proved: none below {least}, of "
         "which the share is headroom proved). The truth lies between the two."
@@ -59,6 +98,11 @@ def remark(measured: Mapping[str, Any]) -> str:
 def save(measured: Mapping[str, Any], folder: Path) -> None:
     """Beside the runs, for `escala report`."""
     (folder / FILE).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+
+
+def columns(measured: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+    """Columns of the tables: name -> policy -> value."""
+    return {name: measured[kept] for name, kept in COLUMNS.items() if kept in measured}
 
 
 def section(folder: Path) -> list[Any]:
@@ -73,7 +117,8 @@ def section(folder: Path) -> list[Any]:
         return []
     except (OSError, ValueError) as error:
         raise EscalaError(f"{folder / FILE}: cannot be read ({error}); run escala compare again") from None
-    rows = [{"policy": name, "headroom": share, "headroom_proved": measured["proved"][name]} for name, share in measured["shares"].items()]
-    schema = {"policy": pl.String, "headroom": pl.Float64, "headroom_proved": pl.Float64}
+    found = columns(measured)
+    rows = [{"policy": name, **{column: values[name] for column, values in found.items()}} for name in measured["proved"]]
     caption = "What the bound leaves out: " + "; ".join(measured["relaxations"]) + "."
-    return [Section("Head-room", remark(measured), tables=[(pl.DataFrame(rows, schema=schema), caption)])]
+    table = pl.DataFrame(rows, schema={"policy": pl.String, **dict.fromkeys(found, pl.Float64)})
+    return [Section("Head-room", remark(measured), tables=[(table, caption)])]

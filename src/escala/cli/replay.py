@@ -91,7 +91,16 @@ def compare(
         typer.Option(
             "--headroom",
             metavar="OBJECTIVE",
-            help="also the share of what is possible (see escala bound) in slowdown, bounded-slowdown, wait or makespan",
+            help="also the share of what is possible (see escala bound) in slowdown, bounded-slowdown, wait, makespan or waste (energy)",
+            show_default=False,
+        ),
+    ] = None,
+    stretch: Annotated[
+        float | None,
+        typer.Option(
+            "--stretch",
+            metavar="X",
+            help="--headroom waste: no job waits longer than X times its requested time, or than under the first policy [0.5]",
             show_default=False,
         ),
     ] = None,
@@ -107,7 +116,7 @@ def compare(
     from escala.studies.saving import save_runs
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
-    room.check(headroom, options["until_s"])
+    room.check(headroom, stretch, options)
     with output_folder(out, "compare", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
@@ -115,6 +124,7 @@ def compare(
             found = policies(chosen, switching)
             tell_unused(chosen, switching, options)
             log = read_log(workload, read, machine)
+            room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
             comparison = interruptible(
                 lambda: escala.compare(
@@ -132,11 +142,10 @@ def compare(
         measured = None
         if headroom is not None:
             with progress() as begin:
-                begin("searching the best schedule")
-                measured = room.measure(summaries, log, machine, headroom, options["oversized"])
+                begin("bounding what is possible")
+                measured = room.measure(comparison.results, log, machine, headroom, stretch, options)
             table = table.with_columns(
-                pl.Series(name, list(measured[kept].values()), dtype=pl.Float64)
-                for name, kept in (("headroom", "shares"), ("headroom_proved", "proved"))
+                pl.Series(name, list(values.values()), dtype=pl.Float64) for name, values in room.columns(measured).items()
             )
             remarks.append(room.remark(measured))
         if folder is not None:

@@ -4,15 +4,11 @@ switch off and on, all off at the start.
 The waste is R3's (eq. 4.4): idle nodes and nodes that switch, from the first submission to the last finish. Not to start anything would
 waste least, so there is a limit: each job starts at the latest when it has waited `stretch` x its requested time, or when the reference
 (the first pair of policies) started it, if that was later. The bound is for every policy that keeps this limit.
-
-*Shared nodes.* Jobs take cores, not nodes: a node is idle only if none of its cores computes, so a job on scattered cores keeps more nodes
-from being idle than it needs. How many at most follows from the placement rule (lowest cores first, node by node): a job finds partly
-taken nodes only where a job of no whole number of nodes, or one that met such, may be about at the same time. See `shared`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +23,7 @@ from escala.optimum.energy import RELAXATIONS
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.policies.run import read, simulate
+from escala.policies.sharing import shared
 from escala.policy import name_of
 from escala.result import Result
 from escala.workload import Workload
@@ -36,6 +33,7 @@ STRETCH = 0.5  # R3's threshold of a delay (eq. 5.1)
 SHUTDOWNS = ("timeout:0",)
 COARSEST_US = 60 * SECOND
 MOST_SPAN_S = 11 * 86_400.0  # ticks of a microsecond stay below 2^40
+MOST_JOBS = 10_000  # which may meet is a table of pairs of jobs
 OF_NODES = (
     *RELAXATIONS,
     "no node is switched on before the first submission",
@@ -111,41 +109,68 @@ def waste_bound(
 
     EscalaError: no jobs or policies, nodes that differ, cannot switch or draw no power, more than some days, times without a common tick.
     """
-    limit = STRETCH if stretch is None else float(stretch)
-    if not 0.0 <= limit < 1e6:
-        raise EscalaError(f"stretch is {limit}: give the longest wait as a share of the requested time, from 0 on")
-    if not limit_s > 0:
-        raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")
+    limit = _limit(stretch, limit_s)
     log, machine = read(workload, platform)
-    chosen = with_options(Options(), **options)
-    if machine.speed is not None and "flops" in log.jobs.columns:
-        log = log.at_speed(machine.speed)
-    _check(machine)
-    cast = cast_jobs(log, machine, chosen)
-    if not len(cast.rows):
-        raise EscalaError(f"workload {log.name!r} has no job that fits platform {machine.name!r}: nothing to bound")
+    check(log, machine)
     pairs = [(s, d) for s in policies for d in (SHUTDOWNS if shutdowns is None else shutdowns)]
     if not pairs:
         raise EscalaError("the waste is bounded beside policies: give at least one scheduler and one shutdown policy")
+    _cast(log, machine, options)  # refuses what never fits before anything is simulated
     runs = {f"{name_of(s)} + {name_of(d)}": simulate(log, machine, s, d, start_off=True, **options) for s, d in pairs}
+    return waste_of_runs(log, machine, runs, stretch=limit, exact=exact, limit_s=limit_s, **options)
+
+
+def waste_of_runs(
+    log: Workload, machine: Platform, runs: Mapping[str, Result], *, stretch: float | None = None, exact: bool = False,
+    limit_s: float = 60.0, **options: Any,
+) -> WasteBound:  # fmt: skip
+    """The bound beside runs that were simulated already: whole ones of this log on this platform, all nodes off at the start. The first is
+    the reference. options: those of the runs."""
+    limit = _limit(stretch, limit_s)
+    check(log, machine)
+    log, cast = _cast(log, machine, options)
     starts = {name: _starts(run, cast) for name, run in runs.items()}
     instance, latest_us = instance_of(log, machine, cast, limit, next(iter(starts.values())))
     late = {name: int((start > latest_us).sum()) for name, start in starts.items()}
     values = {name: float(run.summary()["waste_j"]) for name, run in runs.items()}
     detail = energy_bound(instance, exact=exact, limit_s=limit_s)
-    kept = [values[name] for name in values if not late[name]]
-    found = min(kept) if kept else None
-    lower = detail.lower_j
-    if found is not None and lower > found:
-        if lower > found * (1 + 1e-6) + 1e-3:
-            raise AssertionError(f"bound {lower} J by {detail.prover} above a simulated waste of {found} J: a defect in Escala")
-        lower = found  # within the rounding of the sums, or the solver's tolerance
+    lower, found = _checked(detail, [values[name] for name in values if not late[name]])
     status = "bound-only" if found is None else "optimal" if found - lower <= 1e-6 * found else "interval"
     latest_s = np.full(len(log), np.nan)
     latest_s[cast.rows] = latest_us / SECOND
     return WasteBound(
         status, lower, found, values, late, limit, latest_s, detail, limit_s, instance.tick_s, len(cast.rows), len(cast.rejected)
     )
+
+
+def _checked(detail: EnergyBound, kept: list[float]) -> tuple[float, float | None]:
+    """(bound, least of the waste of policies that keep the limit); the bound is not above it."""
+    found, lower = min(kept, default=None), detail.lower_j
+    if found is not None and lower > found:
+        if lower > found * (1 + 1e-6) + 1e-3:
+            raise AssertionError(f"bound {lower} J by {detail.prover} above a simulated waste of {found} J: a defect in Escala")
+        lower = found  # within the rounding of the sums, or the solver's tolerance
+    return lower, found
+
+
+def _limit(stretch: float | None, limit_s: float) -> float:
+    """The limit on waiting; EscalaError for one that is none, or no time."""
+    limit = STRETCH if stretch is None else float(stretch)
+    if not 0.0 <= limit < 1e6:
+        raise EscalaError(f"stretch is {limit}: give the longest wait as a share of the requested time, from 0 on")
+    if not limit_s > 0:
+        raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")
+    return limit
+
+
+def _cast(log: Workload, machine: Platform, options: dict[str, Any]) -> tuple[Workload, Cast]:
+    """The log at the platform's speed, and its rows for the kernel."""
+    if machine.speed is not None and "flops" in log.jobs.columns:
+        log = log.at_speed(machine.speed)
+    cast = cast_jobs(log, machine, with_options(Options(), **options))
+    if not len(cast.rows):
+        raise EscalaError(f"workload {log.name!r} has no job that fits platform {machine.name!r}: nothing to bound")
+    return log, cast
 
 
 def instance_of(
@@ -168,7 +193,7 @@ def instance_of(
     if span // tick > MOST_SPAN_S * SECOND:
         raise EscalaError(
             f"workload {log.name!r} lasts {span / SECOND / 86400:.0f} days in ticks of {tick / SECOND:g} s, too many to count: "
-            "the waste is bounded for a few days at a time (--first, --days), or give a smaller stretch"
+            "the waste is bounded for a few days at a time (escala workload convert --first), or give a smaller stretch"
         )
     cores = int(machine.cores[0])
     demand = log.jobs["cores"].to_numpy()[cast.rows]
@@ -183,37 +208,13 @@ def instance_of(
     return instance, latest_us
 
 
-def shared(
-    demand: NDArray[np.int64], single: NDArray[np.bool_], release: NDArray[np.int64], latest: NDArray[np.int64],
-    length: NDArray[np.int64], nodes: int, cores: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
-    """(nodes that a job needs beside all others, nodes that it keeps from being idle at most), each [jobs].
-
-    partly[j] bounds the nodes of which job j has a part only. It has none if it wants whole nodes and no job with parts may be about when
-    it is placed; else at most one more than those jobs have together: cores are taken node by node, and only nodes that somebody has, or
-    has planned, a part of offer less than all. Jobs i that may be about when j is placed: release[i] <= latest[j] and latest[i] + length[i]
-    > release[j]. The least such numbers by iteration. A job that may meet no other with parts shares no node.
-    """
-    ragged = demand % cores != 0
-    about = (release[:, None] <= latest[None, :]) & ((latest + length)[:, None] > release[None, :])
-    np.fill_diagonal(about, False)
-    partly = np.zeros(len(demand), np.int64)
-    while True:
-        others = np.minimum(nodes, about.T @ partly)
-        next_partly = np.where(ragged | (others > 0), np.minimum(np.minimum(nodes, others + 1), demand), 0)
-        next_partly[single] = np.minimum(next_partly[single], ragged[single])
-        if np.array_equal(next_partly, partly):
-            break
-        partly = next_partly
-    spread = np.minimum(partly + (demand - partly) // cores, nodes)
-    spread[single] = 1
-    meets = ((about | about.T) & (partly > 0)[:, None]).any(axis=0) & (partly > 0)
-    needed = np.where(meets, demand // cores, -(-demand // cores))
-    return needed, spread
-
-
-def _check(machine: Platform) -> None:
-    """Refuse what the model does not hold for."""
+def check(log: Workload, machine: Platform) -> None:
+    """Refuse what the model does not hold for, and what is too large for it."""
+    if len(log) > MOST_JOBS:
+        raise EscalaError(
+            f"workload {log.name!r} has {len(log):,} jobs: the waste is bounded for {MOST_JOBS:,} at most, a few days at a time "
+            "(escala workload convert --first)"
+        )
     if len(np.unique(machine.cores)) > 1 or len(np.unique(machine.profile_of)) > 1:
         raise EscalaError(f"platform {machine.name!r} has nodes that differ in cores or power: the waste is bounded for equal nodes only")
     profile = machine.profiles[int(machine.profile_of[0])]

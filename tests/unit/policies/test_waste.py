@@ -15,7 +15,7 @@ import pytest
 import escala
 from escala.errors import EscalaError
 from escala.platform.power import GRID5000, TAURUS
-from escala.policies.waste import shared
+from escala.policies.sharing import shared
 from escala.studies.days import days_of
 from escala.workload import Workload, write_swf
 from escala.workload.tabular import read_pack
