@@ -3,7 +3,8 @@
 The author's real days of one cluster of Grid'5000 with his own training and test days, generated logs of four clusters, and three real
 logs. Under SAF, all nodes off at the start of a day; each day once cut at its end, once run to completion. Fixed policies: T(0), T(1),
 T(5) minutes, never, OR*, a random off-reservation, and hold(x): nodes are woken for a job only when it has waited x of its walltime. The
-frontier of hold(x), waste against stretch, is what a learnt policy has to beat; OR* is no bound.
+frontier of hold(x), waste against stretch, is what a learnt policy has to beat; OR* is no bound. How much less could have been wasted at a
+policy's own waits, and its share of that, is proved for the author's days (`deepshutdown2020_headroom`).
 
 The agents choose x minute by minute (action `hold`). They are searched by whole days (`escala.agents.search`), on training days only;
 which generation is kept is decided on validation days, the last part of the training days. Beside them, as evidence of what was tried:
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from escala.studies import deepshutdown2020_cells as work
+from escala.studies import deepshutdown2020_headroom as room
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Cell, finished, run_cells, scale_of
 
@@ -68,11 +70,23 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
     return cells
 
 
+def headroom_cells(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
+    """What was possible on the author's held-out days: for rules, and for the searched agents that lie in `out`."""
+    if inputs.AUTHOR not in inputs.names(traces):
+        return []
+    folders = {seed: out / "agents" / f"{inputs.AUTHOR}-1-{seed}" for seed in range(scale.seeds)}
+    at_hand = {seed: folder for seed, folder in folders.items() if (folder / "manifest.json").is_file()}
+    return room.cells_of(_source(scale, inputs.AUTHOR, traces), at_hand)
+
+
+def _source(scale: Scale, name: str, traces: Path | None) -> dict[str, Any]:
+    place = str(traces) if traces is not None and name not in inputs.GENERATED else None
+    return {"name": name, "traces": place, "generated_days": scale.generated_days, "most": scale.most}
+
+
 def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[Cell]:
     author = name == inputs.AUTHOR
-    place = str(traces) if traces is not None and name not in inputs.GENERATED else None
-    source = {"name": name, "traces": place, "generated_days": scale.generated_days, "most": scale.most}
-    one: dict[str, Any] = {"source": source}
+    one: dict[str, Any] = {"source": _source(scale, name, traces)}
     shown = ("timeout:0", "timeout:300", "oracle", "hold:0.25")
     cells = [
         Cell(f"about/{name}", work.description, one, 5),
@@ -115,7 +129,9 @@ def run(
     chosen, found = scale_of(SCALES, scale, jobs), inputs.folder_of_traces(traces)
     settings = {"scale": scale, "traces": found is not None, **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
-    done = run_cells(out, cells_of(chosen, found, out), settings, jobs, progress)
+    begun, ended = (None, None) if progress is None else (lambda x: progress(0.97 * x), lambda x: progress(0.97 + 0.03 * x))
+    done = run_cells(out, cells_of(chosen, found, out), settings, jobs, begun)
+    done |= run_cells(out, headroom_cells(chosen, found, out), settings, jobs, ended)
     missing = [] if found is not None else ["the author's days and the real logs are not at hand (set ESCALA_TRACES)"]
     claims = write_all(out, chosen, done, scale)
     return finished(out, NAME, scale, settings, claims, missing)

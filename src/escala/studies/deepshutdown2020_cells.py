@@ -85,7 +85,7 @@ def _load(day: Workload, cores: int) -> float:
     return float((ran * day.jobs["cores"].to_numpy()).sum() / cores / 86400.0)
 
 
-def _drawn(agent: Any, seed: int) -> Choose:
+def drawn(agent: Any, seed: int) -> Choose:
     """The sampled policy."""
     random = np.random.default_rng([seed, 0x5A])
     return lambda seen, mask: agent.act(seen, mask, random)
@@ -98,7 +98,7 @@ def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windo
     out: dict[str, Any] = {}
     for window in windows:
         batch = OffReservationBatch(RUNS * len(days), list(days), platform, **options | {"window": window})
-        rows, _, _ = played(batch, _drawn(agent, seed), days, RUNS)
+        rows, _, _ = played(batch, drawn(agent, seed), days, RUNS)
         batch = OffReservationBatch(len(days), list(days), platform, **options | {"window": window})
         likeliest, starts, choices = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
         out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(likeliest), "choices": choices}

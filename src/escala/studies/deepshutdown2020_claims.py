@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from escala.platform import read_platform
+from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Claim
 from escala.studies.deepshutdown2020_cells import HOLDS
@@ -52,6 +53,7 @@ def all_claims(cells: Cells) -> list[Claim]:
         claims += _return_claims(cells, name)
         if name == inputs.AUTHOR:
             claims += _group_claims(cells)
+        claims += headroom.claims(cells, name)
     return claims
 
 

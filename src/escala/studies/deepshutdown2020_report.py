@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from escala.metrics.jobs import by_class
+from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.deepshutdown2020_claims import AGENT, FRONTIER, LIKELIEST, all_claims, read_idle_watts, seeds_of, tables
@@ -39,6 +40,8 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     write_table(out, "learners", learners_frame(cells))
     if inputs.AUTHOR in every:
         write_table(out, "groups", author_groups_frame(cells))
+        if f"headroom/{inputs.AUTHOR}/rules" in cells:
+            write_table(out, "headroom", headroom.frame(cells, inputs.AUTHOR))
     write_table(out, "score", score_frame(cells, every))
     _figures(out, cells, every)
     return claims
@@ -188,6 +191,18 @@ def _figures(out: Path, cells: Cells, every: list[str]) -> None:
     sums[AGENT] = [*first, *test[AGENT]["waste_j"].mean(axis=0)]
     save(curves.accumulated(sums, "waste_j", split=len(first)), figures / "fig20")
     _curve(cells, out)
+    if f"headroom/{inputs.AUTHOR}/rules" in cells:
+        _possible(cells, inputs.AUTHOR, figures)
+
+
+def _possible(cells: Cells, name: str, figures: Path) -> None:
+    """Waste against stretch of each policy, and below it what no policy with the same waits can be below. Days run to completion."""
+    from escala.report import plots, save
+
+    rows = headroom.frame(cells, name).to_dicts()
+    points = {row["policy"]: (row["stretch"], 1e3 * row["waste_kJ_a_day"]) for row in rows}
+    points |= {f"bound at the waits of {row['policy']}": (row["stretch"], 1e3 * row["bound_kJ_a_day"]) for row in rows}
+    save(plots.frontier_of(points, "mean_stretch", "waste_j"), figures / f"headroom-{name}")
 
 
 def _curve(cells: Cells, out: Path) -> None:

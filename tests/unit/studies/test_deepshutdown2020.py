@@ -6,12 +6,17 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
+from escala.agents.presets import ORDERED_HOLDS
+from escala.envs.offreservation import OffReservationBatch
 from escala.errors import EscalaError
 from escala.studies import deepshutdown2020 as study
+from escala.studies import deepshutdown2020_headroom as room
 from escala.studies import deepshutdown2020_inputs as inputs
+from escala.studies.days import played, simulated
 
 KEYS = (
     "waste_vs_t0", "waste_vs_t300", "transitions_vs_t0", "stretch", "stretch_minus_t0", "waste_vs_oracle", "waste_vs_hold_same_stretch",
@@ -37,6 +42,9 @@ def test_claims_tables_figures_and_agents(found: Path) -> None:
     assert changes["timeout:0"] == 0.0
     assert claims["r3.waste_vs_t0.orion"]["ours"] == pytest.approx(changes["agent"], abs=1e-6)
     assert claims["r3.waste_vs_hold_same_stretch.orion"]["episodes"] > 0
+    if inputs.AUTHOR in names:
+        share = claims["r3.headroom.agent.g5k"]
+        assert share["episodes"] == 8 and share["ours"] <= 1 and (found / "figures" / "headroom-g5k.png").exists()
     frontier = pl.read_csv(found / "tables" / "frontier.csv")
     on_line = frontier.filter(pl.col("policy").is_in(["timeout:0", "hold:0.5"]) & (pl.col("input") == "orion"))
     assert on_line["against_hold"].min() > -1e-9  # no rule is below its own frontier
@@ -56,6 +64,33 @@ def test_what_is_done_is_not_done_again(found: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(study.SCALES, "smoke", replace(study.SCALES["smoke"], seeds=2))
     with pytest.raises(EscalaError, match="other settings"):
         study.run("smoke", found, jobs=1)
+
+
+def test_headroom_of_rules_and_agents_lies_between_its_ends(tmp_path: Path, traces: Path) -> None:
+    """On a few of the author's days: at T(0)'s own waits T(0) saves nothing; no share is above that of the best rule; what holds jobs
+    longer could waste less. An agent whose choice is always hold(0) is T(0)."""
+    source = {"name": inputs.AUTHOR, "traces": str(traces), "generated_days": 10, "most": 12}
+    cells = {f"headroom/{inputs.AUTHOR}/rules": room.of_rules(source)}
+    frame = {row["policy"]: row for row in room.frame(cells, inputs.AUTHOR).to_dicts()}
+    assert list(frame) == list(room.SHOWN) and frame["timeout:0"]["proved"] == 0.0
+    for row in frame.values():
+        assert row["days"] == 12 and row["bound_vs_t0"] < row["best_rule_vs_t0"] <= row["waste_vs_t0"]
+        assert row["of_best_rule"] is None or row["proved"] <= row["of_best_rule"] <= 1 + 1e-9
+    assert frame["hold:0.5"]["bound_vs_t0"] < frame["hold:0.1"]["bound_vs_t0"] < frame["timeout:0"]["bound_vs_t0"]
+    claims = {claim.id: claim for claim in room.claims(cells, inputs.AUTHOR)}
+    assert claims["r3.headroom.hold0.25.g5k"].ours == pytest.approx(frame["hold:0.25"]["proved"])
+    assert room.claims({}, inputs.AUTHOR) == []  # a folder of before
+
+    one = inputs.days(**source)
+    rules = {name: simulated(one.test, one.platform, "saf", name, "drain") for name in ("timeout:0", "hold:0.25")}
+    batch = OffReservationBatch(
+        len(one.test), list(one.test), one.platform, action="hold", holds=ORDERED_HOLDS, window="drain", drain_days=7.0
+    )
+    rows, starts, _ = played(batch, lambda seen, mask: np.zeros(len(seen), np.int64), one.test)
+    found = room.possible(one, (rows, starts), rules)
+    assert found["waste"] == pytest.approx(found["t0"]) and None not in found["lower"]
+    starts[0][0] = np.nan
+    assert room.possible(one, (rows, starts), rules)["lower"][0] is None
 
 
 def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
