@@ -2,7 +2,7 @@
 
 `bound(Instance(release, length, demand, capacity, objective))` gives a `Bound`: a limit for every policy, clairvoyant or not, and no
 target. Plain integer arrays in, so that it knows neither workloads nor platforms. `energy_bound(PowerInstance(...))` is the like for wasted
-energy.
+energy; `on_machines` and `pool` are for several machines, each job wholly on one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from escala.optimum.bounds import RELAXATIONS, Bound, Step
 from escala.optimum.energy import EnergyBound, energy_bound
 from escala.optimum.instance import OBJECTIVES, Instance, check_schedule
 from escala.optimum.ladder import bound
+from escala.optimum.machines import on_machines, pool
 from escala.optimum.power import PowerInstance, waste_of
 
 __all__ = [
@@ -24,5 +25,7 @@ __all__ = [
     "bound",
     "check_schedule",
     "energy_bound",
+    "on_machines",
+    "pool",
     "waste_of",
 ]

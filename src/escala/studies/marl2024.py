@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from escala.studies import marl2024_cells as work
+from escala.studies import marl2024_headroom as room
 from escala.studies.claims import Cell, finished, run_cells, scale_of
 from escala.studies.marl2024_report import write_all
 
@@ -89,7 +90,7 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
             few = {"loads": [load for load in scale.loads if load in (50, 90)]}
             growing.append(team(agents, 1, "shared", "global", seed, f"growth/{agents}/{seed}", **few))
             growing.append(team(1, agents, "shared", "global", seed, f"central/{agents}/{seed}", turns="until-void", **few))
-    return rules + teams + further + growing
+    return rules + teams + room.cells_of(scale) + further + growing
 
 
 def run(

@@ -12,6 +12,7 @@ import polars as pl
 from escala.envs import multi
 from escala.envs.multi_rules import PUBLISHED, RULES
 from escala.metrics.bootstrap import paired
+from escala.studies import marl2024_headroom as headroom
 from escala.studies.claims import Claim, write_claims, write_table
 
 Cells = Mapping[str, Any]
@@ -84,6 +85,20 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
     out += _worst(out)
     out += _information(scale, cells) + _modes(scale, cells) + _growth(scale, cells)
     return out
+
+
+def _headroom(found: Cells, cells: Cells) -> tuple[list[Claim], pl.DataFrame]:
+    """Claims and table of the shares of what is possible. found: the cells of optima."""
+    claims, means = [], {}
+    for name in found:
+        _, shape, load = name.split("/")
+        teams = seeds_of(cells, f"team/{shape}")
+        if not teams or f"rules/{shape}/{load}" not in cells:
+            continue
+        ours, sjf = values(cells, teams, int(load), "likeliest"), rule_values(cells, shape, int(load), "sjf")
+        claims += headroom.claims(shape, int(load), found[name], ours, sjf, _label(int(load)))
+        means[name] = {rule: rule_values(cells, shape, int(load), rule) for rule in (*PUBLISHED, "dense")} | {"teams": ours}
+    return claims, headroom.frame(found, means)
 
 
 def _worst(found: list[Claim]) -> list[Claim]:
@@ -237,7 +252,10 @@ def check_runtimes(table: pl.DataFrame) -> None:
 
 def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Claim]:
     """Claims, tables and figures; the claims."""
-    claims = claims_of(scale, cells)
+    found = {name: cell for name, cell in cells.items() if name.startswith(f"{headroom.KIND}/")}
+    cells = {name: cell for name, cell in cells.items() if name not in found}
+    shares, rooms = _headroom(found, cells)
+    claims = claims_of(scale, cells) + shares
     table = table_of(scale, cells)
     check_runtimes(table)
     curve = curve_table(cells)
@@ -245,6 +263,7 @@ def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Clai
     write_table(out, "window", window_table(scale, cells))
     write_table(out, "curves", curve)
     write_table(out, "cost", cost_table(cells))
+    write_table(out, "headroom", rooms)
     about = (
         f"Scale {scale_name}; one team for all loads of a shape; {scale.test} lists of 200 units of arrivals a load, run to completion, "
         "every job counted; likeliest actions; intervals over episodes and training seeds. Loads are plain; above 70 % they are overload. "

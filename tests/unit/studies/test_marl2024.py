@@ -29,6 +29,12 @@ def test_smoke_writes_claims_tables_and_figures(tmp_path: Path) -> None:
     theirs = table.filter((pl.col("load") == 90) & (pl.col("policy") == best))["mean_slowdown"][0]
     ours = table.filter((pl.col("load") == 90) & (pl.col("policy") == "in turns, global, likeliest"))["mean_slowdown"][0]
     assert claims["r4.vs_best_heuristic.2x1.90"]["ours"] == pytest.approx(ours / theirs - 1, abs=1e-4)
+    room = pl.read_csv(tmp_path / "tables" / "headroom.csv").filter(pl.col("load") == 90)
+    mean = dict(room.select("policy", "mean_slowdown").iter_rows())
+    assert mean["bound"] <= mean["best found"] <= mean["sjf, every job seen"] < mean["sjf"] and room["lists"][0] == 2
+    share, proved = (claims[f"r4.{key}.2x1.90"]["ours"] for key in ("headroom", "headroom_proved"))
+    assert share == pytest.approx((mean["sjf"] - mean["teams"]) / (mean["sjf"] - mean["best found"]), abs=1e-4)
+    assert abs(proved) <= abs(share)  # there is more room to the bound
     for name in ("fig1", "fig4-2x1"):
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 1000
     assert json.loads((tmp_path / "manifest.json").read_text())["study"] == "marl2024" and not found["missing"]
