@@ -30,7 +30,7 @@ class Convolution(BaseFeaturesExtractor):
         last: list[nn.Module] = [nn.MaxPool2d(POOL)] if pooled else []
         self.format = torch.channels_last if pooled else torch.contiguous_format  # pooling is many times as fast with filters innermost
         self.layers = nn.Sequential(nn.Conv2d(1, filters, 3, padding=1), *last, nn.ReLU(), nn.Flatten())
-        self.layers.to(memory_format=self.format)
+        self.layers.to(memory_format=self.format)  # type: ignore[call-overload]  # torch names it for tensors only
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """See the class."""
