@@ -32,6 +32,8 @@ class Plan:
     timeout_s: float = 0.0
     spare: int = 0
     fraction: float = 0.0
+    cap_s: float = math.inf
+    if_busy: bool = False
     target: int = 0
     pause_before: int = 0
     period_s: float = 0.0

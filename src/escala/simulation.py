@@ -26,6 +26,7 @@ from escala.result import FORMAT, Result
 from escala.workload import Workload
 
 CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with; it grows
+LONGEST_S = 1e12  # spans beyond are endless
 INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches and its timers
 
 
@@ -103,7 +104,8 @@ class Simulation:
         for k, kind in enumerate(self._kinds()):
             w.room[i, :, k] = p.resources[kind]
         for k, profile in enumerate(p.profiles):
-            w.profile[i, k] = (microseconds(profile.switch_on_s), microseconds(profile.switch_off_s), profile.can_switch)
+            switches = microseconds(profile.switch_on_s), microseconds(profile.switch_off_s)
+            w.profile[i, k] = (*switches, profile.can_switch, _longest(profile.break_even_s))
 
     def _fill_options(self, i: int, plan: Plan) -> None:
         opts, o = self.options, self.world.o[i, 0]
@@ -126,6 +128,8 @@ class Simulation:
             "timeout_us": int(microseconds(plan.timeout_s)),
             "spare": plan.spare,
             "fraction": plan.fraction,
+            "cap_us": _longest(plan.cap_s),
+            "if_busy": plan.if_busy,
             "target": plan.target,
             "exact": opts.rules == "batsched",
             "margin_us": int(microseconds(opts.margin_s)),
@@ -287,6 +291,11 @@ class Simulation:
         own = jobs.select("job_id", "submit_s", "cores", "walltime_s", "user", *(c for c in ("limited",) if c in jobs.columns))
         columns = ["job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"]
         return pl.concat([own, table], how="horizontal").select(*columns, *own.columns[5:])
+
+
+def _longest(seconds: float) -> int:
+    """A span in us; NEVER_US for one without end."""
+    return codes.NEVER_US if seconds > LONGEST_S else int(microseconds(seconds))
 
 
 def _seconds(us: NDArray[np.int64], happened: NDArray[np.bool_], rejected: NDArray[np.int64]) -> pl.Series:

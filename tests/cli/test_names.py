@@ -50,13 +50,35 @@ def test_help_leads_to_the_names(escala_: Escala) -> None:
 @pytest.mark.parametrize("form", [form for form in SHUTDOWN_FORMS if ":" in form])
 def test_a_policy_without_its_number_says_what_it_needs(form: str) -> None:
     kind, _, need = form.partition(":")
-    with pytest.raises(EscalaError, match=rf"'{kind}' needs its {need.partition('+')[0].lower()}: write {kind}:\d") as caught:
+    with pytest.raises(EscalaError, match=rf"'{kind}' needs its {re.split('[+:]', need)[0].lower()}: write {kind}:\d") as caught:
         shutdown(kind, Options())
-    example = str(caught.value).rpartition("write ")[2].partition(" or ")[0]
-    assert shutdown(example, Options())[0], "the example works"
+    for example in str(caught.value).rpartition("write ")[2].split(" or "):
+        assert shutdown(example, Options())[0], "the example works"
 
 
-@pytest.mark.parametrize("name", ["never:5", "inertial:5", "random:5"])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("hold:-1", "-1 is out of range (0 to 1e+06)"),
+        ("hold:nan", "nan is out of range (0 to 1e+06)"),
+        ("hold:a-quarter", "'a-quarter' is not a number"),
+        ("hold:0.25:", "'' is neither if-busy nor a number of seconds"),
+        ("hold:0.25:if_busy", "'if_busy' is neither if-busy nor a number of seconds"),
+        ("hold:0.25:600:if-busy", "'if-busy' is too much: write hold:0.25 or hold:0.25:if-busy or hold:0.25:300 or hold:0.25:if-busy:300"),
+        ("hold:0.25:if-busy:-600", "-600 is out of range (0 to 1e+10)"),
+        ("hold:0.25:nan", "nan is out of range (0 to 1e+10)"),
+        ("hold:0.25:inf", "inf is out of range (0 to 1e+10)"),
+    ],
+)
+def test_a_hold_that_makes_no_sense(escala_: Escala, log: Path, name: str, why: str) -> None:
+    with pytest.raises(EscalaError) as caught:
+        shutdown(name, Options())
+    assert str(caught.value) == f"shutdown policy {name!r}: {why}"
+    outcome = escala_("simulate", log, "--platform", "4x1", "--shutdown", name)
+    assert outcome.status == 2 and outcome.out == "" and outcome.err == f"error: {caught.value}\n"
+
+
+@pytest.mark.parametrize("name", ["never:5", "inertial:5", "random:5", "arrivals-known:5"])
 def test_a_policy_with_a_number_that_it_does_not_take(name: str) -> None:
     with pytest.raises(EscalaError, match="takes nothing behind its name, not '5'"):
         shutdown(name, Options())

@@ -12,6 +12,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
+from escala.errors import EscalaError
 from tests.contracts.rollouts import NAMES, arguments, roll_single, roll_vector, same, single, valid_action, vector
 
 STEPS = 300
@@ -127,6 +128,16 @@ def test_a_saved_state_goes_on_exactly(name: str) -> None:
         for p, q in zip(a[:4], b[:4], strict=True):
             assert np.array_equal(p, q)
         info = a[4]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_state_of_another_version_is_refused(name: str) -> None:
+    batch = vector(name, 2).unwrapped.batch
+    state = batch.state()
+    scalars = next(key for key in state if key.endswith("world.s"))
+    older = state[scalars].dtype.names[:-1]
+    with pytest.raises(EscalaError, match="saved by another version of Escala"):
+        batch.restore(state | {scalars: state[scalars][list(older)]})
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -77,9 +77,13 @@ class Engine:
         scheduler: str = "fcfs",
         power: dict[str, Any] | None = None,
         resources: dict[str, list[int]] | None = None,
+        powers: list[dict[str, Any]] | None = None,
         **options: Any,
     ) -> Outcome:
-        platform = {"cores": cores, "profiles": [power or POWER], "profile_of": [0] * len(cores), "resources": resources or {}}
+        """power: of every node; powers: of each node by itself."""
+        profiles = powers or [power or POWER]
+        platform = {"cores": cores, "profiles": profiles, "profile_of": [k if powers else 0 for k in range(len(cores))]}
+        platform["resources"] = resources or {}
         case = Case(platform, jobs, {"scheduler": scheduler, **options})
         result = ENGINES[self.name](case)
         check(result, jobs, platform, options.get("until_s"))

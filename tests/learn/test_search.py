@@ -111,3 +111,20 @@ def test_waiting_costs_only_beyond_what_is_free() -> None:
     assert value(2.0, wait_s) == pytest.approx(-waste)
     with pytest.raises(EscalaError, match="limit=-1"):
         search_scheduler([day], "1x1", price=1.0, limit=-1.0)
+
+
+@pytest.mark.parametrize("none", [[], (), ["days.swf"]])
+def test_learning_from_no_day_is_one_clear_line(none: Any) -> None:
+    one = "give at least one day, each a Workload"
+    for env_id in ("escala/OffReservation-v0", "escala/Scheduling-v0", "escala/Slots-v0"):
+        with pytest.raises(EscalaError, match=f"^workload: {one}$"):
+            escala.train(env_id, none, "orion", steps=10)
+    with pytest.raises(EscalaError, match=f"^days: {one}$"):
+        search(none, "orion")
+    with pytest.raises(EscalaError, match=f"^days: {one}$"):
+        search_scheduler(none, "orion", price=1.0)
+
+
+def test_judging_on_no_day_is_one_clear_line() -> None:
+    with pytest.raises(EscalaError, match=r"^days: give at least one day"):
+        escala.evaluate(None, [], "orion")  # type: ignore[arg-type]

@@ -57,7 +57,8 @@ def simulate(
     world = World(rows, nodes, rules, margin, estimate)
     decide, strict = find_scheduler(scheduler, head, depth, rebuild, keys)
     power = find_shutdown(shutdown)
-    world.hold_fraction = power.hold
+    world.hold_fraction, world.hold_if_busy = power.hold, power.if_busy
+    world.hold_cap = None if power.cap_s is None else microseconds(power.cap_s)
     world.can_change = (shutdown != "never" or start_off) and any(node.profile.can_switch for node in nodes)
     limit = None if until_s is None else microseconds(until_s)
     decisions: list[int] = []
@@ -152,7 +153,7 @@ def intake(world: World) -> bool:
         took = True
     if any(node.timer == world.now for node in world.nodes):
         took = True
-    if world.hold_fraction is not None and any(world.hold_end(job) == world.now > job.submit for job in world.queue):
+    if world.hold_fraction is not None and any(world.patience_ends(job) == world.now > job.submit for job in world.queue):
         took = True
     return took
 
@@ -165,7 +166,7 @@ def next_event(world: World) -> int | None:
     ahead = [world.clock_of(job.plan[0]) for job in world.queue if job.plan is not None]
     ahead += [node.timer for node in world.nodes if node.timer is not None]
     if world.hold_fraction is not None:
-        ahead += [world.hold_end(job) for job in world.queue]
+        ahead += [world.patience_ends(job) for job in world.queue]
     return min(due + [time for time in ahead if time > world.now], default=None)
 
 

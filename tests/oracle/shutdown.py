@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tests.oracle.world import OFF, ON, Node, World, microseconds
+from tests.oracle.world import OFF, ON, SWITCHING_OFF, Node, World, microseconds
 
 
 class Shutdown:
@@ -12,6 +12,8 @@ class Shutdown:
 
     timeout: int | None = None  # microseconds
     hold: float | None = None
+    if_busy = False
+    cap_s: float | None = None
 
     def before(self, world: World) -> None: ...
 
@@ -25,6 +27,9 @@ class Timeout(Shutdown):
         self.timeout = microseconds(seconds)
         self.spare = spare
         self.hold = hold
+
+    def before(self, world: World) -> None:
+        world.busy = bool(world.running)
 
     def after(self, world: World, strict: bool) -> None:
         assert self.timeout is not None
@@ -67,6 +72,32 @@ class OffReservation(Shutdown):
         world.refresh()
 
 
+class ArrivalsKnown(Shutdown):
+    """Knows what will be submitted, and when."""
+
+    def after(self, world: World, strict: bool) -> None:
+        if strict and world.queue:
+            return
+        free = sum(world.free_on(node) for node in world.nodes if node.power != SWITCHING_OFF)
+        beside = 0  # free cores of the nodes before that stay on
+        for node in [node for node in world.nodes if node.power == ON]:
+            profile = node.profile
+            if world.is_idle(node) and profile.can_switch and profile.idle_w > 0:
+                cycle = profile.switching_off_w * profile.switch_off_s + profile.switching_on_w * profile.switch_on_s
+                if beside >= self.coming(world, world.now + microseconds(cycle / profile.idle_w), free):
+                    world.switch_off(node)
+                    continue
+            beside += world.free_on(node)
+
+    def coming(self, world: World, until: int, free: int) -> int:
+        """Cores of the jobs submitted by then, those left out that do not fit beside the ones before them."""
+        need = 0
+        for job in world.arrivals:
+            if job.submit <= until and need + job.cores <= free:
+                need += job.cores
+        return need
+
+
 def idle_nodes(world: World) -> list[Node]:
     return [node for node in world.nodes if world.is_idle(node)]
 
@@ -79,7 +110,13 @@ def shutdown(name: str) -> Shutdown:
         seconds, _, spare = argument.partition("+")
         return Timeout(float(seconds), int(spare or 0))
     if kind == "hold":
-        return Timeout(0.0, hold=float(argument))
+        fraction, *more = argument.split(":")
+        chosen = Timeout(0.0, hold=float(fraction))
+        chosen.if_busy = "if-busy" in more
+        chosen.cap_s = float(more[-1]) if more and more[-1] != "if-busy" else None
+        return chosen
+    if kind == "arrivals-known":
+        return ArrivalsKnown()
     if kind == "proportional":
         return Proportional(float(argument))
     if kind == "off-reservation":

@@ -105,6 +105,9 @@ class World:
         self.running: list[Job] = []
         self.given: list[Job] = []
         self.hold_fraction: float | None = None  # hold:X
+        self.hold_cap: int | None = None  # microseconds
+        self.hold_if_busy = False
+        self.busy = False  # some job ran when this decision began
         self.can_change = False  # nodes may switch in this run
         self.job_ended = False  # at this instant
         self.reservation: tuple[Job, Any] | None = None  # easy-fast keeps it
@@ -143,10 +146,16 @@ class World:
 
     # --- what may be taken -----------------------------------------------------------------------
     def hold_end(self, job: Job) -> int:
-        """hold:X: until this instant the job may not be given nodes that are not on."""
-        if self.hold_fraction is None:
+        """hold:X: until this instant the job may not be given nodes that are not on, as things are."""
+        if self.hold_fraction is None or (self.hold_if_busy and not self.busy):
             return job.submit
-        return job.submit + microseconds(self.hold_fraction * job.seen_s)
+        return self.patience_ends(job)
+
+    def patience_ends(self, job: Job) -> int:
+        """hold:X: when the job has waited its share of the walltime, or as long as any job has to."""
+        assert self.hold_fraction is not None
+        wait = microseconds(self.hold_fraction * job.seen_s)
+        return job.submit + (wait if self.hold_cap is None else min(wait, self.hold_cap))
 
     def only_on(self, job: Job, strict: bool) -> bool:
         return strict or self.now < self.hold_end(job)

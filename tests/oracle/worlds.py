@@ -108,7 +108,9 @@ def draw_options(rng: random.Random, grid: float, scheduler: str, platform: dict
 
 
 def draw_shutdown(rng: random.Random, grid: float, nodes: int) -> str:
-    kind = rng.choice(("never", "never", "timeout", "timeout", "timeout+", "proportional", "off-reservation", "hold"))
+    kind = rng.choice(
+        ("never", "never", "timeout", "timeout", "timeout+", "proportional", "off-reservation", "hold", "hold+", "arrivals-known")
+    )
     if kind == "timeout":
         return f"timeout:{on_grid(grid, rng.choice((0, 0, 1, 2, 3, 5)))}"
     if kind == "timeout+":
@@ -119,6 +121,9 @@ def draw_shutdown(rng: random.Random, grid: float, nodes: int) -> str:
         return f"off-reservation:{rng.randint(0, nodes - 1)}"
     if kind == "hold":
         return f"hold:{rng.choice((0.0, 0.25, 0.5, 1.0))}"
+    if kind == "hold+":
+        cap = f":{on_grid(grid, rng.randint(0, 4))}" if rng.random() < 0.5 else ""
+        return f"hold:{rng.choice((0.25, 0.5, 1.0))}{rng.choice(('', ':if-busy', ':if-busy'))}{cap}"
     return kind
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,17 @@ import torch
 
 from escala.agents.vecenv import NativeVecEnv
 from escala.errors import EscalaError
+from escala.workload import Workload
 
 FILE = "checkpoint.pt"
 EVERY_S = 30.0
+
+
+def about_days(days: Sequence[Any], what: str = "workload") -> dict[str, Any]:
+    """What a request says of days to learn from; EscalaError where there is none, or one that is no Workload."""
+    if len(days) == 0 or not all(isinstance(day, Workload) for day in days):
+        raise EscalaError(f"{what}: give at least one day, each a Workload")
+    return {"days": len(days), "jobs": sum(len(day) for day in days), "first": days[0].name, "last": days[-1].name}
 
 
 def write(path: Path, content: Any) -> None:

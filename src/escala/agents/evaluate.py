@@ -9,6 +9,7 @@ import polars as pl
 
 from escala.agents.agent import Agent
 from escala.agents.presets import SCHEDULING
+from escala.errors import EscalaError
 from escala.policies import simulate
 from escala.policy import name_of
 from escala.result import Result
@@ -39,6 +40,8 @@ def evaluate(
     each day at its
     length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off, unless told otherwise).
     """
+    if len(days) == 0:
+        raise EscalaError("days: give at least one day, each a Workload")
     options = agent.env_options
     cut = (window or options.get("window", "cut")) == "cut"
     how: dict[str, Any] = {"start_off": options.get("start_off", True), "seed": seed, "oversized": options.get("oversized", "error")}

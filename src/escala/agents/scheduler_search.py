@@ -22,6 +22,7 @@ import torch
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from escala.agents import checkpoint
 from escala.agents.agent import FORMAT, Agent, load_agent
 from escala.agents.network import build_policy, pin_threads
 from escala.agents.presets import SCHEDULING
@@ -110,7 +111,7 @@ def search_scheduler(
     request = {
         "env_id": SCHEDULING, "env_options": dict(env_options), "algorithm": "cross-entropy", "preset": "search", "seed": seed,
         "generations": generations, "population": population, "days_each": days_each, "price": price, "limit": limit,
-        "workload": {"days": len(days), "jobs": sum(len(day) for day in days), "first": days[0].name, "last": days[-1].name},
+        "workload": checkpoint.about_days(days, "days"),
     }  # fmt: skip
     folder = None if out is None else Path(out)
     if folder is not None and (folder / "manifest.json").is_file():

@@ -111,7 +111,7 @@ def _environment(env_id: str, num_envs: int, workload: Any, platform: Any, optio
 def _about(workload: Any) -> dict[str, Any]:
     """What a manifest says of the workload."""
     if isinstance(workload, list | tuple):
-        return {"days": len(workload), "jobs": sum(len(day) for day in workload), "first": workload[0].name, "last": workload[-1].name}
+        return checkpoint.about_days(workload)
     if isinstance(workload, str | Path):
         return {"path": str(workload)}
     return {} if workload is None else {"name": workload.name, "source": workload.source, "jobs": len(workload)}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.batch import Rows, draw
+from escala.envs.batch import Rows, draw, take_up
 from escala.errors import EscalaError
 from escala.kernel import calls
 from escala.kernel.state import World
@@ -150,14 +150,7 @@ class Episodes:
         """Take up a saved state."""
         for name in World._fields:
             if name not in STATIC:
-                target = getattr(self.world, name)
-                given = state[f"world.{name}"]
-                if given.shape != target.shape:
-                    raise EscalaError(
-                        f"saved state: {name} has shape {given.shape}, this environment needs {target.shape}: "
-                        "use the same days, platform and num_envs"
-                    )
-                target[...] = given
+                take_up(getattr(self.world, name), state[f"world.{name}"], name, "use the same days, platform and num_envs")
         self.seeds[...], self.count[...], self.day[...] = state["seeds"], state["count"], state["day"]
         self._point()
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.batch import Rows
+from escala.envs.batch import Rows, take_up
 from escala.envs.slots_rewind import rewind
 from escala.errors import EscalaError
 from escala.kernel import codes
@@ -255,12 +255,7 @@ class SlotWorlds:
         """Take up a saved state."""
         for name in World._fields:
             if name not in ("job", "demand", "profile"):
-                target, given = getattr(self.world, name), state[f"world.{name}"]
-                if given.shape != target.shape:
-                    raise EscalaError(
-                        f"saved state: {name} has shape {given.shape}, this environment needs {target.shape}: use the same options"
-                    )
-                target[...] = given
+                take_up(getattr(self.world, name), state[f"world.{name}"], name, "use the same options")
         self.chosen[...] = state["chosen"]
         self._point(np.arange(len(self.chosen)))
 

@@ -9,7 +9,7 @@ from escala.kernel.events import next_instant, pop, push
 from escala.kernel.jobs import begin, end
 from escala.kernel.nodes import switch_ends
 from escala.kernel.queue import enqueue
-from escala.kernel.reservation import hold_end, plan_oracle
+from escala.kernel.reservation import hold_end, note_busy, plan_oracle
 from escala.kernel.shutdown import next_due, reserve_off, shut_down, timeout_falls_due
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
 
@@ -104,6 +104,8 @@ def before_scheduler(w: World) -> int:
             reserve_off(w, o.target)
         elif o.shutdown == codes.ORACLE:
             plan_oracle(w)
+        elif o.if_busy == 1:
+            note_busy(w)
         s.phase = BEFORE
         if o.pause_before == 1 or (o.pause_before == 2 and s.ticked == 1):
             return codes.BEFORE

@@ -60,6 +60,7 @@ OFF_RESERVATION = 3
 HOLD = 4
 POWER_EXTERNAL = 5
 ORACLE = 6
+ARRIVALS = 7
 
 # What OR* means to do for a waiting job.
 WOKEN_FOR = 0  # nodes may be woken for it

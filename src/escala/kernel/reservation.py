@@ -28,8 +28,18 @@ def exact(w: World, us: int) -> int:
 
 @inlined
 def hold_end(w: World, j: int) -> int:
-    """When job `j` has waited its share of the walltime, us."""
-    return w.job[j].submit + np.int64(np.floor(w.o[0].fraction * w.job[j].walltime + 0.5))
+    """When job `j` has waited its share of the walltime, or the longest wait, us."""
+    return w.job[j].submit + min(np.int64(np.floor(w.o[0].fraction * w.job[j].walltime + 0.5)), w.o[0].cap_us)
+
+
+@inlined
+def note_busy(w: World) -> None:
+    """hold:X:if-busy, once a decision: does some job run? A change makes all plans out of date."""
+    s = w.s[0]
+    busy = 1 if s.n_ends > 0 else 0
+    if busy != s.busy:
+        s.busy = busy
+        s.changed = 1
 
 
 @lean
@@ -72,7 +82,7 @@ def permission(w: World, j: int) -> int:
     """From when job `j` may be given nodes that are not on, us."""
     o = w.o[0]
     if o.shutdown == codes.HOLD:
-        return hold_end(w, j)
+        return hold_end(w, j) if o.if_busy == 0 or w.s[0].busy == 1 else 0
     if o.shutdown == codes.ORACLE and w.run[j].place != codes.WOKEN_FOR:
         return hold_end(w, j)
     return 0

@@ -33,6 +33,8 @@ def shut_down(w: World) -> None:
         if (s.overdue == 1 or o.spare > 0) and not waiting:
             _keep(w, o.spare)
             s.overdue = 0
+    elif o.shutdown == codes.ARRIVALS and s.free_on > 0 and not waiting:
+        _keep_for_arrivals(w)
 
 
 @inlined
@@ -59,6 +61,46 @@ def _keep(w: World, spare: int) -> None:
                     spare -= 1
                 elif can_switch(w, n) and (proportional or due(w, w.node[n].since) <= s.now):
                     switch_off(w, n)
+
+
+@lean
+def _coming_cores(w: World, until: int, free: int) -> int:
+    """Cores of the jobs that will be submitted up to `until`, in order of submission, as far as they fit `free` cores together."""
+    need = 0
+    j = w.s[0].next_job
+    while j < w.o[0].n_jobs and w.job[j].submit <= until and need < free:
+        if need + w.job[j].cores <= free:
+            need += np.int64(w.job[j].cores)
+        j += 1
+    return need
+
+
+@lean
+def _keep_for_arrivals(w: World) -> None:
+    """Switch off the idle nodes, lowest first, that no job will use which comes before idling has cost as much as switching: those before
+    it that stay on have enough free cores for all of them."""
+    s = w.s[0]
+    free = s.free_on + s.free_boot + s.free_off
+    kept = 0
+    need = 0
+    known = codes.NONE  # the profile whose `need` that is
+    row = w.bits[codes.SET_ON]
+    for i in range(row.shape[0]):
+        word = row[i]
+        while word != bits.ZERO:
+            n = (i << 6) + bits.lowest(word)
+            word &= word - bits.ONE
+            cores = free_cores(w, n)
+            p = w.node[n].profile
+            span = w.profile[p].break_even_us
+            if is_idle(w, n) and can_switch(w, n) and span < codes.NEVER_US:
+                if p != known:
+                    need = _coming_cores(w, s.now + span, free)
+                    known = p
+                if kept >= need:
+                    switch_off(w, n)
+                    cores = 0
+            kept += cores
 
 
 @lean

@@ -30,6 +30,8 @@ OPTIONS = np.dtype(
         ("timeout_us", "i8"),  # idle time before a node goes off
         ("spare", "i8"),  # idle nodes left on
         ("fraction", "f8"),  # proportional: idle per busy node; hold: share of the walltime
+        ("cap_us", "i8"),  # hold: longest wait, NEVER_US: none
+        ("if_busy", "i8"),  # hold: 1: only while some job runs
         ("target", "i8"),  # off-reservation: nodes to keep off
         ("exact", "i8"),  # 1: plan times carry their exact binary residue (rules "batsched")
         ("margin_us", "i8"),  # added to the walltime in plans
@@ -79,6 +81,7 @@ SCALARS = np.dtype(
         ("overdue", "i8"),  # 1: some idle node is past its timeout
         ("tick_us", "i8"),  # next periodic decision
         ("ticked", "i8"),  # 1: this decision is a periodic one
+        ("busy", "i8"),  # hold if busy: 1: some job ran when this decision began
         ("n_slices", "i8"),
         ("instants", "i8"),
         ("grow", "i8"),  # which table is full
@@ -133,7 +136,7 @@ NODE = np.dtype(
     align=True,
 )
 
-PROFILE = np.dtype([("on_us", "i8"), ("off_us", "i8"), ("can_switch", "i8")])
+PROFILE = np.dtype([("on_us", "i8"), ("off_us", "i8"), ("can_switch", "i8"), ("break_even_us", "i8")])  # NEVER_US: idling costs nothing
 CHUNK = np.dtype([("low", "i4"), ("high", "i4"), ("per", "i4"), ("next", "i4")])  # `per` cores on each of the nodes low..high
 EVENT = np.dtype([("time", "i8"), ("id", "i8")])
 LOG = np.dtype([("time", "i8"), ("node", "i4"), ("state", "i4")])  # a switch of a node

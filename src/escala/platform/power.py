@@ -58,6 +58,11 @@ class PowerProfile:
         """Energy of switching off and on again, J."""
         return self.switching_off_w * self.switch_off_s + self.switching_on_w * self.switch_on_s
 
+    @property
+    def break_even_s(self) -> float:
+        """Idle time that costs as much as switching off and on again, s; inf where idling costs nothing."""
+        return self.cycle_j / self.idle_w if self.idle_w > 0 else math.inf
+
     def spec(self) -> dict[str, float | bool | str]:
         """The profile as a plain dict, without its name (the key under which it is kept)."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "name"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -76,10 +78,18 @@ SHUTDOWN_FORMS = (
     "proportional:FRACTION",
     "off-reservation:NODES",
     "hold:FRACTION",
+    "hold:FRACTION:if-busy",
+    "hold:FRACTION:SECONDS",
+    "hold:FRACTION:if-busy:SECONDS",
+    "arrivals-known",
     "oracle",
     "inertial",
     "random",
 )
+
+
+IF_BUSY = "if-busy"
+HOLD_FORMS = tuple(form for form in SHUTDOWN_FORMS if form.startswith("hold:"))
 
 
 EXAMPLES = {"SECONDS": "300", "SPARE": "2", "FRACTION": "0.25", "NODES": "4"}
@@ -112,6 +122,38 @@ def _number(text: str, name: str, least: float, most: float, whole: bool = False
     return value
 
 
+def _hold(value: str, name: str) -> dict[str, Any]:
+    """Fields of a Plan for what stands behind `hold:`, FRACTION, FRACTION:if-busy, FRACTION:SECONDS or FRACTION:if-busy:SECONDS."""
+    fraction, *more = value.split(":")
+    fields: dict[str, Any] = {"shutdown": codes.HOLD, "fraction": _number(fraction, name, 0, 1e6)}
+    if more and more[0] == IF_BUSY:
+        fields["if_busy"] = True
+        del more[0]
+    if more:
+        try:
+            float(more[0])
+        except ValueError:
+            raise EscalaError(f"shutdown policy {name!r}: {more[0]!r} is neither {IF_BUSY} nor a number of seconds") from None
+        fields["cap_s"] = _number(more.pop(0), name, 0, 1e10)
+    if more:
+        raise EscalaError(f"shutdown policy {name!r}: {more[0]!r} is too much: write {' or '.join(_example(form) for form in HOLD_FORMS)}")
+    return fields
+
+
+def hold(fraction: float, if_busy: bool = False, cap_s: float = math.inf) -> str:
+    """Name of the shutdown policy hold: nodes are woken for a job only when it has waited `fraction` of its walltime, or `cap_s` seconds;
+    if_busy: jobs are held only while some job runs. For every parameter that takes a shutdown policy."""
+    parts = [_plain(fraction), *([IF_BUSY] if if_busy else []), *([_plain(cap_s)] if cap_s != math.inf else [])]
+    name = ":".join(["hold", *parts])
+    _hold(":".join(parts), name)
+    return name
+
+
+def _plain(value: Any) -> str:
+    """A number as it is written in a name: 0.25, 600."""
+    return repr(float(value)).removesuffix(".0") if isinstance(value, Real) else str(value)
+
+
 def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
     """(fields of a Plan, policy object or None) for a shutdown policy's name; EscalaError for an unknown one."""
     kind, _, value = name.partition(":")
@@ -126,7 +168,9 @@ def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
     if kind == "off-reservation" and value:
         return {"shutdown": codes.OFF_RESERVATION, "target": int(_number(value, name, 0, 1e9, whole=True))}, None
     if kind == "hold" and value:
-        return {"shutdown": codes.HOLD, "fraction": _number(value, name, 0, 1e6)}, None
+        return _hold(value, name), None
+    if kind == "arrivals-known" and not value:
+        return {"shutdown": codes.ARRIVALS}, None
     if kind == "oracle":
         return {"shutdown": codes.ORACLE, "fraction": _number(value, name, 0, 1e6) if value else 0.5}, None
     if kind == "inertial" and not value:

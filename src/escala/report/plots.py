@@ -129,9 +129,9 @@ def frontier(summaries: Mapping[str, Summary], x: str = "mean_stretch", y: str =
 @styled
 def frontier_of(points: Mapping[str, tuple[float, float]], x: str, y: str) -> Figure:
     """As `frontier`, from points policy -> (x, y), for means over several runs."""
-    figure = Figure(figsize=(_WIDTH, 3.6))
-    axes = figure.subplots()
     finite = {n: p for n, p in points.items() if np.isfinite(p).all()}
+    figure = Figure(figsize=(_WIDTH, max(3.6, 0.17 * len(finite) + 0.25)))  # so high that its legend fits
+    axes = figure.subplots()
     (x_divisor, x_label), (y_divisor, y_label) = (_axis(metric, [p[i] for p in finite.values()]) for i, metric in ((0, x), (1, y)))
     best = non_dominated(list(finite.values()))
     order = sorted(np.asarray(list(finite.values()))[best].tolist()) if finite else []

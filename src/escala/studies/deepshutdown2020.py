@@ -2,9 +2,11 @@
 
 The author's real days of one cluster of Grid'5000 with his own training and test days, generated logs of four clusters, and three real
 logs. Under SAF, all nodes off at the start of a day; each day once cut at its end, once run to completion. Fixed policies: T(0), T(1),
-T(5) minutes, never, OR*, a random off-reservation, and hold(x): nodes are woken for a job only when it has waited x of its walltime. The
-frontier of hold(x), waste against stretch, is what a learnt policy has to beat; OR* is no bound. How much less could have been wasted at a
-policy's own waits, and its share of that, is proved for the author's days (`deepshutdown2020_headroom`).
+T(5) minutes, never, OR*, a random off-reservation, T(0) with known arrivals, and hold(x): nodes are woken for a job only when it has waited
+x of its walltime; also held only while some job runs, or so long at most. The frontier of hold(x), waste against stretch, is what a learnt
+policy has to beat; neither OR* nor T(0) with known arrivals is a bound.
+How much less could have been wasted at a policy's own waits, and its share of that, is proved for the author's days
+(`deepshutdown2020_headroom`).
 
 The agents choose x minute by minute (action `hold`). They are searched by whole days (`escala.agents.search`), on training days only;
 which generation is kept is decided on validation days, the last part of the training days. Beside them, as evidence of what was tried:
@@ -91,10 +93,13 @@ def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[C
     cells = [
         Cell(f"about/{name}", work.description, one, 5),
         Cell(f"fixed/{name}", work.fixed, one | {"part": "test", "policies": work.FIXED, "jobs": shown}, 30),
+        Cell(f"variants/{name}", work.fixed, one | {"part": "test", "policies": work.VARIANTS}, 15),
         Cell(f"constants/{name}", work.constants, one | {"part": "test"}, 15),
     ]
     if author:
         cells.append(Cell("random/test", work.fixed, one | {"part": "test", "policies": (work.RANDOM,), "windows": ("cut",)}, 60))
+        random = {"part": "validation", "policies": (work.RANDOM,), "windows": ("drain",)}
+        cells.append(Cell("random/validation", work.fixed, one | random, 90))
         for part in ("train", "validation"):
             cells.append(Cell(f"fixed/{part}", work.fixed, one | {"part": part, "policies": shown, "windows": work.WINDOWS}, 60))
     search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}

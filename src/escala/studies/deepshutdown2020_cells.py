@@ -10,12 +10,20 @@ import numpy as np
 
 from escala.agents.presets import ORDERED_HOLDS
 from escala.envs.offreservation import OffReservationBatch
+from escala.policies import hold
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.days import Choose, Rows, played, simulated
 from escala.workload import Workload
 
 HOLDS = tuple(f"hold:{x:g}" for x in ORDERED_HOLDS[1:])
 FIXED = ("timeout:0", "timeout:60", "timeout:300", "never", "oracle", *HOLDS)
+VARIANTS = (
+    *(hold(x, if_busy=True) for x in (0.1, 0.25, 0.5)),
+    *(hold(0.5, cap_s=60.0 * minutes) for minutes in (10, 20, 60)),
+    hold(0.25, if_busy=True, cap_s=1200.0),
+    "arrivals-known",
+)
+"""Rules beside the frontier of hold(x): held only while some job runs, held so long at most, and T(0) that knows the coming arrivals."""
 RANDOM = "random"
 WINDOWS = ("cut", "drain")
 SEEN: dict[str, Any] = {"window": "drain", "drain_days": 0.5}  # of each day while searching: an agent must not gain by the day's end

@@ -35,12 +35,19 @@ def seeds_of(cells: Cells, name: str, worth: str = "1") -> list[Any]:
 
 
 def tables(cells: Cells, name: str, window: str, part: str = "test", worth: str = "1") -> dict[str, dict[str, Floats]]:
-    """Policy -> column -> [seeds, days]: the fixed policies, and the searched agents as "agent"."""
-    fixed = cells[f"fixed/{name if part == 'test' else part}"][window]
-    out = {policy: table_of([columns]) for policy, columns in fixed.items()}
+    """Policy -> column -> [seeds, days]: the fixed policies, on held-out days all of them, and the searched agents as "agent"."""
+    out = {policy: table_of([columns]) for policy, columns in _fixed(cells, name, window, part).items()}
     for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
         out[label] = table_of([cell[part][window][how] for cell in seeds_of(cells, name, worth)])
     return out
+
+
+def _fixed(cells: Cells, name: str, window: str, part: str) -> dict[str, Any]:
+    """Policy -> columns of the policies without learning."""
+    if part != "test":
+        return dict(cells[f"fixed/{part}"][window])
+    rules = cells[f"fixed/{name}"][window] | cells[f"variants/{name}"][window]
+    return rules | (cells["random/test"].get(window, {}) if name == inputs.AUTHOR else {})
 
 
 def all_claims(cells: Cells) -> list[Claim]:
@@ -49,7 +56,7 @@ def all_claims(cells: Cells) -> list[Claim]:
     for name in [key.split("/")[1] for key in cells if key.startswith("about/")]:
         for window in ("cut", "drain"):
             claims += _of_input(cells, name, window)
-        claims += _hold_claim(cells, name)
+        claims += rule_claims(cells, name)
         claims += _return_claims(cells, name)
         if name == inputs.AUTHOR:
             claims += _group_claims(cells)
@@ -106,14 +113,24 @@ def _claim(
     return Claim(ident, text, paper, value, low, high, unit, seeds, days, None if holds is None else bool(holds(value, low, high)), note)
 
 
-def _hold_claim(cells: Cells, name: str) -> list[Claim]:
-    """The rule without learning."""
+RULES = {
+    "hold25": ("hold:0.25", "the rule hold(0.25)"),
+    "hold25_if_busy": ("hold:0.25:if-busy", "the rule hold(0.25) while some job runs"),
+    "arrivals_known": ("arrivals-known", "T(0) that knows the coming arrivals"),
+}
+"""Claim -> policy, and its name in words."""
+
+
+def rule_claims(cells: Cells, name: str) -> list[Claim]:
+    """The rules without learning."""
     out = []
-    for window, end in (("cut", name), ("drain", f"{name}.drain")):
-        r = Resampled({k: v for k, v in tables(cells, name, window).items() if k in ("timeout:0", "hold:0.25")})
-        note = f"stretch {r.mean('hold:0.25', 'stretch')[0]:.3f} against {r.mean('timeout:0', 'stretch')[0]:.3f}"
-        out.append(_claim(f"r3.hold25_vs_t0.{end}", f"energy waste of the rule hold(0.25) against T(0), {window}", None,
-                          r.change("hold:0.25", "timeout:0", "waste_j"), "relative change", 0, r.n, None, note))  # fmt: skip
+    for key, (policy, words) in RULES.items():
+        for window, end in (("cut", name), ("drain", f"{name}.drain")):
+            fixed = _fixed(cells, name, window, "test")
+            r = Resampled({k: table_of([fixed[k]]) for k in ("timeout:0", policy)})
+            note = f"stretch {r.mean(policy, 'stretch')[0]:.3f} against {r.mean('timeout:0', 'stretch')[0]:.3f}"
+            out.append(_claim(f"r3.{key}_vs_t0.{end}", f"energy waste of {words} against T(0), {window}", None,
+                              r.change(policy, "timeout:0", "waste_j"), "relative change", 0, r.n, None, note))  # fmt: skip
     return out
 
 

@@ -14,6 +14,7 @@ from escala.metrics.jobs import by_class
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Claim, write_claims, write_table
+from escala.studies.deepshutdown2020_cells import VARIANTS
 from escala.studies.deepshutdown2020_claims import AGENT, FRONTIER, LIKELIEST, all_claims, read_idle_watts, seeds_of, tables
 from escala.studies.resampled import Floats, Resampled, interval
 
@@ -108,11 +109,11 @@ def _worths(cells: Cells, name: str) -> list[str]:
 
 
 def frontier_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """Waste against stretch for hold(x) and every learnt policy."""
+    """Waste against stretch for hold(x), its variants, and every learnt policy."""
     rows = []
     for name in every:
         for window in ("cut", "drain"):
-            points = {policy: (policy, "1") for policy in (*FRONTIER, "timeout:300", "oracle")}
+            points = {policy: (policy, "1") for policy in (*FRONTIER, *VARIANTS, "timeout:300", "oracle")}
             for worth in _worths(cells, name):
                 points[f"agent, waiting at {worth} prices"] = (AGENT, worth)
                 points[f"agent, likeliest, waiting at {worth} prices"] = (LIKELIEST, worth)
@@ -158,7 +159,7 @@ def author_groups_frame(cells: Cells) -> pl.DataFrame:
     for window in ("cut", "drain"):
         for group in sorted(set(groups.tolist())):
             r = Resampled(tables(cells, inputs.AUTHOR, window), resamples=500, days=groups == group)
-            for policy in (*FRONTIER, "oracle", "timeout:300", AGENT, LIKELIEST):
+            for policy in (*FRONTIER, *VARIANTS, "oracle", "timeout:300", AGENT, LIKELIEST):
                 value, low, high = interval(r.change(policy, "timeout:0", "waste_j"))
                 rows.append({"window": window, "group": group, "days": r.n, "policy": policy, "waste_vs_t0": value, "low": low,
                              "high": high, "stretch": float(r.mean(policy, "stretch")[0])})  # fmt: skip
@@ -219,7 +220,7 @@ def _curve(cells: Cells, out: Path) -> None:
     points = pl.DataFrame(rows)
     write_table(out, "curve", points)
     cost, idle_j = searched[0]["cost"], 60.0 * read_idle_watts(inputs.AUTHOR, cells)
-    fixed = cells["fixed/validation"]["drain"]
+    fixed = cells["fixed/validation"]["drain"] | cells["random/validation"]["drain"]
     levels = {p: float(-np.mean(np.array(c["waste_j"]) / idle_j + cost * np.array(c["stretch"]))) for p, c in fixed.items()}
     label = "Return a validation day (idle minutes of the platform)"
     save(curves.learning_curve(curves.Training(points, levels, label, "Search by whole days")), out / "figures" / "fig24")

@@ -20,7 +20,7 @@ from escala.studies.days import played, simulated
 
 KEYS = (
     "waste_vs_t0", "waste_vs_t300", "transitions_vs_t0", "stretch", "stretch_minus_t0", "waste_vs_oracle", "waste_vs_hold_same_stretch",
-    "hold25_vs_t0",
+    "hold25_vs_t0", "hold25_if_busy_vs_t0", "arrivals_known_vs_t0",
 )  # fmt: skip
 
 
@@ -48,6 +48,10 @@ def test_claims_tables_figures_and_agents(found: Path) -> None:
     frontier = pl.read_csv(found / "tables" / "frontier.csv")
     on_line = frontier.filter(pl.col("policy").is_in(["timeout:0", "hold:0.5"]) & (pl.col("input") == "orion"))
     assert on_line["against_hold"].min() > -1e-9  # no rule is below its own frontier
+    shown = set(frontier.filter(pl.col("input") == "orion")["policy"]) & set(changes)
+    assert {"hold:0.25:if-busy", "hold:0.5:1200", "hold:0.25:if-busy:1200", "arrivals-known", "hold:0.25", "oracle"} <= shown
+    random = pl.read_csv(found / "tables" / "table5-policies.csv").filter(pl.col("policy") == "random")["input"].to_list()
+    assert random == [inputs.AUTHOR] * (inputs.AUTHOR in names)
     for name in ("frontier-orion", "fig22-orion", "fig23-orion"):
         assert (found / "figures" / f"{name}.png").stat().st_size > 1000 and (found / "figures" / f"{name}.svg").exists()
     assert (found / "agents" / "orion-1-0" / "weights.pt").exists()
