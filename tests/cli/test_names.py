@@ -91,12 +91,25 @@ def test_settings_are_asked_for_in_english(escala_: Escala, tmp_path: Path, give
     assert outcome.status == 2 and re.search(f"{given}: ({need}) is needed", outcome.err)
 
 
+BEGUN = """
+import sys, escala.cli
+
+class Told:
+    def find_spec(self, name, path=None, target=None):
+        if name == "escala.cli.app":
+            print(1, flush=True)
+
+sys.meta_path.insert(0, Told())
+sys.argv = ["escala", "policies"]
+escala.cli.main()
+"""
+
+
 @pytest.mark.slow
 def test_an_interrupt_while_the_program_starts_is_one_line() -> None:
-    """From the first import of Escala on; before that it is the interpreter that starts."""
-    begun = "import sys, escala.cli; print(1, flush=True); sys.argv = ['escala', 'policies']; escala.cli.main()"
+    """From the first import of the program on; before that it is the interpreter that starts."""
     for delay in (0.0, 0.05, 0.1, 0.2, 0.4):
-        process = subprocess.Popen([sys.executable, "-c", begun], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen([sys.executable, "-c", BEGUN], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None and process.stdout.readline() == "1\n"
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
