@@ -14,7 +14,7 @@ from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import microseconds
 
-AHEAD = 30  # jobs behind the slots and to come that a future holds at most
+AHEAD = 20  # jobs behind the slots and to come that a future holds at most, for each machine
 
 
 def law_of(lists: JobLists, long: int) -> multi_ahead.Law:
@@ -34,23 +34,34 @@ def bases_of(agents: int, machines: int) -> multi_ahead.Bases:
 
 class LookAhead:
     """Costs of choices in the games of a batch. futures: drawn anew at each decision, from the batch's own lists; loads: these hold so
-    many loads, one behind the other in equal parts, and a game's futures are of its own load."""
+    many loads, one behind the other in equal parts, and a game's futures are of its own load. ahead: jobs behind the slots and to come
+    that a future holds at most, by default `AHEAD` for each machine."""
 
-    def __init__(self, batch: MultiBatch, futures: int, seed: int, loads: int = 1, ahead: int = AHEAD) -> None:
+    def __init__(self, batch: MultiBatch, futures: int, seed: int, loads: int = 1, ahead: int | None = None) -> None:
         if futures < 1:
             raise EscalaError(f"teacher rollout: {futures} futures: give at least 1")
         chosen, lists = batch.options, batch.lists
-        self.batch, self.futures, self.ahead = batch, futures, ahead
+        self.batch, self.futures, self.ahead = batch, futures, ahead or AHEAD * chosen.owned
         self._law = law_of(lists, chosen.horizon // 2)  # R4's short jobs take at most half the horizon
-        self.bases = bases_of(chosen.agents, chosen.machines)
         self._edges = np.array([len(lists) * k // loads for k in range(loads + 1)], np.int64)
-        rows, most = batch.used.shape[1:], chosen.slots + ahead
-        self._room = multi_ahead.Room(
-            np.zeros((most, 2 + chosen.resources), np.int64), np.zeros((len(self.bases.most), most)),
-            *(np.zeros(shape, np.int64) for shape in (chosen.slots, chosen.slots, rows, rows, rows[1], rows[1])),
-        )  # fmt: skip
+        self.use(bases_of(chosen.agents, chosen.machines))
         self._luck = np.random.default_rng([seed, 0x4011]).integers(0, 1 << 63, batch.num_envs).astype(np.uint64)
         self._costs = np.zeros((batch.num_envs, int(batch.action_space.n)))
+
+    def use(self, bases: multi_ahead.Bases) -> None:
+        """Follow these bases."""
+        self.bases = bases
+        batch, chosen = self.batch, self.batch.options
+        rows, most = batch.used.shape[1:], chosen.slots + self.ahead
+        self._room = multi_ahead.Room(
+            np.zeros((most, 2 + chosen.resources), np.int64), np.zeros((len(bases.most), most)),
+            *(np.zeros(shape, np.int64) for shape in (chosen.slots, chosen.slots, rows, rows, rows[1], rows[1])),
+        )  # fmt: skip
+
+    def sources(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Between which lists each game's futures are drawn: first, and one past the last, [N]."""
+        part = np.searchsorted(self._edges, self.batch.worlds.chosen, side="right") - 1
+        return self._edges[part], self._edges[part + 1]
 
     def costs(self, mask: NDArray[np.bool_], going: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Mean cost of each action [N, actions], in slowdowns summed over jobs; infinite where it makes no sense. In games that are over
@@ -58,10 +69,9 @@ class LookAhead:
         batch, out = self.batch, self._costs
         asked = mask[:, :-1].any(axis=1) & going
         out[:, :-1], out[:, -1] = np.inf, 0.0
-        part = np.searchsorted(self._edges, batch.worlds.chosen, side="right") - 1
         multi_ahead.look_ahead(
             batch.worlds.table, asked, batch.settings, batch.capacity, batch.scale, batch.memory, batch.slots, batch.used, self._law,
-            self._edges[part], self._edges[part + 1], self.bases, self.futures, self.ahead, self._room, self._luck, out,
+            *self.sources(), self.bases, self.futures, self.ahead, self._room, self._luck, out,
         )  # fmt: skip
         return out
 

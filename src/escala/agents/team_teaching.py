@@ -1,6 +1,6 @@
 """A warm start for teams: imitate a rule of `escala.envs.multi_rules`, or look-ahead, then learn by reward.
 
-Look-ahead (`escala.agents.team_rollout`) tells what each choice would come to cost, from few futures, so its choices are noisy but its costs
+Look-ahead (`escala.agents.team_rollout`) tells what each choice would come to cost, from few futures: its choices are noisy, but its costs
 are right in the mean. The network therefore learns from the costs: it makes the expected regret of its own choices small.
 """
 
@@ -37,7 +37,7 @@ class Manner(NamedTuple):
 
 
 OF_RULE = Manner(192, 1200, 0.0)
-OF_LOOK_AHEAD = Manner(320, 4000, 3.0)
+OF_LOOK_AHEAD = Manner(320, 2500, 10.0)
 
 
 class Lessons(NamedTuple):

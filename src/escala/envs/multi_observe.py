@@ -1,9 +1,10 @@
 """What an agent of the game sees.
 
 compact: for each slot SLOT + kinds + N numbers, for each machine seen the free share of each kind at some rows to come, GLOBAL numbers,
-then which agent it is (one of K), and CLOCK more where the end of arrivals is known; all within 0..1. image: rows of the horizon; for each
-machine and kind a chart, filled from the left up to what is taken; for each slot and kind demand x length; then the backlog, filled row by
-row. An agent's own machines come first, then, with global information, those of the agents after it in the order of turns.
+then which agent it is (one of K), and CLOCK (of `slots_observe`) more where the end of arrivals is known; all within 0..1. image: rows of
+the horizon; for each machine and kind a chart, filled from the left up to what is taken; for each slot and kind demand x length; then the
+backlog, filled row by row. An agent's own machines come first, then, with global information, those of the agents after it in the order of
+turns.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.envs.multi_lens import fits
 from escala.envs.slots_lens import demand_of, length_of
-from escala.envs.slots_observe import CLOCK, SINCE_SHOWN
+from escala.envs.slots_observe import SINCE_SHOWN
 from escala.kernel import codes
 from escala.kernel.state import World
 

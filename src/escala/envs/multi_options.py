@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.multi_observe import CLOCK, GLOBAL, SLOT
+from escala.envs.multi_observe import GLOBAL, SLOT
 from escala.envs.multi_tables import POINTS, SETTINGS
 from escala.envs.slots_lists import JobLists, draw_lists, join
+from escala.envs.slots_observe import CLOCK
 from escala.envs.slots_options import SKIPS
 from escala.errors import EscalaError
 from escala.options import microseconds
@@ -166,7 +167,9 @@ class MultiOptions:
     def settings(self, lists: JobLists) -> NDArray[Any]:
         """The compiled code's settings."""
         out = np.zeros(1, SETTINGS)
-        values: dict[str, float] = {name: getattr(self, name) for name in ("agents", "machines", "slots", "horizon", "limit", "arrivals_end")}
+        values: dict[str, float] = {
+            name: getattr(self, name) for name in ("agents", "machines", "slots", "horizon", "limit", "arrivals_end")
+        }
         values |= {name: getattr(self, name) for name in ("backlog", "alpha", "beta", "gamma")}
         values |= {
             "unit_us": int(microseconds(lists.unit_s)),
