@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from escala.agents import team_teaching
 from escala.agents.team_rollout import LookAhead, law_of, play_ahead
 from escala.agents.team_teaching import check
+from escala.agents.team_train import train_team
 from escala.envs import multi
 from escala.envs.multi_ahead import Bases
 from escala.envs.multi_batch import MultiBatch
@@ -117,3 +119,23 @@ def test_agents_may_know_when_arrivals_end(information: str) -> None:
         if turns[0].terminated[0]:
             break
     assert seen_after
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_a_team_learns_from_look_ahead_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(team_teaching, "OF_LOOK_AHEAD", team_teaching.Manner(48, 400, 10.0))
+    shape: dict[str, Any] = {"agents": 2, "load": 0.9, "lists": 48, "lists_seed": 1}
+    team = train_team(preset="look-ahead", steps=0, teacher={"rollout": 4}, num_envs=4, **shape)
+    assert team.manifest["steps_done"] == 0 and team.options["arrivals_end"] == 200
+    one, other = (network.state_dict() for network in team.networks)
+    assert all((one[name] == other[name]).all() for name in one)
+    lists = multi.batch(1, agents=2, load=0.9, lists=32, lists_seed=2).lists
+    found = play(lists, team.members(sampled=False), rescue=50, agents=2, skip="forced", arrivals_end=200)
+    assert found["finished"].all()
+    assert found["slowdown"].mean() < play(lists, "random", agents=2)["slowdown"].mean() * 0.8
+
+
+def test_no_steps_and_no_teacher_are_refused() -> None:
+    with pytest.raises(EscalaError, match="0 with a teacher"):
+        train_team(preset="printed", steps=0)
