@@ -14,7 +14,7 @@ from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import microseconds
 
-AHEAD = 20  # jobs behind the slots and to come that a future holds at most, for each machine
+AHEAD = 15  # jobs behind the slots and to come that a future holds at most, for each machine
 
 
 def law_of(lists: JobLists, long: int) -> multi_ahead.Law:

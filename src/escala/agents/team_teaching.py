@@ -37,7 +37,7 @@ class Manner(NamedTuple):
 
 
 OF_RULE = Manner(192, 1200, 0.0)
-OF_LOOK_AHEAD = Manner(320, 2500, 10.0)
+OF_LOOK_AHEAD = Manner(280, 2000, 30.0)
 
 
 class Lessons(NamedTuple):
