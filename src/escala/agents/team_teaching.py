@@ -58,14 +58,12 @@ def check(teacher: Any) -> None:
         futures = teacher.get(ROLLOUT)
         if len(teacher) == 1 and isinstance(futures, int) and not isinstance(futures, bool) and futures >= 1:
             return
-    elif teacher is None or teacher in RULES:
+    elif teacher is None or (isinstance(teacher, str) and teacher in RULES):
         return
     raise EscalaError(f'teacher={teacher!r}: use None, {{"{ROLLOUT}": futures}}, or a rule: {", ".join(RULES)}')
 
 
-def lessons(
-    batch: MultiBatch, teacher: str | LookAhead, gamma: float, weight: NDArray[np.float64], rng: np.random.Generator
-) -> Lessons:  # fmt: skip
+def lessons(batch: MultiBatch, teacher: str | LookAhead, gamma: float, weight: NDArray[np.float64], rng: np.random.Generator) -> Lessons:
     """What a rule or look-ahead does. weight [lists]: of each list's rewards and regrets."""
     n = batch.num_envs
     turn, rows = batch.new_turn(), np.arange(n)

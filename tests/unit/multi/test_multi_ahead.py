@@ -93,7 +93,7 @@ def test_futures_are_of_the_games_own_load() -> None:
     assert law.jobs.shape == (len(batch.lists.job), 4) and law.jobs[:, 1].max() <= 20
 
 
-@pytest.mark.parametrize("teacher", ["nobody", {"rollout": 0}, {"rollout": 1.5}, {"rollout": 4, "more": 1}, {"plan": 3}, 7])
+@pytest.mark.parametrize("teacher", ["nobody", {"rollout": 0}, {"rollout": 1.5}, {"rollout": 4, "more": 1}, {"plan": 3}, ["sjf"]])
 def test_unknown_teachers_are_refused(teacher: Any) -> None:
     with pytest.raises(EscalaError, match="teacher="):
         check(teacher)
