@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -20,51 +19,13 @@ from escala.agents.network import pin_threads
 from escala.agents.team import FORMAT, MANIFEST, Player, Team
 from escala.agents.team_buffer import TimedBuffer
 from escala.agents.team_networks import MaskedPairPolicy, Shape
+from escala.agents.team_presets import PRESETS, TeamPreset
 from escala.agents.team_view import EVERYBODY, TeamView, relative_weights
 from escala.envs.multi_batch import MultiBatch
+from escala.envs.multi_options import MultiOptions
 from escala.errors import EscalaError
 
 MODES = ("turns", "simultaneous", "shared")
-
-
-@dataclass(frozen=True)
-class TeamPreset:
-    """learn: arguments of MaskablePPO; num_envs: games of each learner; options: of the game (those that a user gives win); decay: the
-    learning rate falls to 0; relative: rewards weigh 1 / (what SJF loses on the list); teacher: the rule to imitate first, or None; rounds:
-    rollouts of an agent before the turn to learn goes on."""
-
-    learn: Mapping[str, Any]
-    num_envs: int
-    options: Mapping[str, Any] = field(default_factory=dict)
-    decay: bool = True
-    relative: bool = True
-    teacher: str | None = "dense"
-    rounds: int = 1
-
-
-PRESETS = {
-    "tuned": TeamPreset(
-        learn={
-            "n_steps": 64, "batch_size": 2048, "n_epochs": 4, "gamma": 0.99, "gae_lambda": 0.9, "clip_range": 0.2, "learning_rate": 5e-4,
-            "ent_coef": 0.0, "vf_coef": 0.5,
-        },
-        num_envs=64,
-        options={"skip": "forced", "lists": 1024, "limit": 240},
-    ),
-    "printed": TeamPreset(
-        learn={
-            "n_steps": 200, "batch_size": 64, "n_epochs": 10, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2, "learning_rate": 3e-3,
-            "ent_coef": 0.0, "vf_coef": 0.5,
-        },
-        num_envs=8,
-        options={"limit": 200},
-        decay=False,
-        relative=False,
-        teacher=None,
-    ),
-}  # fmt: skip
-"""`printed`: R4's tables 1 and 2 (n_steps: one episode of 200 units; 8 games, which it does not tell); `tuned`: what learns well in little
-time here."""
 
 
 class _Quiet(BaseCallback):
@@ -130,7 +91,7 @@ def train_team(
     out: str | Path | None = None,
     resume: bool = False,
     preset: str = "tuned",
-    teacher: str | None = "",
+    teacher: str | Mapping[str, int] | None = "",
     num_envs: int | None = None,
     learn: Mapping[str, Any] | None = None,
     progress: Callable[[float], None] | None = None,
@@ -140,9 +101,10 @@ def train_team(
 
     mode: `"turns"` (R4): every agent has a network of its own; one learns from a rollout at a time while the others are frozen.
     `"simultaneous"`: all collect against the same teams, then all learn. `"shared"`: one network for all, which sees which agent it is.
-    steps: decisions to learn from, of all agents together (rounded up to whole rollouts). teacher: a rule to imitate first (None: none; by
-    default the preset's). out, resume, seed, progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training
-    ends with the weights of an uninterrupted one.
+    steps: decisions to learn from, of all agents together (rounded up to whole rollouts; 0: imitate only). teacher: what to imitate first:
+    a rule, {"rollout": K} (look-ahead over K futures, see `escala.envs.multi_ahead`), or None; by default the preset's. out, resume, seed,
+    progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training ends with the weights of an uninterrupted
+    one.
 
     Raises EscalaError: unknown names, a folder that holds a team already (without resume), a checkpoint of another training.
     """
@@ -150,18 +112,22 @@ def train_team(
         raise EscalaError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
     if preset not in PRESETS:
         raise EscalaError(f"unknown preset {preset!r}: use one of {', '.join(PRESETS)}")
-    if steps < 1:
-        raise EscalaError(f"steps={steps}: give at least 1")
     chosen = PRESETS[preset]
-    given = {**chosen.options, **options}
-    settings = {**chosen.learn, **(learn or {})}
     rule = chosen.teacher if teacher == "" else teacher
+    team_teaching.check(rule)
+    if steps < (1 if rule is None else 0):
+        raise EscalaError(f"steps={steps}: give at least 1, or 0 with a teacher")
+    given = {**chosen.options, **options}
+    if chosen.clock and workload is None:
+        given = {"arrivals_end": MultiOptions.steps} | given
+    settings = {**chosen.learn, **(learn or {})}
     games = num_envs or chosen.num_envs
     folder = None if out is None else Path(out)
     _check_folder(folder, resume)
     pin_threads()
     request = {
-        "mode": mode, "steps": steps, "seed": seed, "preset": preset, "teacher": rule, "num_envs": games,
+        "mode": mode, "steps": steps, "seed": seed, "preset": preset,
+        "teacher": dict(rule) if isinstance(rule, Mapping) else rule, "num_envs": games,
         "learn": dict(settings), "options": {k: _plain(v) for k, v in given.items()},
         "workload": "generated" if workload is None else type(workload).__name__,
     }  # fmt: skip
@@ -173,7 +139,8 @@ def train_team(
     elif rule is not None:
         batch = learners[0].view.batch
         pairs = [x.model for x in learners], [x.normaliser for x in learners]
-        team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed)
+        loads = len(batch.options.models()) if workload is None else 1
+        team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
     began = saved_at = time.monotonic()
     while state["done"] < steps:
         if folder is not None and time.monotonic() - saved_at >= checkpoint.EVERY_S:

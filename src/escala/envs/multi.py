@@ -30,7 +30,8 @@ def slots(workload: Any = None, *, render_mode: str | None = None, **options: An
 
     ## Observation space
     information: `"global"` (default): all machines, the agent's own first; `"local"`: its own. observation: `"compact"` (default): `Box(0,
-    1)`, see `multi_observe`: slots, machines, backlog, arrivals, which agent it is; `"image"`: `Box(0, 255, (horizon, columns), uint8)`:
+    1)`, see `multi_observe`: slots, machines, backlog, arrivals, which agent it is, with `arrivals_end` also time / arrivals_end, and 1
+    once it has passed; `"image"`: `Box(0, 255, (horizon, columns), uint8)`:
     charts of the machines, the slots, the backlog.
 
     ## Rewards
@@ -52,7 +53,7 @@ def slots(workload: Any = None, *, render_mode: str | None = None, **options: An
     `"printed"` (the paper's q squared) and `p_long`, see `escala.workload.generate_slots.multi_resource_model`. agents, machines (of each
     agent), resources, slots, horizon. capacity: one number; one for each machine; or one for each machine and resource (machines in order
     of their owners): agents may differ. skip: turns that pass unasked: `"none"` (default), `"empty"` (no job in the slots), `"forced"`
-    (nothing fits).
+    (nothing fits). arrivals_end: the unit after which no job comes, where agents may know it (0: they do not).
 
     ## Version history
     v0: first.

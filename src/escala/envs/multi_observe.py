@@ -1,9 +1,10 @@
 """What an agent of the game sees.
 
 compact: for each slot SLOT + kinds + N numbers, for each machine seen the free share of each kind at some rows to come, GLOBAL numbers,
-then which agent it is (one of K); all within 0..1. image: rows of the horizon; for each machine and kind a chart, filled from the left up
-to what is taken; for each slot and kind demand x length; then the backlog, filled row by row. An agent's own machines come first, then,
-with global information, those of the agents after it in the order of turns.
+then which agent it is (one of K), and CLOCK (of `slots_observe`) more where the end of arrivals is known; all within 0..1. image: rows of
+the horizon; for each machine and kind a chart, filled from the left up to what is taken; for each slot and kind demand x length; then the
+backlog, filled row by row. An agent's own machines come first, then, with global information, those of the agents after it in the order of
+turns.
 """
 
 from __future__ import annotations
@@ -80,6 +81,9 @@ def compact(w: World, st: Any, m: Any, scale: Any, capacity: Any, points: Any, s
     out[at + 5] = taken / st.slots
     for b in range(st.agents):
         out[at + GLOBAL + b] = 1.0 if b == a else 0.0
+    if st.arrivals_end > 0:
+        out[at + GLOBAL + st.agents] = min(m.row / st.arrivals_end, 1.0)
+        out[at + GLOBAL + st.agents + 1] = 1.0 if m.row >= st.arrivals_end else 0.0
 
 
 @lean

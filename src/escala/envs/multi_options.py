@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from escala.envs.multi_observe import GLOBAL, SLOT
 from escala.envs.multi_tables import POINTS, SETTINGS
 from escala.envs.slots_lists import JobLists, draw_lists, join
+from escala.envs.slots_observe import CLOCK
 from escala.envs.slots_options import SKIPS
 from escala.errors import EscalaError
 from escala.options import microseconds
@@ -42,6 +43,7 @@ class MultiOptions:
     turns: str = "single"
     skip: str = "none"
     limit: int = 0
+    arrivals_end: int = 0
     observation: str = "compact"
     load: float | Sequence[float] = 0.5
     formula: str = "plain"
@@ -63,7 +65,8 @@ class MultiOptions:
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
-        least = {"agents": 1, "machines": 1, "resources": 1, "horizon": 2, "slots": 1, "backlog": 1, "limit": 0, "steps": 1, "lists": 1}
+        least = {"agents": 1, "machines": 1, "resources": 1, "horizon": 2, "slots": 1, "backlog": 1, "steps": 1, "lists": 1}
+        least |= {"limit": 0, "arrivals_end": 0}
         for name, low in least.items():
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
@@ -164,8 +167,10 @@ class MultiOptions:
     def settings(self, lists: JobLists) -> NDArray[Any]:
         """The compiled code's settings."""
         out = np.zeros(1, SETTINGS)
-        values: dict[str, float] = {name: getattr(self, name) for name in ("agents", "machines", "slots", "horizon", "limit", "backlog")}
-        values |= {name: getattr(self, name) for name in ("alpha", "beta", "gamma")}
+        values: dict[str, float] = {
+            name: getattr(self, name) for name in ("agents", "machines", "slots", "horizon", "limit", "arrivals_end")
+        }
+        values |= {name: getattr(self, name) for name in ("backlog", "alpha", "beta", "gamma")}
         values |= {
             "unit_us": int(microseconds(lists.unit_s)),
             "kinds": self.resources,
@@ -195,7 +200,8 @@ class MultiOptions:
     def numbers(self) -> int:
         """Numbers in the compact observation."""
         slot = SLOT + self.resources + self.machines
-        return self.slots * slot + self.seen * self.resources * len(self.points()) + GLOBAL + self.agents
+        clock = CLOCK if self.arrivals_end > 0 else 0
+        return self.slots * slot + self.seen * self.resources * len(self.points()) + GLOBAL + self.agents + clock
 
 
 def options_of(given: Mapping[str, Any]) -> MultiOptions:

@@ -28,7 +28,7 @@ from escala.kernel.state import World
 from escala.kernel.world import one
 from escala.policy import Commands, View
 
-SHAPING = ("agents", "machines", "resources", "horizon", "slots", "backlog", "information", "turns", "skip")
+SHAPING = ("agents", "machines", "resources", "horizon", "slots", "backlog", "information", "turns", "skip", "arrivals_end")
 """Options of the game that shape what is seen and done."""
 
 ROWS = 64
@@ -158,6 +158,7 @@ class TeamPolicy:
             "unit_us": self._unit, "agents": chosen.agents, "machines": chosen.machines, "slots": chosen.slots, "horizon": chosen.horizon,
             "kinds": chosen.resources, "ring": rows - 1, "skip": SKIPS[chosen.skip], "until_void": chosen.turns == "until-void",
             "all_seen": chosen.information == "global", "all_paid": 1, "backlog": chosen.backlog,
+            "arrivals_end": chosen.arrivals_end,
         }  # fmt: skip
         for key, value in values.items():
             self._settings[0][key] = value

@@ -2,7 +2,8 @@
 
 One team is trained for all loads of a configuration (K agents x N machines) and judged on fresh lists of each: 200 units of arrivals, then
 run to completion, every job counted; the paper's fixed window stands in a table of its own, with the jobs left. "tuned" teams begin by
-imitating our rule `dense` (SJF that prefers large demands), so they are compared with that rule too. Loads are plain (arrivals x mean
+imitating our rule `dense` (SJF that prefers large demands), so they are compared with that rule too; others imitate look-ahead over sampled
+futures (`escala.envs.multi_ahead`) and know when arrivals end, which R4's agents and rules do not. Loads are plain (arrivals x mean
 demand x mean length / capacity); above 70 % no policy keeps up, and such rows measure the window: they are labelled overload. Headline
 figures are of the likeliest actions (after 50 units of silence on idle machines the void is taken away); sampled ones are in the tables.
 """
@@ -28,7 +29,8 @@ LOADS = (10, 30, 50, 70, 90, 110, 120)
 class Scale:
     """How much is done. steps: decisions of all agents to train on; shapes: (agents, machines); local: seeds of 3 x 1 teams with local
     information; shared, simultaneous: seeds of such teams; printed: seeds of R4's own settings; growth: agents of one machine each,
-    trained with shared parameters, beside one central learner of as many machines; test, sampled: lists to judge on."""
+    trained with shared parameters, beside one central learner of as many machines; ahead: shapes of teams that imitate look-ahead and learn
+    no further, of `ahead_seeds` seeds; test, sampled: lists to judge on."""
 
     shapes: tuple[tuple[int, int], ...] = ((3, 1), (2, 1), (2, 2), (3, 2))
     loads: tuple[int, ...] = LOADS
@@ -40,18 +42,21 @@ class Scale:
     printed: int = 1
     growth: tuple[int, ...] = (2, 3, 5, 8)
     growth_seeds: int = 1
+    ahead: tuple[tuple[int, int], ...] = ((2, 1), (3, 1))
+    ahead_seeds: int = 3
     test: int = 200
     sampled: int = 50
 
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        shapes=((2, 1),), loads=(50, 90), seeds=1, steps=4096, local=0, shared=0, simultaneous=0, printed=0, growth=(), test=10, sampled=5
+        shapes=((2, 1),), loads=(50, 90), seeds=1, steps=4096, local=0, shared=0, simultaneous=0, printed=0, growth=(), ahead=(),
+        test=10, sampled=5,
     ),
     "short": Scale(),
     "paper": Scale(
         loads=(10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120), seeds=5, steps=3_000_000, local=5, shared=5, simultaneous=5, printed=5,
-        growth_seeds=5, test=500, sampled=500,
+        growth_seeds=5, ahead_seeds=5, test=500, sampled=500,
     ),
 }  # fmt: skip
 
@@ -70,13 +75,18 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
 
     def team(agents: int, machines: int, mode: str, information: str, seed: int, name: str, **more: Any) -> Cell:
         given: dict[str, Any] = {"agents": agents, "machines": machines, "mode": mode, "information": information, "seed": seed}
-        judged = {"loads": list(scale.loads), "steps": scale.steps, "test": scale.test, "sampled": scale.sampled}
+        steps = more.pop("steps", scale.steps)
+        judged = {"loads": list(scale.loads), "steps": steps, "test": scale.test, "sampled": scale.sampled}
         keep = {"keep": str(out / "agents" / name.replace("/", "-"))}
-        return Cell(name, work.team, given | judged | keep | more, scale.steps / 500 + 60)
+        return Cell(name, work.team, given | judged | keep | more, steps / 500 + 60)
 
     for seed in range(scale.seeds):
         for agents, machines in scale.shapes:
             teams.append(team(agents, machines, "turns", "global", seed, f"team/{agents}x{machines}/{seed}"))
+    for seed in range(scale.ahead_seeds):
+        for agents, machines in scale.ahead:
+            name = f"ahead/{agents}x{machines}/{seed}"
+            further.append(team(agents, machines, "turns", "global", seed, name, preset="look-ahead", steps=0))
     for seed in range(scale.local):
         further.append(team(3, 1, "turns", "local", seed, f"local/3x1/{seed}"))
     for seed in range(scale.shared):

@@ -71,6 +71,7 @@ def team(
         "information": information,
         "turns": turns,
         "skip": made.options.get("skip", "none"),
+        "arrivals_end": made.options.get("arrivals_end", 0),
     }
     for load in loads:
         lists = test_lists(agents * machines, load, test)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.envs import multi
 from escala.envs.multi_rules import PUBLISHED, RULES
 from escala.metrics.bootstrap import paired
 from escala.studies import marl2024_headroom as headroom
 from escala.studies.claims import Claim, write_claims, write_table
+from escala.studies.marl2024_figures import write_figures
 
 Cells = Mapping[str, Any]
 OVERLOAD = 70  # per cent
 KINDS = {"team": "in turns, global", "local": "in turns, local", "shared": "shared parameters", "simultaneous": "all at once",
-         "printed": "R4's settings"}  # fmt: skip
+         "printed": "R4's settings", "ahead": "taught by look-ahead"}  # fmt: skip
 
 
 def seeds_of(cells: Cells, prefix: str) -> list[str]:
@@ -83,7 +83,7 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
                 text = f"the same against normalised Tetris, load {load} %"
                 out.append(claim(f"r4.vs_tetris.{shape}.{load}", text, ours, tetris, -0.05, f"best job and best machine{_label(load)}"))
     out += _worst(out)
-    out += _information(scale, cells) + _modes(scale, cells) + _growth(scale, cells)
+    out += _ahead(scale, cells) + _information(scale, cells) + _modes(scale, cells) + _growth(scale, cells)
     return out
 
 
@@ -126,6 +126,28 @@ def _worst(found: list[Claim]) -> list[Claim]:
             note,
         )
     ]
+
+
+def _ahead(scale: Any, cells: Cells) -> list[Claim]:
+    """Teams that imitate look-ahead."""
+    out = []
+    for agents, machines in scale.ahead:
+        shape = f"{agents}x{machines}"
+        names = seeds_of(cells, f"ahead/{shape}")
+        for load in scale.loads if names else ():
+            if f"rules/{shape}/{load}" not in cells:
+                continue
+            ours = values(cells, names, load, "likeliest")
+            best, theirs = best_of(cells, shape, load)
+            text = f"mean slowdown of {shape} agents x machines taught by look-ahead against the best of R4's heuristics, load {load} %"
+            out.append(claim(f"r4.ahead.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{_label(load)}"))
+            if load in (50, 90):
+                tetris = rule_values(cells, shape, load, "tetris-normalised")
+                text = f"the same against normalised Tetris, load {load} %"
+                out.append(
+                    claim(f"r4.ahead.vs_tetris.{shape}.{load}", text, ours, tetris, -0.05, f"best job and best machine{_label(load)}")
+                )
+    return out
 
 
 def _information(scale: Any, cells: Cells) -> list[Claim]:
@@ -270,33 +292,5 @@ def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Clai
         "Teams begin by imitating our rule dense, then learn by PPO."
     )
     write_claims(out, "marl2024: several agents, one queue (R4)", claims, about)
-    _figures(out, scale, table, curve)
+    write_figures(out, scale, table, curve, KINDS)
     return claims
-
-
-def _figures(out: Path, scale: Any, table: pl.DataFrame, curve: pl.DataFrame) -> None:
-    from escala.report import curves, save, study_plots
-
-    (out / "figures").mkdir(exist_ok=True)
-    for agents, machines in scale.shapes:
-        shape = f"{agents}x{machines}"
-        names = ("dense", "packer", "random", "sjf", "tetris-normalised", f"{KINDS['team']}, likeliest")  # the legend holds six
-        shown = table.filter((pl.col("shape") == shape) & pl.col("policy").is_in(names))
-        if shown.height:
-            save(curves.against(shown, "load", ["mean_slowdown"], x_label="Offered load, plain (%)"), out / "figures" / f"fig4-{shape}")
-    for kind, name in (("team", "fig2-global"), ("local", "fig3-local")):
-        points = curve.filter((pl.col("kind") == kind) & (pl.col("shape") == "3x1") & (pl.col("seed") == 0))
-        if points.height > 3:
-            each = points.select("step", "value", seed="agent")
-            training = curves.Training(each, {}, "Return per episode (relative to SJF's loss)", "Three agents learning in turns")
-            save(curves.learning_curve(training), out / "figures" / name)
-    agents, machines = scale.shapes[0]
-    game = multi.batch(1, agents=agents, machines=machines, load=0.9, lists=1)
-    turn = game.new_turn()
-    game.restart(np.zeros(1, np.int64), turn, {"list": 0})
-    choice = np.zeros(1, np.int64)
-    for _ in range(40 * agents):
-        game.decide("sjf", choice)
-        game.step(choice, turn)
-    title = f"{agents} agents x {machines} machines: each agent's machines, the shared slots and the backlog"
-    save(study_plots.frames([game.frame(0)], [title]), out / "figures" / "fig1")
