@@ -41,7 +41,7 @@ class Manner(NamedTuple):
 
 OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
 OF_LOOK_AHEAD = Manner(0.05, 0.01, 6000, 0.01, 512, 3e-3)
-OF_PLAN = Manner(0.01, 0.002, 12000, 0.0, straight=0.5)  # a single list is played again and again: the way itself counts
+OF_PLAN = Manner(0.02, 0.003, 12000, 0.0, straight=0.5)  # a single list is played again and again: the way itself counts
 
 
 def planned(wanted: Sequence[float]) -> Teacher:

@@ -120,7 +120,8 @@ def test_a_team_in_compare() -> None:
     [
         ({"mode": "together"}, "turns, simultaneous, shared"),
         ({"preset": "best"}, "tuned, printed"),
-        ({"steps": 0}, "at least 1"),
+        ({"steps": -1}, "at least 1"),
+        ({"steps": 0, "teacher": None}, "at least 1"),
         ({"resume": True}, "needs out"),
         ({"observation": "image", "teacher": None}, "compact"),
     ],
