@@ -96,7 +96,10 @@ def apply(w: World, settings: Any, fractions: Any, action: int) -> None:
     if form == WAKE:
         allow(w, settings, action)
     elif form == HOLD:
-        set_hold(w, settings[0].period_us, fractions[action])
+        fraction = fractions[action]
+        if settings[0].guard == LATE:
+            fraction = min(fraction, settings[0].guard_at)
+        set_hold(w, settings[0].period_us, fraction)
     else:
         reserve_off(w, action)
         if settings[0].guard == HEAD:

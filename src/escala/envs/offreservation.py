@@ -29,6 +29,7 @@ HOLD_FRACTIONS = (0.0, 0.05, 0.125, 0.25, 0.375, 0.475)
 BENEATH = {"wake": "timeout:0", "hold": "hold:0", "count": None}
 """The kernel's shutdown policy under each form of action; None: held nodes go off, others never."""
 DEFAULT_GUARD = {"wake": "late", "hold": "none", "count": "head"}
+ALLOWED_GUARDS = {"wake": ("late", "none"), "hold": ("late", "none"), "count": ("head", "none")}
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,12 @@ class OffReservationOptions:
             )
         if not (self.history >= 1 and self.jobs >= 1):
             raise EscalaError(f"options history={self.history}, jobs={self.jobs}: give at least 1 of each")
-        if not self.holds or min(self.holds) < 0:
+        if self.guard_name not in ALLOWED_GUARDS[self.action]:
+            possible = " or ".join(ALLOWED_GUARDS[self.action])
+            raise EscalaError(f"option guard={self.guard!r}: does nothing with action={self.action!r}: use {possible}")
+        if not 0.0 <= self.guard_at < 1e6:
+            raise EscalaError(f"option guard_at={self.guard_at}: give a share of the walltime, at least 0")
+        if not self.holds or not all(0.0 <= x < 1e6 for x in self.holds):
             raise EscalaError(f"option holds={self.holds!r}: give at least one share of the walltime, none below 0")
         if not 0.0 <= self.stretch_cost < 1e9:
             raise EscalaError(f"option stretch_cost={self.stretch_cost}: give a number of at least 0")
@@ -316,7 +322,8 @@ class OffReservation(BatchEnv):
     platform: a Platform or a spec.
     action, holds, observation, history, jobs, qos, tau, stretch_cost, normalise, window, day_s, period_s, drain_days, start_off,
     oversized ("error", "drop").
-    guard: `"late"` (default with wake: jobs that have waited `guard_at` of their walltime and could start may wake what they need),
+    guard: `"late"` (default with wake: jobs that have waited `guard_at` of their walltime and could start may wake what they need; with
+    hold no job is held longer than that),
     `"head"` (default with count: the queue's first
     job is never blocked by the held nodes alone), `"none"`. skip: minutes with an empty queue pass without a question (default, except
     with count); nothing else changes.

@@ -33,6 +33,8 @@ CONSTANTS: list[tuple[str, dict[str, Any], int, str]] = [
     ("hold none", {"action": "hold"}, 0, "timeout:0"),
     ("hold a quarter", {"action": "hold"}, 3, "hold:0.25"),
     ("hold most", {"action": "hold"}, 5, "hold:0.475"),
+    ("hold most, guarded", {"action": "hold", "guard": "late", "guard_at": 0.25}, 5, "hold:0.25"),
+    ("hold little, guarded", {"action": "hold", "guard": "late", "guard_at": 0.25}, 2, "hold:0.125"),
     ("keep none off", {"action": "count"}, 0, "never"),
 ]
 
@@ -151,6 +153,11 @@ def test_a_day_may_end_in_the_middle_of_a_switch() -> None:
         ({"colour": 1}, "unknown option"),
         ({"action": "count", "skip": True}, "skip"),
         ({"holds": ()}, "holds"),
+        ({"holds": (0.25, float("nan"))}, "holds"),
+        ({"action": "hold", "guard": "head"}, "guard='head': does nothing with action='hold': use late or none"),
+        ({"action": "count", "guard": "late"}, "guard='late': does nothing with action='count': use head or none"),
+        ({"guard_at": -0.1}, "guard_at=-0.1"),
+        ({"guard_at": float("nan")}, "guard_at=nan"),
         ({"period_s": 0.0}, "period_s"),
     ],
 )
