@@ -22,6 +22,14 @@ FILE = "checkpoint.pt"
 EVERY_S = 30.0
 
 
+def check_folder(folder: Path | None, resume: bool) -> None:
+    """Refuse to resume nothing, and to write over a training."""
+    if resume and folder is None:
+        raise EscalaError("resume=True needs out: the folder of the interrupted training")
+    if folder is not None and not resume and any((folder / name).exists() for name in ("manifest.json", FILE)):
+        raise EscalaError(f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder")
+
+
 def about_days(days: Sequence[Any], what: str = "workload") -> dict[str, Any]:
     """What a request says of days to learn from; EscalaError where there is none, or one that is no Workload."""
     if len(days) == 0 or not all(isinstance(day, Workload) for day in days):

@@ -64,6 +64,19 @@ def _convolutional() -> dict[tuple[str, str], Preset]:
     return out
 
 
+AFTER_TEACHER = {
+    "n_steps": 128,
+    "batch_size": 4096,
+    "n_epochs": 4,
+    "gamma": 1.0,
+    "gae_lambda": 0.97,
+    "clip_range": 0.1,
+    "learning_rate": 6e-4,
+    "ent_coef": 0.0,
+    "vf_coef": 0.5,
+}
+"""PPO that goes on from what slotted agents imitated; small steps keep it."""
+
 PRESETS: dict[tuple[str, str], Preset] = {
     (OFF_RESERVATION, "printed"): Preset(
         learn={
@@ -239,17 +252,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         extractor="slot-scorer",
     ),
     (SLOTS, "look-ahead"): Preset(  # after a teacher that looks ahead over the whole queue
-        learn={
-            "n_steps": 128,
-            "batch_size": 4096,
-            "n_epochs": 4,
-            "gamma": 1.0,
-            "gae_lambda": 0.97,
-            "clip_range": 0.1,
-            "learning_rate": 6e-4,
-            "ent_coef": 0.0,
-            "vf_coef": 0.5,
-        },
+        learn=AFTER_TEACHER,
         num_envs=256,
         environment={"slots": 32, "placement": "start-now", "observation": "compact", "skip": "forced"},
         network=(32, 64),
@@ -289,17 +292,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         relu=True,
     ),
     (SLOTS, "cpu-memory-taught"): Preset(  # R2: after a teacher, windows of 50 steps whose end is seen
-        learn={
-            "n_steps": 128,
-            "batch_size": 4096,
-            "n_epochs": 4,
-            "gamma": 1.0,
-            "gae_lambda": 0.97,
-            "clip_range": 0.2,
-            "learning_rate": 2e-3,
-            "ent_coef": 0.001,
-            "vf_coef": 0.5,
-        },
+        learn=AFTER_TEACHER | {"clip_range": 0.2, "learning_rate": 2e-3, "ent_coef": 0.001},
         num_envs=256,
         environment={"model": "cpu-memory", "slots": 5, "window": 50, "arrivals_end": 50, "observation": "compact", "skip": "forced"},
         network=(32, 64),

@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents import checkpoint, team_teaching
 from escala.agents.network import pin_threads
-from escala.agents.team import FORMAT, MANIFEST, Player, Team
+from escala.agents.team import FORMAT, Player, Team
 from escala.agents.team_buffer import TimedBuffer
 from escala.agents.team_networks import MaskedPairPolicy, Shape
 from escala.agents.team_presets import PRESETS, TeamPreset
@@ -123,7 +123,7 @@ def train_team(
     settings = {**chosen.learn, **(learn or {})}
     games = num_envs or chosen.num_envs
     folder = None if out is None else Path(out)
-    _check_folder(folder, resume)
+    checkpoint.check_folder(folder, resume)
     pin_threads()
     request = {
         "mode": mode, "steps": steps, "seed": seed, "preset": preset,
@@ -194,13 +194,6 @@ def _restore(saved: dict[str, Any], learners: list[_Learner], state: dict[str, A
     for learner, part, chance in zip(learners, saved["members"], saved["chances"], strict=True):
         checkpoint.restore(part, learner.model, learner.view, learner.normaliser)
         learner.chance.bit_generator.state = chance
-
-
-def _check_folder(folder: Path | None, resume: bool) -> None:
-    if resume and folder is None:
-        raise EscalaError("resume=True needs out: the folder of the interrupted training")
-    if folder is not None and not resume and any((folder / name).exists() for name in (MANIFEST, checkpoint.FILE)):
-        raise EscalaError(f"{folder}: holds a training already: resume it (resume=True) or give another folder")
 
 
 def _plain(value: Any) -> Any:

@@ -16,7 +16,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents import checkpoint, slot_teaching
-from escala.agents.agent import FORMAT, MANIFEST, Agent
+from escala.agents.agent import FORMAT, Agent
 from escala.agents.network import build_learner, check_algorithm, pin_threads
 from escala.agents.presets import Preset, preset_of
 from escala.agents.vecenv import NativeVecEnv
@@ -159,10 +159,7 @@ def train(
         raise EscalaError(f"steps={steps}: give at least 1 (0: imitate the teacher only)")
     chosen = preset_of(env_id, preset)
     folder = None if out is None else Path(out)
-    if resume and folder is None:
-        raise EscalaError("resume=True needs out: the folder of the interrupted training")
-    if folder is not None and not resume and any((folder / name).exists() for name in (MANIFEST, checkpoint.FILE)):
-        raise EscalaError(f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder")
+    checkpoint.check_folder(folder, resume)
     options = {**chosen.environment, **env_options}
     settings = {**chosen.learn, **(learn or {})}
     request = {
