@@ -86,8 +86,8 @@ def remark(measured: Mapping[str, Any]) -> str:
         return (
             f"Head-room proved in waste: 0 is the first policy, 1 the proved bound ({least}; least of these policies: {told}). Perhaps no "
             "schedule wastes as little as that, so of what is possible a policy gains at least this share (below 0: it loses at least "
-            f"this). Limit: no job waits longer than {measured['stretch']:g} x its requested time, or than under the first policy; a policy with "
-            "late jobs is no schedule within it and has no share."
+            f"this). Limit: no job waits longer than {measured['stretch']:g} x its requested time, or than under the first policy; a "
+            "policy with late jobs is no schedule within it and has no share."
         )
     return (
         f"Head-room in {measured['objective']}: 0 is the first policy, 1 the best schedule found ({told}; proved: none below {least}, of "
