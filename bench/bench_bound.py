@@ -14,9 +14,11 @@ import time
 import numpy as np
 
 from escala.optimum import Instance, bound
+from escala.optimum.ladder import ROUNDS, SPLITS
 from escala.optimum.lagrange import Dual
 from escala.optimum.search import search
 from escala.optimum.searcher import Searcher
+from escala.optimum.splitting import Parts
 
 
 def episode(rng: np.random.Generator, load: float, steps: int = 50) -> Instance:
@@ -41,8 +43,10 @@ def one(instance: Instance, exact: bool, limit_s: float) -> dict[str, float]:
     rough = Searcher(instance, 0)
     rough.rules(4)
     dual = Dual(instance, int((rough.starts + instance.length).max()))
-    dual.improve((rough.value - 1) * instance.jobs, 1400)
-    lagrange = 1 + float(dual.proof().cost) / instance.jobs
+    dual.improve((rough.value - 1) * instance.jobs, ROUNDS)
+    parts = Parts(dual, (rough.value - 1) * instance.jobs)
+    parts.split(SPLITS[0])
+    lagrange = 1 + float(parts.cost()) / instance.jobs
     middle = time.process_time()
     found = search(instance)
     searched = time.process_time()

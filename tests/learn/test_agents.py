@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,13 @@ def trained(env_id: str) -> Agent:
 def test_training_twice_with_one_seed_gives_equal_weights_and_another_seed_others(env_id: str) -> None:
     assert equal(weights(trained(env_id)), weights(small(env_id)))
     assert not equal(weights(trained(env_id)), weights(small(env_id, seed=2)))
+
+
+@pytest.mark.parametrize("algorithm", ["maskable-ppo", "a2c"])
+def test_training_leaves_nothing_in_the_temporary_folder(algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    small(OFF, algorithm=algorithm, steps=256)
+    assert list(tmp_path.iterdir()) == []
 
 
 class Killed(BaseException):

@@ -9,6 +9,7 @@ import torch
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3 import A2C, PPO
+from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
@@ -94,6 +95,11 @@ def falling(first: float) -> Callable[[float], float]:
     return rate
 
 
+def silence(model: Any) -> None:
+    """No log of stable-baselines3: its default one leaves an empty folder in the temporary folder for every training."""
+    model.set_logger(Logger(None, []))
+
+
 def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env: Any, seed: int) -> Any:
     """stable-baselines3's learner."""
     learner = ALGORITHMS[algorithm][0]
@@ -104,6 +110,7 @@ def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env:
         arguments["learning_rate"] = falling(float(arguments["learning_rate"]))
     shape = policy_arguments(preset.network, preset.extractor, preset.separate, rows, preset.relu)
     model = learner(policy, env, policy_kwargs=shape, seed=seed, device="cpu", verbose=0, **arguments)
+    silence(model)
     with torch.no_grad():
         if preset.ordered is not None:
             model.policy.action_net.centre.fill_(float(preset.ordered))

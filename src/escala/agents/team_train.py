@@ -15,7 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents import checkpoint, team_teaching
-from escala.agents.network import pin_threads
+from escala.agents.network import pin_threads, silence
 from escala.agents.team import FORMAT, Player, Team
 from escala.agents.team_buffer import TimedBuffer
 from escala.agents.team_networks import MaskedPairPolicy, Shape
@@ -64,6 +64,7 @@ class _Learner:
             device="cpu",
             **arguments,
         )
+        silence(self.model)
         self.per_rollout = self.view.num_envs * self.model.n_steps
         self._callback: Any = None
 

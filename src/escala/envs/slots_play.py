@@ -45,14 +45,13 @@ def play(
     turn, rows = new_turn(batch), np.arange(n)
     batch.seed(rows, np.zeros(n, np.uint64))
     batch.restart(rows, turn, {"list": rows})
-    act = _actor(batch, chooser, seed)
-    done = np.zeros(n, bool)
+    act, done = _actor(batch, chooser, seed), np.zeros(n, bool)
     for _ in range(patience):
         if rescue > 0:
             memory, scalars = batch.memory, batch.worlds.world.s[:, 0]
             stuck = (memory["row"] - memory["last"] >= rescue) & (scalars["n_ends"] == 0) & turn.mask[:, 1:].any(axis=1)
             turn.mask[stuck, 0] = False
-        batch.step(act(turn), turn)
+        batch.step(act(turn, ~done), turn)
         done |= turn.terminated
         if done.all():
             break
@@ -61,17 +60,24 @@ def play(
     return pl.DataFrame({"list": rows, "finished": done, **figures}).fill_nan(None)
 
 
-def _actor(batch: SlotsBatch, chooser: str | Act, seed: int) -> Callable[[Turn], NDArray[np.int64]]:
+def _actor(batch: SlotsBatch, chooser: str | Act, seed: int) -> Callable[[Turn, NDArray[np.bool_]], NDArray[np.int64]]:
+    """What to do in each run, given which are still running; of the others the action does not matter."""
     rng = np.random.default_rng([seed, 0xAC7])
     if not isinstance(chooser, str):
-        return lambda turn: chooser(turn.observation, turn.mask)
+
+        def ask(turn: Turn, running: NDArray[np.bool_]) -> NDArray[np.int64]:
+            actions = np.zeros(running.size, np.int64)
+            actions[running] = chooser(turn.observation[running], turn.mask[running])
+            return actions
+
+        return ask
     if chooser == "random":
-        return lambda turn: np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1)
+        return lambda turn, running: np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1)
     if chooser not in slots_rules.RULES:
         raise EscalaError(f"unknown rule {chooser!r}: use one of random, {', '.join(slots_rules.RULES)}, or a function")
     out = np.zeros(batch.num_envs, np.int64)
 
-    def rule(turn: Turn) -> NDArray[np.int64]:
+    def rule(turn: Turn, running: NDArray[np.bool_]) -> NDArray[np.int64]:
         slots_rules.decide_all(
             batch.worlds.table,
             batch.settings,

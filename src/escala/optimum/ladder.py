@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -16,12 +16,16 @@ from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.lagrange import Dual
 from escala.optimum.search import search
 from escala.optimum.searcher import Searcher
+from escala.optimum.splitting import STEPS as SPLIT_STEPS
+from escala.optimum.splitting import Parts
 from escala.optimum.wspt import makespan_bound, mean_busy_bound
 
 STEPS = ("wspt", "lagrange", "search", "exact")
 CLOSED = 1e-6  # relative gap that counts as none
 SEARCH_JOBS = 20_000  # above, serial schedule generation is too slow, and only bounds are computed (unless a schedule is given)
 ROUNDS = 1400  # subgradient steps before the search; after it again, and three times as many for many jobs
+SPLIT_JOBS, SPLITS = 100, (20, 500)  # up to so many jobs the schedules are split into parts, so often before and after the search, as
+SPLIT_WORK = 100_000_000  # long as (jobs x prices x subgradient steps) stays about below this
 
 
 class _Ladder:
@@ -82,14 +86,24 @@ class _Ladder:
         if self.dual is None:
             cells = max(64, min(1 << 12, 100_000_000 // (instance.jobs * instance.capacity.size)))
             self.dual = Dual(instance, int((known + instance.length).max()), cells)
-        before = self.dual.iterations
+        dual, before = self.dual, self.dual.iterations
         rounds = ROUNDS * (3 if again and instance.jobs > 64 else 1)
+        target = cost_or_span(instance, known)
+        self._until_ctrl_c(lambda: dual.improve(target, rounds, self.expired))
+        parts = Parts(dual, target)
+        if instance.jobs <= SPLIT_JOBS and not self.cut and not self.interrupted:
+            work = instance.jobs * dual.whole.prices.size * 2 * SPLIT_STEPS
+            self._until_ctrl_c(lambda: parts.split(min(SPLITS[again], SPLIT_WORK // work), self.expired))
+        pieces = f" in {len(parts)} parts" if len(parts) > 1 else ""
+        self.raise_lower(self.whole(parts.cost()), f"Lagrangian of the capacity{pieces}, exact integers")
+        return dual.iterations - before
+
+    def _until_ctrl_c(self, step: Callable[[], bool]) -> None:
+        """Do a part of a step, which returns whether the limit cut it short."""
         try:
-            self.cut |= self.dual.improve(cost_or_span(instance, known), rounds, self.expired)
+            self.cut |= step()
         except KeyboardInterrupt:
             self.interrupted = True
-        self.raise_lower(self.whole(self.dual.proof().cost), "Lagrangian of the capacity, exact integers")
-        return self.dual.iterations - before
 
     def _rough(self) -> Ints:
         """A schedule to aim at: the best known, or one by a simple rule (not counted as found), or all jobs one after the other."""

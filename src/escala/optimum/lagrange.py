@@ -16,13 +16,14 @@ exact at any resolution.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
 from escala.optimum.instance import Floats, Instance, Ints
-from escala.optimum.prices import BLOCK, least_costs, prefix_of, subgradient
+from escala.optimum.prices import BLOCK, NEVER, least_costs, prefix_of, subgradient
 
 
 class Grid(NamedTuple):
@@ -61,15 +62,29 @@ class Proof(NamedTuple):
         return max(Fraction(0), Fraction(self.numerator, self.scale))
 
 
-def prove(instance: Instance, grid: Grid, prices: Floats) -> Proof:
-    """Evaluate L at `prices` rounded down to whole multiples of 1 / scale, in integers, so that the bound holds whatever the floats did.
+class Window(NamedTuple):
+    """Where jobs may start: in [earliest, latest], both (n,), ticks from the grid's origin."""
+
+    earliest: Ints
+    latest: Ints
+
+
+def everywhere(instance: Instance, grid: Grid) -> Window:
+    """From the release on, without an end."""
+    return Window(instance.release - grid.origin, np.full(instance.jobs, NEVER, np.int64))
+
+
+def prove(instance: Instance, grid: Grid, prices: Floats, window: Window | None = None) -> Proof:
+    """Evaluate L, of the schedules within the window, at `prices` rounded down to whole multiples of 1 / scale, in integers, so that the
+    bound holds whatever the floats did.
 
     The slope 1 / divisor of a job's cost becomes floor(scale / divisor) / scale, which is never more than it (and equal where the scale is
     a multiple of all divisors, which is chosen when it is small). The scale is as large as 64 bits allow: no value met is above 2^61.
     """
     units = np.maximum(prices, 0.0)
+    window = everywhere(instance, grid) if window is None else window
     income = float(sum(int(c) * float(u.sum()) * grid.width for c, u in zip(instance.capacity, units)))
-    end = grid.origin + grid.width * (grid.cells + 1)
+    end = grid.origin + np.maximum(grid.width * (grid.cells + 1), window.earliest)
     delay = np.maximum(0, np.maximum(end, instance.ready) - instance.ready) + instance.length
     largest = 2.0 * (income + float((delay / instance.divisor).max()) + 1.0)
     scale = max(1, int(2.0**61 / largest))
@@ -84,11 +99,26 @@ def prove(instance: Instance, grid: Grid, prices: Floats) -> Proof:
     weight = scale // instance.divisor
     least = np.zeros(instance.jobs, np.int64)
     least_costs(
-        instance.release - grid.origin, instance.length, instance.demand, instance.ready - grid.origin, weight, grid.width,
-        whole, prefix_of(whole, grid.width), np.zeros(BLOCK, np.int64), least,
+        window.earliest, window.latest, instance.length, instance.demand, instance.ready - grid.origin, weight, grid.width, whole,
+        prefix_of(whole, grid.width), np.zeros(BLOCK, np.int64), least,
     )  # fmt: skip
     outgo = sum(int(c) * sum(u.tolist()) for c, u in zip(instance.capacity, whole)) * grid.width
     return Proof(sum(least.tolist()) - outgo, scale, whole, weight, least)
+
+
+@dataclass
+class Part:
+    """The schedules within a window, and the best prices for them so far, (kinds, cells).
+
+    starts, spread: (n,) smoothed start of each job in the relaxed schedules, ticks from the grid's origin, and how far it swings. bound: of
+    the summed cost, a float.
+    """
+
+    window: Window
+    prices: Floats
+    starts: Floats
+    spread: Floats
+    bound: float = -np.inf
 
 
 class Dual:
@@ -98,30 +128,35 @@ class Dual:
         """Prices reach to about tick `end`: a schedule's end is a good choice, and any choice gives a valid bound."""
         self.instance, self.grid = instance, grid_for(instance, end, max_cells)
         shape = (instance.capacity.size, self.grid.cells)
-        self.prices, self.best, self._direction = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-        self._numbers = np.array([-np.inf, 1.0, 0.0])
+        window = everywhere(instance, self.grid)
+        self.whole = Part(window, np.zeros(shape), window.earliest.astype(np.float64), np.zeros(instance.jobs))
+        self._trial, self._direction = np.zeros(shape), np.zeros(shape)
         self._memory = np.zeros((shape[0], shape[1] + 1)), np.zeros(shape), np.zeros(BLOCK)
-        self._starts = (instance.release - self.grid.origin).astype(np.float64)
         self.iterations = 0
         self.chunk = max(1, min(200, int(1e9 / (instance.jobs * self.grid.cells * shape[0]))))  # compiled calls of about a second at most
 
     @property
     def starts(self) -> Floats:
         """Smoothed starts of the relaxed schedules (n,), in ticks: an order to try."""
-        return self._starts + self.grid.origin
+        return self.whole.starts + self.grid.origin
 
     def improve(self, target: float, iterations: int, expired: Callable[[], bool] = lambda: False) -> bool:
         """Up to `iterations` steps towards the summed cost `target` of a schedule; returns whether `expired` cut them short."""
-        instance, origin = self.instance, self.grid.origin
-        self._numbers[1], self._numbers[2] = 1.0, 0.0
-        self.prices[:], self._direction[:] = self.best, 0.0
-        left, weight = iterations, 1.0 / instance.divisor
+        return self.ascend(self.whole, 1.0, target, iterations, expired)
+
+    def ascend(self, part: Part, theta: float, target: float, iterations: int, expired: Callable[[], bool] = lambda: False) -> bool:
+        """`improve` for the schedules of one part, in steps of length `theta` at first."""
+        instance, left, weight = self.instance, iterations, 1.0 / self.instance.divisor
+        numbers = np.array([part.bound, theta, 0.0])
+        self._trial[:], self._direction[:] = part.prices, 0.0
         while left > 0:
             chunk = min(left, self.chunk)
             done = subgradient(
-                instance.release - origin, instance.length, instance.demand, instance.ready - origin, weight, instance.capacity,
-                self.grid.width, self.prices, self.best, self._direction, self._starts, self._numbers, chunk, target, *self._memory,
+                part.window.earliest, part.window.latest, instance.length, instance.demand, instance.ready - self.grid.origin, weight,
+                instance.capacity, self.grid.width, self._trial, part.prices, self._direction, part.starts, part.spread, numbers, chunk,
+                target, *self._memory,
             )  # fmt: skip
+            part.bound = float(numbers[0])
             self.iterations += done
             if done < chunk:
                 return False
@@ -132,4 +167,4 @@ class Dual:
 
     def proof(self) -> Proof:
         """The exact bound at the best prices so far."""
-        return prove(self.instance, self.grid, self.best)
+        return prove(self.instance, self.grid, self.whole.prices)

@@ -24,13 +24,13 @@ def cheapest(
 ) -> tuple[Any, int]:  # fmt: skip
     """Least cost of one job over all starts in [release, latest], and such a start. Times from the grid's origin; floats or integers alike.
 
-    latest: NEVER, or with weight 0 a true limit, given as ready too. prefix: (kinds, cells + 1) sums of price * width in front of each
-    cell's edge. Works in blocks and stops when the delay alone costs more than the best.
+    prefix: (kinds, cells + 1) sums of price * width in front of each cell's edge. Works in blocks and stops when the delay alone costs more
+    than the best.
     """
     best, where = weight * 0, release
-    for place in range(2):  # the two candidates that are no edges: the release and the ready tick
-        start = release if place == 0 else ready
-        value = weight * (0 if place == 0 else max(0, start - ready))
+    for place in range(3 if latest != ready and latest < NEVER else 2):  # the candidates that are no edges: the ends, the ready tick
+        start = release if place == 0 else latest if place == 2 else max(release, min(ready, latest))
+        value = weight * max(0, start - ready)
         for kind in range(demand.size):
             value += demand[kind] * (
                 paid(prefix, prices, kind, start + length, width, cells) - paid(prefix, prices, kind, start, width, cells)
@@ -91,14 +91,15 @@ def take(use: Floats, kind: int, units: int, start: int, end: int, width: int, c
 
 @lean
 def subgradient(
-    release: Ints, length: Ints, demand: Ints, ready: Ints, weight: Floats, capacity: Ints, width: int, prices: Floats, best_prices: Floats,
-    direction: Floats, mean_starts: Floats, numbers: Floats, iterations: int, target: float, prefix: Floats, use: Floats, buffer: Floats,
+    release: Ints, latest: Ints, length: Ints, demand: Ints, ready: Ints, weight: Floats, capacity: Ints, width: int, prices: Floats,
+    best_prices: Floats, direction: Floats, mean_starts: Floats, spread: Floats, numbers: Floats, iterations: int, target: float,
+    prefix: Floats, use: Floats, buffer: Floats,
 ) -> int:  # fmt: skip
     """`iterations` Polyak steps towards `target` (cost of the best schedule). Everything is changed in place, so that calls can be chained.
 
-    Deflected (direction = 0.6 new + 0.4 old), theta from 1, times 0.7 after 20 steps without a better bound. numbers: [best bound, theta,
-    stalls]. mean_starts: smoothed starts, whose order makes good schedules. Returns the iterations done; stops when theta is spent or the
-    bound meets the target.
+    Deflected (direction = 0.6 new + 0.4 old), theta times 0.7 after 20 steps without a better bound. numbers: [best bound, theta, stalls].
+    Jobs start in [release, latest]. mean_starts: smoothed starts, whose order makes good schedules; spread: their smoothed distance from
+    it. Returns the iterations done; stops when theta is spent or the bound meets the target.
     """
     kinds, cells = prices.shape
     for iteration in range(iterations):
@@ -110,9 +111,10 @@ def subgradient(
             bound -= capacity[kind] * prefix[kind, cells]
         for job in range(release.size):
             value, start = cheapest(
-                weight[job], ready[job], release[job], NEVER, length[job], demand[job], prefix, prices, width, cells, buffer
+                weight[job], ready[job], release[job], latest[job], length[job], demand[job], prefix, prices, width, cells, buffer
             )
             bound += value
+            spread[job] += 0.05 * (abs(start - mean_starts[job]) - spread[job])
             mean_starts[job] += 0.05 * (start - mean_starts[job])
             for kind in range(kinds):
                 take(use, kind, demand[job, kind], start, start + length[job], width, cells)
@@ -151,16 +153,19 @@ def subgradient(
 
 @lean
 def least_costs(
-    release: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints, prefix: Ints, buffer: Ints, least: Ints
-) -> None:
+    release: Ints, latest: Ints, length: Ints, demand: Ints, ready: Ints, weight: Ints, width: int, prices: Ints, prefix: Ints,
+    buffer: Ints, least: Ints,
+) -> None:  # fmt: skip
     """Write each job's exact least cost under integer prices, all in the same unit, to `least` (n,). prefix: as `prefix_of` makes it."""
     cells = prices.shape[1]
     for job in range(release.size):
         least[job], _ = cheapest(
-            weight[job], ready[job], release[job], NEVER, length[job], demand[job], prefix, prices, width, cells, buffer
+            weight[job], ready[job], release[job], latest[job], length[job], demand[job], prefix, prices, width, cells, buffer
         )
 
 
 def prefix_of(prices: Ints, width: int) -> Ints:
     """Sums of price * width in front of each cell's edge, (kinds, cells + 1)."""
-    return np.pad(np.cumsum(prices * width, axis=1), ((0, 0), (1, 0)))
+    prefix = np.zeros((prices.shape[0], prices.shape[1] + 1), prices.dtype)
+    np.cumsum(prices * width, axis=1, out=prefix[:, 1:])
+    return prefix

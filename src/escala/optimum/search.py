@@ -16,7 +16,7 @@ from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.searcher import Searcher
 
 FEW, WHOLE = 64, 400  # up to so many jobs annealing all at once is enough; is worth doing first
-RUNS, STEPS = 12, 50_000  # many short runs find more than few long ones
+RUNS, STEPS = 24, 25_000  # many short runs find more than few long ones
 PARTS, PART_STEPS, TURNS = (256, 128, 256, 64), 500, 1600  # jobs taken out at a time, annealing steps for them, times
 
 Improved = Callable[[float], None]

@@ -10,7 +10,8 @@ from escala.optimum.anneal import Words, anneal, room_for
 from escala.optimum.instance import Floats, Instance, Ints
 from escala.optimum.profile import Profile, fresh, leave, pack, serial
 
-HOT, COLD = 3.0, 0.1  # temperatures, in delays of a typical job by its own length (slowdown: by 1)
+HOT, COLD = 1.0, 0.1  # temperatures, in delays of a typical job by its own length (slowdown: by 1)
+PART_HOT, PART_COLD = 0.03, 0.01  # of a part of the jobs: near to what it was
 
 
 class Searcher:
@@ -70,7 +71,7 @@ class Searcher:
         order = chosen[np.argsort(starts[chosen], kind="stable")]
         release = np.maximum(instance.release, low)
         others = int(ends[stay].max()) if stay.any() else 0
-        return self._anneal(order, release, profile, size, others, (HOT / 100, COLD / 10), steps, starts)
+        return self._anneal(order, release, profile, size, others, (PART_HOT, PART_COLD), steps, starts)
 
     def _anneal(
         self, order: Ints, release: Ints, profile: Profile, size: int, others: int, heat: tuple[float, float], steps: int, starts: Ints

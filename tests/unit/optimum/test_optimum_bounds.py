@@ -9,7 +9,9 @@ import pytest
 from optimum_worlds import best_of_orders, best_of_starts, random_instance, tick_by_tick, value
 
 from escala.optimum import Instance, bound
-from escala.optimum.lagrange import Dual, grid_for, prove
+from escala.optimum.lagrange import Dual, Window, everywhere, grid_for, prove
+from escala.optimum.prices import NEVER
+from escala.optimum.splitting import Parts
 from escala.optimum.thinning import open_starts
 from escala.optimum.wspt import makespan_bound, mean_busy_bound
 
@@ -22,7 +24,7 @@ def cost(instance: Instance, starts: list[int]) -> Fraction:
 def test_bounds_are_never_above_a_schedule() -> None:
     """2 000 random instances, one or two kinds, all objectives, coarse and fine cells: compared in exact fractions."""
     rng = np.random.default_rng(7)
-    useful = 0
+    useful = raised = 0
     for trial in range(2000):
         instance = random_instance(rng, int(rng.integers(1, 12)), longest=int(rng.choice([3, 12, 100])))
         orders = [np.argsort(instance.length, kind="stable"), rng.permutation(instance.jobs), np.arange(instance.jobs)]
@@ -39,18 +41,28 @@ def test_bounds_are_never_above_a_schedule() -> None:
         dual = Dual(instance, end if trial % 2 else end // 2 + 1, max_cells=int(rng.choice([3, 10, 1000])))
         dual.improve(float(floor), 60)
         assert dual.proof().cost <= floor
+        parts = Parts(dual, float(floor) * float(rng.choice([0.8, 1.0, 1.3])))
+        parts.split(8)
+        assert dual.proof().cost <= parts.cost() <= floor
         useful += dual.proof().cost > floor / 2
+        raised += parts.cost() > dual.proof().cost * Fraction(101, 100)
     assert useful > 400  # the bounds are not empty either
+    assert raised > 200
 
 
 def test_any_prices_are_evaluated_exactly() -> None:
-    """L(u) from its definition over every tick, in fractions, against the compiled evaluation over few candidates."""
+    """L(u) from its definition over every tick, in fractions, against the compiled evaluation over few candidates; also of the schedules of
+    a window."""
     rng = np.random.default_rng(8)
-    for _ in range(150):
+    for trial in range(300):
         instance = random_instance(rng, 5, str(rng.choice(["slowdown", "bounded-slowdown", "wait"])))
         grid = grid_for(instance, int(rng.integers(5, 60)), int(rng.choice([2, 7, 100])))
         prices = rng.random((instance.capacity.size, grid.cells)) * rng.choice([0.0, 0.1, 1.0], (instance.capacity.size, grid.cells))
-        proof = prove(instance, grid, prices)
+        window = everywhere(instance, grid)
+        if trial % 2:
+            earliest = window.earliest + rng.integers(0, 30, instance.jobs)
+            window = Window(earliest, np.where(rng.random(instance.jobs) < 0.7, earliest + rng.integers(0, 20, instance.jobs), NEVER))
+        proof = prove(instance, grid, prices, window)
 
         def price(kind: int, tick: int, grid=grid, proof=proof) -> int:
             cell = (tick - grid.origin) // grid.width
@@ -58,14 +70,47 @@ def test_any_prices_are_evaluated_exactly() -> None:
 
         total = -sum(int(c) * grid.width * int(proof.prices[k].sum()) for k, c in enumerate(instance.capacity))
         for j in range(instance.jobs):
-            last = grid.origin + grid.width * grid.cells + 20
+            last = grid.origin + min(int(window.latest[j]), grid.width * grid.cells + 60)
             total += min(
                 int(proof.weight[j]) * max(0, s - int(instance.ready[j]))
                 + sum(int(q) * sum(price(k, t) for t in range(s, s + int(instance.length[j]))) for k, q in enumerate(instance.demand[j]))
-                for s in range(int(instance.release[j]), last + 1)
+                for s in range(grid.origin + int(window.earliest[j]), last + 1)
             )
         assert proof.numerator == total
         assert np.all(proof.weight * instance.divisor <= proof.scale)
+
+
+def test_splitting_proves_what_prices_alone_cannot() -> None:
+    """Three jobs of which no two fit at once: the relaxed schedules overlap them all the same, and the bound stays below the optimum, 3."""
+    instance = Instance([0, 0, 0], [4, 4, 4], [3, 3, 3], [5])
+    dual = Dual(instance, 12)
+    dual.improve(3.0, 500)
+    assert dual.proof().cost < Fraction(28, 10)
+    parts = Parts(dual, 3.0)
+    before = parts.cost()
+    for _ in range(40):
+        parts.split(5)
+        assert before <= parts.cost() <= 3
+        before = parts.cost()
+    assert before > Fraction(299, 100)
+    assert len(parts) > 5
+
+
+def test_splitting_stops_when_asked_and_keeps_every_schedule() -> None:
+    rng = np.random.default_rng(4)
+    cuts = 0
+    for _ in range(20):
+        instance = random_instance(rng, 6, "slowdown")
+        best, _ = best_of_orders(instance)
+        floor = (best - instance.base) * instance.jobs
+        dual = Dual(instance, int(instance.length.sum()))
+        dual.improve(float(floor), 100)
+        asked = iter([False, False, True])
+        parts = Parts(dual, float(floor) + 5.0)
+        cuts += parts.split(50, lambda asked=asked: next(asked))
+        assert len(parts) <= 3
+        assert dual.proof().cost <= parts.cost() <= floor
+    assert cuts > 5
 
 
 def test_thinning_keeps_every_optimal_start() -> None:
