@@ -10,7 +10,8 @@ import polars as pl
 
 from escala.report import curves, save, study_plots
 from escala.studies import grid2019
-from escala.studies.claims import Claim, run_cells, write_claims, write_table
+from escala.studies.cells import run_cells
+from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.grid2019_report import AGENT, SHOWN, published_claims, published_frame
 from escala.studies.published import folder_of_author
 from escala.studies.slotted import METRICS

@@ -21,7 +21,8 @@ from typing import Any
 
 from escala.studies import a2c2020_cells as work
 from escala.studies.a2c2020_report import write_all
-from escala.studies.claims import Cell, finished, run_cells, scale_of
+from escala.studies.cells import Cell, run_cells
+from escala.studies.claims import finished, scale_of
 
 NAME = "a2c2020"
 NETWORKS = ("fc", "conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool")

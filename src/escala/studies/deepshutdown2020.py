@@ -23,7 +23,8 @@ from typing import Any
 from escala.studies import deepshutdown2020_cells as work
 from escala.studies import deepshutdown2020_headroom as room
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.claims import Cell, finished, run_cells, scale_of
+from escala.studies.cells import Cell, run_cells
+from escala.studies.claims import finished, scale_of
 
 NAME = "deepshutdown2020"
 

@@ -23,7 +23,8 @@ from escala.optimum import energy_bound
 from escala.options import Options
 from escala.policies.waste import instance_of
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.claims import Cell, Claim
+from escala.studies.cells import Cell
+from escala.studies.claims import Claim
 from escala.studies.days import Floats, Rows, played, simulated
 from escala.studies.deepshutdown2020_cells import FIXED, TAU, drawn
 from escala.studies.resampled import Resampled, interval

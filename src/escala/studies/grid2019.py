@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from escala.studies import grid2019_cells as work
-from escala.studies.claims import Cell, finished, run_cells, scale_of
+from escala.studies.cells import Cell, run_cells
+from escala.studies.claims import finished, scale_of
 from escala.studies.grid2019_report import write_all
 from escala.studies.published import LOADS, folder_of_author
 

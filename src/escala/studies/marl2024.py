@@ -18,7 +18,8 @@ from typing import Any
 
 from escala.studies import marl2024_cells as work
 from escala.studies import marl2024_headroom as room
-from escala.studies.claims import Cell, finished, run_cells, scale_of
+from escala.studies.cells import Cell, run_cells
+from escala.studies.claims import finished, scale_of
 from escala.studies.marl2024_report import write_all
 
 NAME = "marl2024"

@@ -16,7 +16,8 @@ import polars as pl
 from escala.envs.multi_play import play
 from escala.metrics import headroom
 from escala.optimum import Instance, bound, on_machines, pool
-from escala.studies.claims import Cell, Claim
+from escala.studies.cells import Cell
+from escala.studies.claims import Claim
 from escala.studies.marl2024_cells import test_lists
 
 KIND = "optimum"

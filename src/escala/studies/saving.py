@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,13 @@ def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:
     """`manifest.json`, which marks the folder as Escala's own output."""
     manifest = {"escala": escala.__version__, "kind": kind, **content}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, default=str) + "\n", encoding="utf-8")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
 
 
 def read_judged(folder: Path) -> pl.DataFrame:

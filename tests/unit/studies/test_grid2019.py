@@ -12,7 +12,7 @@ import pytest
 
 from escala.errors import EscalaError
 from escala.studies import grid2019
-from escala.studies.claims import Cell, run_cells
+from escala.studies.cells import Cell, run_cells, spent
 from escala.studies.published import folder_of_author
 
 TINY = replace(
@@ -91,6 +91,14 @@ def test_cells_are_done_once_and_only_with_the_same_settings(tmp_path: Path) -> 
     assert run_cells(tmp_path, cells[:2], {"scale": 1}, 1) == {"a/0": {"square": 0}, "a/1": {"square": 1}}
     assert run_cells(tmp_path, cells, {"scale": 1}, 1)["a/2"] == {"square": 4}
     assert log.read_text().split() == ["0", "1", "2"]
+    seconds = json.loads((tmp_path / "cells" / "seconds.json").read_text())
+    assert set(seconds) == {"a/0", "a/1", "a/2"}
+    assert spent(tmp_path) == sum(seconds.values()) >= 0.0
+
+
+def test_a_study_tells_how_long_it_computed(found: Path) -> None:
+    """Processor seconds of all cells, in the manifest."""
+    assert json.loads((found / "manifest.json").read_text())["processor_s"] == round(spent(found), 1) > 1.0
     with pytest.raises(EscalaError, match="other settings"):
         run_cells(tmp_path, cells, {"scale": 2}, 1)
 
