@@ -94,13 +94,13 @@ def test_cells_are_done_once_and_only_with_the_same_settings(tmp_path: Path) -> 
     seconds = json.loads((tmp_path / "cells" / "seconds.json").read_text())
     assert set(seconds) == {"a/0", "a/1", "a/2"}
     assert spent(tmp_path) == sum(seconds.values()) >= 0.0
+    with pytest.raises(EscalaError, match="other settings"):
+        run_cells(tmp_path, cells, {"scale": 2}, 1)
 
 
 def test_a_study_tells_how_long_it_computed(found: Path) -> None:
     """Processor seconds of all cells, in the manifest."""
     assert json.loads((found / "manifest.json").read_text())["processor_s"] == round(spent(found), 1) > 1.0
-    with pytest.raises(EscalaError, match="other settings"):
-        run_cells(tmp_path, cells, {"scale": 2}, 1)
 
 
 def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
