@@ -27,9 +27,9 @@ def main(out: Path) -> None:
     settings = {"part": "published"}
     out.mkdir(parents=True, exist_ok=True)
     first = [cell for cell in grid2019.first_cells(PART, author, out) if cell.name.startswith("published")]
-    cells = run_cells(out, first, settings, 1)
+    cells = run_cells(out, first, settings, 2)
     agents = [cell for cell in grid2019.agent_cells(PART, author, out, cells) if cell.name.startswith("published")]
-    cells = run_cells(out, first + agents, settings, 1)
+    cells = run_cells(out, first + agents, settings, 2)
     new = {claim.id: claim for claim in published_claims(PART, cells, author)}
     kept = [Claim(**claim) for claim in json.loads((HERE / "claims.json").read_text(encoding="utf-8"))]
     title, _, about = (HERE / "claims.md").read_text(encoding="utf-8").split("\n", 3)[:3]
