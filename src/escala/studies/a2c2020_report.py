@@ -74,30 +74,43 @@ def rate_claims(scale: Any, cells: Cells) -> list[Claim]:
     """Against SJF at each rate: slowdown of all learners, completion and wait of the recommended agent."""
     claims = []
     for rate in scale.rates:
-        sjf = {m: np.array(cells[f"rules/{rate}"]["sjf"][m], np.float64) for m in ("slowdown", "turnaround", "wait")}
-        for label, (kind, seeds) in _kinds(scale).items():
-            names = _names(kind, rate, seeds)
-            how = best_way(cells, names)
-            limit = LIMITS.get(rate, 0.0) if kind in ("agent", "alone") else A2C_LIMITS.get(rate, 0.2)
-            for metric, ident in (("slowdown", ""), ("turnaround", ".completion"), ("wait", ".wait")):
-                if kind != "agent" and metric != "slowdown":
-                    continue
-                ours = matrix(cells, names, how, metric)
-                printed = PAPER[rate][metric]
-                stem = "r2.slowdown" if kind == "agent" and not ident else f"r2.{kind}{ident}" if not ident else f"r2{ident}"
-                note = f"{how} actions: {np.nanmean(ours):.3f} against {sjf[metric].mean():.3f}; {cells[names[0]]['steps']} decisions; "
-                note += f"holds: at most {limit:+.0%}" if metric == "slowdown" else "shown beside the slowdown; holds: not above SJF"
-                allowed = limit if metric == "slowdown" else 0.0
-                claims.append(claim(f"{stem}.{rate}", f"{label}: mean {metric} against SJF, rate {rate}", printed[3] / printed[2] - 1, ours,
-                                    sjf[metric], lambda v, low, high, allowed=allowed: v <= allowed + 1e-3, note))  # fmt: skip
+        for label in _kinds(scale):
+            claims += learner_claims(scale, cells, rate, label)
+        sjf = np.array(cells[f"rules/{rate}"]["sjf"]["slowdown"], np.float64)
         names = _names("agent", rate, scale.seeds)
         ours = matrix(cells, names, best_way(cells, names), "slowdown")
         held = np.array(cells[f"rules/{rate}"]["hold-back"]["slowdown"], np.float64)
         text = f"{AGENT}: mean slowdown against hold-back, the rule that it imitates first, rate {rate}"
         note = f"hold-back {held.mean():.3f}, tuned on validation lists"
         claims.append(claim(f"r2.vs_holdback.{rate}", text, None, ours, held, lambda v, low, high: v <= 1e-3, note))
-        claims.append(headroom_claim(f"r2.headroom.{rate}", f"{AGENT}, rate {rate}", ours, sjf["slowdown"], cells[f"optimum/{rate}"]))
+        claims.append(headroom_claim(f"r2.headroom.{rate}", f"{AGENT}, rate {rate}", ours, sjf, cells[f"optimum/{rate}"]))
     return claims
+
+
+def learner_claims(scale: Any, cells: Cells, rate: float, label: str) -> list[Claim]:
+    """One learner of `_kinds` against SJF at one rate."""
+    kind, seeds = _kinds(scale)[label]
+    names = _names(kind, rate, seeds)
+    how = best_way(cells, names)
+    limit = LIMITS.get(rate, 0.0) if kind in ("agent", "alone") else A2C_LIMITS.get(rate, 0.2)
+    claims = []
+    for metric, ident in (("slowdown", ""), ("turnaround", ".completion"), ("wait", ".wait")):
+        if kind != "agent" and metric != "slowdown":
+            continue
+        ours, sjf = matrix(cells, names, how, metric), np.array(cells[f"rules/{rate}"]["sjf"][metric], np.float64)
+        printed = PAPER[rate][metric]
+        stem = "r2.slowdown" if kind == "agent" and not ident else f"r2.{kind}{ident}" if not ident else f"r2{ident}"
+        note = f"{how} actions: {np.nanmean(ours):.3f} against {sjf.mean():.3f}; {cells[names[0]]['steps']} decisions; "
+        note += f"holds: at most {limit:+.0%}" if metric == "slowdown" else "shown beside the slowdown; holds: not above SJF"
+        allowed = limit if metric == "slowdown" else 0.0
+        claims.append(claim(f"{stem}.{rate}", f"{label}: mean {metric} against SJF, rate {rate}", printed[3] / printed[2] - 1, ours, sjf,
+                            lambda v, low, high, allowed=allowed: v <= allowed + 1e-3, note))  # fmt: skip
+    return claims
+
+
+def image_claims(scale: Any, cells: Cells) -> list[Claim]:
+    """Of the networks on the image: table 3, and the paper's chosen one at every rate."""
+    return [found for rate in scale.rates for found in learner_claims(scale, cells, rate, PRINTED)] + network_claims(scale, cells)
 
 
 def network_claims(scale: Any, cells: Cells) -> list[Claim]:
@@ -132,12 +145,22 @@ def rate_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     """Tables 1 and 2: one row a rate (in per cent) and policy."""
     rows = []
     for rate in scale.rates:
-        load = round(100 * rate)
-        rows += [row_of(load, rule, arrays_of(cells[f"rules/{rate}"][rule])) for rule in (*RULES, "hold-back")]
-        for label, (kind, seeds) in _kinds(scale).items():
-            for how, said in (("sampled", label), ("likeliest", f"{label}, likeliest")):
-                rows.append(row_of(load, said, _metrics(cells, _names(kind, rate, seeds), how)))
+        rows += [row_of(round(100 * rate), rule, arrays_of(cells[f"rules/{rate}"][rule])) for rule in (*RULES, "hold-back")]
+        for label in _kinds(scale):
+            rows += _learner_rows(scale, cells, rate, label)
     return pl.DataFrame(rows).rename({"load": "rate"})
+
+
+def image_frame(scale: Any, cells: Cells) -> pl.DataFrame:
+    """The rows of `rate_frame` about the network on the image."""
+    rows = [row for rate in scale.rates for row in _learner_rows(scale, cells, rate, PRINTED)]
+    return pl.DataFrame(rows).rename({"load": "rate"})
+
+
+def _learner_rows(scale: Any, cells: Cells, rate: float, label: str) -> list[dict[str, Any]]:
+    names = _names(_kinds(scale)[label][0], rate, _kinds(scale)[label][1])
+    ways = (("sampled", label), ("likeliest", f"{label}, likeliest"))
+    return [row_of(round(100 * rate), said, _metrics(cells, names, how)) for how, said in ways]
 
 
 def _metrics(cells: Cells, names: list[str], how: str) -> Mapping[str, np.ndarray]:
