@@ -31,7 +31,7 @@ def main(out: Path) -> None:
     write_table(HERE, "table3", network_frame(SCALE, cells))
     kept = pl.read_csv(HERE / "tables" / "tables1and2.csv", infer_schema_length=None)
     fresh = image_frame(SCALE, cells).select(kept.columns).cast(dict(kept.schema))
-    rates = pl.concat([kept.filter(~pl.col("policy").is_in(fresh["policy"].unique())), fresh]).sort("rate", maintain_order=True)
+    rates = pl.concat([kept.filter(~pl.col("policy").is_in(fresh["policy"].unique().to_list())), fresh]).sort("rate", maintain_order=True)
     write_table(HERE, "tables1and2", rates)
     manifest = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
     manifest["settings"] |= {name: asdict(SCALE)[name] for name in ("networks", "network", "network_seeds", "printed", "printed_seeds")}

@@ -49,6 +49,7 @@ def measure(runs: Mapping[str, Any], log: Any, machine: Any, objective: str, str
     Waste: no schedule is searched for, so there are no shares of the best found; late: jobs that a policy starts past the limit.
     """
     import escala
+    from escala.optimum import unless_interrupted
     from escala.policies.bounds import METRIC
 
     if objective == WASTE:
@@ -56,6 +57,7 @@ def measure(runs: Mapping[str, Any], log: Any, machine: Any, objective: str, str
     best = escala.bound(log, machine, objective, limit_s=LIMIT_S, policies=(), oversized=options["oversized"])
     values = {name: float(run.summary()[METRIC[objective]]) for name, run in runs.items()}
     first = next(iter(values.values()))
+    unless_interrupted(best.detail)
 
     def shares(least: float | None) -> dict[str, float | None]:
         room = 0.0 if least is None else first - least
@@ -63,19 +65,21 @@ def measure(runs: Mapping[str, Any], log: Any, machine: Any, objective: str, str
 
     return {
         "objective": objective, "metric": METRIC[objective], "status": best.status, "found": best.found, "lower": best.lower,
-        "shares": shares(best.found), "proved": shares(best.lower), "relaxations": list(best.relaxations),
+        "shares": shares(best.found), "proved": shares(best.lower), "relaxations": list(best.relaxations), "cut": best.detail.cut,
     }  # fmt: skip
 
 
 def _of_waste(runs: Mapping[str, Any], log: Any, machine: Any, stretch: float | None, options: dict[str, Any]) -> dict[str, Any]:
+    from escala.optimum import unless_interrupted
     from escala.policies import waste
 
     best = waste.waste_of_runs(log, machine, runs, stretch=stretch, limit_s=LIMIT_S, **options)
     first = next(iter(runs))
+    unless_interrupted(best.detail)
     return {
         "objective": WASTE, "metric": "waste_j", "status": best.status, "found": best.found, "lower": best.lower,
         "proved": {name: best.headroom(name, first) for name in runs}, "late": best.late, "stretch": best.stretch,
-        "relaxations": list(best.relaxations),
+        "relaxations": list(best.relaxations), "cut": best.detail.cut,
     }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ energy; `on_machines` and `pool` are for several machines, each job wholly on on
 
 from __future__ import annotations
 
-from escala.optimum.bounds import RELAXATIONS, Bound, Step
+from escala.optimum.bounds import RELAXATIONS, Bound, Step, unless_interrupted
 from escala.optimum.energy import EnergyBound, energy_bound
 from escala.optimum.instance import OBJECTIVES, Instance, check_schedule
 from escala.optimum.ladder import bound
@@ -27,5 +27,6 @@ __all__ = [
     "energy_bound",
     "on_machines",
     "pool",
+    "unless_interrupted",
     "waste_of",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol, TypeVar
 
 from escala.optimum.instance import Ints
 
@@ -66,3 +66,20 @@ class Bound:
     def iterations(self) -> int:
         """Iterations of all steps together."""
         return sum(step.iterations for step in self.steps)
+
+
+class Interruptible(Protocol):
+    """A result that Ctrl-C may have ended early."""
+
+    @property
+    def interrupted(self) -> bool: ...
+
+
+Ended = TypeVar("Ended", bound=Interruptible)
+
+
+def unless_interrupted(result: Ended) -> Ended:
+    """`result`; KeyboardInterrupt where Ctrl-C ended it. For callers to whom a bound is one step of many."""
+    if result.interrupted:
+        raise KeyboardInterrupt
+    return result

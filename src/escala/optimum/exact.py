@@ -41,17 +41,23 @@ def available() -> tuple[bool, bool]:
     return installed("scipy"), installed("ortools")
 
 
-def exact(instance: Instance, dual: Dual | None, starts: Ints, lower: float, limit_s: float, report: Report = lambda bound: None) -> Exact:
-    """Try to prove `starts` optimal or find better, within `limit_s` seconds of wall time. lower: a bound proved before, in the same unit
-    as the result's.
-
-    dual: improved prices (None for the makespan). EscalaError if neither SciPy nor OR-Tools is installed.
-    """
+def check_exact(instance: Instance) -> None:
+    """EscalaError if no solver is installed that can do it."""
     scipy, ortools = available()
     if not scipy and not ortools:
         raise EscalaError("exact needs a solver: pip install 'escala[optimum]', or leave out exact")
     if not instance.summed and not ortools:
         raise EscalaError("exact for the makespan needs OR-Tools: pip install 'escala[optimum]', or leave out exact")
+
+
+def exact(instance: Instance, dual: Dual | None, starts: Ints, lower: float, limit_s: float, report: Report = lambda bound: None) -> Exact:
+    """Try to prove `starts` optimal or find better, within `limit_s` seconds of wall time. lower: a bound proved before, in the same unit
+    as the result's.
+
+    dual: improved prices (None for the makespan). EscalaError as `check_exact`.
+    """
+    check_exact(instance)
+    scipy, ortools = available()
     deadline = time.monotonic() + limit_s
     best = Exact(lower, None, "", False)
     cost = summed_cost(instance, starts)

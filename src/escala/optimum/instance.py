@@ -122,7 +122,9 @@ def _check(release: Ints, length: Ints, demand: Ints, capacity: Ints, objective:
         if np.any(bad):
             raise EscalaError(f"instance: job in row {int(np.argmax(bad))}: {what}")
     if int(release.max()) + int(length.sum(dtype=object)) >= MAX_TICK:
-        raise EscalaError("instance: the times add up to more than 2^40 ticks: choose a coarser tick")
+        raise EscalaError(
+            "instance: the times add up to more than 2^40 ticks: round them (a log's to whole seconds, say), or take a shorter window"
+        )
     if int(capacity.max()) >= 1 << 31:
         raise EscalaError("instance: a capacity is 2^31 or more: count it in larger units")
 

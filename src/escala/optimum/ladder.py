@@ -11,7 +11,7 @@ import numpy as np
 
 from escala.errors import EscalaError
 from escala.optimum.bounds import RELAXATIONS, Bound, Progress, Status, Step
-from escala.optimum.exact import cost_or_span, exact
+from escala.optimum.exact import check_exact, cost_or_span, exact
 from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.lagrange import Dual
 from escala.optimum.search import search
@@ -22,6 +22,7 @@ from escala.optimum.wspt import makespan_bound, mean_busy_bound
 
 STEPS = ("wspt", "lagrange", "search", "exact")
 CLOSED = 1e-6  # relative gap that counts as none
+LONGEST_S = 1e9  # no timer takes an endless time
 SEARCH_JOBS = 20_000  # above, serial schedule generation is too slow, and only bounds are computed (unless a schedule is given)
 ROUNDS = 1400  # subgradient steps before the search; after it again, and three times as many for many jobs
 SPLIT_JOBS, SPLITS = 100, (20, 500)  # up to so many jobs the schedules are split into parts, so often before and after the search, as
@@ -45,6 +46,9 @@ class _Ladder:
 
     def expired(self) -> bool:
         return self.left() <= 0
+
+    def _half_over(self) -> bool:
+        return self.left() <= self.limit_s / 2
 
     def raise_lower(self, lower: float, prover: str) -> None:
         if lower > self.lower:
@@ -89,11 +93,12 @@ class _Ladder:
         dual, before = self.dual, self.dual.iterations
         rounds = ROUNDS * (3 if again and instance.jobs > 64 else 1)
         target = cost_or_span(instance, known)
-        self._until_ctrl_c(lambda: dual.improve(target, rounds, self.expired))
+        over = self.expired if again else self._half_over  # the rest is for a schedule
+        self._until_ctrl_c(lambda: dual.improve(target, rounds, over))
         parts = Parts(dual, target)
         if instance.jobs <= SPLIT_JOBS and not self.cut and not self.interrupted:
             work = instance.jobs * dual.whole.prices.size * 2 * SPLIT_STEPS
-            self._until_ctrl_c(lambda: parts.split(min(SPLITS[again], SPLIT_WORK // work), self.expired))
+            self._until_ctrl_c(lambda: parts.split(min(SPLITS[again], SPLIT_WORK // work), over))
         pieces = f" in {len(parts)} parts" if len(parts) > 1 else ""
         self.raise_lower(self.whole(parts.cost()), f"Lagrangian of the capacity{pieces}, exact integers")
         return dual.iterations - before
@@ -134,8 +139,6 @@ class _Ladder:
         return found.steps
 
     def exact(self) -> int:
-        if self.instance.jobs > SEARCH_JOBS:
-            raise EscalaError(f"exact is for up to {SEARCH_JOBS} jobs, not {self.instance.jobs}: leave it out, or choose a shorter window")
         if self.lower == -math.inf:
             self.wspt()
         if self.starts is None:
@@ -210,10 +213,14 @@ def bound(
     """
     if not limit_s > 0:
         raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")
+    if exact or "exact" in steps:
+        check_exact(instance)
+        if instance.jobs > SEARCH_JOBS:
+            raise EscalaError(f"exact is for up to {SEARCH_JOBS} jobs, not {instance.jobs}: leave it out, or choose a shorter window")
     for name in steps:
         if name not in STEPS:
             raise EscalaError(f"step '{name}' is unknown: choose from {', '.join(STEPS)}")
-    ladder = _Ladder(instance, float(limit_s), seed, progress)
+    ladder = _Ladder(instance, min(float(limit_s), LONGEST_S), seed, progress)
     if known is not None:
         check_schedule(instance, known)
         ladder.offer(np.asarray(known, np.int64))

@@ -22,7 +22,8 @@ from escala.errors import EscalaError
 from escala.optimum.anneal import Words, draw, move
 from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.profile import FAR, earliest, occupy
-from escala.optimum.searcher import COLD, HOT, Searcher
+from escala.optimum.search import HOTTEST
+from escala.optimum.searcher import COLD, Searcher
 from escala.optimum.wspt import rounded
 
 ROUNDINGS = 3  # of each kind, the plain demand included; more add little
@@ -80,7 +81,7 @@ def on_machines(instance: Instance, machines: int, *, seed: int = 0, effort: flo
         starts, machine = np.zeros(n, np.int64), np.zeros(n, np.int64)
         work.times[0], work.free[0], work.sizes[0] = 0, one.capacity, 1
         anneal_machines(
-            order, instance.release, instance.length, one.words, one.guards, instance.ready, one.weight, machines, one.unit * HOT,
+            order, instance.release, instance.length, one.words, one.guards, instance.ready, one.weight, machines, one.unit * HOTTEST[-1],
             one.unit * COLD, 1 if run < len(orders) else steps, one.stream(), starts, machine, work,
         )  # fmt: skip
         value = instance.value(starts)

@@ -10,7 +10,7 @@ from escala.optimum.anneal import Words, anneal, room_for
 from escala.optimum.instance import Floats, Instance, Ints
 from escala.optimum.profile import Profile, fresh, leave, pack, serial
 
-HOT, COLD = 1.0, 0.1  # temperatures, in delays of a typical job by its own length (slowdown: by 1)
+COLD = 0.1  # last temperature, in delays of a typical job by its own length (slowdown: by 1)
 PART_HOT, PART_COLD = 0.03, 0.01  # of a part of the jobs: near to what it was
 
 
@@ -48,11 +48,12 @@ class Searcher:
         """State of a fresh random stream for one call of `anneal`."""
         return self.random.integers(1, 1 << 63, 1).astype(np.uint64)
 
-    def whole(self, steps: int, pieces: int) -> Iterator[None]:
-        """Anneal all jobs from the best schedule's order, cooling down over `pieces` calls; yields after each."""
-        order = np.argsort(self.starts, kind="stable")
+    def whole(self, steps: int, pieces: int, hottest: float, anew: bool) -> Iterator[None]:
+        """Anneal all jobs from the best schedule's order or (anew) from that of a rule, cooling down from `hottest` over `pieces` calls;
+        yields after each."""
+        order = min((self.rule(draw) for draw in range(4)), key=self._cost) if anew else np.argsort(self.starts, kind="stable")
         for piece in range(pieces):
-            hot, cold = (HOT * (COLD / HOT) ** ((piece + k) / pieces) for k in (0, 1))
+            hot, cold = (hottest * (COLD / hottest) ** ((piece + k) / pieces) for k in (0, 1))
             starts = np.zeros(self.instance.jobs, np.int64)
             profile = fresh(self.capacity, 1)
             self._anneal(order, self.instance.release, profile, 1, 0, (hot, cold), max(1, steps // pieces), starts)
@@ -85,11 +86,18 @@ class Searcher:
         return self.offer(starts)
 
     def rules(self, draws: int) -> None:
-        """Orders by release + a * length^b * work per unit^c for many a, b, c; from shortest first to first come first served."""
+        """Offer what orders of so many rules give; from shortest first to first come first served."""
+        for draw in range(draws):
+            self.offer(self.generate(self.rule(draw)))
+
+    def rule(self, draw: int) -> Ints:
+        """An order by release (but every third) + a * length^b * work per unit^c for random a, b, c."""
         instance = self.instance
         share = (instance.demand / instance.capacity).max(axis=1) + 1e-9
-        for draw in range(draws):
-            scale = 10.0 ** self.random.uniform(-1.5, 3.0)
-            key = instance.length ** self.random.uniform(0.5, 2.0) * share ** self.random.uniform(0.0, 1.2)
-            key *= scale * float(np.median(instance.length) / np.median(key))
-            self.offer(self.generate(np.argsort(key + (instance.release if draw % 3 else 0), kind="stable")))
+        scale = 10.0 ** self.random.uniform(-1.5, 3.0)
+        key = instance.length ** self.random.uniform(0.5, 2.0) * share ** self.random.uniform(0.0, 1.2)
+        key *= scale * float(np.median(instance.length) / np.median(key))
+        return np.argsort(key + (instance.release if draw % 3 else 0), kind="stable")
+
+    def _cost(self, order: Ints) -> float:
+        return self.instance.value(self.generate(order))

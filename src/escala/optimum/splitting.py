@@ -78,5 +78,7 @@ class Parts:
         return bool(np.all(np.cumsum(change, axis=0) <= instance.capacity))
 
     def cost(self) -> Fraction:
-        """The exact bound of the summed cost: the lowest of the parts' own."""
-        return min(prove(self.dual.instance, self.dual.grid, part.prices, part.window).cost for _, _, part in self._heap)
+        """The exact bound of the summed cost: the lowest of the parts' own, or that of the whole (rounding prices down may cost more than a
+        part gains)."""
+        least = min(prove(self.dual.instance, self.dual.grid, part.prices, part.window).cost for _, _, part in self._heap)
+        return max(least, self.dual.proof().cost)

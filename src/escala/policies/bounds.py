@@ -157,19 +157,19 @@ def bound(
     if machine.speed is not None and "flops" in log.jobs.columns:
         log = log.at_speed(machine.speed)
     cast = cast_jobs(log, machine, chosen)
-    instance, tick_us = instance_of(log, machine, cast, objective)
+    instance, tick_us, origin_us = instance_of(log, machine, cast, objective)
     pool = pool_of(machine)
     runs = {name_of(p): simulate(log, machine, p, record=False, **options) for p in policies}
     values = {name: float(run.summary()[METRIC[objective]]) for name, run in runs.items()}
-    known = _known(log, pool, cast, instance, tick_us, options)
+    known = _known(log, pool, cast, instance, (tick_us, origin_us), options)
     detail = bound_of(instance, exact=exact, limit_s=limit_s, seed=seed, progress=progress, known=known)
     if detail.starts is not None:
-        _replay(log, pool, cast, detail.starts * tick_us, options)
+        _replay(log, pool, cast, detail.starts * tick_us + origin_us, options)
     unit = 1.0 if objective.endswith("slowdown") else tick_us / SECOND
     starts = None
     if detail.starts is not None:
         starts = np.full(len(log), np.nan)
-        starts[cast.rows] = detail.starts * (tick_us / SECOND)
+        starts[cast.rows] = (detail.starts * tick_us + origin_us) / SECOND
     lower, found = (None if v is None else v * unit for v in (detail.lower, detail.found))
     return LogBound(
         detail.status, objective, lower, found, values, starts, detail.relaxations, detail,
@@ -177,18 +177,21 @@ def bound(
     )  # fmt: skip
 
 
-def instance_of(log: Workload, machine: Platform, cast: Cast, objective: str) -> tuple[Instance, int]:
-    """The jobs that fit as an instance on one pool, and its tick in us: the largest that divides every time."""
+def instance_of(log: Workload, machine: Platform, cast: Cast, objective: str) -> tuple[Instance, int, int]:
+    """The jobs that fit as an instance on one pool that begins with the first submission, its tick (the largest that divides every time),
+    and when it begins, both in us."""
     if not len(cast.rows):
         raise EscalaError(f"workload {log.name!r} has no job that fits platform {machine.name!r}: nothing to bound")
     pi_us = round(PI_S * SECOND)
-    times = np.concatenate([cast.submit_us, cast.runtime_us, [pi_us] if objective == "bounded-slowdown" else []]).astype(np.int64)
+    origin = int(cast.submit_us.min())
+    times = np.concatenate([cast.submit_us - origin, cast.runtime_us, [pi_us] if objective == "bounded-slowdown" else []]).astype(np.int64)
     tick = int(np.gcd.reduce(times)) or 1
     demands = demands_of(log, machine)
     capacity = [machine.total_cores, *(int(machine.resources[kind].sum()) for kind in demands)]
     demand = np.stack([log.jobs["cores"].to_numpy()[cast.rows], *(values[cast.rows] for values in demands.values())], axis=1)
-    instance = Instance(cast.submit_us // tick, cast.runtime_us // tick, demand, np.array(capacity), objective, max(1, pi_us // tick))
-    return instance, tick
+    release = (cast.submit_us - origin) // tick
+    instance = Instance(release, cast.runtime_us // tick, demand, np.array(capacity), objective, max(1, pi_us // tick))
+    return instance, tick, origin
 
 
 def pool_of(machine: Platform) -> Platform:
@@ -203,10 +206,13 @@ def _starts(run: Result, cast: Cast) -> NDArray[np.int64]:
     return starts
 
 
-def _known(log: Workload, pool: Platform, cast: Cast, instance: Instance, tick_us: int, options: dict[str, Any]) -> NDArray[np.int64]:
+def _known(
+    log: Workload, pool: Platform, cast: Cast, instance: Instance, clock: tuple[int, int], options: dict[str, Any]
+) -> NDArray[np.int64]:
     """The best schedule of some simple policies on the pool that know the runtimes; all its times are whole ticks."""
     exactly = {**options, "estimate": "runtime", "record": False}
-    found = [_starts(simulate(log, pool, name, **exactly), cast) // tick_us for name in BEGIN_WITH]
+    tick_us, origin_us = clock
+    found = [(_starts(simulate(log, pool, name, **exactly), cast) - origin_us) // tick_us for name in BEGIN_WITH]
     return min(found, key=instance.value)
 
 

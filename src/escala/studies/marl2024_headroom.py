@@ -15,7 +15,7 @@ import polars as pl
 
 from escala.envs.multi_play import play
 from escala.metrics import headroom
-from escala.optimum import Instance, bound, on_machines, pool
+from escala.optimum import Instance, bound, on_machines, pool, unless_interrupted
 from escala.studies.cells import Cell
 from escala.studies.claims import Claim
 from escala.studies.marl2024_cells import test_lists
@@ -49,7 +49,7 @@ def optimum(agents: int, machines: int, load: int, test: int, first: int) -> dic
         demand = np.column_stack([job["cores"], lists.demand[rows]]).astype(np.int64)
         one = Instance(job["submit"] // 1_000_000, job["walltime"] // 1_000_000, demand, lists.capacity)
         best = on_machines(one, owned)
-        proved = bound(pool(one, owned), steps=("wspt", "lagrange"), known=best.starts, limit_s=LIMIT_S)
+        proved = unless_interrupted(bound(pool(one, owned), steps=("wspt", "lagrange"), known=best.starts, limit_s=LIMIT_S))
         assert proved.lower is not None
         out["found"].append(best.value)
         out["lower"].append(proved.lower)

@@ -10,7 +10,7 @@ import numpy as np
 from escala.envs.slots_lists import JobLists
 from escala.metrics import headroom
 from escala.metrics.bootstrap import paired
-from escala.optimum import Instance, bound
+from escala.optimum import Instance, bound, unless_interrupted
 from escala.studies.claims import Claim
 
 METRICS = {"slowdown": "mean_slowdown", "makespan": "makespan_s", "turnaround": "mean_turnaround_s", "wait": "mean_wait_s"}
@@ -51,20 +51,22 @@ def claim(ident: str, text: str, paper: float | None, ours: np.ndarray, theirs: 
 
 
 def best_found(lists: JobLists, limit_s: float) -> tuple[dict[str, list[Any]], list[Any]]:
-    """(best schedule found, lower bound, proved? of every list's mean slowdown, the starts found). Clairvoyant, all resource kinds; a list
-    without jobs has no best."""
-    out: dict[str, list[Any]] = {"found": [], "lower": [], "proved": []}
+    """(best schedule found, lower bound, proved?, cut short by the limit? of every list's mean slowdown, the starts found).
+
+    Clairvoyant, all resource kinds; a list without jobs has no best."""
+    out: dict[str, list[Any]] = {"found": [], "lower": [], "proved": [], "cut": []}
     starts = []
     for e in range(len(lists)):
         rows = slice(int(lists.first[e]), int(lists.first[e + 1]))
         job = lists.job[rows]
         units = job["submit"] // 1_000_000, job["walltime"] // 1_000_000
         demand = np.column_stack([job["cores"], lists.demand[rows]]).astype(np.int64)
-        result = bound(Instance(units[0], units[1], demand, lists.capacity.astype(np.int64)), limit_s=limit_s)
+        result = unless_interrupted(bound(Instance(units[0], units[1], demand, lists.capacity.astype(np.int64)), limit_s=limit_s))
         starts.append(np.asarray(result.starts, np.float64))
         out["found"].append(result.found)
         out["lower"].append(result.lower)
         out["proved"].append(result.status == "optimal")
+        out["cut"].append(result.cut)
     return out, starts
 
 
@@ -78,7 +80,11 @@ def headroom_claim(ident: str, about: str, ours: np.ndarray, sjf: np.ndarray, op
     ours, reference, best = ours[:, :n][:, some], reference[some], best[some]
     lower = np.broadcast_to(np.array(optimum["lower"], np.float64), (n,))[some].mean()
     note = f"best found {best.mean():.3f} (bound {lower:.3f}) on {len(found)} list(s), {sum(optimum['proved'])} proved"
-    text = f"share of the head-room between greedy SJF and the clairvoyant optimum, {about}"
+    if np.isfinite(ours).all() and reference.mean() > lower:
+        note += f"; of the way to the bound {(reference.mean() - ours.mean()) / (reference.mean() - lower):.0%}, the least that it can be"
+    if any(optimum.get("cut", ())):
+        note += f"; {sum(optimum['cut'])} cut short by their limit of time, so they depend on the machine"
+    text = f"share of the head-room between greedy SJF and the best clairvoyant schedule found, {about}"
     share = None
     if np.isfinite(ours).all() and reference.sum() > best.sum():
         share = headroom(ours, reference, best, resamples=4000)

@@ -46,7 +46,7 @@ def test_no_simulated_schedule_is_below_the_bound() -> None:
     for k in range(2000):
         log, machine = random_log(rng), platforms[k % 3]
         objective, rule = OBJECTIVES[k % len(OBJECTIVES)], RULES[k % 7 % len(RULES)]
-        instance, tick_us = instance_of(log, machine, cast_jobs(log, machine, Options()), objective)
+        instance, tick_us, _ = instance_of(log, machine, cast_jobs(log, machine, Options()), objective)
         proved = bound_of(instance, steps=("wspt", "lagrange"), limit_s=5.0).lower
         assert proved is not None
         unit = 1.0 if objective.endswith("slowdown") else tick_us / 1e6
