@@ -59,8 +59,9 @@ def compact(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, u
     out[at + 4] = min(m.recent * 0.05, 1.0)
     out[at + 5] = taken / st.slots
     if st.arrivals_end > 0:
-        out[at + GLOBAL] = min(m.row / st.arrivals_end, 1.0)
-        out[at + GLOBAL + 1] = 1.0 if m.row >= st.arrivals_end else 0.0
+        gone = m.row - st.arrivals_begin
+        out[at + GLOBAL] = min(gone / st.arrivals_end, 1.0)
+        out[at + GLOBAL + 1] = 1.0 if gone >= st.arrivals_end else 0.0
 
 
 @lean

@@ -168,11 +168,13 @@ class SlotPolicy:
             raise EscalaError(f"platform {platform.name!r}: {capacity.max()} units of a resource; charts and reservations hold at most 62")
         unit = round(chosen.unit_s * SECOND)
         longest = int(-(-int(simulation.world.job[i]["walltime"].max(initial=unit)) // unit))
-        rows = chosen.ring(longest if reserve else min(longest, ROWS))
+        rows = chosen.ring(longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS))  # easy counts to its head's start
+        first = int(simulation.world.job[i]["submit"].min(initial=0 if not len(simulation.world.job[i]) else codes.NEVER_US)) // unit
         settings = np.zeros(1, SETTINGS)
         values = {"unit_us": unit, "slots": chosen.slots, "horizon": chosen.horizon, "kinds": len(capacity), "ring": rows - 1,
                   "reserve": reserve, "named": named, "skip": {"none": 0, "empty": 1, "forced": 2}[chosen.skip], "image": drawn,
                   "backlog": chosen.backlog, "arrivals_end": chosen.arrivals_end,
+                  "arrivals_begin": first if first >= chosen.arrivals_end else 0,  # of a log whose clock does not begin at 0
                   "long": self.hold[0], "quiet": self.hold[1], "share": self.hold[2]}  # fmt: skip
         for name, value in values.items():
             settings[0][name] = value

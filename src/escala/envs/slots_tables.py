@@ -20,7 +20,8 @@ SETTINGS = np.dtype(
         ("per_job", "i8"),  # 1: reward is the change of the mean slowdown so far
         ("image", "i8"),  # 1: the cluster's chart is kept with its colours
         ("limit", "i8"),  # rows after which an episode is cut; 0: never
-        ("arrivals_end", "i8"),  # unit at which arrivals are known to end; 0: not known
+        ("arrivals_end", "i8"),  # units after which arrivals are known to end; 0: not known
+        ("arrivals_begin", "i8"),  # unit from which they are counted
         ("backlog", "i8"),  # columns of the backlog in the image
         ("long", "i8"),  # hold-back: longer jobs are long
         ("quiet", "i8"),  # hold-back: long jobs go after so many rows without an arrival

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
 import escala
-from escala.envs.slots_lists import JobLists
+from escala.envs.slots_lists import JobLists, given_lists
 from escala.envs.slots_options import options_of
 from escala.envs.slots_play import play
 from escala.envs.slots_policy import SlotPolicy
@@ -63,3 +65,40 @@ def test_unlimited_slots_equal_the_queue_of_the_simulation() -> None:
             slotted = escala.simulate(work, lists.platform, scheduler=SlotPolicy(rule, slots=200)).jobs
             queue = escala.simulate(work, lists.platform, scheduler=scheduler, head="latest-released").jobs
             assert (slotted["start_s"] == queue["start_s"]).all()
+
+
+def test_easy_looks_as_far_ahead_as_its_head_must_wait() -> None:
+    """Jobs much longer than the horizon: in the simulation the rule does what it does in the slotted world."""
+    rng = np.random.default_rng(11)
+    for _ in range(6):
+        n = 25
+        columns = {
+            "submit_s": np.sort(rng.integers(0, 120, n)).astype(float),
+            "runtime_s": rng.integers(1, 200, n).astype(float),
+            "cores": rng.integers(1, 11, n),
+        }
+        lists = given_lists([escala.Workload.from_jobs(columns, name="long")], escala.read_platform("10x1:none"), 1.0, "runtime")
+        ours = play(lists, "easy")
+        jobs = escala.simulate(lists.workload(0), lists.platform, scheduler=SlotPolicy("easy")).jobs
+        slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
+        assert slowdown == pytest.approx(ours["slowdown"][0], rel=1e-12)
+
+
+@pytest.mark.parametrize("late_s", [1000.0, 1_600_000_000.0])
+def test_a_policy_that_knows_the_end_of_arrivals_counts_from_the_first_job_of_a_log(late_s: float) -> None:
+    lists = options_of({"load": 1.3, "lists": 1, "lists_seed": 9}).job_lists()
+    work = lists.workload(0)
+    seen: dict[float, list[np.ndarray]] = {}
+
+    def watch(observation: np.ndarray, mask: np.ndarray, random: Any) -> int:
+        seen[shift].append(observation[-2:].copy())
+        return int(np.flatnonzero(mask)[-1])
+
+    first = float(work.jobs["submit_s"].min())
+    for shift in (late_s - first, late_s + 7.0 - first):
+        seen[shift] = []
+        moved = escala.Workload.from_jobs(work.jobs.with_columns(pl.col("submit_s") + shift), name="moved")
+        escala.simulate(moved, lists.platform, scheduler=SlotPolicy(watch, arrivals_end=60))
+    one, other = seen.values()
+    assert len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    assert one[0][0] == 0.0 and one[-1][1] == 1.0
