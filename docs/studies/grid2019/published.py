@@ -2,8 +2,9 @@
 folder OUT, and puts its claims, rows and figures in the place of those here."""
 
 import json
+import shutil
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +15,7 @@ from escala.studies.cells import run_cells
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.grid2019_report import AGENT, SHOWN, published_claims, published_frame
 from escala.studies.published import folder_of_author
+from escala.studies.saving import write_whole
 from escala.studies.slotted import METRICS
 
 HERE = Path(__file__).parent
@@ -32,6 +34,11 @@ def main(out: Path) -> None:
     cells = run_cells(out, first + agents, settings, 2)
     new = {claim.id: claim for claim in published_claims(PART, cells, author)}
     kept = [Claim(**claim) for claim in json.loads((HERE / "claims.json").read_text(encoding="utf-8"))]
+    manifest = json.loads((HERE / "manifest.json").read_text(encoding="utf-8"))
+    manifest["settings"] |= {name: asdict(PART)[name] for name in ("published", "rounds")}
+    write_whole(HERE / "manifest.json", json.dumps(manifest, indent=2) + "\n")
+    for kept_agent in (HERE / "agents").glob("published-*"):
+        shutil.copytree(out / "agents" / kept_agent.name, kept_agent, dirs_exist_ok=True)
     title, _, about = (HERE / "claims.md").read_text(encoding="utf-8").split("\n", 3)[:3]
     write_claims(HERE, title.removeprefix("# "), [new.get(claim.id, claim) for claim in kept], about)
     table = pl.read_csv(HERE / "tables" / "published.csv", infer_schema_length=None)

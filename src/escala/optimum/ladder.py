@@ -25,7 +25,7 @@ CLOSED = 1e-6  # relative gap that counts as none
 LONGEST_S = 1e9  # no timer takes an endless time
 SEARCH_JOBS = 20_000  # above, serial schedule generation is too slow, and only bounds are computed (unless a schedule is given)
 ROUNDS = 1400  # subgradient steps before the search; after it again, and three times as many for many jobs
-SPLIT_JOBS, SPLITS = 100, (20, 500)  # up to so many jobs the schedules are split into parts, so often before and after the search, as
+SPLIT_JOBS, SPLITS = 100, (13, 500)  # up to so many jobs the schedules are split into parts, so often before and after the search, as
 SPLIT_WORK = 100_000_000  # long as (jobs x prices x subgradient steps) stays about below this
 
 
