@@ -16,7 +16,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.envs.multi_lens import fits
 from escala.envs.slots_lens import demand_of, length_of
-from escala.envs.slots_observe import SINCE_SHOWN
+from escala.envs.slots_observe import SINCE_SHOWN, write_clock
 from escala.kernel import codes
 from escala.kernel.state import World
 
@@ -82,8 +82,7 @@ def compact(w: World, st: Any, m: Any, scale: Any, capacity: Any, points: Any, s
     for b in range(st.agents):
         out[at + GLOBAL + b] = 1.0 if b == a else 0.0
     if st.arrivals_end > 0:
-        out[at + GLOBAL + st.agents] = min(m.row / st.arrivals_end, 1.0)
-        out[at + GLOBAL + st.agents + 1] = 1.0 if m.row >= st.arrivals_end else 0.0
+        write_clock(st, m.row, out, at + GLOBAL + st.agents)
 
 
 @lean

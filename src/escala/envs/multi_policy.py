@@ -20,6 +20,7 @@ from escala.envs.multi_rules import RULES, decide
 from escala.envs.multi_step import asks, show
 from escala.envs.multi_tables import MEMORY, SETTINGS
 from escala.envs.slots_lens import demand_of
+from escala.envs.slots_observe import begin_of_arrivals
 from escala.envs.slots_options import SKIPS
 from escala.errors import EscalaError
 from escala.kernel import codes
@@ -159,6 +160,7 @@ class TeamPolicy:
             "kinds": chosen.resources, "ring": rows - 1, "skip": SKIPS[chosen.skip], "until_void": chosen.turns == "until-void",
             "all_seen": chosen.information == "global", "all_paid": 1, "backlog": chosen.backlog,
             "arrivals_end": chosen.arrivals_end,
+            "arrivals_begin": begin_of_arrivals(simulation.world.job[i]["submit"], self._unit, chosen.arrivals_end),
         }  # fmt: skip
         for key, value in values.items():
             self._settings[0][key] = value

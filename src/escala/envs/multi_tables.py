@@ -21,7 +21,8 @@ SETTINGS = np.dtype(
         ("all_seen", "i8"),  # 1: every agent sees all machines
         ("all_paid", "i8"),  # 1: every agent is paid for all running jobs
         ("limit", "i8"),  # rows after which an episode is cut; 0: never
-        ("arrivals_end", "i8"),  # unit at which arrivals are known to end; 0: not known
+        ("arrivals_end", "i8"),  # units after which arrivals are known to end; 0: not known
+        ("arrivals_begin", "i8"),  # unit from which they are counted
         ("backlog", "i8"),  # waiting jobs without a slot that are shown
         ("overflow", "i8"),  # 1: an episode is cut when more than `backlog` jobs wait without a slot
         ("image", "i8"),

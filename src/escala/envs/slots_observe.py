@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from escala.compile import lean
+from escala.compile import inlined, lean
 from escala.envs.slots_lens import demand_of, length_of
 from escala.kernel import codes
 from escala.kernel.state import World
@@ -22,6 +23,21 @@ GLOBAL = 6  # backlog / 60; backlog / 10; since the last submission / 10; the sa
 CLOCK = 2  # time / end of arrivals; 1: that end has passed
 BACKLOG_SHOWN = 60.0
 SINCE_SHOWN = 10.0
+
+
+@inlined
+def write_clock(st: Any, row: int, out: Any, at: int) -> None:
+    """CLOCK numbers: how much of the time of arrivals is over, and whether all is."""
+    gone = row - st.arrivals_begin
+    out[at] = min(gone / st.arrivals_end, 1.0)
+    out[at + 1] = 1.0 if gone >= st.arrivals_end else 0.0
+
+
+def begin_of_arrivals(submit_us: NDArray[np.int64], unit_us: int, arrivals_end: int) -> int:
+    """Unit from which a policy counts the time of arrivals: 0, as in the environments, but where a log begins after they would have ended
+    its clock is another one, and its first job is what can be counted from."""
+    first = int(submit_us.min()) // unit_us if submit_us.size else 0
+    return first if first >= arrivals_end else 0
 
 
 @lean
@@ -59,9 +75,7 @@ def compact(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, u
     out[at + 4] = min(m.recent * 0.05, 1.0)
     out[at + 5] = taken / st.slots
     if st.arrivals_end > 0:
-        gone = m.row - st.arrivals_begin
-        out[at + GLOBAL] = min(gone / st.arrivals_end, 1.0)
-        out[at + GLOBAL + 1] = 1.0 if gone >= st.arrivals_end else 0.0
+        write_clock(st, m.row, out, at + GLOBAL)
 
 
 @lean

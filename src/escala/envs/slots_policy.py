@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from escala.compile import lean
 from escala.envs import slots_lens as lens
-from escala.envs.slots_observe import compact, image
+from escala.envs.slots_observe import begin_of_arrivals, compact, image
 from escala.envs.slots_options import options_of
 from escala.envs.slots_rules import RULES, decide
 from escala.envs.slots_step import asks
@@ -169,12 +169,11 @@ class SlotPolicy:
         unit = round(chosen.unit_s * SECOND)
         longest = int(-(-int(simulation.world.job[i]["walltime"].max(initial=unit)) // unit))
         rows = chosen.ring(longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS))  # easy counts to its head's start
-        first = int(simulation.world.job[i]["submit"].min(initial=0 if not len(simulation.world.job[i]) else codes.NEVER_US)) // unit
         settings = np.zeros(1, SETTINGS)
         values = {"unit_us": unit, "slots": chosen.slots, "horizon": chosen.horizon, "kinds": len(capacity), "ring": rows - 1,
                   "reserve": reserve, "named": named, "skip": {"none": 0, "empty": 1, "forced": 2}[chosen.skip], "image": drawn,
                   "backlog": chosen.backlog, "arrivals_end": chosen.arrivals_end,
-                  "arrivals_begin": first if first >= chosen.arrivals_end else 0,  # of a log whose clock does not begin at 0
+                  "arrivals_begin": begin_of_arrivals(simulation.world.job[i]["submit"], unit, chosen.arrivals_end),
                   "long": self.hold[0], "quiet": self.hold[1], "share": self.hold[2]}  # fmt: skip
         for name, value in values.items():
             settings[0][name] = value

@@ -40,6 +40,7 @@ class _Ladder:
         self.dual: Dual | None = None
         self.done: list[Step] = []
         self.cut = self.interrupted = False
+        self.searches = False  # whether a search is among the steps
 
     def left(self) -> float:
         return self.begin + self.limit_s - time.monotonic()
@@ -93,10 +94,10 @@ class _Ladder:
         dual, before = self.dual, self.dual.iterations
         rounds = ROUNDS * (3 if again and instance.jobs > 64 else 1)
         target = cost_or_span(instance, known)
-        over = self.expired if again else self._half_over  # the rest is for a schedule
+        over = self.expired if again or not self.searches else self._half_over  # the rest is for a schedule
         self._until_ctrl_c(lambda: dual.improve(target, rounds, over))
         parts = Parts(dual, target)
-        if instance.jobs <= SPLIT_JOBS and not self.cut and not self.interrupted:
+        if instance.jobs <= SPLIT_JOBS and not over() and not self.interrupted:
             work = instance.jobs * dual.whole.prices.size * 2 * SPLIT_STEPS
             self._until_ctrl_c(lambda: parts.split(min(SPLITS[again], SPLIT_WORK // work), over))
         pieces = f" in {len(parts)} parts" if len(parts) > 1 else ""
@@ -161,6 +162,7 @@ class _Ladder:
         return 1
 
     def run(self, steps: Sequence[str]) -> None:
+        self.searches = "search" in steps
         for name in steps:
             if self.closed() or self.interrupted:
                 break

@@ -80,7 +80,7 @@ def headroom_claim(ident: str, about: str, ours: np.ndarray, sjf: np.ndarray, op
     ours, reference, best = ours[:, :n][:, some], reference[some], best[some]
     lower = np.broadcast_to(np.array(optimum["lower"], np.float64), (n,))[some].mean()
     note = f"best found {best.mean():.3f} (bound {lower:.3f}) on {len(found)} list(s), {sum(optimum['proved'])} proved"
-    if np.isfinite(ours).all() and reference.mean() > lower:
+    if np.isfinite(ours).all() and reference.mean() > max(lower, ours.mean()):
         note += f"; of the way to the bound {(reference.mean() - ours.mean()) / (reference.mean() - lower):.0%}, the least that it can be"
     if any(optimum.get("cut", ())):
         note += f"; {sum(optimum['cut'])} cut short by their limit of time, so they depend on the machine"

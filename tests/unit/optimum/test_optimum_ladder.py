@@ -10,6 +10,7 @@ from optimum_worlds import best_of_orders, random_instance
 
 from escala.errors import EscalaError
 from escala.optimum import RELAXATIONS, Bound, Instance, bound
+from escala.optimum.ladder import _Ladder
 from escala.optimum.lagrange import Dual
 
 
@@ -148,3 +149,22 @@ def test_many_jobs_get_a_bound_only() -> None:
     result = bound(instance, limit_s=5.0)
     assert result.status == "bound-only" and result.lower is not None and result.lower > 1
     assert result.seconds < 60
+
+
+def test_half_of_a_limit_is_kept_for_a_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock on which half of the limit is always over: prices wait for the search, and a bound alone does not care."""
+    instance = random_instance(np.random.default_rng(3), 12, "slowdown")
+    free = bound(instance)
+    monkeypatch.setattr(_Ladder, "left", lambda self: 0.4 * self.limit_s)
+    late = bound(instance)
+    assert late.cut and not free.cut
+    assert late.found == free.found and [step.name for step in late.steps] == ["wspt", "lagrange", "search", "lagrange"]
+    assert not bound(instance, steps=("wspt", "lagrange")).cut
+
+
+def test_a_solver_that_is_missing_is_told_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[object] = []
+    monkeypatch.setattr("escala.optimum.exact.available", lambda: (False, False))
+    with pytest.raises(EscalaError, match="needs a solver"):
+        bound(random_instance(np.random.default_rng(3), 5, "wait"), exact=True, progress=told.append)
+    assert told == []
