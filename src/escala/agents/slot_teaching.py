@@ -55,13 +55,15 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
 
     teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists; {"rollout": [K]}: look-ahead over K
     futures, which are drawn from the batch's own lists; {"lessons": files} of `escala.agents.slot_lessons.record`; or {"plan": wanted
-    starts} where the batch has a single list.
+    starts} where the batch has a single list. Beside these three, {"updates": [N]}: so many updates of the network at most.
     """
     if not isinstance(batch, SlotsBatch) or batch.image:
         raise EscalaError("teacher: only escala/Slots-v0 with the compact observation can be taught")
     rng = np.random.default_rng([seed, 0x7EAC])
+    teacher, most = _without_updates(teacher)
     kind = next(iter(teacher)) if isinstance(teacher, Mapping) and len(teacher) == 1 else ""
     manner = {"plan": OF_PLAN, "rollout": OF_LOOK_AHEAD, "lessons": OF_LOOK_AHEAD}.get(kind, OF_RULE)
+    manner = manner if most is None else manner._replace(updates=min(most, manner.updates))
     if kind == "lessons":
         shape = {name: getattr(batch.options, name) for name in slot_lessons.SHAPE}
         whole = slot_lessons.read(teacher["lessons"], shape, model.gamma)  # type: ignore[call-overload]
@@ -73,6 +75,16 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
         rms.mean, rms.var, rms.count = float(whole.running.mean()), float(whole.running.var()), float(len(whole.running))
         scale = float(np.sqrt(rms.var + normaliser.epsilon))
     _fit(model.policy, whole, scale, manner, rng)
+
+
+def _without_updates(teacher: Any) -> tuple[Any, int | None]:
+    """(the teacher, updates at most or None)."""
+    if not isinstance(teacher, Mapping) or "updates" not in teacher:
+        return teacher, None
+    most = teacher["updates"]
+    if len(most) != 1 or not isinstance(most[0], int) or isinstance(most[0], bool) or most[0] < 1:
+        raise EscalaError(f"teacher: updates={most!r}: give one whole number >= 1 in a list")
+    return {name: value for name, value in teacher.items() if name != "updates"}, most[0]
 
 
 def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner: Manner, rng: np.random.Generator) -> Lessons:

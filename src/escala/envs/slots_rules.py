@@ -10,7 +10,8 @@ tetris-normalised  largest 0.5 mean of demand / capacity + 0.5 / length
 fcfs               the oldest visible job; waits until it fits
 easy               EASY backfilling within the visible jobs: the oldest holds a reservation, counted
 hold-back          sjf, but jobs longer than `long` may together hold at most `share` units of the first kind until `quiet` units have
-                   passed without a submission; not while the slots are full and jobs wait behind them
+                   passed without a submission; not while the slots are full and jobs wait behind them, nor after the end of arrivals
+                   where that is known
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def decide(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, us
     held = False
     if rule == HOLD_BACK and m.row - m.last < st.quiet:
         crowded = w.s[0].next_job > m.entered
-        held = not crowded
+        over = st.arrivals_end > 0 and m.row - st.arrivals_begin >= st.arrivals_end
+        held = not crowded and not over
     free_share = st.share - long_units(w, st) if held else 0
     best = codes.NONE
     least = np.inf

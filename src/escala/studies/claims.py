@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,22 @@ class Claim:
     episodes: int
     holds: bool | None
     note: str = ""
+
+
+Verdict = Callable[[float, float | None, float | None], bool | None]
+"""Of a value and its interval: does the claim hold? None: it cannot be told."""
+
+
+def at_most(mark: float, slack: float = 1e-3) -> Verdict:
+    """The verdict "at most `mark`": yes where the whole 95 % interval is (with `slack` for rounding), no where the whole is above, else it
+    cannot be told. Without an interval the value decides."""
+
+    def verdict(value: float, low: float | None, high: float | None) -> bool | None:
+        if (value if high is None else high) <= mark + slack:
+            return True
+        return False if (value if low is None else low) > mark + slack else None
+
+    return verdict
 
 
 def _strict(value: Any) -> Any:

@@ -37,10 +37,11 @@ VARIANTS = tuple((load, *other) for load in (100, 190) for other in ((50, "autho
 class Scale:
     """How much is done. published, alone, fresh_all, fresh_one, ten, variant: decisions to train on; rounds: of the search for a plan.
 
-    own: loads whose agents go on with PPO after imitation; lessons: training lists a load on which look-ahead over `futures` futures
-    teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of one load that only imitate; ten_seeds: PPO alone with
-    ten slots; curve: budgets of the learning curve at load 100; printed: budget of the printed setting; best: test lists a load whose
-    optimum is searched for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand).
+    updates: of each imitation, at most (0: as many as it takes). own: loads whose agents go on with PPO after imitation; lessons: training
+    lists a load on which look-ahead over `futures` futures teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of
+    one load that only imitate; ten_seeds: PPO alone with ten slots; curve: budgets of the learning curve at load 100; printed: budget of
+    the printed setting; best: test lists a load whose optimum is searched for, `limit_s` seconds each, and that look-ahead over `ahead`
+    futures plays. variants: (load, window, demand).
     """
 
     loads: tuple[int, ...] = LOADS
@@ -75,13 +76,15 @@ class Scale:
     variant: int = 0
     variant_seeds: int = 2
     variant_lessons: int = 200
+    updates: int = 0
 
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        loads=(40, 100), seeds=1, published=4096, rounds=20, alone=16_384, alone_loads=(100,), alone_seeds=1, lessons=16, futures=8,
-        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(40,), imitated_seeds=0, ten=16_384, curve=(), printed_loads=(), pool=256,
-        validation=20, test=40, episodes=20, best=2, ahead=8, variants=(),
+        loads=(40, 100), seeds=1, published=4096, rounds=20, alone=16_384, alone_loads=(100,), alone_seeds=1, lessons=8, futures=8,
+        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, ten=16_384, curve=(), printed_loads=(), pool=256,
+        validation=20, test=40, episodes=20, best=2, ahead=8, variants=((190, 50, "clip10"),), variant_seeds=1, variant_lessons=8,
+        updates=500,
     ),
     "short": Scale(),
     "paper": Scale(
@@ -138,7 +141,7 @@ def _file(out: Path, name: str) -> Path:
 def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str, Any]) -> list[Cell]:
     """All training. done: what the first cells gave."""
     agents, cells = out / "agents", []
-    judged = {"pool": scale.pool, "validation": scale.validation, "test": scale.test}
+    judged = {"pool": scale.pool, "validation": scale.validation, "test": scale.test, "updates": scale.updates}
     every: dict[str, Any] = {"loads": list(scale.loads), "judged": list(scale.loads), **judged}
     for seed in range(max(scale.seeds, scale.all_seeds)):
         if author is not None:
@@ -172,8 +175,8 @@ def _published(scale: Scale, author: str, agents: Path, seed: int, done: Mapping
     cells = []
     given = {"folder": author, "seed": seed, "episodes": scale.episodes}
     for load in scale.loads if seed < scale.seeds else ():
-        ask = given | {"load": load, "steps": scale.published, "plan": done[f"published/plan/{load}"], "preset": "planned",
-                       "algorithm": "maskable-ppo", "keep": str(agents / f"published-{load}-{seed}")}  # fmt: skip
+        ask = given | {"load": load, "steps": scale.published, "plan": done[f"published/plan/{load}"], "updates": scale.updates,
+                       "preset": "planned", "algorithm": "maskable-ppo", "keep": str(agents / f"published-{load}-{seed}")}  # fmt: skip
         cells.append(Cell(f"published/{load}/{seed}", work.published_agent, ask, 10 + scale.published / 3e4))
     for load in scale.alone_loads if seed < scale.alone_seeds else ():
         ask = given | {"load": load, "steps": scale.alone}

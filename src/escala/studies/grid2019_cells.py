@@ -25,6 +25,10 @@ TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one s
 RESCUE = 50  # likeliest actions: units of silence on an idle machine after which the void is taken away
 PATIENCE = 4000
 TRIES, NEAR = 3, 1.05  # searches for a plan, until one is that near to the clairvoyant schedule
+HOLD_END = "hold-back, end known"
+"""Hold-back that knows when arrivals end, as the agents do."""
+QUIETS, SHARES = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25), tuple(range(9))
+"""Settings of hold-back that are tried."""
 QUEUE = 32
 """Slots that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones behind them."""
 
@@ -53,14 +57,17 @@ def published_rules(folder: str) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for e, load in enumerate(LOADS):
         one = lists.part([e])
-        out[str(load)] = rules_on(one, tune_hold_back(one))
+        out[str(load)] = rules_on(one, tune_hold_back(one, QUIETS, SHARES))
     return out
 
 
 def fresh_rules(load: int, validation: int, test: int, slots: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
-    """The rules on fresh test lists; hold-back is tuned on validation lists."""
-    hold = tune_hold_back(test_lists(load, validation, VALIDATION, steps, demand), slots=slots)
-    return rules_on(test_lists(load, test, TEST, steps, demand), hold, slots)
+    """The rules on fresh test lists; hold-back is tuned on validation lists, with and without knowing the end of arrivals."""
+    tried, lists = test_lists(load, validation, VALIDATION, steps, demand), test_lists(load, test, TEST, steps, demand)
+    out = rules_on(lists, tune_hold_back(tried, QUIETS, SHARES, slots=slots), slots)
+    known = {"slots": slots, "arrivals_end": steps}
+    hold = tune_hold_back(tried, QUIETS, SHARES, **known)
+    return out | {HOLD_END: _figures(play(lists, "hold-back", hold=hold, **known)), "hold_end": list(hold)}
 
 
 def rollout_on(load: int, test: int, count: int, futures: int, pool: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
@@ -124,6 +131,10 @@ def _trained(steps: int, seed: int, preset: str, algorithm: str, keep: str | Non
     return escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished, **given)
 
 
+def _short(teacher: dict[str, Any], updates: int) -> dict[str, Any]:
+    return teacher | {"updates": [updates]} if updates else teacher
+
+
 def published_plan(folder: str, load: int, limit_s: float, rounds: int) -> dict[str, Any]:
     """The clairvoyant optimum of a published list (as `optimum`), and a plan for the slotted world, searched from its schedule: the best
     of both placements and of up to TRIES searches."""
@@ -149,12 +160,14 @@ def published_agent(
     preset: str = "one-list",
     algorithm: str = "ppo",
     plan: dict[str, Any] | None = None,
+    updates: int = 0,
 ) -> dict[str, Any]:
-    """Train on one published list and play it `episodes` times. plan: a cell of `published_plan` to imitate first (preset "planned")."""
+    """Train on one published list and play it `episodes` times. plan: a cell of `published_plan` to imitate first (preset "planned");
+    updates: of that imitation, at most (0: as many as it takes)."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
     given: dict[str, Any] = {}
     if plan is not None:
-        given = {"teacher": {"plan": plan["plan"]}, "placement": plan["placement"]}
+        given = {"teacher": _short({"plan": plan["plan"]}, updates), "placement": plan["placement"]}
     agent = _trained(steps, seed, preset, algorithm, keep, workload=[lists.workload(0)], platform=lists.platform, **given)
     return judge(agent, lists.part([0] * episodes), seed)
 
@@ -169,17 +182,19 @@ def fresh_agent(
     test: int,
     keep: str | None = None,
     taught: list[str] | None = None,
+    updates: int = 0,
     window: int = 100,
     demand: str = "author",
 ) -> dict[str, Any]:
     """Train on fresh lists of some loads; judge on test and on validation lists. taught: files of lessons to begin with (preset
-    "look-ahead", whole queue); without them PPO alone, with ten slots and reservations (preset "reserve")."""
+    "look-ahead", whole queue; updates: of imitation, at most, 0: as many as it takes); without them PPO alone, with ten slots and
+    reservations (preset "reserve")."""
     given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING}
     given |= {"window": window, "demand": demand}
     preset = "reserve"
     if taught is not None:
         preset = "look-ahead"
-        given |= {"teacher": {"lessons": taught}, **queue_options(window)}
+        given |= {"teacher": _short({"lessons": taught}, updates), **queue_options(window)}
     agent = _trained(steps, seed, preset, "maskable-ppo", keep, **given)
     out: dict[str, Any] = {}
     for load in judged:
