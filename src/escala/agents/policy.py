@@ -154,6 +154,7 @@ def learnt_slots(agent: Agent, sampled: bool = True, seed: int = 0) -> SlotPolic
         name=agent.name if sampled else f"{agent.name}, likeliest actions",
         sampled=sampled,
         seed=seed,
+        seen=tuple(agent.manifest["observation_shape"]),
         **shaped,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -94,6 +94,9 @@ def _imitated(name: str, teacher: Any) -> Mapping[str, Sequence[float]]:
 def _teacher(teacher: Any) -> Any:
     """A teacher as JSON keeps it."""
     if isinstance(teacher, Mapping):
+        for name, value in teacher.items():
+            if not isinstance(value, Iterable) or isinstance(value, str):
+                raise EscalaError(f"teacher: {name}={value!r}: give what it needs in a list, for instance {{{name!r}: [{value!r}]}}")
         return {str(name): _plain(list(value), "teacher") for name, value in teacher.items()}
     return None if teacher is None else _plain(list(teacher), "teacher")
 

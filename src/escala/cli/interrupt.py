@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
@@ -30,6 +31,17 @@ def listen_for_termination() -> None:
     """Let SIGTERM unwind like Ctrl-C, so that half-written output is removed."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _raise_terminated)
+
+
+@contextmanager
+def keeping(hint: str) -> Iterator[None]:
+    """Work that keeps what it has done when it is ended from outside (Ctrl-C, SIGTERM): `hint` says what is kept, and how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Stopped(f"interrupted; {hint}", 130) from None
+    except Stopped as stopped:
+        raise Stopped(f"terminated; {hint}", stopped.status) from None
 
 
 def interruptible(work: Callable[[], T]) -> T:

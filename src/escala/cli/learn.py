@@ -11,7 +11,7 @@ import typer
 
 from escala.cli import options as opt
 from escala.cli.folder import output_folder, partial_sibling
-from escala.cli.interrupt import Stopped
+from escala.cli.interrupt import keeping
 from escala.cli.judged import judged_table
 from escala.cli.reading import read_log
 from escala.cli.tables import facts_table
@@ -67,10 +67,8 @@ def train(
             raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
         share = begin(f"training on {len(chosen)} days")
         how: dict[str, Any] = {"algorithm": algorithm, "preset": preset, "steps": steps, "minutes": minutes, "seed": seed, "resume": resume}
-        try:
+        with keeping(f"{out} keeps what was learnt until the last checkpoint: go on with --resume"):
             agent = learn(environment, chosen, machine, out=out, progress=share, **how)
-        except KeyboardInterrupt:
-            raise Stopped(f"interrupted; {out} keeps what was learnt until the last checkpoint: go on with --resume", 130) from None
     done = agent.manifest
     facts = [
         ("environment", environment, ""),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from escala.cli import options as opt
+from escala.cli.interrupt import keeping
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -39,8 +41,14 @@ def list_studies(as_json: opt.Json = False) -> None:
 def run_study(
     name: Annotated[str, typer.Argument(metavar="NAME", help="a study: see escala study list")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for claims, tables, figures and agents")],
-    scale: Annotated[str, typer.Option("--scale", help="smoke (a minute), short (an hour on 2 cores) or paper (days)")] = "short",
+    scale: Annotated[str, typer.Option("--scale", help="smoke (a minute), short (an hour or two of 2 cores) or paper (days)")] = "short",
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="processes side by side")] = 2,
+    log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="a2c2020: a log of yours whose 60 middle jobs it takes")] = None,
+    author: Annotated[Path | None, typer.Option("--author", metavar="DIR", help="grid2019: its author's lists and tables")] = None,
+    traces: Annotated[
+        Path | None, typer.Option("--traces", metavar="DIR", help="deepshutdown2020, deepscheduler2020: real logs [$ESCALA_TRACES]")
+    ] = None,
+    minutes: Annotated[float | None, typer.Option("--minutes", min=0.0, help="marl2024: begin nothing more after so long")] = None,
     as_json: opt.Json = False,
 ) -> None:
     """Run a study, or go on with one that was interrupted in the same folder; what is done is not done again."""
@@ -53,8 +61,15 @@ def run_study(
     if out.exists() and not out.is_dir():
         raise EscalaError(f"{out}: is a file; name a folder for the output")
     study = import_module(RUNNABLE[name])
-    with progress() as begin:
-        found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"))
+    inputs = {"log": log, "author": author, "traces": traces, "minutes": minutes}
+    given = {key: value for key, value in inputs.items() if value is not None}
+    for key, value in given.items():
+        if key not in signature(study.run).parameters:
+            raise EscalaError(f"--{key}: {name} does not take it; leave it out")
+        if isinstance(value, Path) and not value.exists():
+            raise EscalaError(f"--{key} {value}: no such file or folder")
+    with progress() as begin, keeping(f"{out} keeps what is done: the same command goes on"):
+        found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"), **given)
     columns = ["id", "paper", "ours", "low", "high", "holds"]
     where = f"Claims, tables and figures: {out} (as one page: escala report {out})"
     emit(as_json, found, rows_table(found["claims"], columns), *found["missing"], where)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from escala.envs import multi_rules, multi_step
 from escala.envs.batch import Rows, draw
+from escala.envs.checks import wanted_lists
 from escala.envs.multi_options import options_of
 from escala.envs.multi_tables import MEMORY
 from escala.envs.slots_lists import SlotWorlds
@@ -96,13 +97,11 @@ class MultiBatch:
             raise EscalaError(f"reset option {sorted(unknown)[0]!r} is not known: use list")
         drawn = draw(self.seeds[rows], self.count[rows])
         if "list" in options:
-            chosen = np.broadcast_to(np.asarray(options["list"], np.int64), rows.shape)
-            if chosen.size and not (chosen.min() >= 0 and chosen.max() < len(self.lists)):
-                raise EscalaError(f"reset option list={options['list']}: there are {len(self.lists)} lists, numbered from 0")
+            chosen = wanted_lists(options["list"], len(rows), len(self.lists))
         else:
             chosen = (drawn % np.uint64(len(self.lists))).astype(np.int64)
         self.count[rows] += 1
-        self.worlds.begin(rows, np.ascontiguousarray(chosen))
+        self.worlds.begin(rows, chosen)
         self.memory[rows] = np.zeros((), MEMORY)
         self.memory["luck"][rows] = drawn
         self.slots[rows] = codes.NONE

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.envs.checks import above_zero, number, whole
 from escala.envs.multi_observe import GLOBAL, SLOT
 from escala.envs.multi_tables import POINTS, SETTINGS
 from escala.envs.slots_lists import JobLists, draw_lists, join
@@ -67,13 +68,11 @@ class MultiOptions:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
         least = {"agents": 1, "machines": 1, "resources": 1, "horizon": 2, "slots": 1, "backlog": 1, "steps": 1, "lists": 1}
         least |= {"limit": 0, "arrivals_end": 0}
-        for name, low in least.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-                raise EscalaError(f"option {name}={value!r}: give a whole number >= {low}")
+        for name, low in (least | {"lists_seed": 0}).items():
+            object.__setattr__(self, name, whole(name, getattr(self, name), low))
         for name in ("alpha", "beta", "gamma"):
-            if not np.isfinite(getattr(self, name)):
-                raise EscalaError(f"option {name}={getattr(self, name)}: give a finite number, for instance -1")
+            if not number(getattr(self, name)):
+                raise EscalaError(f"option {name}={getattr(self, name)!r}: give a finite number, for instance -1")
 
     @property
     def owned(self) -> int:
@@ -97,11 +96,9 @@ class MultiOptions:
 
     def models(self) -> list[SlotModel]:
         """The models whose lists are drawn: one for each load."""
-        loads = [self.load] if isinstance(self.load, int | float) else list(self.load)
-        if not loads or not all(np.isfinite(load) and load > 0 for load in loads):
-            raise EscalaError(f"option load={self.load!r}: give loads above 0, for instance 0.5")
-        if not 0 <= self.p_long <= 1:
-            raise EscalaError(f"option p_long={self.p_long}: give a share from 0 to 1")
+        loads = above_zero("load", self.load, "0.5")
+        if not number(self.p_long) or not 0 <= self.p_long <= 1:
+            raise EscalaError(f"option p_long={self.p_long!r}: give a share from 0 to 1")
         largest = int(self.capacities().max())
         return [
             multi_resource_model(load, self.formula, self.owned, self.resources, largest, self.horizon, self.p_long, self.steps)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from escala.envs import slots_step
 from escala.envs.batch import Rows, Turn, draw
+from escala.envs.checks import wanted_lists
 from escala.envs.environment import BatchEnv
 from escala.envs.slots_lens import NOWHERE
 from escala.envs.slots_lists import JobLists, SlotWorlds
@@ -75,9 +76,7 @@ class SlotsBatch:
             raise EscalaError(f"reset option {sorted(unknown)[0]!r} is not known: use list")
         drawn = draw(self.seeds[rows], self.count[rows])
         if "list" in options:
-            chosen = np.broadcast_to(np.asarray(options["list"], np.int64), rows.shape)
-            if chosen.size and not (chosen.min() >= 0 and chosen.max() < len(self.lists)):
-                raise EscalaError(f"reset option list={options['list']}: there are {len(self.lists)} lists, numbered from 0")
+            chosen = wanted_lists(options["list"], len(rows), len(self.lists))
         else:
             chosen = (drawn % np.uint64(len(self.lists))).astype(np.int64)
         self.count[rows] += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,8 +140,13 @@ def join(parts: Sequence[JobLists]) -> JobLists:
 
 def given_lists(workloads: Any, platform: Any, unit_s: float, estimate: str) -> JobLists:
     """Workloads (or one, or a path) as job lists, checked: one machine, times on the grid of the unit, lengths known."""
+    if not isinstance(workloads, Workload | Sequence | Path):
+        raise EscalaError(f"workload={workloads!r}: give a Workload, a path, or a list of Workloads")
     several = isinstance(workloads, Sequence) and not isinstance(workloads, str | bytes)
     lists = list(workloads) if several else [workloads if isinstance(workloads, Workload) else read_workload(workloads)]
+    for w in lists:
+        if not isinstance(w, Workload):
+            raise EscalaError(f"workload: {w!r} in a list: give Workloads, for instance escala.read_workload(path)")
     lists = [w for w in lists if len(w)]
     if not lists:
         raise EscalaError("workload: no list has a job; give at least one job")

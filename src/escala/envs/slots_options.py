@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.envs.checks import above_zero, number, whole
 from escala.envs.slots_lists import MOST_COLUMNS, JobLists, draw_lists, given_lists, join
 from escala.envs.slots_observe import CLOCK, GLOBAL, SLOT
 from escala.envs.slots_tables import SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
@@ -18,6 +19,9 @@ from escala.workload.generate_slots import SlotModel, bernoulli_model, cpu_memor
 
 SKIPS = {"none": SKIP_NOTHING, "empty": SKIP_EMPTY, "forced": SKIP_FORCED}
 MODELS = ("bernoulli", "cpu-memory")
+LEAST = {"slots": 1, "horizon": 1, "limit": 0, "backlog": 1, "arrivals_end": 0, "lists": 1, "lists_seed": 0}
+DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
+NEAR = 1.05  # of a model's ceiling: loads are told in rounded per cent, and R1's 190 % is 184.5 %
 
 
 @dataclass(frozen=True)
@@ -56,19 +60,21 @@ class SlotOptions:
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
-        for name, least in (("slots", 1), ("horizon", 1), ("limit", 0), ("backlog", 1), ("arrivals_end", 0), ("lists", 1)):
-            if getattr(self, name) < least:
-                raise EscalaError(f"option {name}={getattr(self, name)}: give a whole number >= {least}")
-        if not (np.isfinite(self.unit_s) and self.unit_s > 0):
-            raise EscalaError(f"option unit_s={self.unit_s}: give seconds above 0")
+        for name, least in LEAST.items():
+            object.__setattr__(self, name, whole(name, getattr(self, name), least))
+        if not number(self.unit_s) or self.unit_s <= 0:
+            raise EscalaError(f"option unit_s={self.unit_s!r}: give seconds above 0")
 
     def job_lists(self, workload: Any = None, platform: Any = None) -> JobLists:
         """The lists that episodes are drawn from; EscalaError where they do not suit the slotted world."""
+        if workload is not None:
+            self._refuse(DRAWN, "job lists are drawn with it; leave it out beside a workload")
         if isinstance(workload, JobLists):
             made = workload
         elif workload is not None:
             made = given_lists(workload, platform, self.unit_s, self.estimate)
         else:
+            self._refuse(("unit_s", "estimate"), "it is for a workload of yours; drawn lists have units of 1 s and known lengths")
             if platform is not None:
                 raise EscalaError("platform: the machine follows from the model; give platform only beside workload")
             models = self.models()
@@ -77,17 +83,30 @@ class SlotOptions:
         self.check(made)
         return made
 
+    def _refuse(self, names: Sequence[str], why: str) -> None:
+        """EscalaError for the first of these options that is not at its default."""
+        for name in names:
+            if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                raise EscalaError(f"option {name}={getattr(self, name)!r}: {why}")
+
     def models(self) -> list[SlotModel]:
         """The models whose lists are drawn: one for each load (or rate) and window."""
         if isinstance(self.model, SlotModel):
+            self._refuse(("load", "rate", "window", "demand"), "a SlotModel has its own; change the model")
             return [self.model]
+        if self.model not in MODELS:
+            raise EscalaError(f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel")
+        given = {"bernoulli": 100, "cpu-memory": 50}[self.model] if self.window is None else self.window
+        windows = [whole("window", steps, 1) for steps in ([given] if isinstance(given, int) or not isinstance(given, Iterable) else given)]
         if self.model == "bernoulli":
-            windows = _several(self.window or 100, "window", "100")
-            return [bernoulli_model(load, steps, self.demand) for load in _several(self.load, "load", "1.0") for steps in windows]
-        if self.model == "cpu-memory":
-            windows = _several(self.window or 50, "window", "50")
-            return [cpu_memory_model(rate, steps) for rate in _several(self.rate, "rate", "0.9") for steps in windows]
-        raise EscalaError(f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel")
+            self._refuse(("rate",), "it is of the model cpu-memory; the model bernoulli has a load")
+            loads = above_zero("load", self.load, "1.0")
+            ceiling = bernoulli_model(rate=1.0, demand=self.demand).load
+            if max(loads) > NEAR * ceiling:
+                raise EscalaError(f"option load={self.load!r}: a job in every step is a load of {ceiling:.3f}; give at most that")
+            return [bernoulli_model(load, steps, self.demand) for load in loads for steps in windows]
+        self._refuse(("load", "demand"), "it is of the model bernoulli; the model cpu-memory has a rate")
+        return [cpu_memory_model(rate, steps) for rate in above_zero("rate", self.rate, "0.9") for steps in windows]
 
     def check(self, lists: JobLists) -> None:
         """Do these lists suit the options?"""
@@ -95,13 +114,9 @@ class SlotOptions:
             raise EscalaError(
                 f"platform {lists.platform.name!r}: {lists.capacity.max()} units of a resource; the slots show at most {MOST_COLUMNS}"
             )
-        if self.placement == "reserve" and lists.longest > self.horizon:
+        if lists.longest > self.horizon:
             raise EscalaError(
-                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and can never be reserved: give a larger one"
-            )
-        if self.observation == "image" and lists.longest > self.horizon:
-            raise EscalaError(
-                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and cannot be drawn: give a larger one"
+                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows, the chart shows fewer: give a larger one"
             )
 
     def ring(self, longest: int) -> int:
@@ -137,14 +152,6 @@ class SlotOptions:
     def numbers(self, kinds: int) -> int:
         """Numbers in the compact observation."""
         return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL + (CLOCK if self.arrivals_end > 0 else 0)
-
-
-def _several(given: Any, name: str, example: str) -> list[Any]:
-    """One number or several, all above 0."""
-    values = [given] if isinstance(given, int | float) else list(given)
-    if not values or min(values) <= 0:
-        raise EscalaError(f"option {name}={given!r}: give numbers above 0, for instance {example}")
-    return values
 
 
 def options_of(given: Mapping[str, Any]) -> SlotOptions:

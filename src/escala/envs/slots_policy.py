@@ -102,7 +102,8 @@ class SlotPolicy:
     """A scheduler over M visible jobs. `choose`: the name of a rule of `slots_rules`, or a function (see `Choose`).
 
     options: those of `escala/Slots-v0` named in `SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. sampled: a function
-    gets a generator, of this seed in each run; without one the mask forbids the void where nothing runs and something fits.
+    gets a generator, of this seed in each run; without one the mask forbids the void where nothing runs and something fits. seen: shape of
+    the observations that the function takes; machines that show another are refused.
     """
 
     def __init__(
@@ -113,6 +114,7 @@ class SlotPolicy:
         hold: tuple[int, int, int] = (3, 6, 0),
         sampled: bool = True,
         seed: int = 0,
+        seen: tuple[int, ...] | None = None,
         **options: Any,
     ) -> None:
         if isinstance(choose, str) and choose not in RULES:
@@ -120,7 +122,7 @@ class SlotPolicy:
         self.options = options_of(options)
         self.name = name or (choose if isinstance(choose, str) else "slotted agent")
         self.rule = RULES[choose] if isinstance(choose, str) else BY_CHOICE
-        self.hold = hold
+        self.hold, self.seen = hold, seen
         self._seed = seed if sampled else None
         self._choose = choose
         self._of: Any = None
@@ -168,6 +170,17 @@ class SlotPolicy:
             raise EscalaError(f"platform {platform.name!r}: {capacity.max()} units of a resource; charts and reservations hold at most 62")
         unit = round(chosen.unit_s * SECOND)
         longest = int(-(-int(simulation.world.job[i]["walltime"].max(initial=unit)) // unit))
+        if (reserve or drawn) and longest > chosen.horizon:
+            raise EscalaError(
+                f"{self.name}: its chart shows {chosen.horizon} units of {chosen.unit_s:g} s, and a job asks for {longest}: "
+                "train with a larger horizon, or schedule shorter jobs"
+            )
+        shape = (chosen.horizon, chosen.width(capacity)) if drawn else (chosen.numbers(len(capacity)),)
+        if self.seen is not None and self.seen != shape:
+            raise EscalaError(
+                f"platform {platform.name!r}: {self.name} was trained on another machine (it sees {self.seen}, here it would see {shape}): "
+                "schedule a machine with the same resources and as many units of each"
+            )
         rows = chosen.ring(longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS))  # easy counts to its head's start
         settings = np.zeros(1, SETTINGS)
         values = {"unit_us": unit, "slots": chosen.slots, "horizon": chosen.horizon, "kinds": len(capacity), "ring": rows - 1,

@@ -72,5 +72,10 @@ def test_hold_back_is_tuned_on_the_lists_that_are_given() -> None:
 def test_bad_teacher_and_rule_are_one_clear_line() -> None:
     with pytest.raises(EscalaError, match="compact"):
         escala.train("escala/Slots-v0", steps=1, preset="printed", algorithm="ppo", num_envs=2, teacher=[(3, 4, 0)], **LISTS)
+    for teacher in ({"rollout": 8}, {"rollout": [8], "updates": 500}):
+        with pytest.raises(EscalaError, match="in a list"):
+            escala.train("escala/Slots-v0", steps=1, teacher=teacher, num_envs=2, **LISTS)
+    with pytest.raises(EscalaError, match="updates"):
+        escala.train("escala/Slots-v0", steps=1, teacher={"rollout": [8], "updates": [0]}, num_envs=2, **LISTS)
     with pytest.raises(EscalaError, match="unknown rule"):
         play(options_of(LISTS).job_lists(), "sfj")

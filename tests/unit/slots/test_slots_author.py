@@ -14,6 +14,7 @@ from escala.envs.slots_lists import JobLists, given_lists
 from escala.envs.slots_options import options_of
 from escala.envs.slots_play import play
 from escala.envs.slots_policy import SlotPolicy
+from escala.errors import EscalaError
 from escala.studies.published import LOADS, PAPER_OF, published_lists, published_table
 
 LATENCY = 3e-3  # the reference engine's messages, summed over a run
@@ -68,7 +69,7 @@ def test_unlimited_slots_equal_the_queue_of_the_simulation() -> None:
 
 
 def test_easy_looks_as_far_ahead_as_its_head_must_wait() -> None:
-    """Jobs much longer than the horizon: in the simulation the rule does what it does in the slotted world."""
+    """Jobs much longer than the policy's horizon: in the simulation the rule does what it does in the slotted world."""
     rng = np.random.default_rng(11)
     for _ in range(6):
         n = 25
@@ -78,7 +79,7 @@ def test_easy_looks_as_far_ahead_as_its_head_must_wait() -> None:
             "cores": rng.integers(1, 11, n),
         }
         lists = given_lists([escala.Workload.from_jobs(columns, name="long")], escala.read_platform("10x1:none"), 1.0, "runtime")
-        ours = play(lists, "easy")
+        ours = play(lists, "easy", horizon=200)
         jobs = escala.simulate(lists.workload(0), lists.platform, scheduler=SlotPolicy("easy")).jobs
         slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
         assert slowdown == pytest.approx(ours["slowdown"][0], rel=1e-12)
@@ -102,3 +103,14 @@ def test_a_policy_that_knows_the_end_of_arrivals_counts_from_the_first_job_of_a_
     one, other = seen.values()
     assert len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
     assert one[0][0] == 0.0 and one[-1][1] == 1.0
+
+
+def test_what_a_policy_cannot_schedule_is_one_clear_line() -> None:
+    long = escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [50.0], "cores": [3]}, name="long")
+    policy = SlotPolicy(lambda seen, mask, random: 0, placement="reserve")
+    with pytest.raises(EscalaError, match="shows 20 units of 1 s, and a job asks for 50"):
+        escala.simulate(long, "10x1:none", scheduler=policy)
+    lists = options_of({"model": "cpu-memory", "lists": 1}).job_lists()
+    shape = (options_of({}).numbers(1),)
+    with pytest.raises(EscalaError, match="trained on another machine"):
+        escala.simulate(lists.workload(0), lists.platform, scheduler=SlotPolicy(lambda seen, mask, random: 0, seen=shape))

@@ -187,11 +187,24 @@ def test_an_episode_is_cut_at_the_limit() -> None:
 SHORT = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [25.0], "cores": [3]}, name="one")
 BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     "too wide": ([SHORT], {"platform": "2x1"}, "can never run"),
-    "horizon": ([SHORT], {"platform": "10x1", "placement": "reserve"}, "horizon=20"),
+    "horizon": ([SHORT], {"platform": "10x1"}, "horizon=20"),
+    "horizon of reservations": ([SHORT], {"platform": "10x1", "placement": "reserve"}, "horizon=20"),
     "horizon of the image": ([SHORT], {"platform": "10x1", "observation": "image"}, "horizon=20"),
     "observation": (None, {"observation": "picture"}, "observation='picture'"),
     "unknown": (None, {"colour": 1}, "unknown option 'colour'"),
     "load": (None, {"load": 0.0}, "load"),
+    "load that is no number": (None, {"load": float("nan")}, "load=nan"),
+    "load that is a text": (None, {"load": "abc"}, "load='abc'"),
+    "load above the ceiling": (None, {"load": 5}, "1.845"),
+    "load of another model": (None, {"load": 0.5, "model": "cpu-memory"}, "has a rate"),
+    "rate of another model": (None, {"rate": 0.5}, "has a load"),
+    "load beside a workload": ([SHORT], {"platform": "10x1", "load": 0.5}, "leave it out"),
+    "unit without a workload": (None, {"unit_s": 2.0}, "for a workload of yours"),
+    "window": (None, {"window": 0}, "window=0"),
+    "half a slot": (None, {"slots": 2.5}, "slots=2.5"),
+    "half a unit": (None, {"limit": 3.5}, "limit=3.5"),
+    "seed": (None, {"lists_seed": -1}, "lists_seed=-1"),
+    "no workload": ([3], {"platform": "10x1"}, "Workloads"),
     "model": (None, {"model": "poisson"}, "model='poisson'"),
     "no machine": ([SHORT], {}, "platform"),
     "several nodes": ([SHORT], {"platform": "4x8"}, "one machine"),
@@ -203,6 +216,13 @@ BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
     ),
     "too many columns": ([SHORT], {"platform": "100x1"}, "at most 62"),
 }
+
+
+@pytest.mark.parametrize("asked", [1.7, 5, -1, "a", None, [0, 1, 2]])
+def test_a_bad_list_to_play_is_one_clear_line(asked: Any) -> None:
+    batch = SlotsBatch(2, lists=5)
+    with pytest.raises(EscalaError, match="0 to 4, or one for each of 2 episodes"):
+        batch.restart(np.arange(2), new_turn(batch), {"list": asked})
 
 
 @pytest.mark.parametrize("workload, given, words", BAD.values(), ids=BAD.keys())
@@ -230,8 +250,8 @@ def test_lists_as_workloads_give_the_same_jobs() -> None:
 def test_the_end_of_arrivals_is_seen_where_it_is_known() -> None:
     """Two more numbers: the share of the time of arrivals that has passed, and whether all of it has."""
     work = Workload.from_jobs({"submit_s": [0.0, 4.0, 30.0], "runtime_s": [50.0, 50.0, 50.0], "cores": [6, 6, 6]})
-    batch = SlotsBatch(1, [work], "10x1", slots=2, skip="none", arrivals_end=8)
-    plain = SlotsBatch(1, [work], "10x1", slots=2, skip="none")
+    batch = SlotsBatch(1, [work], "10x1", slots=2, horizon=50, skip="none", arrivals_end=8)
+    plain = SlotsBatch(1, [work], "10x1", slots=2, horizon=50, skip="none")
     turn, other = new_turn(batch), new_turn(plain)
     for one, seen in ((batch, turn), (plain, other)):
         one.restart(np.zeros(1, np.int64), seen, {"list": 0})

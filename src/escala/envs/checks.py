@@ -1,0 +1,41 @@
+"""Checks of options that environments share: each gives the plain value, or says in one line what was given and what to give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError
+
+
+def whole(name: str, value: Any, least: int) -> int:
+    """A whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise EscalaError(f"option {name}={value!r}: give a whole number >= {least}")
+    return int(value)
+
+
+def number(value: Any) -> bool:
+    """Is it a finite real number?"""
+    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def above_zero(name: str, given: Any, example: str) -> list[float]:
+    """One number or several, all above 0."""
+    values: list[Any] = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    if not values or not all(number(v) and v > 0 for v in values):
+        raise EscalaError(f"option {name}={given!r}: give numbers above 0, for instance {example}")
+    return [float(v) for v in values]
+
+
+def wanted_lists(given: Any, rows: int, lists: int) -> NDArray[np.int64]:
+    """Reset option `list`: the number of a job list, or one for each of the rows. Returns one for each row."""
+    asked = np.asarray(given)
+    if asked.dtype.kind not in "iu" or asked.shape not in ((), (rows,)) or (asked.size and (asked.min() < 0 or asked.max() >= lists)):
+        raise EscalaError(f"reset option list={given}: give the number of a list, 0 to {lists - 1}, or one for each of {rows} episodes")
+    return np.ascontiguousarray(np.broadcast_to(asked.astype(np.int64), (rows,)))

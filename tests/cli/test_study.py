@@ -1,0 +1,48 @@
+"""Studies from the command line: what they take, and what they say when they are ended from outside."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Escala
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["grid2020"], "did you mean 'grid2019'"),
+        (["grid2019", "--log", "x.swf"], "--log: grid2019 does not take it"),
+        (["a2c2020", "--log", "missing.swf"], "--log missing.swf: no such file"),
+        (["grid2019", "--author", "."], "holds no workloads.csv.gz"),
+        (["grid2019", "--scale", "huge"], "smoke, short, paper"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_writes_nothing(escala_: Escala, tmp_path: Path, arguments: list[str], words: str) -> None:
+    told = escala_("study", "run", *arguments, "--out", tmp_path / "out")
+    assert told.status == 2 and words in told.err and told.err.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent, word", [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+def test_a_study_that_is_ended_says_that_it_can_go_on(tmp_path: Path, sent: signal.Signals, word: str) -> None:
+    out = tmp_path / "out"
+    program = [sys.executable, "-c", "from escala.cli import main; main()", "study", "run", "grid2019", "--scale", "smoke", "--jobs", "1"]
+    study = subprocess.Popen([*program, "--out", str(out)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=os.environ)
+    try:
+        end = time.monotonic() + 120
+        while not list(out.glob("cells/*_*.json")) and time.monotonic() < end:  # until a cell is done
+            time.sleep(0.1)
+        study.send_signal(sent)
+        _, told = study.communicate(timeout=120)
+    finally:
+        study.kill()
+    assert study.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[sent]
+    assert f"error: {word}; {out} keeps what is done: the same command goes on" in told
