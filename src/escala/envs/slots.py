@@ -177,7 +177,8 @@ class Slots(BatchEnv):
     ## Rewards
     `reward="slowdown"` (default): for each unit that passes, minus the sum of 1 / length over the jobs in the system: the rewards of an
     episode add up to minus the sum of the jobs' slowdowns. `"mean"` (R1's own): minus the change of that sum over the jobs submitted so
-    far: they add up to minus the mean slowdown.
+    far: they add up to minus the mean slowdown. `"relative"`: as `"slowdown"`, divided by what greedy SJF loses on the same list (its
+    summed slowdown above the least possible), so that lists of all loads weigh alike.
 
     ## Starting state
     An empty machine, at the first unit with something to decide. The job list is drawn by seed (`reset(options={"list": e})`: list e).

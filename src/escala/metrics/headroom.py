@@ -17,7 +17,8 @@ def headroom(
     values: [episodes] or [training seeds, episodes]; reference, best: [episodes], the same episodes in the same order. best: the optimum,
     or the best that is known; where it is only the best found, the true share is a little smaller. 0: as the reference, 1: the optimum,
     below 0: worse than the reference. Each resample draws episodes with replacement (the same on all sides) and training seeds with
-    replacement. EscalaError: other shapes, values that are not finite, no room (the reference is already the best).
+    replacement; resamples in which there is no room are left out. EscalaError: other shapes, values that are not finite, no room (the
+    reference is already the best).
     """
     ours, theirs, least = matrix(values, "values"), matrix(reference, "reference"), matrix(best, "best")
     n = ours.shape[1]
@@ -32,8 +33,9 @@ def headroom(
     weight = random.multinomial(n, np.full(n, 1.0 / n), size=resamples).astype(np.float64)
     picked = random.multinomial(len(ours), np.full(len(ours), 1.0 / len(ours)), size=resamples) / len(ours)
     mine = ((weight @ ours.T) * picked).sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        drawn = (weight @ theirs[0] - mine) / (weight @ (theirs[0] - least[0]))
+    found = weight @ (theirs[0] - least[0])
+    some = found > 1e-9 * np.abs(weight @ theirs[0])  # resamples without room (but for rounding) have no share
+    drawn = (weight @ theirs[0] - mine)[some] / found[some]
     tail = 50.0 * (1.0 - level)
-    low, high = np.percentile(drawn[np.isfinite(drawn)], (tail, 100.0 - tail))
+    low, high = np.percentile(drawn, (tail, 100.0 - tail))
     return Interval(float((theirs.sum() - ours.mean(axis=0).sum()) / room), float(low), float(high), level, n, len(ours))

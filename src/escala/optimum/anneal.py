@@ -100,7 +100,7 @@ def anneal(
     best cost.
 
     cost = sum of weight * max(0, start - ready) + span_weight * max end. profile, size: the profile that other jobs leave. best_starts:
-    written at the rows of `order`.
+    written at the rows of `order`. With a span_weight the best order is the one that ends first, and of those the cheapest.
     """
     n = order.size
     snap_times, snap_free, trial, best = room.times, room.free, room.trial, room.best
@@ -114,6 +114,7 @@ def anneal(
     for seg in range(size):
         snap_times[0, seg], snap_free[0, seg] = profile.times[seg], profile.free[seg]
     current, best_cost, temperature = np.inf, np.inf, hot
+    best_end = np.int64(1) << 62
     cooling = (cold / hot) ** (1.0 / max(1, steps - 1))
     for step in range(steps + 1 if n > 1 else 1):
         first = move(order, trial, state) if step > 0 else 0
@@ -141,8 +142,9 @@ def anneal(
         for k in range(n):
             order[k] = trial[k]
         current = total
-        if current < best_cost:
-            best_cost = current
+        end = span[row[n]] if span_weight > 0.0 else best_end
+        if end < best_end or (end == best_end and current < best_cost):
+            best_cost, best_end = current, end
             for position in range(n):
                 best[position] = order[position]
                 best_starts[order[position]] = starts[row[position + 1]]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import fsum
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -109,8 +110,8 @@ def _check(release: Ints, length: Ints, demand: Ints, capacity: Ints, objective:
         raise EscalaError(f"instance: {n} releases, {length.size} lengths, {demand.shape[0]} demands: give one of each per job")
     if demand.shape[1] != capacity.size or capacity.size == 0:
         raise EscalaError(f"instance: demands of {demand.shape[1]} resource kinds, capacities of {capacity.size}: give the same kinds")
-    if int(pi) != pi or not 1 <= pi < MAX_TICK:
-        raise EscalaError(f"instance: pi is {pi}: give a whole number of ticks >= 1")
+    if isinstance(pi, bool) or not isinstance(pi, Real) or not 1 <= pi < MAX_TICK or pi != int(pi):
+        raise EscalaError(f"instance: pi is {pi!r}: give a whole number of ticks >= 1")
     if np.any(capacity < 1):
         raise EscalaError("instance: a capacity is below 1: leave that resource kind out")
     for bad, what in (

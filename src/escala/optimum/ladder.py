@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from escala.optimum.bounds import RELAXATIONS, Bound, Progress, Status, Step
 from escala.optimum.exact import check_exact, cost_or_span, exact
 from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.lagrange import Dual
+from escala.optimum.profile import bits, pack
 from escala.optimum.search import search
 from escala.optimum.searcher import Searcher
 from escala.optimum.splitting import STEPS as SPLIT_STEPS
@@ -23,7 +25,7 @@ from escala.optimum.wspt import makespan_bound, mean_busy_bound
 STEPS = ("wspt", "lagrange", "search", "exact")
 CLOSED = 1e-6  # relative gap that counts as none
 LONGEST_S = 1e9  # no timer takes an endless time
-SEARCH_JOBS = 20_000  # above, serial schedule generation is too slow, and only bounds are computed (unless a schedule is given)
+SEARCH_JOBS = 20_000  # above (or where capacities do not fit one word), only bounds are computed, unless a schedule is given
 ROUNDS = 1400  # subgradient steps before the search; after it again, and three times as many for many jobs
 SPLIT_JOBS, SPLITS = 100, (13, 500)  # up to so many jobs the schedules are split into parts, so often before and after the search, as
 SPLIT_WORK = 100_000_000  # long as (jobs x prices x subgradient steps) stays about below this
@@ -41,6 +43,7 @@ class _Ladder:
         self.done: list[Step] = []
         self.cut = self.interrupted = False
         self.searches = False  # whether a search is among the steps
+        self.searchable = instance.jobs <= SEARCH_JOBS and bits(instance.demand, instance.capacity) <= 63
 
     def left(self) -> float:
         return self.begin + self.limit_s - time.monotonic()
@@ -116,7 +119,7 @@ class _Ladder:
         instance = self.instance
         if self.starts is not None:
             return self.starts
-        if instance.jobs <= SEARCH_JOBS:
+        if self.searchable:
             searcher = Searcher(instance, self.seed)
             searcher.rules(4)
             return searcher.starts
@@ -127,7 +130,7 @@ class _Ladder:
         return starts
 
     def search(self) -> int:
-        if self.instance.jobs > SEARCH_JOBS:
+        if not self.searchable:
             return 0
         hints: list[Ints | Floats] = [] if self.starts is None else [self.starts]
         if self.dual is not None:
@@ -213,12 +216,15 @@ def bound(
     (`Bound.cut`). Ctrl-C ends the step and returns what was proved (`Bound.interrupted`). EscalaError on bad input or if `exact` finds no
     solver.
     """
-    if not limit_s > 0:
-        raise EscalaError(f"limit_s is {limit_s}: give seconds above 0")
+    if isinstance(limit_s, bool) or not isinstance(limit_s, Real) or not limit_s > 0:
+        raise EscalaError(f"limit_s is {limit_s!r}: give seconds above 0")
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise EscalaError(f"seed is {seed!r}: give a whole number of at least 0")
     if exact or "exact" in steps:
         check_exact(instance)
         if instance.jobs > SEARCH_JOBS:
             raise EscalaError(f"exact is for up to {SEARCH_JOBS} jobs, not {instance.jobs}: leave it out, or choose a shorter window")
+        pack(instance.demand, instance.capacity)  # it begins from a schedule
     for name in steps:
         if name not in STEPS:
             raise EscalaError(f"step '{name}' is unknown: choose from {', '.join(STEPS)}")

@@ -21,21 +21,27 @@ from escala.optimum.instance import Ints
 FAR = 1 << 41  # behind every tick
 
 
+def bits(demand: Ints, capacity: Ints) -> int:
+    """Bits that `pack` needs; it has 63."""
+    units = (max(1, int(np.gcd.reduce(demand[:, kind]))) for kind in range(capacity.size))
+    return sum((int(top) // unit).bit_length() + 1 for top, unit in zip(capacity, units, strict=True))
+
+
 def pack(demand: Ints, capacity: Ints) -> tuple[Ints, int, int]:
     """Demands as words (n,), the word of the free capacities, the mask of guard bits. Units are divided by their greatest common divisor
     first.
     """
+    if (needed := bits(demand, capacity)) > 63:
+        raise EscalaError(f"instance: capacities {capacity.tolist()} need {needed} bits, of 63: count large resources in larger units")
     shift, words, free, guards = 0, np.zeros(demand.shape[0], np.int64), 0, 0
     for kind in range(capacity.size):
         unit = max(1, int(np.gcd.reduce(demand[:, kind])))
         top = int(capacity[kind]) // unit
-        words += (demand[:, kind] // unit) << min(shift, 62)
+        words += (demand[:, kind] // unit) << shift
         free |= top << shift
         shift += top.bit_length()
         guards |= 1 << shift
         shift += 1
-    if shift > 63:
-        raise EscalaError(f"instance: capacities {capacity.tolist()} need {shift} bits, of 63: count large resources in larger units")
     return words, free | guards, guards
 
 

@@ -8,7 +8,7 @@ limit for every policy and no target.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -164,7 +164,11 @@ def bound(
     known = _known(log, pool, cast, instance, (tick_us, origin_us), options)
     detail = bound_of(instance, exact=exact, limit_s=limit_s, seed=seed, progress=progress, known=known)
     if detail.starts is not None:
-        _replay(log, pool, cast, detail.starts * tick_us + origin_us, options)
+        try:
+            _replay(log, pool, cast, detail.starts * tick_us + origin_us, options)
+        except KeyboardInterrupt:  # what was proved stays; a schedule that was not replayed is not told
+            only = "bound-only" if detail.lower is not None else detail.status
+            detail = replace(detail, starts=None, found=None, status=only, interrupted=True)
     unit = 1.0 if objective.endswith("slowdown") else tick_us / SECOND
     starts = None
     if detail.starts is not None:

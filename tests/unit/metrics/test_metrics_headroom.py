@@ -18,6 +18,12 @@ def test_by_hand() -> None:
     assert headroom([4.0, 6.0], [3.0, 5.0], [1.0, 3.0]).value == -0.5
 
 
+def test_resamples_without_room_are_left_out() -> None:
+    """The second episode has room by rounding alone."""
+    share = headroom([2.0, 1.2], [3.0, 1.1 + 2e-16], [1.0, 1.1])
+    assert (share.low, share.high) == pytest.approx((0.45, 0.5))
+
+
 def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     random = np.random.default_rng(3)
     hits = 0

@@ -50,6 +50,8 @@ BAD = {
     "no capacity": {"capacity": [0]},
     "objective": {"objective": "energy"},
     "pi": {"pi": 0},
+    "pi that is no number": {"pi": float("nan")},
+    "pi that is a text": {"pi": "10"},
     "too long": {"length": [1 << 40, 1]},
     "cube": {"demand": np.ones((2, 1, 1))},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,3 +169,20 @@ def test_a_solver_that_is_missing_is_told_before_the_work(monkeypatch: pytest.Mo
     with pytest.raises(EscalaError, match="needs a solver"):
         bound(random_instance(np.random.default_rng(3), 5, "wait"), exact=True, progress=told.append)
     assert told == []
+
+
+@pytest.mark.parametrize("given", [{"limit_s": "a"}, {"limit_s": float("nan")}, {"limit_s": 0}, {"seed": -1}, {"seed": 1.5}])
+def test_bad_limits_and_seeds_are_one_clear_line(given: dict[str, Any]) -> None:
+    with pytest.raises(EscalaError, match=f"{next(iter(given))} is .*: give"):
+        bound(random_instance(np.random.default_rng(3), 5, "wait"), **given)
+
+
+def test_capacities_too_large_to_search_still_give_a_bound() -> None:
+    """Three resources of 2^30 - 1 units need 93 bits, and the search has 63."""
+    rng = np.random.default_rng(5)
+    large = (1 << 30) - 1
+    instance = Instance(rng.integers(0, 5, 6), rng.integers(1, 5, 6), rng.integers(large // 2, large, (6, 3)), np.full(3, large))
+    result = bound(instance)
+    assert result.status == "bound-only" and result.lower is not None and result.lower > 1.0
+    with pytest.raises(EscalaError, match="of 63"):
+        bound(instance, exact=True)

@@ -154,3 +154,15 @@ def test_ctrl_c_shows_what_was_proved(tmp_path: Path) -> None:
         process.kill()
     told = json.loads(out)
     assert process.returncode == 130 and told["interrupted"] and told["lower"] <= told["found"]
+
+
+def test_ctrl_c_while_the_schedule_is_replayed_keeps_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    log, machine = escala.Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [5.0, 2.0], "cores": [1, 1]}), "1x1:none"
+    whole = escala.bound(log, machine, "slowdown")
+    monkeypatch.setattr("escala.policies.bounds._replay", stopped)
+    told = escala.bound(log, machine, "slowdown")
+    assert told.detail.interrupted and told.status == "bound-only" and told.lower == whole.lower
+    assert told.found is None and told.starts_s is None
