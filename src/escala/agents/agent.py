@@ -72,12 +72,12 @@ class Agent:
         picked: NDArray[np.int64] = (share.cumsum(axis=1) <= drawn[:, None] * share.sum(axis=1, keepdims=True)).sum(axis=1)
         return np.minimum(picked, share.shape[1] - 1)
 
-    def policy(self, sampled: bool = True, seed: int = 0) -> Any:
-        """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`; else the
-        likeliest."""
+    def policy(self, sampled: bool | None = None, seed: int = 0) -> Any:
+        """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`; else the likeliest;
+        by default as its preset does better."""
         from escala.agents.policy import policy_of
 
-        return policy_of(self, sampled, seed)
+        return policy_of(self, bool(self.manifest.get("sampled", True)) if sampled is None else sampled, seed)
 
     def save(self, folder: str | Path) -> None:
         """Write weights, curve and manifest, each as a whole, the manifest last."""

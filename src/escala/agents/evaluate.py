@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from escala.agents.agent import Agent
-from escala.agents.presets import SCHEDULING
+from escala.agents.presets import OFF_RESERVATION, SCHEDULING
 from escala.errors import EscalaError
 from escala.policies import simulate
 from escala.policy import name_of
@@ -40,6 +40,8 @@ def evaluate(
     each day at its
     length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off, unless told otherwise).
     """
+    if agent.env_id not in (OFF_RESERVATION, SCHEDULING):
+        raise EscalaError(f"agents of {agent.env_id} are not judged on days: use escala.envs.slots_play.play, or simulate and compare")
     if len(days) == 0:
         raise EscalaError("days: give at least one day, each a Workload")
     options = agent.env_options

@@ -5,7 +5,8 @@ user gives win). network: sizes of the hidden layers of policy and value (of the
 default 16 and 32). extractor: a name of `networks.EXTRACTORS` or None. separate: policy and value have extractors of their own. decay: the
 learning rate falls to 0. normalise: rewards are divided by a running deviation of returns. lean: (action, preference) added to that
 action's logit before training, None: no preference. relu: hidden layers of ReLU instead of tanh. ordered: the choices are in rising order
-and are drawn near each other, see `ordered_networks`; the choice where training begins.
+and are drawn near each other, see `ordered_networks`; the choice where training begins. sampled: `Agent.policy` draws actions, else it
+takes the likeliest (which do better where a teacher was imitated that looks ahead).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Preset:
     lean: tuple[int, float] | None = None
     relu: bool = False
     ordered: int | None = None
+    sampled: bool = True
 
 
 OFF_RESERVATION = "escala/OffReservation-v0"
@@ -257,6 +259,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         environment={"slots": 32, "placement": "start-now", "observation": "compact", "skip": "forced"},
         network=(32, 64),
         extractor="slot-scorer",
+        sampled=False,
     ),
     (SLOTS, "one-list"): Preset(  # a single list, from nothing; for PPO without a mask
         learn={
@@ -297,6 +300,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         environment={"model": "cpu-memory", "slots": 5, "window": 50, "arrivals_end": 50, "observation": "compact", "skip": "forced"},
         network=(32, 64),
         extractor="slot-scorer",
+        sampled=False,
     ),
     (SLOTS, "cpu-memory"): Preset(  # R2: short windows to their end beside long ones that are cut
         learn={

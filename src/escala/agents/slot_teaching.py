@@ -7,6 +7,7 @@ choice in each state, and the value of what followed. Without it, PPO spends mos
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,9 @@ from torch.nn import functional
 from escala.agents import slot_lessons
 from escala.agents.slot_lessons import Lessons, Teacher, play_lessons
 from escala.agents.slot_rollout import look_ahead
+from escala.envs.checks import number
 from escala.envs.slots import SlotsBatch
+from escala.envs.slots_options import check_hold
 from escala.envs.slots_plan import follow
 from escala.errors import EscalaError
 
@@ -60,6 +63,7 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
     if not isinstance(batch, SlotsBatch) or batch.image:
         raise EscalaError("teacher: only escala/Slots-v0 with the compact observation can be taught")
     rng = np.random.default_rng([seed, 0x7EAC])
+    check(teacher)
     teacher, most = _without_updates(teacher)
     kind = next(iter(teacher)) if isinstance(teacher, Mapping) and len(teacher) == 1 else ""
     manner = {"plan": OF_PLAN, "rollout": OF_LOOK_AHEAD, "lessons": OF_LOOK_AHEAD}.get(kind, OF_RULE)
@@ -82,7 +86,7 @@ def _without_updates(teacher: Any) -> tuple[Any, int | None]:
     if not isinstance(teacher, Mapping) or "updates" not in teacher:
         return teacher, None
     most = teacher["updates"]
-    if len(most) != 1 or not isinstance(most[0], int) or isinstance(most[0], bool) or most[0] < 1:
+    if not isinstance(most, Sequence) or len(most) != 1 or not isinstance(most[0], int) or isinstance(most[0], bool) or most[0] < 1:
         raise EscalaError(f"teacher: updates={most!r}: give one whole number >= 1 in a list")
     return {name: value for name, value in teacher.items() if name != "updates"}, most[0]
 
@@ -101,18 +105,36 @@ def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner
     return Lessons(*(np.concatenate(columns) for columns in zip(*taught, strict=True)))
 
 
-def _teachers(batch: SlotsBatch, teacher: Sequence[Sequence[int]] | Mapping[str, Any], seed: int) -> list[Teacher]:
+def _teachers(batch: SlotsBatch, teacher: Any, seed: int) -> list[Teacher]:
     """One teacher for each equal part of the batch's lists."""
     if not isinstance(teacher, Mapping):
         return [slot_lessons.rule("hold-back", hold) for hold in teacher]
-    if list(teacher) == ["plan"] and len(batch.lists) == 1:
+    if "plan" in teacher:
+        jobs = int(batch.lists.jobs_of[0])
+        if len(batch.lists) != 1 or len(teacher["plan"]) != jobs:
+            raise EscalaError(f"teacher: a plan needs a single list, and a wanted start for each of its {jobs} jobs")
         return [planned(teacher["plan"])]
-    if list(teacher) == ["rollout"] and len(teacher["rollout"]) == 1:
-        return [look_ahead(batch.lists, int(teacher["rollout"][0]), seed)]
-    raise EscalaError(
-        'teacher: give settings of hold-back, {"rollout": [futures]}, {"lessons": [files]}, or {"plan": [a wanted start for each job]} for '
-        "a single list"
-    )
+    return [look_ahead(batch.lists, int(teacher["rollout"][0]), seed)]
+
+
+def check(teacher: Any) -> None:
+    """EscalaError where it is no teacher, see `teach`."""
+    rest, _ = _without_updates(teacher)
+    kind, given = next(iter(rest.items())) if isinstance(rest, Mapping) and len(rest) == 1 else ("hold-back", rest)
+    several = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) > 0
+    fine = {
+        "hold-back": lambda: not isinstance(given, Mapping),
+        "plan": lambda: all(number(v) for v in given),
+        "lessons": lambda: all(isinstance(v, str | Path) for v in given),
+        "rollout": lambda: len(given) == 1 and number(given[0]) and given[0] == int(given[0]) >= 1,
+    }
+    if not several or kind not in fine or not fine[kind]():
+        raise EscalaError(
+            f"teacher={teacher!r}: give settings (long, quiet, share) of hold-back in a list, {{'rollout': [futures]}}, "
+            "{'lessons': [files]}, or {'plan': [a wanted start for each job]} for a single list"
+        )
+    for hold in given if kind == "hold-back" else ():
+        check_hold(hold)
 
 
 def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.random.Generator) -> None:

@@ -18,6 +18,7 @@ from escala.agents import checkpoint
 from escala.agents.network import pin_threads
 from escala.agents.team_networks import MaskedPairPolicy
 from escala.envs.multi_play import Member
+from escala.envs.slots_options import RESCUE
 from escala.errors import EscalaError
 
 MANIFEST = "manifest.json"
@@ -85,10 +86,11 @@ class Team:
         return players * int(self.manifest["agents"]) if len(players) == 1 else list(players)
 
     def policy(self, sampled: bool = True, seed: int = 0) -> Any:
-        """A scheduler for `simulate` and `compare`. sampled: draw actions by `seed`; else the likeliest."""
+        """A scheduler for `simulate` and `compare`. sampled: draw actions by `seed`; else the likeliest, but no void where idle machines
+        saw no submission for `RESCUE` units."""
         from escala.envs.multi_policy import TeamPolicy
 
-        return TeamPolicy(lambda: self.members(sampled, seed), name=self.name, **self.options)
+        return TeamPolicy(lambda: self.members(sampled, seed), name=self.name, rescue=0 if sampled else RESCUE, **self.options)
 
     def save(self, folder: str | Path) -> None:
         """Write weights and manifest, each as a whole, the manifest last."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -94,9 +94,6 @@ def _imitated(name: str, teacher: Any) -> Mapping[str, Sequence[float]]:
 def _teacher(teacher: Any) -> Any:
     """A teacher as JSON keeps it."""
     if isinstance(teacher, Mapping):
-        for name, value in teacher.items():
-            if not isinstance(value, Iterable) or isinstance(value, str):
-                raise EscalaError(f"teacher: {name}={value!r}: give what it needs in a list, for instance {{{name!r}: [{value!r}]}}")
         return {str(name): _plain(list(value), "teacher") for name, value in teacher.items()}
     return None if teacher is None else _plain(list(teacher), "teacher")
 
@@ -158,6 +155,8 @@ def train(
     check_algorithm(algorithm)
     if imitate is not None:
         teacher = _imitated(imitate, teacher)
+    if teacher is not None:
+        slot_teaching.check(teacher)
     if steps < (1 if teacher is None else 0):
         raise EscalaError(f"steps={steps}: give at least 1 (0: imitate the teacher only)")
     chosen = preset_of(env_id, preset)
@@ -243,6 +242,7 @@ def _manifest(
         "separate": chosen.separate,
         "relu": chosen.relu,
         "ordered": chosen.ordered,
+        "sampled": chosen.sampled,
         "observation_shape": list(native.single_observation_space.shape or ()),
         "actions": int(native.single_action_space.n),  # type: ignore[attr-defined]
         "reward_scale": None if normaliser is None else float(1.0 / np.sqrt(normaliser.ret_rms.var + normaliser.epsilon)),

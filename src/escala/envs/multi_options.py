@@ -14,7 +14,7 @@ from escala.envs.multi_observe import GLOBAL, SLOT
 from escala.envs.multi_tables import POINTS, SETTINGS
 from escala.envs.slots_lists import JobLists, draw_lists, join
 from escala.envs.slots_observe import CLOCK
-from escala.envs.slots_options import SKIPS
+from escala.envs.slots_options import SKIPS, check_arrivals
 from escala.errors import EscalaError
 from escala.options import microseconds
 from escala.platform import Platform
@@ -141,6 +141,7 @@ class MultiOptions:
         return replace(given_lists(many, machine, 1.0, "walltime"), platform=self.platform(kinds))
 
     def _check(self, lists: JobLists) -> None:
+        check_arrivals(self.arrivals_end, lists)
         if len(lists.kinds) != self.resources:
             raise EscalaError(f"option resources={self.resources}: the job lists have {len(lists.kinds)} ({', '.join(lists.kinds)})")
         if not lists.job["single"].all():

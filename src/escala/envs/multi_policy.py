@@ -97,15 +97,17 @@ class TeamPolicy:
 
     team: a rule of `multi_rules`, or a function that gives the members (rules or functions of observations and masks, one for each agent)
     and is called at the start of each run. options: those of the game named in `SHAPING` (others are ignored). unit_s: length of a unit of
-    time.
+    time. rescue: as in `escala.envs.multi_play.play`.
     """
 
-    def __init__(self, team: str | Callable[[], Sequence[Member]], *, name: str | None = None, unit_s: float = 1.0, **options: Any) -> None:
+    def __init__(
+        self, team: str | Callable[[], Sequence[Member]], *, name: str | None = None, unit_s: float = 1.0, rescue: int = 0, **options: Any
+    ) -> None:
         if isinstance(team, str) and team not in RULES:
             raise EscalaError(f"unknown rule {team!r}: use one of {', '.join(RULES)}, or a function that gives the members")
         self.options = options_of({key: value for key, value in options.items() if key in SHAPING})
         self.name = name or (team if isinstance(team, str) else "team")
-        self._team, self._unit = team, round(unit_s * SECOND)
+        self._team, self._unit, self._rescue = team, round(unit_s * SECOND), rescue
         self._of: Any = None
 
     def decide(self, view: View, act: Commands) -> None:
@@ -134,6 +136,10 @@ class TeamPolicy:
             simulation.table, i, self._settings, self._memory, self._scale, self._capacity, self._points, self._slots, self._used,
             self._numbers[0], self._picture, self._mask[0],
         )  # fmt: skip
+        s, memory = simulation.world.s[i, 0], self._memory[0]
+        silent = memory["row"] - memory["last"] >= self._rescue and s["n_ends"] + s["n_starts"] == 0
+        if self._rescue > 0 and silent and self._mask[0, :-1].any():
+            self._mask[0, -1] = False
         return int(member(self._numbers, self._mask)[0])
 
     def _begin(self, simulation: Any, i: int) -> None:

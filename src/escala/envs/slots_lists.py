@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.envs.batch import Rows, take_up
+from escala.envs.checks import whole
 from escala.envs.slots_rewind import rewind
 from escala.errors import EscalaError
 from escala.kernel import codes
@@ -201,8 +202,7 @@ class SlotWorlds:
     """N simulations that play job lists. `world`, `table`: the kernel's arrays; `chosen` int64 [N]: the list of each."""
 
     def __init__(self, num_envs: int, lists: JobLists) -> None:
-        if num_envs < 1:
-            raise EscalaError(f"num_envs is {num_envs}: give at least 1")
+        whole("num_envs", num_envs, 1)
         self.lists = lists
         self.chosen = np.zeros(num_envs, np.int64)
         plan = Plan(queueing=codes.EXTERNAL, period_s=lists.unit_s)

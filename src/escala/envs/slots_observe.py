@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
 from escala.envs.slots_lens import demand_of, length_of
+from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.state import World
 
@@ -34,10 +35,19 @@ def write_clock(st: Any, row: int, out: Any, at: int) -> None:
 
 
 def begin_of_arrivals(submit_us: NDArray[np.int64], unit_us: int, arrivals_end: int) -> int:
-    """Unit from which a policy counts the time of arrivals: 0, as in the environments, but where a log begins after they would have ended
-    its clock is another one, and its first job is what can be counted from."""
-    first = int(submit_us.min()) // unit_us if submit_us.size else 0
-    return first if first >= arrivals_end else 0
+    """Unit from which a policy counts the time of arrivals: 0, as in the environments, or where a log goes on beyond their end that of its
+    first job. EscalaError where jobs come after the end even so: the policy would be told what is not true."""
+    if arrivals_end == 0 or not submit_us.size:
+        return 0
+    first, last = int(submit_us.min()) // unit_us, int(submit_us.max()) // unit_us
+    if last < arrivals_end:
+        return 0
+    if last - first >= arrivals_end:
+        raise EscalaError(
+            f"option arrivals_end={arrivals_end}: a job comes {last - first} units after the first one: schedule shorter parts of the log, "
+            "or train without arrivals_end"
+        )
+    return first
 
 
 @lean

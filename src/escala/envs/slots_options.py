@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -21,6 +21,9 @@ SKIPS = {"none": SKIP_NOTHING, "empty": SKIP_EMPTY, "forced": SKIP_FORCED}
 MODELS = ("bernoulli", "cpu-memory")
 LEAST = {"slots": 1, "horizon": 1, "limit": 0, "backlog": 1, "arrivals_end": 0, "lists": 1, "lists_seed": 0}
 DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
+RESCUE = 50
+"""Units of silence on an idle machine after which the void is taken from an agent that is asked for its likeliest actions: these alone
+could idle for ever."""
 NEAR = 1.05  # of a model's ceiling: loads are told in rounded per cent, and R1's 190 % is 184.5 %
 
 
@@ -62,8 +65,8 @@ class SlotOptions:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
         for name, least in LEAST.items():
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
-        if not number(self.unit_s) or self.unit_s <= 0:
-            raise EscalaError(f"option unit_s={self.unit_s!r}: give seconds above 0")
+        if not number(self.unit_s) or self.unit_s < 1e-6:
+            raise EscalaError(f"option unit_s={self.unit_s!r}: give seconds, at least 1e-6")
 
     def job_lists(self, workload: Any = None, platform: Any = None) -> JobLists:
         """The lists that episodes are drawn from; EscalaError where they do not suit the slotted world."""
@@ -97,7 +100,9 @@ class SlotOptions:
         if self.model not in MODELS:
             raise EscalaError(f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel")
         given = {"bernoulli": 100, "cpu-memory": 50}[self.model] if self.window is None else self.window
-        windows = [whole("window", steps, 1) for steps in ([given] if isinstance(given, int) or not isinstance(given, Iterable) else given)]
+        if not isinstance(given, int) and not (isinstance(given, Sequence) and len(given)):
+            raise EscalaError(f"option window={given!r}: give a whole number >= 1, or several")
+        windows = [whole("window", steps, 1) for steps in ([given] if isinstance(given, int) else given)]
         if self.model == "bernoulli":
             self._refuse(("rate",), "it is of the model cpu-memory; the model bernoulli has a load")
             loads = above_zero("load", self.load, "1.0")
@@ -110,6 +115,7 @@ class SlotOptions:
 
     def check(self, lists: JobLists) -> None:
         """Do these lists suit the options?"""
+        check_arrivals(self.arrivals_end, lists)
         if lists.capacity.max() > MOST_COLUMNS:
             raise EscalaError(
                 f"platform {lists.platform.name!r}: {lists.capacity.max()} units of a resource; the slots show at most {MOST_COLUMNS}"
@@ -152,6 +158,19 @@ class SlotOptions:
     def numbers(self, kinds: int) -> int:
         """Numbers in the compact observation."""
         return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL + (CLOCK if self.arrivals_end > 0 else 0)
+
+
+def check_hold(hold: Any) -> None:
+    """Is it (long, quiet, share) of the rule hold-back? EscalaError else."""
+    if not isinstance(hold, Sequence) or isinstance(hold, str) or len(hold) != 3 or not all(number(v) and v == int(v) >= 0 for v in hold):
+        raise EscalaError(f"hold={hold!r}: give (long, quiet, share) of the rule hold-back, whole numbers >= 0, for instance (3, 6, 0)")
+
+
+def check_arrivals(arrivals_end: int, lists: JobLists) -> None:
+    """EscalaError where a job comes at or after the unit at which arrivals are said to end."""
+    last = int(lists.job["submit"].max()) // int(microseconds(lists.unit_s))
+    if 0 < arrivals_end <= last:
+        raise EscalaError(f"option arrivals_end={arrivals_end}: a job comes at unit {last}: give more than that, or leave it out")
 
 
 def options_of(given: Mapping[str, Any]) -> SlotOptions:

@@ -13,6 +13,7 @@ from escala.envs import slots_rules
 from escala.envs.batch import Turn, new_turn
 from escala.envs.slots import SlotsBatch
 from escala.envs.slots_lists import JobLists
+from escala.envs.slots_options import check_hold
 from escala.errors import EscalaError
 
 FIGURES = ("slowdown", "makespan", "turnaround", "wait", "longest_wait")
@@ -38,6 +39,7 @@ def play(
     null): a policy may idle for ever. rescue: when so many units have passed without a submission, nothing runs and something fits, the
     void is taken from the mask (0: never).
     """
+    check_hold(hold)
     n = len(lists)
     batch = SlotsBatch(n, lists, **options)
     for name, value in zip(("long", "quiet", "share"), hold, strict=True):

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from escala.compile import lean
 from escala.envs import slots_lens as lens
 from escala.envs.slots_observe import begin_of_arrivals, compact, image
-from escala.envs.slots_options import options_of
+from escala.envs.slots_options import RESCUE, check_hold, options_of
 from escala.envs.slots_rules import RULES, decide
 from escala.envs.slots_step import asks
 from escala.envs.slots_tables import BOOKED, MEMORY, SETTINGS
@@ -102,8 +102,9 @@ class SlotPolicy:
     """A scheduler over M visible jobs. `choose`: the name of a rule of `slots_rules`, or a function (see `Choose`).
 
     options: those of `escala/Slots-v0` named in `SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. sampled: a function
-    gets a generator, of this seed in each run; without one the mask forbids the void where nothing runs and something fits. seen: shape of
-    the observations that the function takes; machines that show another are refused.
+    gets a generator, of this seed in each run; without one the mask forbids the void where nothing was submitted for `RESCUE` units,
+    nothing runs and something fits (as `play(..., rescue=RESCUE)` does). seen: shape of the observations that the function takes; machines
+    that show another are refused. Units without a waiting job are not asked about, whatever `skip` is.
     """
 
     def __init__(
@@ -117,8 +118,12 @@ class SlotPolicy:
         seen: tuple[int, ...] | None = None,
         **options: Any,
     ) -> None:
-        if isinstance(choose, str) and choose not in RULES:
+        if choose not in RULES if isinstance(choose, str) else not callable(choose):
             raise EscalaError(f"unknown rule {choose!r}: use one of {', '.join(RULES)}, or a function")
+        check_hold(hold)
+        for key in options:
+            if key not in SHAPING:
+                raise EscalaError(f"option {key!r} does not shape a policy: use {', '.join(SHAPING)}")
         self.options = options_of(options)
         self.name = name or (choose if isinstance(choose, str) else "slotted agent")
         self.rule = RULES[choose] if isinstance(choose, str) else BY_CHOICE
@@ -149,8 +154,8 @@ class SlotPolicy:
             simulation.table, i, *self._lens[:6], self._lens[7], self._width, self._numbers, self._picture, self._mask
         )  # fmt: skip
         s = simulation.world.s[i, 0]
-        idle = s["n_ends"] + s["n_starts"] + self._memory["booked"][0] == 0
-        if self._random is None and idle and self._mask[1:].any():
+        silent = self._memory["row"][0] - self._memory["last"][0] >= RESCUE and s["n_ends"] + s["n_starts"] == 0
+        if self._random is None and silent and self._mask[1:].any():
             self._mask[0] = False  # the likeliest choice alone could idle for ever
         if self.options.observation != "image":
             return self._choose(self._numbers, self._mask, self._random)  # type: ignore[operator]

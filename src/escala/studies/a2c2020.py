@@ -149,6 +149,7 @@ def run(
     jobs: processes side by side. log: a log whose 60 middle jobs table 4 takes; by default 60 jobs are generated, and the manifest says so.
     """
     chosen = scale_of(SCALES, scale, jobs)
+    work.log_lists(None if log is None else str(log))  # a log that does not suit is refused before the work
     settings: Mapping[str, Any] = {"scale": scale, "log_file": None if log is None else str(log), **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
     done = run_cells(out, cells_of(chosen, out, None if log is None else str(log)), settings, jobs, progress)

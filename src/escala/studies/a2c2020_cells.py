@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from escala.envs.slots_lists import JobLists, draw_lists, given_lists, machine_of
+from escala.envs.slots_options import RESCUE
 from escala.envs.slots_plan import search_plan
 from escala.envs.slots_play import FIGURES, play, tune_hold_back
 from escala.envs.slots_policy import SHAPING
@@ -19,7 +20,6 @@ from escala.workload.generate_slots import cpu_memory_model
 SLOTS, WINDOW, CAPACITY, LONGEST = 5, 50, 10, 15
 RULES = ("sjf", "sjf-strict", "tetris", "tetris-normalised", "packer", "easy", "fcfs", "random")
 TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
-RESCUE = 50  # likeliest actions: units of silence on an idle machine after which the void is taken away
 PATIENCE = 4000
 LOG_JOBS = 60
 

@@ -125,7 +125,7 @@ def network_claims(scale: Any, cells: Cells) -> list[Claim]:
         told = "does not converge" if epochs is None else f"converged after {epochs} epochs"
         note = f"paper: {told}; {cells[names[0]]['steps']} decisions here, {how} actions; a finding, no test"
         claims.append(claim(f"r2.network.{name}", f"A2C with {name}: mean slowdown against SJF, rate {scale.network_rate}", None, ours, sjf,
-                            0.2, note))  # fmt: skip
+                            None, note))  # fmt: skip
     return claims
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError
-from escala.studies.saving import write_whole
+from escala.studies.saving import source_digest, write_whole
 
 Share = Callable[[float], None]
 SECONDS = "seconds.json"  # beside the cells: how long each took
@@ -35,7 +35,7 @@ def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], 
     """Do the cells that are not done yet, `jobs` at a time in processes of their own; name -> what it gave. A cell that is done is never
     done again: an interrupted study goes on where it stopped.
 
-    Raises EscalaError where the folder holds cells of other settings.
+    Raises EscalaError where the folder holds cells of other settings, or of another version of the program.
     """
     kept = folder / "cells"
     kept.mkdir(parents=True, exist_ok=True)
@@ -105,11 +105,11 @@ def spent(folder: Path) -> float:
 
 
 def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
-    wanted = json.loads(json.dumps(settings))
+    wanted = json.loads(json.dumps({**settings, "source": source_digest()}))
     if path.exists():
-        if json.loads(path.read_text(encoding="utf-8")) != wanted:
-            raise EscalaError(
-                f"{path.parent.parent}: holds a study of other settings (cells/settings.json): give another folder, or remove it"
-            )
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found != wanted:
+            other = "of another version of the program" if {**found, "source": wanted["source"]} == wanted else "of other settings"
+            raise EscalaError(f"{path.parent.parent}: holds a study {other} (cells/settings.json): give another folder, or remove it")
         return
     write_whole(path, json.dumps(wanted, indent=2) + "\n")

@@ -13,6 +13,7 @@ from escala.agents.slot_rollout import look_ahead
 from escala.envs.batch import new_turn
 from escala.envs.slots import SlotsBatch
 from escala.envs.slots_lists import JobLists, draw_lists
+from escala.envs.slots_options import RESCUE
 from escala.envs.slots_plan import search_plan
 from escala.envs.slots_play import FIGURES, play, tune_hold_back
 from escala.envs.slots_policy import SHAPING
@@ -22,7 +23,6 @@ from escala.workload.generate_slots import bernoulli_model
 
 RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "easy", "fcfs", "random")
 TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
-RESCUE = 50  # likeliest actions: units of silence on an idle machine after which the void is taken away
 PATIENCE = 4000
 TRIES, NEAR = 3, 1.05  # searches for a plan, until one is that near to the clairvoyant schedule
 HOLD_END = "hold-back, end known"
@@ -35,7 +35,7 @@ QUEUE = 32
 Figures = dict[str, list[float]]
 
 
-def test_lists(load: int, count: int, seed: int, steps: int = 100, demand: str = "author") -> JobLists:
+def lists_of(load: int, count: int, seed: int, steps: int = 100, demand: str = "author") -> JobLists:
     """Fresh lists of one load (in per cent)."""
     return draw_lists(bernoulli_model(load / 100, steps, demand), count, seed)
 
@@ -63,7 +63,7 @@ def published_rules(folder: str) -> dict[str, Any]:
 
 def fresh_rules(load: int, validation: int, test: int, slots: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
     """The rules on fresh test lists; hold-back is tuned on validation lists, with and without knowing the end of arrivals."""
-    tried, lists = test_lists(load, validation, VALIDATION, steps, demand), test_lists(load, test, TEST, steps, demand)
+    tried, lists = lists_of(load, validation, VALIDATION, steps, demand), lists_of(load, test, TEST, steps, demand)
     out = rules_on(lists, tune_hold_back(tried, QUIETS, SHARES, slots=slots), slots)
     known = {"slots": slots, "arrivals_end": steps}
     hold = tune_hold_back(tried, QUIETS, SHARES, **known)
@@ -72,8 +72,8 @@ def fresh_rules(load: int, validation: int, test: int, slots: int, steps: int = 
 
 def rollout_on(load: int, test: int, count: int, futures: int, pool: int, steps: int = 100, demand: str = "author") -> dict[str, Any]:
     """Look-ahead on the first `count` of `test` test lists; its futures are drawn from training lists."""
-    lists = test_lists(load, test, TEST, steps, demand).part(range(count))
-    return _ahead(lists, test_lists(load, pool, TRAINING, steps, demand), futures, load, steps)
+    lists = lists_of(load, test, TEST, steps, demand).part(range(count))
+    return _ahead(lists, lists_of(load, pool, TRAINING, steps, demand), futures, load, steps)
 
 
 def _ahead(lists: JobLists, expected: JobLists, futures: int, seed: int, steps: int) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def lessons(
 ) -> dict[str, Any]:
     """A teacher on some training lists, recorded in the file `keep`: look-ahead, or greedy SJF where that is better on validation lists."""
     begin = time.process_time()
-    training, tried = test_lists(load, pool, TRAINING, steps, demand), test_lists(load, validation, VALIDATION, steps, demand)
+    training, tried = lists_of(load, pool, TRAINING, steps, demand), lists_of(load, validation, VALIDATION, steps, demand)
     tried = tried.part(range(min(validation, max(1, 4000 // load))))  # fewer where looking ahead takes long, and gains much
     ahead = float(np.mean(_ahead(tried, training, futures, load, steps)["slowdown"]))
     greedy = float(play(tried, "sjf", slots=QUEUE)["slowdown"].to_numpy().mean())
@@ -198,12 +198,12 @@ def fresh_agent(
     agent = _trained(steps, seed, preset, "maskable-ppo", keep, **given)
     out: dict[str, Any] = {}
     for load in judged:
-        out[str(load)] = judge(agent, test_lists(load, test, TEST, window, demand), seed)
-        tried = judge(agent, test_lists(load, validation, VALIDATION, window, demand), seed)
+        out[str(load)] = judge(agent, lists_of(load, test, TEST, window, demand), seed)
+        tried = judge(agent, lists_of(load, validation, VALIDATION, window, demand), seed)
         out[str(load)]["validation"] = {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}
     return out
 
 
 def optimum(load: int, test: int, count: int, limit_s: float, steps: int = 100, demand: str = "author") -> dict[str, list[Any]]:
     """Best schedule found and lower bound of the mean slowdown, clairvoyant, of the first `count` of `test` test lists."""
-    return best_found(test_lists(load, test, TEST, steps, demand).part(range(count)), limit_s)[0]
+    return best_found(lists_of(load, test, TEST, steps, demand).part(range(count)), limit_s)[0]

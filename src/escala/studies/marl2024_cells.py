@@ -9,10 +9,10 @@ from escala.envs.multi_options import options_of
 from escala.envs.multi_play import play
 from escala.envs.multi_rules import RULES
 from escala.envs.slots_lists import JobLists
+from escala.envs.slots_options import RESCUE
 
 TRAINING, TEST = 1, 5  # seeds of the job lists
 STEPS = 200  # units of arrivals
-RESCUE = 50  # likeliest actions: units of silence on idle machines after which the void is taken away
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
 CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
 

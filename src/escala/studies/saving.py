@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import platform
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -26,9 +28,18 @@ def save_runs(results: Mapping[str, Result], table: pl.DataFrame, folder: Path) 
     write_manifest(folder, "comparison", {"runs": list(results)})
 
 
+def source_digest() -> str:
+    """SHA-256 of the program's own files, which tells one state of it from another (16 digits)."""
+    root = Path(escala.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
 def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:
     """`manifest.json`, which marks the folder as Escala's own output."""
-    manifest = {"escala": escala.__version__, "kind": kind, **content}
+    manifest = {"escala": escala.__version__, "source": source_digest(), "python": platform.python_version(), "kind": kind, **content}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, default=str) + "\n", encoding="utf-8")
 
 

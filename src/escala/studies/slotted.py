@@ -15,6 +15,8 @@ from escala.studies.claims import Claim, at_most
 
 METRICS = {"slowdown": "mean_slowdown", "makespan": "makespan_s", "turnaround": "mean_turnaround_s", "wait": "mean_wait_s"}
 """Figures of a run -> columns of the tables."""
+SEEDS = 5
+"""Training seeds below which an interval over them is too narrow."""
 Cells = Mapping[str, Any]
 
 
@@ -42,12 +44,14 @@ def change(ours: np.ndarray, theirs: np.ndarray) -> tuple[float | None, float | 
     return float(found.value), float(found.low), float(found.high)
 
 
-def claim(ident: str, text: str, paper: float | None, ours: np.ndarray, theirs: np.ndarray, most: float, note: str) -> Claim:
-    """Relative change of ours [seeds, episodes] against theirs [episodes]. It holds where it is `at_most(most)`; unfinished runs: it cannot
-    be told."""
+def claim(ident: str, text: str, paper: float | None, ours: np.ndarray, theirs: np.ndarray, most: float | None, note: str) -> Claim:
+    """Relative change of ours [seeds, episodes] against theirs [episodes]. It holds where it is `at_most(most)` (None: a finding, held to
+    nothing); unfinished runs: it cannot be told."""
     value, low, high = change(ours, theirs)
     stuck = f"{unfinished(ours)} unfinished runs; " if value is None else ""
-    verdict = None if value is None else at_most(most)(value, low, high)
+    verdict = None if value is None or most is None else at_most(most)(value, low, high)
+    if len(ours) < SEEDS:
+        note += f"; {len(ours)} training seed{'s' if len(ours) > 1 else ''}: the true interval is wider"
     return Claim(ident, text, paper, value, low, high, "relative change", ours.shape[0], ours.shape[1], verdict, stuck + note)
 
 
@@ -72,10 +76,10 @@ def best_found(lists: JobLists, limit_s: float) -> tuple[dict[str, list[Any]], l
 
 
 def headroom_claim(ident: str, about: str, ours: np.ndarray, sjf: np.ndarray, optimum: Mapping[str, Any]) -> Claim:
-    """Share of the way from greedy SJF to the best clairvoyant schedule found, on the lists whose optimum was searched for. A single list
-    stands for all episodes on it."""
+    """Share of the way from greedy SJF to the best clairvoyant schedule found, on the lists whose optimum was searched for: the first ones.
+    Where SJF played a single list, it stands for all episodes, which were played on it."""
     found = np.array(optimum["found"], np.float64)
-    n = len(found) if len(found) > 1 else ours.shape[1]
+    n = ours.shape[1] if len(sjf) == 1 else len(found)
     best, reference = np.broadcast_to(found, (n,)), np.broadcast_to(sjf, (n,)) if len(sjf) == 1 else sjf[:n]
     some = np.isfinite(best)  # lists without jobs have no optimum
     ours, reference, best = ours[:, :n][:, some], reference[some], best[some]
@@ -94,13 +98,14 @@ def headroom_claim(ident: str, about: str, ours: np.ndarray, sjf: np.ndarray, op
 
 
 def row_of(load: int, policy: str, values: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Means over seeds and episodes, with intervals of the mean over both."""
+    """Means over seeds and episodes, with intervals of the mean over both; None where runs are unfinished: what is left may not be
+    compared."""
     row: dict[str, Any] = {"load": load, "policy": policy, "unfinished": unfinished(values["slowdown"])}
     for mine, name in METRICS.items():
         x = values[mine]
-        fine = x[:, ~np.isnan(x).any(axis=0)]
-        row[name] = float(fine.mean()) if fine.size else None
-        spread = paired(fine, np.zeros_like(fine[0]), statistic="difference", resamples=2000) if fine.shape[1] > 1 else None
+        whole = not np.isnan(x).any()
+        row[name] = float(x.mean()) if whole else None
+        spread = paired(x, np.zeros_like(x[0]), statistic="difference", resamples=2000) if whole and x.shape[1] > 1 else None
         row[f"{name}_low"], row[f"{name}_high"] = (float(spread.low), float(spread.high)) if spread else (row[name], row[name])
     return row
 

@@ -121,7 +121,7 @@ def _uniform(rng: np.random.Generator, span: Span, size: int | tuple[int, int]) 
 
 def bernoulli_model(load: float = 1.0, steps: int = 100, demand: str = "author", rate: float | None = None) -> SlotModel:
     """One pool of 10 (see the module). `load` is cut at the ceiling of one job a step; `rate`, jobs a step, replaces it if given."""
-    if demand not in DEMANDS:
+    if not isinstance(demand, str) or demand not in DEMANDS:
         raise EscalaError(f"unknown demand {demand!r}; known: {', '.join(DEMANDS)}")
     small, large = DEMANDS[demand]
     model = SlotModel("bernoulli", 1.0, steps, ("cores",), 10, 1, 0.2, (1, 3), (10, 15), 0.5, large, small, single_node=False)

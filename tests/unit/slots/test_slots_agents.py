@@ -11,8 +11,12 @@ import torch
 import escala
 from escala.agents.presets import PRESETS
 from escala.agents.slot_networks import SlotScorer
-from escala.envs.slots_options import options_of
+from escala.envs.batch import new_turn
+from escala.envs.slots import SlotsBatch
+from escala.envs.slots_lists import JobLists
+from escala.envs.slots_options import RESCUE, options_of
 from escala.envs.slots_play import play, tune_hold_back
+from escala.envs.slots_policy import SHAPING
 from escala.errors import EscalaError
 
 LISTS = {"load": 1.0, "lists": 64, "lists_seed": 1}
@@ -54,6 +58,63 @@ def test_taught_agent_in_the_environment_and_in_the_simulation(tmp_path: Path, p
     assert likeliest["slowdown"].mean() < 1.5 * rule  # it has learnt most of what the rule does; untaught agents are at ten times that
 
 
+def _starts_in_the_environment(agent: escala.Agent, lists: JobLists, sampled: bool, seed: int) -> np.ndarray:
+    """Start of each job of the only list, s, played as `play` does with a rescue."""
+    batch = SlotsBatch(1, lists, **{name: value for name, value in agent.env_options.items() if name in SHAPING})
+    turn, row, random = new_turn(batch), np.zeros(1, np.int64), np.random.default_rng(seed) if sampled else None
+    for luck in range(1000):  # an episode whose charts are drawn from the first shade on, as in the simulation
+        batch.seed(row, np.array([luck], np.uint64))
+        batch.restart(row, turn, {"list": 0})
+        if batch.memory["shade"][0] == 0:
+            break
+    assert batch.memory["shade"][0] == 0
+    rescued = 0
+    while not turn.terminated[0]:
+        memory = batch.memory[0]
+        silent = memory["row"] - memory["last"] >= RESCUE and batch.worlds.world.s[0, 0]["n_ends"] == 0 and turn.mask[0, 1:].any()
+        if silent and not sampled:
+            turn.mask[0, 0] = False
+            rescued += 1
+        batch.step(agent.act(turn.observation, turn.mask, random), turn)
+    assert sampled or rescued < 3 * len(lists.job)
+    return np.asarray(batch.worlds.world.run[0, : len(lists.job)]["start"] / 1e6)
+
+
+@pytest.mark.learn
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "preset, sampled",
+    [
+        (preset, sampled)
+        for preset in ("taught", "taught-reserve", "look-ahead", "cpu-memory-taught", "conv3-16", "printed")
+        for sampled in (True, False)
+        if preset != "printed" or not sampled  # its environment (skip="none") draws in units without a waiting job too
+    ],
+)
+def test_an_agent_starts_every_job_when_it_does_in_the_environment(preset: str, sampled: bool) -> None:
+    """Hardly taught agents, so that likeliest actions fall silent too; one pool and two resources, ten slots and 32, charts and numbers."""
+    algorithm = {"conv3-16": "a2c", "printed": "ppo"}.get(preset, "maskable-ppo")
+    kinds = {} if preset in ("conv3-16", "cpu-memory-taught") else {"load": 1.0}
+    known = {"arrivals_end": 100} if preset == "look-ahead" else {}
+    learn = {"n_steps": 8} | ({} if preset == "conv3-16" else {"batch_size": 16})
+    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, algorithm=algorithm, num_envs=8, learn=learn, lists=8, **kinds, **known)
+    model = {"model": "cpu-memory"} if preset in ("conv3-16", "cpu-memory-taught") else {"load": 1.0}
+    fresh = options_of(model | {"lists": 3, "lists_seed": 7}).job_lists()
+    for e in range(3):
+        policy = agent.policy(sampled=sampled, seed=5)
+        jobs = escala.simulate(fresh.workload(e), fresh.platform, scheduler=policy).jobs
+        wanted = _starts_in_the_environment(agent, fresh.part([e]), sampled, 5)
+        assert jobs["start_s"].to_list() == wanted.tolist()
+
+
+def test_agents_act_as_their_preset_says() -> None:
+    agent = escala.train("escala/Slots-v0", steps=1, preset="taught", num_envs=2, learn={"n_steps": 8, "batch_size": 16}, **LISTS)
+    assert agent.manifest["sampled"] and "likeliest" not in agent.policy().name
+    asked = {"preset": "look-ahead", "num_envs": 2, "learn": {"n_steps": 8, "batch_size": 16}}
+    agent = escala.train("escala/Slots-v0", steps=1, **asked, **LISTS)
+    assert not agent.manifest["sampled"] and "likeliest" in agent.policy().name and "likeliest" not in agent.policy(sampled=True).name
+
+
 @pytest.mark.learn
 @pytest.mark.parametrize("preset", [name for env, name in PRESETS if env == "escala/Slots-v0"])
 def test_presets_train(preset: str) -> None:
@@ -72,10 +133,19 @@ def test_hold_back_is_tuned_on_the_lists_that_are_given() -> None:
 def test_bad_teacher_and_rule_are_one_clear_line() -> None:
     with pytest.raises(EscalaError, match="compact"):
         escala.train("escala/Slots-v0", steps=1, preset="printed", algorithm="ppo", num_envs=2, teacher=[(3, 4, 0)], **LISTS)
-    for teacher in ({"rollout": 8}, {"rollout": [8], "updates": 500}):
-        with pytest.raises(EscalaError, match="in a list"):
+    wrong = ("sjf", 5, [], {}, {"rollout": 8}, {"rollout": ["a"]}, {"lessons": []}, {"x": [1]})
+    for teacher in wrong:
+        with pytest.raises(EscalaError, match="give settings"):
             escala.train("escala/Slots-v0", steps=1, teacher=teacher, num_envs=2, **LISTS)
-    with pytest.raises(EscalaError, match="updates"):
-        escala.train("escala/Slots-v0", steps=1, teacher={"rollout": [8], "updates": [0]}, num_envs=2, **LISTS)
+    for hold in ((3, 4), ("a", 4, 0), (3, 2.7, 0)):
+        with pytest.raises(EscalaError, match="hold="):
+            escala.train("escala/Slots-v0", steps=1, teacher=[hold], num_envs=2, **LISTS)
+        with pytest.raises(EscalaError, match="hold="):
+            play(options_of(LISTS).job_lists(), "hold-back", hold=hold)
+    with pytest.raises(EscalaError, match="single list"):
+        escala.train("escala/Slots-v0", steps=1, teacher={"plan": [1.0, 2.0]}, num_envs=2, **LISTS)
+    for updates in (500, [0], [1, 2]):
+        with pytest.raises(EscalaError, match="updates"):
+            escala.train("escala/Slots-v0", steps=1, teacher={"rollout": [8], "updates": updates}, num_envs=2, **LISTS)
     with pytest.raises(EscalaError, match="unknown rule"):
         play(options_of(LISTS).job_lists(), "sfj")

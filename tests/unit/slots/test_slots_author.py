@@ -99,10 +99,20 @@ def test_a_policy_that_knows_the_end_of_arrivals_counts_from_the_first_job_of_a_
     for shift in (late_s - first, late_s + 7.0 - first):
         seen[shift] = []
         moved = escala.Workload.from_jobs(work.jobs.with_columns(pl.col("submit_s") + shift), name="moved")
-        escala.simulate(moved, lists.platform, scheduler=SlotPolicy(watch, arrivals_end=60))
+        escala.simulate(moved, lists.platform, scheduler=SlotPolicy(watch, arrivals_end=100))
+        with pytest.raises(EscalaError, match="arrivals_end=60: a job comes"):
+            escala.simulate(moved, lists.platform, scheduler=SlotPolicy(watch, arrivals_end=60))
     one, other = seen.values()
     assert len(one) == len(other) and all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
     assert one[0][0] == 0.0 and one[-1][1] == 1.0
+
+
+def test_hold_back_lets_go_when_arrivals_are_known_to_have_ended() -> None:
+    """A long job waits for ten silent units after the short one at 4; where arrivals are known to end at 6 it goes then."""
+    jobs = {"submit_s": [0.0, 4.0], "runtime_s": [15.0, 1.0], "cores": [3, 1]}
+    for end, start in ((0, 14.0), (6, 6.0)):
+        policy = SlotPolicy("hold-back", hold=(3, 10, 0), arrivals_end=end)
+        assert escala.simulate(escala.Workload.from_jobs(jobs), "10x1:none", scheduler=policy).jobs["start_s"].to_list() == [start, 4.0]
 
 
 def test_what_a_policy_cannot_schedule_is_one_clear_line() -> None:

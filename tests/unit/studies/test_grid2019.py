@@ -60,7 +60,7 @@ def _square(x: int, log: str) -> dict[str, Any]:
     return {"square": x * x}
 
 
-def test_cells_are_done_once_and_only_with_the_same_settings(tmp_path: Path) -> None:
+def test_cells_are_done_once_and_only_with_the_same_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log"
     cells = [Cell(f"a/{x}", _square, {"x": x, "log": str(log)}) for x in range(3)]
     assert run_cells(tmp_path, cells[:2], {"scale": 1}, 1) == {"a/0": {"square": 0}, "a/1": {"square": 1}}
@@ -71,6 +71,9 @@ def test_cells_are_done_once_and_only_with_the_same_settings(tmp_path: Path) -> 
     assert spent(tmp_path) == sum(seconds.values()) >= 0.0
     with pytest.raises(EscalaError, match="other settings"):
         run_cells(tmp_path, cells, {"scale": 2}, 1)
+    monkeypatch.setattr("escala.studies.cells.source_digest", lambda: "changed")
+    with pytest.raises(EscalaError, match="another version of the program"):
+        run_cells(tmp_path, cells, {"scale": 1}, 1)
 
 
 def test_a_study_tells_how_long_it_computed(found: Path) -> None:
