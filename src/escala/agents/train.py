@@ -143,8 +143,9 @@ def train(
     decisions to learn from (rounded up to whole rollouts; 0 with a teacher: imitation only). seed: the same gives the same weights. out:
     folder for the agent and, every half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with `resume=True` goes on from
     the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the share done. preset: "tuned",
-    "printed" or another of `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings
-    of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see `escala.agents.slot_teaching`.
+    "printed" or another of `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0):
+    settings of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see
+    `escala.agents.slot_teaching`.
     imitate: "rollout" or "rollout:K" is short for the teacher look-ahead over K futures, {"rollout": [K]}. minutes: stop at this time,
     whatever has been learnt (such runs are not repeatable). curve: keep a learning curve (`Agent.curve`), see `escala.agents.watch`; by
     default where there is an `out`. It moves no weight.
