@@ -40,10 +40,10 @@ def evaluate(
     each day at its
     length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off, unless told otherwise).
     """
-    if agent.env_id not in (OFF_RESERVATION, SCHEDULING):
-        raise EscalaError(f"agents of {agent.env_id} are not judged on days: use escala.envs.slots_play.play, or simulate and compare")
     if len(days) == 0:
         raise EscalaError("days: give at least one day, each a Workload")
+    if agent.env_id not in (OFF_RESERVATION, SCHEDULING):
+        raise EscalaError(f"agents of {agent.env_id} are not judged on days: use escala.envs.slots_play.play, or simulate and compare")
     options = agent.env_options
     cut = (window or options.get("window", "cut")) == "cut"
     how: dict[str, Any] = {"start_off": options.get("start_off", True), "seed": seed, "oversized": options.get("oversized", "error")}

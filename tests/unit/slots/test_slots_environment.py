@@ -249,7 +249,7 @@ def test_lists_as_workloads_give_the_same_jobs() -> None:
 
 def test_the_end_of_arrivals_is_seen_where_it_is_known() -> None:
     """Two more numbers: the share of the time of arrivals that has passed, and whether all of it has."""
-    work = Workload.from_jobs({"submit_s": [0.0, 4.0, 30.0], "runtime_s": [50.0, 50.0, 50.0], "cores": [6, 6, 6]})
+    work = Workload.from_jobs({"submit_s": [0.0, 4.0, 7.0], "runtime_s": [50.0, 50.0, 50.0], "cores": [6, 6, 6]})
     batch = SlotsBatch(1, [work], "10x1", slots=2, horizon=50, skip="none", arrivals_end=8)
     plain = SlotsBatch(1, [work], "10x1", slots=2, horizon=50, skip="none")
     turn, other = new_turn(batch), new_turn(plain)

@@ -71,7 +71,7 @@ def test_a_plan_is_for_one_list_and_one_list_only() -> None:
     lists = options_of({"lists": 2}).job_lists()
     with pytest.raises(EscalaError, match="a plan is for one"):
         search_plan(lists, np.zeros(5), rounds=1, seed=0)
-    with pytest.raises(EscalaError, match="for a single"):
+    with pytest.raises(EscalaError, match="needs a single list"):
         escala.train("escala/Slots-v0", steps=1, preset="planned", teacher={"plan": [0.0]}, lists=2, placement="start-now")
 
 
