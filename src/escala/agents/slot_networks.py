@@ -6,11 +6,14 @@ With s_k the features of slot k and g the rest of the compact observation (free 
 
 The value has E, C and a hidden layer of its own. Jobs may change slots without any effect, and what is learnt about one slot holds for
 all. Beside the separate 20-unit networks of R1 it learns faster and better (docs/studies/grid2019).
+
+Only taken slots are worked through, as rows of one table: most of a long window is empty most of the time. An empty slot's features are
+all 0, so that it adds relu(bias of E) to the mean, and its preference is u . relu(bias of A + B c).
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
@@ -32,18 +35,41 @@ def split_of(numbers: int, slots: int, horizon: int) -> tuple[int, int]:
     return SLOT + kinds, kinds * horizon + GLOBAL + rest
 
 
+class Parts(NamedTuple):
+    """A compact observation, cut: features of the taken slots [taken, features], where each of them is in [batch x slots] and in [batch],
+    how many slots are empty [batch, 1], and the numbers after the slots [batch, rest]."""
+
+    jobs: torch.Tensor
+    place: torch.Tensor
+    row: torch.Tensor
+    empty: torch.Tensor
+    rest: torch.Tensor
+
+
+def cut(numbers: torch.Tensor, slots: int, features: int) -> Parts:
+    """[batch, numbers] -> its parts."""
+    end = slots * features
+    rows = numbers[:, :end].reshape(-1, features)
+    taken = rows[:, 0] > 0
+    place = taken.nonzero().squeeze(1)
+    empty = slots - taken.reshape(-1, slots).sum(dim=1, keepdim=True)
+    return Parts(rows[place], place, torch.div(place, slots, rounding_mode="floor"), empty, numbers[:, end:])
+
+
 class Context(nn.Module):
     """c of the formula above."""
 
-    def __init__(self, features: int, rest: int, embedded: int, hidden: int) -> None:
+    def __init__(self, features: int, rest: int, embedded: int, hidden: int, slots: int) -> None:
         super().__init__()
+        self.slots = slots
         self.embed = nn.Linear(features, embedded)
         self.mix = nn.Linear(rest + embedded, hidden)
 
-    def forward(self, jobs: torch.Tensor, rest: torch.Tensor) -> torch.Tensor:
-        """[batch, slots, features], [batch, rest] -> [batch, hidden]."""
-        mean = torch.relu(self.embed(jobs)).mean(dim=1)
-        return torch.relu(self.mix(torch.cat([rest, mean], dim=1)))
+    def forward(self, parts: Parts) -> torch.Tensor:
+        """-> [batch, hidden]."""
+        of_empty = parts.empty * torch.relu(self.embed.bias)
+        mean = of_empty.index_add(0, parts.row, torch.relu(self.embed(parts.jobs))) / self.slots
+        return torch.relu(self.mix(torch.cat([parts.rest, mean], dim=1)))
 
 
 class SlotScorer(nn.Module):
@@ -54,32 +80,36 @@ class SlotScorer(nn.Module):
         self.slots = slots
         self.features, rest = split_of(numbers, slots, horizon)
         self.latent_dim_pi, self.latent_dim_vf = slots + 1, hidden
-        self.context = Context(self.features, rest, embedded, hidden)
+        self.context = Context(self.features, rest, embedded, hidden, slots)
         self.of_job = nn.Linear(self.features, embedded)
         self.of_context = nn.Linear(hidden, embedded, bias=False)
         self.preference = nn.Linear(embedded, 1)
         self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))
-        self.seen = Context(self.features, rest, embedded, hidden)
+        self.seen = Context(self.features, rest, embedded, hidden, slots)
         self.judged = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU())
 
     def forward(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """[batch, numbers] -> preferences [batch, 1 + slots], hidden layer of the value [batch, hidden]."""
-        return self.forward_actor(numbers), self.forward_critic(numbers)
-
-    def _parts(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        end = self.slots * self.features
-        return numbers[:, :end].reshape(-1, self.slots, self.features), numbers[:, end:]
+        parts = cut(numbers, self.slots, self.features)
+        return self._preferences(parts), self._judge(parts)
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
         """Preferences: the void, then the slots."""
-        jobs, rest = self._parts(numbers)
-        context = self.context(jobs, rest)
-        hidden = torch.relu(self.of_job(jobs) + self.of_context(context).unsqueeze(1))
-        return torch.cat([self.void(context), self.preference(hidden).squeeze(2)], dim=1)
+        return self._preferences(cut(numbers, self.slots, self.features))
 
     def forward_critic(self, numbers: torch.Tensor) -> torch.Tensor:
         """What the value is read from."""
-        out: torch.Tensor = self.judged(self.seen(*self._parts(numbers)))
+        return self._judge(cut(numbers, self.slots, self.features))
+
+    def _preferences(self, parts: Parts) -> torch.Tensor:
+        context = self.context(parts)
+        of_context = self.of_context(context)
+        of_empty = self.preference(torch.relu(self.of_job.bias + of_context)).expand(-1, self.slots).reshape(-1)
+        of_taken = self.preference(torch.relu(self.of_job(parts.jobs) + of_context.index_select(0, parts.row))).squeeze(1)
+        return torch.cat([self.void(context), of_empty.scatter(0, parts.place, of_taken).reshape(-1, self.slots)], dim=1)
+
+    def _judge(self, parts: Parts) -> torch.Tensor:
+        out: torch.Tensor = self.judged(self.seen(parts))
         return out
 
 

@@ -141,7 +141,7 @@ def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.rand
     seen, choice = torch.as_tensor(whole.seen), torch.as_tensor(whole.choice)
     barred = torch.as_tensor(~whole.mask)
     value = torch.as_tensor((whole.value / scale).astype(np.float32))
-    optimizer = torch.optim.Adam(policy.parameters(), lr=manner.rate)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=manner.rate, fused=True)
     policy.set_training_mode(True)
     updates = min(manner.updates, 1 + PASSES * len(seen) // manner.batch)
     for update in range(updates):

@@ -13,7 +13,7 @@ from escala.envs.slots_plan import search_plan
 from escala.envs.slots_play import FIGURES, play, tune_hold_back
 from escala.envs.slots_policy import SHAPING
 from escala.errors import EscalaError
-from escala.studies.slotted import best_found
+from escala.studies.slotted import HOLD_END, QUIETS, SHARES, best_found
 from escala.workload import Workload, read_workload
 from escala.workload.generate_slots import cpu_memory_model
 
@@ -40,9 +40,12 @@ def rules_on(lists: JobLists, hold: tuple[int, int, int]) -> dict[str, Any]:
 
 
 def rules(rate: float, validation: int, test: int) -> dict[str, Any]:
-    """The rules on test lists; hold-back is tuned on validation lists."""
-    hold = tune_hold_back(lists_of(rate, validation, VALIDATION), slots=SLOTS)
-    return rules_on(lists_of(rate, test, TEST), hold)
+    """The rules on test lists; hold-back is tuned on validation lists, with and without knowing the end of arrivals."""
+    tried, lists = lists_of(rate, validation, VALIDATION), lists_of(rate, test, TEST)
+    out = rules_on(lists, tune_hold_back(tried, QUIETS, SHARES, slots=SLOTS))
+    known = {"slots": SLOTS, "arrivals_end": WINDOW}
+    hold = tune_hold_back(tried, QUIETS, SHARES, **known)
+    return out | {HOLD_END: _figures(play(lists, "hold-back", hold=hold, **known)), "hold_end": list(hold)}
 
 
 def optimum(rate: float, test: int, count: int, limit_s: float) -> dict[str, list[Any]]:
@@ -122,7 +125,7 @@ def log_lists(log: str | None) -> JobLists:
 def log_rules(log: str | None) -> dict[str, Any]:
     """The rules on the 60 jobs; random 20 times."""
     lists = log_lists(log)
-    out = rules_on(lists, tune_hold_back(lists, slots=SLOTS))
+    out = rules_on(lists, tune_hold_back(lists, QUIETS, SHARES, slots=SLOTS))
     return out | {"random": _figures(play(lists.part([0] * 20), "random", slots=SLOTS))}
 
 

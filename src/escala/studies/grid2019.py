@@ -39,9 +39,9 @@ class Scale:
 
     updates: of each imitation, at most (0: as many as it takes). own: loads whose agents go on with PPO after imitation; lessons: training
     lists a load on which look-ahead over `futures` futures teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of
-    one load that only imitate; ten_seeds: PPO alone with ten slots; curve: budgets of the learning curve at load 100; printed: budget of
-    the printed setting; best: test lists a load whose optimum is searched for, `limit_s` seconds each, and that look-ahead over `ahead`
-    futures plays. variants: (load, window, demand).
+    one load that only imitate (published_imitated_seeds: of those on the author's lists); ten_seeds: PPO alone with ten slots; curve:
+    budgets of the learning curve at load 100; printed: budget of the printed setting; best: test lists a load whose optimum is searched
+    for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand).
     """
 
     loads: tuple[int, ...] = LOADS
@@ -51,16 +51,17 @@ class Scale:
     alone: int = 600_000
     alone_loads: tuple[int, ...] = (100, 190)
     alone_seeds: int = 2
-    lessons: int = 250
+    lessons: int = 160
     futures: int = 32
     fresh_all: int = 0
     all_seeds: int = 5
-    fresh_one: int = 1_000_000
+    fresh_one: int = 700_000
     own: tuple[int, ...] = (190,)
     imitated_seeds: int = 5
+    published_imitated_seeds: int = 1
     ten: int = 1_000_000
     ten_seeds: int = 1
-    curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000, 1_000_000)
+    curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000)
     curve_seeds: int = 1
     printed: int = 100_000
     printed_loads: tuple[int, ...] = (100,)
@@ -71,18 +72,22 @@ class Scale:
     episodes: int = 300
     best: int = 40
     limit_s: float = 1.0
-    ahead: int = 64
+    ahead: int = 32
     variants: tuple[tuple[int, int, str], ...] = VARIANTS
     variant: int = 0
     variant_seeds: int = 2
-    variant_lessons: int = 200
+    variant_lessons: int = 120
     updates: int = 0
+
+    def imitated(self, load: int) -> int:
+        """How many agents of a load only imitate: one beside those that go on with PPO, to show what that adds."""
+        return min(self.imitated_seeds, 1) if load in self.own else self.imitated_seeds
 
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         loads=(40, 100), seeds=1, published=4096, rounds=20, alone=16_384, alone_loads=(100,), alone_seeds=1, lessons=8, futures=8,
-        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, ten=16_384, curve=(), printed_loads=(), pool=256,
+        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0, ten=16_384, curve=(), printed_loads=(), pool=256,
         validation=20, test=40, episodes=20, best=2, ahead=8, variants=((190, 50, "clip10"),), variant_seeds=1, variant_lessons=8,
         updates=500,
     ),
@@ -151,7 +156,7 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
             if load in scale.own and seed < scale.seeds:
                 ask = own | {"steps": scale.fresh_one, "keep": str(agents / f"fresh-{load}-{seed}")}
                 cells.append(Cell(f"fresh/{load}/{seed}", work.fresh_agent, ask, 30 + scale.fresh_one / 2e4))
-            if seed < scale.imitated_seeds:
+            if seed < scale.imitated(load):
                 ask = own | {"steps": 0, "keep": str(agents / f"imitated-{load}-{seed}")}
                 cells.append(Cell(f"imitated/{load}/{seed}", work.fresh_agent, ask, 30))
         if seed < scale.all_seeds:
@@ -178,6 +183,8 @@ def _published(scale: Scale, author: str, agents: Path, seed: int, done: Mapping
         ask = given | {"load": load, "steps": scale.published, "plan": done[f"published/plan/{load}"], "updates": scale.updates,
                        "preset": "planned", "algorithm": "maskable-ppo", "keep": str(agents / f"published-{load}-{seed}")}  # fmt: skip
         cells.append(Cell(f"published/{load}/{seed}", work.published_agent, ask, 10 + scale.published / 3e4))
+        if seed < scale.published_imitated_seeds:
+            cells.append(Cell(f"published/imitated/{load}/{seed}", work.published_agent, ask | {"steps": 0, "keep": None}, 10))
     for load in scale.alone_loads if seed < scale.alone_seeds else ():
         ask = given | {"load": load, "steps": scale.alone}
         cells.append(Cell(f"alone/{load}/{seed}", work.published_agent, ask, 2 + scale.alone / 6e4))

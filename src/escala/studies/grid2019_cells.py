@@ -18,17 +18,13 @@ from escala.envs.slots_plan import search_plan
 from escala.envs.slots_play import FIGURES, play, tune_hold_back
 from escala.envs.slots_policy import SHAPING
 from escala.studies.published import LOADS, published_lists
-from escala.studies.slotted import best_found
+from escala.studies.slotted import HOLD_END, QUIETS, SHARES, best_found
 from escala.workload.generate_slots import bernoulli_model
 
 RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "easy", "fcfs", "random")
 TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
 PATIENCE = 4000
 TRIES, NEAR = 3, 1.05  # searches for a plan, until one is that near to the clairvoyant schedule
-HOLD_END = "hold-back, end known"
-"""Hold-back that knows when arrivals end, as the agents do."""
-QUIETS, SHARES = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25), tuple(range(9))
-"""Settings of hold-back that are tried."""
 QUEUE = 32
 """Slots that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones behind them."""
 

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from escala.studies.claims import Claim
-from escala.studies.grid2019_cells import HOLD_END, RULES
-from escala.studies.slotted import METRICS, Cells, arrays_of, claim, headroom_claim, matrix, row_of
+from escala.studies.grid2019_cells import RULES
+from escala.studies.slotted import HOLD_END, METRICS, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
 ALL, OWN, IMITATED, AHEAD = "agent, all loads", "agent, own load", "imitation alone, own load", "rollout"
 TEN = "ten slots: "
@@ -78,7 +78,7 @@ def best_agents(scale: Any, cells: Cells, load: int) -> tuple[list[str], str, st
     choices = {ALL: [f"fresh/all/{seed}" for seed in range(scale.all_seeds)]}
     if load in scale.own:
         choices[OWN] = [f"fresh/{load}/{seed}" for seed in range(scale.seeds)]
-    if scale.imitated_seeds >= scale.seeds:
+    if scale.imitated(load) >= scale.seeds:
         choices[IMITATED] = [f"imitated/{load}/{seed}" for seed in range(scale.seeds)]
     _, how, which = min((*best_way(cells, names, load), which) for which, names in choices.items())
     return choices[which], how, which
@@ -93,7 +93,7 @@ def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
         kinds = {ALL: ("fresh/all", scale.all_seeds)}
         if load in scale.own:
             kinds[OWN] = f"fresh/{load}", scale.seeds
-        kinds[IMITATED] = f"imitated/{load}", scale.imitated_seeds
+        kinds[IMITATED] = f"imitated/{load}", scale.imitated(load)
         kinds[f"{TEN}{ALL}"] = ("ten-agent/all", scale.ten_seeds)
         for which, (key, seeds) in kinds.items():
             rows += agent_rows(cells, load, which, [f"{key}/{seed}" for seed in range(seeds)])

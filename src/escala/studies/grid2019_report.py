@@ -62,6 +62,12 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
         note = f"author's PPO {paper['PPO']:.3f}"
         claims.append(claim(f"r1.published.vs_author.{load}", text.format("the author's PPO", load), 0.0, ours, ppo, 0.0, note))
         claims.append(headroom_claim(f"r1.published.headroom.{load}", f"load {load} %", ours, sjf, cells[f"published/plan/{load}"]))
+        names = [f"published/imitated/{load}/{seed}" for seed in range(scale.published_imitated_seeds)]
+        if names:
+            ours = matrix(cells, names, "sampled", "slowdown")
+            said = f"plan imitated, no PPO: mean slowdown against greedy SJF, load {load} %"
+            note = f"{np.nanmean(ours):.3f} against {sjf[0]:.3f}; shows what the PPO after it adds"
+            claims.append(claim(f"r1.published.imitation.{load}", said, None, ours, sjf, None, note))
     if 190 in scale.loads:
         ours = matrix(cells, [f"published/190/{seed}" for seed in range(scale.seeds)], "sampled", "makespan")
         packer = np.array(rules["190"]["packer"]["makespan"])
@@ -141,6 +147,9 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
         names = [f"published/{load}/{seed}" for seed in range(scale.seeds)]
         for how, label in (("sampled", AGENT), ("likeliest", f"{AGENT}, likeliest")):
             rows.append(row_of(load, label, {mine: matrix(cells, names, how, mine) for mine in METRICS}))
+        if scale.published_imitated_seeds:
+            imitated = [f"published/imitated/{load}/{seed}" for seed in range(scale.published_imitated_seeds)]
+            rows.append(row_of(load, "imitation alone", {mine: matrix(cells, imitated, "sampled", mine) for mine in METRICS}))
         if load in scale.alone_loads:
             alone = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
             rows.append(row_of(load, "PPO from nothing", {mine: matrix(cells, alone, "sampled", mine) for mine in METRICS}))

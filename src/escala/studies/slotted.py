@@ -17,6 +17,10 @@ METRICS = {"slowdown": "mean_slowdown", "makespan": "makespan_s", "turnaround": 
 """Figures of a run -> columns of the tables."""
 SEEDS = 5
 """Training seeds below which an interval over them is too narrow."""
+HOLD_END = "hold-back, end known"
+"""Hold-back that knows when arrivals end, as the agents do."""
+QUIETS, SHARES = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25), tuple(range(9))
+"""Settings of hold-back that are tried where an agent is held against it."""
 Cells = Mapping[str, Any]
 
 

@@ -35,6 +35,28 @@ def test_preferences_move_with_the_jobs() -> None:
     assert torch.allclose(scorer.forward_critic(seen), scorer.forward_critic(moved), atol=1e-5)
 
 
+def test_empty_slots_count_as_the_formula_says() -> None:
+    """Taken slots alone are worked through; the same numbers come out of all of them, as the module's formula is written."""
+    torch.manual_seed(1)
+    scorer = SlotScorer(86, slots=10, horizon=20)
+    torch.nn.init.normal_(scorer.preference.weight)
+    seen = torch.rand(5, 86)
+    for row, empty in enumerate(([], [0], [3, 9], range(1, 10), range(10))):
+        seen[row, :60].reshape(10, 6)[list(empty)] = 0.0
+    jobs, rest = seen[:, :60].reshape(5, 10, 6), seen[:, 60:]
+
+    def context(part: torch.nn.Module) -> torch.Tensor:
+        return torch.relu(part.mix(torch.cat([rest, torch.relu(part.embed(jobs)).mean(dim=1)], dim=1)))
+
+    c = context(scorer.context)
+    hidden = torch.relu(scorer.of_job(jobs) + scorer.of_context(c).unsqueeze(1))
+    wanted = torch.cat([scorer.void(c), scorer.preference(hidden).squeeze(2)], dim=1)
+    preferences, judged = scorer(seen)
+    assert torch.allclose(preferences, wanted, atol=1e-6)
+    assert torch.allclose(judged, scorer.judged(context(scorer.seen)), atol=1e-6)
+    assert torch.equal(scorer.forward_actor(seen), preferences) and torch.equal(scorer.forward_critic(seen), judged)
+
+
 @pytest.mark.learn
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["taught", "taught-reserve"])
