@@ -87,9 +87,9 @@ class Scale:
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         loads=(40, 100), seeds=1, published=4096, rounds=20, alone=16_384, alone_loads=(100,), alone_seeds=1, lessons=8, futures=8,
-        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0, ten=16_384, curve=(), printed_loads=(), pool=256,
-        validation=20, test=40, episodes=20, best=2, ahead=8, variants=((190, 50, "clip10"),), variant_seeds=1, variant_lessons=8,
-        updates=500,
+        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0, ten=16_384, curve=(),
+        printed_loads=(), pool=256, validation=20, test=40, episodes=20, best=2, ahead=8, variants=((190, 50, "clip10"),), variant_seeds=1,
+        variant_lessons=8, updates=500,
     ),
     "short": Scale(),
     "paper": Scale(
