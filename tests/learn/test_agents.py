@@ -112,6 +112,9 @@ def test_a_saved_agent_is_the_same_agent(tmp_path: Path) -> None:
     assert manifest["seed"] == 1
     with pytest.raises(escala.EscalaError, match="no trained agent"):
         load_agent(tmp_path)
+    (tmp_path / "agent" / "manifest.json").write_text(json.dumps(manifest | {"actions": manifest["actions"] + 1}))
+    with pytest.raises(escala.EscalaError, match="another version of escala"):
+        load_agent(tmp_path / "agent")
     (tmp_path / "agent" / "weights.pt").write_bytes(b"broken")
     with pytest.raises(escala.EscalaError, match="weights"):
         load_agent(tmp_path / "agent")

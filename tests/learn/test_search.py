@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import escala
 from escala.agents import load_agent, search, search_scheduler
-from escala.agents.scheduler_search import begins, values
+from escala.agents.queue_scorer import JOB_FEATURES, SCORES, QueueScorer, job_features
+from escala.agents.scheduler_search import begins, choices, values, weights_of
 from escala.envs.scheduling import SchedulingBatch
+from escala.envs.scheduling_step import WIDTH
 from escala.errors import EscalaError
 from escala.studies.days import played
 from tests.unit.envs.days import DAY_S, workload
@@ -93,6 +96,33 @@ def test_a_searched_scheduler_learns_to_wait_for_nodes_that_are_on() -> None:
     eager = escala.simulate(day, "2x1", scheduler="first-fit", **how).summary()["waste_j"]
     learnt = escala.simulate(day, "2x1", scheduler=agent.policy(seed=0), **how).summary()["waste_j"]
     assert learnt < 0.75 * eager
+
+
+def test_the_best_order_of_the_released_jobs_starts() -> None:
+    """By the definition, for random observations and scores; and the network's likeliest choice is what was searched."""
+    rng = np.random.default_rng(0)
+    seen = rng.random((200, 5, WIDTH + 1), dtype=np.float32).reshape(200, -1)
+    mask = np.concatenate([np.ones((200, 1), bool), rng.random((200, 5)) < 0.6], axis=1)
+    weights = rng.normal(size=len(SCORES) * len(JOB_FEATURES))
+    network = QueueScorer(5)
+    with torch.no_grad():
+        network.score.weight.copy_(torch.as_tensor(weights, dtype=torch.float32).reshape(len(SCORES), -1))
+        preferences = network(torch.as_tensor(seen))[0].masked_fill(~torch.as_tensor(mask), -torch.inf).numpy()
+        numbers = job_features(torch.as_tensor(seen).reshape(200, 5, WIDTH + 1)).numpy().astype(np.float64)
+    order, release = numbers @ weights[: len(JOB_FEATURES)], numbers @ weights[len(JOB_FEATURES) :]
+    wanted = []
+    for k in range(200):
+        may = [place for place in range(5) if mask[k, place + 1] and release[k, place] > 0.0]
+        wanted.append(1 + max(may, key=lambda place: order[k, place]) if may else 0)
+    assert 0 < wanted.count(0) < 200
+    assert choices(weights, seen, mask).tolist() == wanted
+    assert preferences.argmax(axis=1).tolist() == wanted
+
+
+def test_scores_are_given_by_name() -> None:
+    weights = weights_of({"walltime": -0.5}, {"always": 1.0})
+    assert weights[JOB_FEATURES.index("walltime")] == -0.5 and weights[len(JOB_FEATURES)] == 1.0
+    assert np.count_nonzero(weights) == 2 and len({row.tobytes() for row in begins()}) == len(begins())
 
 
 def test_waiting_costs_only_beyond_what_is_free() -> None:

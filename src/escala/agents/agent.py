@@ -116,7 +116,10 @@ def load_agent(folder: str | Path) -> Agent:
         raise EscalaError(f"{source}: {WEIGHTS} is not the file that {MANIFEST} was written for: save the agent again")
     space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
     network = build_policy(manifest, space, spaces.Discrete(int(manifest["actions"])))
-    network.load_state_dict(torch.load(source / WEIGHTS, weights_only=True))
+    try:
+        network.load_state_dict(torch.load(source / WEIGHTS, weights_only=True))
+    except RuntimeError as error:
+        raise EscalaError(f"{source}: trained by another version of escala, whose network was different: train the agent again") from error
     return Agent(network, manifest, _curve(source / CURVE))
 
 

@@ -1,8 +1,9 @@
-"""A small network for escala/Scheduling-v0: one linear score for every waiting job, the same weights for all places; the void scores 0.
+"""A small network for escala/Scheduling-v0: two linear scores for every waiting job, the same weights for all places.
 
-The job with the highest score starts; if none that fits has a score above 0, a minute passes. So the weights say which jobs go first, and
-which had better wait for nodes that are on. Reads the observation with `waits=True`: without the time that a job has waited, a job that is
-held for nodes that are on may be held for ever.
+A job whose `release` is above 0 may start; of those that may and fit, the one with the highest `order` does. If there is none, a minute
+passes. So the one score says which jobs had better wait for nodes that are on, and the other which go first: a single score for both
+cannot hold a job without moving it in the order. Reads the observation with `waits=True`: without the time that a job has waited, a job
+that is held for nodes that are on may be held for ever.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ JOB_FEATURES = (
     "such a job x its wait, up to 1 h",
     "such a job x its wait / walltime, up to 1",
 )
-SHARPNESS = 20.0  # of the softmax over scores: draws differ from the likeliest choice only where scores nearly tie
+SCORES = ("order", "release")
+SHARPNESS = 20.0  # of the softmax over preferences: draws differ from the likeliest choice only where orders nearly tie
 SOON = (15.0 / 1440.0) ** 0.5  # 15 min on the scale of the observations
 
 
@@ -48,7 +50,7 @@ def job_features(observations: torch.Tensor) -> torch.Tensor:
     now = observations[:, -1:, QUEUED + RUNNING : WIDTH]  # given cores, queue length, time of day, nodes in the five states
     queue, computing, idle, under_way = now[:, :, 1], now[:, :, 3], now[:, :, 4], now[:, :, 6] + now[:, :, 7]
     soon = (leaving * (by_confidence < SOON)).sum(dim=1, keepdim=True)
-    expected = wall * confidence.clamp(min=0.0).sqrt()
+    expected = wall * confidence.clamp(min=0.0).pow(0.5)  # sqrt is slow where most places are empty
     beyond = (cores - idle - 1e-6).clamp(min=0.0)
     wakes = (beyond > 0).float()
     place = torch.linspace(0.0, 1.0, observations.shape[1]).expand_as(cores)
@@ -66,16 +68,17 @@ class QueueScorer(nn.Module):
         super().__init__()
         self.places = places
         self.latent_dim_pi, self.latent_dim_vf = places + 1, 1
-        self.score = nn.Linear(len(JOB_FEATURES), 1, bias=False)
+        self.score = nn.Linear(len(JOB_FEATURES), len(SCORES), bias=False)
 
     def forward(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """[batch, numbers] -> preferences [batch, 1 + places], hidden layer of the value [batch, 1]."""
         return self.forward_actor(numbers), self.forward_critic(numbers)
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Preferences: the void, then the places."""
-        scores = self.score(job_features(numbers.reshape(-1, self.places, WIDTH + 1))).squeeze(2)
-        return SHARPNESS * torch.cat([torch.zeros_like(scores[:, :1]), scores], dim=1)
+        """Preferences: the void (0), then the places: between 1 and 2 by their order where they are released, else -1."""
+        order, release = self.score(job_features(numbers.reshape(-1, self.places, WIDTH + 1))).unbind(dim=2)
+        preferences = torch.where(release > 0.0, 1.0 + torch.sigmoid(order), -torch.ones_like(order))
+        return SHARPNESS * torch.cat([torch.zeros_like(order[:, :1]), preferences], dim=1)
 
     def forward_critic(self, numbers: torch.Tensor) -> torch.Tensor:
         """Nothing: the weights are searched, not learnt step by step."""

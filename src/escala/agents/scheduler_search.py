@@ -1,4 +1,4 @@
-"""Direct search of a scheduling policy by whole days: the cross-entropy method on the scores of `queue_scorer`.
+"""Direct search of a scheduling policy by whole days: the cross-entropy method on the two scores of `queue_scorer`.
 
 What counts is a day's energy waste and its jobs' waits, not R3's step reward. With W the waste / idle watts of the platform, and V the
 sum of the jobs' waits, both in minutes and summed over the days,
@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,32 +27,38 @@ from escala.agents import checkpoint
 from escala.agents.agent import FORMAT, Agent, load_agent
 from escala.agents.network import build_policy, pin_threads
 from escala.agents.presets import SCHEDULING
-from escala.agents.queue_scorer import JOB_FEATURES, QUEUE_SCORER, job_features
+from escala.agents.queue_scorer import JOB_FEATURES, QUEUE_SCORER, SCORES, job_features
 from escala.agents.search import CrossEntropy, Floats, Score, finish, run_search
 from escala.envs.batch import new_turn
 from escala.envs.episodes import idle_watts
 from escala.envs.scheduling import SchedulingBatch
 from escala.errors import EscalaError
 
-FIRST_SPREAD = 0.6
+FIRST_SPREAD = 0.3  # of the candidates: the best beginning is near
+
+
+def weights_of(order: Mapping[str, float], release: Mapping[str, float]) -> Floats:
+    """Both scores as one row: name of a number -> its weight, 0 where it is not given."""
+    return np.array([score.get(name, 0.0) for score in (order, release) for name in JOB_FEATURES])
 
 
 def begins() -> list[Floats]:
-    """First-Fit; the shortest walltime first; and both so that a job wakes nodes only after 3 or 8 minutes."""
-    plain = {"always": 1.0, "place in the queue": -0.5}
-    short = {"always": 1.0, "walltime": -0.5}
-    shy = [{"more cores than idle nodes have": -1.5, "such a job x its wait, up to 15 min": 15.0 / m} for m in (3.0, 8.0)]
-    chosen = [plain, short, *(one | two for one in (plain, short) for two in shy)]
-    return [np.array([one.get(name, 0.0) for name in JOB_FEATURES]) for one in chosen]
+    """First-Fit; the shortest walltime first; and this so that a job wakes nodes only after some minutes, or where many wait."""
+    short, at_once = {"walltime": -0.5}, {"always": 1.0}
+    out = [weights_of({"place in the queue": -0.5}, at_once), weights_of(short, at_once)]
+    for minutes, crowd in product((3.0, 5.0, 8.0, 11.0, 15.0), (0.0, 1.0, 2.0, 4.0, 8.0)):
+        shy = {"more cores than idle nodes have": -2.0, "such a job x its wait, up to 15 min": 15.0 / minutes}
+        out.append(weights_of(short, at_once | shy | {"such a job x length of the queue": crowd}))
+    return out
 
 
 def choices(weights: Floats, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     """The likeliest choices."""
     with torch.no_grad():
-        scores = job_features(torch.as_tensor(seen)).numpy().astype(np.float64) @ weights
-    scores = np.where(mask[:, 1:], scores, -np.inf)
-    best = scores.argmax(axis=1)
-    return np.where(scores[np.arange(len(best)), best] > 0.0, best + 1, 0)
+        numbers = job_features(torch.as_tensor(seen)).numpy().astype(np.float64)
+    order, release = np.moveaxis(numbers @ weights.reshape(len(SCORES), -1).T, 2, 0)
+    free = mask[:, 1:] & (release > 0.0)
+    return np.where(free.any(axis=1), 1 + np.where(free, order, -np.inf).argmax(axis=1), 0)
 
 
 def values(weights: Floats, batch: SchedulingBatch, price: float, free_s: float = 0.0) -> tuple[float, int]:
@@ -102,9 +109,8 @@ def search_scheduler(
     progress: Callable[[float], None] | None = None,
     **env_options: Any,
 ) -> Agent:
-    """Search an agent of `escala/Scheduling-v0`. price: of a job's minute of waiting, in minutes of the whole platform idling;
-    limit: share of First-Fit's waits
-    up to which waiting costs nothing. The rest as in `escala.agents.search`."""
+    """Search an agent of `escala/Scheduling-v0`. price: of a job's minute of waiting, in minutes of the whole platform idling; limit: share
+    of First-Fit's waits up to which waiting costs nothing. The rest as in `escala.agents.search`."""
     if generations < 1 or population < 4 or not (price >= 0.0 and limit >= 0.0):
         given = f"generations={generations}, population={population}, price={price}, limit={limit}"
         raise EscalaError(f"{given}: give at least 1, 4, 0 and 0")
@@ -142,11 +148,14 @@ def _agent(run: CrossEntropy, batch: SchedulingBatch, request: Mapping[str, Any]
         "platform": batch.platform.spec(), "network": [], "extractor": QUEUE_SCORER, "separate": False, "relu": False, "ordered": None,
         "observation_shape": list(batch.observation_space.shape or ()), "actions": int(batch.action_space.n),
         "curve": [[None if np.isnan(x) else x for x in point] for point in run.curve],
-        "score": dict(zip(JOB_FEATURES, map(float, weights), strict=True)),
+        "score": {
+            f"{score}: {name}": float(weight)
+            for (score, name), weight in zip(((s, n) for s in SCORES for n in JOB_FEATURES), weights, strict=True)
+        },
         "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "numpy")},
     }  # fmt: skip
     space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
     network = build_policy(manifest, space, spaces.Discrete(manifest["actions"]))
     with torch.no_grad():
-        network.mlp_extractor.score.weight.copy_(torch.as_tensor(weights, dtype=torch.float32).reshape(1, -1))
+        network.mlp_extractor.score.weight.copy_(torch.as_tensor(weights, dtype=torch.float32).reshape(len(SCORES), -1))
     return Agent(network, manifest)

@@ -2,7 +2,7 @@
 
 The same days as in `deepshutdown2020`; nodes go off after 5 idle minutes under every scheduler; each day once cut at its end, once run to
 completion. First-Fit, EASY, SAF and, beyond the paper, the shortest walltime first (which waits least of all) against agents that choose
-which waiting job starts, or that none does. The agents are one linear score for every waiting job, searched by whole days
+which waiting job starts, or that none does. The agents are two linear scores for every waiting job, searched by whole days
 (`escala.agents.search_scheduler`) for the least waste with a mean wait below a limit, at several limits; which limit counts is decided on
 validation days: the least waste with a mean wait not above First-Fit's. Beside them, as evidence of what was tried: MaskablePPO in the
 printed setting (three GRUs).
@@ -31,14 +31,14 @@ class Scale:
     inputs: tuple[str, ...] | None = None
     most: int | None = None
     generated_days: int = 300
-    limits: tuple[float, ...] = (0.85, 0.95, 1.05)
+    limits: tuple[float, ...] = (0.9, 0.95)
     seeds: int = 5
-    generations: int = 6
-    population: int = 12
-    days_each: int = 80
+    generations: int = 10
+    population: int = 20
+    days_each: int = 250
     other_limits: tuple[float, ...] = (0.95,)
-    other_generations: int = 2
-    other_days_each: int = 40
+    other_generations: int = 4
+    other_days_each: int = 100
     printed: int = 0
     printed_seeds: int = 1
 
