@@ -101,14 +101,14 @@ def test_a_searched_scheduler_learns_to_wait_for_nodes_that_are_on() -> None:
 def test_the_best_order_of_the_released_jobs_starts() -> None:
     """By the definition, for random observations and scores; and the network's likeliest choice is what was searched."""
     rng = np.random.default_rng(0)
-    seen = rng.random((200, 5, WIDTH + 1), dtype=np.float32).reshape(200, -1)
+    seen = rng.random((200, 5, WIDTH + 1), dtype=np.float32)
     mask = np.concatenate([np.ones((200, 1), bool), rng.random((200, 5)) < 0.6], axis=1)
     weights = rng.normal(size=len(SCORES) * len(JOB_FEATURES))
     network = QueueScorer(5)
     with torch.no_grad():
         network.score.weight.copy_(torch.as_tensor(weights, dtype=torch.float32).reshape(len(SCORES), -1))
-        preferences = network(torch.as_tensor(seen))[0].masked_fill(~torch.as_tensor(mask), -torch.inf).numpy()
-        numbers = job_features(torch.as_tensor(seen).reshape(200, 5, WIDTH + 1)).numpy().astype(np.float64)
+        preferences = network(torch.as_tensor(seen).flatten(1))[0].masked_fill(~torch.as_tensor(mask), -torch.inf).numpy()
+        numbers = job_features(torch.as_tensor(seen)).numpy().astype(np.float64)
     order, release = numbers @ weights[: len(JOB_FEATURES)], numbers @ weights[len(JOB_FEATURES) :]
     wanted = []
     for k in range(200):

@@ -33,7 +33,7 @@ class Scale:
     generated_days: int = 300
     limits: tuple[float, ...] = (0.9, 0.95)
     seeds: int = 5
-    generations: int = 10
+    generations: int = 8
     population: int = 20
     days_each: int = 250
     other_limits: tuple[float, ...] = (0.95,)
