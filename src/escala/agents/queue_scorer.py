@@ -38,7 +38,8 @@ JOB_FEATURES = (
     "such a job x its wait / walltime, up to 1",
 )
 SCORES = ("order", "release")
-SHARPNESS = 20.0  # of the softmax over preferences: draws differ from the likeliest choice only where orders nearly tie
+SHARPNESS = 200.0  # of the softmax over orders: draws differ from the likeliest choice only where orders nearly tie
+NEVER = 50.0  # in preferences, between the released jobs, the void, and those that are held
 SOON = (15.0 / 1440.0) ** 0.5  # 15 min on the scale of the observations
 
 
@@ -75,10 +76,12 @@ class QueueScorer(nn.Module):
         return self.forward_actor(numbers), self.forward_critic(numbers)
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Preferences: the void (0), then the places: between 1 and 2 by their order where they are released, else -1."""
+        """Preferences: the void, then the places: released jobs by their order, all above the void, which is above those that are held."""
         order, release = self.score(job_features(numbers.reshape(-1, self.places, WIDTH + 1))).unbind(dim=2)
-        preferences = torch.where(release > 0.0, 1.0 + torch.sigmoid(order), -torch.ones_like(order))
-        return SHARPNESS * torch.cat([torch.zeros_like(order[:, :1]), preferences], dim=1)
+        released = release > 0.0
+        wanted = SHARPNESS * order
+        void = torch.where(released, wanted, torch.inf).amin(dim=1, keepdim=True).nan_to_num(posinf=0.0) - NEVER
+        return torch.cat([void, torch.where(released, wanted, void - NEVER)], dim=1)
 
     def forward_critic(self, numbers: torch.Tensor) -> torch.Tensor:
         """Nothing: the weights are searched, not learnt step by step."""

@@ -11,15 +11,15 @@ from escala.envs.multi_rules import RULES
 from escala.envs.slots_lists import JobLists
 from escala.envs.slots_options import RESCUE
 
-TRAINING, TEST = 1, 5  # seeds of the job lists
+TRAINING, VALIDATION, TEST = 1, 3, 5  # seeds of the job lists; no list of one set is in another
 STEPS = 200  # units of arrivals
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
 CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
 
 
-def test_lists(machines: int, load: int, count: int, formula: str = "plain") -> JobLists:
+def test_lists(machines: int, load: int, count: int, seed: int = TEST) -> JobLists:
     """Fresh lists of one load (in per cent) for so many machines in all."""
-    given = {"agents": machines, "machines": 1, "load": load / 100, "formula": formula, "lists": count, "lists_seed": TEST, "steps": STEPS}
+    given = {"agents": machines, "machines": 1, "load": load / 100, "formula": "plain", "lists": count, "lists_seed": seed, "steps": STEPS}
     return options_of(given).job_lists()
 
 
@@ -50,12 +50,13 @@ def team(
     steps: int,
     test: int,
     sampled: int,
+    validation: int,
     keep: str,
     preset: str = "tuned",
     turns: str = "single",
 ) -> dict[str, Any]:
-    """Train one team on all loads, or go on with it, and judge it on each: likeliest actions on `test` lists, sampled ones on the first
-    `sampled`."""
+    """Train one team on all loads, or go on with it, and judge it on each: likeliest actions on `test` and `validation` lists, sampled ones
+    on the first `sampled`."""
     from escala.agents import load_team, train_team
 
     if (Path(keep) / "manifest.json").is_file():
@@ -74,10 +75,11 @@ def team(
         "arrivals_end": made.options.get("arrivals_end", 0),
     }
     for load in loads:
-        lists = test_lists(agents * machines, load, test)
+        lists, tried = test_lists(agents * machines, load, test), test_lists(agents * machines, load, validation, VALIDATION)
         out[str(load)] = {
             "likeliest": _kept(play(lists, made.members(sampled=False), rescue=RESCUE, **seen), FIGURES),
             "sampled": _kept(play(lists.part(range(sampled)), made.members(seed=seed), **seen), FIGURES),
             "cut": _kept(play(lists, made.members(sampled=False), limit=STEPS, **seen), CUT),
+            "validation": _kept(play(tried, made.members(sampled=False), rescue=RESCUE, **seen), ("slowdown",)),
         }
     return out

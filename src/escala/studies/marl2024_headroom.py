@@ -68,7 +68,7 @@ def claims(shape: str, load: int, best: Mapping[str, Any], ours: np.ndarray, sjf
         ("headroom", found, "the best schedule found (the true share is no further from 0)"),
         ("headroom_proved", lower, "the proved bound (the true share is no nearer to 0)"),
     ):
-        said = f"share of the way from SJF as a team to {text}, {shape} in turns, load {load} %"
+        said = f"share of the way from SJF as a team to {text}, teams {shape}, load {load} %"
         value, low, high = None, None, None
         if np.isfinite(ours).all() and sjf.sum() > least.sum():
             share = headroom(ours, sjf, least, resamples=4000)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from escala.errors import EscalaError
 from escala.studies import marl2024
+from escala.studies.marl2024_report import chosen
 
 
 @pytest.mark.slow
@@ -47,3 +49,15 @@ def test_bad_requests_give_one_clear_line(tmp_path: Path) -> None:
         marl2024.run("huge", tmp_path)
     with pytest.raises(EscalaError, match="jobs=0"):
         marl2024.run("smoke", tmp_path, jobs=0)
+
+
+def test_the_better_kind_of_team_is_chosen_on_validation_lists() -> None:
+    def cells(*slowdowns: float | None) -> dict[str, Any]:
+        kinds = zip(("team", "ahead"), slowdowns, strict=False)
+        return {f"{kind}/2x1/0": {"50": {"validation": {"slowdown": [2.0, s]}}} for kind, s in kinds}
+
+    assert chosen(cells(2.0, 1.9), "2x1", (50,)) == "ahead"
+    assert chosen(cells(2.0, 2.1), "2x1", (50,)) == "team"
+    assert chosen(cells(2.0, None), "2x1", (50,)) == "team"  # a run that was not finished
+    assert chosen(cells(2.0), "2x1", (50,)) == "team"
+    assert chosen({}, "2x1", (50,)) == "team"
