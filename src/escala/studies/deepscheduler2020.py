@@ -31,7 +31,7 @@ class Scale:
     inputs: tuple[str, ...] | None = None
     most: int | None = None
     generated_days: int = 300
-    limits: tuple[float, ...] = (0.9, 0.95)
+    limits: tuple[float, ...] = (0.95, 0.98)
     seeds: int = 5
     generations: int = 8
     population: int = 20
