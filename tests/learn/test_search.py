@@ -108,7 +108,8 @@ def test_the_best_order_of_the_released_jobs_starts() -> None:
     with torch.no_grad():
         network.score.weight.copy_(torch.as_tensor(weights, dtype=torch.float32).reshape(len(SCORES), -1))
         preferences = network(torch.as_tensor(seen).flatten(1))[0].masked_fill(~torch.as_tensor(mask), -torch.inf).numpy()
-        numbers = job_features(torch.as_tensor(seen)).numpy().astype(np.float64)
+        every = torch.cartesian_prod(torch.arange(200), torch.arange(5))
+        numbers = job_features(torch.as_tensor(seen), every[:, 0], every[:, 1]).numpy().astype(np.float64).reshape(200, 5, -1)
     order, release = numbers @ weights[: len(JOB_FEATURES)], numbers @ weights[len(JOB_FEATURES) :]
     wanted = []
     for k in range(200):

@@ -43,23 +43,24 @@ NEVER = 50.0  # in preferences, between the released jobs, the void, and those t
 SOON = (15.0 / 1440.0) ** 0.5  # 15 min on the scale of the observations
 
 
-def job_features(observations: torch.Tensor) -> torch.Tensor:
-    """[batch, places, WIDTH + 1] -> [batch, places, len(JOB_FEATURES)]."""
-    cores, wall, confidence = (observations[:, :, k] for k in range(QUEUED))
+def job_features(observations: torch.Tensor, row: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+    """[batch, places, WIDTH + 1], and where some jobs are in it, row [jobs] and place [jobs] -> [jobs, len(JOB_FEATURES)]."""
+    job = observations[row, place]
+    cores, wall, confidence = (job[:, k] for k in range(QUEUED))
+    waited = job[:, WIDTH].square()  # in days, as walltimes are after squaring
     leaving, by_confidence = observations[:, :, QUEUED], observations[:, :, QUEUED + 2]
-    waited = observations[:, :, WIDTH].square()  # in days, as walltimes are after squaring
-    now = observations[:, -1:, QUEUED + RUNNING : WIDTH]  # given cores, queue length, time of day, nodes in the five states
-    queue, computing, idle, under_way = now[:, :, 1], now[:, :, 3], now[:, :, 4], now[:, :, 6] + now[:, :, 7]
-    soon = (leaving * (by_confidence < SOON)).sum(dim=1, keepdim=True)
-    expected = wall * confidence.clamp(min=0.0).pow(0.5)  # sqrt is slow where most places are empty
+    soon = (leaving * (by_confidence < SOON)).sum(dim=1)[row]
+    now = observations[:, -1, QUEUED + RUNNING : WIDTH][row]  # given cores, queue length, time of day, nodes in the five states
+    queue, computing, idle, under_way = now[:, 1], now[:, 3], now[:, 4], now[:, 6] + now[:, 7]
+    expected = wall * confidence.clamp(min=0.0).pow(0.5)
     beyond = (cores - idle - 1e-6).clamp(min=0.0)
     wakes = (beyond > 0).float()
-    place = torch.linspace(0.0, 1.0, observations.shape[1]).expand_as(cores)
-    columns = [torch.ones_like(cores), wall, cores, confidence, expected, place, wakes, beyond]
-    columns += [wakes * x for x in (queue, computing, soon, expected, place, under_way)]
+    rank = place / max(observations.shape[1] - 1, 1)
+    columns = [torch.ones_like(cores), wall, cores, confidence, expected, rank, wakes, beyond]
+    columns += [wakes * x for x in (queue, computing, soon, expected, rank, under_way)]
     columns += [wakes * (waited * most).clamp(max=1.0) for most in (96.0, 24.0)]
     columns.append(wakes * (waited / wall.square().clamp(min=1e-6)).clamp(max=1.0))
-    return torch.stack(columns, dim=2)
+    return torch.stack(columns, dim=1)
 
 
 class QueueScorer(nn.Module):
@@ -77,11 +78,13 @@ class QueueScorer(nn.Module):
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
         """Preferences: the void, then the places: released jobs by their order, all above the void, which is above those that are held."""
-        order, release = self.score(job_features(numbers.reshape(-1, self.places, WIDTH + 1))).unbind(dim=2)
-        released = release > 0.0
-        wanted = SHARPNESS * order
-        void = torch.where(released, wanted, torch.inf).amin(dim=1, keepdim=True).nan_to_num(posinf=0.0) - NEVER
-        return torch.cat([void, torch.where(released, wanted, void - NEVER)], dim=1)
+        observations = numbers.reshape(-1, self.places, WIDTH + 1)
+        row, place = (observations[:, :, 0] > 0.0).nonzero(as_tuple=True)
+        order, release = self.score(job_features(observations, row, place)).unbind(dim=1)
+        wanted = torch.full(observations.shape[:2], torch.nan, dtype=order.dtype)
+        wanted[row, place] = torch.where(release > 0.0, SHARPNESS * order, torch.nan)
+        void = wanted.nan_to_num(nan=torch.inf).amin(dim=1, keepdim=True).nan_to_num(posinf=0.0) - NEVER
+        return torch.cat([void, torch.where(wanted.isnan(), void - NEVER, wanted)], dim=1)
 
     def forward_critic(self, numbers: torch.Tensor) -> torch.Tensor:
         """Nothing: the weights are searched, not learnt step by step."""

@@ -34,6 +34,7 @@ from escala.envs.episodes import idle_watts
 from escala.envs.scheduling import SchedulingBatch
 from escala.errors import EscalaError
 
+PLACES = 128  # waiting jobs that are shown: with R3's 20 First-Fit itself waits 7 % longer on busy days
 FIRST_SPREAD = 0.3  # of the candidates: the best beginning is near
 
 
@@ -53,12 +54,15 @@ def begins() -> list[Floats]:
 
 
 def choices(weights: Floats, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The likeliest choices."""
+    """The likeliest choices. Only jobs that can start now are scored: few of many places."""
+    row, place = np.nonzero(mask[:, 1:])
     with torch.no_grad():
-        numbers = job_features(torch.as_tensor(seen)).numpy().astype(np.float64)
-    order, release = np.moveaxis(numbers @ weights.reshape(len(SCORES), -1).T, 2, 0)
-    free = mask[:, 1:] & (release > 0.0)
-    return np.where(free.any(axis=1), 1 + np.where(free, order, -np.inf).argmax(axis=1), 0)
+        numbers = job_features(torch.as_tensor(seen), torch.as_tensor(row), torch.as_tensor(place)).numpy().astype(np.float64)
+    order, release = (numbers @ score for score in weights.reshape(len(SCORES), -1))
+    wanted = np.full((len(seen), mask.shape[1] - 1), -np.inf)
+    free = release > 0.0
+    wanted[row[free], place[free]] = order[free]
+    return np.where(np.isfinite(wanted).any(axis=1), 1 + wanted.argmax(axis=1), 0)
 
 
 def values(weights: Floats, batch: SchedulingBatch, price: float, free_s: float = 0.0) -> tuple[float, int]:
@@ -122,7 +126,7 @@ def search_scheduler(
     folder = None if out is None else Path(out)
     if folder is not None and (folder / "manifest.json").is_file():
         return load_agent(folder)
-    env_options = {"waits": True, **env_options}
+    env_options = {"waits": True, "places": PLACES, **env_options}
     request["env_options"] = env_options
     pin_threads()
     drawn = np.random.default_rng([seed, 0xCE]).permutation(len(days))[:days_each]

@@ -135,7 +135,7 @@ def _machine(what: str, platform: str | None) -> Any:
     if platform is not None:
         return escala.read_platform(platform)
     spec = None if what in NAMES else kind_of(Path(what))[0].get("platform")
-    return None if spec is None else escala.Platform.from_spec(spec)
+    return escala.Platform.from_spec(spec) if isinstance(spec, dict) else None  # job lists that were given: not kept
 
 
 def _check_needs(name: str, workload: Path | None, machine: Any) -> None:

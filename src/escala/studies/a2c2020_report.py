@@ -64,7 +64,8 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) 
         f"Scale {name}. Two resources of 10, dominant demand 3..5, the other 1; 5 slots; 50 steps of arrivals, then run to completion, "
         "every job counted; separate lists for training, validation and test; intervals over training seeds and episodes. Sampled or "
         "likeliest actions (with a way out of silence) are chosen on validation lists. The printed tables contradict themselves "
-        "(completion minus wait differs between policies), so order and size are compared, not digits."
+        "(completion minus wait differs between policies), so order and size are compared, not digits. A change of "
+        "up to 0.1 % counts as none."
     )
     write_claims(out, "a2c2020: A2C with CPU and memory", claims, about)
     return claims

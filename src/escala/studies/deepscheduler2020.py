@@ -31,13 +31,13 @@ class Scale:
     inputs: tuple[str, ...] | None = None
     most: int | None = None
     generated_days: int = 300
-    limits: tuple[float, ...] = (0.95, 0.98)
+    limits: tuple[float, ...] = (0.95,)
     seeds: int = 5
-    generations: int = 8
+    generations: int = 6
     population: int = 20
-    days_each: int = 250
+    days_each: int = 200
     other_limits: tuple[float, ...] = (0.95,)
-    other_generations: int = 4
+    other_generations: int = 3
     other_days_each: int = 100
     printed: int = 0
     printed_seeds: int = 1
