@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from escala.extras import missing
+from escala.registry import register_when_imported
 
 if TYPE_CHECKING:
     from escala import agents, envs, metrics, optimum, platform, policies, report, studies, workload
@@ -97,6 +98,9 @@ def __getattr__(name: str) -> Any:
         raise missing(error) or error from error
     globals()[name] = value
     return value
+
+
+register_when_imported()
 
 
 def __dir__() -> list[str]:

@@ -1,11 +1,13 @@
-"""Environments over the one kernel, registered with Gymnasium when this package is imported."""
+"""Environments over the one kernel."""
+
+import gymnasium
 
 from escala.envs import multi
 from escala.envs.batch import Batch, Turn
 from escala.envs.environment import BatchEnv
-from escala.envs.registry import ENVIRONMENTS, register
 from escala.envs.vector import BatchVectorEnv
+from escala.registry import ENVIRONMENTS, register
 
-__all__ = ["ENVIRONMENTS", "Batch", "BatchEnv", "BatchVectorEnv", "Turn", "multi", "register"]
+__all__ = ["ENVIRONMENTS", "Batch", "BatchEnv", "BatchVectorEnv", "Turn", "multi"]
 
-register()
+register(gymnasium)

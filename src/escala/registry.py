@@ -1,0 +1,92 @@
+"""Gymnasium knows the environments as soon as it and this package are imported, in either order; importing this package imports neither
+Gymnasium nor an environment.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+GYMNASIUM = "gymnasium"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """module: where the classes are; single, vector: their names there (`BatchEnv` and `BatchVectorEnv`)."""
+
+    module: str
+    single: str
+    vector: str
+
+
+ENVIRONMENTS: dict[str, Entry] = {
+    "escala/OffReservation-v0": Entry("escala.envs.offreservation", "OffReservation", "OffReservationVector"),
+    "escala/Scheduling-v0": Entry("escala.envs.scheduling", "Scheduling", "SchedulingVector"),
+    "escala/Slots-v0": Entry("escala.envs.slots", "Slots", "SlotsVector"),
+}
+"""All registered names. An environment's version moves when any number of it moves."""
+
+
+def register(gymnasium: Any) -> None:
+    """Tell Gymnasium about them (again, if need be)."""
+    for name, entry in ENVIRONMENTS.items():
+        if name not in gymnasium.registry:
+            gymnasium.register(
+                name,
+                entry_point=f"{entry.module}:{entry.single}",
+                vector_entry_point=f"{entry.module}:{entry.vector}",
+                disable_env_checker=False,
+            )
+
+
+def register_when_imported() -> None:
+    """Now, if Gymnasium is imported already, else right after it is."""
+    known = sys.modules.get(GYMNASIUM)
+    if hasattr(known, "registry"):
+        register(known)
+    else:
+        sys.meta_path.insert(0, _Waiting())
+
+
+class _Waiting(MetaPathFinder):
+    """Finds Gymnasium as it is found without this, until it is imported."""
+
+    def __init__(self) -> None:
+        self._looking = False
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != GYMNASIUM or self._looking:
+            return None
+        self._looking = True
+        try:
+            spec = find_spec(name)
+        finally:
+            self._looking = False
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Registering(spec.loader, self)
+        return spec
+
+
+class _Registering(Loader):
+    """Gymnasium's own loader, and then the names."""
+
+    def __init__(self, own: Loader, finder: _Waiting) -> None:
+        self._own, self._finder = own, finder
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._own.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        if self._finder in sys.meta_path:
+            sys.meta_path.remove(self._finder)
+        module.__loader__ = self._own
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._own
+        self._own.exec_module(module)
+        register(module)
