@@ -33,11 +33,11 @@ class Scale:
     generated_days: int = 300
     limits: tuple[float, ...] = (0.95,)
     seeds: int = 5
-    generations: int = 6
+    generations: int = 5
     population: int = 20
     days_each: int = 200
     other_limits: tuple[float, ...] = (0.95,)
-    other_generations: int = 3
+    other_generations: int = 2
     other_days_each: int = 100
     printed: int = 0
     printed_seeds: int = 1

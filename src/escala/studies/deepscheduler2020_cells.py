@@ -21,7 +21,7 @@ WINDOWS = ("cut", "drain")
 RUNS = 4
 PRICE = 3.0
 COLUMNS = ("waste_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown")
-SEEN: dict[str, Any] = {"window": "drain", "drain_days": 7.0}  # of each day while searching
+SEEN: dict[str, Any] = {"window": "drain", "drain_days": 1.0}  # of each day while searching
 Given = dict[str, Any]
 
 
