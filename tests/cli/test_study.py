@@ -35,7 +35,14 @@ def test_bad_input_is_one_clear_line_and_writes_nothing(escala_: Escala, tmp_pat
 def test_a_study_that_is_ended_says_that_it_can_go_on(tmp_path: Path, sent: signal.Signals, word: str) -> None:
     out = tmp_path / "out"
     program = [sys.executable, "-c", "from escala.cli import main; main()", "study", "run", "grid2019", "--scale", "smoke", "--jobs", "1"]
-    study = subprocess.Popen([*program, "--out", str(out)], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, env=os.environ)
+    study = subprocess.Popen(
+        [*program, "--out", str(out)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        env=os.environ,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # the tests may run where Ctrl-C is ignored
+    )
     try:
         end = time.monotonic() + 120
         while not list(out.glob("cells/*_*.json")) and time.monotonic() < end:  # until a cell is done
