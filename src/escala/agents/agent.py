@@ -116,11 +116,16 @@ def load_agent(folder: str | Path) -> Agent:
         raise EscalaError(f"{source}: {WEIGHTS} is not the file that {MANIFEST} was written for: save the agent again")
     space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
     network = build_policy(manifest, space, spaces.Discrete(int(manifest["actions"])))
-    try:
-        network.load_state_dict(torch.load(source / WEIGHTS, weights_only=True))
-    except RuntimeError as error:
-        raise EscalaError(f"{source}: trained by another version of escala, whose network was different: train the agent again") from error
+    load_weights(network, source / WEIGHTS)
     return Agent(network, manifest, _curve(source / CURVE))
+
+
+def load_weights(network: Any, path: Path) -> None:
+    """Weights of a file into a network; EscalaError where they are of another one."""
+    try:
+        network.load_state_dict(torch.load(path, weights_only=True))
+    except RuntimeError as error:
+        raise EscalaError(f"{path}: trained by another version of escala, whose network was different: train again") from error
 
 
 def _curve(path: Path) -> pl.DataFrame | None:

@@ -52,7 +52,7 @@ def job_features(observations: torch.Tensor, row: torch.Tensor, place: torch.Ten
     soon = (leaving * (by_confidence < SOON)).sum(dim=1)[row]
     now = observations[:, -1, QUEUED + RUNNING : WIDTH][row]  # given cores, queue length, time of day, nodes in the five states
     queue, computing, idle, under_way = now[:, 1], now[:, 3], now[:, 4], now[:, 6] + now[:, 7]
-    expected = wall * confidence.clamp(min=0.0).pow(0.5)
+    expected = wall * confidence.clamp(min=0.0).sqrt()
     beyond = (cores - idle - 1e-6).clamp(min=0.0)
     wakes = (beyond > 0).float()
     rank = place / max(observations.shape[1] - 1, 1)

@@ -15,6 +15,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escala.agents import checkpoint
+from escala.agents.agent import load_weights
 from escala.agents.network import pin_threads
 from escala.agents.team_networks import MaskedPairPolicy
 from escala.envs.multi_play import Member
@@ -127,6 +128,6 @@ def load_team(folder: str | Path) -> Team:
         if hashlib.sha256(raw).hexdigest() != digest:
             raise EscalaError(f"{path}: is not the file that {MANIFEST} was written for: save the team again")
         network = build(manifest)
-        network.load_state_dict(torch.load(path, weights_only=True))
+        load_weights(network, path)
         networks.append(network)
     return Team(networks, manifest)

@@ -1,13 +1,9 @@
 """Environments over the one kernel."""
 
-import gymnasium
-
 from escala.envs import multi
 from escala.envs.batch import Batch, Turn
 from escala.envs.environment import BatchEnv
 from escala.envs.vector import BatchVectorEnv
-from escala.registry import ENVIRONMENTS, register
+from escala.registry import ENVIRONMENTS
 
 __all__ = ["ENVIRONMENTS", "Batch", "BatchEnv", "BatchVectorEnv", "Turn", "multi"]
-
-register(gymnasium)

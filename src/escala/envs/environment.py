@@ -25,7 +25,7 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
 
     def __init__(self, batch: Batch, render_mode: str | None = None) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
-            raise EscalaError(f"render_mode {render_mode!r} is not known: use rgb_array or human")
+            raise EscalaError(f"render_mode {render_mode!r} is not known: use rgb_array, or human by gymnasium.make")
         self.batch = batch
         self.render_mode = render_mode
         self.observation_space = batch.observation_space

@@ -17,7 +17,7 @@ FIGURES = ("slowdown", "turnaround", "wait", "finished")
 CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
 
 
-def test_lists(machines: int, load: int, count: int, seed: int = TEST) -> JobLists:
+def lists_of(machines: int, load: int, count: int, seed: int = TEST) -> JobLists:
     """Fresh lists of one load (in per cent) for so many machines in all."""
     given = {"agents": machines, "machines": 1, "load": load / 100, "formula": "plain", "lists": count, "lists_seed": seed, "steps": STEPS}
     return options_of(given).job_lists()
@@ -29,7 +29,7 @@ def _kept(frame: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
 
 def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
     """Every rule as a team and as one central scheduler that chooses until the void: run to completion, and cut after the arrivals."""
-    lists = test_lists(agents * machines, load, test)
+    lists = lists_of(agents * machines, load, test)
     out: dict[str, Any] = {}
     for rule in RULES:
         team: dict[str, Any] = {"agents": agents, "machines": machines}
@@ -75,7 +75,7 @@ def team(
         "arrivals_end": made.options.get("arrivals_end", 0),
     }
     for load in loads:
-        lists, tried = test_lists(agents * machines, load, test), test_lists(agents * machines, load, validation, VALIDATION)
+        lists, tried = lists_of(agents * machines, load, test), lists_of(agents * machines, load, validation, VALIDATION)
         out[str(load)] = {
             "likeliest": _kept(play(lists, made.members(sampled=False), rescue=RESCUE, **seen), FIGURES),
             "sampled": _kept(play(lists.part(range(sampled)), made.members(seed=seed), **seen), FIGURES),

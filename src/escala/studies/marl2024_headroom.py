@@ -18,7 +18,7 @@ from escala.metrics import headroom
 from escala.optimum import Instance, bound, on_machines, pool, unless_interrupted
 from escala.studies.cells import Cell
 from escala.studies.claims import Claim
-from escala.studies.marl2024_cells import test_lists
+from escala.studies.marl2024_cells import lists_of
 
 KIND = "optimum"
 LOADS = (50, 90)
@@ -39,7 +39,7 @@ def cells_of(scale: Any) -> list[Cell]:
 def optimum(agents: int, machines: int, load: int, test: int, first: int) -> dict[str, list[float]]:
     """Mean slowdown on the first of `test` lists: the best schedule found, the proved bound, and SJF as a team that sees every job."""
     owned = agents * machines
-    lists = test_lists(owned, load, test).part(range(first))
+    lists = lists_of(owned, load, test).part(range(first))
     most = int(lists.jobs_of.max())
     seen = play(lists, "sjf", agents=agents, machines=machines, slots=most)["slowdown"].to_list()
     out: dict[str, list[float]] = {"found": [], "lower": [], "seen": seen}

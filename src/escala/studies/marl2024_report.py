@@ -102,13 +102,12 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
     return out
 
 
-def _headroom(found: Cells, cells: Cells) -> tuple[list[Claim], pl.DataFrame]:
+def _headroom(scale: Any, found: Cells, cells: Cells) -> tuple[list[Claim], pl.DataFrame]:
     """Claims and table of the shares of what is possible. found: the cells of optima."""
     claims, means = [], {}
     for name in found:
         _, shape, load = name.split("/")
-        kind = chosen(cells, shape, sorted({int(cell.split("/")[2]) for cell in cells if cell.startswith(f"rules/{shape}/")}))
-        teams = seeds_of(cells, f"{kind}/{shape}")
+        teams = seeds_of(cells, f"{chosen(cells, shape, scale.loads)}/{shape}")
         if not teams or f"rules/{shape}/{load}" not in cells:
             continue
         ours, sjf = values(cells, teams, int(load), "likeliest"), rule_values(cells, shape, int(load), "sjf")
@@ -294,7 +293,7 @@ def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Clai
     """Claims, tables and figures; the claims."""
     found = {name: cell for name, cell in cells.items() if name.startswith(f"{headroom.KIND}/")}
     cells = {name: cell for name, cell in cells.items() if name not in found}
-    shares, rooms = _headroom(found, cells)
+    shares, rooms = _headroom(scale, found, cells)
     claims = claims_of(scale, cells) + shares
     table = table_of(scale, cells)
     check_runtimes(table)

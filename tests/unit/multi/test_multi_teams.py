@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,10 @@ def test_a_taught_team_plays_like_its_teacher_and_the_same_in_the_simulation(tmp
         simulated = escala.simulate(work, lists.platform, scheduler=loaded.policy(sampled=False))
         slowdown = (simulated.jobs["finish_s"] - simulated.jobs["submit_s"]) / simulated.jobs["runtime_s"]
         assert slowdown.mean() == pytest.approx(mine["slowdown"][e], rel=1e-9)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"shape": [*manifest["shape"][:4], manifest["shape"][4] + 1]}))
+    with pytest.raises(EscalaError, match="another version of escala"):
+        load_team(tmp_path)
     (tmp_path / "weights-0.pt").write_bytes(b"other")
     with pytest.raises(EscalaError, match="save the team again"):
         load_team(tmp_path)
