@@ -128,3 +128,23 @@ def test_demo_refuses_what_it_cannot_do(escala_: Escala, week: Path, tmp_path: P
     assert outcome.status == 2 and re.fullmatch(r"error: [^\n]+\n", outcome.err), outcome.err
     assert all(word in outcome.err for word in words)
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_a_team_is_a_scheduler_like_any_agent(escala_: Escala, tmp_path: Path) -> None:
+    from escala.agents import train_team
+    from escala.envs.multi_options import options_of
+
+    train_team(agents=2, machines=1, load=0.7, lists=8, steps=1, seed=0, num_envs=4, out=tmp_path / "team", teacher=None)
+    lists = options_of({"agents": 2, "load": 0.7, "lists": 1, "lists_seed": 3}).job_lists()
+    log, machines = tmp_path / "log.parquet", tmp_path / "machines.json"
+    lists.workload(0).jobs.write_parquet(log)
+    machines.write_text(json.dumps(lists.platform.spec()), encoding="utf-8")
+    names = f"sjf,agent:{tmp_path / 'team'}"
+    rows = _json(escala_("compare", log, "--platform", machines, "--schedulers", names, "--json"))
+    assert [row["policy"] for row in rows] == [f"{name} + never" for name in names.split(",")]
+    theirs = escala.simulate(lists.workload(0), lists.platform, scheduler=escala.agents.load_team(tmp_path / "team").policy(sampled=False))
+    assert rows[1]["mean_wait_s"] == pytest.approx(theirs.summary()["mean_wait_s"])
+    refused = escala_("evaluate", tmp_path / "team", log)
+    assert refused.status == 2 and "a team of several agents" in refused.err

@@ -10,9 +10,15 @@ import pytest
 import torch
 
 import escala
-from escala.agents import load_agent, search, search_scheduler
+from escala.agents import hold_play, load_agent, queue_play, search, search_scheduler
+from escala.agents.hold_features import hold_features
+from escala.agents.ordered_networks import HISTORY, JOBS
+from escala.agents.queue_play import best
 from escala.agents.queue_scorer import JOB_FEATURES, SCORES, QueueScorer, job_features
-from escala.agents.scheduler_search import begins, choices, values, weights_of
+from escala.agents.scheduler_search import begins, values, weights_of
+from escala.envs.batch import new_turn
+from escala.envs.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
+from escala.envs.offreservation import OffReservationBatch
 from escala.envs.scheduling import SchedulingBatch
 from escala.envs.scheduling_step import WIDTH
 from escala.errors import EscalaError
@@ -108,16 +114,113 @@ def test_the_best_order_of_the_released_jobs_starts() -> None:
     with torch.no_grad():
         network.score.weight.copy_(torch.as_tensor(weights, dtype=torch.float32).reshape(len(SCORES), -1))
         preferences = network(torch.as_tensor(seen).flatten(1))[0].masked_fill(~torch.as_tensor(mask), -torch.inf).numpy()
-        every = torch.cartesian_prod(torch.arange(200), torch.arange(5))
-        numbers = job_features(torch.as_tensor(seen), every[:, 0], every[:, 1]).numpy().astype(np.float64).reshape(200, 5, -1)
+    numbers = job_features(seen, np.repeat(np.arange(200), 5), np.tile(np.arange(5), 200)).reshape(200, 5, -1)
     order, release = numbers @ weights[: len(JOB_FEATURES)], numbers @ weights[len(JOB_FEATURES) :]
     wanted = []
     for k in range(200):
         may = [place for place in range(5) if mask[k, place + 1] and release[k, place] > 0.0]
         wanted.append(1 + max(may, key=lambda place: order[k, place]) if may else 0)
     assert 0 < wanted.count(0) < 200
-    assert choices(weights, seen, mask).tolist() == wanted
+    one = np.ascontiguousarray(weights.reshape(len(SCORES), -1))
+    assert [best(seen[k], mask[k], one, np.zeros(len(JOB_FEATURES))) for k in range(200)] == wanted
     assert preferences.argmax(axis=1).tolist() == wanted
+
+
+@pytest.mark.parametrize("window", ["cut", "drain"])
+def test_whole_days_are_played_as_the_environment_plays_them(window: str) -> None:
+    batch = SchedulingBatch(5, days(), "orion", waits=True, places=12, window=window, drain_days=0.2)
+    rng, rows, turn = np.random.default_rng(2), np.arange(5), new_turn(batch)
+    for weights in (begins()[0], begins()[7], begins()[7] + 0.3 * rng.normal(size=len(begins()[7]))):
+        one = np.ascontiguousarray(weights.reshape(len(SCORES), -1))
+        batch.restart(rows, turn, {"day": rows})
+        waste, waited, over, decisions = np.zeros(5), np.zeros(5), np.zeros(5, bool), 0
+        while not over.all():
+            actions = np.array([best(turn.observation[k], turn.mask[k], one, np.zeros(len(JOB_FEATURES))) for k in rows])
+            decisions += int((~over).sum())
+            batch.step(actions, turn)
+            waste[~over] += batch.info()["waste_j"][~over]
+            for k in np.flatnonzero(~over & (turn.terminated | turn.truncated)):  # a job that has not started has waited until the end
+                submit = batch.episodes.days[k].jobs["submit_s"].to_numpy()
+                start = batch.episodes.world.run[k, : len(submit)]["start"]
+                waited[k] = (np.where(start >= 0, start, batch.episodes.world.s[k, 0]["now"]) * 1e-6 - submit).sum()
+            over |= turn.terminated | turn.truncated
+        found, waits, count = queue_play.whole_days(weights, batch)
+        assert found == pytest.approx(waste, rel=1e-9) and count == decisions
+        assert waits == pytest.approx(waited, rel=1e-9) and waits.sum() > 0.0
+
+
+def test_scores_that_read_waits_are_refused_where_none_are_shown() -> None:
+    with pytest.raises(EscalaError, match="waits=False"):
+        search_scheduler(days(), "orion", price=1e-3, generations=1, population=4, waits=False)
+
+
+@pytest.mark.parametrize("window", ["cut", "drain"])
+def test_whole_days_of_holding_are_played_as_the_environment_plays_them(window: str) -> None:
+    how: dict[str, Any] = {
+        "action": "hold",
+        "observation": "compact",
+        "holds": [0.0, 0.1, 0.3, 0.6],
+        "stretch_cost": 0.1,
+        "drain_days": 0.1,
+    }
+    batch = OffReservationBatch(5, days(), "orion", window=window, **how)
+    rng, rows, turn = np.random.default_rng(1), np.arange(5), new_turn(batch)
+    for weights in (np.eye(19)[0], np.append(1.5, rng.normal(size=18)), np.append(1.0, 3.0 * rng.normal(size=18))):
+        batch.restart(rows, turn, {"day": rows})
+        total, over, decisions = np.zeros(5), np.zeros(5, bool), 0
+        while not over.all():
+            score = weights[0] + hold_features(turn.observation) @ weights[1:]
+            decisions += int((~over).sum())
+            batch.step(np.clip(np.rint(score), 0, 3).astype(np.int64), turn)
+            total[~over] += turn.reward[~over]
+            over |= turn.terminated | turn.truncated
+        found, count = hold_play.whole_days(weights, batch)
+        assert found == pytest.approx(total, rel=1e-9) and count == decisions
+
+
+def test_the_numbers_that_holding_reads_by_their_definition() -> None:
+    """From random observations of ten waiting and ten running places, some empty, against their names."""
+    rng = np.random.default_rng(0)
+    size = HISTORY * SNAPSHOT + JOBS * JOB + RUNNING_SHOWN * RUNNING + SUMMARY
+    seen = rng.random((300, size), dtype=np.float32)
+    past, queue, runs, summary = np.split(seen, np.cumsum([HISTORY * SNAPSHOT, JOBS * JOB, RUNNING_SHOWN * RUNNING]), axis=1)
+    past, queue, runs = past.reshape(300, HISTORY, -1), queue.reshape(300, JOBS, -1), runs.reshape(300, RUNNING_SHOWN, -1)
+    for places in (queue, runs):
+        places[np.arange(10) >= rng.integers(0, 11, 300)[:, None]] = 0.0
+    runs[:, :, 2] *= 0.2  # some are younger than 15 min
+    found = hold_features(seen)
+    for k in range(300):
+        waiting = [job for job in queue[k].astype(float) if job[0] > 0]
+        running = [job for job in runs[k].astype(float) if job[0] > 0]
+        first, now, before = queue[k, 0].astype(float), past[k, -1].astype(float), past[k, -11].astype(float)
+        young = sum(job[0] for job in running if job[2] < (15 / 1440) ** 0.5)
+        wanted = [
+            first[1] - 0.3, first[0] - 0.1, first[3], max([job[2] for job in waiting], default=0.0),
+            (np.mean([job[1] for job in waiting]) if waiting else 0.0) - 0.3, now[5], summary[k, 3], now[0], now[0] - before[0],
+            now[3] + now[4], summary[k, 0], summary[k, 2], float(bool(running)), 1.0 - min([job[2] for job in running], default=1.0),
+            min([job[1] for job in running], default=1.0), min(sum(job[0] for job in running) / max(first[0], 1e-6), 1.0),
+            min(young / max(first[0], 1e-6), 1.0), now[7] - 0.5,
+        ]  # fmt: skip
+        assert found[k] == pytest.approx(wanted, abs=1e-6)
+
+
+def test_the_numbers_of_a_waiting_job_by_their_definition() -> None:
+    rng = np.random.default_rng(3)
+    seen = rng.random((60, 5, WIDTH + 1), dtype=np.float32)
+    seen[:, :, 5] *= 0.2  # some running jobs should end within 15 min
+    found = job_features(seen, np.repeat(np.arange(60), 5), np.tile(np.arange(5), 60)).reshape(60, 5, -1)
+    for k in range(60):
+        now = seen[k, -1, 6:].astype(float)  # given cores, queue length, time of day, computing, idle, off, on their way off and on
+        soon = sum(float(row[3]) for row in seen[k] if row[5] < (15 / 1440) ** 0.5)
+        for place in range(5):
+            cores, wall, trust = (float(x) for x in seen[k, place, :3])
+            days_waited, expected = float(seen[k, place, WIDTH]) ** 2, wall * trust**0.5
+            beyond = max(cores - now[4] - 1e-6, 0.0)
+            wakes = float(beyond > 0)
+            waits = [min(days_waited * share, 1.0) for share in (1440 / 15, 24, 1 / wall**2)]
+            times = [now[1], now[3], soon, expected, place / 4, now[6] + now[7], *waits]
+            wanted = [1.0, wall, cores, trust, expected, place / 4, wakes, beyond, *(wakes * x for x in times)]
+            assert found[k, place] == pytest.approx(wanted, abs=1e-6)
 
 
 def test_scores_are_given_by_name() -> None:

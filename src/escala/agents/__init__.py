@@ -1,6 +1,6 @@
 """Agents: training with stable-baselines3 on native batches, saving, loading, and acting as policies."""
 
-from escala.agents.agent import Agent, load_agent
+from escala.agents.agent import Agent, is_team, load_agent
 from escala.agents.evaluate import evaluate
 from escala.agents.presets import PRESETS, Preset
 from escala.agents.scheduler_search import search_scheduler
@@ -9,4 +9,17 @@ from escala.agents.team import Team, load_team
 from escala.agents.team_train import train_team
 from escala.agents.train import train
 
-__all__ = ["PRESETS", "Agent", "Preset", "Team", "evaluate", "load_agent", "load_team", "search", "search_scheduler", "train", "train_team"]
+__all__ = [
+    "PRESETS",
+    "Agent",
+    "Preset",
+    "Team",
+    "evaluate",
+    "is_team",
+    "load_agent",
+    "load_team",
+    "search",
+    "search_scheduler",
+    "train",
+    "train_team",
+]

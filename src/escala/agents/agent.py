@@ -72,12 +72,17 @@ class Agent:
         picked: NDArray[np.int64] = (share.cumsum(axis=1) <= drawn[:, None] * share.sum(axis=1, keepdims=True)).sum(axis=1)
         return np.minimum(picked, share.shape[1] - 1)
 
+    @property
+    def sampled(self) -> bool:
+        """Does it do better by sampled actions than by its likeliest ones? What is taken where nothing is said."""
+        return bool(self.manifest.get("sampled", True))
+
     def policy(self, sampled: bool | None = None, seed: int = 0) -> Any:
         """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`; else the likeliest;
         by default as its preset does better."""
         from escala.agents.policy import policy_of
 
-        return policy_of(self, bool(self.manifest.get("sampled", True)) if sampled is None else sampled, seed)
+        return policy_of(self, self.sampled if sampled is None else sampled, seed)
 
     def save(self, folder: str | Path) -> None:
         """Write weights, curve and manifest, each as a whole, the manifest last."""
@@ -102,6 +107,15 @@ class Agent:
         os.replace(temporary, path)
 
 
+def is_team(folder: str | Path) -> bool:
+    """Does a team lie in this folder? Judged by its manifest alone."""
+    try:
+        manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("kind") == "team"
+
+
 def load_agent(folder: str | Path) -> Agent:
     """The agent saved in a folder; EscalaError where there is none, or its files do not belong together."""
     source = Path(folder)
@@ -109,6 +123,8 @@ def load_agent(folder: str | Path) -> Agent:
         manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
         raw = (source / WEIGHTS).read_bytes()
     except (OSError, ValueError) as error:
+        if is_team(source):
+            raise EscalaError(f"{source}: a team of several agents: use load_team, or agent:{source} as a scheduler") from error
         raise EscalaError(f"{source}: no trained agent here ({MANIFEST}, {WEIGHTS}): {error}") from error
     if manifest.get("kind") != "agent" or manifest.get("format") != FORMAT:
         raise EscalaError(f"{source / MANIFEST}: not the manifest of an agent of format {FORMAT}: give a folder written by train")

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
 from escala.agents.ordered_networks import HISTORY, JOBS
+from escala.compile import lean
 from escala.envs.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
 from escala.errors import EscalaError
 
@@ -38,43 +41,87 @@ FEATURES = (
 YOUNG = (15.0 / 1440.0) ** 0.5  # 15 min on the scale of the observations
 
 
+JOBS_AT = HISTORY * SNAPSHOT
+RUNNING_AT = JOBS_AT + JOBS * JOB
+SUMMARY_AT = RUNNING_AT + RUNNING_SHOWN * RUNNING
+
+
+@lean
+def write_features(seen: Any, out: Any) -> None:
+    """The numbers of `FEATURES`, from one compact observation."""
+    now = JOBS_AT - SNAPSHOT
+    before = now - 10 * SNAPSHOT
+    first = max(seen[JOBS_AT], 1e-6)
+    waiting = 0
+    stretch = 0.0
+    walls = 0.0
+    for j in range(JOBS):
+        at = JOBS_AT + j * JOB
+        stretch = max(stretch, seen[at + 2])
+        if seen[at] > 0.0:
+            waiting += 1
+            walls += seen[at + 1]
+    runs = 0.0
+    youngest = 1.0
+    soonest = 1.0
+    held = 0.0
+    young = 0.0
+    for j in range(RUNNING_SHOWN):
+        at = RUNNING_AT + j * RUNNING
+        if seen[at] > 0.0:
+            runs = 1.0
+            soonest = min(soonest, seen[at + 1])
+            youngest = min(youngest, seen[at + 2])
+            held += seen[at]
+            if seen[at + 2] < YOUNG:
+                young += seen[at]
+    out[0] = seen[JOBS_AT + 1] - 0.3
+    out[1] = seen[JOBS_AT] - 0.1
+    out[2] = seen[JOBS_AT + 3]
+    out[3] = stretch
+    out[4] = walls / max(waiting, 1) - 0.3
+    out[5] = seen[now + 5]
+    out[6] = seen[SUMMARY_AT + 3]
+    out[7] = seen[now]
+    out[8] = seen[now] - seen[before]
+    out[9] = seen[now + 3] + seen[now + 4]
+    out[10] = seen[SUMMARY_AT]
+    out[11] = seen[SUMMARY_AT + 2]
+    out[12] = runs
+    out[13] = 1.0 - youngest
+    out[14] = soonest
+    out[15] = min(held / first, 1.0)
+    out[16] = min(young / first, 1.0)
+    out[17] = seen[now + 7] - 0.5
+
+
+@lean
+def _features_of(seen: Any, out: Any) -> None:
+    for i in range(out.shape[0]):
+        write_features(seen[i], out[i])
+
+
+def hold_features(seen: NDArray[np.float32]) -> NDArray[np.float64]:
+    """[batch, numbers] -> [batch, len(FEATURES)]."""
+    out = np.empty((len(seen), len(FEATURES)))
+    _features_of(seen, out)
+    return out
+
+
 class HoldFeatures(BaseFeaturesExtractor):
     """The compact observation as the numbers of `FEATURES`; nothing to learn."""
 
     def __init__(self, observation_space: Any) -> None:
         super().__init__(observation_space, len(FEATURES))
-        self.jobs_at = HISTORY * SNAPSHOT
-        self.running_at = self.jobs_at + JOBS * JOB
-        self.summary_at = self.running_at + RUNNING_SHOWN * RUNNING
-        if tuple(observation_space.shape) != (self.summary_at + SUMMARY,):
-            raise EscalaError("extractor hold-features reads observation='compact' with history=20 and jobs=10: give these")
+        check_shape(tuple(observation_space.shape))
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """[batch, numbers] -> [batch, features]."""
-        past = observations[:, : self.jobs_at].reshape(-1, HISTORY, SNAPSHOT)
-        now, summary = past[:, -1], observations[:, self.summary_at :]
-        cores, wall, stretch, users = (observations[:, self.jobs_at + k : self.running_at : JOB] for k in range(JOB))
-        held, left, age = (observations[:, self.running_at + k : self.summary_at : RUNNING] for k in range(RUNNING))
-        waits, runs = cores > 0, held > 0
-        first = cores[:, 0].clamp(min=1e-6)
-        numbers = [
-            wall[:, 0] - 0.3,
-            cores[:, 0] - 0.1,
-            users[:, 0],
-            stretch.amax(dim=1),
-            (wall * waits).sum(dim=1) / waits.sum(dim=1).clamp(min=1) - 0.3,
-            now[:, 5],
-            summary[:, 3],
-            now[:, 0],
-            now[:, 0] - past[:, HISTORY - 11, 0],
-            now[:, 3] + now[:, 4],
-            summary[:, 0],
-            summary[:, 2],
-            runs.any(dim=1).float(),
-            1.0 - torch.where(runs, age, 1.0).amin(dim=1),
-            torch.where(runs, left, 1.0).amin(dim=1),
-            (held.sum(dim=1) / first).clamp(max=1.0),
-            ((held * (age < YOUNG)).sum(dim=1) / first).clamp(max=1.0),
-            now[:, 7] - 0.5,
-        ]
-        return torch.stack(numbers, dim=1)
+        seen = np.ascontiguousarray(observations.detach().cpu().numpy(), np.float32)
+        return torch.as_tensor(hold_features(seen), dtype=observations.dtype, device=observations.device)
+
+
+def check_shape(shape: tuple[int, ...]) -> None:
+    """EscalaError where observations are not those that are read here."""
+    if shape != (SUMMARY_AT + SUMMARY,):
+        raise EscalaError("extractor hold-features reads observation='compact' with history=20 and jobs=10: give these")

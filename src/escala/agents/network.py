@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any
 
 import torch
@@ -19,6 +20,7 @@ from escala.agents.presets import A2C_ONLY_OUT, Preset
 from escala.agents.queue_scorer import QUEUE_SCORER, QueuePolicy
 from escala.agents.slot_convolutions import CONVOLUTIONS, MaskedImagePolicy, PlainImagePolicy
 from escala.agents.slot_networks import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
+from escala.envs.checks import number, whole
 from escala.errors import EscalaError
 
 ALGORITHMS: dict[str, tuple[Any, Any]] = {
@@ -38,6 +40,23 @@ def check_algorithm(name: str) -> None:
     """EscalaError for an unknown algorithm."""
     if name not in ALGORITHMS:
         raise EscalaError(f"unknown algorithm {name!r}: use one of {', '.join(ALGORITHMS)}")
+
+
+def check_request(steps: Any, seed: Any, num_envs: Any, learn: Mapping[str, Any] | None) -> None:
+    """EscalaError where numbers of a training, or names or numbers among the learner's settings, are none. Settings of another algorithm
+    are left out, not refused: presets have them all."""
+    whole("steps", steps, 0)
+    whole("seed", seed, 0)
+    if num_envs is not None:
+        whole("num_envs", num_envs, 1)
+    known = {name: None for learner, _ in ALGORITHMS.values() for name in signature(learner).parameters if name not in ("policy", "env")}
+    for name, value in (learn or {}).items():
+        if name not in known:
+            raise EscalaError(f"learn: no algorithm has a setting {name!r}: use one of {', '.join(known)}")
+        if name in ("n_steps", "batch_size", "n_epochs"):
+            whole(f"learn: {name}", value, 1)
+        if name in ("gamma", "gae_lambda") and not (number(value) and 0.0 <= value <= 1.0):
+            raise EscalaError(f"learn: {name}={value!r}: give a number from 0 to 1")
 
 
 def policy_class(algorithm: str, extractor: str | None, ordered: bool = False) -> Any:

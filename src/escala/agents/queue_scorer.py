@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import nn
 
+from escala.compile import lean
 from escala.envs.scheduling_step import QUEUED, RUNNING, WIDTH
+from escala.errors import EscalaError
 
 QUEUE_SCORER = "queue-scorer"
 """How presets and manifests name this network."""
@@ -43,24 +47,64 @@ NEVER = 50.0  # in preferences, between the released jobs, the void, and those t
 SOON = (15.0 / 1440.0) ** 0.5  # 15 min on the scale of the observations
 
 
-def job_features(observations: torch.Tensor, row: torch.Tensor, place: torch.Tensor) -> torch.Tensor:
+@lean
+def leaving_soon(seen: Any) -> float:
+    """Share of the cores whose jobs should end within 15 min. seen [places, WIDTH + 1]."""
+    total = 0.0
+    for k in range(seen.shape[0]):
+        if seen[k, QUEUED + 2] < SOON:
+            total += seen[k, QUEUED]
+    return total
+
+
+@lean
+def write_features(seen: Any, place: int, soon: float, out: Any) -> None:
+    """The numbers of the job at a place, in the order of JOB_FEATURES. seen [places, WIDTH + 1], of which the snapshots but the newest are
+    not read; soon: `leaving_soon` of it."""
+    places = seen.shape[0]
+    now = QUEUED + RUNNING  # given cores, queue length, time of day, nodes in the five states
+    queue, computing, idle = seen[places - 1, now + 1], seen[places - 1, now + 3], seen[places - 1, now + 4]
+    cores, wall, confidence = seen[place, 0], seen[place, 1], seen[place, 2]
+    day_waited = seen[place, WIDTH] * seen[place, WIDTH]  # in days, as walltimes are after squaring
+    beyond = max(cores - idle - 1e-6, 0.0)
+    wakes = 1.0 if beyond > 0.0 else 0.0
+    out[0] = 1.0
+    out[1] = wall
+    out[2] = cores
+    out[3] = confidence
+    out[4] = wall * np.sqrt(max(confidence, 0.0))
+    out[5] = place / max(places - 1, 1)
+    out[6] = wakes
+    out[7] = beyond
+    out[8] = wakes * queue
+    out[9] = wakes * computing
+    out[10] = wakes * soon
+    out[11] = wakes * out[4]
+    out[12] = wakes * out[5]
+    out[13] = wakes * (seen[places - 1, now + 6] + seen[places - 1, now + 7])
+    out[14] = wakes * min(day_waited * 96.0, 1.0)
+    out[15] = wakes * min(day_waited * 24.0, 1.0)
+    out[16] = wakes * min(day_waited / max(wall * wall, 1e-6), 1.0)
+
+
+@lean
+def _features_of(seen: Any, row: Any, place: Any, out: Any) -> None:
+    last = -1
+    soon = 0.0
+    for k in range(out.shape[0]):
+        if row[k] != last:
+            last = row[k]
+            soon = leaving_soon(seen[last])
+        write_features(seen[row[k]], place[k], soon, out[k])
+
+
+def job_features(seen: NDArray[np.float32], row: NDArray[np.int64], place: NDArray[np.int64]) -> NDArray[np.float64]:
     """[batch, places, WIDTH + 1], and where some jobs are in it, row [jobs] and place [jobs] -> [jobs, len(JOB_FEATURES)]."""
-    job = observations[row, place]
-    cores, wall, confidence = (job[:, k] for k in range(QUEUED))
-    waited = job[:, WIDTH].square()  # in days, as walltimes are after squaring
-    leaving, by_confidence = observations[:, :, QUEUED], observations[:, :, QUEUED + 2]
-    soon = (leaving * (by_confidence < SOON)).sum(dim=1)[row]
-    now = observations[:, -1, QUEUED + RUNNING : WIDTH][row]  # given cores, queue length, time of day, nodes in the five states
-    queue, computing, idle, under_way = now[:, 1], now[:, 3], now[:, 4], now[:, 6] + now[:, 7]
-    expected = wall * confidence.clamp(min=0.0).sqrt()
-    beyond = (cores - idle - 1e-6).clamp(min=0.0)
-    wakes = (beyond > 0).float()
-    rank = place / max(observations.shape[1] - 1, 1)
-    columns = [torch.ones_like(cores), wall, cores, confidence, expected, rank, wakes, beyond]
-    columns += [wakes * x for x in (queue, computing, soon, expected, rank, under_way)]
-    columns += [wakes * (waited * most).clamp(max=1.0) for most in (96.0, 24.0)]
-    columns.append(wakes * (waited / wall.square().clamp(min=1e-6)).clamp(max=1.0))
-    return torch.stack(columns, dim=1)
+    if seen.shape[2] != WIDTH + 1:
+        raise EscalaError(f"extractor {QUEUE_SCORER} reads {WIDTH + 1} numbers a place, got {seen.shape[2]}: use waits=True")
+    out = np.empty((len(row), len(JOB_FEATURES)))
+    _features_of(seen, row, place, out)
+    return out
 
 
 class QueueScorer(nn.Module):
@@ -78,10 +122,11 @@ class QueueScorer(nn.Module):
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
         """Preferences: the void, then the places: released jobs by their order, all above the void, which is above those that are held."""
-        observations = numbers.reshape(-1, self.places, WIDTH + 1)
-        row, place = (observations[:, :, 0] > 0.0).nonzero(as_tuple=True)
-        order, release = self.score(job_features(observations, row, place)).unbind(dim=1)
-        wanted = torch.full(observations.shape[:2], torch.nan, dtype=order.dtype)
+        observations = np.ascontiguousarray(numbers.detach().cpu().numpy(), np.float32).reshape(-1, self.places, WIDTH + 1)
+        row, place = np.nonzero(observations[:, :, 0] > 0.0)
+        features = torch.as_tensor(job_features(observations, row, place), dtype=numbers.dtype, device=numbers.device)
+        order, release = self.score(features).unbind(dim=1)
+        wanted = torch.full(observations.shape[:2], torch.nan, dtype=order.dtype, device=order.device)
         wanted[row, place] = torch.where(release > 0.0, SHARPNESS * order, torch.nan)
         void = wanted.nan_to_num(nan=torch.inf).amin(dim=1, keepdim=True).nan_to_num(posinf=0.0) - NEVER
         return torch.cat([void, torch.where(wanted.isnan(), void - NEVER, wanted)], dim=1)

@@ -21,15 +21,14 @@ from typing import Any
 import numpy as np
 import torch
 from gymnasium import spaces
-from numpy.typing import NDArray
 
 from escala.agents import checkpoint
 from escala.agents.agent import FORMAT, Agent, load_agent
 from escala.agents.network import build_policy, pin_threads
 from escala.agents.presets import SCHEDULING
-from escala.agents.queue_scorer import JOB_FEATURES, QUEUE_SCORER, SCORES, job_features
+from escala.agents.queue_play import whole_days
+from escala.agents.queue_scorer import JOB_FEATURES, QUEUE_SCORER, SCORES
 from escala.agents.search import CrossEntropy, Floats, Score, finish, run_search
-from escala.envs.batch import new_turn
 from escala.envs.episodes import idle_watts
 from escala.envs.scheduling import SchedulingBatch
 from escala.errors import EscalaError
@@ -53,49 +52,11 @@ def begins() -> list[Floats]:
     return out
 
 
-def choices(weights: Floats, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The likeliest choices. Only jobs that can start now are scored: few of many places."""
-    row, place = np.nonzero(mask[:, 1:])
-    with torch.no_grad():
-        numbers = job_features(torch.as_tensor(seen), torch.as_tensor(row), torch.as_tensor(place)).numpy().astype(np.float64)
-    order, release = (numbers @ score for score in weights.reshape(len(SCORES), -1))
-    wanted = np.full((len(seen), mask.shape[1] - 1), -np.inf)
-    free = release > 0.0
-    wanted[row[free], place[free]] = order[free]
-    return np.where(np.isfinite(wanted).any(axis=1), 1 + wanted.argmax(axis=1), 0)
-
-
 def values(weights: Floats, batch: SchedulingBatch, price: float, free_s: float = 0.0) -> tuple[float, int]:
     """Mean value of a day, and the number of decisions. batch: one simulation a day; free_s: waits that cost nothing, in all."""
-    waste_j, wait_s, decisions = played(weights, batch)
-    value = -(waste_j / idle_watts(batch.platform) + price * max(0.0, wait_s - free_s)) / 60.0 / batch.num_envs
-    return value, decisions
-
-
-def played(weights: Floats, batch: SchedulingBatch) -> tuple[float, float, int]:
-    """(waste, J, sum of waits, s, decisions) of all days."""
-    n = batch.num_envs
-    turn, rows = new_turn(batch), np.arange(n)
-    batch.restart(rows, turn, {"day": rows})
-    waste, over, actions, decisions = np.zeros(n), np.zeros(n, bool), np.zeros(n, np.int64), 0
-    while not over.all():
-        going = np.flatnonzero(~over)
-        actions[going] = choices(weights, turn.observation[going], turn.mask[going])
-        decisions += len(going)
-        batch.step(actions, turn)
-        waste[going] += batch.info()["waste_j"][going]
-        over |= turn.terminated | turn.truncated
-    return float(waste.sum()), sum(_waits(batch, row) for row in range(n)), decisions
-
-
-def _waits(batch: SchedulingBatch, row: int) -> float:
-    """Sum of the waits of one simulation's jobs, s; those that have not started have waited until now."""
-    world, day = batch.episodes.world, int(batch.episodes.day[row])
-    length = int(batch.episodes.jobs_of[day])
-    start = world.run[row, :length]["start"]
-    submit = batch.episodes.days[day].jobs["submit_s"].to_numpy()[:length]
-    end = float(world.s[row, 0]["now"]) * 1e-6
-    return float((np.where(start >= 0, start * 1e-6, end) - submit).sum())
+    waste_j, wait_s, decisions = whole_days(weights, batch)
+    value = -(waste_j.sum() / idle_watts(batch.platform) + price * max(0.0, wait_s.sum() - free_s)) / 60.0 / batch.num_envs
+    return float(value), decisions
 
 
 def search_scheduler(
@@ -134,7 +95,7 @@ def search_scheduler(
     judge = None if validation is None else SchedulingBatch(len(validation), list(validation), platform, **env_options)
 
     def on(these: SchedulingBatch) -> Score:
-        free_s = limit * played(begins()[0], these)[1] if limit > 0.0 else 0.0
+        free_s = limit * float(whole_days(begins()[0], these)[1].sum()) if limit > 0.0 else 0.0
         return lambda weights: values(weights, these, price, free_s)
 
     begin = CrossEntropy(on(batch), None if judge is None else on(judge), begins(), seed, population, FIRST_SPREAD)

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from escala.agents import checkpoint
 from escala.agents.agent import FORMAT, Agent, load_agent
-from escala.agents.hold_features import FEATURES, HoldFeatures
+from escala.agents.hold_features import FEATURES
+from escala.agents.hold_play import whole_days
 from escala.agents.network import build_policy, pin_threads
 from escala.agents.presets import OFF_RESERVATION, ORDERED_HOLDS
-from escala.envs.batch import new_turn
 from escala.envs.offreservation import OffReservationBatch
 from escala.errors import EscalaError
 
@@ -38,24 +38,6 @@ KEEP = 0.4  # of the present mean and spread
 FIRST_SPREAD, LEAST_SPREAD = 1.5, 0.08
 CHECK = 3  # generations between two looks at the validation days
 WEIGHTS = len(FEATURES) + 1  # the first is the choice where all numbers are 0
-
-
-def returns(weights: Floats, batch: OffReservationBatch, features: HoldFeatures) -> tuple[Floats, int]:
-    """Return of each day [days] under the likeliest choices, and the number of decisions. batch: one simulation a day."""
-    n, last = batch.num_envs, int(batch.action_space.n) - 1
-    turn, rows = new_turn(batch), np.arange(batch.num_envs)
-    batch.restart(rows, turn, {"day": rows})
-    total, over, actions, decisions = np.zeros(n), np.zeros(n, bool), np.zeros(n, np.int64), 0
-    while not over.all():
-        going = np.flatnonzero(~over)
-        with torch.no_grad():
-            seen = features(torch.as_tensor(turn.observation[going])).numpy().astype(np.float64)
-        actions[going] = np.clip(np.rint(weights[0] + seen @ weights[1:]), 0, last)
-        decisions += len(going)
-        batch.step(actions, turn)
-        total[going] += turn.reward[going]
-        over |= turn.terminated | turn.truncated
-    return total, decisions
 
 
 def search(
@@ -93,11 +75,10 @@ def search(
     drawn = np.random.default_rng([seed, 0xCE]).permutation(len(days))[:days_each]
     batch = OffReservationBatch(len(drawn), [days[k] for k in sorted(drawn)], platform, **options)
     judge = None if validation is None else OffReservationBatch(len(validation), list(validation), platform, **options)
-    features = HoldFeatures(batch.observation_space)
 
     def on(these: OffReservationBatch) -> Score:
         def score(weights: Floats) -> tuple[float, int]:
-            value, decisions = returns(weights, these, features)
+            value, decisions = whole_days(weights, these)
             return float(value.mean()), decisions
 
         return score

@@ -15,7 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents import checkpoint, team_teaching
-from escala.agents.network import pin_threads, silence
+from escala.agents.network import check_request, pin_threads, silence
 from escala.agents.team import FORMAT, Player, Team
 from escala.agents.team_buffer import TimedBuffer
 from escala.agents.team_networks import MaskedPairPolicy, Shape
@@ -116,6 +116,7 @@ def train_team(
     chosen = PRESETS[preset]
     rule = chosen.teacher if teacher == "" else teacher
     team_teaching.check(rule)
+    check_request(steps, seed, num_envs, learn)
     if steps < (1 if rule is None else 0):
         raise EscalaError(f"steps={steps}: give at least 1, or 0 with a teacher")
     given = {**chosen.options, **options}
@@ -134,6 +135,7 @@ def train_team(
     }  # fmt: skip
     learners = _learners(workload, given, mode, games, chosen, settings, seed)
     state: dict[str, Any] = {"done": 0, "round": 0, "curve": []}
+    began = time.monotonic()
     if resume:
         assert folder is not None
         _restore(checkpoint.read(folder, request), learners, state)
@@ -142,7 +144,7 @@ def train_team(
         pairs = [x.model for x in learners], [x.normaliser for x in learners]
         loads = len(batch.options.models()) if workload is None else 1
         team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
-    began = saved_at = time.monotonic()
+    saved_at = time.monotonic()
     while state["done"] < steps:
         if folder is not None and time.monotonic() - saved_at >= checkpoint.EVERY_S:
             folder.mkdir(parents=True, exist_ok=True)

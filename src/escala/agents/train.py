@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents import checkpoint, slot_teaching
 from escala.agents.agent import FORMAT, Agent
-from escala.agents.network import build_learner, check_algorithm, pin_threads
+from escala.agents.network import build_learner, check_algorithm, check_request, pin_threads
 from escala.agents.presets import Preset, preset_of
 from escala.agents.vecenv import NativeVecEnv
 from escala.agents.watch import Watch, watch_of
@@ -158,6 +158,7 @@ def train(
         teacher = _imitated(imitate, teacher)
     if teacher is not None:
         slot_teaching.check(teacher)
+    check_request(steps, seed, num_envs, learn)
     if steps < (1 if teacher is None else 0):
         raise EscalaError(f"steps={steps}: give at least 1 (0: imitate the teacher only)")
     chosen = preset_of(env_id, preset)

@@ -92,16 +92,16 @@ def environment(name: str, workload: Any, platform: Any, settings: Mapping[str, 
 
 
 def trained(folder: Path, workload: Any, platform: Any, settings: Mapping[str, Any], seed: int, policy: str | None) -> Episode:
-    """An episode played by the agent, or the team, in a folder."""
+    """An episode played by the agent, or the team, in a folder. policy: of AGENT; without one as the other verbs play it: an agent as its
+    preset does better, a team by its likeliest actions."""
     import numpy as np
 
-    chosen = policy or AGENT[0]
-    if chosen not in AGENT:
-        raise EscalaError(f"unknown policy {chosen!r} for a trained agent: use {' or '.join(AGENT)}")
-    random = np.random.default_rng(seed) if chosen == AGENT[0] else None
+    if policy is not None and policy not in AGENT:
+        raise EscalaError(f"unknown policy {policy!r} for a trained agent: use {' or '.join(AGENT)}")
     if kind_of(folder)[1] == MULTI:
         team = import_module("escala.agents").load_team(folder)
-        members = team.members(sampled=random is not None, seed=seed)
+        chosen = policy or AGENT[1]
+        members = team.members(sampled=chosen == AGENT[0], seed=seed)
         batch = _batch(MULTI, workload, platform, {**team.options, **settings})
         return Episode(
             MULTI, batch, f"team, {chosen}", lambda turn: int(members[int(batch.agent[0])](turn.observation, turn.mask)[0]), _turn(batch)
@@ -111,6 +111,8 @@ def trained(folder: Path, workload: Any, platform: Any, settings: Mapping[str, A
     shown, learnt = batch.observation_space.shape, tuple(agent.manifest["observation_shape"])
     if shown != learnt or int(batch.action_space.n) != int(agent.manifest["actions"]):
         raise EscalaError(f"{folder}: the agent sees {learnt} numbers, the environment shows {shown}: use the platform of its training")
+    chosen = policy or AGENT[0 if agent.sampled else 1]
+    random = np.random.default_rng(seed) if chosen == AGENT[0] else None
     act: Act = lambda turn: int(agent.act(turn.observation, turn.mask, random)[0])  # noqa: E731
     return _painted(Episode(agent.env_id, batch, f"agent, {chosen}", act, _turn(batch)))
 

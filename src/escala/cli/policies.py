@@ -45,7 +45,7 @@ SHUTDOWNS = {
     "inertial": "the number of nodes kept off follows the backlog (Poquet 2017)",
     "random": "a number of nodes kept off, drawn by --seed each minute",
 }
-TRAINED = {"agent:DIR": "the trained agent in this folder (escala train)"}
+TRAINED = {"agent:DIR": "the trained agent, or team, in this folder (escala train)"}
 
 
 def add_to(app: typer.Typer) -> None:

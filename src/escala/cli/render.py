@@ -58,7 +58,12 @@ def render(
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option("--policy", metavar="NAME", help="who plays: random, or a rule; of an agent: sampled, likeliest", show_default=False),
+        typer.Option(
+            "--policy",
+            metavar="NAME",
+            help="who plays: random, or a rule; of an agent: sampled, likeliest [as its preset does better]",
+            show_default=False,
+        ),
     ] = None,
     episode: Annotated[
         int | None, typer.Option("--episode", min=0, metavar="K", help="day or job list K [drawn by seed]", show_default=False)

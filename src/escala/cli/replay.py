@@ -174,11 +174,12 @@ def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], li
 
 
 def policy(name: str) -> Any:
-    """The policy of this name; "agent:DIR" is the trained agent in that folder."""
+    """The policy of this name; "agent:DIR" is the trained agent in that folder, or the team, by its likeliest actions."""
     if not name.startswith(AGENT):
         return name
-    from escala.agents import load_agent
+    from escala.agents import is_team, load_agent, load_team
 
-    loaded = load_agent(name.removeprefix(AGENT)).policy()
+    folder = name.removeprefix(AGENT)
+    loaded = load_team(folder).policy(sampled=False) if is_team(folder) else load_agent(folder).policy()
     loaded.name = name
     return loaded

@@ -16,6 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from escala.compile import inlined, lean
 from escala.errors import EscalaError
 
 Rows = NDArray[np.int64]
@@ -85,12 +86,20 @@ def take_up(target: NDArray[Any], saved: NDArray[Any], name: str, advice: str) -
 
 def draw(seeds: NDArray[np.uint64], episodes: NDArray[np.int64]) -> NDArray[np.uint64]:
     """64 random bits for each (seed, episode): SplitMix64's finaliser (Steele, Lea and Flood 2014), applied twice."""
-    with np.errstate(over="ignore"):
-        mixed = _finalise(seeds.astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15))
-        return _finalise(mixed + (episodes.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15))
+    drawn = np.empty(len(seeds), np.uint64)
+    _draw(seeds.astype(np.uint64), episodes.astype(np.uint64), drawn)
+    return drawn
 
 
-def _finalise(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+@inlined
+def _finalise(x: Any) -> Any:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
+
+
+@lean
+def _draw(seeds: Any, episodes: Any, out: Any) -> None:
+    step = np.uint64(0x9E3779B97F4A7C15)
+    for i in range(out.shape[0]):
+        out[i] = _finalise(_finalise(seeds[i] + step) + (episodes[i] + np.uint64(1)) * step)

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escala.envs import multi_rules, multi_step
-from escala.envs.batch import Rows, draw
+from escala.envs.batch import Rows, draw, take_up
 from escala.envs.checks import wanted_lists
 from escala.envs.multi_options import options_of
 from escala.envs.multi_tables import MEMORY
@@ -160,7 +160,7 @@ class MultiBatch:
         """Take up a saved state."""
         self.worlds.restore(state)
         for name in STATE:
-            getattr(self, name)[...] = state[name]
+            take_up(getattr(self, name), state[name], name, "use the same options and number of games")
 
     def frame(self, i: int) -> NDArray[np.uint8]:
         """Every agent's machines, the slots and the backlog."""

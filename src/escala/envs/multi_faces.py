@@ -42,7 +42,15 @@ class _Table:
         self.batch.restart(_ROW, self.turn, given)
         self.shown()
 
-    def act(self, action: Any) -> None:
+    def legal(self, name: str, action: Any) -> int:
+        """An agent's action, once it is known to be one; EscalaError otherwise."""
+        value = action.item() if isinstance(action, np.ndarray | np.generic) and action.size == 1 else action
+        n = int(self.batch.action_space.n)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < n:
+            raise EscalaError(f"{name}: action {action!r} is none: give a whole number in 0..{n - 1}")
+        return value
+
+    def act(self, action: int) -> None:
         self.batch.step(np.array([action], np.int64), self.turn)
         self.shown()
 
@@ -111,12 +119,15 @@ class MultiSlotsAEC(AECEnv[str, NDArray[Any], int]):
 
     def step(self, action: Any) -> None:
         """One choice of the selected agent (None once its episode has ended)."""
+        if not hasattr(self, "terminations"):
+            raise EscalaError("step before reset: begin an episode with reset()")
         name = self.agent_selection
         if self.terminations[name] or self.truncations[name]:
             self._was_dead_step(action)
             return
+        chosen = self._table.legal(name, action)
         self._cumulative_rewards[name] = 0.0
-        self._table.act(action)
+        self._table.act(chosen)
         turn = self._table.turn
         for a, other in enumerate(self.possible_agents):
             self.rewards[other] = float(turn.reward[0, a])
@@ -197,10 +208,15 @@ class MultiSlotsParallel(ParallelEnv[str, NDArray[Any], int]):
     ) -> tuple[dict[str, NDArray[Any]], dict[str, float], dict[str, bool], dict[str, bool], dict[str, dict[str, Any]]]:
         """One choice of every agent, then one unit of time."""
         table = self._table
+        if not self.agents:
+            raise EscalaError("no episode is under way: begin one with reset()")
+        if set(actions) != set(self.possible_agents):
+            raise EscalaError(f"actions of {', '.join(actions) or 'nobody'}: give one for each of {', '.join(self.possible_agents)}")
+        chosen = {name: table.legal(name, action) for name, action in actions.items()}
         shown = table.batch.slots[0].copy()
         void, slots = int(table.batch.action_space.n) - 1, table.batch.options.slots
         for name in self.possible_agents:
-            action = int(actions[name])
+            action = chosen[name]
             if action < void and table.batch.slots[0, action % slots] != shown[action % slots]:
                 action = void  # taken by an agent before
             table.act(action)

@@ -21,6 +21,7 @@ from escala.platform import Platform
 from escala.workload import Workload
 from escala.workload.generate_slots import SlotModel, multi_resource_model
 
+MOST_ROWS = 10_000  # of the horizon
 Capacity = int | Sequence[int] | Sequence[Sequence[int]]
 
 
@@ -70,6 +71,8 @@ class MultiOptions:
         least |= {"limit": 0, "arrivals_end": 0}
         for name, low in (least | {"lists_seed": 0}).items():
             object.__setattr__(self, name, whole(name, getattr(self, name), low))
+        if self.horizon > MOST_ROWS:
+            raise EscalaError(f"option horizon={self.horizon}: at most {MOST_ROWS} rows")
         for name in ("alpha", "beta", "gamma"):
             if not number(getattr(self, name)):
                 raise EscalaError(f"option {name}={getattr(self, name)!r}: give a finite number, for instance -1")
@@ -84,24 +87,30 @@ class MultiOptions:
         machine and kind."""
         shape = (self.owned, self.resources)
         try:
-            given = np.asarray(self.capacity, np.int64)
-            full = np.broadcast_to(given if given.ndim != 1 else given[:, None], shape)
+            given = np.asarray(self.capacity)
+            if given.dtype.kind not in "iu":
+                raise TypeError
+            full = np.broadcast_to((given if given.ndim != 1 else given[:, None]).astype(np.int64), shape)
         except (TypeError, ValueError, OverflowError):
             raise EscalaError(
-                f"option capacity={self.capacity!r}: give one number, {self.owned} (one a machine), or {self.owned} x {self.resources}"
+                f"option capacity={self.capacity!r}: give one whole number, {self.owned} (one a machine), "
+                f"or {self.owned} x {self.resources}"
             ) from None
         if full.min() < 1 or full[:, 0].max() < 2:
             raise EscalaError(f"option capacity={self.capacity!r}: give whole numbers >= 1, and at least 2 of the first resource")
         return np.ascontiguousarray(full)
 
     def models(self) -> list[SlotModel]:
-        """The models whose lists are drawn: one for each load."""
+        """The models whose lists are drawn: one for each load. Demands are drawn for the largest capacity; a load is meant of all machines
+        together, by the scarcest resource."""
         loads = above_zero("load", self.load, "0.5")
         if not number(self.p_long) or not 0 <= self.p_long <= 1:
             raise EscalaError(f"option p_long={self.p_long!r}: give a share from 0 to 1")
-        largest = int(self.capacities().max())
+        capacity = self.capacities()
+        largest = int(capacity.max())
+        share = float(capacity.sum(axis=0).min()) / (self.owned * largest)  # of machines that were all as large
         return [
-            multi_resource_model(load, self.formula, self.owned, self.resources, largest, self.horizon, self.p_long, self.steps)
+            multi_resource_model(load * share, self.formula, self.owned, self.resources, largest, self.horizon, self.p_long, self.steps)
             for load in loads
         ]
 
@@ -128,7 +137,9 @@ class MultiOptions:
     def _given(self, workload: Any) -> JobLists:
         from escala.envs.slots_lists import given_lists
 
-        many = [workload] if isinstance(workload, Workload) else list(workload)
+        many = [workload] if isinstance(workload, Workload) else list(workload) if isinstance(workload, Sequence) else []
+        if not many or not all(isinstance(w, Workload) for w in many):
+            raise EscalaError(f"workload {workload!r:.60}: give a Workload, or a list of at least one, each a Workload")
         further = sorted({name for w in many for name in w.jobs.columns if name.startswith("demand_")})
         kinds = ("cores", *(name.removeprefix("demand_") for name in further))
         if len(kinds) != self.resources:
@@ -150,7 +161,9 @@ class MultiOptions:
         fits = np.any(np.all(need[:, None, :] <= self.capacities()[None], axis=2), axis=1)
         if not fits.all():
             row = int(np.flatnonzero(~fits)[0])
-            raise EscalaError(f"job {row} of the lists asks for {need[row].tolist()}, which no machine has: give a larger capacity")
+            raise EscalaError(
+                f"job {row} of the lists asks for {need[row].tolist()}, which no machine has: give a machine that large, or a workload"
+            )
         if self.observation == "image" and lists.longest > self.horizon:
             raise EscalaError(f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and cannot be drawn: give more")
 

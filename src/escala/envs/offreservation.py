@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from escala.envs import observation, offreservation_step
 from escala.envs.action import FORMS, GUARDS
-from escala.envs.batch import Rows, Turn
+from escala.envs.batch import Rows, Turn, take_up
 from escala.envs.environment import BatchEnv
 from escala.envs.episodes import Episodes, days_of, idle_watts, watts_of, whole_us
 from escala.envs.render import Strip
@@ -190,7 +190,7 @@ class OffReservationBatch:
         self._users = np.zeros(self.episodes.users, np.int64)
         self._frontier = np.zeros(self.episodes.world.plans.shape[1] + 1, np.int64)
         self._fractions = chosen.fractions()
-        self._watts = watts_of(self.platform)
+        self.watts = watts_of(self.platform)
         self._strip = Strip(self.platform.n_nodes)
 
     def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
@@ -203,18 +203,7 @@ class OffReservationBatch:
         self.memory[rows] = np.zeros((), MEMORY)
         self.memory["standing"][rows] = self.options.resting % int(self.action_space.n)
         self.history[rows] = 0.0
-        fine = offreservation_step.begin(
-            self.episodes.table,
-            rows,
-            self.settings,
-            self._fractions,
-            self.memory,
-            self.history,
-            self._users,
-            self._frontier,
-            _flat(turn),
-            turn.mask,
-        )
+        fine = offreservation_step.begin(self.episodes.table, rows, *self.lens(), _flat(turn), turn.mask)
         self._check(fine)
         if 0 in rows:
             self._strip.clear()
@@ -224,23 +213,16 @@ class OffReservationBatch:
         n = int(self.action_space.n)
         if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= n:
             raise EscalaError(f"actions must be {self.num_envs} whole numbers in 0..{n - 1}; got {actions!r}")
+        settings, fractions, *rest = self.lens()
         fine = offreservation_step.step(
-            self.episodes.table,
-            actions,
-            self.settings,
-            self._fractions,
-            self._watts,
-            self.memory,
-            self.history,
-            self._users,
-            self._frontier,
-            _flat(turn),
-            turn.mask,
-            turn.reward,
-            turn.terminated,
+            self.episodes.table, actions, settings, fractions, self.watts, *rest, _flat(turn), turn.mask, turn.reward, turn.terminated,
             turn.truncated,
-        )
+        )  # fmt: skip
         self._check(fine)
+
+    def lens(self) -> tuple[Any, ...]:
+        """Arguments of the compiled code."""
+        return self.settings, self._fractions, self.memory, self.history, self._users, self._frontier
 
     def _check(self, fine: bool) -> None:
         if not fine:
@@ -264,7 +246,8 @@ class OffReservationBatch:
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take up a saved state."""
         self.episodes.restore(state)
-        self.memory[...], self.history[...] = state["memory"], state["history"]
+        for name in ("memory", "history"):
+            take_up(getattr(self, name), state[name], name, "use the same days, platform and num_envs")
 
     def frame(self, i: int) -> NDArray[np.uint8]:
         """Nodes by state over time."""

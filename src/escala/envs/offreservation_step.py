@@ -7,6 +7,7 @@ from typing import Any
 from escala.compile import compiled, lean
 from escala.envs import action, reward
 from escala.envs.clock import FAILED, FINISHED, asks, mask_machine, observe_machine, remember, to_question
+from escala.kernel.state import World
 from escala.kernel.world import one
 
 
@@ -39,6 +40,33 @@ def begin(
 
 
 @compiled
+def go_on(table: Any, i: int, w: World, settings: Any, fractions: Any, memory: Any, history: Any, users: Any, chosen: int) -> int:
+    """Put an action in force in simulation i, and on to its next question; FINISHED at the end of the run, FAILED where nothing can go
+    on."""
+    if w.s[0].n_queued > 0 or settings[0].form == action.COUNT:
+        memory.standing = chosen
+    action.apply(w, settings, fractions, memory.standing)
+    stop = to_question(table, i, w, settings, fractions, memory, history, users)
+    memory.over = 1 if stop == FINISHED else 0
+    return stop
+
+
+@lean
+def settle(w: World, settings: Any, watts: Any, memory: Any) -> float:
+    """The reward since the last settlement."""
+    st = settings[0]
+    total = reward.waste_j(w, watts)
+    memory.step_waste_j = total - memory.waste_j
+    memory.waste_j = total
+    value = -(st.waste_scale * memory.step_waste_j + st.late_scale * memory.step_late + st.stretch_cost * memory.step_wait)
+    memory.shown_late = memory.step_late
+    memory.shown_wait = memory.step_wait
+    memory.step_late = 0.0
+    memory.step_wait = 0.0
+    return value
+
+
+@compiled
 def step(
     table: Any,
     actions: Any,
@@ -63,29 +91,15 @@ def step(
         m = memory[i]
         stop = FINISHED
         if m.over == 0:
-            if w.s[0].n_queued > 0 or st.form == action.COUNT:
-                m.standing = actions[i]
-            action.apply(w, settings, fractions, m.standing)
-            stop = to_question(table, i, w, settings, fractions, m, history[i], users)
-            m.over = 1 if stop == FINISHED else 0
+            stop = go_on(table, i, w, settings, fractions, m, history[i], users, actions[i])
         fine = fine and stop != FAILED
-        total = reward.waste_j(w, watts)
-        m.step_waste_j = total - m.waste_j
-        m.waste_j = total
-        rewards[i] = -(st.waste_scale * m.step_waste_j + st.late_scale * m.step_late + st.stretch_cost * m.step_wait)
-        m.shown_late = m.step_late
-        m.shown_wait = m.step_wait
-        m.step_late = 0.0
-        m.step_wait = 0.0
+        rewards[i] = settle(w, settings, watts, m)
         cut = w.o[0].limited == 1 if stop == FINISHED else w.s[0].now >= st.limit_us
         terminated[i] = stop == FINISHED and not cut
         truncated[i] = cut
         observe_machine(w, settings, m, history[i], users, frontier, observation[i])
         mask_machine(w, settings, m, mask[i])
     return fine
-
-
-__all__ = ["begin", "step"]
 
 
 @lean

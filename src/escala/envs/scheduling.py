@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escala.envs import scheduling_step
-from escala.envs.batch import Rows, Turn
+from escala.envs.batch import Rows, Turn, take_up
 from escala.envs.environment import BatchEnv
 from escala.envs.episodes import Episodes, days_of, watts_of, whole_us
 from escala.envs.observation import SNAPSHOT
@@ -105,7 +105,7 @@ class SchedulingBatch:
         self.action_space = spaces.Discrete(chosen.places + 1)
         self.settings = chosen.settings()
         self.records = Records(num_envs, chosen.places, self.episodes.users, self.episodes.world.plans.shape[1])
-        self._watts = watts_of(self.platform)
+        self.watts = watts_of(self.platform)
         self._strip = Strip(self.platform.n_nodes)
 
     def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
@@ -116,21 +116,7 @@ class SchedulingBatch:
         """Begin the next day of these rows."""
         self.episodes.begin(rows, options)
         self.records.clear(rows)
-        r = self.records
-        fine = scheduling_step.begin(
-            self.episodes.table,
-            rows,
-            self.settings,
-            r.memory,
-            r.history,
-            r.live,
-            r.ratios,
-            r.ended,
-            r.confidence,
-            r.frontier,
-            turn.observation,
-            turn.mask,
-        )
+        fine = scheduling_step.begin(self.episodes.table, rows, self.settings, *self.records.lens(), turn.observation, turn.mask)
         self._check(fine)
         if 0 in rows:
             self._strip.clear()
@@ -140,25 +126,10 @@ class SchedulingBatch:
         n = int(self.action_space.n)
         if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= n:
             raise EscalaError(f"actions must be {self.num_envs} whole numbers in 0..{n - 1}; got {actions!r}")
-        r = self.records
         fine = scheduling_step.step(
-            self.episodes.table,
-            actions,
-            self.settings,
-            self._watts,
-            r.memory,
-            r.history,
-            r.live,
-            r.ratios,
-            r.ended,
-            r.confidence,
-            r.frontier,
-            turn.observation,
-            turn.mask,
-            turn.reward,
-            turn.terminated,
-            turn.truncated,
-        )
+            self.episodes.table, actions, self.settings, self.watts, *self.records.lens(), turn.observation, turn.mask, turn.reward,
+            turn.terminated, turn.truncated,
+        )  # fmt: skip
         self._check(fine)
 
     def _check(self, fine: bool) -> None:
@@ -181,7 +152,7 @@ class SchedulingBatch:
         """Take up a saved state."""
         self.episodes.restore(state)
         for name in Records.CHANGING:
-            getattr(self.records, name)[...] = state[name]
+            take_up(getattr(self.records, name), state[name], name, "use the same days, platform and num_envs")
 
     def frame(self, i: int) -> NDArray[np.uint8]:
         """Nodes by state over time."""
@@ -201,6 +172,10 @@ class Records:
         self.ended = np.zeros((n, users + 1), np.int64)
         self.confidence = np.ones((n, users + 1), np.float64)
         self.frontier = np.zeros(live + 1, np.int64)
+
+    def lens(self) -> tuple[Any, ...]:
+        """Arguments of the compiled code."""
+        return self.memory, self.history, self.live, self.ratios, self.ended, self.confidence, self.frontier
 
     def clear(self, rows: Rows) -> None:
         """Nothing is known yet."""

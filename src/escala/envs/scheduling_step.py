@@ -94,13 +94,12 @@ def remember(w: World, memory: Any, history: Any, settings: Any) -> None:
 
 
 @lean
-def observe(w: World, settings: Any, memory: Any, history: Any, confidence: Any, frontier: Any, out: Any, mask: Any) -> None:
-    """Write one observation, [places, WIDTH], and its mask."""
+def show_jobs(w: World, settings: Any, memory: Any, confidence: Any, frontier: Any, out: Any, mask: Any) -> None:
+    """Write the part of an observation, [places, WIDTH], that shows waiting and running jobs, and the mask."""
     s = w.s[0]
     day = settings[0].day_us
     places = out.shape[0]
     users = confidence.shape[0]
-    remember(w, memory, history, settings)
     out[:, : QUEUED + RUNNING] = 0.0
     waits = out.shape[1] > WIDTH
     if waits:
@@ -129,6 +128,14 @@ def observe(w: World, settings: Any, memory: Any, history: Any, confidence: Any,
         out[k, 4] = root(w.run[j].plan - s.now, day)
         out[k, 5] = root(began + np.int64(confidence[place_of(w, j, users)] * w.job[j].walltime) - s.now, day)
         k += 1
+
+
+@lean
+def observe(w: World, settings: Any, memory: Any, history: Any, confidence: Any, frontier: Any, out: Any, mask: Any) -> None:
+    """Write one observation, [places, WIDTH], and its mask."""
+    remember(w, memory, history, settings)
+    show_jobs(w, settings, memory, confidence, frontier, out, mask)
+    places = out.shape[0]
     for k in range(places):
         row = history[(memory.newest + 1 + k) % places]
         for c in range(SNAPSHOT):

@@ -10,10 +10,9 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escala.envs import slots_step
-from escala.envs.batch import Rows, Turn, draw
+from escala.envs.batch import Rows, Turn, draw, take_up
 from escala.envs.checks import wanted_lists
 from escala.envs.environment import BatchEnv
-from escala.envs.slots_lens import NOWHERE
 from escala.envs.slots_lists import JobLists, SlotWorlds
 from escala.envs.slots_options import SlotOptions, options_of
 from escala.envs.slots_picture import picture_of
@@ -23,6 +22,7 @@ from escala.errors import EscalaError
 from escala.kernel import codes
 
 STATE = ("memory", "slots", "starts", "used", "busy", "chart", "ends", "booked", "seeds", "count")
+EMPTY = np.zeros(1, MEMORY)
 
 
 class SlotsBatch:
@@ -81,13 +81,8 @@ class SlotsBatch:
             chosen = (drawn % np.uint64(len(self.lists))).astype(np.int64)
         self.count[rows] += 1
         self.worlds.begin(rows, chosen)
-        self.memory[rows] = np.zeros((), MEMORY)
-        self.memory["shade"][rows] = ((drawn >> np.uint64(40)) % np.uint64(SHADES)).astype(np.int64)
-        self.slots[rows] = codes.NONE
-        self.starts[rows] = NOWHERE
-        for array in (self.used, self.busy, self.chart, self.ends):
-            array[rows] = 0
-        fine = slots_step.begin(self.worlds.table, rows, *self._lens(), *self._outputs(turn))
+        shades = ((drawn >> np.uint64(40)) % np.uint64(SHADES)).astype(np.int64)
+        fine = slots_step.begin(self.worlds.table, np.asarray(rows, np.int64), shades, EMPTY, *self._lens(), *self._outputs(turn))
         self._check(fine)
 
     def _lens(self) -> tuple[Any, ...]:
@@ -120,8 +115,8 @@ class SlotsBatch:
     def info(self) -> dict[str, NDArray[Any]]:
         """row: the clock, in units; list: the job list played. After the end of a run also means over its jobs: slowdown, turnaround and
         wait, longest_wait and makespan, in units (0 before)."""
-        memory = self.memory
-        ended = {name: memory[name].copy() for name in ("row", "slowdown", "turnaround", "wait", "longest_wait", "makespan")}
+        memory = self.memory.view(np.int64).copy().view(MEMORY)  # numpy copies records field by field
+        ended = {name: memory[name] for name in ("row", "slowdown", "turnaround", "wait", "longest_wait", "makespan")}
         return ended | {"list": self.worlds.chosen.copy()}
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -132,7 +127,7 @@ class SlotsBatch:
         """Take up a saved state."""
         self.worlds.restore(state)
         for name in STATE:
-            getattr(self, name)[...] = state[name]
+            take_up(getattr(self, name), state[name], name, "use the same options and num_envs")
 
     def frame(self, i: int) -> NDArray[np.uint8]:
         """The chart, the slots and the backlog, as in R1's figures 1 and 5."""

@@ -20,6 +20,7 @@ from escala.kernel.slots import command_start_nodes
 from escala.kernel.state import World
 
 NOWHERE = -1
+UNKNOWN = -2  # a job that has come into its slot since the last look
 
 
 @inlined
@@ -37,12 +38,13 @@ def demand_of(w: World, j: int, k: int) -> int:
 
 
 @lean
-def refill(w: World, st: Any, m: Any, slots: Any) -> None:
+def refill(w: World, st: Any, m: Any, slots: Any, starts: Any) -> None:
     """Empty slots take the oldest jobs that have none, the lowest slot first."""
     k = 0
     while m.entered < w.s[0].next_job and k < st.slots:
         if slots[k] == codes.NONE:
             slots[k] = m.entered
+            starts[k] = UNKNOWN
             m.entered += 1
         k += 1
 
@@ -67,7 +69,7 @@ def start_booked(w: World, st: Any, m: Any, booked: Any) -> bool:
 
 
 @lean
-def catch_up(w: World, st: Any, m: Any, slots: Any, used: Any, busy: Any, chart: Any, ends: Any, booked: Any) -> bool:
+def catch_up(w: World, st: Any, m: Any, slots: Any, starts: Any, used: Any, busy: Any, chart: Any, ends: Any, booked: Any) -> bool:
     """Note what has happened since the last look: rows that have passed, ends, submissions, reservations due. False: the kernel refused a
     reservation."""
     row = w.s[0].now // st.unit_us
@@ -93,7 +95,7 @@ def catch_up(w: World, st: Any, m: Any, slots: Any, used: Any, busy: Any, chart:
         m.seen += 1
     if m.seen == w.s[0].n_ended:
         m.inverse = 0.0  # shed the rounding of the running sum
-    refill(w, st, m, slots)
+    refill(w, st, m, slots, starts)
     return fine
 
 
@@ -107,36 +109,32 @@ def window(st: Any, busy: Any, k: int, row: int, length: int) -> int:
 
 
 @inlined
-def free_in(capacity: int, taken: int) -> int:
-    """Number of columns outside the set `taken`."""
-    return capacity - bits.population(np.uint64(taken))
+def last_block(busy: Any, k: int, ring: int, begin: int, end: int, most: int) -> int:
+    """Last row from which on too many columns of kind `k` are taken for a job that would run from `begin` to `end` beside `most` others: it
+    cannot start there or before. NOWHERE: it fits."""
+    taken = 0
+    for r in range(end - 1, begin - 1, -1):
+        taken |= busy[k, r & ring]
+        if bits.population(np.uint64(taken)) > most:
+            return r
+    return NOWHERE
 
 
 @lean
-def earliest(w: World, st: Any, m: Any, capacity: Any, used: Any, busy: Any, j: int, begin: int) -> int:
+def earliest(w: World, st: Any, m: Any, capacity: Any, used: Any, busy: Any, j: int, length: int, begin: int) -> int:
     """First row from `begin` at which job `j` could start: now, or with reservations any row such that it ends within the horizon and every
     kind has enough columns free for its whole length. NOWHERE if there is none."""
-    length = length_of(w, st, j)
-    last = m.row + st.horizon - length if st.reserve == 1 else m.row
+    if st.reserve == 0:
+        for k in range(st.kinds):
+            if used[k, begin & st.ring] + demand_of(w, j, k) > capacity[k]:
+                return NOWHERE
+        return begin if begin <= m.row else NOWHERE
+    last = m.row + st.horizon - length
     row = begin
     while row <= last:
         blocked = NOWHERE
-        if st.reserve == 0:
-            for k in range(st.kinds):
-                if used[k, row & st.ring] + demand_of(w, j, k) > capacity[k]:
-                    blocked = row
-        else:
-            for k in range(st.kinds):
-                most = capacity[k] - demand_of(w, j, k)
-                r = row + length - 1
-                while r >= row and blocked == NOWHERE:
-                    if used[k, r & st.ring] > most:
-                        blocked = r
-                    r -= 1
-        if blocked == NOWHERE and st.reserve == 1:
-            for k in range(st.kinds):
-                if free_in(capacity[k], window(st, busy, k, row, length)) < demand_of(w, j, k):
-                    blocked = row
+        for k in range(st.kinds):
+            blocked = max(blocked, last_block(busy, k, st.ring, row, row + length, capacity[k] - demand_of(w, j, k)))
         if blocked == NOWHERE:
             return row
         row = blocked + 1
@@ -145,15 +143,32 @@ def earliest(w: World, st: Any, m: Any, capacity: Any, used: Any, busy: Any, j: 
 
 @lean
 def find_starts(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, used: Any, busy: Any) -> bool:
-    """Where each slot's job would start (`starts` [M], rows; NOWHERE: empty, or no place). Is there any? `starts` holds what was found for
-    the same jobs before: columns that are taken stay so, hence no job's place comes nearer."""
+    """Where each slot's job would start (`starts` [M], rows; NOWHERE: empty, or no place). Is there any? What was found at the last look
+    (`m.looked`) for the same jobs holds unless rows in between were taken: columns that are taken stay so, hence no place comes nearer."""
     some = False
+    row = m.row
+    taken = m.taken_from < m.taken_to
     for k in range(st.slots):
-        if slots[k] == codes.NONE:
+        j = np.int64(slots[k])
+        if j == codes.NONE:
             starts[k] = NOWHERE
-        else:
-            starts[k] = earliest(w, st, m, capacity, used, busy, slots[k], max(m.row, starts[k]))
-            some = some or starts[k] != NOWHERE
+            continue
+        begin = np.int64(starts[k])
+        if begin >= row and not taken:
+            some = True
+            continue
+        if begin == NOWHERE and row == m.looked:
+            continue
+        length = length_of(w, st, j)
+        if begin >= row and (begin >= m.taken_to or begin + length <= m.taken_from):
+            some = True
+            continue
+        if begin == NOWHERE and st.reserve == 1:
+            begin = m.looked + st.horizon - length + 1
+        starts[k] = earliest(w, st, m, capacity, used, busy, j, length, max(row, begin))
+        some = some or starts[k] != NOWHERE
+    m.looked = row
+    m.taken_from = m.taken_to
     return some
 
 
@@ -217,7 +232,10 @@ def choose(
     else:
         code = command_start(w, j)
     ends[(row + length) & st.ring] += 1.0 / length
+    taken = m.taken_from < m.taken_to
+    m.taken_from = min(m.taken_from, row) if taken else row
+    m.taken_to = max(m.taken_to, row + length) if taken else row + length
     slots[k] = codes.NONE
     starts[k] = NOWHERE
-    refill(w, st, m, slots)
+    refill(w, st, m, slots, starts)
     return code == codes.REFUSED_NONE

@@ -55,26 +55,29 @@ def compact(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, u
     """Write the compact observation."""
     at = 0
     taken = 0
-    horizon = 1.0 / st.horizon
+    row, ring, rows, kinds = m.row, st.ring, st.horizon, st.kinds
+    horizon = 1.0 / rows
     for k in range(st.slots):
         j = np.int64(slots[k])
         if j == codes.NONE:
-            for f in range(SLOT + st.kinds):
+            for f in range(SLOT + kinds):
                 out[at + f] = 0.0
         else:
             taken += 1
             length = length_of(w, st, j)
+            start = np.int64(starts[k])
             out[at] = 1.0
             out[at + 1] = min(length * horizon, 1.0)
             out[at + 2] = 1.0 / length
-            out[at + 3] = 1.0 if starts[k] == m.row else 0.0
-            out[at + 4] = (starts[k] - m.row) * horizon if starts[k] >= 0 else 1.0
-            for kind in range(st.kinds):
+            out[at + 3] = 1.0 if start == row else 0.0
+            out[at + 4] = (start - row) * horizon if start >= 0 else 1.0
+            for kind in range(kinds):
                 out[at + SLOT + kind] = demand_of(w, j, kind) / capacity[kind]
-        at += SLOT + st.kinds
-    for kind in range(st.kinds):
-        for r in range(st.horizon):
-            out[at] = (capacity[kind] - used[kind, (m.row + r) & st.ring]) / capacity[kind]
+        at += SLOT + kinds
+    for kind in range(kinds):
+        whole = capacity[kind]
+        for r in range(row, row + rows):
+            out[at] = (whole - used[kind, r & ring]) / whole
             at += 1
     backlog = w.s[0].next_job - m.entered
     since = m.row - m.last

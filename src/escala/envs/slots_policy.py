@@ -59,11 +59,11 @@ def look(
     w = one(table, i)
     st = settings[0]
     m = memory[0]
-    if not lens.catch_up(w, st, m, slots, used, busy, chart, ends, booked):
+    if not lens.catch_up(w, st, m, slots, starts, used, busy, chart, ends, booked):
         return -2
     if st.reserve == 0:
         foresee(w, st, m, used)
-    starts[:] = lens.NOWHERE  # jobs may end before their walltime here
+    starts[:] = lens.UNKNOWN  # jobs may end before their walltime here
     some = lens.find_starts(w, st, m, capacity, slots, starts, used, busy)
     if not asks(st, slots, some):
         return 0

@@ -70,7 +70,7 @@ def go_on(
             return ASKED
         m.total += m.inverse
         stop = advance(w, codes.NEVER_US)
-        if not lens.catch_up(w, st, m, slots, used, busy, chart, ends, booked):
+        if not lens.catch_up(w, st, m, slots, starts, used, busy, chart, ends, booked):
             return FAILED
         if stop != codes.DECISION:
             if stop != codes.DONE:
@@ -112,9 +112,22 @@ def show(
 
 
 @lean
+def forget(slots: Any, starts: Any, used: Any, busy: Any, chart: Any, ends: Any) -> None:
+    """An empty machine and empty slots."""
+    slots[:] = codes.NONE
+    starts[:] = lens.NOWHERE
+    used[:] = 0
+    busy[:] = 0
+    chart[:] = 0
+    ends[:] = 0.0
+
+
+@lean
 def begin(
     table: Any,
     rows: Any,
+    shades: Any,
+    empty: Any,
     settings: Any,
     capacity: Any,
     memory: Any,
@@ -130,16 +143,20 @@ def begin(
     picture: Any,
     mask: Any,
 ) -> bool:
-    """Bring simulations that stand at their start to the first thing to decide. False where one cannot go on."""
+    """Bring simulations that stand at their start to the first thing to decide. shades: the first colour of each row; empty [1]: memory of
+    nothing. False where one cannot go on."""
     st = settings[0]
     fine = True
     for q in range(rows.shape[0]):
         i = rows[q]
         w = one(table, i)
+        memory[i] = empty[0]
         m = memory[i]
+        m.shade = shades[q]
+        forget(slots[i], starts[i], used[i], busy[i], chart[i], ends[i])
         stop = advance(w, codes.NEVER_US)
         if stop == codes.DECISION:
-            fine = lens.catch_up(w, st, m, slots[i], used[i], busy[i], chart[i], ends[i], booked[i]) and fine
+            fine = lens.catch_up(w, st, m, slots[i], starts[i], used[i], busy[i], chart[i], ends[i], booked[i]) and fine
             reached = go_on(w, st, m, capacity, slots[i], starts[i], used[i], busy[i], chart[i], ends[i], booked[i], False)
             fine = fine and reached != FAILED
         else:

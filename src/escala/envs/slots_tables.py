@@ -40,6 +40,9 @@ MEMORY = np.dtype(
         ("seen", "i8"),  # jobs whose submission is noted
         ("last", "i8"),  # row of the last submission
         ("booked", "i8"),  # reservations for later
+        ("looked", "i8"),  # row of the last look for places
+        ("taken_from", "i8"),  # rows taken since, up to before the next
+        ("taken_to", "i8"),
         ("over", "i8"),  # 1: the run ended
         ("shade", "i8"),  # first colour of the episode
         ("inverse", "f8"),  # sum of 1 / length over the jobs in the system

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from escala.errors import EscalaError
-from escala.report.plots import _WIDTH, _axis, _legend
+from escala.report.plots import _WIDTH, _axis, _legend, figure_legend
 from escala.report.quantities import quantity
 from escala.report.style import INK, policy_colour, policy_line, styled
 
@@ -145,7 +145,7 @@ def against(table: pl.DataFrame, x: str, metrics: Sequence[str], *, x_label: str
         axes.tick_params(labelbottom=True)
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
+    figure_legend(figure, panels[0], "outside upper center")
     return figure
 
 

@@ -68,9 +68,23 @@ def _span(columns: Sequence[pl.Series]) -> tuple[float, float]:
     return begin, end if end > begin else begin + 1.0
 
 
+def columns_of(labels: Sequence[str], inches: float) -> int:
+    """How many columns of a legend with these labels fit a figure's width; at most 5."""
+    longest = max(map(len, labels), default=1)
+    return max(1, min(5, len(labels), int(inches / (0.6 + 0.065 * longest))))
+
+
 def _legend(axes: Axes, entries: int) -> None:
     if entries:
-        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=min(entries, 5), borderaxespad=0.2)
+        labels = axes.get_legend_handles_labels()[1]
+        fitting = columns_of(labels, axes.figure.get_figwidth())  # type: ignore[union-attr]
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=fitting, borderaxespad=0.2)
+
+
+def figure_legend(figure: Figure, axes: Axes, loc: Any) -> None:
+    """One legend above all panels, of what one of them shows."""
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc=loc, ncols=columns_of(labels, figure.get_figwidth()))
 
 
 @styled
@@ -93,7 +107,7 @@ def power_over_time(nodes: Mapping[str, pl.DataFrame], power: Mapping[str, pl.Da
         axes.set(ylabel=f"Power ({watt_unit})", title=name, ylim=(0, None), xlim=(0, (end - begin) / divisor))
     panels[-1].set_xlabel(f"Time ({unit})")
     if binned:
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper right", ncols=5)
+        figure_legend(figure, panels[0], "outside upper right")
     return figure
 
 
@@ -115,7 +129,7 @@ def energy_by_state(summaries: Mapping[str, Summary]) -> Figure:
     axes.set(xlabel=f"Energy ({unit})", xlim=(0, 1.12 * max(totals, default=1.0) / divisor or 1.0))
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper right", ncols=5)
+    figure_legend(figure, axes, "outside upper right")
     return figure
 
 
@@ -191,7 +205,7 @@ def distributions(values: Mapping[str, Mapping[str, pl.Series]]) -> Figure:
         axes.set(xscale="log", xlabel=what.name.removeprefix("Mean ").capitalize() + unit, ylim=(0, 102))
     panels[0].set_ylabel("Jobs above (%)")
     if values:
-        figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=5)
+        figure_legend(figure, panels[0], "outside upper center")
     return figure
 
 

@@ -41,11 +41,11 @@ class Scale:
     seeds: int = 5
     generations: int = 14
     population: int = 16
-    days_each: int = 200
+    days_each: int = 1000
     worths: tuple[float, ...] = ()
     other_seeds: int = 1
-    other_generations: int = 3
-    other_days_each: int = 50
+    other_generations: int = 8
+    other_days_each: int = 1000
     ppo: int = 300_000
     printed: int = 0
     ppo_seeds: int = 1
@@ -58,8 +58,9 @@ SCALES: dict[str, Scale] = {
     ),
     "short": Scale(),
     "paper": Scale(
-        generated_days=2000, generations=60, population=40, days_each=600, worths=(0.1, 0.3, 0.6, 2.0, 4.0), other_seeds=5,
-        other_generations=40, other_days_each=400, ppo=20_000_000, printed=50_000_000, ppo_seeds=5,
+        generated_days=2000, generations=60, population=40, days_each=2000, other_days_each=2000,
+        worths=(0.1, 0.3, 0.6, 2.0, 4.0), other_seeds=5,
+        other_generations=40, ppo=20_000_000, printed=50_000_000, ppo_seeds=5,
     ),
 }  # fmt: skip
 
@@ -105,7 +106,7 @@ def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[C
             cells.append(Cell(f"fixed/{part}", work.fixed, one | {"part": part, "policies": shown, "windows": work.WINDOWS}, 60))
     search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}
     search["days_each"] = scale.days_each if author else scale.other_days_each
-    cost = 1e-2 * search["population"] * search["generations"] * search["days_each"]
+    cost = 1e-3 * search["population"] * search["generations"] * search["days_each"]
     seeds = [(1.0, seed) for seed in range(scale.seeds if author else scale.other_seeds)]
     for worth, seed in seeds + ([(worth, 0) for worth in scale.worths] if author else []):
         keep = str(out / "agents" / f"{name}-{worth:g}-{seed}")

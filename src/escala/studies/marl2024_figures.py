@@ -26,17 +26,16 @@ def write_figures(out: Path, scale: Any, table: pl.DataFrame, curve: pl.DataFram
             "sjf",
             "tetris-normalised",
             f"{kinds['team']}, likeliest",
-        )  # the legend holds six
+        )
         if (agents, machines) in scale.ahead:
             names = ("dense", "random", "sjf", "tetris-normalised", *(f"{kinds[kind]}, likeliest" for kind in ("team", "ahead")))
         shown = table.filter((pl.col("shape") == shape) & pl.col("policy").is_in(names))
         if shown.height:
             save(curves.against(shown, "load", ["mean_slowdown"], x_label="Offered load, plain (%)"), out / "figures" / f"fig4-{shape}")
     for kind, name in (("team", "fig2-global"), ("local", "fig3-local")):
-        points = curve.filter((pl.col("kind") == kind) & (pl.col("shape") == "3x1") & (pl.col("seed") == 0))
+        points = curve.filter((pl.col("kind") == kind) & (pl.col("shape") == "3x1"))
         if points.height > 3:
-            each = points.select("step", "value", seed="agent")
-            training = curves.Training(each, {}, "Return per episode (relative to SJF's loss)", "Three agents learning in turns")
+            training = curves.Training(points, {}, "Return per episode (relative to SJF's loss)", "Three agents learning in turns")
             save(curves.learning_curve(training), out / "figures" / name)
     agents, machines = scale.shapes[0]
     game = multi.batch(1, agents=agents, machines=machines, load=0.9, lists=1)

@@ -98,7 +98,7 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
                 text = f"the same in the paper's window, cut after 200 units (jobs that wait count as started then), load {load} %"
                 out.append(claim(f"r4.vs_tetris_cut.{shape}.{load}", text, ours, tetris, -0.05, f"beside the claim before it{about}"))
     out += _worst(out)
-    out += _ahead(scale, cells) + _information(scale, cells) + _modes(scale, cells) + _growth(scale, cells)
+    out += _by_kind(scale, cells) + _information(scale, cells) + _modes(scale, cells) + _growth(scale, cells)
     return out
 
 
@@ -144,25 +144,26 @@ def _worst(found: list[Claim]) -> list[Claim]:
     ]
 
 
-def _ahead(scale: Any, cells: Cells) -> list[Claim]:
-    """Teams that imitate look-ahead."""
+def _by_kind(scale: Any, cells: Cells) -> list[Claim]:
+    """Both kinds of teams for themselves: those that learnt in turns, and those that imitate look-ahead and learnt no further."""
     out = []
-    for agents, machines in scale.ahead:
-        shape = f"{agents}x{machines}"
-        names = seeds_of(cells, f"ahead/{shape}")
-        for load in scale.loads if names else ():
-            if f"rules/{shape}/{load}" not in cells:
-                continue
-            ours = values(cells, names, load, "likeliest")
-            best, theirs = best_of(cells, shape, load)
-            text = f"mean slowdown of {shape} agents x machines taught by look-ahead against the best of R4's heuristics, load {load} %"
-            out.append(claim(f"r4.ahead.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{_label(load)}"))
-            if load in (50, 90):
-                tetris = rule_values(cells, shape, load, "tetris-normalised")
-                text = f"the same against normalised Tetris, load {load} %"
-                out.append(
-                    claim(f"r4.ahead.vs_tetris.{shape}.{load}", text, ours, tetris, -0.05, f"best job and best machine{_label(load)}")
-                )
+    kinds = [("turns", "team", "that learnt in turns", scale.shapes), ("ahead", "ahead", "taught by look-ahead, no PPO", scale.ahead)]
+    for ident, kind, told, shapes in kinds:
+        for agents, machines in shapes:
+            shape = f"{agents}x{machines}"
+            names = seeds_of(cells, f"{kind}/{shape}")
+            for load in scale.loads if names else ():
+                if f"rules/{shape}/{load}" not in cells:
+                    continue
+                ours = values(cells, names, load, "likeliest")
+                best, theirs = best_of(cells, shape, load)
+                text = f"mean slowdown of {shape} agents x machines {told} against the best of R4's heuristics, load {load} %"
+                out.append(claim(f"r4.{ident}.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{_label(load)}"))
+                if load in (50, 90):
+                    tetris = rule_values(cells, shape, load, "tetris-normalised")
+                    text = f"the same against normalised Tetris, load {load} %"
+                    note = f"best job and best machine{_label(load)}"
+                    out.append(claim(f"r4.{ident}.vs_tetris.{shape}.{load}", text, ours, tetris, -0.05, note))
     return out
 
 

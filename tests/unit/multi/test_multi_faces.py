@@ -114,3 +114,28 @@ def test_it_shows_itself_in_a_window(make: Any, monkeypatch: pytest.MonkeyPatch)
     env.close()
     assert not pygame.display.get_init()
     assert multi.slots(lists=2).render() is None
+
+
+@pytest.mark.parametrize("action", [-1, 16, 99, 0.7, "x", None, True])
+def test_an_action_that_is_none_is_refused_and_nothing_has_happened(action: Any) -> None:
+    aec = multi.slots(agents=3, lists=4)
+    aec.reset(seed=0)
+    with pytest.raises(EscalaError, match=r"agent_0: action .* is none"):
+        aec.step(action)
+    together = multi.parallel(agents=3, lists=4)
+    together.reset(seed=0)
+    before = together.batch.state()
+    with pytest.raises(EscalaError, match=r"agent_1: action .* is none"):
+        together.step({"agent_0": 0, "agent_1": action, "agent_2": 0})
+    assert all(np.array_equal(before[name], value) for name, value in together.batch.state().items())
+
+
+def test_a_parallel_step_needs_an_episode_and_one_action_for_each_agent() -> None:
+    together = multi.parallel(agents=2, lists=4)
+    with pytest.raises(EscalaError, match="reset"):
+        together.step({"agent_0": 0, "agent_1": 0})
+    together.reset(seed=0)
+    with pytest.raises(EscalaError, match="one for each of agent_0, agent_1"):
+        together.step({"agent_0": 0})
+    with pytest.raises(EscalaError, match="step before reset"):
+        multi.slots(agents=2, lists=4).step(0)

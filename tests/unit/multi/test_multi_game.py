@@ -212,6 +212,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"alpha": float("nan")}, "alpha"),
     ({"slot": 3}, "unknown option 'slot'"),
     ({"formula": "square"}, "plain, printed"),
+    ({"capacity": 10.7}, "capacity=10.7: give one whole number"),
+    ({"capacity": [10, 10, 10.5]}, "whole number"),
+    ({"horizon": 10**9}, "at most 10000 rows"),
 ]
 
 
@@ -220,6 +223,21 @@ def test_bad_options_give_one_clear_line(options: dict[str, Any], match: str) ->
     with pytest.raises(EscalaError, match=match) as error:
         multi.batch(1, **options)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("capacity", [10, [10, 5, 5], [[10, 10], [4, 4], [4, 4]], [[10, 10], [12, 6], [6, 12]]])
+def test_load_is_of_all_machines_together(capacity: Any) -> None:
+    batch = multi.batch(1, agents=3, capacity=capacity, load=0.5, lists=4000, steps=100)
+    job, total = batch.lists.job, batch.options.capacities().sum(axis=0)
+    demand = np.column_stack([job["cores"], batch.lists.demand]).mean(axis=1)  # over the kinds, as the model has it
+    offered = (demand * (job["runtime"] / 1e6)).sum() / (4000 * 100 * total.min())
+    assert offered == pytest.approx(0.5, rel=0.01)
+
+
+@pytest.mark.parametrize("workload", [5, "x.swf", [], [5]])
+def test_what_is_no_workload_is_refused(workload: Any) -> None:
+    with pytest.raises(EscalaError, match="give a Workload"):
+        multi.batch(1, workload)
 
 
 def test_bad_workloads_give_one_clear_line() -> None:

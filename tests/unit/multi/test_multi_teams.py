@@ -125,7 +125,7 @@ def test_a_team_in_compare() -> None:
     [
         ({"mode": "together"}, "turns, simultaneous, shared"),
         ({"preset": "best"}, "tuned, printed"),
-        ({"steps": -1}, "at least 1"),
+        ({"steps": -1}, "steps=-1"),
         ({"steps": 0, "teacher": None}, "at least 1"),
         ({"resume": True}, "needs out"),
         ({"observation": "image", "teacher": None}, "compact"),
@@ -142,3 +142,25 @@ def test_a_team_needs_its_machines() -> None:
         escala.simulate(lists.workload(0), lists.platform, scheduler=TeamPolicy("sjf", agents=2))
     with pytest.raises(EscalaError, match="unknown rule"):
         TeamPolicy("best", agents=2)
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"steps": "many"}, "steps='many'"),
+        ({"steps": 1.5}, "steps=1.5"),
+        ({"seed": -1}, "seed=-1"),
+        ({"num_envs": 0}, "num_envs=0"),
+        ({"learn": {"foo": 1}}, "no algorithm has a setting 'foo'"),
+        ({"learn": {"n_steps": 0}}, "n_steps=0"),
+        ({"learn": {"gamma": 2}}, "gamma=2"),
+    ],
+)
+def test_what_is_no_training_is_one_clear_line(given: dict[str, Any], words: str) -> None:
+    for train in (
+        lambda: train_team(agents=2, **{"steps": 64, **given}),
+        lambda: escala.train("escala/Slots-v0", **{"steps": 64, **given}),
+    ):
+        with pytest.raises(EscalaError, match=words) as error:
+            train()
+        assert "\n" not in str(error.value)

@@ -82,6 +82,39 @@ def test_reservations_on_named_nodes_never_share_a_node() -> None:
     rollout(batch, seed=1, check=check)
 
 
+@pytest.mark.parametrize("shape", [{"load": 1.9}, {"load": 1.9, "slots": 32}, {"model": "cpu-memory", "rate": 0.9, "window": 30}])
+@pytest.mark.parametrize("placement", ["start-now", "reserve"])
+def test_every_place_is_the_first_one_that_a_search_from_now_on_finds(shape: dict[str, Any], placement: str) -> None:
+    batch = SlotsBatch(6, lists=64, placement=placement, **shape)
+    horizon, ring = batch.options.horizon, batch.used.shape[2]
+
+    def place(i: int, k: int) -> int:
+        e, j, row = int(batch.worlds.chosen[i]), int(batch.slots[i, k]), int(batch.memory["row"][i])
+        if j < 0 or batch.memory["over"][i]:
+            return -1
+        at = int(batch.lists.first[e]) + j
+        length = int(-(-batch.lists.job["walltime"][at] // 1_000_000))
+        need = [int(batch.lists.job["cores"][at]), *batch.lists.demand[at]]
+        if placement == "start-now":
+            fits = all(batch.used[i, kind, row % ring] + n <= batch.capacity[kind] for kind, n in enumerate(need))
+            return row if fits else -1
+        for begin in range(row, row + horizon - length + 1):
+            columns = [
+                np.bitwise_or.reduce([batch.busy[i, kind, r % ring] for r in range(begin, begin + length)]) for kind in range(len(need))
+            ]
+            if all(int(taken).bit_count() + n <= batch.capacity[kind] for kind, (taken, n) in enumerate(zip(columns, need, strict=True))):
+                return begin
+        return -1
+
+    def check(turn: Any) -> None:
+        expected = [[place(i, k) for k in range(batch.options.slots)] for i in range(batch.num_envs)]
+        assert np.where(batch.memory["over"][:, None] == 1, -1, batch.starts).tolist() == expected
+        over = batch.memory["over"] == 1
+        assert (turn.mask[~over, 1:] == (np.array(expected)[~over] >= 0)).all()
+
+    rollout(batch, seed=5, check=check)
+
+
 def test_a_choice_that_does_not_fit_is_reserved_at_its_first_place_within_the_horizon() -> None:
     jobs = [(0, 5, 6), (0, 4, 6), (0, 3, 4), (0, 15, 10)]  # submission, length, cores
     work = Workload.from_jobs({"submit_s": [j[0] for j in jobs], "runtime_s": [j[1] for j in jobs], "cores": [j[2] for j in jobs]})

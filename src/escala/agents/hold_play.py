@@ -1,0 +1,63 @@
+"""Whole days under the linear score of `hold_features`, in compiled code: what a search asks for again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.agents.hold_features import FEATURES, check_shape, write_features
+from escala.compile import compiled, lean
+from escala.envs.batch import new_turn
+from escala.envs.clock import FAILED, observe_machine
+from escala.envs.offreservation import OffReservationBatch
+from escala.envs.offreservation_step import go_on, settle
+from escala.errors import EscalaError
+from escala.kernel.world import one
+
+
+@lean
+def nearest(seen: Any, weights: Any, numbers: Any, last: int) -> int:
+    """The choice 0 .. last nearest to the score `weights` [1 + features]: its first is the choice where all numbers are 0."""
+    write_features(seen, numbers)
+    score = weights[0]
+    for f in range(numbers.shape[0]):
+        score += weights[1 + f] * numbers[f]
+    return np.int64(min(max(np.rint(score), 0.0), np.float64(last)))
+
+
+@compiled
+def play(
+    table: Any, settings: Any, fractions: Any, memory: Any, history: Any, users: Any, frontier: Any, watts: Any, seen: Any, weights: Any,
+    numbers: Any, last: int, total: Any,
+) -> int:  # fmt: skip
+    """Play simulations that stand at their first question to their end, one behind the other: sums of rewards [n]. Returns the number of
+    decisions; -1 where one cannot go on."""
+    decisions = 0
+    for i in range(memory.shape[0]):
+        w = one(table, i)
+        m = memory[i]
+        while m.over == 0:
+            observe_machine(w, settings, m, history[i], users, frontier, seen)
+            decisions += 1
+            if go_on(table, i, w, settings, fractions, m, history[i], users, nearest(seen, weights, numbers, last)) == FAILED:
+                return -1
+            total[i] += settle(w, settings, watts, m)
+            if w.s[0].now >= settings[0].limit_us:
+                break
+    return decisions
+
+
+def whole_days(weights: NDArray[np.float64], batch: OffReservationBatch) -> tuple[NDArray[np.float64], int]:
+    """Return of each day [days] under the likeliest choices, and the number of decisions. batch: one simulation a day."""
+    check_shape(tuple(batch.observation_space.shape or ()))
+    rows, turn, total = np.arange(batch.num_envs), new_turn(batch), np.zeros(batch.num_envs)
+    batch.restart(rows, turn, {"day": rows})
+    decisions = play(
+        batch.episodes.table, *batch.lens(), batch.watts, turn.observation[0], weights, np.zeros(len(FEATURES)),
+        int(batch.action_space.n) - 1, total,
+    )  # fmt: skip
+    if decisions < 0:
+        raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
+    return total, int(decisions)

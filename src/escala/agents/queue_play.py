@@ -1,0 +1,94 @@
+"""Whole days under the two linear scores of `queue_scorer`, in compiled code: what a search asks for again and again.
+
+The same choices as those of the network at its sharpest, on the same observation, of which only what the scores read is written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.agents.queue_scorer import JOB_FEATURES, SCORES, leaving_soon, write_features
+from escala.compile import compiled, lean
+from escala.envs import scheduling_step as steps
+from escala.envs.batch import new_turn
+from escala.envs.observation import SNAPSHOT
+from escala.envs.reward import waste_j
+from escala.envs.scheduling import SchedulingBatch
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.kernel.world import one
+
+NOW = steps.QUEUED + steps.RUNNING
+
+
+@lean
+def best(seen: Any, mask: Any, weights: Any, numbers: Any) -> int:
+    """The action that the scores `weights` [2, features] choose: of the jobs that may start and are released the one of the highest order,
+    the first of equals; 0 without one."""
+    soon = leaving_soon(seen)
+    chosen = 0
+    highest = -np.inf
+    for place in range(seen.shape[0]):
+        if mask[place + 1]:
+            write_features(seen, place, soon, numbers)
+            order = 0.0
+            release = 0.0
+            for f in range(numbers.shape[0]):
+                order += weights[0, f] * numbers[f]
+                release += weights[1, f] * numbers[f]
+            if release > 0.0 and order > highest:
+                highest = order
+                chosen = place + 1
+    return chosen
+
+
+@compiled
+def play(
+    table: Any, settings: Any, watts: Any, memory: Any, history: Any, live: Any, ratios: Any, ended: Any, confidence: Any, frontier: Any,
+    seen: Any, mask: Any, weights: Any, numbers: Any, waste: Any, waits: Any,
+) -> int:  # fmt: skip
+    """Play simulations that stand at their first question to their end, one behind the other: waste [n], J, and sums of waits [n], s.
+    Returns the number of choices; -1 where one cannot go on."""
+    decisions = 0
+    st = settings[0]
+    for i in range(memory.shape[0]):
+        w = one(table, i)
+        m = memory[i]
+        while m.over == 0:
+            steps.remember(w, m, history[i], settings)
+            steps.show_jobs(w, settings, m, confidence[i], frontier, seen, mask)
+            for c in range(SNAPSHOT):
+                seen[seen.shape[0] - 1, NOW + c] = history[i, m.newest, c]
+            decisions += 1
+            if not steps.choose(w, settings, m, live[i], best(seen, mask, weights, numbers)):
+                stop = steps.to_question(table, i, w, settings, m, live[i], ratios[i], ended[i], confidence[i])
+                if stop == steps.FAILED:
+                    return -1
+                m.over = 1 if stop == codes.DONE or w.s[0].now >= st.limit_us else 0
+        waste[i] = waste_j(w, watts)
+        waited = 0
+        for j in range(w.o[0].n_jobs):
+            start = w.run[j].start
+            waited += (start if start >= 0 else w.s[0].now) - w.job[j].submit
+        waits[i] = waited * 1e-6
+    return decisions
+
+
+def whole_days(weights: NDArray[np.float64], batch: SchedulingBatch) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
+    """(waste of each day [days], J; sum of the waits of its jobs [days], s, of those that have not started until its end; decisions).
+    batch: one simulation a day, with `waits=True`."""
+    if not batch.options.waits:
+        raise EscalaError("option waits=False: the scores read how long jobs have waited: leave it out")
+    n, rows, turn = batch.num_envs, np.arange(batch.num_envs), new_turn(batch)
+    batch.restart(rows, turn, {"day": rows})
+    waste, waits = np.zeros(n), np.zeros(n)
+    decisions = play(
+        batch.episodes.table, batch.settings, batch.watts, *batch.records.lens(), turn.observation[0], turn.mask[0],
+        np.ascontiguousarray(weights.reshape(len(SCORES), -1)), np.zeros(len(JOB_FEATURES)), waste, waits,
+    )  # fmt: skip
+    if decisions < 0:
+        raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
+    return waste, waits, int(decisions)
