@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import get_context, parent_process
 from pathlib import Path
@@ -44,11 +46,13 @@ def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], 
     total = sum(cell.cost for cell in cells) or 1.0
     done = total - sum(cell.cost for cell in left)
     if jobs == 1:
-        for cell in left:
-            _store(kept, cell, *_timed(cell.work, cell.given))
-            done += cell.cost
-            if progress is not None:
-                progress(done / total)
+        with _signals_kept() as answer:
+            for cell in left:
+                _store(kept, cell, *_timed(cell.work, cell.given))
+                done += cell.cost
+                if progress is not None:
+                    progress(done / total)
+                answer()
     elif left:
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
             running = {pool.submit(_timed, cell.work, cell.given): cell for cell in sorted(left, key=lambda cell: -cell.cost)}
@@ -64,6 +68,34 @@ def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], 
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
     return {cell.name: json.loads(_path(kept, cell).read_text(encoding="utf-8")) for cell in cells}
+
+
+@contextmanager
+def _signals_kept() -> Iterator[Callable[[], None]]:
+    """Ctrl-C and SIGTERM that are not lost: an error raised inside a callback of a compiled library (a finalizer, a compiler's hook)
+    is printed by Python and forgotten. What this yields answers again a signal that came before and ended nothing."""
+    came: list[tuple[Any, int, Any]] = []
+    before: dict[signal.Signals, Any] = {}
+
+    def answer() -> None:
+        for handler, number, frame in came:
+            handler(number, frame)
+
+    if threading.current_thread() is threading.main_thread():
+        for one in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(one)
+            if callable(handler):  # neither ignored nor the system's own
+
+                def note(number: int, frame: Any, handler: Any = handler) -> None:
+                    came.append((handler, number, frame))
+                    handler(number, frame)
+
+                before[one] = signal.signal(one, note)
+    try:
+        yield answer
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
 
 
 def _end_with_parent() -> None:

@@ -1,12 +1,15 @@
 """Studies that are ended from outside."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from escala.studies.cells import Cell, run_cells
 
 
 def _there(process: int) -> bool:
@@ -31,3 +34,32 @@ def test_a_study_that_is_killed_leaves_no_process_at_work(tmp_path: Path) -> Non
     while _there(worker):
         assert time.monotonic() < end, "the worker of a killed study works on"
         time.sleep(0.1)
+
+
+class _Finalized:
+    """Python prints an error that a finalizer raises, and goes on: Ctrl-C that comes then is lost."""
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.2)
+
+
+def _finalize(number: int) -> int:
+    if number == 1:
+        made = _Finalized()
+        del made
+    return number
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_ctrl_c_that_came_in_a_finalizer_is_answered_after_the_cell(tmp_path: Path) -> None:
+    cells = [Cell(f"cell-{number}", _finalize, {"number": number}) for number in range(3)]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_cells(tmp_path, cells, {}, 1)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert sorted(path.stem for path in (tmp_path / "cells").glob("cell-*")) == ["cell-0", "cell-1"]
+    assert run_cells(tmp_path, cells, {}, 1) == {f"cell-{number}": number for number in range(3)}
