@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -76,6 +77,20 @@ def ten_years() -> tuple[float, str]:
     return seconds(replay, 1), "s"
 
 
+def lstm_training(steps: int = 3_000_000) -> tuple[float, str]:
+    """Processor time of so many decisions of training with R3's printed setting (LSTM over 20 snapshots), from a shorter training's rate;
+    one thread. Its rollouts are shorter than printed, which moves no rate: batches and epochs are as printed."""
+
+    def train(decisions: int) -> float:
+        begin = time.process_time()
+        given: dict[str, Any] = {"preset": "printed", "learn": {"n_steps": 180}, "steps": decisions}
+        agent = escala.train("escala/OffReservation-v0", list(days(60, 960)), "48x20", **given)
+        return (time.process_time() - begin) / agent.manifest["steps_done"]
+
+    train(1)
+    return train(10_000) * steps / 60.0, "min"
+
+
 def _off(jobs: int, observation: str) -> Case:
     what = f"OffReservation, 48 nodes x 20, {jobs} jobs a day, 256 simulations, {observation}"
     return Case(what, "≥ 250 k steps/s", lambda: steps_per_s("escala/OffReservation-v0", jobs, wake_all, observation=observation))
@@ -101,6 +116,7 @@ CASES = [
         "≥ 250 k steps/s",
         lambda: steps_per_s("escala/Scheduling-v0", 1000, first_fit),
     ),
+    Case("3 M decisions of PPO on OffReservation, the printed LSTM, one core", "≤ 60 min of 2 cores", lstm_training),
     Case("Ten years of a cluster of 48 nodes x 20, 60 jobs a day, SAF under five shutdown policies", "≤ 60 s", lambda: ten_years()),
 ]
 

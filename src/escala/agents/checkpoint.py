@@ -23,11 +23,16 @@ EVERY_S = 30.0
 
 
 def check_folder(folder: Path | None, resume: bool) -> None:
-    """Refuse to resume nothing, and to write over a training."""
+    """Refuse to resume nothing, to write over a training, and to train for a folder that cannot be written."""
     if resume and folder is None:
         raise EscalaError("resume=True needs out: the folder of the interrupted training")
     if folder is not None and not resume and any((folder / name).exists() for name in ("manifest.json", FILE)):
         raise EscalaError(f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder")
+    if folder is not None:
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+            why = "not a folder" if not there.is_dir() else "a folder that you may not write to"
+            raise EscalaError(f"{folder}: nothing can be kept there, {there} is {why}: give another folder")
 
 
 def about_days(days: Sequence[Any], what: str = "workload") -> dict[str, Any]:

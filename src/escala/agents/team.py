@@ -53,7 +53,13 @@ class Player:
         self.network, self.random = network, random
 
     def __call__(self, seen: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Actions [n]."""
+        """Actions [n]. Raises EscalaError where the game shows or offers something else than the one it was trained on."""
+        numbers, actions = int(self.network.observation_space.shape[0]), int(self.network.action_space.n)
+        if (seen.shape[1], mask.shape[1]) != (numbers, actions):
+            raise EscalaError(
+                f"a team that was trained on {numbers} numbers and {actions} actions cannot play a game of {seen.shape[1]} and "
+                f"{mask.shape[1]}: give the options that it was trained with (agents, machines, slots, information, ...: Team.options)"
+            )
         share = probabilities(self.network, seen, mask)
         if self.random is None:
             return share.argmax(axis=1)

@@ -26,6 +26,8 @@ from escala.envs.multi_options import MultiOptions
 from escala.errors import EscalaError
 
 MODES = ("turns", "simultaneous", "shared")
+LOOKS = 20
+"""How often a judge is asked, beside the start: spread evenly over the training."""
 
 
 class _Quiet(BaseCallback):
@@ -96,6 +98,7 @@ def train_team(
     num_envs: int | None = None,
     learn: Mapping[str, Any] | None = None,
     progress: Callable[[float], None] | None = None,
+    judge: Callable[[Team], float] | None = None,
     **options: Any,
 ) -> Team:
     """Train a team on the game of `escala.envs.multi.slots` (workload and options as there; compact observations).
@@ -105,7 +108,8 @@ def train_team(
     steps: decisions to learn from, of all agents together (rounded up to whole rollouts; 0: imitate only). teacher: what to imitate first:
     a rule, {"rollout": K} (look-ahead over K futures, see `escala.envs.multi_ahead`), or None; by default the preset's. out, resume, seed,
     progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training ends with the weights of an uninterrupted
-    one.
+    one. judge: gives a figure of the team as it is, at the start and `LOOKS` times in training: `manifest["judged"]`, pairs of decisions
+    and figure. It must draw from generators of its own, and then moves no weight.
 
     Raises EscalaError: unknown names, a folder that holds a team already (without resume), a checkpoint of another training.
     """
@@ -134,7 +138,7 @@ def train_team(
         "workload": "generated" if workload is None else type(workload).__name__,
     }  # fmt: skip
     learners = _learners(workload, given, mode, games, chosen, settings, seed)
-    state: dict[str, Any] = {"done": 0, "round": 0, "curve": []}
+    state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "judged": []}
     began = time.monotonic()
     if resume:
         assert folder is not None
@@ -145,25 +149,18 @@ def train_team(
         loads = len(batch.options.models()) if workload is None else 1
         team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
     saved_at = time.monotonic()
+    _judge(judge, learners, request, state)
     while state["done"] < steps:
         if folder is not None and time.monotonic() - saved_at >= checkpoint.EVERY_S:
             folder.mkdir(parents=True, exist_ok=True)
             checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request))
             saved_at = time.monotonic()
         _round(learners, mode, chosen.rounds, steps, state)
+        _judge(judge, learners, request, state)
         if progress is not None:
             progress(min(1.0, state["done"] / steps))
-    options_kept = learners[0].view.batch.options
-    team = Team(
-        [learner.model.policy for learner in learners],
-        {
-            "kind": "team", "format": FORMAT, **request, "command": sys.argv, "agents": options_kept.agents, "shape":
-            list(learners[0].shape), "actions": int(learners[0].view.batch.action_space.n),
-            "steps_done": state["done"], "curve": state["curve"],
-            "elapsed_s": round(time.monotonic() - began, 3),
-            "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "numpy")},
-        },
-    )  # fmt: skip
+    team = _team(learners, request, state)
+    team.manifest["elapsed_s"] = round(time.monotonic() - began, 3)
     if folder is not None:
         team.save(folder)
         (folder / checkpoint.FILE).unlink(missing_ok=True)
@@ -184,6 +181,23 @@ def _round(learners: list[_Learner], mode: str, rounds: int, steps: int, state: 
         if ended:
             state["curve"].append([state["done"], k, float(np.mean(ended)), len(ended)])
     state["round"] += 1
+
+
+def _team(learners: list[_Learner], request: Mapping[str, Any], state: Mapping[str, Any]) -> Team:
+    """The team as it is now."""
+    batch = learners[0].view.batch
+    done = {"steps_done": state["done"], "curve": state["curve"], "judged": state["judged"]}
+    made = {"kind": "team", "format": FORMAT, **request, "command": sys.argv, "agents": batch.options.agents}
+    versions = {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "numpy")}
+    shape = {"shape": list(learners[0].shape), "actions": int(batch.action_space.n)}
+    return Team([learner.model.policy for learner in learners], {**made, **shape, **done, "versions": versions})
+
+
+def _judge(judge: Callable[[Team], float] | None, learners: list[_Learner], request: Mapping[str, Any], state: dict[str, Any]) -> None:
+    """Ask the judge where a further part of the training is over."""
+    judged, done = state["judged"], state["done"]
+    if judge is not None and done * LOOKS >= len(judged) * request["steps"] and (not judged or judged[-1][0] != done):
+        judged.append([done, float(judge(_team(learners, request, state)))])
 
 
 def _capture(learners: list[_Learner], state: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:

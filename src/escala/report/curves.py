@@ -27,8 +27,8 @@ _MARKED = 20  # so few points of a curve are marked each
 class Training:
     """A learning curve and the levels of other policies on the same episodes.
 
-    points: columns step (decisions taken so far), value, and seed where there are several runs. levels: policy -> its value. label: what
-    the value is, with its unit. caption: how it was measured.
+    points: columns step (decisions taken so far), value, seed where there are several runs, and line (a name) where there are several
+    curves. levels: policy -> its value. label: what the value is, with its unit. caption: how it was measured.
     """
 
     points: pl.DataFrame
@@ -50,16 +50,22 @@ def learning_curve(training: Training) -> Figure:
     axes = figure.subplots()
     points = training.points.filter(pl.col("value").is_finite())
     runs = points["seed"].n_unique() if "seed" in points.columns else 1
-    mean = points.group_by("step").agg(pl.col("value").mean(), low=pl.col("value").min(), high=pl.col("value").max()).sort("step")
-    name = "trained" if runs == 1 else f"trained (mean of {runs} seeds; shaded: their range)"
-    axes.plot(mean["step"], mean["value"], marker="o" if mean.height <= _MARKED else "", color=policy_colour(0), label=name)
-    if runs > 1:
-        axes.fill_between(mean["step"], mean["low"], mean["high"], color=policy_colour(0), alpha=0.2, linewidth=0)
-    for i, (policy, level) in enumerate(training.levels.items(), start=1):
+    names = points["line"].unique().sort().to_list() if "line" in points.columns else [None]
+    for i, line in enumerate(names):
+        part = points if line is None else points.filter(pl.col("line") == line)
+        mean = part.group_by("step").agg(pl.col("value").mean(), low=pl.col("value").min(), high=pl.col("value").max()).sort("step")
+        name = line or "trained"
+        if runs > 1:
+            name += f" (mean of {runs} seeds; shaded: their range)"
+        marker = "o" if mean.height <= _MARKED else ""
+        axes.plot(mean["step"], mean["value"], marker=marker, color=policy_colour(i), label=name)
+        if runs > 1:
+            axes.fill_between(mean["step"], mean["low"], mean["high"], color=policy_colour(i), alpha=0.2, linewidth=0)
+    for i, (policy, level) in enumerate(training.levels.items(), start=len(names)):
         axes.axhline(level, color=policy_colour(i), linestyle=("--", ":", "-.")[i % 3], linewidth=1.2, label=policy)
     axes.set(xlabel="Decisions in training", ylabel=training.label)
     axes.xaxis.set_major_formatter(_short_number)
-    _legend(axes, 1 + len(training.levels))
+    _legend(axes, len(names) + len(training.levels))
     return figure
 
 

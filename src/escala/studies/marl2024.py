@@ -19,6 +19,7 @@ from typing import Any
 
 from escala.studies import marl2024_cells as work
 from escala.studies import marl2024_headroom as room
+from escala.studies import marl2024_learning as learning
 from escala.studies.cells import Cell, run_cells
 from escala.studies.claims import finished, scale_of
 from escala.studies.marl2024_report import write_all
@@ -32,7 +33,8 @@ class Scale:
     """How much is done. steps: decisions of all agents to train on; shapes: (agents, machines); local: seeds of 3 x 1 teams with local
     information; shared, simultaneous: seeds of such teams; printed: seeds of R4's own settings; growth: agents of one machine each,
     trained with shared parameters, beside one central learner of as many machines; ahead: shapes of teams that imitate look-ahead and learn
-    no further, of `ahead_seeds` seeds; test, sampled, validation: lists to judge on."""
+    no further, of `ahead_seeds` seeds; nothing: seeds of 3 x 1 teams that learn from nothing, with global and with local information, from
+    `nothing_steps` decisions; test, sampled, validation: lists to judge on."""
 
     shapes: tuple[tuple[int, int], ...] = ((3, 1), (2, 1), (2, 2), (3, 2))
     loads: tuple[int, ...] = LOADS
@@ -43,9 +45,11 @@ class Scale:
     simultaneous: int = 1
     printed: int = 1
     growth: tuple[int, ...] = (2, 3, 5, 8)
-    growth_seeds: int = 1
+    growth_seeds: int = 3
     ahead: tuple[tuple[int, int], ...] = ((2, 1), (3, 1))
     ahead_seeds: int = 3
+    nothing: int = 3
+    nothing_steps: int = 1_000_000
     test: int = 200
     sampled: int = 50
     validation: int = 100
@@ -53,13 +57,13 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        shapes=((2, 1),), loads=(50, 90), seeds=1, steps=4096, local=0, shared=0, simultaneous=0, printed=0, growth=(), ahead=(),
+        shapes=((2, 1),), loads=(50, 90), seeds=1, steps=4096, local=0, shared=0, simultaneous=0, printed=0, growth=(), ahead=(), nothing=0,
         test=10, sampled=5, validation=5,
     ),
     "short": Scale(),
     "paper": Scale(
         loads=(10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120), seeds=5, steps=3_000_000, local=5, shared=5, simultaneous=5, printed=5,
-        growth_seeds=5, ahead_seeds=5, test=500, sampled=500, validation=300,
+        growth_seeds=5, ahead_seeds=5, nothing=5, nothing_steps=3_000_000, test=500, sampled=500, validation=300,
     ),
 }  # fmt: skip
 
@@ -90,6 +94,10 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
         for agents, machines in scale.ahead:
             name = f"ahead/{agents}x{machines}/{seed}"
             further.append(team(agents, machines, "turns", "global", seed, name, preset="look-ahead", steps=0))
+    for seed in range(scale.nothing):
+        for information, kind in learning.KINDS.items():
+            more = {"steps": scale.nothing_steps, "nothing": True}
+            further.append(team(3, 1, "turns", information, seed, f"{kind}/3x1/{seed}", **more))
     for seed in range(scale.local):
         further.append(team(3, 1, "turns", "local", seed, f"local/3x1/{seed}"))
     for seed in range(scale.shared):

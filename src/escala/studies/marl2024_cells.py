@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from escala.envs.multi_options import options_of
 from escala.envs.multi_play import play
@@ -14,6 +17,9 @@ from escala.envs.slots_options import RESCUE
 TRAINING, VALIDATION, TEST = 1, 3, 5  # seeds of the job lists; no list of one set is in another
 STEPS = 200  # units of arrivals
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
+JUDGED = (50, 90)
+FROM_NOTHING = {"learning_rate": 3e-3, "ent_coef": 0.006}
+"""What else the preset `tuned` needs to learn without a teacher: more of both at first (the rate falls to 0)."""
 CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
 
 
@@ -40,6 +46,22 @@ def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
     return out
 
 
+def _judge_of(agents: int, machines: int, loads: list[int], validation: int, information: str) -> Callable[[Any], float]:
+    """Asks how much slower jobs are with a team's sampled actions than with SJF on the first validation lists of loads 50 and 90 % (the
+    mean of the two ratios of mean slowdown)."""
+    shape: dict[str, Any] = {"agents": agents, "machines": machines}
+    chosen = [lists_of(agents * machines, load, validation, VALIDATION) for load in JUDGED if load in loads]
+    levels = [float(play(lists, "sjf", **shape)["slowdown"].mean()) for lists in chosen]
+
+    def judge(made: Any) -> float:
+        seen = shape | {"information": information, "skip": made.options.get("skip", "none")}
+        tables = [play(lists, made.members(seed=0), **seen) for lists in chosen]
+        means = [float(np.mean([np.inf if x is None else x for x in table["slowdown"]])) for table in tables]
+        return float(np.mean(np.divide(means, levels)))
+
+    return judge
+
+
 def team(
     agents: int,
     machines: int,
@@ -54,9 +76,10 @@ def team(
     keep: str,
     preset: str = "tuned",
     turns: str = "single",
+    nothing: bool = False,
 ) -> dict[str, Any]:
     """Train one team on all loads, or go on with it, and judge it on each: likeliest actions on `test` and `validation` lists, sampled ones
-    on the first `sampled`."""
+    on the first `sampled`. nothing: it imitates nothing first, and is judged on validation lists while it learns."""
     from escala.agents import load_team, train_team
 
     if (Path(keep) / "manifest.json").is_file():
@@ -64,8 +87,11 @@ def team(
     else:
         given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING, "steps": steps, "mode": mode, "seed": seed}
         shape: dict[str, Any] = {"agents": agents, "machines": machines, "information": information, "rewards": information, "turns": turns}
+        if nothing:
+            given |= {"teacher": None, "learn": FROM_NOTHING, "judge": _judge_of(agents, machines, loads, validation, information)}
         made = train_team(**given, **shape, preset=preset, out=keep, resume=(Path(keep) / "checkpoint.pt").is_file())
     out: dict[str, Any] = {"curve": made.manifest["curve"], "steps": made.manifest["steps_done"], "elapsed_s": made.manifest["elapsed_s"]}
+    out["judged"] = made.manifest["judged"]
     seen: dict[str, Any] = {
         "agents": agents,
         "machines": machines,

@@ -12,8 +12,8 @@ import polars as pl
 from escala.envs import multi
 
 
-def write_figures(out: Path, scale: Any, table: pl.DataFrame, curve: pl.DataFrame, kinds: Mapping[str, str]) -> None:
-    """Figures 1 to 4 where there is something to show. kinds: names of the kinds of teams."""
+def write_figures(out: Path, scale: Any, table: pl.DataFrame, kinds: Mapping[str, str]) -> None:
+    """Figures 1 and 4 where there is something to show. kinds: names of the kinds of teams."""
     from escala.report import curves, save, study_plots
 
     (out / "figures").mkdir(exist_ok=True)
@@ -32,11 +32,6 @@ def write_figures(out: Path, scale: Any, table: pl.DataFrame, curve: pl.DataFram
         shown = table.filter((pl.col("shape") == shape) & pl.col("policy").is_in(names))
         if shown.height:
             save(curves.against(shown, "load", ["mean_slowdown"], x_label="Offered load, plain (%)"), out / "figures" / f"fig4-{shape}")
-    for kind, name in (("team", "fig2-global"), ("local", "fig3-local")):
-        points = curve.filter((pl.col("kind") == kind) & (pl.col("shape") == "3x1"))
-        if points.height > 3:
-            training = curves.Training(points, {}, "Return per episode (relative to SJF's loss)", "Three agents learning in turns")
-            save(curves.learning_curve(training), out / "figures" / name)
     agents, machines = scale.shapes[0]
     game = multi.batch(1, agents=agents, machines=machines, load=0.9, lists=1)
     turn = game.new_turn()

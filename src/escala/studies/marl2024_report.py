@@ -10,41 +10,11 @@ import numpy as np
 import polars as pl
 
 from escala.envs.multi_rules import PUBLISHED, RULES
-from escala.metrics.bootstrap import paired
 from escala.studies import marl2024_headroom as headroom
-from escala.studies.claims import Claim, at_most, write_claims, write_table
+from escala.studies import marl2024_learning as learning
+from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.marl2024_figures import write_figures
-
-Cells = Mapping[str, Any]
-OVERLOAD = 70  # per cent
-KINDS = {"team": "in turns, global", "local": "in turns, local", "shared": "shared parameters", "simultaneous": "all at once",
-         "printed": "R4's settings", "ahead": "taught by look-ahead"}  # fmt: skip
-
-
-def seeds_of(cells: Cells, prefix: str) -> list[str]:
-    """Cells done of this kind."""
-    return sorted(name for name in cells if name.rsplit("/", 1)[0] == prefix)
-
-
-def values(cells: Cells, names: list[str], load: int, how: str, what: str = "slowdown") -> np.ndarray:
-    """[seeds, episodes]; NaN where a run was not finished."""
-    rows = [cells[name][str(load)][how][what] for name in names]
-    return np.array([[np.nan if v is None else float(v) for v in row] for row in rows], np.float64)
-
-
-def rule_values(cells: Cells, shape: str, load: int, rule: str, *path: str) -> np.ndarray:
-    """[episodes]."""
-    content = cells[f"rules/{shape}/{load}"][rule]
-    for key in path or ("slowdown",):
-        content = content[key]
-    return np.array(content, np.float64)
-
-
-def best_of(cells: Cells, shape: str, load: int) -> tuple[str, np.ndarray]:
-    """The best of R4's heuristics, as a team of as many agents, by mean slowdown on these very lists."""
-    found = {rule: rule_values(cells, shape, load, rule) for rule in PUBLISHED}
-    best = min(found, key=lambda rule: float(found[rule].mean()))
-    return best, found[best]
+from escala.studies.marl2024_values import KINDS, OVERLOAD, Cells, best_of, claim, label, rule_values, seeds_of, values
 
 
 def chosen(cells: Cells, shape: str, loads: Sequence[int]) -> str:
@@ -57,21 +27,6 @@ def chosen(cells: Cells, shape: str, loads: Sequence[int]) -> str:
     return min((kind for kind in ("team", "ahead") if seeds_of(cells, f"{kind}/{shape}")), key=score, default="team")
 
 
-def claim(ident: str, text: str, ours: np.ndarray, theirs: np.ndarray, most: float, note: str) -> Claim:
-    """Relative change of a mean; holds: `at_most(most)`, and every run finished."""
-    unfinished = int(np.isnan(ours).sum())
-    if unfinished or not ours.size:
-        told = f"{note}; {unfinished} runs not finished"
-        return Claim(ident, text, None, None, None, None, "relative change", len(ours), ours.shape[1], False, told)
-    found = paired(ours, theirs)
-    holds = at_most(most, slack=0.0)(float(found.value), float(found.low), float(found.high))
-    return Claim(ident, text, None, found.value, found.low, found.high, "relative change", found.seeds, found.episodes, holds, note)
-
-
-def _label(load: int) -> str:
-    return "; overload, depends on the window" if load > OVERLOAD else ""
-
-
 def claims_of(scale: Any, cells: Cells) -> list[Claim]:
     """All claims."""
     out: list[Claim] = []
@@ -82,7 +37,7 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
         for load in scale.loads:
             if not names or f"rules/{shape}/{load}" not in cells:
                 continue
-            about = _label(load) if kind == "team" else f"; {KINDS[kind]}, better on validation lists{_label(load)}"
+            about = label(load) if kind == "team" else f"; {KINDS[kind]}, better on validation lists{label(load)}"
             ours = values(cells, names, load, "likeliest")
             best, theirs = best_of(cells, shape, load)
             text = f"mean slowdown of {agents} agents x {machines} machines against the best of R4's heuristics, load {load} %"
@@ -99,6 +54,7 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
                 out.append(claim(f"r4.vs_tetris_cut.{shape}.{load}", text, ours, tetris, -0.05, f"beside the claim before it{about}"))
     out += _worst(out)
     out += _by_kind(scale, cells) + _information(scale, cells) + _modes(scale, cells) + _growth(scale, cells)
+    out += learning.claims(scale.loads, cells)
     return out
 
 
@@ -111,7 +67,7 @@ def _headroom(scale: Any, found: Cells, cells: Cells) -> tuple[list[Claim], pl.D
         if not teams or f"rules/{shape}/{load}" not in cells:
             continue
         ours, sjf = values(cells, teams, int(load), "likeliest"), rule_values(cells, shape, int(load), "sjf")
-        claims += headroom.claims(shape, int(load), found[name], ours, sjf, _label(int(load)))
+        claims += headroom.claims(shape, int(load), found[name], ours, sjf, label(int(load)))
         means[name] = {rule: rule_values(cells, shape, int(load), rule) for rule in (*PUBLISHED, "dense")} | {"teams": ours}
     return claims, headroom.frame(found, means)
 
@@ -158,11 +114,11 @@ def _by_kind(scale: Any, cells: Cells) -> list[Claim]:
                 ours = values(cells, names, load, "likeliest")
                 best, theirs = best_of(cells, shape, load)
                 text = f"mean slowdown of {shape} agents x machines {told} against the best of R4's heuristics, load {load} %"
-                out.append(claim(f"r4.{ident}.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{_label(load)}"))
+                out.append(claim(f"r4.{ident}.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{label(load)}"))
                 if load in (50, 90):
                     tetris = rule_values(cells, shape, load, "tetris-normalised")
                     text = f"the same against normalised Tetris, load {load} %"
-                    note = f"best job and best machine{_label(load)}"
+                    note = f"best job and best machine{label(load)}"
                     out.append(claim(f"r4.{ident}.vs_tetris.{shape}.{load}", text, ours, tetris, -0.05, note))
     return out
 
@@ -177,7 +133,7 @@ def _information(scale: Any, cells: Cells) -> list[Claim]:
     for load in scale.loads:
         local, whole = (values(cells, names, load, "likeliest") for names in (ours, theirs))
         if not np.isnan(whole).any():
-            out.append(claim(f"r4.local_vs_global.{load}", text.format(load), local, whole, 0.05, f"{note}{_label(load)}"))
+            out.append(claim(f"r4.local_vs_global.{load}", text.format(load), local, whole, 0.05, f"{note}{label(load)}"))
     return out
 
 
@@ -189,7 +145,7 @@ def _modes(scale: Any, cells: Cells) -> list[Claim]:
             best, theirs = best_of(cells, "3x1", load)
             text = f"mean slowdown, {KINDS[kind]}, against the best heuristic, 3 x 1, load {load} %"
             ours = values(cells, names, load, "likeliest")
-            out.append(claim(f"r4.{kind}.3x1.{load}", text, ours, theirs, 0.02, f"best: {best}{_label(load)}"))
+            out.append(claim(f"r4.{kind}.3x1.{load}", text, ours, theirs, 0.02, f"best: {best}{label(load)}"))
     return out
 
 
@@ -202,13 +158,13 @@ def _growth(scale: Any, cells: Cells) -> list[Claim]:
                 best, theirs = best_of(cells, f"{agents}x1", load)
                 text = f"mean slowdown of {agents} agents with shared parameters against the best heuristic, load {load} %"
                 ours = values(cells, names, load, "likeliest")
-                out.append(claim(f"r4.growth.{agents}.{load}", text, ours, theirs, 0.02, f"best: {best}; beyond the paper{_label(load)}"))
+                out.append(claim(f"r4.growth.{agents}.{load}", text, ours, theirs, 0.02, f"best: {best}; beyond the paper{label(load)}"))
             if names and central:
                 ours = values(cells, names, load, "likeliest")
                 text = f"mean slowdown of {agents} agents against one central learner of all machines, load {load} %"
                 one = values(cells, central, load, "likeliest")
                 if not np.isnan(one).any():
-                    out.append(claim(f"r4.team_vs_central.{agents}.{load}", text, ours, one, 0.02, f"beyond the paper{_label(load)}"))
+                    out.append(claim(f"r4.team_vs_central.{agents}.{load}", text, ours, one, 0.02, f"beyond the paper{label(load)}"))
     return out
 
 
@@ -302,6 +258,8 @@ def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Clai
     write_table(out, "slowdown", table)
     write_table(out, "window", window_table(scale, cells))
     write_table(out, "curves", curve)
+    judged = learning.judged_table(cells)
+    write_table(out, "learning", judged)
     write_table(out, "cost", cost_table(cells))
     write_table(out, "headroom", rooms)
     about = (
@@ -311,5 +269,6 @@ def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Clai
         "arrivals end."
     )
     write_claims(out, "marl2024: several agents, one queue (R4)", claims, about)
-    write_figures(out, scale, table, curve, KINDS)
+    write_figures(out, scale, table, KINDS)
+    learning.write_figures(out, curve, judged)
     return claims

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,11 @@ SMALL: dict[str, Any] = {"num_envs": 4, "learn": {"n_steps": 16, "batch_size": 3
 
 def weights(team: Any) -> list[torch.Tensor]:
     return [value for network in team.networks for value in network.state_dict().values()]
+
+
+def judge_of(**shape: Any) -> Callable[[Any], float]:
+    lists = options_of({**shape, "lists": 2, "lists_seed": 7, "steps": 20}).job_lists()
+    return lambda team: float(play(lists, team.members(seed=0), **shape)["slowdown"].mean())
 
 
 def test_a_learner_is_paid_for_all_that_passes_between_its_turns_and_sees_its_own_turns_only() -> None:
@@ -55,7 +61,12 @@ def test_a_learner_is_paid_for_all_that_passes_between_its_turns_and_sees_its_ow
 def test_a_killed_training_resumed_equals_an_uninterrupted_one(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {**SMALL, "mode": mode, "agents": 2, "seed": 3, "teacher": None, "steps": 320}
     whole = train_team(**given)
-    assert all((a == b).all() for a, b in zip(weights(whole), weights(train_team(**given)), strict=True))
+    judge = judge_of(agents=2)
+    judged = train_team(**given, judge=judge)
+    assert all((a == b).all() for a, b in zip(weights(whole), weights(judged), strict=True))  # a judge moves no weight
+    decisions = [at for at, _ in judged.manifest["judged"]]
+    assert decisions == sorted(set(decisions)) and decisions[0] == 0 and decisions[-1] == judged.manifest["steps_done"] >= 320
+    assert judged.manifest["judged"][-1][1] == judge(judged) and whole.manifest["judged"] == []
     monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
     rounds = 0
 
@@ -66,8 +77,9 @@ def test_a_killed_training_resumed_equals_an_uninterrupted_one(mode: str, tmp_pa
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        train_team(**given, out=tmp_path / "team", progress=interrupt)
-    resumed = train_team(**given, out=tmp_path / "team", resume=True)
+        train_team(**given, out=tmp_path / "team", progress=interrupt, judge=judge)
+    resumed = train_team(**given, out=tmp_path / "team", resume=True, judge=judge)
+    assert resumed.manifest["judged"] == judged.manifest["judged"]
     assert all((a == b).all() for a, b in zip(weights(whole), weights(resumed), strict=True))
     assert not (tmp_path / "team" / checkpoint.FILE).exists()
     with pytest.raises(EscalaError, match="holds a training already"):
@@ -134,6 +146,20 @@ def test_a_team_in_compare() -> None:
 def test_bad_requests_give_one_clear_line(given: dict[str, Any], match: str) -> None:
     with pytest.raises(EscalaError, match=match):
         train_team(**{**SMALL, **given})
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for out in (tmp_path / "file", tmp_path / "file" / "team"):
+        with pytest.raises(EscalaError, match="file is not a folder: give another"):
+            train_team(**SMALL, agents=2, out=out, progress=lambda _: pytest.fail("it worked"))
+
+
+def test_a_team_plays_the_game_that_it_was_trained_on_only() -> None:
+    team = train_team(agents=2, **{**SMALL, "teacher": None})
+    lists = options_of({"agents": 3, "lists": 1, "steps": 20}).job_lists()
+    with pytest.raises(EscalaError, match="cannot play a game of"):
+        play(lists, [*team.members(), team.members()[0]], agents=3)
 
 
 def test_a_team_needs_its_machines() -> None:

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from escala.errors import EscalaError
-from escala.studies import marl2024
+from escala.studies import marl2024, marl2024_learning
 from escala.studies.marl2024_report import chosen
 
 
@@ -61,3 +61,30 @@ def test_the_better_kind_of_team_is_chosen_on_validation_lists() -> None:
     assert chosen(cells(2.0, None), "2x1", (50,)) == "team"  # a run that was not finished
     assert chosen(cells(2.0), "2x1", (50,)) == "team"
     assert chosen({}, "2x1", (50,)) == "team"
+
+
+def test_learning_from_nothing_is_told_by_information(tmp_path: Path) -> None:
+    def cell(slowdown: float, *judged: float) -> dict[str, Any]:
+        looks = [[1000 * k, value] for k, value in enumerate(judged)]
+        return {"50": {"likeliest": {"slowdown": [slowdown, slowdown]}}, "judged": looks}
+
+    rules = {rule: {"slowdown": [2.0, 2.0]} for rule in ("sjf", "packer", "tetris", "tetris-normalised", "random")}
+    cells = {
+        "rules/3x1/50": rules,
+        "nothing/3x1/0": cell(2.02, 1.5, 1.04, 1.1),
+        "nothing/3x1/1": cell(2.02, 1.5, 1.2, 1.0),
+        "nothing-local/3x1/0": cell(2.2, 1.5, 1.4, 1.3),
+        "nothing-local/3x1/1": cell(2.2, 1.5, 1.4, 1.05),
+    }
+    found = {claim.id: claim for claim in marl2024_learning.claims((50,), cells)}
+    assert found["r4.nothing.global.50"].ours == pytest.approx(0.01) and found["r4.nothing.global.50"].holds
+    assert found["r4.nothing.local.50"].ours == pytest.approx(0.1) and found["r4.nothing.local.50"].holds is False
+    assert found["r4.nothing.local_vs_global.50"].ours == pytest.approx(2.2 / 2.02 - 1)
+    assert found["r4.nothing.decisions.global"].ours == 1500 and "1000, 2000" in found["r4.nothing.decisions.global"].note
+    late = found["r4.nothing.decisions.local"]
+    assert late.ours is None and "2000 (1 never)" in late.note  # a seed that came nowhere near
+    rows = [("nothing", "3x1", seed, step, agent, -2.0 + agent) for seed in (0, 1) for step in (0, 1000) for agent in (0, 1)]
+    curve = pl.DataFrame(rows, schema=["kind", "shape", "seed", "step", "agent", "value"], orient="row")
+    (tmp_path / "figures").mkdir()
+    marl2024_learning.write_figures(tmp_path, curve, marl2024_learning.judged_table(cells))
+    assert sorted(path.name for path in (tmp_path / "figures").glob("*.png")) == ["fig2-global.png", "learning.png"]

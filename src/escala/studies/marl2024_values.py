@@ -1,0 +1,60 @@
+"""Figures of `marl2024`, episode by episode, out of its cells, and a claim on two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from escala.envs.multi_rules import PUBLISHED
+from escala.metrics.bootstrap import paired
+from escala.studies.claims import Claim, at_most
+
+Cells = Mapping[str, Any]
+OVERLOAD = 70  # per cent
+KINDS = {"team": "in turns, global", "local": "in turns, local", "shared": "shared parameters", "simultaneous": "all at once",
+         "printed": "R4's settings", "ahead": "taught by look-ahead", "nothing": "from nothing, global",
+         "nothing-local": "from nothing, local"}  # fmt: skip
+
+
+def seeds_of(cells: Cells, prefix: str) -> list[str]:
+    """Cells done of this kind."""
+    return sorted(name for name in cells if name.rsplit("/", 1)[0] == prefix)
+
+
+def values(cells: Cells, names: list[str], load: int, how: str, what: str = "slowdown") -> np.ndarray:
+    """[seeds, episodes]; NaN where a run was not finished."""
+    rows = [cells[name][str(load)][how][what] for name in names]
+    return np.array([[np.nan if v is None else float(v) for v in row] for row in rows], np.float64)
+
+
+def rule_values(cells: Cells, shape: str, load: int, rule: str, *path: str) -> np.ndarray:
+    """[episodes]."""
+    content = cells[f"rules/{shape}/{load}"][rule]
+    for key in path or ("slowdown",):
+        content = content[key]
+    return np.array(content, np.float64)
+
+
+def best_of(cells: Cells, shape: str, load: int) -> tuple[str, np.ndarray]:
+    """The best of R4's heuristics, as a team of as many agents, by mean slowdown on these very lists."""
+    found = {rule: rule_values(cells, shape, load, rule) for rule in PUBLISHED}
+    best = min(found, key=lambda rule: float(found[rule].mean()))
+    return best, found[best]
+
+
+def claim(ident: str, text: str, ours: np.ndarray, theirs: np.ndarray, most: float, note: str) -> Claim:
+    """Relative change of a mean; holds: `at_most(most)`, and every run finished."""
+    unfinished = int(np.isnan(ours).sum())
+    if unfinished or not ours.size:
+        told = f"{note}; {unfinished} runs not finished"
+        return Claim(ident, text, None, None, None, None, "relative change", len(ours), ours.shape[1], False, told)
+    found = paired(ours, theirs)
+    holds = at_most(most, slack=0.0)(float(found.value), float(found.low), float(found.high))
+    return Claim(ident, text, None, found.value, found.low, found.high, "relative change", found.seeds, found.episodes, holds, note)
+
+
+def label(load: int) -> str:
+    """What a note says of such a load."""
+    return "; overload, depends on the window" if load > OVERLOAD else ""
