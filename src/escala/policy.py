@@ -204,7 +204,7 @@ class Policy(Protocol):
     """One method. Optional attributes: `name` (text for tables), `clairvoyant` (True: gets a ClairvoyantView), and for shutdown policies
     `before_scheduler` (True: decides before the scheduler), `period_s` (> 0: decides at multiples of this only, with
     `before_scheduler`), `at_events` (True: at every other decision as well) and `beneath` (name of the kernel's shutdown policy that works
-    beneath this one, by default none)."""
+    beneath this one, by default none). `role` ("scheduler" or "shutdown"): it is refused in the other place."""
 
     def decide(self, view: View, act: Commands) -> None:
         """Give commands for this instant; return when there are no more."""

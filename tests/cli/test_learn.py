@@ -146,5 +146,7 @@ def test_a_team_is_a_scheduler_like_any_agent(escala_: Escala, tmp_path: Path) -
     assert [row["policy"] for row in rows] == [f"{name} + never" for name in names.split(",")]
     theirs = escala.simulate(lists.workload(0), lists.platform, scheduler=escala.agents.load_team(tmp_path / "team").policy(sampled=False))
     assert rows[1]["mean_wait_s"] == pytest.approx(theirs.summary()["mean_wait_s"])
+    refused = escala_("compare", log, "--platform", machines, "--schedulers", "sjf", "--shutdowns", f"never,agent:{tmp_path / 'team'}")
+    assert refused.status == 2 and "is a scheduler policy, given as shutdown" in refused.err
     refused = escala_("evaluate", tmp_path / "team", log)
     assert refused.status == 2 and "a team of several agents" in refused.err

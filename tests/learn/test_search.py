@@ -58,6 +58,17 @@ def test_a_killed_search_goes_on_and_ends_as_an_uninterrupted_one(tmp_path: Path
     assert np.array_equal(weights(whole), weights(resumed))
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["manifest.json", "weights.pt"]
     assert np.array_equal(weights(load_agent(tmp_path / "run")), weights(whole))
+    assert np.array_equal(weights(search(days(), "orion", **again)), weights(whole))  # there already
+    for other in ({"seed": 2}, {"validation": days()[1:3]}, {"generations": 4}):
+        with pytest.raises(escala.EscalaError, match=f"holds an agent with {next(iter(other))}="):
+            search(days(), "orion", **again | other)
+    with pytest.raises(escala.EscalaError, match="holds an agent with platform="):
+        search(days(), "taurus", **again)
+    with pytest.raises(escala.EscalaError, match="holds an agent with env_id="):
+        search_scheduler(days(), "orion", price=1.0, out=tmp_path / "run")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(escala.EscalaError, match="not a folder"):
+        search(days(), "orion", out=tmp_path / "file")
     assert not np.array_equal(weights(whole), weights(search(days(), "orion", seed=2, stretch_cost=0.1, **SMALL)))
 
 
@@ -65,6 +76,8 @@ def test_a_searched_agent_is_a_policy_of_simulate() -> None:
     agent = search(days(), "orion", seed=0, stretch_cost=0.1, **SMALL)
     result = escala.simulate(days()[0], "orion", scheduler="saf", shutdown=agent, start_off=True, until_s=DAY_S)
     assert result.summary()["waste_j"] > 0.0
+    with pytest.raises(EscalaError, match="is a shutdown policy, given as scheduler: give it as shutdown"):
+        escala.simulate(days()[0], "orion", scheduler=agent)
 
 
 def test_the_search_finds_that_waiting_for_company_saves_energy() -> None:
@@ -147,6 +160,12 @@ def test_whole_days_are_played_as_the_environment_plays_them(window: str) -> Non
         found, waits, count = queue_play.whole_days(weights, batch)
         assert found == pytest.approx(waste, rel=1e-9) and count == decisions
         assert waits == pytest.approx(waited, rel=1e-9) and waits.sum() > 0.0
+
+
+def test_a_job_that_is_submitted_after_the_end_of_a_day_has_not_waited() -> None:
+    first, late = (0.0, 600.0, 900.0, 1), (DAY_S + 3600.0, 600.0, 900.0, 1)
+    alone, both = (SchedulingBatch(1, [workload(*jobs)], "1x1", window="cut", waits=True) for jobs in ((first,), (first, late)))
+    assert queue_play.whole_days(begins()[0], both)[1] == pytest.approx(queue_play.whole_days(begins()[0], alone)[1])
 
 
 def test_scores_that_read_waits_are_refused_where_none_are_shown() -> None:

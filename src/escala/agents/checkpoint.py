@@ -26,12 +26,17 @@ def check_folder(folder: Path | None, resume: bool) -> None:
     """Refuse to resume nothing, to write over a training, and to train for a folder that cannot be written."""
     if resume and folder is None:
         raise EscalaError("resume=True needs out: the folder of the interrupted training")
-    if folder is not None and not resume and any((folder / name).exists() for name in ("manifest.json", FILE)):
+    if folder is not None and not resume and any(os.path.exists(folder / name) for name in ("manifest.json", FILE)):
         raise EscalaError(f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder")
+    check_place(folder)
+
+
+def check_place(folder: Path | None) -> None:
+    """EscalaError where a folder can neither be made nor be written to."""
     if folder is not None:
-        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            why = "not a folder" if not there.is_dir() else "a folder that you may not write to"
+        there = next(path for path in (folder, *folder.absolute().parents) if os.path.exists(path))  # False also where it is not to be seen
+        if not os.path.isdir(there) or not os.access(there, os.W_OK | os.X_OK):
+            why = "a folder that you may not write to" if os.path.isdir(there) else "not a folder"
             raise EscalaError(f"{folder}: nothing can be kept there, {there} is {why}: give another folder")
 
 

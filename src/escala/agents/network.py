@@ -16,7 +16,7 @@ from torch import nn
 
 from escala.agents.networks import EXTRACTORS
 from escala.agents.ordered_networks import MaskedOrderedPolicy, PlainOrderedPolicy
-from escala.agents.presets import A2C_ONLY_OUT, Preset
+from escala.agents.presets import Preset
 from escala.agents.queue_scorer import QUEUE_SCORER, QueuePolicy
 from escala.agents.slot_convolutions import CONVOLUTIONS, MaskedImagePolicy, PlainImagePolicy
 from escala.agents.slot_networks import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
@@ -29,6 +29,10 @@ ALGORITHMS: dict[str, tuple[Any, Any]] = {
     "a2c": (A2C, ActorCriticPolicy),
 }
 """Name -> (learner, policy network)."""
+OURS = ("policy", "env", "policy_kwargs", "rollout_buffer_class", "rollout_buffer_kwargs", "seed", "device", "verbose", "_init_setup_model")
+"""Arguments of learners that Escala sets."""
+LEAST = {"n_steps": 1, "batch_size": 2, "n_epochs": 1}
+NUMBERS = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef", "vf_coef", "max_grad_norm", "target_kl", "rms_prop_eps")
 
 
 def pin_threads() -> None:
@@ -44,19 +48,27 @@ def check_algorithm(name: str) -> None:
 
 def check_request(steps: Any, seed: Any, num_envs: Any, learn: Mapping[str, Any] | None) -> None:
     """EscalaError where numbers of a training, or names or numbers among the learner's settings, are none. Settings of another algorithm
-    are left out, not refused: presets have them all."""
+    than the one chosen are left out later, not refused: presets have them all."""
     whole("steps", steps, 0)
     whole("seed", seed, 0)
     if num_envs is not None:
         whole("num_envs", num_envs, 1)
-    known = {name: None for learner, _ in ALGORITHMS.values() for name in signature(learner).parameters if name not in ("policy", "env")}
+    known = {name: None for learner, _ in ALGORITHMS.values() for name in signature(learner).parameters if name not in OURS}
     for name, value in (learn or {}).items():
         if name not in known:
             raise EscalaError(f"learn: no algorithm has a setting {name!r}: use one of {', '.join(known)}")
-        if name in ("n_steps", "batch_size", "n_epochs"):
-            whole(f"learn: {name}", value, 1)
+        if name in LEAST:
+            whole(f"learn: {name}", value, LEAST[name])
         if name in ("gamma", "gae_lambda") and not (number(value) and 0.0 <= value <= 1.0):
             raise EscalaError(f"learn: {name}={value!r}: give a number from 0 to 1")
+        if name in NUMBERS and not (number(value) and value >= 0.0) and not (value is None and name in ("target_kl", "clip_range_vf")):
+            raise EscalaError(f"learn: {name}={value!r}: give a number of at least 0")
+
+
+def taken_by(learner: Any, learn: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings that this learner has."""
+    own = signature(learner).parameters
+    return {name: value for name, value in learn.items() if name in own}
 
 
 def policy_class(algorithm: str, extractor: str | None, ordered: bool = False) -> Any:
@@ -124,7 +136,7 @@ def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env:
     learner = ALGORITHMS[algorithm][0]
     policy = policy_class(algorithm, preset.extractor, preset.ordered is not None)
     rows = getattr(env.get_attr("batch")[0].options, "horizon", 20) if preset.extractor == SLOT_SCORER else 20
-    arguments = {k: v for k, v in learn.items() if algorithm != "a2c" or k not in A2C_ONLY_OUT}
+    arguments = taken_by(learner, learn)
     if preset.decay:
         arguments["learning_rate"] = falling(float(arguments["learning_rate"]))
     shape = policy_arguments(preset.network, preset.extractor, preset.separate, rows, preset.relu)

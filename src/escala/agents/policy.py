@@ -54,6 +54,7 @@ class _Learnt:
 class LearntShutdown(_Learnt):
     """An off-reservation agent as a shutdown policy: `simulate(w, p, scheduler="saf", shutdown=agent)`."""
 
+    role = "shutdown"
     before_scheduler = True
     at_events = True
 
@@ -109,6 +110,8 @@ def make_room(simulation: Any, i: int) -> None:
 class LearntScheduler(_Learnt):
     """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`. Not sampled, it starts the likeliest job where nothing
     runs and something fits, whatever it thinks of waiting."""
+
+    role = "scheduler"
 
     def __init__(self, agent: Agent, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)

@@ -343,9 +343,6 @@ PRESETS: dict[tuple[str, str], Preset] = {
 GENERAL = Preset(learn={"n_steps": 128, "batch_size": 1024, "n_epochs": 4, "gamma": 0.99, "learning_rate": 1e-3, "ent_coef": 0.005})
 """For environments without presets of their own."""
 
-A2C_ONLY_OUT = ("batch_size", "n_epochs", "clip_range")
-"""Settings that A2C does not have."""
-
 
 def preset_of(env_id: str, name: str) -> Preset:
     """The preset of this name; EscalaError for an unknown one."""

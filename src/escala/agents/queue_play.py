@@ -72,7 +72,7 @@ def play(
         waited = 0
         for j in range(w.o[0].n_jobs):
             start = w.run[j].start
-            waited += (start if start >= 0 else w.s[0].now) - w.job[j].submit
+            waited += max(0, (start if start >= 0 else w.s[0].now) - w.job[j].submit)  # none where it is submitted later
         waits[i] = waited * 1e-6
     return decisions
 

@@ -22,13 +22,12 @@ import numpy as np
 import torch
 from gymnasium import spaces
 
-from escala.agents import checkpoint
-from escala.agents.agent import FORMAT, Agent, load_agent
+from escala.agents.agent import FORMAT, Agent
 from escala.agents.network import build_policy, pin_threads
 from escala.agents.presets import SCHEDULING
 from escala.agents.queue_play import whole_days
 from escala.agents.queue_scorer import JOB_FEATURES, QUEUE_SCORER, SCORES
-from escala.agents.search import CrossEntropy, Floats, Score, finish, run_search
+from escala.agents.search import CrossEntropy, Floats, Score, about, finish, finished, run_search
 from escala.envs.episodes import idle_watts
 from escala.envs.scheduling import SchedulingBatch
 from escala.errors import EscalaError
@@ -79,16 +78,15 @@ def search_scheduler(
     if generations < 1 or population < 4 or not (price >= 0.0 and limit >= 0.0):
         given = f"generations={generations}, population={population}, price={price}, limit={limit}"
         raise EscalaError(f"{given}: give at least 1, 4, 0 and 0")
+    env_options = {"waits": True, "places": PLACES, **env_options}
     request = {
-        "env_id": SCHEDULING, "env_options": dict(env_options), "algorithm": "cross-entropy", "preset": "search", "seed": seed,
+        "env_id": SCHEDULING, "env_options": env_options, "algorithm": "cross-entropy", "preset": "search", "seed": seed,
         "generations": generations, "population": population, "days_each": days_each, "price": price, "limit": limit,
-        "workload": checkpoint.about_days(days, "days"),
+        **about(days, validation, platform),
     }  # fmt: skip
     folder = None if out is None else Path(out)
-    if folder is not None and (folder / "manifest.json").is_file():
-        return load_agent(folder)
-    env_options = {"waits": True, "places": PLACES, **env_options}
-    request["env_options"] = env_options
+    if (known := finished(folder, request)) is not None:
+        return known
     pin_threads()
     drawn = np.random.default_rng([seed, 0xCE]).permutation(len(days))[:days_each]
     batch = SchedulingBatch(len(drawn), [days[k] for k in sorted(drawn)], platform, **env_options)
@@ -99,18 +97,17 @@ def search_scheduler(
         return lambda weights: values(weights, these, price, free_s)
 
     begin = CrossEntropy(on(batch), None if judge is None else on(judge), begins(), seed, population, FIRST_SPREAD)
-    run, elapsed_s = run_search(begin, generations, folder, request, progress)
-    agent = _agent(run, batch, request, elapsed_s)
+    agent = _agent(run_search(begin, generations, folder, request, progress), batch, request)
     finish(agent, folder)
     return agent
 
 
-def _agent(run: CrossEntropy, batch: SchedulingBatch, request: Mapping[str, Any], elapsed_s: float) -> Agent:
+def _agent(run: CrossEntropy, batch: SchedulingBatch, request: Mapping[str, Any]) -> Agent:
     """The weights as an agent like any other."""
     weights = run.chosen()
     manifest = {
-        "kind": "agent", "format": FORMAT, **request, "command": sys.argv, "steps_done": run.decisions, "elapsed_s": round(elapsed_s, 3),
-        "platform": batch.platform.spec(), "network": [], "extractor": QUEUE_SCORER, "separate": False, "relu": False, "ordered": None,
+        "kind": "agent", "format": FORMAT, **request, "command": sys.argv, "steps_done": run.decisions,
+        "elapsed_s": round(run.elapsed_s, 3), "network": [], "extractor": QUEUE_SCORER, "separate": False, "relu": False, "ordered": None,
         "observation_shape": list(batch.observation_space.shape or ()), "actions": int(batch.action_space.n),
         "curve": [[None if np.isnan(x) else x for x in point] for point in run.curve],
         "score": {

@@ -29,6 +29,7 @@ from escala.agents.network import build_policy, pin_threads
 from escala.agents.presets import OFF_RESERVATION, ORDERED_HOLDS
 from escala.envs.offreservation import OffReservationBatch
 from escala.errors import EscalaError
+from escala.platform import read_platform
 
 STATE = "search.npz"
 Floats = NDArray[np.float64]
@@ -66,11 +67,11 @@ def search(
     request = {
         "env_id": OFF_RESERVATION, "env_options": options, "algorithm": "cross-entropy", "preset": "search", "seed": seed,
         "generations": generations, "population": population, "days_each": days_each,
-        "workload": checkpoint.about_days(days, "days"),
+        **about(days, validation, platform),
     }  # fmt: skip
     folder = None if out is None else Path(out)
-    if folder is not None and (folder / "manifest.json").is_file():
-        return load_agent(folder)
+    if (known := finished(folder, request)) is not None:
+        return known
     pin_threads()
     drawn = np.random.default_rng([seed, 0xCE]).permutation(len(days))[:days_each]
     batch = OffReservationBatch(len(drawn), [days[k] for k in sorted(drawn)], platform, **options)
@@ -85,27 +86,47 @@ def search(
 
     constants = [np.eye(WEIGHTS)[0] * k for k in range(int(batch.action_space.n))]
     begin = CrossEntropy(on(batch), None if judge is None else on(judge), constants, seed, population)
-    run, elapsed_s = run_search(begin, generations, folder, request, progress)
-    agent = _agent(run, batch, request, elapsed_s)
+    agent = _agent(run_search(begin, generations, folder, request, progress), batch, request)
     finish(agent, folder)
+    return agent
+
+
+def about(days: Sequence[Any], validation: Sequence[Any] | None, platform: Any) -> dict[str, Any]:
+    """What a request says of the days and of the machine."""
+    judged = None if validation is None else checkpoint.about_days(validation, "validation")
+    return {"workload": checkpoint.about_days(days, "days"), "validation": judged, "platform": read_platform(platform).spec()}
+
+
+def finished(folder: Path | None, request: Mapping[str, Any]) -> Agent | None:
+    """The agent of this request that a folder holds already; None where it holds none. EscalaError for one of another request, and for a
+    folder that cannot be written."""
+    checkpoint.check_place(folder)
+    if folder is None or not (folder / "manifest.json").is_file():
+        return None
+    agent = load_agent(folder)
+    for name, value in json.loads(json.dumps(request)).items():
+        if agent.manifest.get(name) != value:
+            told = f"with {name}={agent.manifest.get(name)!r}, not {value!r}"
+            raise EscalaError(f"{folder}: holds an agent {told}: give the same arguments, or another folder")
     return agent
 
 
 def run_search(
     run: CrossEntropy, generations: int, folder: Path | None, request: Mapping[str, Any], progress: Callable[[float], None] | None
-) -> tuple[CrossEntropy, float]:
-    """All generations, or those that an interrupted search in this folder has left; and the seconds it took now."""
+) -> CrossEntropy:
+    """All generations, or those that an interrupted search in this folder has left."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         run.take_up(folder / STATE, request)
-    began = time.monotonic()
     while run.generation < generations:
+        began = time.monotonic()
         run.step()
+        run.elapsed_s += time.monotonic() - began
         if folder is not None:
             run.keep(folder / STATE, request)
         if progress is not None:
             progress(run.generation / generations)
-    return run, time.monotonic() - began
+    return run
 
 
 def finish(agent: Agent, folder: Path | None) -> None:
@@ -126,7 +147,7 @@ class CrossEntropy:
         self, score: Score, judge: Score | None, begins: Sequence[Floats], seed: int, n: int, spread: float = FIRST_SPREAD
     ) -> None:
         self.judge, self.seed, self.n, self._scored = judge, seed, n, score
-        self.generation, self.decisions = 0, 0
+        self.generation, self.decisions, self.elapsed_s = 0, 0, 0.0
         self.curve: list[tuple[float, float, float]] = []  # decisions, value on training days, on validation days
         self._begins = begins
         self.mean, self.spread = begins[0], np.full(len(begins[0]), spread)
@@ -172,7 +193,7 @@ class CrossEntropy:
     def keep(self, path: Path, request: Mapping[str, Any]) -> None:
         """Everything needed to go on, in one file that is replaced as a whole."""
         temporary = path.with_name(f".{os.getpid()}.{path.name}")
-        numbers = np.array([self.generation, self.decisions, self.best_value])
+        numbers = np.array([self.generation, self.decisions, self.best_value, self.elapsed_s])
         told = np.array(json.dumps(request))
         np.savez(temporary, mean=self.mean, spread=self.spread, best=self.best, numbers=numbers, curve=np.array(self.curve), request=told)
         os.replace(temporary, path)
@@ -186,15 +207,16 @@ class CrossEntropy:
                 raise EscalaError(f"{path}: belongs to a search with other arguments: give the same ones, or another folder")
             self.mean, self.spread, self.best = kept["mean"], kept["spread"], kept["best"]
             self.generation, self.decisions, self.best_value = int(kept["numbers"][0]), int(kept["numbers"][1]), float(kept["numbers"][2])
+            self.elapsed_s = float(kept["numbers"][3])
             self.curve = [(float(a), float(b), float(c)) for a, b, c in kept["curve"].reshape(-1, 3)]
 
 
-def _agent(run: CrossEntropy, batch: OffReservationBatch, request: Mapping[str, Any], elapsed_s: float) -> Agent:
+def _agent(run: CrossEntropy, batch: OffReservationBatch, request: Mapping[str, Any]) -> Agent:
     """The weights as an agent like any other."""
     weights = run.chosen()
     manifest = {
-        "kind": "agent", "format": FORMAT, **request, "command": sys.argv, "steps_done": run.decisions, "elapsed_s": round(elapsed_s, 3),
-        "platform": batch.platform.spec(), "network": [], "extractor": "hold-features", "separate": False, "relu": False, "ordered": 0,
+        "kind": "agent", "format": FORMAT, **request, "command": sys.argv, "steps_done": run.decisions,
+        "elapsed_s": round(run.elapsed_s, 3), "network": [], "extractor": "hold-features", "separate": False, "relu": False, "ordered": 0,
         "observation_shape": list(batch.observation_space.shape or ()), "actions": int(batch.action_space.n),
         "curve": [[None if np.isnan(x) else x for x in point] for point in run.curve],
         "score": {"choice where all is 0": float(weights[0]), **dict(zip(FEATURES, map(float, weights[1:]), strict=True))},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents import checkpoint, team_teaching
-from escala.agents.network import check_request, pin_threads, silence
+from escala.agents.network import check_request, pin_threads, silence, taken_by
 from escala.agents.team import FORMAT, Player, Team
 from escala.agents.team_buffer import TimedBuffer
 from escala.agents.team_networks import MaskedPairPolicy, Shape
@@ -64,7 +65,7 @@ class _Learner:
             rollout_buffer_kwargs={"view": self.view},
             seed=seed + 1000 * number,
             device="cpu",
-            **arguments,
+            **taken_by(MaskablePPO, arguments),
         )
         silence(self.model)
         self.per_rollout = self.view.num_envs * self.model.n_steps
@@ -138,8 +139,8 @@ def train_team(
         "workload": "generated" if workload is None else type(workload).__name__,
     }  # fmt: skip
     learners = _learners(workload, given, mode, games, chosen, settings, seed)
-    state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "judged": []}
-    began = time.monotonic()
+    state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "judged": [], "looks": 0, "elapsed_s": 0.0}
+    clock = time.monotonic()
     if resume:
         assert folder is not None
         _restore(checkpoint.read(folder, request), learners, state)
@@ -149,22 +150,29 @@ def train_team(
         loads = len(batch.options.models()) if workload is None else 1
         team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
     saved_at = time.monotonic()
+    _tick(state, clock)
     _judge(judge, learners, request, state)
     while state["done"] < steps:
-        if folder is not None and time.monotonic() - saved_at >= checkpoint.EVERY_S:
+        clock = time.monotonic()
+        if folder is not None and clock - saved_at >= checkpoint.EVERY_S:
             folder.mkdir(parents=True, exist_ok=True)
             checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request))
             saved_at = time.monotonic()
         _round(learners, mode, chosen.rounds, steps, state)
+        _tick(state, clock)
         _judge(judge, learners, request, state)
         if progress is not None:
             progress(min(1.0, state["done"] / steps))
     team = _team(learners, request, state)
-    team.manifest["elapsed_s"] = round(time.monotonic() - began, 3)
     if folder is not None:
         team.save(folder)
         (folder / checkpoint.FILE).unlink(missing_ok=True)
     return team
+
+
+def _tick(state: dict[str, Any], clock: float) -> None:
+    """Add the time since `clock` to what the training has taken, over all its sittings."""
+    state["elapsed_s"] += time.monotonic() - clock
 
 
 def _round(learners: list[_Learner], mode: str, rounds: int, steps: int, state: dict[str, Any]) -> None:
@@ -186,7 +194,7 @@ def _round(learners: list[_Learner], mode: str, rounds: int, steps: int, state: 
 def _team(learners: list[_Learner], request: Mapping[str, Any], state: Mapping[str, Any]) -> Team:
     """The team as it is now."""
     batch = learners[0].view.batch
-    done = {"steps_done": state["done"], "curve": state["curve"], "judged": state["judged"]}
+    done = {"steps_done": state["done"], "curve": state["curve"], "judged": state["judged"], "elapsed_s": round(state["elapsed_s"], 3)}
     made = {"kind": "team", "format": FORMAT, **request, "command": sys.argv, "agents": batch.options.agents}
     versions = {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "numpy")}
     shape = {"shape": list(learners[0].shape), "actions": int(batch.action_space.n)}
@@ -194,10 +202,12 @@ def _team(learners: list[_Learner], request: Mapping[str, Any], state: Mapping[s
 
 
 def _judge(judge: Callable[[Team], float] | None, learners: list[_Learner], request: Mapping[str, Any], state: dict[str, Any]) -> None:
-    """Ask the judge where a further part of the training is over."""
-    judged, done = state["judged"], state["done"]
-    if judge is not None and done * LOOKS >= len(judged) * request["steps"] and (not judged or judged[-1][0] != done):
-        judged.append([done, float(judge(_team(learners, request, state)))])
+    """Ask the judge where a further part of the training is over; a figure that is none is kept as None."""
+    reached = 1 + state["done"] * LOOKS // max(request["steps"], 1)
+    if judge is not None and reached > state["looks"]:
+        value = float(judge(_team(learners, request, state)))
+        state["judged"].append([state["done"], value if math.isfinite(value) else None])
+    state["looks"] = reached
 
 
 def _capture(learners: list[_Learner], state: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:

@@ -184,9 +184,11 @@ def train(
     normaliser = _normaliser(face, settings) if chosen.normalise else None
     model = build_learner(algorithm, chosen, settings, normaliser or face, seed)
     watch = watch_of(env_id, native.batch, options, model) if (folder is not None if curve is None else curve) else None
+    before_s = 0.0  # what earlier sittings took
     if resume:
         assert folder is not None
         saved = checkpoint.read(folder, request)
+        before_s = saved.get("elapsed_s", 0.0)
         if watch is not None:
             watch.take_up(saved.get("curve", ()), saved["steps"] / max(steps, 1))
         checkpoint.restore(saved, model, face, normaliser)
@@ -198,10 +200,11 @@ def train(
     def save() -> None:
         assert folder is not None
         points = [] if watch is None else watch.points
-        checkpoint.write(folder / checkpoint.FILE, {**checkpoint.capture(model, face, normaliser, request), "curve": points})
+        about = {"curve": points, "elapsed_s": time.monotonic() - began}
+        checkpoint.write(folder / checkpoint.FILE, {**checkpoint.capture(model, face, normaliser, request), **about})
 
+    began = time.monotonic() - before_s
     between = _Between(save if folder is not None else None, progress, steps, minutes, watch)
-    began = time.monotonic()
     if model.num_timesteps < steps:
         model.learn(steps - model.num_timesteps, callback=between, reset_num_timesteps=False)
     elapsed_s = time.monotonic() - began

@@ -45,7 +45,8 @@ SHUTDOWNS = {
     "inertial": "the number of nodes kept off follows the backlog (Poquet 2017)",
     "random": "a number of nodes kept off, drawn by --seed each minute",
 }
-TRAINED = {"agent:DIR": "the trained agent, or team, in this folder (escala train)"}
+TRAINED = {"agent:DIR": "the trained agent in this folder (escala train)"}
+TRAINED_TEAM = {"agent:DIR": "the trained agent, or team, in this folder (escala train)"}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -98,7 +99,7 @@ def _shown(value: Any) -> str:
 
 def policies(as_json: opt.Json = False) -> None:
     """Every scheduler, shutdown policy and generator, with one line each."""
-    schedulers = [{"scheduler": name, "what": what} for name, what in (scheduler_lines() | TRAINED).items()]
+    schedulers = [{"scheduler": name, "what": what} for name, what in (scheduler_lines() | TRAINED_TEAM).items()]
     shutdowns = [{"shutdown": name, "what": what} for name, what in (SHUTDOWNS | TRAINED).items()]
     generators = [{"generator": name, "what": what, "settings": settings} for name, (what, settings) in generator_lines().items()]
     payload = {"schedulers": schedulers, "shutdowns": shutdowns, "generators": generators}

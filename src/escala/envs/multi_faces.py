@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -121,6 +122,8 @@ class MultiSlotsAEC(AECEnv[str, NDArray[Any], int]):
         """One choice of the selected agent (None once its episode has ended)."""
         if not hasattr(self, "terminations"):
             raise EscalaError("step before reset: begin an episode with reset()")
+        if not self.agents:
+            raise EscalaError("no episode is under way: begin one with reset()")
         name = self.agent_selection
         if self.terminations[name] or self.truncations[name]:
             self._was_dead_step(action)
@@ -210,8 +213,9 @@ class MultiSlotsParallel(ParallelEnv[str, NDArray[Any], int]):
         table = self._table
         if not self.agents:
             raise EscalaError("no episode is under way: begin one with reset()")
-        if set(actions) != set(self.possible_agents):
-            raise EscalaError(f"actions of {', '.join(actions) or 'nobody'}: give one for each of {', '.join(self.possible_agents)}")
+        if not isinstance(actions, Mapping) or set(actions) != set(self.possible_agents):
+            given = f"of {', '.join(map(str, actions)) or 'nobody'}" if isinstance(actions, Mapping) else repr(actions)
+            raise EscalaError(f"actions {given}: give one for each of {', '.join(self.possible_agents)}, by name")
         chosen = {name: table.legal(name, action) for name, action in actions.items()}
         shown = table.batch.slots[0].copy()
         void, slots = int(table.batch.action_space.n) - 1, table.batch.options.slots

@@ -100,6 +100,8 @@ class TeamPolicy:
     time. rescue: as in `escala.envs.multi_play.play`.
     """
 
+    role = "scheduler"
+
     def __init__(
         self, team: str | Callable[[], Sequence[Member]], *, name: str | None = None, unit_s: float = 1.0, rescue: int = 0, **options: Any
     ) -> None:

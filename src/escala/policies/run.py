@@ -39,17 +39,25 @@ class Pair:
 
 def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) -> Pair:
     """Resolve names and objects; EscalaError for what is neither."""
-    outside = rollout_of(scheduler_, options.seed) if isinstance(scheduler_, str) else as_policy(scheduler_)
+    outside = rollout_of(scheduler_, options.seed) if isinstance(scheduler_, str) else _of_role(as_policy(scheduler_), "scheduler")
     chosen = scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
     if isinstance(shutdown_, str):
         fields, power = shutdown(shutdown_, options)
         if power is not None:
             fields = external_shutdown(power)
     else:
-        power = as_policy(shutdown_)
+        power = _of_role(as_policy(shutdown_), "shutdown")
         fields = external_shutdown(power)
     name = f"{name_of(scheduler_)} + {name_of(shutdown_)}"
     return Pair(plan_for(chosen, fields, workload, options), outside, power, name)
+
+
+def _of_role(policy: Any, role: str) -> Any:
+    """A policy that says what it decides (`role`) decides nothing else: in the other place it would do nothing, and look valid."""
+    own = getattr(policy, "role", role)
+    if own != role:
+        raise EscalaError(f"{name_of(policy)} is a {own} policy, given as {role}: give it as {own}")
+    return policy
 
 
 def _view(policy: Any, simulation: Simulation, i: int) -> View:

@@ -74,12 +74,13 @@ def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], 
 def _signals_kept() -> Iterator[Callable[[], None]]:
     """Ctrl-C and SIGTERM that are not lost: an error raised inside a callback of a compiled library (a finalizer, a compiler's hook)
     is printed by Python and forgotten. What this yields answers again a signal that came before and ended nothing."""
-    came: list[tuple[Any, int, Any]] = []
+    came: list[tuple[Any, int]] = []
     before: dict[signal.Signals, Any] = {}
 
     def answer() -> None:
-        for handler, number, frame in came:
-            handler(number, frame)
+        while came:
+            handler, number = came.pop(0)
+            handler(number, None)
 
     if threading.current_thread() is threading.main_thread():
         for one in (signal.SIGINT, signal.SIGTERM):
@@ -87,7 +88,7 @@ def _signals_kept() -> Iterator[Callable[[], None]]:
             if callable(handler):  # neither ignored nor the system's own
 
                 def note(number: int, frame: Any, handler: Any = handler) -> None:
-                    came.append((handler, number, frame))
+                    came.append((handler, number))
                     handler(number, frame)
 
                 before[one] = signal.signal(one, note)
@@ -132,7 +133,7 @@ def _seconds(kept: Path) -> dict[str, float]:
 
 
 def spent(folder: Path) -> float:
-    """Processor seconds of all cells that a study's folder holds, over all its sittings."""
+    """Processor seconds of all cells that a study's folder holds, over all its sittings (without what an interruption undid)."""
     return sum(_seconds(folder / "cells").values())
 
 
@@ -142,6 +143,12 @@ def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
         found = json.loads(path.read_text(encoding="utf-8"))
         if found != wanted:
             other = "of another version of the program" if {**found, "source": wanted["source"]} == wanted else "of other settings"
-            raise EscalaError(f"{path.parent.parent}: holds a study {other} (cells/settings.json): give another folder, or remove it")
+            raise EscalaError(
+                f"{path.parent.parent}: holds a study {other} (cells/settings.json): give another folder, or remove the whole of this one"
+            )
         return
+    if any(path.parent.glob("*.json")):
+        raise EscalaError(
+            f"{path.parent}: holds results, but not their settings (settings.json): give another folder, or remove its parent"
+        )
     write_whole(path, json.dumps(wanted, indent=2) + "\n")

@@ -51,6 +51,12 @@ def at_most(mark: float, slack: float = 1e-3) -> Verdict:
     return verdict
 
 
+def at_least(mark: float) -> Verdict:
+    """The verdict "above `mark`", told in the same way."""
+    most = at_most(-mark, 0.0)
+    return lambda value, low, high: most(-value, None if high is None else -high, None if low is None else -low)
+
+
 def _strict(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from escala.platform import read_platform
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.claims import Claim
+from escala.studies.claims import Claim, Verdict, at_least, at_most
 from escala.studies.deepshutdown2020_cells import HOLDS
 from escala.studies.resampled import Floats, Resampled, interval, table_of
 
@@ -64,9 +64,6 @@ def all_claims(cells: Cells) -> list[Claim]:
     return claims
 
 
-Verdict = Callable[[float, float, float], bool]
-
-
 def _of_input(cells: Cells, name: str, window: str) -> list[Claim]:
     every = tables(cells, name, window)
     r = Resampled(every)
@@ -82,21 +79,21 @@ def _of_input(cells: Cells, name: str, window: str) -> list[Claim]:
     )
     rows: list[tuple[str, str, float | None, Floats, str, Verdict | None, str]] = [
         ("waste_vs_t0", "energy waste against T(0)", -0.053, r.change(AGENT, "timeout:0", "waste_j"), "relative change",
-         lambda v, lo, hi: v <= -0.15 and hi < 0, "aim: at least 15 % less; paper: -2.9 to -30 % by cluster, -5.3 % on Taurus"),
+         at_most(-0.15, 0.0), "aim: at least 15 % less; paper: -2.9 to -30 % by cluster, -5.3 % on Taurus"),
         ("waste_vs_t300", "energy waste against T(5 min)", -0.42, r.change(AGENT, "timeout:300", "waste_j"), "relative change",
-         lambda v, lo, hi: v <= -0.5, "aim: at least 50 % less; paper: -40.6 to -56.5 %"),
+         at_most(-0.5, 0.0), "aim: at least 50 % less; paper: -40.6 to -56.5 %"),
         ("transitions_vs_t0", "switches against T(0)", -0.117, r.change(AGENT, "timeout:0", "transitions"), "relative change",
-         lambda v, lo, hi: hi < 0, "paper: -11.6 to -33.8 %"),
+         at_most(0.0, 0.0), "paper: -11.6 to -33.8 %"),
         ("stretch", "mean stretch (wait / walltime)", 0.30, r.mean(AGENT, "stretch"), "ratio",
-         (lambda v, lo, hi: v <= 0.5) if author else None, stretch_note),
-        ("stretch_minus_t0", "mean stretch above T(0)'s", None, r.mean(AGENT, "stretch") - t0, "ratio", lambda v, lo, hi: v <= 0.25,
+         at_most(0.5, 0.0) if author else None, stretch_note),
+        ("stretch_minus_t0", "mean stretch above T(0)'s", None, r.mean(AGENT, "stretch") - t0, "ratio", at_most(0.25, 0.0),
          "aim: at most 0.25"),
         ("wait_minus_t0", "mean wait above T(0)'s", None, (r.mean(AGENT, "wait_s") - r.mean("timeout:0", "wait_s")) / 60, "min",
          None, f"T(0): {wait0:.1f} min"),
         ("waste_vs_oracle", "energy waste against OR*, which is no bound", None, r.change(AGENT, "oracle", "waste_j"), "relative change",
          None, "OR* knows runtimes, plans for waiting jobs only, and is beaten by hold(x) on most inputs"),
         ("waste_vs_hold_same_stretch", "energy waste against hold(x) at the same mean stretch", None, r.against_frontier(AGENT, FRONTIER),
-         "relative change", lambda v, lo, hi: hi < 0, "below 0 with its interval: learning earned something that the rule does not"),
+         "relative change", at_most(0.0, 0.0), "below 0 with its interval: learning earned something that the rule does not"),
         ("unstarted", "share of the jobs that did not start", None, share, "share", None,
          f"T(0): {r.mean('timeout:0', 'unstarted')[0]:.4f}"),
     ]  # fmt: skip
@@ -110,7 +107,7 @@ def _claim(
     ident: str, text: str, paper: float | None, values: Floats, unit: str, seeds: int, days: int, holds: Verdict | None, note: str
 ) -> Claim:
     value, low, high = interval(values)
-    return Claim(ident, text, paper, value, low, high, unit, seeds, days, None if holds is None else bool(holds(value, low, high)), note)
+    return Claim(ident, text, paper, value, low, high, unit, seeds, days, None if holds is None else holds(value, low, high), note)
 
 
 RULES = {
@@ -176,7 +173,7 @@ def _return_claims(cells: Cells, name: str) -> list[Claim]:
     ):
         r = Resampled({"a": {"x": ours - theirs[policy]}})
         out.append(_claim(f"r3.{key}.{name}", f"return a day, above {text}", None, r.total("a", "x") / r.n,
-                          "idle minutes of the platform", len(ours), r.n, lambda v, lo, hi: lo > 0,
+                          "idle minutes of the platform", len(ours), r.n, at_least(0.0),
                           f"reward: -(energy waste + {cost:.3f} a walltime waited); test days, drained"))  # fmt: skip
     shares = [max(cell["test"]["cut"]["choices"]) / max(1, sum(cell["test"]["cut"]["choices"])) for cell in searched]
     text = "share of the commonest choice among the agent's likeliest choices"

@@ -17,7 +17,7 @@ from escala.envs.slots_options import RESCUE
 TRAINING, VALIDATION, TEST = 1, 3, 5  # seeds of the job lists; no list of one set is in another
 STEPS = 200  # units of arrivals
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
-JUDGED = (50, 90)
+JUDGED, JUDGED_TURNS = (50, 90), 6_000
 FROM_NOTHING = {"learning_rate": 3e-3, "ent_coef": 0.006}
 """What else the preset `tuned` needs to learn without a teacher: more of both at first (the rate falls to 0)."""
 CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
@@ -46,17 +46,22 @@ def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
     return out
 
 
-def _judge_of(agents: int, machines: int, loads: list[int], validation: int, information: str) -> Callable[[Any], float]:
+def _seen(made: Any, shape: dict[str, Any]) -> dict[str, Any]:
+    """The options of the game that a team is judged in: its shape, and what it was trained to see."""
+    trained = {"skip": made.options.get("skip", "none"), "arrivals_end": made.options.get("arrivals_end", 0)}
+    return {name: shape[name] for name in ("agents", "machines", "information", "turns")} | trained
+
+
+def _judge_of(shape: dict[str, Any], loads: list[int], validation: int) -> Callable[[Any], float]:
     """Asks how much slower jobs are with a team's sampled actions than with SJF on the first validation lists of loads 50 and 90 % (the
     mean of the two ratios of mean slowdown)."""
-    shape: dict[str, Any] = {"agents": agents, "machines": machines}
-    chosen = [lists_of(agents * machines, load, validation, VALIDATION) for load in JUDGED if load in loads]
-    levels = [float(play(lists, "sjf", **shape)["slowdown"].mean()) for lists in chosen]
+    both = {name: shape[name] for name in ("agents", "machines")}
+    chosen = [lists_of(both["agents"] * both["machines"], load, validation, VALIDATION) for load in JUDGED if load in loads]
+    levels = [float(play(lists, "sjf", **both)["slowdown"].mean()) for lists in chosen]
 
     def judge(made: Any) -> float:
-        seen = shape | {"information": information, "skip": made.options.get("skip", "none")}
-        tables = [play(lists, made.members(seed=0), **seen) for lists in chosen]
-        means = [float(np.mean([np.inf if x is None else x for x in table["slowdown"]])) for table in tables]
+        tables = [play(lists, made.members(seed=0), patience=JUDGED_TURNS, **_seen(made, shape)) for lists in chosen]
+        means = [float(np.mean(table["slowdown"].to_numpy())) for table in tables]  # NaN where a run did not end
         return float(np.mean(np.divide(means, levels)))
 
     return judge
@@ -82,24 +87,17 @@ def team(
     on the first `sampled`. nothing: it imitates nothing first, and is judged on validation lists while it learns."""
     from escala.agents import load_team, train_team
 
+    shape: dict[str, Any] = {"agents": agents, "machines": machines, "information": information, "rewards": information, "turns": turns}
     if (Path(keep) / "manifest.json").is_file():
         made = load_team(keep)
     else:
         given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING, "steps": steps, "mode": mode, "seed": seed}
-        shape: dict[str, Any] = {"agents": agents, "machines": machines, "information": information, "rewards": information, "turns": turns}
         if nothing:
-            given |= {"teacher": None, "learn": FROM_NOTHING, "judge": _judge_of(agents, machines, loads, validation, information)}
+            given |= {"teacher": None, "learn": FROM_NOTHING, "judge": _judge_of(shape, loads, validation)}
         made = train_team(**given, **shape, preset=preset, out=keep, resume=(Path(keep) / "checkpoint.pt").is_file())
     out: dict[str, Any] = {"curve": made.manifest["curve"], "steps": made.manifest["steps_done"], "elapsed_s": made.manifest["elapsed_s"]}
-    out["judged"] = made.manifest["judged"]
-    seen: dict[str, Any] = {
-        "agents": agents,
-        "machines": machines,
-        "information": information,
-        "turns": turns,
-        "skip": made.options.get("skip", "none"),
-        "arrivals_end": made.options.get("arrivals_end", 0),
-    }
+    out["judged"] = made.manifest.get("judged", [])
+    seen = _seen(made, shape)
     for load in loads:
         lists, tried = lists_of(agents * machines, load, test), lists_of(agents * machines, load, validation, VALIDATION)
         out[str(load)] = {

@@ -137,5 +137,18 @@ def test_a_parallel_step_needs_an_episode_and_one_action_for_each_agent() -> Non
     together.reset(seed=0)
     with pytest.raises(EscalaError, match="one for each of agent_0, agent_1"):
         together.step({"agent_0": 0})
+    for actions in ([0, 0], {0: 1, 1: 1}, None):
+        with pytest.raises(EscalaError, match="one for each of agent_0, agent_1, by name"):
+            together.step(actions)  # type: ignore[arg-type]
     with pytest.raises(EscalaError, match="step before reset"):
         multi.slots(agents=2, lists=4).step(0)
+
+
+def test_a_step_after_the_last_one_is_told() -> None:
+    alone = multi.slots(agents=2, lists=1, steps=3, limit=2)
+    alone.reset(seed=0)
+    while alone.agents:
+        over = alone.terminations[alone.agent_selection] or alone.truncations[alone.agent_selection]
+        alone.step(None if over else int(alone.action_space(alone.agent_selection).n) - 1)
+    with pytest.raises(EscalaError, match="no episode is under way"):
+        alone.step(None)

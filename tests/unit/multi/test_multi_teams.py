@@ -148,6 +148,13 @@ def test_bad_requests_give_one_clear_line(given: dict[str, Any], match: str) -> 
         train_team(**{**SMALL, **given})
 
 
+def test_settings_of_another_algorithm_are_left_out() -> None:
+    given = {**SMALL, "teacher": None, "agents": 2}
+    whole = train_team(**given)
+    other = train_team(**{**given, "learn": {**SMALL["learn"], "use_rms_prop": True}})
+    assert all((a == b).all() for a, b in zip(weights(whole), weights(other), strict=True))
+
+
 def test_a_folder_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for out in (tmp_path / "file", tmp_path / "file" / "team"):
@@ -178,6 +185,9 @@ def test_a_team_needs_its_machines() -> None:
         ({"seed": -1}, "seed=-1"),
         ({"num_envs": 0}, "num_envs=0"),
         ({"learn": {"foo": 1}}, "no algorithm has a setting 'foo'"),
+        ({"learn": {"seed": 1}}, "no algorithm has a setting 'seed'"),
+        ({"learn": {"learning_rate": "fast"}}, "learning_rate='fast'"),
+        ({"learn": {"batch_size": 1}}, "batch_size=1"),
         ({"learn": {"n_steps": 0}}, "n_steps=0"),
         ({"learn": {"gamma": 2}}, "gamma=2"),
     ],

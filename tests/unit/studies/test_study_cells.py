@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from escala.errors import EscalaError
 from escala.studies.cells import Cell, run_cells
 
 
@@ -49,6 +50,26 @@ def _finalize(number: int) -> int:
         made = _Finalized()
         del made
     return number
+
+
+def test_results_without_their_settings_are_refused(tmp_path: Path) -> None:
+    cells = [Cell("cell-0", _finalize, {"number": 0})]
+    run_cells(tmp_path, cells, {"scale": 1}, 1)
+    with pytest.raises(EscalaError, match=r"of other settings.*remove the whole"):
+        run_cells(tmp_path, cells, {"scale": 2}, 1)
+    (tmp_path / "cells" / "settings.json").unlink()
+    with pytest.raises(EscalaError, match="holds results, but not their settings"):
+        run_cells(tmp_path, cells, {"scale": 2}, 1)
+
+
+def test_a_signal_that_ends_nothing_is_answered_again_once(tmp_path: Path) -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    try:
+        run_cells(tmp_path, [Cell(f"cell-{number}", _finalize, {"number": number}) for number in range(4)], {}, 1)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert came == [signal.SIGINT] * 2
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
