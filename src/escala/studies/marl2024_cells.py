@@ -57,7 +57,7 @@ def _judge_of(shape: dict[str, Any], loads: list[int], validation: int) -> Calla
     mean of the two ratios of mean slowdown)."""
     both = {name: shape[name] for name in ("agents", "machines")}
     chosen = [lists_of(both["agents"] * both["machines"], load, validation, VALIDATION) for load in JUDGED if load in loads]
-    levels = [float(play(lists, "sjf", **both)["slowdown"].mean()) for lists in chosen]
+    levels = [float(np.mean(play(lists, "sjf", **both)["slowdown"].to_numpy())) for lists in chosen]
 
     def judge(made: Any) -> float:
         tables = [play(lists, made.members(seed=0), patience=JUDGED_TURNS, **_seen(made, shape)) for lists in chosen]
