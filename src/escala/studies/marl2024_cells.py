@@ -18,8 +18,10 @@ TRAINING, VALIDATION, TEST = 1, 3, 5  # seeds of the job lists; no list of one s
 STEPS = 200  # units of arrivals
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
 JUDGED, JUDGED_TURNS = (50, 90), 6_000
-FROM_NOTHING = {"learning_rate": 3e-3, "ent_coef": 0.006}
-"""What else the preset `tuned` needs to learn without a teacher: more of both at first (the rate falls to 0)."""
+FROM_NOTHING = {"learning_rate": 3e-3, "ent_coef": 0.003, "batch_size": 512, "gamma": 0.95}
+"""What the preset `tuned` needs to learn without a teacher: larger and more steps (the rate falls to 0), and a shorter sight. After 200 000
+decisions sampled actions are at 1.27 of SJF's slowdown with this (one seed, validation lists, 1.61 before), at 1.42 with R4's gamma of
+0.99."""
 CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
 
 
