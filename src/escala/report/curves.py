@@ -53,7 +53,7 @@ def learning_curve(training: Training) -> Figure:
     names = points["line"].unique().sort().to_list() if "line" in points.columns else [None]
     for i, line in enumerate(names):
         part = points if line is None else points.filter(pl.col("line") == line)
-        mean = part.group_by("step").agg(pl.col("value").mean(), low=pl.col("value").min(), high=pl.col("value").max()).sort("step")
+        mean = _over_seeds(part)
         name = line or "trained"
         if runs > 1:
             name += f" (mean of {runs} seeds; shaded: their range)"
@@ -67,6 +67,24 @@ def learning_curve(training: Training) -> Figure:
     axes.xaxis.set_major_formatter(_short_number)
     _legend(axes, len(names) + len(training.levels))
     return figure
+
+
+def _over_seeds(points: pl.DataFrame) -> pl.DataFrame:
+    """Columns step, value (the mean over runs), low and high (their range), at every step that lies within all runs; a run without a point
+    there counts by the line between its neighbours."""
+    runs = (
+        [run.group_by("step").agg(pl.col("value").mean()).sort("step") for _, run in points.group_by("seed")]
+        if "seed" in points.columns
+        else []
+    )
+    if len(runs) < 2:
+        mean = points.group_by("step").agg(pl.col("value").mean()).sort("step")
+        return mean.with_columns(low=pl.col("value"), high=pl.col("value"))
+    first, last = max(int(run["step"][0]) for run in runs), min(int(run["step"][-1]) for run in runs)
+    steps = points["step"].unique().sort()
+    steps = steps.filter((steps >= first) & (steps <= last))
+    values = np.array([np.interp(steps.to_numpy(), run["step"].to_numpy(), run["value"].to_numpy()) for run in runs]).reshape(len(runs), -1)
+    return pl.DataFrame({"step": steps, "value": values.mean(axis=0), "low": values.min(axis=0), "high": values.max(axis=0)})
 
 
 def _short_number(value: float, _: float) -> str:

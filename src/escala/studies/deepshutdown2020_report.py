@@ -222,7 +222,7 @@ def _curve(cells: Cells, out: Path) -> None:
     cost, idle_j = searched[0]["cost"], 60.0 * read_idle_watts(inputs.AUTHOR, cells)
     fixed = cells["fixed/validation"]["drain"] | cells["random/validation"]["drain"]
     levels = {p: float(-np.mean(np.array(c["waste_j"]) / idle_j + cost * np.array(c["stretch"]))) for p, c in fixed.items()}
-    label = "Return a validation day (idle minutes of the platform)"
+    label = "Return a validation day\n(idle minutes of the platform)"
     save(curves.learning_curve(curves.Training(points, levels, label, "Search by whole days")), out / "figures" / "fig24")
 
 

@@ -194,6 +194,16 @@ def test_the_callers_settings_are_left_alone(runs: Runs) -> None:
     assert dict(matplotlib.rcParams) == before
 
 
+def test_runs_with_points_of_their_own_are_averaged_at_all_of_them() -> None:
+    rows = [(0, 0.0, 0), (10, 1.0, 0), (20, 2.0, 0), (5, 3.0, 1), (15, 5.0, 1), (30, 9.0, 1)]
+    mean = curves._over_seeds(pl.DataFrame(rows, schema=["step", "value", "seed"], orient="row"))
+    assert mean["step"].to_list() == [5, 10, 15, 20]  # where both are
+    assert mean["value"].to_list() == pytest.approx([1.75, 2.5, 3.25, (2.0 + 5.0 + 4.0 / 3.0) / 2.0])
+    assert mean["low"].to_list() == [0.5, 1.0, 1.5, 2.0] and mean["high"][:3].to_list() == [3.0, 4.0, 5.0]
+    shared = curves._over_seeds(_training().points)
+    assert shared["value"].to_list() == [-9.0, -8.0, -7.0, -6.0, -5.0] and (shared["high"] - shared["low"]).to_list() == [2.0] * 5
+
+
 def test_a_learning_curve_needs_its_columns() -> None:
     with pytest.raises(EscalaError, match="lacks the column 'value'"):
         curves.Training(pl.DataFrame({"step": [1]}))
