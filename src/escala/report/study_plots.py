@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from matplotlib.figure import Figure
 
-from escala.report.plots import _WIDTH, _axis
+from escala.report.plots import _WIDTH, _axis, figure_legend
 from escala.report.style import INK, policy_colour, styled
 
 
@@ -39,6 +39,39 @@ def metric_bars(table: pl.DataFrame, metrics: Sequence[str]) -> Figure:
         axes.set_yticks(at, policies)
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
+    return figure
+
+
+@styled
+def yearly_shares(table: pl.DataFrame) -> Figure:
+    """A panel for each input: of each year's jobs, the share that was submitted soon after the one before, and the share that ended in
+    error (R3 figure 11). table: columns input, year, sequential, error (null: not known)."""
+    names = table["input"].unique(maintain_order=True).to_list()
+    columns = min(3, len(names))
+    lines = -(-len(names) // columns)
+    figure = Figure(figsize=(_WIDTH, 0.6 + 2.0 * lines))
+    panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
+    for axes, name in zip(panels, names):
+        rows = table.filter(pl.col("input") == name)
+        at = np.arange(rows.height)
+        for k, (column, label) in enumerate((("sequential", "within 5 min of the one before"), ("error", "ended in error"))):
+            axes.bar(
+                at + 0.4 * k - 0.2,
+                100.0 * rows[column].fill_null(0.0).to_numpy(),
+                0.4,
+                color=policy_colour(k),
+                edgecolor=INK,
+                linewidth=0.4,
+                label=label,
+            )
+        axes.set_xticks(at, [year.removeprefix("year ") for year in rows["year"]])
+        axes.set(title=name, xlabel="year", ylim=(0.0, 100.0))
+        axes.grid(axis="x", visible=False)
+    for axes in panels[::columns]:
+        axes.set_ylabel("Share of jobs (%)")
+    for axes in panels[len(names) :]:
+        axes.set_visible(False)
+    figure_legend(figure, panels[0], "outside upper center")
     return figure
 
 

@@ -89,6 +89,11 @@ def write_table(folder: Path, name: str, table: pl.DataFrame) -> None:
     write_whole(folder / "tables" / f"{name}.csv", table.write_csv(float_precision=6))
 
 
+def by_policy(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Tables of several policies as one, with a column policy."""
+    return pl.concat([table.select(pl.lit(policy).alias("policy"), pl.all()) for policy, table in tables.items()])
+
+
 def write_study_manifest(folder: Path, study: str, settings: Mapping[str, Any], missing: Sequence[str]) -> None:
     """`manifest.json`: the command, the settings, the processor seconds of all cells, and what was not done."""
     done = {"processor_s": round(spent(folder), 1), "missing": list(missing)}

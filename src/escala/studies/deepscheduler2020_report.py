@@ -12,7 +12,7 @@ import polars as pl
 
 from escala.metrics.jobs import by_class, slowdown_classes
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.claims import Claim, Verdict, at_most, write_claims, write_table
+from escala.studies.claims import Claim, Verdict, at_most, by_policy, write_claims, write_table
 from escala.studies.deepscheduler2020_cells import SCHEDULERS, WINDOWS
 from escala.studies.resampled import Floats, Resampled, interval, table_of
 
@@ -174,7 +174,9 @@ def _figures(out: Path, cells: Cells, every: list[str]) -> None:
         seen, held = (tables(cells, name, "cut", limit, part) for part in ("validation", "test"))
         order = ("first-fit", "easy", "saf", AGENT)
         sums = {policy: np.concatenate([part[policy]["waste_j"].mean(axis=0) for part in (seen, held)]).tolist() for policy in order}
-        save(curves.accumulated(sums, "waste_j", split=seen["easy"]["waste_j"].shape[1]), figures / f"fig21-{name}")
+        days = seen["easy"]["waste_j"].shape[1]
+        write_table(out, f"fig21-{name}", pl.DataFrame({"held_out": [k >= days for k in range(len(sums[AGENT]))], **sums}))
+        save(curves.accumulated(sums, "waste_j", split=days), figures / f"fig21-{name}")
         cell = cells[f"fixed/{name}/test"]
         slow = {policy: np.array(cell["jobs"][policy]) for policy in SCHEDULERS[:3]}
         slow[AGENT] = np.array(cells[next(k for k in sorted(cells) if k.startswith(f"search/{name}/{limit}/"))]["test"]["jobs"])
@@ -185,5 +187,7 @@ def _figures(out: Path, cells: Cells, every: list[str]) -> None:
             shares[policy] = by_class(started, slowdown_classes(started))
             follows = pl.Series(np.where((gap >= 0) & (gap < SEQUENTIAL_S), "less than 5 min after the last", "others")[values >= 0])
             sequential[policy] = by_class(started, follows)
+        write_table(out, f"fig25-{name}", by_policy(shares))
+        write_table(out, f"fig26-{name}", by_policy(sequential))
         save(curves.by_class(shares, "pp_slowdown", share=True), figures / f"fig25-{name}")
         save(curves.by_class(sequential, "pp_slowdown", log=True), figures / f"fig26-{name}")

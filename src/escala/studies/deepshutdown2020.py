@@ -31,13 +31,14 @@ NAME = "deepshutdown2020"
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. most: days of each part of an input; seeds, generations, population, days_each: of the search on the author's
-    days; worths: further costs of waiting, in prices; other_*: of the search on the other inputs; ppo, printed: decisions of the other
-    learners, and their seeds."""
+    """How much is done. most: days of each part of an input; analysed_days: of the generated logs that figure 11 describes; seeds,
+    generations, population, days_each: of the search on the author's days; worths: further costs of waiting, in prices; other_*: of the
+    search on the other inputs; ppo, printed: decisions of the other learners, and their seeds."""
 
     inputs: tuple[str, ...] | None = None
     most: int | None = None
     generated_days: int = 300
+    analysed_days: int = 1820
     seeds: int = 5
     generations: int = 14
     population: int = 16
@@ -53,8 +54,8 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, seeds=1, generations=2, population=4, days_each=8, worths=(),
-        other_generations=1, other_days_each=8, ppo=0, printed=0,
+        inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, analysed_days=400, seeds=1, generations=2, population=4, days_each=8,
+        worths=(), other_generations=1, other_days_each=8, ppo=0, printed=0,
     ),
     "short": Scale(),
     "paper": Scale(
@@ -92,8 +93,10 @@ def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[C
     author = name == inputs.AUTHOR
     one: dict[str, Any] = {"source": _source(scale, name, traces)}
     shown = ("timeout:0", "timeout:300", "oracle", "hold:0.25")
+    where = {"name": name, "traces": one["source"]["traces"], "days": scale.analysed_days}
     cells = [
         Cell(f"about/{name}", work.description, one, 5),
+        Cell(f"years/{name}", work.analysis, where, 5),
         Cell(f"fixed/{name}", work.fixed, one | {"part": "test", "policies": work.FIXED, "jobs": shown}, 30),
         Cell(f"variants/{name}", work.fixed, one | {"part": "test", "policies": work.VARIANTS}, 15),
         Cell(f"constants/{name}", work.constants, one | {"part": "test"}, 15),

@@ -13,7 +13,7 @@ from escala.envs.offreservation import OffReservationBatch
 from escala.policies import hold
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.days import Choose, Rows, played, simulated
-from escala.workload import Workload
+from escala.workload import Workload, describe
 
 HOLDS = tuple(f"hold:{x:g}" for x in ORDERED_HOLDS[1:])
 FIXED = ("timeout:0", "timeout:60", "timeout:300", "never", "oracle", *HOLDS)
@@ -80,6 +80,17 @@ def description(source: Given) -> dict[str, Any]:
     out["gap_s"] = [float(g) for day in one.test for g in [-1.0, *np.diff(day.jobs["submit_s"].to_numpy())]]
     out["runtime_s"] = [float(r) for day in one.test for r in np.minimum(day.jobs["runtime_s"], day.jobs["walltime_s"])]
     return out
+
+
+def analysis(name: str, traces: str | None, days: int) -> dict[str, Any]:
+    """Figures of a whole log (R3 table 2, figure 11): a generated one of so many days, or a real one that is one file; nothing else has a
+    calendar."""
+    log = inputs.whole_log(name, traces, days)
+    if log is None:
+        return {}
+    found = describe(log)
+    names = ("jobs", "users", "cores", "period_days", "jobs_per_day", "utilisation", "sequential_share", "error_share", "years")
+    return {what: found[what] for what in names}
 
 
 def _sequential(day: Workload) -> float:

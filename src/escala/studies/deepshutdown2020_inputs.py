@@ -82,6 +82,15 @@ def days(name: str, traces: str | None, generated_days: int, most: int | None) -
     return _in_time(name, [day for one in files for day in days_of(read_workload(one))], read_platform(platform)).first(most)
 
 
+def whole_log(name: str, traces: str | None, days: int) -> Workload | None:
+    """The log behind an input: generated, of so many days, or a real one that is one file; None of other inputs."""
+    if name in GENERATED:
+        return escala.workload.generate.grid5000(cluster=name, days=days, seed=0)
+    if traces is None or name not in LOGS or (Path(traces) / LOGS[name][0]).is_dir():
+        return None
+    return read_workload(Path(traces) / LOGS[name][0])
+
+
 def _number(path: Path) -> int:
     """The number that ends a file's name."""
     digits = "".join(c for c in path.name.split(".swf")[0].rsplit("_", 1)[-1] if c.isdigit())

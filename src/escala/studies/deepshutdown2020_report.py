@@ -13,7 +13,7 @@ import polars as pl
 from escala.metrics.jobs import by_class
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.claims import Claim, write_claims, write_table
+from escala.studies.claims import Claim, by_policy, write_claims, write_table
 from escala.studies.deepshutdown2020_cells import VARIANTS
 from escala.studies.deepshutdown2020_claims import AGENT, FRONTIER, LIKELIEST, all_claims, read_idle_watts, seeds_of, tables
 from escala.studies.resampled import Floats, Resampled, interval
@@ -35,6 +35,9 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     )
     write_claims(out, "deepshutdown2020: learnt shutdown policies", claims, about)
     write_table(out, "table2-inputs", inputs_frame(cells, every))
+    logs, years = logs_frames(cells, every)
+    write_table(out, "table2-logs", logs)
+    write_table(out, "fig11-years", years)
     write_table(out, "table3-groups", groups_frame(cells, every))
     write_table(out, "table5-policies", policies_frame(cells, every))
     write_table(out, "frontier", frontier_frame(cells, every))
@@ -44,7 +47,7 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
         if f"headroom/{inputs.AUTHOR}/rules" in cells:
             write_table(out, "headroom", headroom.frame(cells, inputs.AUTHOR))
     write_table(out, "score", score_frame(cells, every))
-    _figures(out, cells, every)
+    _figures(out, cells, every, years)
     return claims
 
 
@@ -62,6 +65,19 @@ def inputs_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                 "sequential_share": float(np.array(p["sequential"]) @ jobs / jobs.sum()),
             })  # fmt: skip
     return pl.DataFrame(rows)
+
+
+def logs_frames(cells: Cells, every: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The whole logs (R3 table 2), and their years (figure 11): shares of sequential submissions and of jobs that ended in error."""
+    logs, years = [], []
+    for name in every:
+        found = dict(cells[f"years/{name}"])
+        for year, shares in found.pop("years", {}).items():
+            years.append({"input": name, "year": year, **shares})
+        if found:
+            logs.append({"input": name, **found})
+    schema = {"input": pl.String, "year": pl.String, "jobs": pl.Int64, "sequential": pl.Float64, "error": pl.Float64}
+    return pl.DataFrame(logs, infer_schema_length=None), pl.DataFrame(years, schema=schema)
 
 
 def groups_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
@@ -175,21 +191,24 @@ def score_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
-def _figures(out: Path, cells: Cells, every: list[str]) -> None:
-    from escala.report import curves, plots, save
+def _figures(out: Path, cells: Cells, every: list[str], years: pl.DataFrame) -> None:
+    from escala.report import curves, plots, save, study_plots
 
     figures = out / "figures"
+    if years.height:
+        save(study_plots.yearly_shares(years), figures / "fig11")
     for name in every:
         frame = frontier_frame(cells, [name]).filter((pl.col("window") == "drain") & ~pl.col("policy").is_in(["timeout:300"]))
         points = {row["policy"]: (row["stretch"], 1e3 * row["waste_kJ_a_day"]) for row in frame.iter_rows(named=True)}
         save(plots.frontier_of(points, "mean_stretch", "waste_j"), figures / f"frontier-{name}")
-        _classes_of_jobs(cells, name, figures)
+        _classes_of_jobs(cells, name, out)
     if inputs.AUTHOR not in every:
         return
     train, test = cells["fixed/train"]["cut"], tables(cells, inputs.AUTHOR, "cut")
     first = seeds_of(cells, inputs.AUTHOR)[0]["train"]["cut"]["sampled"]["waste_j"]
     sums = {policy: [*train[policy]["waste_j"], *test[policy]["waste_j"].mean(axis=0)] for policy in SHOWN}
     sums[AGENT] = [*first, *test[AGENT]["waste_j"].mean(axis=0)]
+    write_table(out, "fig20", pl.DataFrame({"held_out": [k >= len(first) for k in range(len(sums[AGENT]))], **sums}))
     save(curves.accumulated(sums, "waste_j", split=len(first)), figures / "fig20")
     _curve(cells, out)
     if f"headroom/{inputs.AUTHOR}/rules" in cells:
@@ -226,7 +245,7 @@ def _curve(cells: Cells, out: Path) -> None:
     save(curves.learning_curve(curves.Training(points, levels, label, "Search by whole days")), out / "figures" / "fig24")
 
 
-def _classes_of_jobs(cells: Cells, name: str, figures: Path) -> None:
+def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
     """R3 figures 22 and 23: slowdown by inter-arrival class; runtimes of the 10 000 most slowed jobs. Held-out days, cut."""
     from escala.report import curves, save
 
@@ -245,5 +264,7 @@ def _classes_of_jobs(cells: Cells, name: str, figures: Path) -> None:
         by_gap[policy] = by_class(pl.Series(values[started]), classes.filter(pl.Series(started)))
         worst = np.argsort(-values, kind="stable")[: min(10_000, max(1, len(values) // 4))]
         by_length[policy] = by_class(pl.Series(values[worst]), pl.Series(lengths[worst], dtype=pl.Enum(kinds)))
-    save(curves.by_class(by_gap, "bounded_slowdown", log=True), figures / f"fig22-{name}")
-    save(curves.by_class(by_length, "bounded_slowdown", share=True), figures / f"fig23-{name}")
+    write_table(out, f"fig22-{name}", by_policy(by_gap))
+    write_table(out, f"fig23-{name}", by_policy(by_length))
+    save(curves.by_class(by_gap, "bounded_slowdown", log=True), out / "figures" / f"fig22-{name}")
+    save(curves.by_class(by_length, "bounded_slowdown", share=True), out / "figures" / f"fig23-{name}")

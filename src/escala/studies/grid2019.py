@@ -35,7 +35,8 @@ VARIANTS = tuple((load, *other) for load in (100, 190) for other in ((50, "autho
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. published, alone, fresh_all, fresh_one, ten, variant: decisions to train on; rounds: of the search for a plan.
+    """How much is done. published, fresh_all, fresh_one, ten, variant: decisions to train on; rounds: of the search for a plan; alone: PPO
+    from nothing on the author's lists, (load, decisions), by default as many as he trained for.
 
     updates: of each imitation, at most (0: as many as it takes). own: loads whose agents go on with PPO after imitation; lessons: training
     lists a load on which look-ahead over `futures` futures teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of
@@ -48,8 +49,7 @@ class Scale:
     seeds: int = 5
     published: int = 100_000
     rounds: int = 600
-    alone: int = 600_000
-    alone_loads: tuple[int, ...] = (100, 190)
+    alone: tuple[tuple[int, int], ...] = ((100, 2_500_000), (190, 9_000_000))
     alone_seeds: int = 2
     lessons: int = 160
     futures: int = 32
@@ -86,14 +86,14 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        loads=(40, 100), seeds=1, published=4096, rounds=20, alone=16_384, alone_loads=(100,), alone_seeds=1, lessons=8, futures=8,
+        loads=(40, 100), seeds=1, published=4096, rounds=20, alone=((100, 16_384),), alone_seeds=1, lessons=8, futures=8,
         fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0, ten=16_384, curve=(),
         printed_loads=(), pool=256, validation=20, test=40, episodes=20, best=2, ahead=8, variants=((190, 50, "clip10"),), variant_seeds=1,
         variant_lessons=8, updates=500,
     ),
     "short": Scale(),
     "paper": Scale(
-        published=1_000_000, rounds=3000, alone=9_000_000, alone_loads=LOADS, alone_seeds=5, lessons=2000, futures=128,
+        published=1_000_000, rounds=3000, alone=tuple((load, 9_000_000) for load in LOADS), alone_seeds=5, lessons=2000, futures=128,
         fresh_all=10_000_000, fresh_one=3_000_000, own=LOADS, ten=20_000_000, ten_seeds=5,
         curve=(25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000), curve_seeds=5,
         printed=9_000_000, printed_loads=LOADS, printed_seeds=5, test=1000, best=200, limit_s=20.0, ahead=128,
@@ -185,9 +185,9 @@ def _published(scale: Scale, author: str, agents: Path, seed: int, done: Mapping
         cells.append(Cell(f"published/{load}/{seed}", work.published_agent, ask, 10 + scale.published / 3e4))
         if seed < scale.published_imitated_seeds:
             cells.append(Cell(f"published/imitated/{load}/{seed}", work.published_agent, ask | {"steps": 0, "keep": None}, 10))
-    for load in scale.alone_loads if seed < scale.alone_seeds else ():
-        ask = given | {"load": load, "steps": scale.alone}
-        cells.append(Cell(f"alone/{load}/{seed}", work.published_agent, ask, 2 + scale.alone / 6e4))
+    for load, steps in scale.alone if seed < scale.alone_seeds else ():
+        ask = given | {"load": load, "steps": steps}
+        cells.append(Cell(f"alone/{load}/{seed}", work.published_agent, ask, 2 + steps / 6e4))
     for load in scale.printed_loads if seed < scale.printed_seeds else ():
         ask = given | {"load": load, "steps": scale.printed, "preset": "printed"}
         cells.append(Cell(f"printed/{load}/{seed}", work.published_agent, ask, scale.printed / 8e3))

@@ -153,6 +153,11 @@ def variant_claims(scale: Any, cells: Cells) -> list[Claim]:
         note = f"{how}: {np.nanmean(ours):.3f} against {sjf.mean():.3f}; never worse?"
         said = f"mean slowdown against greedy SJF on fresh lists, {about}"
         claims.append(claim(f"r1.variant.slowdown.{key}", said, None, ours, sjf, 0.0, note))
+        for rule, ident, words in (("hold-back", "holdback", ""), (HOLD_END, "holdback_end", " that knows the end of arrivals")):
+            theirs = np.array(cells[f"rules/{name}"][rule]["slowdown"])
+            said = f"mean slowdown against tuned hold-back{words} on fresh lists, {about}"
+            note = f"{how}: {np.nanmean(ours):.3f} against {theirs.mean():.3f}; never worse?"
+            claims.append(claim(f"r1.variant.vs_{ident}.{key}", said, None, ours, theirs, 0.0, note))
         claims.append(headroom_claim(f"r1.variant.headroom.{key}", about, ours, sjf, cells[f"optimum/{name}"]))
         ahead = arrays_of(cells[f"ahead/{name}"])["slowdown"]
         best = cells[f"optimum/{name}"]

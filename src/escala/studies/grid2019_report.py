@@ -31,6 +31,8 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
     fresh = fresh_frame(scale, cells)
     write_table(out, "fresh", fresh)
     write_table(out, "headroom", headroom_frame(scale, cells))
+    if author is not None:
+        write_table(out, "published_seeds", seeds_frame(scale, cells))
     if scale.variants:
         write_table(out, "variants", variant_frame(scale, cells))
     _figures(out, scale, cells, author, fresh)
@@ -124,12 +126,12 @@ def pass_claim(scale: Any, cells: Cells) -> Claim:
 def alone_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
     """PPO from nothing against the author's PPO, and the printed setting against greedy SJF."""
     table, claims = published_table(author), []
-    for load in scale.alone_loads:
+    for load, steps in scale.alone:
         names = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
         ours = matrix(cells, names, "sampled", "slowdown")
         paper = table.filter((pl.col("load") == load) & (pl.col("policy") == "PPO"))["mean_slowdown"][0]
         text = f"PPO from nothing (preset one-list): mean slowdown against the author's PPO, load {load} %"
-        note = f"{np.nanmean(ours):.3f} after {scale.alone} decisions; author's PPO {paper:.3f}"
+        note = f"{np.nanmean(ours):.3f} after {steps} decisions; author's PPO {paper:.3f}"
         claims.append(claim(f"r1.published.alone.{load}", text, 0.0, ours, np.array([paper]), 0.0, note))
     for load in scale.printed_loads:
         ours = matrix(cells, [f"printed/{load}/{seed}" for seed in range(scale.printed_seeds)], "sampled", "slowdown")
@@ -153,7 +155,7 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
         if scale.published_imitated_seeds:
             imitated = [f"published/imitated/{load}/{seed}" for seed in range(scale.published_imitated_seeds)]
             rows.append(row_of(load, "imitation alone", {mine: matrix(cells, imitated, "sampled", mine) for mine in METRICS}))
-        if load in scale.alone_loads:
+        if load in dict(scale.alone):
             alone = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
             rows.append(row_of(load, "PPO from nothing", {mine: matrix(cells, alone, "sampled", mine) for mine in METRICS}))
         if load in scale.printed_loads:
@@ -166,6 +168,16 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
             }
             rows.append(row_of(load, f"author's {policy}", values))
     return pl.DataFrame(rows)
+
+
+def seeds_frame(scale: Any, cells: Cells) -> pl.DataFrame:
+    """The mean slowdown of each agent on the author's lists, seed by seed; none where an episode did not end."""
+    rows = []
+    for load in scale.loads:
+        for seed in range(scale.seeds):
+            ways = {how: matrix(cells, [f"published/{load}/{seed}"], how, "slowdown") for how in ("sampled", "likeliest")}
+            rows.append({"load": load, "seed": seed} | {how: float(values.mean()) for how, values in ways.items()})
+    return pl.DataFrame(rows).fill_nan(None)
 
 
 SHOWN = ("sjf", "sjf-strict", "packer", "tetris", "easy", "hold-back")

@@ -63,6 +63,29 @@ class Resampled:
         out: Floats = ours / line - 1.0
         return out
 
+    def against_mixtures(self, policy: str, frontier: Sequence[str], column: str = "waste_j", by: str = "stretch") -> Floats:
+        """The same against the best that can be had by tossing a coin for each day between two of the frontier's policies: the lower
+        convex hull of their points. Below the least `by` of the frontier its least counts, beyond the largest the least sum of all."""
+        x = np.array([self.mean(name, by) for name in frontier]).T
+        y = np.array([self.total(name, column) for name in frontier]).T
+        at, ours = self.mean(policy, by), self.total(policy, column)
+        best = np.array([_hull_at(p, xs, ys) for p, xs, ys in zip(at, x, y, strict=True)])
+        out: Floats = ours / best - 1.0
+        return out
+
+
+def _hull_at(p: float, x: Floats, y: Floats) -> float:
+    """The least y over all mixtures of two points whose mean x is at most p; the y of the least x where there is none."""
+    within = x <= p
+    if not within.any():
+        return float(y[x.argmin()])
+    left, right = np.flatnonzero(within), np.flatnonzero(~within)
+    least = float(y[left].min())
+    if right.size:
+        share = (p - x[left][:, None]) / (x[right][None, :] - x[left][:, None])
+        least = min(least, float((y[left][:, None] + share * (y[right][None, :] - y[left][:, None])).min()))
+    return least
+
 
 def interval(values: Floats) -> tuple[float, float, float]:
     """(value, low, high): the first is the statistic itself, the others give its 95 % interval."""

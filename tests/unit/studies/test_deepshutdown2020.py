@@ -52,7 +52,11 @@ def test_claims_tables_figures_and_agents(found: Path) -> None:
     assert {"hold:0.25:if-busy", "hold:0.5:1200", "hold:0.25:if-busy:1200", "arrivals-known", "hold:0.25", "oracle"} <= shown
     random = pl.read_csv(found / "tables" / "table5-policies.csv").filter(pl.col("policy") == "random")["input"].to_list()
     assert random == [inputs.AUTHOR] * (inputs.AUTHOR in names)
-    for name in ("frontier-orion", "fig22-orion", "fig23-orion"):
+    years = pl.read_csv(found / "tables" / "fig11-years.csv")
+    assert years["input"].to_list() == ["orion", "orion"] and years["sequential"].is_between(0.2, 0.6).all() and years["error"].min() > 0.4
+    for name in ("fig22-orion", "fig23-orion", "table2-logs"):
+        assert (found / "tables" / f"{name}.csv").stat().st_size > 100
+    for name in ("fig11", "frontier-orion", "fig22-orion", "fig23-orion"):
         assert (found / "figures" / f"{name}.png").stat().st_size > 1000 and (found / "figures" / f"{name}.svg").exists()
     assert (found / "agents" / "orion-1-0" / "weights.pt").exists()
     assert json.loads((found / "manifest.json").read_text())["study"] == study.NAME

@@ -104,3 +104,8 @@ def test_intervals_hold_the_statistic_and_a_frontier_is_the_least_waste_at_no_mo
     assert low <= value <= high
     # at a stretch of 0.2 "bad" is beaten by "a": the line runs at 1.0 there, not at 1.2
     assert interval(r.against_frontier("agent", ("a", "bad", "b")))[0] == pytest.approx(-0.19)
+    # a coin that takes "a" or "b" comes to 0.9 at a stretch of 0.2; no mixture waits less than "a", none wastes less than "b"
+    assert interval(r.against_mixtures("agent", ("a", "bad", "b")))[0] == pytest.approx(0.81 / 0.9 - 1)
+    assert interval(r.against_mixtures("agent", ("b", "bad")))[0] == pytest.approx(0.81 / 1.2 - 1)
+    assert interval(r.against_mixtures("a", ("bad", "b")))[0] == pytest.approx(1.0 / 1.2 - 1)
+    assert interval(r.against_mixtures("b", ("a", "bad")))[0] == pytest.approx(-0.2)
