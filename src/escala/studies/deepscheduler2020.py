@@ -39,7 +39,7 @@ class Scale:
     other_limits: tuple[float, ...] = (0.95,)
     other_generations: int = 12
     other_days_each: int = 1000
-    printed: int = 0
+    printed: int = 200_000
     printed_seeds: int = 1
 
 
