@@ -17,6 +17,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents import checkpoint, slot_teaching
 from escala.agents.agent import FORMAT, Agent
+from escala.agents.early import Early, check_days
 from escala.agents.network import build_learner, check_algorithm, check_request, pin_threads
 from escala.agents.presets import Preset, preset_of
 from escala.agents.vecenv import NativeVecEnv
@@ -36,9 +37,10 @@ class _Between(BaseCallback):
         target: int,
         minutes: float | None,
         watch: Watch | None,
+        early: Early | None,
     ) -> None:
         super().__init__()
-        self._save, self._progress, self._target, self._watch = save, progress, target, watch
+        self._save, self._progress, self._target, self._watch, self._early = save, progress, target, watch, early
         self._minutes = minutes
         self._end: float | None = None
         self._began = self._saved = time.monotonic()
@@ -49,6 +51,8 @@ class _Between(BaseCallback):
             self._end = self._began + 60.0 * self._minutes
 
     def _on_rollout_start(self) -> None:
+        if self._early is not None:
+            self._early.between(self.num_timesteps)
         if self._watch is not None:
             self._watch.between(self.num_timesteps, self._share(), time.monotonic() - self._began)
         now = time.monotonic()
@@ -67,7 +71,8 @@ class _Between(BaseCallback):
             self._progress(self._share())
 
     def _on_step(self) -> bool:
-        return self._end is None or time.monotonic() < self._end
+        enough = self._early is not None and self._early.over
+        return not enough and (self._end is None or time.monotonic() < self._end)
 
 
 def _plain(value: Any, what: str) -> Any:
@@ -135,6 +140,8 @@ def train(
     teacher: Sequence[Sequence[int]] | Mapping[str, Sequence[float]] | None = None,
     imitate: str | None = None,
     curve: bool | None = None,
+    validation: Sequence[Any] | None = None,
+    patience: int = 0,
     **env_options: Any,
 ) -> Agent:
     """Train an agent.
@@ -148,7 +155,8 @@ def train(
     `escala.agents.slot_teaching`.
     imitate: "rollout" or "rollout:K" is short for the teacher look-ahead over K futures, {"rollout": [K]}. minutes: stop at this time,
     whatever has been learnt (such runs are not repeatable). curve: keep a learning curve (`Agent.curve`), see `escala.agents.watch`; by
-    default where there is an `out`. It moves no weight.
+    default where there is an `out`. It moves no weight. validation: days that are not learnt from; the weights that did best on them, at
+    one of 20 looks, are kept (`Agent.manifest["validation"]`), and training stops after `patience` looks without a better one (0: never).
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
@@ -159,6 +167,8 @@ def train(
     if teacher is not None:
         slot_teaching.check(teacher)
     check_request(steps, seed, num_envs, learn)
+    if validation is not None:
+        check_days(env_id, workload, patience)
     if steps < (1 if teacher is None else 0):
         raise EscalaError(f"steps={steps}: give at least 1 (0: imitate the teacher only)")
     chosen = preset_of(env_id, preset)
@@ -178,12 +188,15 @@ def train(
         "workload": _about(workload),
         "teacher": _teacher(teacher),
     }
+    if validation is not None:
+        request["validation_days"] = checkpoint.about_days(validation, "validation") | {"patience": patience}
     pin_threads()
     native = _environment(env_id, request["num_envs"], workload, platform, options)
     face = NativeVecEnv(native)
     normaliser = _normaliser(face, settings) if chosen.normalise else None
     model = build_learner(algorithm, chosen, settings, normaliser or face, seed)
     watch = watch_of(env_id, native.batch, options, model) if (folder is not None if curve is None else curve) else None
+    early = None if validation is None else Early(native.batch, validation, options, model, steps, patience)
     before_s = 0.0  # what earlier sittings took
     if resume:
         assert folder is not None
@@ -191,6 +204,8 @@ def train(
         before_s = saved.get("elapsed_s", 0.0)
         if watch is not None:
             watch.take_up(saved.get("curve", ()), saved["steps"] / max(steps, 1))
+        if early is not None:
+            early.take_up(saved["early"])
         checkpoint.restore(saved, model, face, normaliser)
     elif teacher is not None:
         slot_teaching.teach(model, normaliser, native.batch, teacher, seed)
@@ -200,16 +215,20 @@ def train(
     def save() -> None:
         assert folder is not None
         points = [] if watch is None else watch.points
-        about = {"curve": points, "elapsed_s": time.monotonic() - began}
+        about = {"curve": points, "elapsed_s": time.monotonic() - began, "early": None if early is None else early.state()}
         checkpoint.write(folder / checkpoint.FILE, {**checkpoint.capture(model, face, normaliser, request), **about})
 
     began = time.monotonic() - before_s
-    between = _Between(save if folder is not None else None, progress, steps, minutes, watch)
+    between = _Between(save if folder is not None else None, progress, steps, minutes, watch, early)
     if model.num_timesteps < steps:
         model.learn(steps - model.num_timesteps, callback=between, reset_num_timesteps=False)
     elapsed_s = time.monotonic() - began
     kept = None if watch is None else watch.end(int(model.num_timesteps), elapsed_s)
-    agent = Agent(model.policy, _manifest(request, chosen, native, platform, model, normaliser, elapsed_s), kept)
+    manifest = _manifest(request, chosen, native, platform, model, normaliser, elapsed_s)
+    if early is not None:
+        early.end(int(model.num_timesteps))
+        manifest["validation"] = early.points
+    agent = Agent(model.policy, manifest, kept)
     if folder is not None:
         agent.save(folder)
         (folder / checkpoint.FILE).unlink(missing_ok=True)

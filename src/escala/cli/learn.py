@@ -44,6 +44,12 @@ def train(
     minutes: Annotated[
         float | None, typer.Option("--minutes", min=0.0, help="stop at this time, whatever has been learnt", show_default=False)
     ] = None,
+    validation: Annotated[
+        int, typer.Option("--validation", min=0, metavar="N", help="keep the weights that do best on the last N days, not learnt from")
+    ] = 0,
+    patience: Annotated[
+        int, typer.Option("--patience", min=0, metavar="N", help="stop after N of 20 looks at them without better ones; 0: never")
+    ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the interrupted training in DIR")] = False,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
@@ -65,8 +71,12 @@ def train(
         chosen = days_of(log)[:days]
         if not chosen:
             raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
+        if validation >= len(chosen):
+            raise EscalaError(f"--validation {validation}: of {len(chosen)} days none is left to learn from; give fewer")
+        chosen, held = chosen[: len(chosen) - validation], chosen[len(chosen) - validation :]
         share = begin(f"training on {len(chosen)} days")
         how: dict[str, Any] = {"algorithm": algorithm, "preset": preset, "steps": steps, "minutes": minutes, "seed": seed, "resume": resume}
+        how |= {"validation": held, "patience": patience} if held else {}
         with keeping(f"{out} keeps what was learnt until the last checkpoint: go on with --resume"):
             agent = learn(environment, chosen, machine, out=out, progress=share, **how)
     done = agent.manifest
