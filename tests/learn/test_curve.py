@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
-import torch
 
 import escala
 from escala.agents import Agent, checkpoint, load_agent, train, watch
@@ -17,15 +15,9 @@ from escala.agents.presets import OFF_RESERVATION, SCHEDULING
 from escala.envs.episodes import idle_watts
 from escala.envs.offreservation import OffReservationBatch
 from escala.report.training import training_of
+from tests.learn.small import SMALL, days, equal
 
 pytestmark = pytest.mark.learn
-
-SMALL: dict[str, Any] = {"num_envs": 8, "learn": {"n_steps": 32, "batch_size": 128}, "steps": 2048, "seed": 1}
-
-
-@functools.cache
-def days() -> list[escala.Workload]:
-    return escala.workload.generate.grid5000(cluster="orion", days=6, seed=3).split_days()
 
 
 def small(env_id: str = OFF_RESERVATION, **more: Any) -> Agent:
@@ -39,15 +31,10 @@ def looking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch, "SHARE", 1e9)
 
 
-def _equal(a: Agent, b: Agent) -> bool:
-    one, other = a.network.state_dict(), b.network.state_dict()
-    return all(torch.equal(one[name], other[name]) for name in one)
-
-
 @pytest.mark.parametrize("env_id", [OFF_RESERVATION, SCHEDULING])
 def test_a_curve_moves_no_weight(env_id: str, looking: None, tmp_path: Path) -> None:
     watched, plain = small(env_id, out=tmp_path / "agent"), small(env_id, curve=False)
-    assert _equal(watched, plain)
+    assert equal(watched, plain)
     assert plain.curve is None and watched.curve is not None
     steps = watched.curve.filter(pl.col("policy") == "agent")["step"].to_list()
     assert len(steps) >= 8 and steps == sorted(set(steps)) and steps[-1] == watched.manifest["steps_done"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from pathlib import Path
 from typing import Any
@@ -11,31 +10,19 @@ import numpy as np
 import pytest
 import torch
 
-import escala
 from escala.agents import Agent, checkpoint, early, load_agent, train
 from escala.agents.early import LOOKS, Early
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
 from escala.agents.watch import mean_return
 from escala.envs.offreservation import OffReservationBatch
 from escala.errors import EscalaError
+from tests.learn.small import SMALL, days, equal
 
 pytestmark = pytest.mark.learn
-
-SMALL: dict[str, Any] = {"num_envs": 8, "learn": {"n_steps": 32, "batch_size": 128}, "steps": 2048, "seed": 1}
-
-
-@functools.cache
-def days() -> list[escala.Workload]:
-    return escala.workload.generate.grid5000(cluster="orion", days=6, seed=3).split_days()
 
 
 def small(env_id: str = OFF_RESERVATION, **more: Any) -> Agent:
     return train(env_id, days()[:3], "orion", **{**SMALL, "validation": days()[3:5], **more})
-
-
-def _equal(a: Agent, b: Agent) -> bool:
-    one, other = a.network.state_dict(), b.network.state_dict()
-    return all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_the_weights_that_do_best_on_the_validation_days_are_kept(tmp_path: Path) -> None:
@@ -47,14 +34,14 @@ def test_the_weights_that_do_best_on_the_validation_days_are_kept(tmp_path: Path
     random = np.random.default_rng(0)
     again = mean_return(batch, lambda turn: agent.act(turn.observation, turn.mask, random), math.inf)
     assert again == max(value for _, value in points)
-    assert _equal(load_agent(tmp_path / "agent"), agent) and agent.manifest["validation_days"]["days"] == 2
+    assert equal(load_agent(tmp_path / "agent"), agent) and agent.manifest["validation_days"]["days"] == 2
 
 
 @pytest.mark.parametrize("env_id", [OFF_RESERVATION, SCHEDULING])
 def test_looking_moves_no_weight(env_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = train(env_id, days()[:3], "orion", **SMALL)
     monkeypatch.setattr(Early, "end", lambda self, step: None)
-    assert _equal(small(env_id), plain)
+    assert equal(small(env_id), plain)
 
 
 def test_a_resumed_training_keeps_what_it_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +59,7 @@ def test_a_resumed_training_keeps_what_it_saw(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(EscalaError, match="validation_days"):
         small(out=tmp_path / "agent", resume=True, patience=3)
     resumed = small(out=tmp_path / "agent", resume=True)
-    assert resumed.manifest["validation"] == whole.manifest["validation"] and _equal(resumed, whole)
+    assert resumed.manifest["validation"] == whole.manifest["validation"] and equal(resumed, whole)
 
 
 def test_training_stops_when_nothing_becomes_better(monkeypatch: pytest.MonkeyPatch) -> None:
