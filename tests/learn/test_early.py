@@ -58,6 +58,8 @@ def test_a_resumed_training_keeps_what_it_saw(tmp_path: Path, monkeypatch: pytes
         small(out=tmp_path / "agent", progress=kill)
     with pytest.raises(EscalaError, match="validation_days"):
         small(out=tmp_path / "agent", resume=True, patience=3)
+    with pytest.raises(EscalaError, match="validation_days"):
+        small(out=tmp_path / "agent", resume=True, validation=None)
     resumed = small(out=tmp_path / "agent", resume=True)
     assert resumed.manifest["validation"] == whole.manifest["validation"] and equal(resumed, whole)
 
@@ -79,9 +81,18 @@ def test_training_stops_when_nothing_becomes_better(monkeypatch: pytest.MonkeyPa
     assert any(not torch.equal(kept[name], states[1][name]) for name in kept)
 
 
+def test_a_training_by_the_clock_looks_by_the_clock() -> None:
+    agent = small(steps=10**9, minutes=0.05)
+    assert len(agent.manifest["validation"]) >= 3
+
+
 def test_bad_requests_are_one_clear_line() -> None:
     with pytest.raises(EscalaError, match="environments that play days"):
         train("escala/Slots-v0", validation=days()[:1], steps=64)
+    with pytest.raises(EscalaError, match="both given as lists"):
+        small(validation=days()[3])
+    with pytest.raises(EscalaError, match="patience=2: training stops by validation days only"):
+        small(validation=None, patience=2)
     with pytest.raises(EscalaError, match="validation: give at least one day"):
         small(validation=[])
     with pytest.raises(EscalaError, match="patience=-1"):

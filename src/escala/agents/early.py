@@ -25,16 +25,16 @@ class Early:
     """points: [decisions, mean return of a validation day], one a look. patience: looks without a better one after which training stops; 0:
     it never does."""
 
-    def __init__(self, batch: Any, days: Sequence[Any], options: Mapping[str, Any], model: Any, steps: int, patience: int) -> None:
+    def __init__(self, batch: Any, days: Sequence[Any], options: Mapping[str, Any], model: Any, patience: int) -> None:
         self._batch = type(batch)(len(days), list(days), batch.platform, **options)
-        self._model, self._steps, self._patience = model, max(steps, 1), patience
+        self._model, self._patience = model, patience
         self.points: list[list[float]] = []
         self._best: dict[str, Any] | None = None
         self._seen = 0
 
-    def between(self, step: int) -> None:
-        """Between two rollouts: look, where a further part of the training is over."""
-        reached = step * LOOKS // self._steps
+    def between(self, step: int, share: float) -> None:
+        """Between two rollouts: look, where a further part of the training is over (share: how much of it is)."""
+        reached = int(share * LOOKS)
         if reached > self._seen:
             self._seen = reached
             self._look(step)
@@ -69,9 +69,15 @@ class Early:
         self.points, self._best, self._seen = [list(point) for point in state["points"]], state["best"], state["seen"]
 
 
-def check_days(env_id: str, workload: Any, patience: int) -> None:
-    """EscalaError where an environment plays no days, or patience is none."""
-    if env_id not in (OFF_RESERVATION, SCHEDULING) or not isinstance(workload, list | tuple):
-        raise EscalaError("validation: for environments that play days (escala/OffReservation-v0, escala/Scheduling-v0), given as a list")
+def check_days(env_id: str, workload: Any, validation: Any, patience: int) -> None:
+    """EscalaError where an environment plays no days, days are no list, or patience is none."""
     if isinstance(patience, bool) or not isinstance(patience, int) or patience < 0:
         raise EscalaError(f"patience={patience!r}: give a number of looks, 0 to train to the end")
+    if validation is None:
+        if patience:
+            raise EscalaError(f"patience={patience}: training stops by validation days only: give validation")
+        return
+    if env_id not in (OFF_RESERVATION, SCHEDULING) or not (isinstance(workload, list | tuple) and isinstance(validation, list | tuple)):
+        raise EscalaError(
+            "validation: for environments that play days (escala/OffReservation-v0, escala/Scheduling-v0), both given as lists"
+        )

@@ -52,7 +52,7 @@ class _Between(BaseCallback):
 
     def _on_rollout_start(self) -> None:
         if self._early is not None:
-            self._early.between(self.num_timesteps)
+            self._early.between(self.num_timesteps, self._share())
         if self._watch is not None:
             self._watch.between(self.num_timesteps, self._share(), time.monotonic() - self._began)
         now = time.monotonic()
@@ -167,8 +167,7 @@ def train(
     if teacher is not None:
         slot_teaching.check(teacher)
     check_request(steps, seed, num_envs, learn)
-    if validation is not None:
-        check_days(env_id, workload, patience)
+    check_days(env_id, workload, validation, patience)
     if steps < (1 if teacher is None else 0):
         raise EscalaError(f"steps={steps}: give at least 1 (0: imitate the teacher only)")
     chosen = preset_of(env_id, preset)
@@ -187,16 +186,15 @@ def train(
         "seed": seed,
         "workload": _about(workload),
         "teacher": _teacher(teacher),
+        "validation_days": None if validation is None else checkpoint.about_days(validation, "validation") | {"patience": patience},
     }
-    if validation is not None:
-        request["validation_days"] = checkpoint.about_days(validation, "validation") | {"patience": patience}
     pin_threads()
     native = _environment(env_id, request["num_envs"], workload, platform, options)
     face = NativeVecEnv(native)
     normaliser = _normaliser(face, settings) if chosen.normalise else None
     model = build_learner(algorithm, chosen, settings, normaliser or face, seed)
     watch = watch_of(env_id, native.batch, options, model) if (folder is not None if curve is None else curve) else None
-    early = None if validation is None else Early(native.batch, validation, options, model, steps, patience)
+    early = None if validation is None else Early(native.batch, validation, options, model, patience)
     before_s = 0.0  # what earlier sittings took
     if resume:
         assert folder is not None

@@ -73,6 +73,8 @@ def train(
             raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
         if validation >= len(chosen):
             raise EscalaError(f"--validation {validation}: of {len(chosen)} days none is left to learn from; give fewer")
+        if patience and not validation:
+            raise EscalaError(f"--patience {patience}: training stops by validation days only: give --validation")
         chosen, held = chosen[: len(chosen) - validation], chosen[len(chosen) - validation :]
         share = begin(f"training on {len(chosen)} days")
         how: dict[str, Any] = {"algorithm": algorithm, "preset": preset, "steps": steps, "minutes": minutes, "seed": seed, "resume": resume}
@@ -87,6 +89,8 @@ def train(
         ("time", done["elapsed_s"], "s"),
         ("mean return of the last episodes", done["mean_return"], ""),
     ]
+    if held:
+        facts.append(("weights kept of decision", max(done["validation"], key=lambda point: point[1])[0], ""))
     emit(as_json, {**done, "cleaning": log.cleaning}, facts_table(facts), f"agent saved in {out}")
 
 

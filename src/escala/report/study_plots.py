@@ -57,7 +57,7 @@ def yearly_shares(table: pl.DataFrame) -> Figure:
         for k, (column, label) in enumerate((("sequential", "within 5 min of the one before"), ("error", "ended in error"))):
             axes.bar(
                 at + 0.4 * k - 0.2,
-                100.0 * rows[column].fill_null(0.0).to_numpy(),
+                100.0 * rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
                 0.4,
                 color=policy_colour(k),
                 edgecolor=INK,

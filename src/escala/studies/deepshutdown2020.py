@@ -103,8 +103,7 @@ def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[C
     ]
     if author:
         cells.append(Cell("random/test", work.fixed, one | {"part": "test", "policies": (work.RANDOM,), "windows": ("cut",)}, 60))
-        random = {"part": "validation", "policies": (work.RANDOM,), "windows": ("drain",)}
-        cells.append(Cell("random/validation", work.fixed, one | random, 90))
+        cells.append(Cell("levels/validation", work.constants, one | {"part": "validation", "windows": ("seen",)}, 30))
         for part in ("train", "validation"):
             cells.append(Cell(f"fixed/{part}", work.fixed, one | {"part": part, "policies": shown, "windows": work.WINDOWS}, 60))
     search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}

@@ -126,13 +126,15 @@ def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windo
     return out
 
 
-def constants(source: Given, part: str) -> dict[str, Any]:
-    """Every constant choice of `hold` in the environment itself, drained and cut: columns with what the rewards are made of."""
+def constants(source: Given, part: str, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
+    """Every constant choice of `hold` in the environment itself, drained and cut, or "seen": as long as a search sees of a day. Columns
+    with what the rewards are made of."""
     one = inputs.days(**source)
     days = getattr(one, part)
     out: dict[str, Any] = {}
-    for window in WINDOWS:
-        batch = OffReservationBatch(len(days), list(days), one.platform, action="hold", holds=ORDERED_HOLDS, window=window, tau=TAU)
+    for window in windows:
+        ended = SEEN if window == "seen" else {"window": window}
+        batch = OffReservationBatch(len(days), list(days), one.platform, action="hold", holds=ORDERED_HOLDS, tau=TAU, **ended)
         for k, x in enumerate(ORDERED_HOLDS):
             rows, _, _ = played(batch, lambda seen, mask, k=k: np.full(len(seen), k), days)  # type: ignore[misc]
             out.setdefault(window, {})[f"hold:{x:g}"] = _columns(rows)

@@ -93,10 +93,10 @@ def _of_input(cells: Cells, name: str, window: str) -> list[Claim]:
         ("waste_vs_oracle", "energy waste against OR*, which is no bound", None, r.change(AGENT, "oracle", "waste_j"), "relative change",
          None, "OR* knows runtimes, plans for waiting jobs only, and is beaten by hold(x) on most inputs"),
         ("waste_vs_hold_same_stretch", "energy waste against hold(x) at the same mean stretch", None, r.against_frontier(AGENT, FRONTIER),
-         "relative change", at_most(0.0, 0.0), "below 0 with its interval: learning earned something that the rule does not"),
+         "relative change", at_most(0.0, 0.0), "below 0 with its interval: more than any one x earns; see waste_vs_hold_mixtures"),
         ("waste_vs_hold_mixtures", "energy waste against the best mixture, a coin tossed a day, of two hold(x) at the same mean stretch",
          None, r.against_mixtures(AGENT, FRONTIER), "relative change", at_most(0.0, 0.0),
-         "harder than the claim before: x is not continuous, so a mixture of two rules may be below the line through all"),
+         "harder than the claim before: the line through all x is not convex, so mixtures of two x are below it"),
         ("unstarted", "share of the jobs that did not start", None, share, "share", None,
          f"T(0): {r.mean('timeout:0', 'unstarted')[0]:.4f}"),
     ]  # fmt: skip

@@ -226,7 +226,7 @@ def _possible(cells: Cells, name: str, figures: Path) -> None:
 
 
 def _curve(cells: Cells, out: Path) -> None:
-    """R3 figure 24: the validation days while searching, and the levels of fixed policies there."""
+    """R3 figure 24: the validation days while searching, and the levels of constant choices in the very same environment."""
     from escala.report import curves, save
 
     searched = seeds_of(cells, inputs.AUTHOR)
@@ -239,8 +239,11 @@ def _curve(cells: Cells, out: Path) -> None:
     points = pl.DataFrame(rows)
     write_table(out, "curve", points)
     cost, idle_j = searched[0]["cost"], 60.0 * read_idle_watts(inputs.AUTHOR, cells)
-    fixed = cells["fixed/validation"]["drain"] | cells["random/validation"]["drain"]
-    levels = {p: float(-np.mean(np.array(c["waste_j"]) / idle_j + cost * np.array(c["stretch"]))) for p, c in fixed.items()}
+    found = cells["levels/validation"]["seen"].items()
+    every = {p: float(-np.mean(np.array(c["waste_j"]) / idle_j + cost * np.array(c["waited"]))) for p, c in found}
+    write_table(out, "fig24-levels", pl.DataFrame({"policy": list(every), "value": list(every.values())}))
+    best = max(every, key=lambda policy: every[policy])
+    levels = {"timeout:0": every["hold:0"], "hold:0.25": every["hold:0.25"], f"{best}, the best constant": every[best]}
     label = "Return a validation day\n(idle minutes of the platform)"
     save(curves.learning_curve(curves.Training(points, levels, label, "Search by whole days")), out / "figures" / "fig24")
 

@@ -1,6 +1,6 @@
 """The two timelines with which Casagrande (dissertation 2020, section 4.2) explains shutdown policies, to the joule: figure 13 (a timeout
 that is too short) and figure 14 (an off-reservation beside a timeout). One unit t is a minute; switching off takes three of them and on
-one (the figures draw two and one)."""
+one (the figures draw two and one). In figure 14 the other nodes are off at the start, not on their way off."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import escala
 from tests.unit.envs.days import workload
 
 T = 60.0
-IDLE, SWITCHING_OFF, SWITCHING_ON, COMPUTING = 95.0, 101.0, 125.0, 190.0  # W
+IDLE, OFF, SWITCHING_OFF, SWITCHING_ON, COMPUTING = 95.0, 9.0, 101.0, 125.0, 190.0  # W
 
 
 @pytest.mark.parametrize("timeout, start, joules", [(2, 8, [2, 3, 1]), (4, 5, [3, 0, 0])], ids=["13a", "13b"])
@@ -36,4 +36,6 @@ def test_figure_14_an_off_reservation_spares_a_start_and_delays_nothing(policy: 
     waste = run.summary()["waste_j"]
     boots = switched_on * T * SWITCHING_ON
     idle = 2 * T * 2 * IDLE if switched_on == 4 else 0.0  # nodes of the first job, from 3t to the end of what is drawn
+    worked, off = (2 * T + 2 * T) * 2 * COMPUTING, (2 * T + (0.0 if switched_on == 4 else 3 * T)) * 2 * OFF
+    assert run.summary()["energy_j"] == pytest.approx(boots + idle + worked + off, rel=1e-12)
     assert waste == pytest.approx(boots + idle, rel=1e-12) and run.summary()["transitions"] == switched_on
