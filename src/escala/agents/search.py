@@ -94,7 +94,7 @@ def search(
 def about(days: Sequence[Any], validation: Sequence[Any] | None, platform: Any) -> dict[str, Any]:
     """What a request says of the days and of the machine."""
     judged = None if validation is None else checkpoint.about_days(validation, "validation")
-    return {"workload": checkpoint.about_days(days, "days"), "validation": judged, "platform": read_platform(platform).spec()}
+    return {"workload": checkpoint.about_days(days, "days"), "validation_days": judged, "platform": read_platform(platform).spec()}
 
 
 def finished(folder: Path | None, request: Mapping[str, Any]) -> Agent | None:

@@ -190,47 +190,83 @@ def train(
     }
     pin_threads()
     native = _environment(env_id, request["num_envs"], workload, platform, options)
-    face = NativeVecEnv(native)
-    normaliser = _normaliser(face, settings) if chosen.normalise else None
-    model = build_learner(algorithm, chosen, settings, normaliser or face, seed)
-    watch = watch_of(env_id, native.batch, options, model) if (folder is not None if curve is None else curve) else None
-    early = None if validation is None else Early(native.batch, validation, options, model, patience)
-    before_s = 0.0  # what earlier sittings took
+    training = _Training(request, chosen, settings, native, folder)
+    training.look_on(options, folder is not None if curve is None else curve, validation, patience)
     if resume:
-        assert folder is not None
-        saved = checkpoint.read(folder, request)
-        before_s = saved.get("elapsed_s", 0.0)
-        if watch is not None:
-            watch.take_up(saved.get("curve", ()), saved["steps"] / max(steps, 1))
-        if early is not None:
-            early.take_up(saved["early"])
-        checkpoint.restore(saved, model, face, normaliser)
+        training.take_up()
     elif teacher is not None:
-        slot_teaching.teach(model, normaliser, native.batch, teacher, seed)
+        slot_teaching.teach(training.model, training.normaliser, native.batch, teacher, seed)
     if not resume and folder is not None:
         _make(folder)
+    training.fit(progress, minutes)
+    return training.agent(platform)
 
-    def save() -> None:
-        assert folder is not None
-        points = [] if watch is None else watch.points
-        about = {"curve": points, "elapsed_s": time.monotonic() - began, "early": None if early is None else early.state()}
-        checkpoint.write(folder / checkpoint.FILE, {**checkpoint.capture(model, face, normaliser, request), **about})
 
-    began = time.monotonic() - before_s
-    between = _Between(save if folder is not None else None, progress, steps, minutes, watch, early)
-    if model.num_timesteps < steps:
-        model.learn(steps - model.num_timesteps, callback=between, reset_num_timesteps=False)
-    elapsed_s = time.monotonic() - began
-    kept = None if watch is None else watch.end(int(model.num_timesteps), elapsed_s)
-    manifest = _manifest(request, chosen, native, platform, model, normaliser, elapsed_s)
-    if early is not None:
-        early.end(int(model.num_timesteps))
-        manifest["validation"] = early.points
-    agent = Agent(model.policy, manifest, kept)
-    if folder is not None:
-        agent.save(folder)
-        (folder / checkpoint.FILE).unlink(missing_ok=True)
-    return agent
+class _Training:
+    """A learner, its games, and who looks on while it learns."""
+
+    def __init__(
+        self, request: dict[str, Any], chosen: Preset, settings: Mapping[str, Any], native: BatchVectorEnv, folder: Path | None
+    ) -> None:
+        self.request, self.chosen, self.native, self.folder = request, chosen, native, folder
+        self.face = NativeVecEnv(native)
+        self.normaliser = _normaliser(self.face, settings) if chosen.normalise else None
+        self.model = build_learner(request["algorithm"], chosen, settings, self.normaliser or self.face, request["seed"])
+        self.watch: Watch | None = None
+        self.early: Early | None = None
+        self._began, self._before_s = 0.0, 0.0  # of this sitting; what those before took
+
+    def look_on(self, options: Mapping[str, Any], curve: bool, validation: Sequence[Any] | None, patience: int) -> None:
+        """Keep a curve where it is wanted, and the weights that do best on validation days where there are some."""
+        if curve:
+            self.watch = watch_of(self.request["env_id"], self.native.batch, options, self.model)
+        if validation is not None:
+            self.early = Early(self.native.batch, validation, options, self.model, patience)
+
+    def take_up(self) -> None:
+        """Go on from the checkpoint."""
+        assert self.folder is not None
+        saved = checkpoint.read(self.folder, self.request)
+        self._before_s = saved.get("elapsed_s", 0.0)
+        if self.watch is not None:
+            self.watch.take_up(saved.get("curve", ()), saved["steps"] / max(self.request["steps"], 1))
+        if self.early is not None:
+            self.early.take_up(saved["early"])
+        checkpoint.restore(saved, self.model, self.face, self.normaliser)
+
+    def save(self) -> None:
+        """Write a checkpoint."""
+        assert self.folder is not None
+        points = [] if self.watch is None else self.watch.points
+        about = {"curve": points, "elapsed_s": self._elapsed_s(), "early": None if self.early is None else self.early.state()}
+        checkpoint.write(
+            self.folder / checkpoint.FILE, {**checkpoint.capture(self.model, self.face, self.normaliser, self.request), **about}
+        )
+
+    def _elapsed_s(self) -> float:
+        return self._before_s + time.monotonic() - self._began
+
+    def fit(self, progress: Callable[[float], None] | None, minutes: float | None) -> None:
+        """Learn what is left to learn."""
+        steps = self.request["steps"]
+        between = _Between(self.save if self.folder is not None else None, progress, steps, minutes, self.watch, self.early)
+        self._began = time.monotonic()
+        if self.model.num_timesteps < steps:
+            self.model.learn(steps - self.model.num_timesteps, callback=between, reset_num_timesteps=False)
+
+    def agent(self, platform: Any) -> Agent:
+        """What was learnt, saved where there is a folder."""
+        elapsed_s, step = self._elapsed_s(), int(self.model.num_timesteps)
+        kept = None if self.watch is None else self.watch.end(step, elapsed_s)
+        manifest = _manifest(self.request, self.chosen, self.native, platform, self.model, self.normaliser, elapsed_s)
+        if self.early is not None:
+            self.early.end(step)
+            manifest["validation"] = self.early.points
+        agent = Agent(self.model.policy, manifest, kept)
+        if self.folder is not None:
+            agent.save(self.folder)
+            (self.folder / checkpoint.FILE).unlink(missing_ok=True)
+        return agent
 
 
 def _normaliser(face: NativeVecEnv, settings: Mapping[str, Any]) -> VecNormalize:
