@@ -17,7 +17,7 @@ from escala.policies.futures import Lists
 from escala.policies.rollout import Base
 from escala.policy import View
 
-BASES = ("hold-back", "sjf-fit")
+BASES = ("hold-back:0", "hold-back:2", "hold-back", "sjf-fit")
 MOST_LISTS = 1000  # that futures are drawn from
 
 

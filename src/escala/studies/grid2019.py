@@ -42,7 +42,8 @@ class Scale:
     lists a load on which look-ahead over `futures` futures teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of
     one load that only imitate (published_imitated_seeds: of those on the author's lists); ten_seeds: PPO alone with ten slots; curve:
     budgets of the learning curve at load 100; printed: budget of the printed setting; best: test lists a load whose optimum is searched
-    for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand).
+    for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand). more: (load, how many
+    times as many lists of it, of every kind): with few jobs in a list, little can be told from one.
     """
 
     loads: tuple[int, ...] = LOADS
@@ -73,11 +74,16 @@ class Scale:
     best: int = 40
     limit_s: float = 1.0
     ahead: int = 32
+    more: tuple[tuple[int, int], ...] = ((10, 20),)
     variants: tuple[tuple[int, int, str], ...] = VARIANTS
     variant: int = 0
-    variant_seeds: int = 2
+    variant_seeds: int = 5
     variant_lessons: int = 120
     updates: int = 0
+
+    def times(self, load: int) -> int:
+        """How many times as many lists of a load."""
+        return dict(self.more).get(load, 1)
 
     def imitated(self, load: int) -> int:
         """How many agents of a load only imitate: one beside those that go on with PPO, to show what that adds."""
@@ -111,29 +117,33 @@ def first_cells(scale: Scale, author: Path | None, out: Path) -> list[Cell]:
             given = {"folder": str(author), "load": load, "limit_s": 2 * scale.limit_s, "rounds": scale.rounds}
             cells.append(Cell(f"published/plan/{load}", work.published_plan, given, 10 + scale.rounds / 40))
     for load in scale.loads:
-        ten = {"load": load, "validation": scale.validation, "test": scale.test, "slots": 10}
+        n = scale.times(load)
+        ten = {"load": load, "validation": n * scale.validation, "test": n * scale.test, "slots": 10}
         cells.append(Cell(f"ten/{load}", work.fresh_rules, ten, 4))
-        cells += _fresh_bases(scale, out, f"{load}", {"load": load}, scale.lessons)
+        cells += _fresh_bases(scale, out, f"{load}", {"load": load}, scale.lessons, n)
     for load, window, demand in scale.variants:
         about = {"load": load, "steps": window, "demand": demand}
         cells += _fresh_bases(scale, out, f"{load}/{window}/{demand}", about, scale.variant_lessons)
     return cells
 
 
-def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], lessons: int) -> list[Cell]:
-    """Everything on fresh lists of one kind but agents. Looking ahead takes time as the square of the window: longer ones than 100 steps
-    get fewer futures and lists."""
-    rules = about | {"validation": scale.validation, "test": scale.test, "slots": work.QUEUE}
-    best = about | {"test": scale.test, "count": scale.best}
+def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], lessons: int, times: int = 1) -> list[Cell]:
+    """Everything on fresh lists of one kind but agents; times: as many lists. Looking ahead takes time as the square of the window: longer
+    ones than 100 steps get fewer futures and lists."""
+    validation, test, count = (times * n for n in (scale.validation, scale.test, scale.best))
+    rules = about | {"validation": validation, "test": test, "slots": work.QUEUE}
+    best = about | {"test": test, "count": count}
     short = about.get("steps", 100) / 100
     thin = min(1.0, short**-2)
-    futures, ahead, lists = (max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin, lessons * min(short**-1, short**-2)))
-    taught = about | {"pool": scale.pool, "lists": lists, "futures": futures, "keep": str(_file(out, name)), "validation": scale.validation}
+    futures, ahead, lists = (
+        max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin, times * lessons * min(short**-1, short**-2))
+    )
+    taught = about | {"pool": scale.pool, "lists": lists, "futures": futures, "keep": str(_file(out, name)), "validation": validation}
     weight = about["load"] / 100 * short**2 / 64
     return [
         Cell(f"rules/{name}", work.fresh_rules, rules, 4),
         Cell(f"optimum/{name}", work.optimum, best | {"limit_s": scale.limit_s}, scale.best * scale.limit_s),
-        Cell(f"ahead/{name}", work.rollout_on, best | {"futures": ahead, "pool": scale.pool}, scale.best * ahead * weight),
+        Cell(f"ahead/{name}", work.rollout_on, best | {"futures": ahead, "pool": scale.pool}, count * ahead * weight),
         Cell(f"lessons/{name}", work.lessons, taught, lists * futures * weight),
     ]
 
@@ -146,7 +156,13 @@ def _file(out: Path, name: str) -> Path:
 def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str, Any]) -> list[Cell]:
     """All training. done: what the first cells gave."""
     agents, cells = out / "agents", []
-    judged = {"pool": scale.pool, "validation": scale.validation, "test": scale.test, "updates": scale.updates}
+    judged = {
+        "pool": scale.pool,
+        "validation": scale.validation,
+        "test": scale.test,
+        "updates": scale.updates,
+        "more": {str(load): times for load, times in scale.more},
+    }
     every: dict[str, Any] = {"loads": list(scale.loads), "judged": list(scale.loads), **judged}
     for seed in range(max(scale.seeds, scale.all_seeds)):
         if author is not None:

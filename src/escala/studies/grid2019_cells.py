@@ -97,7 +97,7 @@ def lessons(
     """A teacher on some training lists, recorded in the file `keep`: look-ahead, or greedy SJF where that is better on validation lists."""
     begin = time.process_time()
     training, tried = lists_of(load, pool, TRAINING, steps, demand), lists_of(load, validation, VALIDATION, steps, demand)
-    tried = tried.part(range(min(validation, max(1, 4000 // load))))  # fewer where looking ahead takes long, and gains much
+    tried = tried.part(range(min(validation, max(1, 400_000 // load**2))))  # fewer where looking ahead takes long, and gains much
     ahead = float(np.mean(_ahead(tried, training, futures, load, steps)["slowdown"]))
     greedy = float(play(tried, "sjf", slots=QUEUE)["slowdown"].to_numpy().mean())
     teacher: int | str = futures if ahead < greedy else "sjf"
@@ -181,10 +181,11 @@ def fresh_agent(
     updates: int = 0,
     window: int = 100,
     demand: str = "author",
+    more: dict[str, int] | None = None,
 ) -> dict[str, Any]:
-    """Train on fresh lists of some loads; judge on test and on validation lists. taught: files of lessons to begin with (preset
-    "look-ahead", whole queue; updates: of imitation, at most, 0: as many as it takes); without them PPO alone, with ten slots and
-    reservations (preset "reserve")."""
+    """Train on fresh lists of some loads; judge on test and on validation lists, of which some loads have `more` times as many. taught:
+    files of lessons to begin with (preset "look-ahead", whole queue; updates: of imitation, at most, 0: as many as it takes); without them
+    PPO alone, with ten slots and reservations (preset "reserve")."""
     given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists": pool, "lists_seed": TRAINING}
     given |= {"window": window, "demand": demand}
     preset = "reserve"
@@ -194,8 +195,9 @@ def fresh_agent(
     agent = _trained(steps, seed, preset, "maskable-ppo", keep, **given)
     out: dict[str, Any] = {}
     for load in judged:
-        out[str(load)] = judge(agent, lists_of(load, test, TEST, window, demand), seed)
-        tried = judge(agent, lists_of(load, validation, VALIDATION, window, demand), seed)
+        times = (more or {}).get(str(load), 1)
+        out[str(load)] = judge(agent, lists_of(load, times * test, TEST, window, demand), seed)
+        tried = judge(agent, lists_of(load, times * validation, VALIDATION, window, demand), seed)
         out[str(load)]["validation"] = {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}
     return out
 
