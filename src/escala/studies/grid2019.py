@@ -52,7 +52,7 @@ class Scale:
     rounds: int = 600
     alone: tuple[tuple[int, int], ...] = ((100, 2_500_000), (190, 9_000_000))
     alone_seeds: int = 2
-    lessons: int = 160
+    lessons: int = 120
     futures: int = 32
     fresh_all: int = 0
     all_seeds: int = 5
@@ -131,7 +131,7 @@ def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], less
     """Everything on fresh lists of one kind but agents; times: as many lists. Looking ahead takes time as the square of the window: longer
     ones than 100 steps get fewer futures and lists."""
     validation, test, count = (times * n for n in (scale.validation, scale.test, scale.best))
-    rules = about | {"validation": validation, "test": test, "slots": work.QUEUE}
+    rules = about | {"validation": validation, "test": test, "slots": work.queue_slots(about.get("steps", 100))}
     best = about | {"test": test, "count": count}
     short = about.get("steps", 100) / 100
     thin = min(1.0, short**-2)

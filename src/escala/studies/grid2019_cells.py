@@ -26,7 +26,8 @@ TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one s
 PATIENCE = 4000
 TRIES, NEAR = 3, 1.05  # searches for a plan, until one is that near to the clairvoyant schedule
 QUEUE = 32
-"""Slots that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones behind them."""
+"""Slots per 100 steps of arrivals that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones
+behind them."""
 
 Figures = dict[str, list[float]]
 
@@ -86,9 +87,14 @@ def _ahead(lists: JobLists, expected: JobLists, futures: int, seed: int, steps: 
     return {name: info[name].tolist() for name in FIGURES} | {"seconds": time.process_time() - begin}
 
 
+def queue_slots(steps: int) -> int:
+    """Slots that show nearly the whole queue of so many steps."""
+    return QUEUE * max(1, -(-steps // 100))
+
+
 def queue_options(steps: int) -> dict[str, Any]:
     """Options of the agents that see the whole queue, and when arrivals end."""
-    return {"slots": QUEUE, "placement": "start-now", "skip": "forced", "arrivals_end": steps}
+    return {"slots": queue_slots(steps), "placement": "start-now", "skip": "forced", "arrivals_end": steps}
 
 
 def lessons(
@@ -99,7 +105,7 @@ def lessons(
     training, tried = lists_of(load, pool, TRAINING, steps, demand), lists_of(load, validation, VALIDATION, steps, demand)
     tried = tried.part(range(min(validation, max(1, 400_000 // load**2))))  # fewer where looking ahead takes long, and gains much
     ahead = float(np.mean(_ahead(tried, training, futures, load, steps)["slowdown"]))
-    greedy = float(play(tried, "sjf", slots=QUEUE)["slowdown"].to_numpy().mean())
+    greedy = float(play(tried, "sjf", slots=queue_slots(steps))["slowdown"].to_numpy().mean())
     teacher: int | str = futures if ahead < greedy else "sjf"
     states = record(keep, training, teacher, lists, seed=load, **queue_options(steps))
     return {

@@ -41,7 +41,8 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
         "training seeds and episodes. *published*: train and test on the same list, sampled actions; the agent imitates a plan searched "
         "on that very list and goes on with PPO. *fresh*: separate lists for training, validation and test; agents imitate look-ahead on "
         "training lists (at some loads going on with PPO); agent and way of acting (sampled, or likeliest actions with a way out of "
-        f"silence) are chosen on validation lists; rules and agents see {QUEUE} slots, agents and look-ahead know when arrivals end. Loads "
+        f"silence) are chosen on validation lists; rules and agents see {QUEUE} slots ({2 * QUEUE} in windows of 200 steps), agents and "
+        "look-ahead know when arrivals end. Loads "
         "are nominal: at most one job a step is 184.5 %, so 190 % is that. A change of up to 0.1 % counts as none."
     )
     write_claims(out, "grid2019: PPO on a pool of ten", claims, about)
