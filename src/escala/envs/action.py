@@ -11,7 +11,7 @@ from escala.compile import lean
 from escala.kernel import codes
 from escala.kernel.events import push
 from escala.kernel.reservation import hold_end
-from escala.kernel.shutdown import free_the_head, hold_node, release_node, reserve_off
+from escala.kernel.shutdown import hold_node, release_node, reserve_off, reserve_off_but_head
 from escala.kernel.state import HEAP_TIMERS, World
 
 WAKE = 0
@@ -101,9 +101,10 @@ def apply(w: World, settings: Any, fractions: Any, action: int) -> None:
             fraction = min(fraction, settings[0].guard_at)
         set_hold(w, settings[0].period_us, fraction)
     else:
-        reserve_off(w, action)
         if settings[0].guard == HEAD:
-            free_the_head(w)
+            reserve_off_but_head(w, action)
+        else:
+            reserve_off(w, action)
 
 
 @lean

@@ -160,41 +160,57 @@ def release_node(w: World, n: int) -> None:
 def reserve_off(w: World, target: int) -> None:
     """Keep `target` nodes off: more are taken among idle nodes (highest first), then off nodes (highest first); fewer are released from
     the lowest."""
+    _take(w, target, codes.ON, codes.NEVER_US)
+    _take(w, target, codes.OFF, codes.NEVER_US)
+    _give_back(w, target)
+
+
+@lean
+def _take(w: World, target: int, power: int, spare: int) -> int:
+    """Hold more nodes of this power, highest first, up to `target` in all and to `spare` cores; returns the cores that are spare still."""
     s = w.s[0]
-    nodes = w.o[0].n_nodes
-    if s.n_held < target:
-        for power in (codes.ON, codes.OFF):
-            for n in range(nodes - 1, -1, -1):
-                if (
-                    s.n_held < target
-                    and w.node[n].held == 0
-                    and can_switch(w, n)
-                    and w.node[n].power == power
-                    and free_cores(w, n) == w.node[n].cores
-                ):
-                    hold_node(w, n)
+    n = w.o[0].n_nodes - 1
+    while n >= 0 and s.n_held < target:
+        node = w.node[n]
+        if node.cores <= spare and node.held == 0 and can_switch(w, n) and node.power == power and free_cores(w, n) == node.cores:
+            hold_node(w, n)
+            spare -= node.cores
+        n -= 1
+    return spare
+
+
+@lean
+def _give_back(w: World, target: int) -> None:
+    """Release nodes, lowest first, down to `target`."""
     n = 0
-    while s.n_held > target and n < nodes:
+    while w.s[0].n_held > target and n < w.o[0].n_nodes:
         if w.node[n].held == 1:
             release_node(w, n)
         n += 1
 
 
 @lean
-def free_the_head(w: World) -> None:
-    """Safeguard of R3: the queue's first job is never blocked by the off-reservation alone. Release, lowest first, what it lacks."""
+def reserve_off_but_head(w: World, target: int) -> None:
+    """As `reserve_off`, with the safeguard of R3: the queue's first job is never blocked by the off-reservation alone. Where it could start
+    with no node held, held nodes that it lacks are released (lowest first), and nodes that it needs are not taken: off nodes are taken
+    before idle ones then, so that it finds nodes that are on."""
     s = w.s[0]
-    if s.n_queued == 0 or s.n_held == 0:
+    if s.n_queued == 0:
+        reserve_off(w, target)
         return
     j = s.first
-    lacking = w.job[j].cores - usable(w, j)
+    spare = usable(w, j) - w.job[j].cores
     ready = 0
     for n in range(w.o[0].n_nodes):
         if w.node[n].held == 1 and w.node[n].power == codes.OFF:
             ready += w.node[n].cores
-    if lacking <= 0 or ready < lacking:
+    if spare + ready < 0:
+        reserve_off(w, target)
         return
     for n in range(w.o[0].n_nodes):
-        if lacking > 0 and w.node[n].held == 1 and w.node[n].power == codes.OFF:
-            lacking -= w.node[n].cores
+        if spare < 0 and w.node[n].held == 1 and w.node[n].power == codes.OFF:
             release_node(w, n)
+            spare += w.node[n].cores
+    spare = _take(w, target, codes.OFF, spare)
+    _take(w, target, codes.ON, spare)
+    _give_back(w, target)

@@ -177,3 +177,12 @@ def test_bad_days_are_told_in_one_line() -> None:
     env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="9x1")
     with pytest.raises(escala.EscalaError, match="day=3"):
         env.reset(options={"day": 3})
+
+
+def test_keeping_all_nodes_off_leaves_the_first_job_what_it_needs() -> None:
+    """One node of one core, off at first. The second job waits while the first runs and starts the instant that it ends, as under T(0):
+    the reservation takes no node that the queue's first job needs. 125 W for a minute to switch on, 101 W for three to switch off."""
+    day = workload((0.0, 600.0, 3600.0, 1), (120.0, 600.0, 3600.0, 1))
+    kept = constant(1, [day], "1x1", action="count", min_jobs=1)
+    assert kept["waste_j"][0] == pytest.approx(125.0 * 60.0 + 101.0 * 180.0)
+    assert kept["waste_j"][0] == pytest.approx(_replayed([day], escala.read_platform("1x1"), "timeout:0", "cut")[0])
