@@ -2,7 +2,7 @@
 
 Lists after R1 (reading clip10, 50 steps), loads 1.0 and 1.9. Reference: greedy SJF. Optimum: the best schedule that `escala.bound` finds
 (an upper bound of the optimum, so the shares are a hair too large; its proved lower bound stands beside). `rollout` knows the law of
-arrivals (1 000 other lists) and simulates on by `BASES`, which were chosen on lists of other seeds; intervals resample lists. Processor
+arrivals (1 000 other lists) and simulates on by its own bases, which were chosen on lists of other seeds; intervals resample lists. Processor
 seconds.
 """
 
@@ -19,7 +19,6 @@ from escala.workload import Workload
 from escala.workload.generate_slots import bernoulli_model
 
 PLATFORM = "10x1:none"
-BASES = "hold-back:0", "hold-back:2", "hold-back", "sjf-fit"
 TEST, LAW = 7_000_000, 8_000_000  # first seeds
 
 
@@ -32,9 +31,7 @@ def figures(load: float, episodes: int, futures: int) -> str:
     """One row."""
     model = bernoulli_model(load=load, steps=50, demand="clip10")
     test = [model.workload(TEST + k) for k in range(episodes)]
-    policy = Rollout(
-        futures, BASES, arrivals=[model.workload(LAW + k) for k in range(1000)], objective="slowdown", every_s=1.0, optimism=0.5
-    )
+    policy = Rollout(futures, arrivals=[model.workload(LAW + k) for k in range(1000)], objective="slowdown", every_s=1.0, optimism=0.5)
     slowdown(test[0], policy)  # compiles
     begin = time.process_time()
     ours = np.array([slowdown(w, policy) for w in test])

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from escala.cli.tables import column, decimals, facts_table, metrics_table, number, rows_table
+from escala.cli.tables import amount, column, decimals, facts_table, metrics_table, number, rows_table
 from escala.cli.terminal import plain
 
 
@@ -74,3 +74,11 @@ def test_json_is_strict() -> None:
     payload = {"a": math.nan, "b": (1, 2), "c": np.float64(0.5), "d": pl.DataFrame({"x": [1, None]}), 3: np.array([1.0, math.inf])}
     text = json.dumps(plain(payload), allow_nan=False)
     assert json.loads(text) == {"a": None, "b": [1, 2], "c": 0.5, "d": [{"x": 1}, {"x": None}], "3": [1.0, None]}
+
+
+@pytest.mark.parametrize(
+    ("value", "near", "below"), [(1.60592, "1.61", "1.60"), (3.0, "3", "3"), (0.29, "0.290", "0.290"), (1.999, "2.00", "1.99")]
+)
+def test_what_is_proved_is_never_told_as_more(value: float, near: str, below: str) -> None:
+    assert amount("mean_slowdown", value) == near
+    assert amount("mean_slowdown", value, down=True) == below

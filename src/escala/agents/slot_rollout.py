@@ -14,10 +14,9 @@ from escala.envs.slots_lists import JobLists
 from escala.errors import EscalaError
 from escala.policies import Rollout
 from escala.policies.futures import Lists
-from escala.policies.rollout import Base
+from escala.policies.rollout import BASES, Base
 from escala.policy import View
 
-BASES = ("hold-back:0", "hold-back:2", "hold-back", "sjf-fit")
 MOST_LISTS = 1000  # that futures are drawn from
 
 
@@ -54,7 +53,7 @@ def look_ahead(lists: JobLists, futures: int, seed: int) -> Callable[[SlotsBatch
 
     def choose(batch: SlotsBatch, turn: Turn) -> NDArray[np.int64]:
         if id(batch) not in playing:
-            rollouts = [Rollout(futures, BASES, arrivals=law, objective="slowdown", seed=seed + i) for i in range(batch.num_envs)]
+            rollouts = [Rollout(futures, arrivals=law, objective="slowdown", optimism=1.0, seed=seed + i) for i in range(batch.num_envs)]
             for one in rollouts:
                 one.forget(cores, bases)
             playing[id(batch)] = batch, rollouts  # the batch is kept, so that its id stays its own

@@ -128,7 +128,7 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
     gap = "" if result.gap is None else f"; gap {100 * result.gap:.2g} %"
     if result.detail.cut and not result.detail.interrupted:
         remarks.append("The proof was cut short, by the limit or the size of the model: more time or a shorter log may tell more.")
-    proved = [] if result.lower is None else [f"No schedule is below {amount(metric, result.lower)} ({result.detail.prover})."]
+    proved = [] if result.lower is None else [f"No schedule is below {amount(metric, result.lower, down=True)} ({result.detail.prover})."]
     emit(
         as_json,
         document,

@@ -85,7 +85,9 @@ def _of_waste(runs: Mapping[str, Any], log: Any, machine: Any, stretch: float | 
 
 def remark(measured: Mapping[str, Any]) -> str:
     """What the figures are shares of."""
-    told, least = ("-" if v is None else amount(measured["metric"], v) for v in (measured["found"], measured["lower"]))
+    metric, found, lower = (measured[name] for name in ("metric", "found", "lower"))
+    told = "-" if found is None else amount(metric, found)
+    least = "-" if lower is None else amount(metric, lower, down=True)
     if measured["objective"] == WASTE:
         return (
             f"Head-room proved in waste: 0 is the first policy, 1 the proved bound ({least}; least of these policies: {told}). Perhaps no "

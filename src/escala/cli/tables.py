@@ -51,14 +51,16 @@ def column(metric: str, values: Sequence[Any]) -> tuple[str, list[str]]:
     return "\n".join(textwrap.wrap(heading, HEADING_WIDTH)), cells
 
 
-def amount(metric: str, value: Any) -> str:
-    """One value of a metric with the unit that suits it, such as 2.46 h."""
+def amount(metric: str, value: Any, down: bool = False) -> str:
+    """One value of a metric with the unit that suits it, such as 2.46 h. down: never more than the value, as bounds are told."""
     if not _is_number(value) or not math.isfinite(value):
         return "-"
     size, unit = scale(quantity(metric).kind, abs(value))
     scaled = value / size
     places = 0 if scaled == round(scaled) else max(0, 2 - math.floor(math.log10(abs(scaled))))
-    return f"{scaled:,.{min(places, 4)}f} {unit}".rstrip()
+    places = min(places, 4)
+    told = math.floor(scaled * 10**places) / 10**places if down else scaled
+    return f"{told:,.{places}f} {unit}".rstrip()
 
 
 def rows_table(

@@ -22,6 +22,7 @@ from escala.optimum import bound as bound_of
 from escala.optimum.bounds import Progress
 from escala.options import Options, with_options
 from escala.platform import Platform
+from escala.policies.rollout import rollout_of
 from escala.policies.run import read, simulate
 from escala.policies.waste import WASTE, WasteBound, waste_bound
 from escala.policy import Commands, View, name_of
@@ -159,9 +160,10 @@ def bound(
     cast = cast_jobs(log, machine, chosen)
     instance, tick_us, origin_us = instance_of(log, machine, cast, objective)
     pool = pool_of(machine)
-    runs = {name_of(p): simulate(log, machine, p, record=False, **options) for p in policies}
+    aimed = {name_of(p): (rollout_of(p, chosen.seed, objective) or p) if isinstance(p, str) else p for p in policies}
+    runs = {name: simulate(log, machine, p, record=False, **options) for name, p in aimed.items()}
     values = {name: float(run.summary()[METRIC[objective]]) for name, run in runs.items()}
-    known = _known(log, pool, cast, instance, (tick_us, origin_us), options)
+    known = _known(log, pool, cast, instance, (tick_us, origin_us), options, runs.values())
     detail = bound_of(instance, exact=exact, limit_s=limit_s, seed=seed, progress=progress, known=known)
     if detail.starts is not None:
         try:
@@ -211,12 +213,17 @@ def _starts(run: Result, cast: Cast) -> NDArray[np.int64]:
 
 
 def _known(
-    log: Workload, pool: Platform, cast: Cast, instance: Instance, clock: tuple[int, int], options: dict[str, Any]
+    log: Workload, pool: Platform, cast: Cast, instance: Instance, clock: tuple[int, int], options: dict[str, Any], runs: Iterable[Result]
 ) -> NDArray[np.int64]:
-    """The best schedule of some simple policies on the pool that know the runtimes; all its times are whole ticks."""
+    """The best schedule of some simple policies on the pool that know the runtimes, and of the runs in which all jobs start at whole ticks
+    (what fits on nodes fits in the pool)."""
     exactly = {**options, "estimate": "runtime", "record": False}
     tick_us, origin_us = clock
     found = [(_starts(simulate(log, pool, name, **exactly), cast) - origin_us) // tick_us for name in BEGIN_WITH]
+    for run in runs:
+        if np.isfinite(run.jobs["start_s"].to_numpy()[cast.rows]).all():
+            since = _starts(run, cast) - origin_us
+            found += [since // tick_us] if not (since % tick_us).any() else []
     return min(found, key=instance.value)
 
 

@@ -37,8 +37,12 @@ HOLD_BACK = "hold-back"
 """A base of rollout alone: sjf, and jobs longer than the mean walltime seen wait until the last arrival of the future. `hold-back:M`: and
 until M mean walltimes before the last arrival that any of the futures has, if that is later; by walltime squared x cores."""
 
+BASES = (f"{HOLD_BACK}:0", f"{HOLD_BACK}:2", HOLD_BACK, "sjf-fit")
+"""What is simulated on by unless told otherwise: greedy, and three ways to keep long jobs for quieter times."""
+
 DEFAULT_FUTURES = 32
 FLOORS_S = {"slowdown": 1e-6, "bounded-slowdown": 10.0}
+OBJECTIVES = (*FLOORS_S, "wait")
 FIRST = 32  # futures after which choices that are clearly worse are dropped
 CLEARLY = 4.0  # standard errors
 
@@ -114,14 +118,15 @@ def base_scheduler(name: str) -> Scheduler:
     return known
 
 
-def rollout_of(name: str, seed: int) -> Rollout | None:
-    """The policy named rollout or rollout:K, None for another name."""
+def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | None:
+    """The policy named rollout or rollout:K, None for another name. objective: one that it knows, else its own."""
     kind, colon, futures = name.partition(":")
     if kind != ROLLOUT:
         return None
     if colon and not (futures.isascii() and futures.isdigit() and int(futures) >= 1):
         raise EscalaError(f"scheduler {name!r}: {futures!r} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128")
-    return Rollout(int(futures) if colon else DEFAULT_FUTURES, seed=seed)
+    known = {"objective": objective} if objective in OBJECTIVES else {}
+    return Rollout(int(futures) if colon else DEFAULT_FUTURES, seed=seed, **known)
 
 
 class Rollout:
@@ -137,7 +142,7 @@ class Rollout:
     def __init__(
         self,
         futures: int = DEFAULT_FUTURES,
-        base: str | Sequence[str] = "sjf-fit",
+        base: str | Sequence[str] = BASES,
         *,
         arrivals: Arrivals | Sequence[Workload] | None = None,
         horizon: int = 40,
@@ -145,13 +150,13 @@ class Rollout:
         choices: int = 10,
         depth: int = 100,
         every_s: float | None = None,
-        optimism: float = 1.0,
+        optimism: float = 0.0,
         seed: int = 0,
     ) -> None:
         if min(futures, choices, depth, horizon) < 1:
             raise EscalaError("rollout: futures, choices, depth and horizon must be at least 1")
-        if objective != "wait" and objective not in FLOORS_S:
-            raise EscalaError(f"rollout: objective {objective!r} is unknown: use {', '.join(FLOORS_S)} or wait")
+        if objective not in OBJECTIVES:
+            raise EscalaError(f"rollout: objective {objective!r} is unknown: use {', '.join(OBJECTIVES)}")
         if every_s is not None and not every_s > 0:
             raise EscalaError(f"rollout: every_s is {every_s}: give seconds above 0")
         if not 0.0 <= optimism <= 1.0:

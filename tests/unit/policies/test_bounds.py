@@ -166,3 +166,12 @@ def test_ctrl_c_while_the_schedule_is_replayed_keeps_what_was_proved(monkeypatch
     told = escala.bound(log, machine, "slowdown")
     assert told.detail.interrupted and told.status == "bound-only" and told.lower == whole.lower
     assert told.found is None and told.starts_s is None
+
+
+def test_look_ahead_by_name_minds_the_objective_and_its_schedule_counts() -> None:
+    """The best schedule found is none that a policy of the list beats, however little time the search has."""
+    log = bernoulli_model(load=1.9, steps=50, demand="clip10").workload(7_000_003)
+    bounds = escala.bound(log, "10x1:none", "slowdown", policies=["sjf-fit", "rollout:16"], limit_s=0.05)
+    direct = escala.simulate(log, "10x1:none", escala.policies.Rollout(16, objective="slowdown"), record=False).summary()["mean_slowdown"]
+    assert bounds.policies["rollout:16"] == pytest.approx(direct, rel=1e-12)
+    assert bounds.found is not None and bounds.found <= min(bounds.policies.values()) + 1e-9
