@@ -2,8 +2,8 @@
 
 Lists after R1 (reading clip10, 50 steps), loads 1.0 and 1.9. Reference: greedy SJF. Optimum: the best schedule that `escala.bound` finds
 (an upper bound of the optimum, so the shares are a hair too large; its proved lower bound stands beside). `rollout` knows the law of
-arrivals (1 000 other lists) and simulates on by its own bases, which were chosen on lists of other seeds; intervals resample lists. Processor
-seconds.
+arrivals (1 000 other lists) and simulates on by its own bases, which were chosen on lists of other seeds; intervals resample
+lists. Processor seconds.
 """
 
 from __future__ import annotations

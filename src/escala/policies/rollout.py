@@ -125,8 +125,8 @@ def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | 
         return None
     if colon and not (futures.isascii() and futures.isdigit() and int(futures) >= 1):
         raise EscalaError(f"scheduler {name!r}: {futures!r} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128")
-    known = {"objective": objective} if objective in OBJECTIVES else {}
-    return Rollout(int(futures) if colon else DEFAULT_FUTURES, seed=seed, **known)
+    aim = objective if objective in OBJECTIVES else "bounded-slowdown"
+    return Rollout(int(futures) if colon else DEFAULT_FUTURES, objective=aim, seed=seed)
 
 
 class Rollout:
