@@ -48,7 +48,7 @@ class Scale:
     other_generations: int = 8
     other_days_each: int = 1000
     ppo: int = 300_000
-    printed: int = 3_000_000
+    printed: int = 500_000
     ppo_seeds: int = 1
 
 
