@@ -270,27 +270,25 @@ class OffReservation(BatchEnv):
     ## Action space
     `Discrete`. `action="wake"` (default): 0..G, how many of the nodes that are off may be woken until the next decision (the lowest ids).
     Always G is exactly the shutdown policy `timeout:0`. `action="hold"`: an index into `holds`; a job may wake nodes when it has waited
-    that
-    share of its walltime; always the same index is exactly `hold:X`. `action="count"` (R3): 0..G nodes are held: free ones (idle first,
-    highest ids first) go off at once and stay off; idle nodes that are not held stay on; always 0 is exactly `never`.
+    that share of its walltime; always the same index is exactly `hold:X`. `action="count"` (R3): 0..G nodes are held: free ones (idle
+    first, highest ids first) go off at once and stay off; idle nodes that are not held stay on; always 0 is exactly `never`. With
+    `guard="head"` (its default) nodes that the queue's first job needs are not taken, and where it can start, off nodes are taken before
+    idle ones.
     The mask tells which actions make sense; the others are carried out as well as can be. With an empty queue the action in force stays,
-    whatever is chosen
-    (`count` excepted, which also decides what idles then).
+    whatever is chosen (`count` excepted, which also decides what idles then).
 
     ## Observation space
     `Box(0, 1)`. `observation="snapshots"` (default): (history, 8 + 4 jobs), the last snapshots, one a minute, the newest last: nodes in
-    the five states, queue length,
-    promised start of the first job, time of day; then for each of the first jobs cores, walltime, wait / walltime, jobs of its user in
-    the system.
+    the five states, queue length, promised start of the first job, time of day; then for each of the first jobs cores, walltime,
+    wait / walltime, jobs of its user in the system.
     `"compact"`: one vector: the snapshots without jobs, the first jobs now, ten running jobs (cores, remaining walltime, time they have
     run), free cores and demand.
     Scales: `escala.envs.observation`.
 
     ## Rewards
     -(E_waste + QoS) since the last decision: E_waste the joules of nodes idling or switching (the ledger's difference: a day's rewards
-    add up to the metric); QoS, at each minute,
-    the cores of the jobs that have waited `tau` of their walltime (`qos="startable"`: only those that fit the cores no job holds;
-    `"all"`: all).
+    add up to the metric); QoS, at each minute, the cores of the jobs that have waited `tau` of their walltime (`qos="startable"`: only
+    those that fit the cores no job holds; `"all"`: all).
     `normalise="author"`: E_waste / (idle watts of the platform x period), QoS / cores. `"none"`: joules and cores.
     `stretch_cost` (beyond R3, 0 by default): what a queued job's wait of one walltime costs besides, counted each minute.
 
@@ -306,10 +304,9 @@ class OffReservation(BatchEnv):
     action, holds, observation, history, jobs, qos, tau, stretch_cost, normalise, window, day_s, period_s, drain_days, start_off,
     oversized ("error", "drop").
     guard: `"late"` (default with wake: jobs that have waited `guard_at` of their walltime and could start may wake what they need; with
-    hold no job is held longer than that),
-    `"head"` (default with count: the queue's first
-    job is never blocked by the held nodes alone), `"none"`. skip: minutes with an empty queue pass without a question (default, except
-    with count); nothing else changes.
+    hold no job is held longer than that), `"head"` (default with count: the queue's first job is never blocked by the held nodes alone,
+    see Action space), `"none"`.
+    skip: minutes with an empty queue pass without a question (default, except with count); nothing else changes.
 
     ## Version history
     v0: first.

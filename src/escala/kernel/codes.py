@@ -102,4 +102,5 @@ REFUSALS = {
 
 # A time that never comes, in microseconds: far beyond any run, far from overflow.
 NEVER_US = 1 << 61
+ALL_CORES = 1 << 61  # no limit of cores
 NONE = -1  # no job, no node, no chunk

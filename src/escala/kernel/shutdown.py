@@ -160,8 +160,8 @@ def release_node(w: World, n: int) -> None:
 def reserve_off(w: World, target: int) -> None:
     """Keep `target` nodes off: more are taken among idle nodes (highest first), then off nodes (highest first); fewer are released from
     the lowest."""
-    _take(w, target, codes.ON, codes.NEVER_US)
-    _take(w, target, codes.OFF, codes.NEVER_US)
+    _take(w, target, codes.ON, codes.ALL_CORES)
+    _take(w, target, codes.OFF, codes.ALL_CORES)
     _give_back(w, target)
 
 

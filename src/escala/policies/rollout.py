@@ -1,16 +1,16 @@
 """`rollout`: look-ahead without training. At each decision every choice is tried on sampled futures, simulated on by a base policy, and
 the best is taken.
 
-One-step policy improvement (Tesauro and Galperin 1997; Bertsekas and Castanon 1999), with several bases the best of them in each future
-(after parallel rollout: Chang, Givan and Chong 2004, who take the best of the means; the best in each future was measured to be a little
-better, see bench/bench_rollout.py). With c a choice (start one of the jobs that fit, or wait), b a base and f = 1..K sampled futures,
-the same for every c and b,
+One-step policy improvement (Tesauro and Galperin 1997; Bertsekas and Castanon 1999) over several bases, of which each choice is
+continued by the one that is best in the mean (parallel rollout: Chang, Givan and Chong 2004). With c a choice (start one of the jobs that
+fit, or wait), b a base and f = 1..K sampled futures, the same for every c and b,
 
-    take  argmin_c  mean_f  min_b  sum_j weight_j(f) start_j(c, b, f)
+    take  argmin_c  min_b  mean_f  sum_j weight_j(f) start_j(c, b, f)
 
 over the jobs that wait or come in f; weight_j = 1 / max(runtime_j(f), floor) for (bounded) slowdown, 1 for wait. How long jobs really take
-is drawn from the shares of their walltimes that ended jobs took; nothing is used that a scheduler could not have written down. To take the
-best base in each future, though, is to know more than a scheduler does: `optimism` mixes it with the one base that is best in the mean.
+is drawn from the shares of their walltimes that ended jobs took; nothing is used that a scheduler could not have written down.
+
+`optimism` mixes this with the best base in each future, min_b inside the mean over f, which is more than a scheduler can know.
 """
 
 from __future__ import annotations
