@@ -1,5 +1,5 @@
-"""Figures of training and of comparisons over many runs: learning curves, changes with intervals, metrics against load, sums over
-episodes, classes of jobs.
+"""Figures of training and of comparisons over many runs: learning curves, changes with intervals, metrics against load, classes
+of jobs.
 """
 
 from __future__ import annotations
@@ -170,26 +170,6 @@ def against(table: pl.DataFrame, x: str, metrics: Sequence[str], *, x_label: str
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
     figure_legend(figure, panels[0], "outside upper center")
-    return figure
-
-
-@styled
-def accumulated(values: Mapping[str, Sequence[float]], metric: str, *, split: int | None = None) -> Figure:
-    """The running sum of a metric over episodes (days), one line per policy; a dotted line at `split` parts training from held-out
-    episodes (R3 figures 20, 21).
-    """
-    figure = Figure(figsize=(_WIDTH, 3.2))
-    axes = figure.subplots()
-    sums = {name: np.cumsum(np.asarray(series, dtype=np.float64)) for name, series in values.items()}
-    divisor, label = _axis(metric, [float(s[-1]) for s in sums.values() if s.size])
-    for i, (name, running) in enumerate(sums.items()):
-        axes.plot(np.arange(1, running.size + 1), running / divisor, policy_line(i), color=policy_colour(i), label=name)
-    if split is not None:
-        axes.axvline(split + 0.5, color=INK, linestyle=":", linewidth=1.2)
-        axes.annotate("training | held out", (split + 0.5, 1.0), xycoords=("data", "axes fraction"), ha="center", va="bottom", fontsize=8)
-    axes.set(xlabel="Episode", ylabel=f"Sum of {label[:1].lower()}{label[1:]}")
-    if sums:
-        axes.legend(loc="upper left")
     return figure
 
 

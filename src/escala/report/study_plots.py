@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from escala.report.plots import _WIDTH, _axis, figure_legend
-from escala.report.style import INK, policy_colour, styled
+from escala.report.style import INK, policy_colour, policy_line, styled
 
 
 @styled
@@ -73,6 +73,63 @@ def yearly_shares(table: pl.DataFrame) -> Figure:
         axes.set_visible(False)
     figure_legend(figure, panels[0], "outside upper center")
     return figure
+
+
+@styled
+def sums_by_group(table: pl.DataFrame, policies: Sequence[str]) -> Figure:
+    """A panel for each group of days: the running sum of a quantity over the days it was learnt from and, after the dotted line, over the
+    held-out ones, as a share of the largest policy's (R3 figure 20). table: columns group, held_out and the policies, one row a day."""
+    groups = table["group"].unique().sort().to_list()
+    columns = min(3, max(len(groups), 1))
+    lines = -(-max(len(groups), 1) // columns)
+    figure = Figure(figsize=(_WIDTH, 0.6 + 2.2 * lines))
+    panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
+    for axes, group in zip(panels, groups):
+        days = table.filter(pl.col("group") == group)
+        sums = {policy: np.cumsum(days[policy].to_numpy()) for policy in policies}
+        largest = max((float(one[-1]) for one in sums.values()), default=0.0) or 1.0
+        for i, (policy, running) in enumerate(sums.items()):
+            axes.plot(np.arange(1, days.height + 1), running / largest, policy_line(i), color=policy_colour(i), label=policy)
+        axes.axvline(float((~days["held_out"]).sum()) + 0.5, color=INK, linestyle=":", linewidth=1.2)
+        axes.set(title=f"group #{group}", xlabel="training days | held-out days")
+    for axes in panels[::columns]:
+        axes.set_ylabel("Energy waste summed,\nshare of the largest")
+    for axes in panels[len(groups) :]:
+        axes.set_visible(False)
+    figure_legend(figure, panels[0], "outside upper center")
+    return figure
+
+
+@styled
+def running_means(table: pl.DataFrame, metrics: Sequence[str], policies: Sequence[str]) -> Figure:
+    """A panel for each metric, one line a policy, over the days that were learnt from and, after the dotted line, the held-out ones: the
+    first metric summed, the others as means over the days so far of either kind (R3 figure 21). table: columns held_out, policy, day and
+    the metrics; null: a day that is left out."""
+    figure = Figure(figsize=(_WIDTH, 0.6 + 2.0 * len(metrics)))
+    panels = figure.subplots(len(metrics), 1, sharex=True, squeeze=False)[:, 0]
+    seen = table.filter(~pl.col("held_out"))["day"].n_unique()
+    for k, (axes, metric) in enumerate(zip(panels, metrics)):
+        sums = [float(table.filter(policy=policy)[metric].sum()) for policy in policies]
+        divisor, label = _axis(metric, table[metric].drop_nulls().to_list() if k else sums)
+        for i, policy in enumerate(policies):
+            rows = table.filter(policy=policy).sort("held_out", "day")
+            values = rows[metric].to_numpy().astype(np.float64) / divisor
+            parts = [np.cumsum(values)] if k == 0 else [_means_so_far(part) for part in np.split(values, [seen])]
+            days = [np.arange(1, rows.height + 1)] if k == 0 else np.split(np.arange(1, rows.height + 1), [seen])
+            for j, (at, running) in enumerate(zip(days, parts, strict=True)):
+                axes.plot(at, running, policy_line(i), color=policy_colour(i), label=None if j else policy)
+        axes.axvline(seen + 0.5, color=INK, linestyle=":", linewidth=1.2)
+        axes.set(ylabel=f"Sum of {label[:1].lower()}{label[1:]}" if k == 0 else label)
+    panels[-1].set_xlabel("training days | held-out days")
+    figure_legend(figure, panels[0], "outside upper center")
+    return figure
+
+
+def _means_so_far(values: Any) -> Any:
+    """Mean of all values up to each, NaN left out; NaN before the first."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.cumsum(np.where(known, values, 0.0)) / np.where(known.cumsum() > 0, known.cumsum(), np.nan)
 
 
 @styled

@@ -10,8 +10,9 @@ import polars as pl
 
 import escala
 from escala.errors import EscalaError
+from escala.lives import totals_of
 from escala.platform import Platform
-from escala.workload import Workload
+from escala.workload import Workload, day_group
 
 DAY_S = 86400.0
 METRICS = ("waste_j", "energy_j", "transitions", "mean_wait_s", "mean_bounded_slowdown", "mean_stretch")
@@ -23,11 +24,16 @@ Choose = Callable[[Any, Any], Any]
 """(observations [n, ...], masks [n, actions]) -> actions [n]."""
 
 
-def days_of(workload: Workload, least: int = 2) -> list[Workload]:
+def days_of(workload: Workload, least: int = 2, groups: Sequence[int] = ()) -> list[Workload]:
     """The days of a log in time order, each with its own midnight as time 0. Days begin at midnight UTC where the log has absolute times;
-    days with fewer than `least` jobs are left out, as in R. B. Casagrande's dissertation (2020).
+    days with fewer than `least` jobs are left out, as in R. B. Casagrande's dissertation (2020). groups: only days of these of his
+    groups, 1 to 5 (`escala.workload.day_group`).
     """
-    return [day for day in workload.split_days(origin_s=-(workload.origin_s % DAY_S)) if len(day) >= least]
+    for group in groups:
+        if group not in range(1, 6):
+            raise EscalaError(f"group {group!r} is not known: days are of groups 1 to 5, by their share of sequential submissions")
+    every = [day for day in workload.split_days(origin_s=-(workload.origin_s % DAY_S)) if len(day) >= max(least, 2 if groups else 0)]
+    return [day for day in every if not groups or day_group(day) in groups]
 
 
 def judge(
@@ -89,11 +95,11 @@ def figures(day: Workload, start_s: Floats, end_s: float) -> dict[str, float]:
 
 
 def simulated(
-    days: Sequence[Workload], platform: Platform, scheduler: Any, shutdown: Any, window: str, **options: Any
+    days: Sequence[Workload], platform: Platform, scheduler: Any, shutdown: Any, window: str, until_s: float = DAY_S, **options: Any
 ) -> tuple[Rows, list[Floats]]:
-    """One row a day, and the start of every job, by `escala.simulate`; nodes off at the start, cut at the day's end or drained."""
+    """One row a day, and the start of every job, by `escala.simulate`; nodes off at the start, cut at `until_s` or drained."""
     rows, starts = [], []
-    limit = {"until_s": DAY_S} if window == "cut" else {}
+    limit = {"until_s": until_s} if window == "cut" else {}
     for number, day in enumerate(days):
         how = {"start_off": True, "record": False, **limit, **options}
         result = escala.simulate(day, platform, scheduler=scheduler, shutdown=shutdown, **how)
@@ -101,14 +107,14 @@ def simulated(
         start = result.jobs["start_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
         starts.append(start)
         row = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions")}
-        rows.append({"episode": number, **row, **figures(day, start, DAY_S)})
+        rows.append({"episode": number, **row, **figures(day, start, until_s)})
     return rows, starts
 
 
 def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) -> tuple[Rows, list[Floats], list[int]]:
     """The same, with the choices of an agent: every day is played `runs` times, all at once. batch: environments of R3
     (`OffReservationBatch`, `SchedulingBatch`) over these days, as many as days x runs. Rows have the episode, the run and the return
-    besides, and what the environment tells of its reward's parts; energy_j is not known. Also gives how often each action was taken
+    besides, and what the environment tells of its reward's parts. Also gives how often each action was taken
     where there was a choice.
     """
     from escala.envs.batch import new_turn
@@ -139,9 +145,10 @@ def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) 
         begun = world.run[row, : len(day)]["start"]
         start = np.where(begun >= 0, begun * 1e-6, np.nan)
         ledger = world.ledger[row]
+        energy = float(totals_of(world, row, batch.platform, (0, 0))["joules"].sum())
         base = {"episode": int(numbers[row]), "run": row // len(days), **{name: float(values[row]) for name, values in sums.items()}}
         switches = float(ledger["switch_ons"].sum() + ledger["switch_offs"].sum())
         end_s = float(world.s[row, 0]["now"]) * 1e-6
-        rows.append({**base, "transitions": switches, **figures(day, start, end_s)})
+        rows.append({**base, "energy_j": energy, "transitions": switches, **figures(day, start, end_s)})
         starts.append(start)
     return rows, starts, spread.tolist()

@@ -66,13 +66,16 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
         place = str(traces) if traces is not None and name not in inputs.GENERATED else None
         one: dict[str, Any] = {"source": {"name": name, "traces": place, "generated_days": scale.generated_days, "most": scale.most}}
         cells += [Cell(f"fixed/{name}/{part}", work.fixed, one | {"part": part}, 30) for part in ("validation", "test")]
+        few = {"part": "train", "schedulers": work.SHOWN, "windows": ("cut",)}
+        cells.append(Cell(f"fixed/{name}/train", work.fixed, one | few, 60))
         search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}
         search["days_each"] = scale.days_each if author else scale.other_days_each
         cost = 1e-3 * search["population"] * search["generations"] * search["days_each"]
         for seed in range(scale.seeds if author else 1):
             for limit in scale.limits if author else scale.other_limits:
                 keep = str(out / "agents" / f"{name}-{limit:g}-{seed}")
-                given = one | search | {"limit": limit, "seed": seed, "keep": keep, "parts": ("validation", "test")}
+                parts = ("validation", "test", "train") if seed == 0 else ("validation", "test")
+                given = one | search | {"limit": limit, "seed": seed, "keep": keep, "parts": parts}
                 cells.append(Cell(f"search/{name}/{limit:g}/{seed}", work.searched, given, cost))
         for seed in range(scale.printed_seeds if author and scale.printed else 0):
             keep = str(out / "agents" / f"{name}-printed-{seed}")

@@ -12,7 +12,7 @@ from escala.agents.scheduler_search import search_scheduler
 from escala.envs.episodes import idle_watts
 from escala.envs.scheduling import SchedulingBatch
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.days import Choose, Floats, Rows, played, simulated
+from escala.studies.days import DAY_S, Choose, Floats, Rows, played, simulated
 from escala.workload import Workload
 
 SCHEDULERS = ("first-fit", "easy", "saf", "sjf-fit", "easy-sjf", "conservative")
@@ -20,7 +20,10 @@ BENEATH = "timeout:300"
 WINDOWS = ("cut", "drain")
 RUNS = 4
 PRICE = 3.0
-COLUMNS = ("waste_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown")
+LOOKED_AT = 4  # every so many of the validation days are looked at while MaskablePPO trains
+SHOWN = SCHEDULERS[:3]
+"""What figures 21, 25 and 26 show beside the agent."""
+COLUMNS = ("waste_j", "energy_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown")
 SEEN: dict[str, Any] = {"window": "cut"}
 """Of each day while searching. On validation days an agent whose waits equal First-Fit's on days cut at their end waits less than it on
 days run to completion; searched the other way round it waits longer on cut ones."""
@@ -34,22 +37,25 @@ def _columns(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
 
 
 def _slowdowns(days: Sequence[Workload], starts: Sequence[Floats]) -> list[float]:
-    """Per-processor slowdown of every job, -1 where it did not start (R3 figures 25 and 26)."""
+    """Per-processor slowdown of every job (R3 figures 25 and 26); one that did not start has waited until the day's end, so that its
+    slowdown is at least this."""
     out = []
     for day, start in zip(days, starts, strict=True):
         ran = np.minimum(day.jobs["runtime_s"].to_numpy(), day.jobs["walltime_s"].to_numpy())
-        value = np.maximum((start - day.jobs["submit_s"].to_numpy() + ran) / (ran * day.jobs["cores"].to_numpy()), 1.0)
-        out += [-1.0 if np.isnan(v) else round(float(v), 4) for v in value]
+        begun = np.where(np.isnan(start), DAY_S, start)
+        value = np.maximum((begun - day.jobs["submit_s"].to_numpy() + ran) / (ran * day.jobs["cores"].to_numpy()), 1.0)
+        out += [round(float(v), 4) for v in value]
     return out
 
 
-def fixed(source: Given, part: str) -> dict[str, Any]:
-    """Schedulers by name over nodes that go off after 5 idle minutes: window -> scheduler -> columns; "jobs": slowdown of every job."""
+def fixed(source: Given, part: str, schedulers: Sequence[str] = SCHEDULERS, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
+    """Schedulers by name over nodes that go off after 5 idle minutes: window -> scheduler -> columns; "jobs": slowdown of every job, with
+    the days cut."""
     one = inputs.days(**source)
     days = getattr(one, part)
-    out: dict[str, Any] = {window: {} for window in WINDOWS} | {"jobs": {}}
-    for window in WINDOWS:
-        for scheduler in SCHEDULERS:
+    out: dict[str, Any] = {window: {} for window in windows} | {"jobs": {}}
+    for window in windows:
+        for scheduler in schedulers:
             rows, starts = simulated(days, one.platform, scheduler, BENEATH, window)
             out[window][scheduler] = _columns(rows)
             if window == "cut":
@@ -58,11 +64,11 @@ def fixed(source: Given, part: str) -> dict[str, Any]:
     return out | {"gap_s": np.concatenate(gaps).tolist()}
 
 
-def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int) -> dict[str, Any]:
+def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
     """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its likeliest choices."""
     options = agent.env_options | {"drain_days": 7.0}
     out: dict[str, Any] = {}
-    for window in WINDOWS:
+    for window in windows:
         batch = SchedulingBatch(RUNS * len(days), list(days), platform, **options | {"window": window})
         rows, _, _ = played(batch, _drawn(agent, seed), days, RUNS)
         batch = SchedulingBatch(len(days), list(days), platform, **options | {"window": window})
@@ -98,12 +104,12 @@ def searched(
         one.train, one.platform, price=price, limit=limit, validation=one.validation, generations=generations,
         population=population, days_each=days_each, seed=seed, out=keep, **SEEN,
     )  # fmt: skip
-    out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
+    out = {part: judged(agent, getattr(one, part), one.platform, seed, WINDOWS if part != "train" else ("cut",)) for part in parts}
     return out | {name: agent.manifest[name] for name in ("curve", "score", "steps_done", "elapsed_s", "price", "limit")}
 
 
 def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: Sequence[str]) -> dict[str, Any]:
-    """Train an agent by MaskablePPO on R3's reward and judge it."""
+    """Train an agent by MaskablePPO on R3's reward, keep the weights that do best on some of the validation days, and judge it."""
     from escala.agents import load_agent, train
 
     one = inputs.days(**source)
@@ -112,7 +118,8 @@ def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: 
     else:
         unfinished = (Path(keep) / "checkpoint.pt").is_file()
         agent = train(
-            "escala/Scheduling-v0", list(one.train), one.platform, steps=steps, seed=seed, preset=preset, out=keep, resume=unfinished
-        )
+            "escala/Scheduling-v0", list(one.train), one.platform, steps=steps, seed=seed, preset=preset, out=keep, resume=unfinished,
+            validation=list(one.validation[::LOOKED_AT]),
+        )  # fmt: skip
     out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
     return out | {name: agent.manifest[name] for name in ("steps_done", "elapsed_s")}

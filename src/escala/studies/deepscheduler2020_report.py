@@ -13,12 +13,13 @@ import polars as pl
 from escala.metrics.jobs import by_class, slowdown_classes
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Claim, Verdict, at_most, by_policy, write_claims, write_table
-from escala.studies.deepscheduler2020_cells import SCHEDULERS, WINDOWS
+from escala.studies.deepscheduler2020_cells import SHOWN, WINDOWS
 from escala.studies.resampled import Floats, Resampled, interval, table_of
 
 Cells = Mapping[str, Any]
 AGENT, LIKELIEST = "agent", "agent, likeliest"
 SEQUENTIAL_S = 300.0
+FIGURE_21 = ("waste_j", "mean_wait_s", "mean_pp_slowdown")
 
 
 def limits(cells: Cells, name: str) -> list[str]:
@@ -86,6 +87,7 @@ def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
         ("wait_vs_easy", "mean wait against EASY", -0.27, r.change(AGENT, "easy", "wait_s"), None),
         ("wait_vs_first_fit", "mean wait against First-Fit", -0.058, r.change(AGENT, "first-fit", "wait_s"), at_most(0.0, 0.0)),
         ("wait_vs_sjf", "mean wait against the shortest walltime first", None, r.change(AGENT, "sjf-fit", "wait_s"), None),
+        ("energy_vs_easy", "all energy, computing included, against EASY", None, r.change(AGENT, "easy", "energy_j"), None),
         ("pp_slowdown_vs_first_fit", "mean per-processor slowdown against First-Fit", None,
          r.change(AGENT, "first-fit", "pp_slowdown"), None),
     ]  # fmt: skip
@@ -113,6 +115,7 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                     "input": name, "window": window, "policy": policy, "waste_kJ_a_day": float(day.mean()),
                     "waste_kJ_p10": float(np.percentile(day, 10)), "waste_kJ_p90": float(np.percentile(day, 90)),
                     "waste_vs_easy": waste, "waste_vs_easy_low": low, "waste_vs_easy_high": high,
+                    "energy_kWh": float(t["energy_j"].mean() / 3.6e6), "energy_vs_easy": float(r.change(policy, "easy", "energy_j")[0]),
                     "wait_min": float(r.mean(policy, "wait_s")[0] / 60.0),
                     "wait_vs_first_fit": float(r.change(policy, "first-fit", "wait_s")[0]),
                     "pp_slowdown": float(r.mean(policy, "pp_slowdown")[0]), "stretch": float(r.mean(policy, "stretch")[0]),
@@ -165,29 +168,55 @@ def score_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
 
 
 def _figures(out: Path, cells: Cells, every: list[str]) -> None:
-    """R3 figures 21 (waste summed over days), 25 (jobs by class of slowdown), 26 (slowdown of sequential submissions)."""
-    from escala.report import curves, save
+    """R3 figures 21 (waste summed over days, means of wait and of per-processor slowdown so far), 25 (jobs by class of slowdown) and 26
+    (slowdown of sequential submissions). In the latter two a job that did not start has waited until the day's end."""
+    from escala.report import curves, save, study_plots
 
     figures = out / "figures"
     for name in every:
-        limit, _ = chosen_limit(cells, name)
-        seen, held = (tables(cells, name, "cut", limit, part) for part in ("validation", "test"))
-        order = ("first-fit", "easy", "saf", AGENT)
-        sums = {policy: np.concatenate([part[policy]["waste_j"].mean(axis=0) for part in (seen, held)]).tolist() for policy in order}
-        days = seen["easy"]["waste_j"].shape[1]
-        write_table(out, f"fig21-{name}", pl.DataFrame({"held_out": [k >= days for k in range(len(sums[AGENT]))], **sums}))
-        save(curves.accumulated(sums, "waste_j", split=days), figures / f"fig21-{name}")
+        sums = days_frame(cells, name)
+        write_table(out, f"fig21-{name}", sums)
+        save(study_plots.running_means(sums, FIGURE_21, (*SHOWN, AGENT)), figures / f"fig21-{name}")
         cell = cells[f"fixed/{name}/test"]
-        slow = {policy: np.array(cell["jobs"][policy]) for policy in SCHEDULERS[:3]}
-        slow[AGENT] = np.array(cells[next(k for k in sorted(cells) if k.startswith(f"search/{name}/{limit}/"))]["test"]["jobs"])
+        slow = {policy: np.array(cell["jobs"][policy]) for policy in SHOWN}
+        slow[AGENT] = np.array(_first_seed(cells, name)["test"]["jobs"])
         gap = np.array(cell["gap_s"])
+        follows = pl.Series(np.where((gap >= 0) & (gap < SEQUENTIAL_S), "less than 5 min after the last", "others"))
         shares, sequential = {}, {}
         for policy, values in slow.items():
-            started = pl.Series(values[values >= 0])
-            shares[policy] = by_class(started, slowdown_classes(started))
-            follows = pl.Series(np.where((gap >= 0) & (gap < SEQUENTIAL_S), "less than 5 min after the last", "others")[values >= 0])
-            sequential[policy] = by_class(started, follows)
+            shares[policy] = by_class(pl.Series(values), slowdown_classes(pl.Series(values)))
+            sequential[policy] = by_class(pl.Series(values), follows)
         write_table(out, f"fig25-{name}", by_policy(shares))
         write_table(out, f"fig26-{name}", by_policy(sequential))
         save(curves.by_class(shares, "pp_slowdown", share=True), figures / f"fig25-{name}")
         save(curves.by_class(sequential, "pp_slowdown", log=True), figures / f"fig26-{name}")
+
+
+def _first_seed(cells: Cells, name: str) -> Any:
+    """The agent of the first seed, with the limit that counts."""
+    start = f"search/{name}/{chosen_limit(cells, name)[0]}/"
+    return cells[next(key for key in sorted(cells) if key.startswith(start))]
+
+
+def days_frame(cells: Cells, name: str) -> pl.DataFrame:
+    """One row a policy and day, cut, of the training days (the agent of the first seed) and the held-out days (mean of all seeds): its
+    waste, and its jobs' mean wait and per-processor slowdown; of these two the days below the policy's 10th and above its 90th percentile
+    of either part are left out (null), as R3 does."""
+    held = tables(cells, name, "cut", chosen_limit(cells, name)[0])
+    seen = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/train"]["cut"].items()}
+    seen[AGENT] = table_of([_first_seed(cells, name)["train"]["cut"]["sampled"]])
+    rows = []
+    for held_out, part in ((False, seen), (True, held)):
+        for policy in (*SHOWN, AGENT):
+            mean = {column: values.mean(axis=0) for column, values in part[policy].items()}
+            days = len(mean["jobs"])
+            columns = {"waste_j": mean["waste_j"], "mean_wait_s": _usual(mean["wait_s"] / mean["jobs"])}
+            columns["mean_pp_slowdown"] = _usual(mean["pp_slowdown"] / mean["jobs"])
+            rows.append(pl.DataFrame({"held_out": [held_out] * days, "policy": [policy] * days, "day": range(days), **columns}))
+    return pl.concat(rows).with_columns(pl.col(FIGURE_21[1:]).fill_nan(None))
+
+
+def _usual(values: Floats) -> Floats:
+    """NaN in place of what is below the 10th or above the 90th percentile."""
+    low, high = np.percentile(values, (10, 90))
+    return np.where((values >= low) & (values <= high), values, np.nan)

@@ -92,27 +92,29 @@ def _source(scale: Scale, name: str, traces: Path | None) -> dict[str, Any]:
 def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[Cell]:
     author = name == inputs.AUTHOR
     one: dict[str, Any] = {"source": _source(scale, name, traces)}
-    shown = ("timeout:0", "timeout:300", "oracle", "hold:0.25")
     where = {"name": name, "traces": one["source"]["traces"], "days": scale.analysed_days}
     cells = [
         Cell(f"about/{name}", work.description, one, 5),
         Cell(f"years/{name}", work.analysis, where, 5),
-        Cell(f"fixed/{name}", work.fixed, one | {"part": "test", "policies": work.FIXED, "jobs": shown}, 30),
+        Cell(f"fixed/{name}", work.fixed, one | {"part": "test", "policies": work.FIXED, "jobs": work.SHOWN}, 30),
+        Cell(f"train/{name}", work.fixed, one | {"part": "train", "policies": work.SHOWN, "windows": ("cut",)}, 30),
         Cell(f"variants/{name}", work.fixed, one | {"part": "test", "policies": work.VARIANTS}, 15),
         Cell(f"constants/{name}", work.constants, one | {"part": "test"}, 15),
+        Cell(f"levels/{name}", work.constants, one | {"part": "validation", "windows": ("seen",)}, 15),
+        Cell(f"seen/{name}", work.fixed, one | {"part": "validation", "policies": ("oracle", work.RANDOM), "windows": ("seen",)}, 15),
     ]
     if author:
         cells.append(Cell("random/test", work.fixed, one | {"part": "test", "policies": (work.RANDOM,), "windows": ("cut",)}, 60))
-        cells.append(Cell("levels/validation", work.constants, one | {"part": "validation", "windows": ("seen",)}, 30))
-        for part in ("train", "validation"):
-            cells.append(Cell(f"fixed/{part}", work.fixed, one | {"part": part, "policies": shown, "windows": work.WINDOWS}, 60))
+        cells.append(
+            Cell("fixed/validation", work.fixed, one | {"part": "validation", "policies": work.SHOWN, "windows": work.WINDOWS}, 60)
+        )
     search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}
     search["days_each"] = scale.days_each if author else scale.other_days_each
     cost = 1e-3 * search["population"] * search["generations"] * search["days_each"]
     seeds = [(1.0, seed) for seed in range(scale.seeds if author else scale.other_seeds)]
     for worth, seed in seeds + ([(worth, 0) for worth in scale.worths] if author else []):
         keep = str(out / "agents" / f"{name}-{worth:g}-{seed}")
-        parts = ("validation", "test", "train") if author and seed == 0 and worth == 1.0 else ("validation", "test")
+        parts = ("validation", "test", "train") if seed == 0 and worth == 1.0 else ("validation", "test")
         given = one | search | {"worth": worth, "seed": seed, "keep": keep, "parts": parts}
         cells.append(Cell(f"search/{name}/{worth:g}/{seed}", work.searched, given, cost))
     if author:

@@ -12,8 +12,8 @@ from escala.agents.presets import ORDERED_HOLDS
 from escala.envs.offreservation import OffReservationBatch
 from escala.policies import hold
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.days import Choose, Rows, played, simulated
-from escala.workload import Workload, describe
+from escala.studies.days import DAY_S, Choose, Rows, played, simulated
+from escala.workload import Workload, day_group, describe
 
 HOLDS = tuple(f"hold:{x:g}" for x in ORDERED_HOLDS[1:])
 FIXED = ("timeout:0", "timeout:60", "timeout:300", "never", "oracle", *HOLDS)
@@ -25,13 +25,16 @@ VARIANTS = (
 )
 """Rules beside the frontier of hold(x): held only while some job runs, held so long at most, and T(0) that knows the coming arrivals."""
 RANDOM = "random"
+SHOWN = ("timeout:0", "timeout:60", "timeout:300", "oracle", "hold:0.25")
+"""What figures 20, 22 and 23 show beside the agent."""
 WINDOWS = ("cut", "drain")
 SEEN: dict[str, Any] = {"window": "drain", "drain_days": 0.5}  # of each day while searching: an agent must not gain by the day's end
 USUAL_PRICE = 0.15  # of a walltime waited, in idle minutes of the platform
 RUNS = 4  # of a policy that draws its choices
 TAU = 0.5
+LOOKED_AT = 4  # every so many of the validation days are looked at while MaskablePPO trains
 COLUMNS = (
-    "waste_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown", "late", "waited",
+    "waste_j", "energy_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown", "late", "waited",
 )  # fmt: skip
 Given = dict[str, Any]
 
@@ -43,24 +46,30 @@ def _columns(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
 
 
 def _slowdowns(day: Workload, start: Any) -> list[float]:
-    """Bounded slowdown of each job; NaN left out as -1 where it did not start."""
+    """Bounded slowdown of each job; one that did not start has waited until the day's end, so that its slowdown is at least this."""
     ran = np.minimum(day.jobs["runtime_s"].to_numpy(), day.jobs["walltime_s"].to_numpy())
-    value = np.maximum((start - day.jobs["submit_s"].to_numpy() + ran) / np.maximum(ran, 10.0), 1.0)
-    return [-1.0 if np.isnan(v) else round(float(v), 4) for v in value]
+    begun = np.where(np.isnan(start), DAY_S, start)
+    value = np.maximum((begun - day.jobs["submit_s"].to_numpy() + ran) / np.maximum(ran, 10.0), 1.0)
+    return [round(float(v), 4) for v in value]
 
 
 def fixed(source: Given, part: str, policies: Sequence[str], windows: Sequence[str] = WINDOWS, jobs: Sequence[str] = ()) -> dict[str, Any]:
     """Shutdown policies by name under SAF: window -> policy -> columns; "jobs": policy -> slowdown of every job, of those named in
-    `jobs`, with the days cut."""
+    `jobs`, with the days cut. The window "seen" is as long as a search sees of a day."""
     one = inputs.days(**source)
     out: dict[str, Any] = {window: {} for window in windows} | {"jobs": {}}
     for window in windows:
         for policy in policies:
-            rows, starts = simulated(getattr(one, part), one.platform, "saf", policy, window)
+            rows, starts = simulated(getattr(one, part), one.platform, "saf", policy, *_until(window))
             out[window][policy] = _columns(rows)
             if policy in jobs and window == "cut":
                 out["jobs"][policy] = [v for day, start in zip(getattr(one, part), starts, strict=True) for v in _slowdowns(day, start)]
     return out
+
+
+def _until(window: str) -> tuple[str, float]:
+    """The end of a day, for `simulated`: cut or drain, and s."""
+    return ("cut", DAY_S * (1.0 + SEEN["drain_days"])) if window == "seen" else (window, DAY_S)
 
 
 def description(source: Given) -> dict[str, Any]:
@@ -69,10 +78,12 @@ def description(source: Given) -> dict[str, Any]:
     one = inputs.days(**source)
     parts = {part: getattr(one, part) for part in ("train", "validation", "test")}
     out: dict[str, Any] = {"cores": one.platform.total_cores, "nodes": one.platform.n_nodes, "groups": list(one.groups)}
+    out["train_groups"] = list(one.train_groups)
     for part, days in parts.items():
         out[part] = {
             "days": len(days),
             "jobs": [len(day) for day in days],
+            "group": [day_group(day) for day in days],
             "sequential": [_sequential(day) for day in days],
             "load": [_load(day, one.platform.total_cores) for day in days],
             "users": [day.jobs["user"].n_unique() for day in days],
@@ -175,13 +186,13 @@ def searched(
         one.train, one.platform, validation=one.validation, generations=generations, population=population, days_each=days_each, seed=seed,
         out=keep, stretch_cost=worth * price(one.train[:: max(1, len(one.train) // 200)], one.platform), tau=1e6, **SEEN,
     )  # fmt: skip
-    out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
+    out = {part: judged(agent, getattr(one, part), one.platform, seed, WINDOWS if part != "train" else ("cut",)) for part in parts}
     told = {name: agent.manifest[name] for name in ("curve", "score", "steps_done", "elapsed_s")}
     return out | told | {"cost": agent.env_options["stretch_cost"]}
 
 
 def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: Sequence[str], options: Given) -> dict[str, Any]:
-    """Train an agent by MaskablePPO and judge it."""
+    """Train an agent by MaskablePPO, keep the weights that do best on some of the validation days, and judge it."""
     from escala.agents import train
 
     one = inputs.days(**source)
@@ -190,7 +201,7 @@ def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: 
         unfinished = (Path(keep) / "checkpoint.pt").is_file()
         agent = train(
             "escala/OffReservation-v0", list(one.train), one.platform, steps=steps, seed=seed, preset=preset, out=keep, resume=unfinished,
-            **options,
+            validation=list(one.validation[::LOOKED_AT]), **options,
         )  # fmt: skip
     out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
     return out | {name: agent.manifest[name] for name in ("steps_done", "elapsed_s")}

@@ -57,7 +57,7 @@ def all_claims(cells: Cells) -> list[Claim]:
         for window in ("cut", "drain"):
             claims += _of_input(cells, name, window)
         claims += rule_claims(cells, name)
-        claims += _return_claims(cells, name)
+        claims += _return_claims(cells, name, "drain") + _return_claims(cells, name, "cut") + [_argmax_claim(cells, name)]
         if name == inputs.AUTHOR:
             claims += _group_claims(cells)
         claims += headroom.claims(cells, name)
@@ -73,6 +73,9 @@ def _of_input(cells: Cells, name: str, window: str) -> list[Claim]:
     t0 = r.mean("timeout:0", "stretch")
     share = r.mean(AGENT, "unstarted")
     wait0 = float(r.mean("timeout:0", "wait_s")[0] / 60)
+    waste_share = float(r.total("timeout:0", "waste_j")[0] / r.total("timeout:0", "energy_j")[0])
+    kwh0 = float(r.total("timeout:0", "energy_j")[0] / r.n / 3.6e6)
+    short = "; what jobs that did not start would have taken is missing" if window == "cut" else ""
     ended = "days cut at 24 h" if window == "cut" else "days run to completion"
     stretch_note = (
         f"T(0): {t0[0]:.3f}; a job that never started counts as waiting until the day's end" if window == "cut" else f"T(0): {t0[0]:.3f}"
@@ -97,6 +100,10 @@ def _of_input(cells: Cells, name: str, window: str) -> list[Claim]:
         ("waste_vs_hold_mixtures", "energy waste against the best mixture, a coin tossed a day, of two hold(x) at the same mean stretch",
          None, r.against_mixtures(AGENT, FRONTIER), "relative change", at_most(0.0, 0.0),
          "harder than the claim before: the line through all x is not convex, so mixtures of two x are below it"),
+        ("energy_vs_t0", "all energy, computing included, against T(0)", None, r.change(AGENT, "timeout:0", "energy_j"),
+         "relative change", None, f"waste is {waste_share:.1%} of all energy under T(0){short}"),
+        ("energy_saved_kwh", "energy saved a day against T(0)", None,
+         (r.total("timeout:0", "energy_j") - r.total(AGENT, "energy_j")) / r.n / 3.6e6, "kWh", None, f"T(0): {kwh0:.1f} kWh a day{short}"),
         ("unstarted", "share of the jobs that did not start", None, share, "share", None,
          f"T(0): {r.mean('timeout:0', 'unstarted')[0]:.4f}"),
     ]  # fmt: skip
@@ -159,14 +166,13 @@ def _group_claims(cells: Cells) -> list[Claim]:
     return out
 
 
-def _return_claims(cells: Cells, name: str) -> list[Claim]:
-    """The agent's return against T(0)'s and every constant choice's, in the reward that it was searched with; and whether its likeliest
-    choice is always the same."""
+def _return_claims(cells: Cells, name: str, window: str) -> list[Claim]:
+    """The agent's return against T(0)'s and every constant choice's, in the reward that it was searched with."""
     searched = seeds_of(cells, name)
-    constant = cells[f"constants/{name}"]["drain"]
-    idle_j = 60.0 * read_idle_watts(name, cells)
+    constant = cells[f"constants/{name}"][window]
+    idle_j, end, ended = idle_minute_j(name, cells), "" if window == "drain" else ".cut", "drained" if window == "drain" else "cut"
     cost = float(np.mean([cell["cost"] for cell in searched]))
-    ours = np.array([_worth(cell["test"]["drain"]["sampled"], cost, idle_j) for cell in searched])
+    ours = np.array([_worth(cell["test"][window]["sampled"], cost, idle_j) for cell in searched])
     theirs = {policy: _worth(columns, cost, idle_j) for policy, columns in constant.items()}
     best = max(theirs, key=lambda policy: theirs[policy].sum())
     out = []
@@ -175,14 +181,22 @@ def _return_claims(cells: Cells, name: str) -> list[Claim]:
         ("return_minus_constants", best, f"the best constant choice's ({best})"),
     ):
         r = Resampled({"a": {"x": ours - theirs[policy]}})
-        out.append(_claim(f"r3.{key}.{name}", f"return a day, above {text}", None, r.total("a", "x") / r.n,
+        out.append(_claim(f"r3.{key}.{name}{end}", f"return a day, above {text}", None, r.total("a", "x") / r.n,
                           "idle minutes of the platform", len(ours), r.n, at_least(0.0),
-                          f"reward: -(energy waste + {cost:.3f} a walltime waited); test days, drained"))  # fmt: skip
+                          f"reward: -(energy waste + {cost:.3f} a walltime waited); test days, {ended}"))  # fmt: skip
+    return out
+
+
+def _argmax_claim(cells: Cells, name: str) -> Claim:
+    """Whether the agent's likeliest choice is always the same."""
+    searched = seeds_of(cells, name)
     shares = [max(cell["test"]["cut"]["choices"]) / max(1, sum(cell["test"]["cut"]["choices"])) for cell in searched]
     text = "share of the commonest choice among the agent's likeliest choices"
-    out.append(Claim(f"r3.argmax_commonest.{name}", text, None, float(max(shares)), None, None, "share", len(shares), r.n,
-                     bool(max(shares) < 0.99), "1 would be a constant; the largest over the seeds"))  # fmt: skip
-    return out
+    days = cells[f"about/{name}"]["test"]["days"]
+    note = "1 would be a constant; the largest over the seeds"
+    return Claim(
+        f"r3.argmax_commonest.{name}", text, None, float(max(shares)), None, None, "share", len(shares), days, max(shares) < 0.99, note
+    )
 
 
 def _worth(columns: Mapping[str, Any], cost: float, idle_j: float) -> Floats:
@@ -190,6 +204,6 @@ def _worth(columns: Mapping[str, Any], cost: float, idle_j: float) -> Floats:
     return out
 
 
-def read_idle_watts(name: str, cells: Cells) -> float:
-    """Watts of an input's whole platform idling: all have the dissertation's profile, a node each."""
-    return float(cells[f"about/{name}"]["nodes"]) * read_platform("1x1").profiles[0].idle_w
+def idle_minute_j(name: str, cells: Cells) -> float:
+    """J that an input's whole platform takes in a minute of idling: all have the dissertation's profile, a node each."""
+    return 60.0 * float(cells[f"about/{name}"]["nodes"]) * read_platform("1x1").profiles[0].idle_w

@@ -31,7 +31,7 @@ WINDOWS = 30  # files of two weeks taken of a log that comes in many
 
 @dataclass(frozen=True)
 class Days:
-    """One input. groups: for each held-out day the author's group, empty where there are none."""
+    """One input. groups, train_groups: for each held-out and each training day the author's group, empty where there are none."""
 
     name: str
     platform: Platform
@@ -39,6 +39,7 @@ class Days:
     validation: tuple[Workload, ...]
     test: tuple[Workload, ...]
     groups: tuple[int, ...] = ()
+    train_groups: tuple[int, ...] = ()
 
     def first(self, most: int | None) -> Days:
         """At most so many days of each part, taken evenly."""
@@ -46,7 +47,8 @@ class Days:
             return self
         every = {part: max(1, len(getattr(self, part)) // most) for part in ("train", "validation", "test")}
         cut = {part: getattr(self, part)[::step][:most] for part, step in every.items()}
-        return replace(self, **cut, groups=self.groups[:: every["test"]][:most])
+        held, seen = self.groups[:: every["test"]][:most], self.train_groups[:: every["train"]][:most]
+        return replace(self, **cut, groups=held, train_groups=seen)
 
 
 def folder_of_traces(given: Path | None = None) -> Path | None:
@@ -114,7 +116,8 @@ def author_days(traces: Path) -> Days:
     for group in GROUPS:
         for (_, file), day in read_pack(folder / f"lyon_{group}-train.csv.gz", unit="min").items():
             numbered.append((int(file.rsplit("_", 1)[-1]), group, day))
-    ordered = [day for _, _, day in sorted(numbered, key=lambda one: one[:2])]
+    in_order = sorted(numbered, key=lambda one: one[:2])
+    ordered = [day for _, _, day in in_order]
     test, groups = [], []
     for group in GROUPS:
         pack = folder / f"lyon_{group}-test.csv.gz"
@@ -123,4 +126,5 @@ def author_days(traces: Path) -> Days:
             test += held
             groups += [group] * len(held)
     cut = round(0.8 * len(ordered))
-    return Days(AUTHOR, read_platform("taurus"), _quiet(ordered[:cut]), _quiet(ordered[cut:]), tuple(test), tuple(groups))
+    seen = tuple(group for _, group, day in in_order[:cut] if len(day) <= BUSY)
+    return Days(AUTHOR, read_platform("taurus"), _quiet(ordered[:cut]), _quiet(ordered[cut:]), tuple(test), tuple(groups), seen)

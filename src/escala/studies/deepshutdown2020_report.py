@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from escala.metrics.jobs import by_class
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.claims import Claim, by_policy, write_claims, write_table
+from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.deepshutdown2020_cells import VARIANTS
-from escala.studies.deepshutdown2020_claims import AGENT, FRONTIER, LIKELIEST, all_claims, read_idle_watts, seeds_of, tables
+from escala.studies.deepshutdown2020_claims import AGENT, FRONTIER, LIKELIEST, all_claims, idle_minute_j, seeds_of, tables
+from escala.studies.deepshutdown2020_figures import write_figures
 from escala.studies.resampled import Floats, Resampled, interval
 
 Cells = Mapping[str, Any]
-SHOWN = ("timeout:0", "timeout:300", "oracle", "hold:0.25")
-EDGES_MIN = (0, 5, 10, 30, 60)
 
 
 def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
@@ -40,14 +37,16 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     write_table(out, "fig11-years", years)
     write_table(out, "table3-groups", groups_frame(cells, every))
     write_table(out, "table5-policies", policies_frame(cells, every))
-    write_table(out, "frontier", frontier_frame(cells, every))
+    frontier = frontier_frame(cells, every)
+    write_table(out, "frontier", frontier)
+    write_table(out, "returns", returns_frame(cells, every))
     write_table(out, "learners", learners_frame(cells))
     if inputs.AUTHOR in every:
         write_table(out, "groups", author_groups_frame(cells))
         if f"headroom/{inputs.AUTHOR}/rules" in cells:
             write_table(out, "headroom", headroom.frame(cells, inputs.AUTHOR))
     write_table(out, "score", score_frame(cells, every))
-    _figures(out, cells, every, years)
+    write_figures(out, cells, every, years, frontier)
     return claims
 
 
@@ -81,15 +80,12 @@ def logs_frames(cells: Cells, every: list[str]) -> tuple[pl.DataFrame, pl.DataFr
 
 
 def groups_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """R3 table 3: days by their share of sequential submissions, #1 (0, 25 %) ... #4 [75, 100), #5 100 %."""
+    """R3 table 3: days by their share of sequential submissions, #1 [0, 25 %) ... #4 [75, 100), #5 100 %."""
     rows = []
     for name in every:
         for part in ("train", "validation", "test"):
-            p = cells[f"about/{name}"][part]
-            jobs = np.array(p["jobs"], np.float64)
-            share = np.array(p["sequential"]) * jobs / np.maximum(jobs - 1, 1)
-            group = np.where(share >= 1.0, 5, np.minimum(np.floor(share * 4), 3) + 1).astype(int)
-            rows.append({"input": name, "part": part, **{f"#{g}": int((group == g).sum()) for g in range(1, 6)}})
+            group = cells[f"about/{name}"][part]["group"]
+            rows.append({"input": name, "part": part, **{f"#{g}": group.count(g) for g in range(1, 6)}})
     return pl.DataFrame(rows)
 
 
@@ -112,10 +108,36 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                     "input": name, "window": window, "policy": policy,
                     "waste_vs_t0": change, "waste_vs_t0_low": low, "waste_vs_t0_high": high,
                     "waste_vs_t300": float(r.change(policy, "timeout:300", "waste_j")[0]),
+                    "energy_kWh": float(t["energy_j"].mean() / 3.6e6),
+                    "energy_vs_t0": float(r.change(policy, "timeout:0", "energy_j")[0]),
                     **_spread(t["waste_j"] / 60.0, "waste_Wmin"), **_spread(t["transitions"], "transitions"),
                     **_spread(t["delay_s"] / t["jobs"] / 60.0, "delay_min"), **_spread(t["stretch"] / t["jobs"], "day_stretch"),
                     "stretch": float(r.mean(policy, "stretch")[0]), "wait_min": float(r.mean(policy, "wait_s")[0] / 60.0),
                     "unstarted_share": float(r.mean(policy, "unstarted")[0]),
+                })  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def returns_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
+    """What agents and constant choices return a held-out day, in idle minutes of the platform: by R3's own reward, -(energy waste + the
+    share of the cores that jobs which have waited half of their walltime want, a minute), and by the one that the searches go by,
+    -(energy waste + a price a walltime waited)."""
+    rows = []
+    for name in every:
+        idle_j, cores = idle_minute_j(name, cells), cells[f"about/{name}"]["cores"]
+        searched = seeds_of(cells, name)
+        cost = float(np.mean([cell["cost"] for cell in searched]))
+        others = {key.split("/")[2]: cell for key, cell in cells.items() if key.startswith(f"ppo/{name}/") and key.endswith("/0")}
+        for window in ("cut", "drain"):
+            found = {policy: [columns] for policy, columns in cells[f"constants/{name}"][window].items()}
+            for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
+                found[label] = [cell["test"][window][how] for cell in searched]
+            found |= {f"MaskablePPO, {preset}": [cell["test"][window]["sampled"]] for preset, cell in others.items()}
+            for policy, seeds in found.items():
+                waste, late, waited = (float(np.mean([one[c] for one in seeds])) for c in ("waste_j", "late", "waited"))
+                rows.append({
+                    "input": name, "window": window, "policy": policy, "return_r3": -(waste / idle_j + late / cores),
+                    "return_searched": -(waste / idle_j + cost * waited), "price": cost,
                 })  # fmt: skip
     return pl.DataFrame(rows)
 
@@ -189,85 +211,3 @@ def score_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
         for seed, cell in enumerate(seeds_of(cells, name)):
             rows += [{"input": name, "seed": seed, "number": what, "weight": weight} for what, weight in cell["score"].items()]
     return pl.DataFrame(rows)
-
-
-def _figures(out: Path, cells: Cells, every: list[str], years: pl.DataFrame) -> None:
-    from escala.report import curves, plots, save, study_plots
-
-    figures = out / "figures"
-    if years.height:
-        save(study_plots.yearly_shares(years), figures / "fig11")
-    for name in every:
-        frame = frontier_frame(cells, [name]).filter((pl.col("window") == "drain") & ~pl.col("policy").is_in(["timeout:300"]))
-        points = {row["policy"]: (row["stretch"], 1e3 * row["waste_kJ_a_day"]) for row in frame.iter_rows(named=True)}
-        save(plots.frontier_of(points, "mean_stretch", "waste_j"), figures / f"frontier-{name}")
-        _classes_of_jobs(cells, name, out)
-    if inputs.AUTHOR not in every:
-        return
-    train, test = cells["fixed/train"]["cut"], tables(cells, inputs.AUTHOR, "cut")
-    first = seeds_of(cells, inputs.AUTHOR)[0]["train"]["cut"]["sampled"]["waste_j"]
-    sums = {policy: [*train[policy]["waste_j"], *test[policy]["waste_j"].mean(axis=0)] for policy in SHOWN}
-    sums[AGENT] = [*first, *test[AGENT]["waste_j"].mean(axis=0)]
-    write_table(out, "fig20", pl.DataFrame({"held_out": [k >= len(first) for k in range(len(sums[AGENT]))], **sums}))
-    save(curves.accumulated(sums, "waste_j", split=len(first)), figures / "fig20")
-    _curve(cells, out)
-    if f"headroom/{inputs.AUTHOR}/rules" in cells:
-        _possible(cells, inputs.AUTHOR, figures)
-
-
-def _possible(cells: Cells, name: str, figures: Path) -> None:
-    """Waste against stretch of each policy, and below it what no policy with the same waits can be below. Days run to completion."""
-    from escala.report import plots, save
-
-    rows = headroom.frame(cells, name).to_dicts()
-    points = {row["policy"]: (row["stretch"], 1e3 * row["waste_kJ_a_day"]) for row in rows}
-    points |= {f"bound at the waits of {row['policy']}": (row["stretch"], 1e3 * row["bound_kJ_a_day"]) for row in rows}
-    save(plots.frontier_of(points, "mean_stretch", "waste_j"), figures / f"headroom-{name}")
-
-
-def _curve(cells: Cells, out: Path) -> None:
-    """R3 figure 24: the validation days while searching, and the levels of constant choices in the very same environment."""
-    from escala.report import curves, save
-
-    searched = seeds_of(cells, inputs.AUTHOR)
-    rows = [
-        {"step": int(step), "value": value, "seed": k}
-        for k, cell in enumerate(searched)
-        for step, _, value in cell["curve"]
-        if value is not None
-    ]
-    points = pl.DataFrame(rows)
-    write_table(out, "curve", points)
-    cost, idle_j = searched[0]["cost"], 60.0 * read_idle_watts(inputs.AUTHOR, cells)
-    found = cells["levels/validation"]["seen"].items()
-    every = {p: float(-np.mean(np.array(c["waste_j"]) / idle_j + cost * np.array(c["waited"]))) for p, c in found}
-    write_table(out, "fig24-levels", pl.DataFrame({"policy": list(every), "value": list(every.values())}))
-    best = max(every, key=lambda policy: every[policy])
-    levels = {"timeout:0": every["hold:0"], "hold:0.25": every["hold:0.25"], f"{best}, the best constant": every[best]}
-    label = "Return a validation day\n(idle minutes of the platform)"
-    save(curves.learning_curve(curves.Training(points, levels, label, "Search by whole days")), out / "figures" / "fig24")
-
-
-def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
-    """R3 figures 22 and 23: slowdown by inter-arrival class; runtimes of the 10 000 most slowed jobs. Held-out days, cut."""
-    from escala.report import curves, save
-
-    about = cells[f"about/{name}"]
-    gap, runtime = np.array(about["gap_s"]) / 60.0, np.array(about["runtime_s"])
-    slow = {policy: np.array(values) for policy, values in cells[f"fixed/{name}"]["jobs"].items()}
-    slow[AGENT] = np.array(seeds_of(cells, name)[0]["test"]["jobs"])
-    names = [f"[{a}, {b}) min" for a, b in pairwise(EDGES_MIN)] + [f">= {EDGES_MIN[-1]} min", "first of the day"]
-    place = np.where(gap < 0, len(names) - 1, np.searchsorted(EDGES_MIN, gap, side="right") - 1)
-    classes = pl.Series(np.array(names)[place], dtype=pl.Enum(names))
-    kinds = ["< 1 min", "1 to 5 min", "5 to 30 min", "30 min to 2 h", "> 2 h"]
-    lengths = np.array(kinds)[np.searchsorted([60.0, 300.0, 1800.0, 7200.0], runtime, side="right")]
-    by_gap, by_length = {}, {}
-    for policy, values in slow.items():
-        started = values >= 0
-        by_gap[policy] = by_class(pl.Series(values[started]), classes.filter(pl.Series(started)))
-        worst = np.argsort(-values, kind="stable")[: min(10_000, max(1, len(values) // 4))]
-        by_length[policy] = by_class(pl.Series(values[worst]), pl.Series(lengths[worst], dtype=pl.Enum(kinds)))
-    write_table(out, f"fig22-{name}", by_policy(by_gap))
-    write_table(out, f"fig23-{name}", by_policy(by_length))
-    save(curves.by_class(by_gap, "bounded_slowdown", log=True), out / "figures" / f"fig22-{name}")
-    save(curves.by_class(by_length, "bounded_slowdown", share=True), out / "figures" / f"fig23-{name}")

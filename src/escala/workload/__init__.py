@@ -3,7 +3,7 @@
 from escala.workload import generate
 from escala.workload.batsim import write_batsim
 from escala.workload.clean import CleaningRules
-from escala.workload.describe import Description, describe
+from escala.workload.describe import Description, day_group, describe
 from escala.workload.read import read_workload
 from escala.workload.swf import read_header, write_swf
 from escala.workload.table import SCHEMA, Workload
@@ -14,6 +14,7 @@ __all__ = [
     "CleaningRules",
     "Description",
     "Workload",
+    "day_group",
     "describe",
     "generate",
     "read_header",

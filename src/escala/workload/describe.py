@@ -127,6 +127,19 @@ def describe(workload: Workload, platform: HasCores | None = None) -> Descriptio
     )
 
 
+def day_group(day: Workload) -> int:
+    """Group of a day (a workload of one day), 1 to 5, by the share of sequential submissions among its jobs but the first: [0, 25), [25,
+    50), [50, 75), [75, 100) and 100 % (R3, section 4.2). EscalaError for a day with fewer than two jobs, which has no group."""
+    if len(day) < 2:
+        raise EscalaError(f"workload {day.name!r}: has {len(day)} jobs; a day needs two to have a group")
+    return int(_group(float(np.mean(np.diff(day.jobs["submit_s"].to_numpy()) < SEQUENTIAL_S)))) + 1
+
+
+def _group(share: Any) -> Any:
+    """Place among GROUPS."""
+    return np.searchsorted(list(GROUPS.values()), share, side="right") - 1
+
+
 def _days(workload: Workload, submit: NDArray[np.float64], gap: NDArray[np.float64]) -> dict[str, Any]:
     """Days with at least two jobs, in groups by their share of sequential submissions; days with one."""
     day = np.floor((submit + workload.origin_s % DAY_S) / DAY_S)
@@ -134,11 +147,10 @@ def _days(workload: Workload, submit: NDArray[np.float64], gap: NDArray[np.float
     inside = np.diff(day) == 0
     sequential = np.bincount(index[1:], weights=inside & (gap < SEQUENTIAL_S), minlength=len(counts))[counts > 1]
     share = sequential / (counts[counts > 1] - 1)
-    group = np.searchsorted(list(GROUPS.values()), share, side="right") - 1
     return {
         "days": int((counts > 1).sum()),
         "days_dropped": int((counts == 1).sum()),
-        "day_groups": dict(zip(GROUPS, np.bincount(group, minlength=len(GROUPS)).tolist())),
+        "day_groups": dict(zip(GROUPS, np.bincount(_group(share), minlength=len(GROUPS)).tolist())),
     }
 
 

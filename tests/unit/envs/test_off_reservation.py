@@ -186,3 +186,28 @@ def test_keeping_all_nodes_off_leaves_the_first_job_what_it_needs() -> None:
     kept = constant(1, [day], "1x1", action="count", min_jobs=1)
     assert kept["waste_j"][0] == pytest.approx(125.0 * 60.0 + 101.0 * 180.0)
     assert kept["waste_j"][0] == pytest.approx(_replayed([day], escala.read_platform("1x1"), "timeout:0", "cut")[0])
+
+
+@pytest.mark.parametrize(
+    ("options", "always"),
+    [({"action": "wake"}, 0), ({"action": "hold"}, 5), ({"action": "hold", "guard": "late"}, 5), ({"action": "count"}, 8)],
+)
+@pytest.mark.parametrize("seed", [None, 0, 1])
+def test_a_first_job_that_needs_more_nodes_than_are_awake_together_starts_whatever_the_agent_does(
+    options: dict[str, Any], always: int, seed: int | None
+) -> None:
+    """Narrow jobs come every ten minutes, so that some nodes work while others sleep; a job of all eight nodes waits among them. Always
+    the choice that holds most, and choices at random: every job ends, and before noon."""
+    narrow = [(600.0 * k, 900.0, 1200.0, 1 + k % 3) for k in range(30)]
+    day = workload(*narrow, (1500.0, 600.0, 3600.0, 8), (7000.0, 600.0, 3600.0, 8))
+    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="8x1", window="drain", **options)
+    env.reset(seed=0)
+    random, steps, terminated, truncated = np.random.default_rng(seed), 0, False, False
+    while not (terminated or truncated):
+        action = always if seed is None else int(random.integers(env.action_space.n))  # type: ignore[attr-defined]
+        _, _, terminated, truncated, info = env.step(action)
+        steps += 1
+    assert terminated and not truncated and steps <= 24 * 60
+    world = env.unwrapped.batch.episodes.world  # type: ignore[attr-defined]
+    started = world.run[0, : len(day)]["start"]
+    assert (started >= 0).all() and info["time_s"] < DAY_S / 2

@@ -18,7 +18,7 @@ from synthetic import Run, run
 from escala.errors import EscalaError
 from escala.metrics import compare
 from escala.metrics import jobs as jm
-from escala.report import curves, plots, style
+from escala.report import curves, plots, study_plots, style
 from escala.report.quantities import scale
 
 pytestmark = pytest.mark.slow
@@ -44,6 +44,23 @@ def _against() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def _days(policies: list[str]) -> pl.DataFrame:
+    """Six days of each policy, the last two held out; one of them has no wait to show."""
+    schema = {"policy": pl.String, "day": pl.Int64, "held_out": pl.Boolean, "waste_j": pl.Float64, "mean_wait_s": pl.Float64}
+    rows = [
+        {"policy": p, "day": k % 4, "held_out": k > 3, "waste_j": 1e3 * (k + i), "mean_wait_s": None if k == 2 else 9.0 * k}
+        for i, p in enumerate(policies)
+        for k in range(6)
+    ]
+    return pl.DataFrame(rows, schema=schema)
+
+
+def _groups(policies: list[str]) -> pl.DataFrame:
+    """Six days of two groups, the last two held out."""
+    waste = {p: pl.Series([1e3 * (k + i) for k in range(6)]) for i, p in enumerate(policies)}
+    return pl.DataFrame({"group": [1, 2] * 3, "held_out": [False] * 4 + [True] * 2, **waste})
+
+
 FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "load_over_time": lambda runs: plots.load_over_time({n: r.jobs for n, r in runs.items()}, 16),
     "power_over_time": lambda runs: plots.power_over_time({n: r.nodes for n, r in runs.items()}, {n: r.power for n, r in runs.items()}),
@@ -53,7 +70,8 @@ FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "learning_curve": lambda runs: curves.learning_curve(_training()),
     "by_class": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", log=True),
     "shares": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", share=True),
-    "accumulated": lambda runs: curves.accumulated({n: r.power["joules"].to_list() for n, r in runs.items()}, "energy_j", split=10),
+    "sums_by_group": lambda runs: study_plots.sums_by_group(_groups(list(runs)), list(runs)),
+    "running_means": lambda runs: study_plots.running_means(_days(list(runs)), ("waste_j", "mean_wait_s"), list(runs)),
     "against": lambda runs: curves.against(_against(), "load", ["mean_wait_s", "mean_stretch"], x_label="Offered load"),
 }
 

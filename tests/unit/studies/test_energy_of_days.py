@@ -87,7 +87,10 @@ def test_days_played_in_a_batch_are_the_days_simulated(window: str) -> None:
     for k, row in enumerate(mine):
         other = theirs[k % len(days)]
         assert np.array_equal(begun[k], starts[k % len(days)], equal_nan=True)
-        assert all(row[name] == pytest.approx(other[name], rel=1e-12) for name in ("waste_j", "transitions", "wait_s", "stretch", "jobs"))
+        names = ("waste_j", "energy_j", "transitions", "wait_s", "stretch", "jobs")
+        assert all(row[name] == pytest.approx(other[name], rel=1e-12) for name in names)
+        idle_minute_j = 60.0 * platform.n_nodes * platform.profiles[0].idle_w
+        assert row["return"] == pytest.approx(-(row["waste_j"] / idle_minute_j + row["late"] / platform.total_cores))  # R3's reward
 
 
 def test_intervals_hold_the_statistic_and_a_frontier_is_the_least_waste_at_no_more_stretch() -> None:

@@ -11,7 +11,9 @@ import pytest
 
 from escala.errors import EscalaError
 from escala.platform import Platform
-from escala.workload.describe import GROUPS, Description, describe
+from escala.studies.days import days_of
+from escala.workload.describe import GROUPS, Description, day_group, describe
+from escala.workload.generate import grid5000
 from escala.workload.table import Workload
 
 DAY = 86400.0
@@ -66,7 +68,19 @@ def test_groups_of_days(gaps: list[float], group: int) -> None:
     for gap in gaps:
         submit.append(submit[-1] + gap)
     assert list(describe(_workload(submit))["day_groups"].values()) == [int(k == group) for k in range(5)]
+    assert day_group(_workload(submit)) == group + 1
     assert len(GROUPS) == 5
+
+
+def test_days_of_some_groups_are_those_that_describe_counts() -> None:
+    log = grid5000(cluster="orion", days=40, seed=3)
+    counted = list(describe(log)["day_groups"].values())
+    assert [len(days_of(log, groups=[g])) for g in range(1, 6)] == counted and len(days_of(log)) == sum(counted) > 20
+    assert {day_group(day) for day in days_of(log, groups=(2, 3))} == {2, 3}
+    with pytest.raises(EscalaError, match="groups 1 to 5"):
+        days_of(log, groups=[6])
+    with pytest.raises(EscalaError, match="two"):
+        day_group(_workload([5.0]))
 
 
 def test_days_begin_at_midnight_and_need_two_jobs() -> None:
