@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -149,20 +149,12 @@ def train_team(
         pairs = [x.model for x in learners], [x.normaliser for x in learners]
         loads = len(batch.options.models()) if workload is None else 1
         team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
-    saved_at = time.monotonic()
     _tick(state, clock)
     _judge(judge, learners, request, state)
-    while state["done"] < steps:
-        clock = time.monotonic()
-        if folder is not None and clock - saved_at >= checkpoint.EVERY_S:
-            folder.mkdir(parents=True, exist_ok=True)
-            checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request))
-            saved_at = time.monotonic()
-        _round(learners, mode, chosen.rounds, steps, state)
-        _tick(state, clock)
+    for share in _rounds(learners, chosen.rounds, request, state, folder):
         _judge(judge, learners, request, state)
         if progress is not None:
-            progress(min(1.0, state["done"] / steps))
+            progress(share)
     team = _team(learners, request, state)
     if folder is not None:
         team.save(folder)
@@ -173,6 +165,20 @@ def train_team(
 def _tick(state: dict[str, Any], clock: float) -> None:
     """Add the time since `clock` to what the training has taken, over all its sittings."""
     state["elapsed_s"] += time.monotonic() - clock
+
+
+def _rounds(learners: list[_Learner], rounds: int, request: dict[str, Any], state: dict[str, Any], folder: Path | None) -> Iterator[float]:
+    """Train round by round, with a checkpoint now and then; yields the share done after each."""
+    saved_at = time.monotonic()
+    while state["done"] < request["steps"]:
+        clock = time.monotonic()
+        if folder is not None and clock - saved_at >= checkpoint.EVERY_S:
+            folder.mkdir(parents=True, exist_ok=True)
+            checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request))
+            saved_at = time.monotonic()
+        _round(learners, request["mode"], rounds, request["steps"], state)
+        _tick(state, clock)
+        yield min(1.0, state["done"] / request["steps"])
 
 
 def _round(learners: list[_Learner], mode: str, rounds: int, steps: int, state: dict[str, Any]) -> None:
