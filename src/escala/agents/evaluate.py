@@ -10,6 +10,8 @@ import polars as pl
 from escala.agents.agent import Agent
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
 from escala.errors import EscalaError
+from escala.metrics.energy import STATES
+from escala.metrics.jobs import THETA
 from escala.policies import simulate
 from escala.policy import name_of
 from escala.result import Result
@@ -31,7 +33,8 @@ def evaluate(
     window: str | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> pl.DataFrame:
-    """One row a day, policy and run: waste_j, energy_j, transitions, mean_wait_s, mean_stretch (of jobs that started), jobs, unstarted.
+    """One row a day, policy and run: energy_j, the energy of each node state (computing_j, ...), waste_j, transitions; mean_wait_s,
+    mean_stretch, mean_delay_s (of jobs that started); jobs, unstarted.
 
     days: Workloads, one an episode. baselines: shutdown policies (schedulers for a scheduling agent), by default R3's. The agent's
     sampled policy
@@ -70,14 +73,16 @@ def evaluate(
 def _figures(result: Result) -> dict[str, Any]:
     summary = result.summary()
     jobs = result.jobs.filter(pl.col("state") != "REJECTED")
-    figures = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions")}
+    figures = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions", *(f"{state}_j" for state in STATES))}
     started = jobs.filter(pl.col("start_s").is_not_null())
     wait = started["wait_s"]
-    stretch = (started["wait_s"] / started["walltime_s"]).mean()
+    stretch = (wait / started["walltime_s"]).mean()
+    delay = (wait - THETA * started["walltime_s"]).clip(lower_bound=0.0).mean()
     return {
         **figures,
         "mean_wait_s": float(wait.mean() or 0.0),  # type: ignore[arg-type]
         "mean_stretch": float(stretch or 0.0),  # type: ignore[arg-type]
+        "mean_delay_s": float(delay or 0.0),  # type: ignore[arg-type]
         "jobs": jobs.height,
         "unstarted": jobs.height - started.height,
     }

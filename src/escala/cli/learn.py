@@ -133,7 +133,7 @@ def evaluate(
     from escala.agents import evaluate as judge
     from escala.metrics import compare as comparing
     from escala.studies.days import days_of
-    from escala.studies.saving import JUDGED, write_manifest
+    from escala.studies.saving import DAYS, JUDGED, write_manifest
 
     if window not in ("drain", "cut"):
         raise EscalaError(f"unknown window {window!r}; known: drain, cut")
@@ -152,9 +152,10 @@ def evaluate(
         measured = [name for name in ("waste_j", "energy_j", "transitions", "mean_wait_s", "mean_stretch") if _finite(played[name])]
         judged = comparing.episodes(played, measured, reference=played["policy"][0], seed=seed)
         if folder is not None:
-            played.write_csv(folder / "days.csv")
+            played.write_csv(folder / DAYS)
             judged.write_csv(folder / JUDGED)
-            write_manifest(folder, "evaluation", {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen)})
+            about = {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen), "window": window}
+            write_manifest(folder, "evaluation", about)
     title = f"{len(chosen)} days: means over days, and the change of the waste with its 95 % interval"
     told = [{**row, "cleaning": log.cleaning} for row in judged.to_dicts()]
     emit(as_json, told, title, judged_table(judged))
