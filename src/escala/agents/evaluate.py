@@ -32,9 +32,10 @@ def evaluate(
     argmax: bool = True,
     window: str | None = None,
     progress: Callable[[float], None] | None = None,
+    keep: Callable[[str, int, int, Result], None] | None = None,
 ) -> pl.DataFrame:
     """One row a day, policy and run: energy_j, the energy of each node state (computing_j, ...), waste_j, transitions; mean_wait_s,
-    mean_stretch, mean_delay_s (of jobs that started); jobs, unstarted.
+    mean_stretch, mean_delay_s (of jobs that started); mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted.
 
     days: Workloads, one an episode. baselines: shutdown policies (schedulers for a scheduling agent), by default R3's. The agent's
     sampled policy
@@ -42,6 +43,7 @@ def evaluate(
     beside the policies compared (scheduler "saf" under shutdown policies, shutdown "timeout:300" under schedulers). window: "cut" ends
     each day at its
     length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off, unless told otherwise).
+    keep: called with policy, run, number of the day and the Result.
     """
     if len(days) == 0:
         raise EscalaError("days: give at least one day, each a Workload")
@@ -62,9 +64,10 @@ def evaluate(
     for k, (name, run, policy) in enumerate(policies):
         for number, day in enumerate(days):
             pair = {"scheduler": policy, "shutdown": other} if schedules else {"scheduler": other, "shutdown": policy}
-            rows.append(
-                {"policy": name, "run": run, "episode": number, "day": day.name, **_figures(simulate(day, platform, **pair, **how))}
-            )
+            result = simulate(day, platform, **pair, **how)
+            rows.append({"policy": name, "run": run, "episode": number, "day": day.name, **_figures(result)})
+            if keep is not None:
+                keep(name, run, number, result)
         if progress is not None:
             progress((k + 1) / len(policies))
     return pl.DataFrame(rows)
@@ -83,6 +86,7 @@ def _figures(result: Result) -> dict[str, Any]:
         "mean_wait_s": float(wait.mean() or 0.0),  # type: ignore[arg-type]
         "mean_stretch": float(stretch or 0.0),  # type: ignore[arg-type]
         "mean_delay_s": float(delay or 0.0),  # type: ignore[arg-type]
+        **{name: float(summary[name]) for name in ("mean_slowdown", "mean_bounded_slowdown")},
         "jobs": jobs.height,
         "unstarted": jobs.height - started.height,
     }

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
+INTERRUPTED = 130  # exit status
 
 
 class Stopped(BaseException):
@@ -39,7 +40,7 @@ def keeping(hint: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Stopped(f"interrupted; {hint}", 130) from None
+        raise Stopped(f"interrupted; {hint}", INTERRUPTED) from None
     except Stopped as stopped:
         raise Stopped(f"terminated; {hint}", stopped.status) from None
 

@@ -9,13 +9,14 @@ from typing import Annotated, Any
 
 import typer
 
+from escala.cli import day_headroom as room
 from escala.cli import options as opt
 from escala.cli.folder import output_folder, partial_sibling
-from escala.cli.interrupt import keeping
+from escala.cli.interrupt import INTERRUPTED, Stopped, keeping
 from escala.cli.judged import judged_table
 from escala.cli.reading import read_log
 from escala.cli.tables import facts_table
-from escala.cli.terminal import emit, progress
+from escala.cli.terminal import Begin, emit, progress
 from escala.errors import EscalaError
 
 CHECKPOINT = "checkpoint.pt"  # of an interrupted training
@@ -123,6 +124,28 @@ def evaluate(
     window: Annotated[
         str, typer.Option("--window", metavar="WHAT", help="drain: run each day to its last job; cut: end it at midnight")
     ] = "drain",
+    headroom: Annotated[
+        str | None,
+        typer.Option(
+            "--headroom",
+            metavar="OBJECTIVE",
+            help="also the share of what is possible over the first policy: waste, or of schedulers slowdown, bounded-slowdown, wait",
+            show_default=False,
+        ),
+    ] = None,
+    stretch: Annotated[
+        float | None,
+        typer.Option(
+            "--stretch",
+            metavar="X",
+            help="--headroom waste: a job may wait X times its requested time [no longer than under the policy or the first one]",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        float | None,
+        typer.Option("--limit", metavar="SECONDS", help="--headroom: time for all bounds [300]", show_default=False),
+    ] = None,
     seed: opt.Seed = 0,
     out: opt.Out = None,
     force: opt.Force = False,
@@ -130,13 +153,13 @@ def evaluate(
 ) -> None:
     """Judge a trained agent beside classic policies, day by day."""
     import escala
-    from escala.agents import evaluate as judge
     from escala.metrics import compare as comparing
     from escala.studies.days import days_of
     from escala.studies.saving import DAYS, JUDGED, write_manifest
 
     if window not in ("drain", "cut"):
         raise EscalaError(f"unknown window {window!r}; known: drain, cut")
+    room.check(headroom, stretch, limit, window)
     beside = None if baselines is None else opt.names(baselines, "--baselines")
     with output_folder(out, "evaluate", force=force) as folder, progress() as begin:
         begin(f"reading {workload}")
@@ -147,18 +170,57 @@ def evaluate(
         chosen = chosen[:days]
         if not chosen:
             raise EscalaError(f"{workload}: no day is left to judge on after the first {after}; give a smaller --after")
-        share = begin(f"judging on {len(chosen)} days")
-        played = judge(trained, chosen, machine, beside, runs, seed, window=window, progress=share).rename({"run": "seed"})
-        measured = [name for name in ("waste_j", "energy_j", "transitions", "mean_wait_s", "mean_stretch") if _finite(played[name])]
-        judged = comparing.episodes(played, measured, reference=played["policy"][0], seed=seed)
+        room.check_agent(headroom, trained, chosen, machine)
+        bounds = {"objective": headroom, "stretch": stretch, "limit_s": limit}
+        played, measured = _played(trained, chosen, machine, beside, runs, seed, window, bounds, begin)
+        judged = comparing.episodes(played, _metrics(played, measured), reference=played["policy"][0], seed=seed)
         if folder is not None:
             played.write_csv(folder / DAYS)
             judged.write_csv(folder / JUDGED)
             about = {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen), "window": window}
             write_manifest(folder, "evaluation", about)
+            if measured is not None:
+                room.save(measured, folder)
     title = f"{len(chosen)} days: means over days, and the change of the waste with its 95 % interval"
     told = [{**row, "cleaning": log.cleaning} for row in judged.to_dicts()]
-    emit(as_json, told, title, judged_table(judged))
+    if measured is None:
+        emit(as_json, told, title, judged_table(judged))
+        return
+    told = [row | (room.figures(measured, row["policy"]) if row["metric"] == measured["metric"] else {}) for row in told]
+    emit(as_json, told, title, judged_table(judged, room.columns(measured)), room.remark(measured))
+    if measured["interrupted"]:
+        raise Stopped("interrupted: the head-room told is of the days that were bounded until then", INTERRUPTED)
+
+
+def _played(
+    trained: Any, days: Any, machine: Any, beside: Any, runs: int, seed: int, window: str, bounds: dict[str, Any], begin: Begin
+) -> tuple[Any, dict[str, Any] | None]:
+    """The days played under every policy, and their head-room where an objective is named."""
+    from escala.agents import evaluate as judge
+    from escala.policies import day_headroom
+
+    starts: dict[tuple[str, int, int], Any] = {}
+
+    def keep(policy: str, run: int, number: int, result: Any) -> None:
+        starts[policy, run, number] = result.jobs["start_s"].cast(float).fill_null(math.nan).to_numpy()
+
+    share = begin(f"judging on {len(days)} days")
+    played = judge(trained, days, machine, beside, runs, seed, window=window, progress=share, keep=keep)
+    measured = None
+    if bounds["objective"] is not None:
+        share, limit_s = begin(f"bounding {len(days)} days"), bounds["limit_s"] or room.LIMIT_S
+        measured = day_headroom.of_days(
+            days, machine, played, starts, bounds["objective"], stretch=bounds["stretch"], limit_s=limit_s, seed=seed, progress=share,
+            oversized=trained.env_options.get("oversized", "error"),
+        )  # fmt: skip
+    return played.rename({"run": "seed"}), measured
+
+
+def _metrics(played: Any, measured: Any) -> list[str]:
+    """What policies are compared by: figures that every day has."""
+    told = ["waste_j", "energy_j", "transitions", "mean_wait_s", "mean_stretch"]
+    told += [measured["metric"]] if measured is not None and measured["metric"] not in told else []
+    return [name for name in told if _finite(played[name])]
 
 
 def _finite(values: Any) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from escala.cli import headroom
+from escala.cli import day_headroom, headroom
 from escala.errors import EscalaError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _evaluation(folder: Path, manifest: dict[str, Any]) -> Saved:
     days = _days(folder, cut=manifest.get("window") == "cut")
     old = "" if days else "It was written before evaluations kept the energy by state, so it has no part for operators: evaluate again."
     notes = [told, *([old] if old else [])]
-    return Saved(folder, "evaluation", comparison=_judged(folder), days=days, notes=notes)
+    return Saved(folder, "evaluation", comparison=_judged(folder), sections=day_headroom.section(folder), days=days, notes=notes)
 
 
 def _days(folder: Path, cut: bool) -> list[Any]:
