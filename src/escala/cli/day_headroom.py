@@ -6,12 +6,37 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from escala.cli.headroom import FILE, WASTE
 from escala.errors import EscalaError
 
 LIMIT_S = 300.0
+
+Objective = Annotated[
+    str | None,
+    typer.Option(
+        "--headroom",
+        metavar="OBJECTIVE",
+        help="also the share of what is possible over the first policy: waste, or of schedulers slowdown, bounded-slowdown, wait",
+        show_default=False,
+    ),
+]
+Stretch = Annotated[
+    float | None,
+    typer.Option(
+        "--stretch",
+        metavar="X",
+        help="--headroom waste: a job may wait X times its requested time [no longer than under the policy or the first one]",
+        show_default=False,
+    ),
+]
+Limit = Annotated[
+    float | None, typer.Option("--limit", metavar="SECONDS", help="--headroom: time for all bounds [300]", show_default=False)
+]
+
 PROVED, FOUND, LATE = "head-room proved", "head-room of best found", "late jobs"
 
 

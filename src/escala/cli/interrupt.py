@@ -14,6 +14,7 @@ from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
 INTERRUPTED = 130  # exit status
+KEPT = "{out} keeps what was learnt until the last checkpoint: go on with --resume"
 
 
 class Stopped(BaseException):

@@ -11,15 +11,17 @@ import typer
 
 from escala.cli import day_headroom as room
 from escala.cli import options as opt
+from escala.cli import searching
 from escala.cli.folder import output_folder, partial_sibling
-from escala.cli.interrupt import INTERRUPTED, Stopped, keeping
+from escala.cli.interrupt import INTERRUPTED, KEPT, Stopped, keeping
 from escala.cli.judged import judged_table
 from escala.cli.reading import read_log
 from escala.cli.tables import facts_table
 from escala.cli.terminal import Begin, emit, progress
 from escala.errors import EscalaError
 
-CHECKPOINT = "checkpoint.pt"  # of an interrupted training
+WRITTEN = ("manifest.json", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
+STEPS = 500_000
 FIRST_DAYS = "days of the log, in time order, that have at least two jobs"
 
 
@@ -39,12 +41,21 @@ def train(
         Path, typer.Option("--out", metavar="DIR", help="folder for the agent, with a checkpoint while training", show_default=False)
     ],
     days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help=f"learn from the first N {FIRST_DAYS} [all]")] = None,
-    algorithm: Annotated[str, typer.Option("--algorithm", metavar="NAME", help="maskable-ppo, ppo or a2c")] = "maskable-ppo",
-    preset: Annotated[str, typer.Option("--preset", metavar="NAME", help="tuned, or printed: as published")] = "tuned",
-    steps: Annotated[int, typer.Option("--steps", min=1, metavar="N", help="decisions to learn from")] = 500_000,
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", metavar="NAME", help="maskable-ppo, ppo, a2c, or search: by whole days (OffReservation)")
+    ] = "maskable-ppo",
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="tuned, or printed: as published [tuned]", show_default=False)
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, metavar="N", help="decisions to learn from [500000]", show_default=False)
+    ] = None,
     minutes: Annotated[
         float | None, typer.Option("--minutes", min=0.0, help="stop at this time, whatever has been learnt", show_default=False)
     ] = None,
+    generations: searching.Generations = None,
+    population: searching.Population = None,
+    worth: searching.Worth = None,
     validation: Annotated[
         int, typer.Option("--validation", min=0, metavar="N", help="keep the weights that do best on the last N days, not learnt from")
     ] = 0,
@@ -57,11 +68,12 @@ def train(
 ) -> None:
     """Train an agent on the days of a log."""
     import escala
-    from escala.agents import train as learn
     from escala.envs import ENVIRONMENTS
-    from escala.studies.days import days_of
 
     _known(environment, list(ENVIRONMENTS))
+    by_gradient = {"preset": preset, "steps": steps, "minutes": minutes, "patience": patience or None}
+    by_search: dict[str, Any] = {"generations": generations, "population": population, "worth": worth}
+    searching.check(algorithm, environment, by_gradient, by_search)
     _check_training_folder(out)
     with partial_sibling(Path(out).absolute()):
         pass  # a place that cannot be written is refused before the work
@@ -69,35 +81,52 @@ def train(
         begin(f"reading {workload}")
         machine = escala.read_platform(platform)
         log = read_log(workload, read, machine)
-        chosen = days_of(log)[:days]
-        if not chosen:
-            raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
-        if validation >= len(chosen):
-            raise EscalaError(f"--validation {validation}: of {len(chosen)} days none is left to learn from; give fewer")
-        if patience and not validation:
-            raise EscalaError(f"--patience {patience}: training stops by validation days only: give --validation")
-        chosen, held = chosen[: len(chosen) - validation], chosen[len(chosen) - validation :]
-        share = begin(f"training on {len(chosen)} days")
-        how: dict[str, Any] = {"algorithm": algorithm, "preset": preset, "steps": steps, "minutes": minutes, "seed": seed, "resume": resume}
-        how |= {"validation": held, "patience": patience} if held else {}
-        with keeping(f"{out} keeps what was learnt until the last checkpoint: go on with --resume"):
-            agent = learn(environment, chosen, machine, out=out, progress=share, **how)
-    done = agent.manifest
-    facts = [
+        chosen, held = _days(log, workload, days, validation, patience)
+        how: dict[str, Any] = {"out": out, "resume": resume, "seed": seed, "validation": held or None}
+        if algorithm == searching.SEARCH:
+            agent = searching.search(chosen, machine, begin, **how, **by_search)
+        else:
+            share = begin(f"training on {len(chosen)} days")
+            how |= {"algorithm": algorithm, "preset": preset or "tuned", "steps": steps or STEPS, "minutes": minutes, "patience": patience}
+            with keeping(KEPT.format(out=out)):
+                agent = escala.train(environment, chosen, machine, progress=share, **how)
+    told = facts_table(_facts(environment, agent.manifest, len(chosen)))
+    emit(as_json, {**agent.manifest, "cleaning": log.cleaning}, told, f"agent saved in {out}")
+
+
+def _days(log: Any, workload: Path, days: int | None, validation: int, patience: int) -> tuple[list[Any], list[Any]]:
+    """The days to learn from, and those held back for validation."""
+    from escala.studies.days import days_of
+
+    chosen = days_of(log)[:days]
+    if not chosen:
+        raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
+    if validation >= len(chosen):
+        raise EscalaError(f"--validation {validation}: of {len(chosen)} days none is left to learn from; give fewer")
+    if patience and not validation:
+        raise EscalaError(f"--patience {patience}: training stops by validation days only: give --validation")
+    return chosen[: len(chosen) - validation], chosen[len(chosen) - validation :]
+
+
+def _facts(environment: str, done: dict[str, Any], days: int) -> list[tuple[str, Any, str]]:
+    """What was done, for the terminal."""
+    facts: list[tuple[str, Any, str]] = [
         ("environment", environment, ""),
-        ("days", len(chosen), "days"),
+        ("days", days, "days"),
         ("decisions", done["steps_done"], ""),
         ("time", done["elapsed_s"], "s"),
-        ("mean return of the last episodes", done["mean_return"], ""),
     ]
-    if held:
+    if "generations" in done:
+        return facts + searching.facts(done)
+    facts.append(("mean return of the last episodes", done["mean_return"], ""))
+    if done.get("validation"):
         facts.append(("weights kept of decision", max(done["validation"], key=lambda point: point[1])[0], ""))
-    emit(as_json, {**done, "cleaning": log.cleaning}, facts_table(facts), f"agent saved in {out}")
+    return facts
 
 
 def _check_training_folder(out: Path) -> None:
     """Refuse to put an agent beside files of anything else."""
-    if out.is_dir() and any(out.iterdir()) and not (out / "manifest.json").exists() and not (out / CHECKPOINT).exists():
+    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in WRITTEN):
         raise EscalaError(f"{out}: holds files that Escala did not write; name another folder for the agent")
 
 
@@ -124,28 +153,9 @@ def evaluate(
     window: Annotated[
         str, typer.Option("--window", metavar="WHAT", help="drain: run each day to its last job; cut: end it at midnight")
     ] = "drain",
-    headroom: Annotated[
-        str | None,
-        typer.Option(
-            "--headroom",
-            metavar="OBJECTIVE",
-            help="also the share of what is possible over the first policy: waste, or of schedulers slowdown, bounded-slowdown, wait",
-            show_default=False,
-        ),
-    ] = None,
-    stretch: Annotated[
-        float | None,
-        typer.Option(
-            "--stretch",
-            metavar="X",
-            help="--headroom waste: a job may wait X times its requested time [no longer than under the policy or the first one]",
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[
-        float | None,
-        typer.Option("--limit", metavar="SECONDS", help="--headroom: time for all bounds [300]", show_default=False),
-    ] = None,
+    headroom: room.Objective = None,
+    stretch: room.Stretch = None,
+    limit: room.Limit = None,
     seed: opt.Seed = 0,
     out: opt.Out = None,
     force: opt.Force = False,
