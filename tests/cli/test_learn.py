@@ -52,6 +52,9 @@ def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> Non
     outcome = escala_(*judge, "--out", tmp_path / "judged")
     assert outcome.status == 0 and "waste against timeout:0" in outcome.out
     assert sorted(os.listdir(tmp_path / "judged")) == ["days.csv", "judged.csv", "manifest.json"]
+    assert escala_("report", tmp_path / "judged", "--price", "0.2", "--currency", "EUR").status == 0
+    page = (tmp_path / "judged" / "report.html").read_text(encoding="utf-8")
+    assert "For the operator" in page and "Did not start" in page and "EUR" in page
     beside = _json(
         escala_("compare", week, "--platform", "orion", "--schedulers", "saf", "--shutdowns", f"timeout:0,agent:{agent}", "--json")
     )

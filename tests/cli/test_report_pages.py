@@ -10,8 +10,9 @@ import polars as pl
 import pytest
 
 from escala.metrics import compare as comparing
+from escala.report.operator import OF_DAYS
 from escala.studies.claims import Claim, finished, write_claims
-from escala.studies.saving import JUDGED, read_judged, write_manifest
+from escala.studies.saving import DAYS, JUDGED, read_judged, write_manifest
 from tests.cli.program import Escala
 
 
@@ -21,12 +22,16 @@ def _simulated(escala_: Escala, log: Path, name: str, *more: str) -> Path:
     return out
 
 
-def _evaluation(folder: Path, days: int = 12) -> Path:
-    """What `escala evaluate` leaves: a rule that wastes a tenth less than the reference on every day."""
+def _evaluation(folder: Path, days: int = 12, of_days: tuple[str, ...] = OF_DAYS) -> Path:
+    """What `escala evaluate` leaves: a rule that needs a tenth less than the reference on every day."""
     rows = [
-        {"policy": p, "seed": 0, "episode": d, "waste_j": w * (100.0 + d)} for p, w in (("one", 1.0), ("two", 0.9)) for d in range(days)
+        {"policy": p, "seed": 0, "episode": d, "day": f"log#{d}", **dict.fromkeys(of_days, 0.0), "waste_j": w * (100.0 + d)}
+        | ({"energy_j": w * 36e6} if "energy_j" in of_days else {})
+        for p, w in (("one", 1.0), ("two", 0.9))
+        for d in range(days)
     ]
     folder.mkdir()
+    pl.DataFrame(rows).write_csv(folder / DAYS)
     comparing.episodes(pl.DataFrame(rows), ["waste_j"], reference="one").write_csv(folder / JUDGED)
     write_manifest(folder, "evaluation", {"agent": "agent", "workload": "log.swf", "after": 4, "days": days})
     return folder
@@ -111,6 +116,44 @@ def test_an_evaluation_has_a_page(escala_: Escala, tmp_path: Path) -> None:
     few = _evaluation(tmp_path / "few", 3)
     assert escala_("report", few).status == 0
     assert "3 episodes are few" in _text(few / "report.html")
+
+
+def test_an_evaluation_has_a_part_for_operators(escala_: Escala, tmp_path: Path) -> None:
+    """36 MJ a day are 10 kWh: the second policy saves one each day."""
+    folder = _evaluation(tmp_path / "judged")
+    assert escala_("report", folder, "--price", "0.2", "--currency", "EUR", "--carbon", "100").status == 0
+    text = " ".join(_text(folder / "report.html").split())
+    assert "For the operator: energy, waits, and a year of such days" in text
+    assert "two 3 287 365.2 73.05 36.52" in text, "kWh, saved kWh, EUR, kg CO2"
+
+
+def test_several_evaluations_have_a_part_for_operators_each(escala_: Escala, tmp_path: Path) -> None:
+    folders = [_evaluation(tmp_path / name) for name in ("monday", "tuesday")]
+    assert escala_("report", *folders, "--carbon", "100", "--out", tmp_path / "both.html").status == 0
+    text = _text(tmp_path / "both.html")
+    assert "monday: for the operator" in text and "tuesday: for the operator" in text
+
+
+def test_an_old_evaluation_has_a_page_and_says_what_it_lacks(escala_: Escala, tmp_path: Path) -> None:
+    folder = _evaluation(tmp_path / "old", of_days=())
+    assert escala_("report", folder).status == 0
+    text = _text(folder / "report.html")
+    assert "For the operator" not in text and "evaluate again" in text
+    (folder / DAYS).unlink()
+    assert escala_("report", folder).status == 0
+    (folder / DAYS).write_text("a,b\n1,2,3\n")
+    refused = escala_("report", folder)
+    assert refused.status == 2 and refused.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("option", [["--price", "0.2"], ["--carbon", "100"], ["--currency", "EUR"]])
+def test_what_cannot_be_priced_is_refused_in_one_line(escala_: Escala, log: Path, option: list[str]) -> None:
+    old, run = _evaluation(log.parent / "old", of_days=()), _simulated(escala_, log, "run", "--platform", "4x1:none")
+    for folder in (old, run, _study(log.parent / "study")):
+        refused = escala_("report", folder, *option)
+        assert refused.status == 2 and refused.err.count("\n") == 1, refused.err
+        assert ("--price" if option[0] == "--currency" else "power data") in refused.err
+        assert not (folder / "report.html").exists()
 
 
 def test_a_study_has_a_page_with_its_claims_and_figures(escala_: Escala, tmp_path: Path) -> None:

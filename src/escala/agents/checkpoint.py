@@ -19,6 +19,7 @@ from escala.errors import EscalaError
 from escala.workload import Workload
 
 FILE = "checkpoint.pt"
+SEARCH = "search.npz"  # of an unfinished search
 EVERY_S = 30.0
 
 
@@ -26,7 +27,7 @@ def check_folder(folder: Path | None, resume: bool) -> None:
     """Refuse to resume nothing, to write over a training, and to train for a folder that cannot be written."""
     if resume and folder is None:
         raise EscalaError("resume=True needs out: the folder of the interrupted training")
-    if folder is not None and not resume and any(os.path.exists(folder / name) for name in ("manifest.json", FILE)):
+    if folder is not None and not resume and any(os.path.exists(folder / name) for name in ("manifest.json", FILE, SEARCH)):
         raise EscalaError(f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder")
     check_place(folder)
 

@@ -10,6 +10,8 @@ import polars as pl
 from escala.agents.agent import Agent
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
 from escala.errors import EscalaError
+from escala.metrics.energy import STATES
+from escala.metrics.jobs import THETA
 from escala.policies import simulate
 from escala.policy import name_of
 from escala.result import Result
@@ -30,8 +32,10 @@ def evaluate(
     argmax: bool = True,
     window: str | None = None,
     progress: Callable[[float], None] | None = None,
+    keep: Callable[[str, int, int, Result], None] | None = None,
 ) -> pl.DataFrame:
-    """One row a day, policy and run: waste_j, energy_j, transitions, mean_wait_s, mean_stretch (of jobs that started), jobs, unstarted.
+    """One row a day, policy and run: energy_j, the energy of each node state (computing_j, ...), waste_j, transitions; mean_wait_s,
+    mean_stretch, mean_delay_s (of jobs that started); mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted.
 
     days: Workloads, one an episode. baselines: shutdown policies (schedulers for a scheduling agent), by default R3's. The agent's
     sampled policy
@@ -39,6 +43,7 @@ def evaluate(
     beside the policies compared (scheduler "saf" under shutdown policies, shutdown "timeout:300" under schedulers). window: "cut" ends
     each day at its
     length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off, unless told otherwise).
+    keep: called with policy, run, number of the day and the Result.
     """
     if len(days) == 0:
         raise EscalaError("days: give at least one day, each a Workload")
@@ -59,9 +64,10 @@ def evaluate(
     for k, (name, run, policy) in enumerate(policies):
         for number, day in enumerate(days):
             pair = {"scheduler": policy, "shutdown": other} if schedules else {"scheduler": other, "shutdown": policy}
-            rows.append(
-                {"policy": name, "run": run, "episode": number, "day": day.name, **_figures(simulate(day, platform, **pair, **how))}
-            )
+            result = simulate(day, platform, **pair, **how)
+            rows.append({"policy": name, "run": run, "episode": number, "day": day.name, **_figures(result)})
+            if keep is not None:
+                keep(name, run, number, result)
         if progress is not None:
             progress((k + 1) / len(policies))
     return pl.DataFrame(rows)
@@ -70,14 +76,17 @@ def evaluate(
 def _figures(result: Result) -> dict[str, Any]:
     summary = result.summary()
     jobs = result.jobs.filter(pl.col("state") != "REJECTED")
-    figures = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions")}
+    figures = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions", *(f"{state}_j" for state in STATES))}
     started = jobs.filter(pl.col("start_s").is_not_null())
     wait = started["wait_s"]
-    stretch = (started["wait_s"] / started["walltime_s"]).mean()
+    stretch = (wait / started["walltime_s"]).mean()
+    delay = (wait - THETA * started["walltime_s"]).clip(lower_bound=0.0).mean()
     return {
         **figures,
         "mean_wait_s": float(wait.mean() or 0.0),  # type: ignore[arg-type]
         "mean_stretch": float(stretch or 0.0),  # type: ignore[arg-type]
+        "mean_delay_s": float(delay or 0.0),  # type: ignore[arg-type]
+        **{name: float(summary[name]) for name in ("mean_slowdown", "mean_bounded_slowdown")},
         "jobs": jobs.height,
         "unstarted": jobs.height - started.height,
     }

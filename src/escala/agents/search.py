@@ -31,7 +31,6 @@ from escala.envs.offreservation import OffReservationBatch
 from escala.errors import EscalaError
 from escala.platform import read_platform
 
-STATE = "search.npz"
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], tuple[float, int]]
 ELITE = 0.3  # share of the candidates that make the next mean
@@ -117,13 +116,14 @@ def run_search(
     """All generations, or those that an interrupted search in this folder has left."""
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        run.take_up(folder / STATE, request)
+        run.take_up(folder / checkpoint.SEARCH, request)
+        run.keep(folder / checkpoint.SEARCH, request)
     while run.generation < generations:
         began = time.monotonic()
         run.step()
         run.elapsed_s += time.monotonic() - began
         if folder is not None:
-            run.keep(folder / STATE, request)
+            run.keep(folder / checkpoint.SEARCH, request)
         if progress is not None:
             progress(run.generation / generations)
     return run
@@ -133,7 +133,7 @@ def finish(agent: Agent, folder: Path | None) -> None:
     """The agent takes the place of the unfinished search."""
     if folder is not None:
         agent.save(folder)
-        (folder / STATE).unlink(missing_ok=True)
+        (folder / checkpoint.SEARCH).unlink(missing_ok=True)
 
 
 class CrossEntropy:
@@ -195,16 +195,23 @@ class CrossEntropy:
         temporary = path.with_name(f".{os.getpid()}.{path.name}")
         numbers = np.array([self.generation, self.decisions, self.best_value, self.elapsed_s])
         told = np.array(json.dumps(request))
-        np.savez(temporary, mean=self.mean, spread=self.spread, best=self.best, numbers=numbers, curve=np.array(self.curve), request=told)
-        os.replace(temporary, path)
+        state = {"mean": self.mean, "spread": self.spread, "best": self.best, "numbers": numbers, "curve": np.array(self.curve)}
+        try:
+            np.savez(temporary, **state, request=told)
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def take_up(self, path: Path, request: Mapping[str, Any]) -> None:
         """Go on from a file, if there is one; EscalaError where it belongs to another search."""
         if not path.is_file():
             return
         with np.load(path) as kept:
-            if json.loads(str(kept["request"])) != json.loads(json.dumps(request)):
-                raise EscalaError(f"{path}: belongs to a search with other arguments: give the same ones, or another folder")
+            theirs, ours = json.loads(str(kept["request"])), json.loads(json.dumps(request))
+            if theirs != ours:
+                name = next(name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name))
+                told = f"{name}={theirs.get(name)!r}, not {ours.get(name)!r}"
+                raise EscalaError(f"{path}: belongs to a search with other arguments ({told}): give the same ones, or another folder")
             self.mean, self.spread, self.best = kept["mean"], kept["spread"], kept["best"]
             self.generation, self.decisions, self.best_value = int(kept["numbers"][0]), int(kept["numbers"][1]), float(kept["numbers"][2])
             self.elapsed_s = float(kept["numbers"][3])

@@ -10,12 +10,11 @@ import typer
 
 from escala.cli import options as opt
 from escala.cli.folder import output_folder
-from escala.cli.interrupt import Stopped
+from escala.cli.interrupt import INTERRUPTED, Stopped
 from escala.cli.reading import read_log
 from escala.cli.tables import amount, number, rows_table
 from escala.cli.terminal import emit, progress
 
-INTERRUPTED = 130
 WASTE = "waste"
 
 

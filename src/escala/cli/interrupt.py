@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
+INTERRUPTED = 130  # exit status
+KEPT = "{out} keeps what was learnt until the last checkpoint: go on with --resume"
 
 
 class Stopped(BaseException):
@@ -39,7 +41,7 @@ def keeping(hint: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise Stopped(f"interrupted; {hint}", 130) from None
+        raise Stopped(f"interrupted; {hint}", INTERRUPTED) from None
     except Stopped as stopped:
         raise Stopped(f"terminated; {hint}", stopped.status) from None
 

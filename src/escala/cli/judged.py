@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
@@ -14,15 +15,21 @@ if TYPE_CHECKING:
 CHANGE_OF = "waste_j"
 
 
-def judged_table(judged: pl.DataFrame) -> Table:
+def judged_table(judged: pl.DataFrame, more: Mapping[str, Mapping[str, str]] | None = None) -> Table:
     """One row per policy: the change of the energy waste against the reference, with its interval, and the mean of every metric.
 
-    judged: as `metrics.compare.episodes` gives it.
+    judged: as `metrics.compare.episodes` gives it. more: further columns, name -> policy -> text.
     """
     means = judged.pivot("metric", index="policy", values="mean", maintain_order=True).to_dicts()
     changes = {row["policy"]: row for row in judged.filter(metric=CHANGE_OF).to_dicts()}
     reference = next((name for name, row in changes.items() if row["difference"] is None), "")
-    rows = [{"policy": row["policy"], f"waste against {reference}": interval(changes[row["policy"]]), **row} for row in means]
+    added = {} if more is None else more
+    rows = [
+        {"policy": row["policy"], f"waste against {reference}": interval(changes[row["policy"]])}
+        | {name: texts[row["policy"]] for name, texts in added.items()}
+        | row
+        for row in means
+    ]
     return rows_table(rows, text="right")
 
 

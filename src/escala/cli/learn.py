@@ -9,16 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
+from escala.cli import day_headroom as room
 from escala.cli import options as opt
+from escala.cli import searching
 from escala.cli.folder import output_folder, partial_sibling
-from escala.cli.interrupt import keeping
+from escala.cli.interrupt import INTERRUPTED, KEPT, Stopped, keeping
 from escala.cli.judged import judged_table
 from escala.cli.reading import read_log
 from escala.cli.tables import facts_table
-from escala.cli.terminal import emit, progress
+from escala.cli.terminal import Begin, emit, progress
 from escala.errors import EscalaError
 
-CHECKPOINT = "checkpoint.pt"  # of an interrupted training
+WRITTEN = ("manifest.json", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
+STEPS = 500_000
 FIRST_DAYS = "days of the log, in time order, that have at least two jobs"
 
 
@@ -38,12 +41,21 @@ def train(
         Path, typer.Option("--out", metavar="DIR", help="folder for the agent, with a checkpoint while training", show_default=False)
     ],
     days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help=f"learn from the first N {FIRST_DAYS} [all]")] = None,
-    algorithm: Annotated[str, typer.Option("--algorithm", metavar="NAME", help="maskable-ppo, ppo or a2c")] = "maskable-ppo",
-    preset: Annotated[str, typer.Option("--preset", metavar="NAME", help="tuned, or printed: as published")] = "tuned",
-    steps: Annotated[int, typer.Option("--steps", min=1, metavar="N", help="decisions to learn from")] = 500_000,
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", metavar="NAME", help="maskable-ppo, ppo, a2c, or search: by whole days (OffReservation)")
+    ] = "maskable-ppo",
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="tuned, or printed: as published [tuned]", show_default=False)
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", min=1, metavar="N", help="decisions to learn from [500000]", show_default=False)
+    ] = None,
     minutes: Annotated[
         float | None, typer.Option("--minutes", min=0.0, help="stop at this time, whatever has been learnt", show_default=False)
     ] = None,
+    generations: searching.Generations = None,
+    population: searching.Population = None,
+    worth: searching.Worth = None,
     validation: Annotated[
         int, typer.Option("--validation", min=0, metavar="N", help="keep the weights that do best on the last N days, not learnt from")
     ] = 0,
@@ -56,11 +68,12 @@ def train(
 ) -> None:
     """Train an agent on the days of a log."""
     import escala
-    from escala.agents import train as learn
     from escala.envs import ENVIRONMENTS
-    from escala.studies.days import days_of
 
     _known(environment, list(ENVIRONMENTS))
+    by_gradient = {"preset": preset, "steps": steps, "minutes": minutes, "patience": patience or None}
+    by_search: dict[str, Any] = {"generations": generations, "population": population, "worth": worth}
+    searching.check(algorithm, environment, by_gradient, by_search)
     _check_training_folder(out)
     with partial_sibling(Path(out).absolute()):
         pass  # a place that cannot be written is refused before the work
@@ -68,35 +81,52 @@ def train(
         begin(f"reading {workload}")
         machine = escala.read_platform(platform)
         log = read_log(workload, read, machine)
-        chosen = days_of(log)[:days]
-        if not chosen:
-            raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
-        if validation >= len(chosen):
-            raise EscalaError(f"--validation {validation}: of {len(chosen)} days none is left to learn from; give fewer")
-        if patience and not validation:
-            raise EscalaError(f"--patience {patience}: training stops by validation days only: give --validation")
-        chosen, held = chosen[: len(chosen) - validation], chosen[len(chosen) - validation :]
-        share = begin(f"training on {len(chosen)} days")
-        how: dict[str, Any] = {"algorithm": algorithm, "preset": preset, "steps": steps, "minutes": minutes, "seed": seed, "resume": resume}
-        how |= {"validation": held, "patience": patience} if held else {}
-        with keeping(f"{out} keeps what was learnt until the last checkpoint: go on with --resume"):
-            agent = learn(environment, chosen, machine, out=out, progress=share, **how)
-    done = agent.manifest
-    facts = [
+        chosen, held = _days(log, workload, days, validation, patience)
+        how: dict[str, Any] = {"out": out, "resume": resume, "seed": seed, "validation": held or None}
+        if algorithm == searching.SEARCH:
+            agent = searching.search(chosen, machine, begin, **how, **by_search)
+        else:
+            share = begin(f"training on {len(chosen)} days")
+            how |= {"algorithm": algorithm, "preset": preset or "tuned", "steps": steps or STEPS, "minutes": minutes, "patience": patience}
+            with keeping(KEPT.format(out=out)):
+                agent = escala.train(environment, chosen, machine, progress=share, **how)
+    told = facts_table(_facts(environment, agent.manifest, len(chosen)))
+    emit(as_json, {**agent.manifest, "cleaning": log.cleaning}, told, f"agent saved in {out}")
+
+
+def _days(log: Any, workload: Path, days: int | None, validation: int, patience: int) -> tuple[list[Any], list[Any]]:
+    """The days to learn from, and those held back for validation."""
+    from escala.studies.days import days_of
+
+    chosen = days_of(log)[:days]
+    if not chosen:
+        raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
+    if validation >= len(chosen):
+        raise EscalaError(f"--validation {validation}: of {len(chosen)} days none is left to learn from; give fewer")
+    if patience and not validation:
+        raise EscalaError(f"--patience {patience}: training stops by validation days only: give --validation")
+    return chosen[: len(chosen) - validation], chosen[len(chosen) - validation :]
+
+
+def _facts(environment: str, done: dict[str, Any], days: int) -> list[tuple[str, Any, str]]:
+    """What was done, for the terminal."""
+    facts: list[tuple[str, Any, str]] = [
         ("environment", environment, ""),
-        ("days", len(chosen), "days"),
+        ("days", days, "days"),
         ("decisions", done["steps_done"], ""),
         ("time", done["elapsed_s"], "s"),
-        ("mean return of the last episodes", done["mean_return"], ""),
     ]
-    if held:
+    if "generations" in done:
+        return facts + searching.facts(done)
+    facts.append(("mean return of the last episodes", done["mean_return"], ""))
+    if done.get("validation"):
         facts.append(("weights kept of decision", max(done["validation"], key=lambda point: point[1])[0], ""))
-    emit(as_json, {**done, "cleaning": log.cleaning}, facts_table(facts), f"agent saved in {out}")
+    return facts
 
 
 def _check_training_folder(out: Path) -> None:
     """Refuse to put an agent beside files of anything else."""
-    if out.is_dir() and any(out.iterdir()) and not (out / "manifest.json").exists() and not (out / CHECKPOINT).exists():
+    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in WRITTEN):
         raise EscalaError(f"{out}: holds files that Escala did not write; name another folder for the agent")
 
 
@@ -123,6 +153,9 @@ def evaluate(
     window: Annotated[
         str, typer.Option("--window", metavar="WHAT", help="drain: run each day to its last job; cut: end it at midnight")
     ] = "drain",
+    headroom: room.Objective = None,
+    stretch: room.Stretch = None,
+    limit: room.Limit = None,
     seed: opt.Seed = 0,
     out: opt.Out = None,
     force: opt.Force = False,
@@ -130,13 +163,13 @@ def evaluate(
 ) -> None:
     """Judge a trained agent beside classic policies, day by day."""
     import escala
-    from escala.agents import evaluate as judge
     from escala.metrics import compare as comparing
     from escala.studies.days import days_of
-    from escala.studies.saving import JUDGED, write_manifest
+    from escala.studies.saving import DAYS, JUDGED, write_manifest
 
     if window not in ("drain", "cut"):
         raise EscalaError(f"unknown window {window!r}; known: drain, cut")
+    room.check(headroom, stretch, limit, window)
     beside = None if baselines is None else opt.names(baselines, "--baselines")
     with output_folder(out, "evaluate", force=force) as folder, progress() as begin:
         begin(f"reading {workload}")
@@ -147,17 +180,57 @@ def evaluate(
         chosen = chosen[:days]
         if not chosen:
             raise EscalaError(f"{workload}: no day is left to judge on after the first {after}; give a smaller --after")
-        share = begin(f"judging on {len(chosen)} days")
-        played = judge(trained, chosen, machine, beside, runs, seed, window=window, progress=share).rename({"run": "seed"})
-        measured = [name for name in ("waste_j", "energy_j", "transitions", "mean_wait_s", "mean_stretch") if _finite(played[name])]
-        judged = comparing.episodes(played, measured, reference=played["policy"][0], seed=seed)
+        room.check_agent(headroom, trained, chosen, machine)
+        bounds = {"objective": headroom, "stretch": stretch, "limit_s": limit}
+        played, measured = _played(trained, chosen, machine, beside, runs, seed, window, bounds, begin)
+        judged = comparing.episodes(played, _metrics(played, measured), reference=played["policy"][0], seed=seed)
         if folder is not None:
-            played.write_csv(folder / "days.csv")
+            played.write_csv(folder / DAYS)
             judged.write_csv(folder / JUDGED)
-            write_manifest(folder, "evaluation", {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen)})
+            about = {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen), "window": window}
+            write_manifest(folder, "evaluation", about)
+            if measured is not None:
+                room.save(measured, folder)
     title = f"{len(chosen)} days: means over days, and the change of the waste with its 95 % interval"
     told = [{**row, "cleaning": log.cleaning} for row in judged.to_dicts()]
-    emit(as_json, told, title, judged_table(judged))
+    if measured is None:
+        emit(as_json, told, title, judged_table(judged))
+        return
+    told = [row | (room.figures(measured, row["policy"]) if row["metric"] == measured["metric"] else {}) for row in told]
+    emit(as_json, told, title, judged_table(judged, room.columns(measured)), room.remark(measured))
+    if measured["interrupted"]:
+        raise Stopped("interrupted: the head-room told is of the days that were bounded until then", INTERRUPTED)
+
+
+def _played(
+    trained: Any, days: Any, machine: Any, beside: Any, runs: int, seed: int, window: str, bounds: dict[str, Any], begin: Begin
+) -> tuple[Any, dict[str, Any] | None]:
+    """The days played under every policy, and their head-room where an objective is named."""
+    from escala.agents import evaluate as judge
+    from escala.policies import day_headroom
+
+    starts: dict[tuple[str, int, int], Any] = {}
+
+    def keep(policy: str, run: int, number: int, result: Any) -> None:
+        starts[policy, run, number] = result.jobs["start_s"].cast(float).fill_null(math.nan).to_numpy()
+
+    share = begin(f"judging on {len(days)} days")
+    played = judge(trained, days, machine, beside, runs, seed, window=window, progress=share, keep=keep)
+    measured = None
+    if bounds["objective"] is not None:
+        share, limit_s = begin(f"bounding {len(days)} days"), bounds["limit_s"] or room.LIMIT_S
+        measured = day_headroom.of_days(
+            days, machine, played, starts, bounds["objective"], stretch=bounds["stretch"], limit_s=limit_s, seed=seed, progress=share,
+            oversized=trained.env_options.get("oversized", "error"),
+        )  # fmt: skip
+    return played.rename({"run": "seed"}), measured
+
+
+def _metrics(played: Any, measured: Any) -> list[str]:
+    """What policies are compared by: figures that every day has."""
+    told = ["waste_j", "energy_j", "transitions", "mean_wait_s", "mean_stretch"]
+    told += [measured["metric"]] if measured is not None and measured["metric"] not in told else []
+    return [name for name in told if _finite(played[name])]
 
 
 def _finite(values: Any) -> bool:

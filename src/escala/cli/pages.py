@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from escala.cli import options as opt
 from escala.cli.folder import PAGE, output_file
 from escala.cli.saved import WRITERS, Saved, merged, read_saved
 from escala.cli.terminal import emit, progress
+from escala.errors import EscalaError
 
 
 def add_to(app: typer.Typer) -> None:
@@ -39,6 +41,8 @@ def report(
     from escala.report import write_report
     from escala.studies import demo
 
+    if currency and price is None:
+        raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
     parts = [read_saved(folder) for folder in dict.fromkeys(folders)]
     alone = parts[0] if len(parts) == 1 else None
     target = out if out is not None else (alone.folder / PAGE if alone else Path(PAGE))
@@ -77,6 +81,11 @@ def _content(parts: Sequence[Saved]) -> dict[str, Any]:
     return {
         "comparison": judged[0][1] if len(judged) == 1 else None,
         "sections": [*(several if len(several) > 1 else []), *(section for part in parts for section in part.sections)],
+        "days": [
+            days if len(several) < 2 else replace(days, title=f"{part.folder.name}: {days.title[:1].lower()}{days.title[1:]}")
+            for part in parts
+            for days in part.days
+        ],
         "training": [curve for part in parts for curve in part.training],
         "notes": [note for part in parts for note in part.notes] if len(several) < 2 else [],
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from escala.cli import headroom
+from escala.cli import day_headroom, headroom
 from escala.errors import EscalaError
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ WRITERS = "simulate, compare, demo, train, evaluate or study run"
 
 @dataclass(frozen=True)
 class Saved:
-    """What lies in a folder. runs: name -> folder of a saved Result. comparison: `metrics.compare.episodes`. sections, training: of the
-    page, see `report.page`. notes: paragraphs under its title.
+    """What lies in a folder. runs: name -> folder of a saved Result. comparison: `metrics.compare.episodes`. sections, training, days: of
+    the page, see `report.page`. notes: paragraphs under its title.
     """
 
     folder: Path
@@ -30,6 +30,7 @@ class Saved:
     comparison: pl.DataFrame | None = None
     sections: Sequence[Any] = ()
     training: Sequence[Any] = ()
+    days: Sequence[Any] = ()
     notes: Sequence[str] = ()
 
 
@@ -95,7 +96,26 @@ def _evaluation(folder: Path, manifest: dict[str, Any]) -> Saved:
         f"{manifest['agent']} on {manifest['days']} days of {manifest['workload']}, after the first {manifest['after']}; each day is "
         "played by itself, and policies are paired by day."
     )
-    return Saved(folder, "evaluation", comparison=_judged(folder), notes=[told])
+    days = _days(folder, cut=manifest.get("window") == "cut")
+    old = "" if days else "It was written before evaluations kept the energy by state, so it has no part for operators: evaluate again."
+    notes = [told, *([old] if old else [])]
+    return Saved(folder, "evaluation", comparison=_judged(folder), sections=day_headroom.section(folder), days=days, notes=notes)
+
+
+def _days(folder: Path, cut: bool) -> list[Any]:
+    """The days behind an evaluation; none where they lack what operators ask."""
+    import polars as pl
+
+    from escala.report import JudgedDays
+    from escala.studies.saving import DAYS
+
+    try:
+        days = JudgedDays(pl.read_csv(folder / DAYS, infer_schema_length=None), cut=cut)
+    except FileNotFoundError:
+        return []
+    except pl.exceptions.PolarsError as error:
+        raise _broken(folder, "evaluation", error) from error
+    return [days] if days.whole else []
 
 
 def _judged(folder: Path) -> pl.DataFrame:

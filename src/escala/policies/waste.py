@@ -8,7 +8,7 @@ waste least, so there is a limit: each job starts at the latest when it has wait
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -134,7 +134,7 @@ def waste_of_runs(
     late = {name: int((start > latest_us).sum()) for name, start in starts.items()}
     values = {name: float(run.summary()["waste_j"]) for name, run in runs.items()}
     detail = energy_bound(instance, exact=exact, limit_s=limit_s)
-    lower, found = _checked(detail, [values[name] for name in values if not late[name]])
+    lower, found = checked(detail, [values[name] for name in values if not late[name]])
     status = "bound-only" if found is None else "optimal" if found - lower <= 1e-6 * found else "interval"
     latest_s = np.full(len(log), np.nan)
     latest_s[cast.rows] = latest_us / SECOND
@@ -143,8 +143,27 @@ def waste_of_runs(
     )
 
 
-def _checked(detail: EnergyBound, kept: list[float]) -> tuple[float, float | None]:
-    """(bound, least of the waste of policies that keep the limit); the bound is not above it."""
+def bound_at(
+    log: Workload,
+    machine: Platform,
+    starts_s: Sequence[NDArray[np.float64]],
+    *,
+    stretch: float = 0.0,
+    limit_s: float = 60.0,
+    **options: Any,
+) -> tuple[EnergyBound, NDArray[np.float64]]:
+    """The bound of every schedule in which each job starts at the latest when it has waited `stretch` x its requested time, or at the
+    latest of its starts; and these limits [jobs], s. starts_s: [jobs] each, of schedules that start all jobs (NaN: one that never fits)."""
+    log, cast = _cast(log, machine, options)
+    since = np.floor(np.max(starts_s, axis=0)[cast.rows] * SECOND + 0.5).astype(np.int64)
+    instance, latest_us = instance_of(log, machine, cast, stretch, since)
+    latest_s = np.full(len(log), np.nan)
+    latest_s[cast.rows] = latest_us / SECOND
+    return energy_bound(instance, limit_s=limit_s), latest_s
+
+
+def checked(detail: EnergyBound, kept: list[float]) -> tuple[float, float | None]:
+    """(bound, least of the waste of schedules that keep the limit, if there are any); the bound is not above it."""
     found, lower = min(kept, default=None), detail.lower_j
     if found is not None and lower > found:
         if lower > found * (1 + 1e-6) + 1e-3:

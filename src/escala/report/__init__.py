@@ -12,12 +12,20 @@ from escala.extras import missing
 
 if TYPE_CHECKING:
     from escala.report.curves import Training
+    from escala.report.operator import JudgedDays
     from escala.report.page import Section, render, write_report
     from escala.report.style import save
 
-__all__ = ["Section", "Training", "render", "save", "write_report"]
+__all__ = ["JudgedDays", "Section", "Training", "render", "save", "write_report"]
 
-_HOME = {"Section": "page", "Training": "curves", "render": "page", "save": "style", "write_report": "page"}
+_HOME = {
+    "JudgedDays": "operator",
+    "Section": "page",
+    "Training": "curves",
+    "render": "page",
+    "save": "style",
+    "write_report": "page",
+}
 
 
 def __getattr__(name: str) -> Any:

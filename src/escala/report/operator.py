@@ -1,9 +1,14 @@
-"""What an operator of a cluster asks: energy by state, waits, and what a year under each policy costs or saves."""
+"""What an operator of a cluster asks: energy by state, waits, and what a year under each policy costs or saves; of runs over the same jobs,
+or of days that were judged one by one.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
 
 from escala.errors import EscalaError
 from escala.report.quantities import count, number, quantity, scale
@@ -12,8 +17,54 @@ from escala.report.tables import Cell, Table
 Summary = Mapping[str, float | int]
 STATES = ("computing", "idle", "switching_off", "switching_on", "off")
 WAITS = ("mean_wait_s", "mean_stretch", "mean_delay_s")
-YEAR_S = 365.25 * 86400.0
+OF_DAYS = (*(f"{state}_j" for state in STATES), "energy_j", "waste_j", "transitions", *WAITS)
+UNSTARTED = "unstarted_share"
+DAY_S = 86400.0
+YEAR_S = 365.25 * DAY_S
 J_PER_KWH = 3.6e6
+
+
+@dataclass(frozen=True)
+class JudgedDays:
+    """Policies judged over the same days.
+
+    rows: one for each policy, day and run: policy, day (NAME#k, k the number of the day in its log) and the columns `OF_DAYS`; jobs and
+    unstarted tell the share of jobs that did not start. reference: what is saved is saved against this policy, the first by
+    default. cut: days end at midnight, so that policies may leave jobs undone. title: of the part of the page.
+    """
+
+    rows: pl.DataFrame
+    reference: str | None = None
+    cut: bool = False
+    title: str = "For the operator: energy, waits, and a year of such days"
+
+    @property
+    def whole(self) -> bool:
+        """Are all columns there? Evaluations of earlier versions kept no energy by state."""
+        return not {"policy", "day", *OF_DAYS} - set(self.rows.columns)
+
+    @property
+    def judged(self) -> int:
+        """Number of days."""
+        return self.rows["day"].n_unique()
+
+    @property
+    def calendar(self) -> int:
+        """Days from the first to the last of them, those between that were not judged too; as many as were judged where names do not
+        tell."""
+        numbers = self.rows["day"].unique().str.extract(r"#(-?\d+)$").cast(pl.Int64).to_list()
+        return self.judged if None in numbers or not numbers else max(numbers) - min(numbers) + 1
+
+    def summaries(self) -> dict[str, dict[str, float]]:
+        """Policy -> means over days and runs, and the span (`window_s`) that the energy of a mean day stands for: more than a day where
+        days between were not judged."""
+        out = {}
+        for (name,), rows in self.rows.group_by("policy", maintain_order=True):
+            summary = {metric: float(rows[metric].cast(pl.Float64).mean() or 0.0) for metric in OF_DAYS}  # type: ignore[arg-type]
+            if {"jobs", "unstarted"} <= set(rows.columns):
+                summary[UNSTARTED] = float(rows["unstarted"].sum()) / max(float(rows["jobs"].sum()), 1.0)
+            out[str(name)] = summary | {"window_s": DAY_S * self.calendar / self.judged}
+        return out
 
 
 def year(summary: Summary, reference: Summary, *, price: float | None = None, carbon: float | None = None) -> dict[str, float]:
@@ -38,21 +89,29 @@ def year(summary: Summary, reference: Summary, *, price: float | None = None, ca
     return out
 
 
-def energy_table(summaries: Mapping[str, Summary]) -> Table:
-    """Energy by state, waste, switches and waits of each policy."""
+def energy_table(summaries: Mapping[str, Summary], *, exact: bool = True, caption: str = "") -> Table:
+    """Energy by state, waste, switches and waits of each policy, and the share of jobs that did not start where it is known. exact: counts
+    are whole; False for means of counts."""
     headers, columns = [("Policy", "", "")], [[Cell(name, plain=True) for name in summaries]]
-    for metric in (*(f"{state}_j" for state in STATES), "energy_j", "waste_j", "transitions", *WAITS):
+    told = all(UNSTARTED in s for s in summaries.values())
+    for metric in (*OF_DAYS, *([UNSTARTED] if told else [])):
         values, what = [float(s[metric]) for s in summaries.values()], quantity(metric)
         divisor, unit = scale(what.kind, max((abs(v) for v in values if math.isfinite(v)), default=0.0))
         headers.append((what.name, unit, what.meaning))
-        columns.append([Cell(count(v) if what.kind == "n" else number(v / divisor)) for v in values])
-    return Table(headers, list(zip(*columns, strict=True)))
+        columns.append([Cell(count(v) if what.kind == "n" and exact else number(v / divisor)) for v in values])
+    return Table(headers, list(zip(*columns, strict=True)), caption)
 
 
 def year_table(
-    summaries: Mapping[str, Summary], reference: str, *, price: float | None = None, carbon: float | None = None, currency: str = ""
+    summaries: Mapping[str, Summary],
+    reference: str,
+    *,
+    price: float | None = None,
+    carbon: float | None = None,
+    currency: str = "",
+    caption: str | None = None,
 ) -> Table:
-    """A year under each policy, against the reference; see `year`."""
+    """A year under each policy, against the reference; see `year`. caption: how the year came to be, by default from one span."""
     base = summaries[reference]
     found = {name: year(s, base, price=price, carbon=carbon) for name, s in summaries.items()}
     span = float(base["window_s"]) / 86400.0
@@ -65,5 +124,27 @@ def year_table(
         [Cell(name, "reference" if name == reference else "", plain=True), *(Cell(number(value)) for value in figures.values())]
         for name, figures in found.items()
     ]
-    caption = f"The measured {number(span)} days scaled to 365.25; the same jobs under every policy. Nodes only: no cooling, no network."
-    return Table(headers, rows, caption)
+    scaled = f"The measured {number(span)} days scaled to 365.25; the same jobs under every policy."
+    return Table(headers, rows, f"{scaled if caption is None else caption} Nodes only: no cooling, no network.")
+
+
+def tables_of_days(
+    days: JudgedDays, *, price: float | None = None, carbon: float | None = None, currency: str = ""
+) -> tuple[Table, Table] | None:
+    """A mean day and a year of each policy; None where no energy was counted."""
+    summaries = days.summaries() if days.whole else {}
+    if not any(s["energy_j"] > 0.0 for s in summaries.values()):
+        return None
+    drawn = days.rows["seed"].n_unique() if "seed" in days.rows.columns else 1
+    runs = f", and over {drawn} runs where actions are drawn" if drawn > 1 else ""
+    mean = f"A mean day: means over {days.judged} days{runs}. Waits are of jobs that started."
+    between = f" (on the other {days.calendar - days.judged} nothing is counted)" if days.calendar > days.judged else ""
+    same = (
+        "Days end at midnight, and jobs that run or wait then are cut: a policy that does less work needs less."
+        if days.cut
+        else "Each day runs to its last job, the same jobs under every policy; before its first job and after that nothing is counted."
+    )
+    told = f"{days.judged} days judged of the {days.calendar} from the first to the last of them{between}, scaled to 365.25. {same}"
+    reference = next(iter(summaries)) if days.reference is None else days.reference
+    yearly = year_table(summaries, reference, price=price, carbon=carbon, currency=currency, caption=told)
+    return energy_table(summaries, exact=False, caption=mean), yearly

@@ -69,6 +69,7 @@ def write_report(
     comparison: pl.DataFrame | None = None,
     training: Training | Sequence[Training] = (),
     sections: Sequence[Section] = (),
+    days: Sequence[operator.JudgedDays] = (),
     job_limit: int = gantt.JOB_LIMIT,
     price: float | None = None,
     carbon: float | None = None,
@@ -79,8 +80,9 @@ def write_report(
 
     results: policy -> Result; all over the same jobs (else EscalaError). notes: paragraphs under the title. reference: the policy that
     changes are against, the first by default. comparison: `metrics.compare.episodes` over held-out episodes. training: learning curves.
-    sections: further parts, shown after the comparison. job_limit: jobs drawn in the interactive chart, over all policies. price (of a
-    kWh, in `currency`), carbon (g CO2 of a kWh): what a year would save in these as well, see `report.operator`.
+    sections: further parts, shown after the comparison. days: policies judged day by day, each a part for operators. job_limit: jobs drawn
+    in the interactive chart, over all policies. price (of a kWh, in `currency`), carbon (g CO2 of a kWh): what a year would save in these
+    as well, see `report.operator`; EscalaError where the page has no part for operators.
     """
     html = render(
         results,
@@ -90,6 +92,7 @@ def write_report(
         comparison=comparison,
         training=training,
         sections=sections,
+        days=days,
         job_limit=job_limit,
         price=price,
         carbon=carbon,
@@ -119,6 +122,7 @@ def render(
     comparison: pl.DataFrame | None = None,
     training: Training | Sequence[Training] = (),
     sections: Sequence[Section] = (),
+    days: Sequence[operator.JudgedDays] = (),
     job_limit: int = gantt.JOB_LIMIT,
     price: float | None = None,
     carbon: float | None = None,
@@ -126,14 +130,22 @@ def render(
 ) -> str:
     """The page as text; see `write_report`."""
     curves_given = [training] if isinstance(training, Training) else list(training)
-    if not results and comparison is None and not sections and not curves_given:
+    if not results and comparison is None and not sections and not curves_given and not days:
         raise EscalaError("nothing to report: no results, no comparison, no sections, no training; give at least one")
     summaries = {name: result.summary() for name, result in results.items()}
     reference = next(iter(summaries), "") if reference is None else reference
     if summaries and reference not in summaries:
         raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them")
-    parts = [*_held_out_part(comparison), *map(_section_part, sections), *_single_run_parts(results, summaries, reference)]
-    parts += _operator_part(summaries, reference, price, carbon, currency)
+    priced: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
+    for_days = [_part(judged.title, tables=found) for judged in days if (found := operator.tables_of_days(judged, **priced)) is not None]
+    for_runs = _operator_part(summaries, reference, priced)
+    if not for_days and not for_runs and (price is not None or carbon is not None):
+        raise EscalaError(
+            "there is no energy by state that a price of a kWh, or its CO2, could be told for: give runs, a demo or an evaluation (an old "
+            "one judged anew) on a platform with power data, or leave the price and the CO2 out"
+        )
+    parts = [*_held_out_part(comparison), *for_days, *map(_section_part, sections)]
+    parts += [*_single_run_parts(results, summaries, reference), *for_runs]
     parts += [_part(t.title, figures=[(curves.learning_curve(t), t.caption)]) for t in curves_given]
     _number_figures(parts)
     charts = _charts(results, summaries, job_limit)
@@ -207,13 +219,11 @@ def _section_part(section: Section) -> dict[str, Any]:
     return _part(section.title, text=section.text, tables=given, figures=section.figures)
 
 
-def _operator_part(
-    summaries: Mapping[str, Mapping[str, float | int]], reference: str, price: float | None, carbon: float | None, currency: str
-) -> list[dict[str, Any]]:
-    """For whoever runs the cluster; nothing where no energy was counted."""
+def _operator_part(summaries: Mapping[str, Mapping[str, float | int]], reference: str, priced: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """For whoever runs the cluster; nothing where no energy was counted. priced: see `operator.year_table`."""
     if not any(float(s["energy_j"]) > 0.0 for s in summaries.values()):
         return []
-    yearly = operator.year_table(summaries, reference, price=price, carbon=carbon, currency=currency)
+    yearly = operator.year_table(summaries, reference, **priced)
     return [_part("For the operator: energy, waits, and a year", tables=[operator.energy_table(summaries), yearly])]
 
 

@@ -25,6 +25,7 @@ from escala.studies import deepshutdown2020_headroom as room
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.cells import Cell, run_cells
 from escala.studies.claims import finished, scale_of
+from escala.studies.searched import NEVER_LATE, SEEN
 
 NAME = "deepshutdown2020"
 
@@ -122,7 +123,7 @@ def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[C
             for seed in range(scale.ppo_seeds if steps else 0):
                 keep = str(out / "agents" / f"{name}-{preset}-{seed}")
                 given = one | {"preset": preset, "steps": steps, "seed": seed, "keep": keep, "parts": ("validation", "test")}
-                given |= {"options": {"tau": 1e6, **work.SEEN} if preset == "ordered" else {}}
+                given |= {"options": {"tau": NEVER_LATE, **SEEN} if preset == "ordered" else {}}
                 cells.append(Cell(f"ppo/{name}/{preset}/{seed}", work.learnt, given, steps / (2e3 if preset == "printed" else 1e4)))
     return cells
 

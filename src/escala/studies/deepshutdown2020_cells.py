@@ -13,6 +13,7 @@ from escala.envs.offreservation import OffReservationBatch
 from escala.policies import hold
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.days import DAY_S, Choose, Rows, played, simulated
+from escala.studies.searched import SEEN, options_of
 from escala.workload import Workload, day_group, describe
 
 HOLDS = tuple(f"hold:{x:g}" for x in ORDERED_HOLDS[1:])
@@ -28,8 +29,6 @@ RANDOM = "random"
 SHOWN = ("timeout:0", "timeout:60", "timeout:300", "oracle", "hold:0.25")
 """What figures 20, 22 and 23 show beside the agent."""
 WINDOWS = ("cut", "drain")
-SEEN: dict[str, Any] = {"window": "drain", "drain_days": 0.5}  # of each day while searching: an agent must not gain by the day's end
-USUAL_PRICE = 0.15  # of a walltime waited, in idle minutes of the platform
 RUNS = 4  # of a policy that draws its choices
 TAU = 0.5
 LOOKED_AT = 4  # every so many of the validation days are looked at while MaskablePPO trains
@@ -159,32 +158,16 @@ def _done(keep: str) -> Any:
     return load_agent(keep) if (Path(keep) / "manifest.json").is_file() else None
 
 
-def price(days: Sequence[Workload], platform: Any) -> float:
-    """What a walltime waited must cost for hold:0.25 to be about the best constant, in idle minutes of the platform: the slope of the
-    frontier of hold(x) around it, on these days."""
-    waste, waited = {}, {}
-    for k in (ORDERED_HOLDS.index(0.15), ORDERED_HOLDS.index(0.35)):
-        batch = OffReservationBatch(len(days), list(days), platform, action="hold", holds=ORDERED_HOLDS, **SEEN)
-        rows, _, _ = played(batch, lambda seen, mask, k=k: np.full(len(seen), k), days)  # type: ignore[misc]
-        waste[k], waited[k] = (sum(row[name] for row in rows) for name in ("waste_j", "waited"))
-    (a, b), (c, d) = waste.values(), waited.values()
-    if a <= b or d <= c:  # waiting longer saves nothing here, or costs nothing: no slope to go by
-        return USUAL_PRICE
-    idle_w = sum(platform.profiles[p].idle_w for p in platform.profile_of)
-    return float(np.clip((a - b) / (idle_w * 60.0) / (d - c), USUAL_PRICE / 10, 10 * USUAL_PRICE))
-
-
 def searched(
     source: Given, worth: float, seed: int, generations: int, population: int, days_each: int, keep: str, parts: Sequence[str]
 ) -> dict[str, Any]:
-    """Search an agent by whole days (`escala.agents.search`) and judge it. The reward is R3's energy term and, in place of its lateness, a
-    cost of all waiting: `worth` times the price at which hold:0.25 is about the best constant on the training days."""
+    """Search an agent by whole days (`escala.agents.search`) and judge it. worth: what waiting costs, see `escala.studies.searched`."""
     from escala.agents import search
 
     one = inputs.days(**source)
     agent = search(
         one.train, one.platform, validation=one.validation, generations=generations, population=population, days_each=days_each, seed=seed,
-        out=keep, stretch_cost=worth * price(one.train[:: max(1, len(one.train) // 200)], one.platform), tau=1e6, **SEEN,
+        out=keep, **options_of(one.train, one.platform, worth),
     )  # fmt: skip
     out = {part: judged(agent, getattr(one, part), one.platform, seed, WINDOWS if part != "train" else ("cut",)) for part in parts}
     told = {name: agent.manifest[name] for name in ("curve", "score", "steps_done", "elapsed_s")}

@@ -16,12 +16,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.casting import cast_jobs
 from escala.envs.offreservation import OffReservationBatch
-from escala.kernel.clock import SECOND
-from escala.optimum import energy_bound, unless_interrupted
-from escala.options import Options
-from escala.policies.waste import instance_of
+from escala.optimum import unless_interrupted
+from escala.policies.waste import bound_at
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.cells import Cell
 from escala.studies.claims import Claim
@@ -86,10 +83,7 @@ def possible(one: inputs.Days, policy: Rule, rules: Mapping[str, Rule]) -> dict[
 
 
 def _bound(day: Any, platform: Any, latest_s: Floats) -> float:
-    cast = cast_jobs(day, platform, Options())
-    latest_us = np.floor(latest_s[cast.rows] * SECOND + 0.5).astype(np.int64)
-    instance, _ = instance_of(day, platform, cast, 0.0, latest_us)
-    return unless_interrupted(energy_bound(instance, limit_s=LIMIT_S)).lower_j
+    return unless_interrupted(bound_at(day, platform, [latest_s], limit_s=LIMIT_S)[0]).lower_j
 
 
 def measured(cells: Mapping[str, Any], name: str) -> dict[str, list[Mapping[str, Sequence[float | None]]]]:

@@ -19,6 +19,7 @@ from escala.errors import EscalaError
 from escala.metrics import compare as comparing
 from escala.platform import Platform, read_platform
 from escala.policies import Comparison
+from escala.report.operator import OF_DAYS, JudgedDays
 from escala.studies.days import METRICS, days_of, judge
 from escala.studies.saving import JUDGED, read_judged, save_runs, write_manifest
 from escala.workload import Description, Workload
@@ -27,6 +28,7 @@ CLUSTER = "orion"
 REFERENCE = "timeout:0"
 AGENT, LIKELIEST = "trained agent", "trained agent (argmax)"
 NO_LIMIT = 10**9
+DAYS = "unseen-days.csv"
 ENVIRONMENT = "escala/OffReservation-v0"
 
 FAIR = (
@@ -104,7 +106,8 @@ def run(workload: Workload, platform: Platform, settings: Settings | None = None
     policies: dict[str, tuple[Any, Any]] = {name: (plan.beneath, name) for name in plan.shutdowns}
     if agent is not None:
         policies |= {AGENT: (plan.beneath, agent.policy(seed=plan.seed)), LIKELIEST: (plan.beneath, agent.policy(sampled=False))}
-    judged = judge(later, platform, policies, seed=plan.seed, progress=begin(f"judging on {len(later)} days not seen"))
+    share, kept = begin(f"judging on {len(later)} days not seen"), dict.fromkeys((*METRICS, *OF_DAYS))
+    judged = judge(later, platform, policies, metrics=tuple(kept), seed=plan.seed, progress=share)
     return Findings(
         workload=workload,
         platform=platform,
@@ -145,7 +148,7 @@ def write(findings: Findings, folder: Path) -> Path:
     for name, comparison in (("schedulers", findings.schedulers), ("shutdowns", findings.shutdowns)):
         table = comparing.table({pair: result.summary() for pair, result in comparison.results.items()})
         save_runs(comparison.results, table, folder / name)
-    findings.days.write_csv(folder / "unseen-days.csv")
+    findings.days.write_csv(folder / DAYS)
     findings.judged.write_csv(folder / JUDGED)
     (folder / "description.json").write_text(json.dumps(findings.description, indent=2) + "\n", encoding="utf-8")
     if findings.agent is not None:
@@ -171,7 +174,7 @@ def page(folder: Path, path: Path, **operator: Any) -> Path:
         plan, training = Settings(**manifest["settings"]), manifest["training"]
         log = Description(_json(folder / "description.json"))
         schedulers = pl.read_csv(folder / "schedulers" / "table.csv", infer_schema_length=None)
-        judged = read_judged(folder)
+        judged, days = read_judged(folder), pl.read_csv(folder / DAYS, infer_schema_length=None)
         curve = training_of(folder / "agent")
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         told = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -191,6 +194,7 @@ def page(folder: Path, path: Path, **operator: Any) -> Path:
             Section("Schedulers over the whole log", "All nodes stay on.", tables=[(schedulers.select(shown), "")]),
             Section("The log", description_text(log), tables=description_tables(log)),
         ],
+        days=[JudgedDays(days, REFERENCE, title="For the operator: the days not seen, and a year of such days")],
         **operator,
     )
 

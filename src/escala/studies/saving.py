@@ -17,6 +17,8 @@ from escala.result import Result
 
 JUDGED = "judged.csv"
 """What `metrics.compare.episodes` found, beside the manifest of a demo or of an evaluation."""
+DAYS = "days.csv"
+"""Of an evaluation, the rows of `escala.agents.evaluate` behind it."""
 
 
 def save_runs(results: Mapping[str, Result], table: pl.DataFrame, folder: Path) -> None:

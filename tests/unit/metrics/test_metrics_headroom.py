@@ -42,3 +42,13 @@ def test_the_interval_holds_the_truth_about_as_often_as_it_says() -> None:
 def test_bad_input(values: list[float], reference: list[float], best: list[float], word: str) -> None:
     with pytest.raises(EscalaError, match=word):
         headroom(values, reference, best)
+
+
+def test_a_best_for_each_seed() -> None:
+    """A seed that may gain 2 gains 1, one that may gain 1 gains nothing: a third; both alike: as with one best."""
+    share = headroom([[2.0, 4.0], [3.0, 5.0]], [3.0, 5.0], [[1.0, 3.0], [2.0, 4.0]])
+    assert share.value == pytest.approx(1.0 / 3.0) and share.seeds == 2 and share.low <= share.value <= share.high
+    values, reference, best = [[2.0, 4.0], [3.0, 5.5]], [3.0, 6.0], [1.0, 3.0]
+    assert headroom(values, reference, [best, best]).value == headroom(values, reference, best).value
+    with pytest.raises(EscalaError, match="episodes"):
+        headroom([[1.0, 2.0]], [3.0, 4.0], [[0.0, 0.0], [0.0, 0.0]])

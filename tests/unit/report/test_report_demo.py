@@ -32,7 +32,13 @@ def test_the_page_of_a_demo_is_written_again_to_the_byte(folder: Path, tmp_path:
     assert (tmp_path / "again.html").read_bytes() == first
     assert json.loads(capsys.readouterr().out)["runs"] == [f"saf + {name}" for name in demo.Settings().shutdowns]
     text = first.decode()
-    for words in ("grid5000-orion on orion", "Comparison over episodes", "Schedulers over the whole log", "Energy waste against timeout:0"):
+    for words in (
+        "grid5000-orion on orion",
+        "Comparison over episodes",
+        "the days not seen, and a year",
+        "Schedulers over the whole log",
+        "Energy waste against timeout:0",
+    ):
         assert words in text
     assert "Nothing was trained: no time." in text
 
