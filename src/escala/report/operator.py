@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.report.quantities import count, number, quantity, scale
+from escala.report.quantities import Quantity, count, number, quantity, scale
 from escala.report.tables import Cell, Table
 
 Summary = Mapping[str, float | int]
@@ -19,6 +19,7 @@ STATES = ("computing", "idle", "switching_off", "switching_on", "off")
 WAITS = ("mean_wait_s", "mean_stretch", "mean_delay_s")
 OF_DAYS = (*(f"{state}_j" for state in STATES), "energy_j", "waste_j", "transitions", *WAITS)
 UNSTARTED = "unstarted_share"
+DID_NOT_START = Quantity("Did not start", "%", "less", "share of the jobs that did not start in the measured time")
 DAY_S = 86400.0
 YEAR_S = 365.25 * DAY_S
 J_PER_KWH = 3.6e6
@@ -95,7 +96,8 @@ def energy_table(summaries: Mapping[str, Summary], *, exact: bool = True, captio
     headers, columns = [("Policy", "", "")], [[Cell(name, plain=True) for name in summaries]]
     told = all(UNSTARTED in s for s in summaries.values())
     for metric in (*OF_DAYS, *([UNSTARTED] if told else [])):
-        values, what = [float(s[metric]) for s in summaries.values()], quantity(metric)
+        values = [float(s[metric]) for s in summaries.values()]
+        what = DID_NOT_START if metric == UNSTARTED else quantity(metric)
         divisor, unit = scale(what.kind, max((abs(v) for v in values if math.isfinite(v)), default=0.0))
         headers.append((what.name, unit, what.meaning))
         columns.append([Cell(count(v) if what.kind == "n" and exact else number(v / divisor)) for v in values])

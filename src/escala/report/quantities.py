@@ -42,7 +42,6 @@ QUANTITIES = {
     "waste_j": Quantity("Energy waste", "J", "less", "energy of nodes that idle, switch on or switch off"),
     "mean_power_w": Quantity("Mean power", "W", "less", "energy / measured span"),
     "transitions": Quantity("Transitions", "n", "less", "switch-ons + switch-offs of nodes"),
-    "unstarted_share": Quantity("Did not start", "%", "less", "share of the jobs that did not start in the measured time"),
     "n_jobs": Quantity("Submitted", "n", "", "jobs in the workload"),
     "n_completed": Quantity("Completed", "n", "", "jobs that ran to their own end"),
     "n_killed": Quantity("Killed", "n", "", "jobs stopped when they reached their walltime"),
