@@ -130,7 +130,7 @@ def comparison_tables(comparison: pl.DataFrame) -> list[Table]:
             ("Mean rank", "", "1 is best in every episode"),
         ]
         episodes, seeds = max(rows["episodes"]), max(rows["seeds"])
-        behind = f"{episodes} paired episodes" + (f", {seeds} training seeds" if seeds != 1 else "")
+        behind = f"{episodes} paired episodes" + (f", {seeds} seeds" if seeds != 1 else "")
         tables.append(
             Table(headers, body, f"{what.name}: {behind}; [..] are 95 % bootstrap intervals. Starred: better beyond chance.", star=_CLEAR)
         )

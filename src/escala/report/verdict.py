@@ -84,7 +84,7 @@ def held_out(comparison: pl.DataFrame | None) -> list[str]:
         return []
     metric, what = rows[0]["metric"], quantity(rows[0]["metric"])
     about = sorted((row for row in rows if row["metric"] == metric), key=lambda row: row["change"], reverse=what.better == "more")
-    seeds = f" and {max(row['seeds'] for row in about)} training seeds" if max(row["seeds"] for row in about) > 1 else ""
+    seeds = f" and {max(row['seeds'] for row in about)} seeds" if max(row["seeds"] for row in about) > 1 else ""
     groups = {word: [row for row in about if outcome(row, what.better) == word] for word in ("better", "worse", "undecided")}
     said = "; ".join(f"{word} under {_named(group)}" for word, group in groups.items() if group)
     out = [f"{what.name}{_against(comparison)}, over {about[0]['episodes']} paired episodes{seeds}: {said}."]

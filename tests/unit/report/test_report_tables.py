@@ -52,13 +52,13 @@ def test_comparison_tables_by_hand(comparison: pl.DataFrame) -> None:
     assert (change[1].text, change[1].note, change[1].best) == ("−10.0\u202f%", "[−10.0, −10.0]", True)
     assert change[2].text == "−19.0\u202f%"  # seeds save 20, 19 and 18 %
     assert [c.text for c in _column(waste, "Better in")] == ["–", "100", "100"]
-    assert "12 paired episodes, 3 training seeds" in waste.caption
+    assert "12 paired episodes, 3 seeds" in waste.caption
     assert not any(c.best for c in _column(wait, "Change"))  # the wait goes both ways
 
 
 def test_verdict_over_episodes(comparison: pl.DataFrame) -> None:
     said, price = verdict.held_out(comparison)
-    assert said.startswith("Energy waste against never, over 12 paired episodes and 3 training seeds: better under agent (−19.0\u202f% [")
+    assert said.startswith("Energy waste against never, over 12 paired episodes and 3 seeds: better under agent (−19.0\u202f% [")
     assert said.endswith("]) and rule (−10.0\u202f%).")
     assert price == "agent, the best in energy waste, is undecided in mean wait (±0\u202f%)."
     waste, wait = verdict.held_out_cards(comparison)
