@@ -22,7 +22,7 @@ from escala.optimum import bound as bound_of
 from escala.optimum.bounds import Progress
 from escala.options import Options, with_options
 from escala.platform import Platform
-from escala.policies.rollout import rollout_of
+from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read, simulate
 from escala.policies.waste import WASTE, WasteBound, waste_bound
 from escala.policy import Commands, View, name_of
