@@ -40,8 +40,11 @@ def random_log(rng: np.random.Generator, most: int = 10, cores: int = 8) -> Work
 
 @pytest.mark.slow
 def test_no_simulated_schedule_is_below_the_bound() -> None:
-    """2 000 random logs, on one pool and on nodes."""
+    """2 000 random logs, on one pool and on nodes, every objective and rule on each; and the bounds say something: most schedules cost more
+    than the least that any could, most of these bounds are above that, and many are reached."""
     rng = np.random.default_rng(11)
+    seen: dict[tuple[str, ...], int] = {}
+    costly = useful = reached_often = 0
     platforms = [escala.read_platform(text) for text in ("1x8:none", "8x1:none", "4x2")]
     for k in range(2000):
         log, machine = random_log(rng), platforms[k % 3]
@@ -52,6 +55,14 @@ def test_no_simulated_schedule_is_below_the_bound() -> None:
         unit = 1.0 if objective.endswith("slowdown") else tick_us / 1e6
         reached = escala.simulate(log, machine, rule).summary()[METRIC[objective]]
         assert proved * unit <= reached * (1 + 1e-9), (k, objective, rule)
+        key = machine.name, objective, rule
+        seen[key] = seen.get(key, 0) + 1
+        trivial = instance.value(instance.release) * unit  # every job at its submission
+        costly += reached > trivial * (1 + 1e-9)
+        useful += proved * unit > trivial * (1 + 1e-9)
+        reached_often += reached > trivial * (1 + 1e-9) and proved * unit >= 0.9 * reached
+    assert sum(seen.values()) == 2000 and len(seen) == len(platforms) * len(OBJECTIVES) * len(RULES) and min(seen.values()) > 15
+    assert costly > 1300 and useful > 0.9 * costly and reached_often > 400
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
