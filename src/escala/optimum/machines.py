@@ -148,7 +148,7 @@ def anneal_machines(
     current, best_cost, temperature = np.inf, np.inf, hot
     cooling = (cold / hot) ** (1.0 / max(1, steps - 1))
     for step in range(steps + 1 if n > 1 else 1):
-        first = move(order, trial, state) if step > 0 else 0
+        first, _ = move(order, trial, state) if step > 0 else (0, 0)
         limit = current - temperature * np.log(1.0 - draw(state)) if step > 0 else np.inf
         here, at, total = row[first], first, 0.0
         while at < n:
