@@ -20,7 +20,7 @@ import numpy as np
 from escala.compile import lean
 from escala.errors import EscalaError
 from escala.optimum.anneal import Words, draw, move
-from escala.optimum.instance import Floats, Instance, Ints, check_schedule
+from escala.optimum.instance import MAX_TICK, Floats, Instance, Ints, check_schedule
 from escala.optimum.profile import FAR, earliest, occupy
 from escala.optimum.search import HOTTEST
 from escala.optimum.searcher import COLD, Searcher
@@ -70,6 +70,8 @@ def on_machines(instance: Instance, machines: int, *, seed: int = 0, effort: flo
     """
     if machines < 1 or not instance.summed:
         raise EscalaError("machines: give at least one machine, and an objective that is a mean over jobs")
+    if instance.horizon >= MAX_TICK:
+        raise EscalaError("machines: the times add up to more than 2^40 ticks: choose a coarser tick")
     one = Searcher(instance, seed)
     n, steps = instance.jobs, max(1, int(effort * STEPS))
     one.rules(32)

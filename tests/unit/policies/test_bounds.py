@@ -93,6 +93,23 @@ def test_a_second_resource_counts() -> None:
     assert escala.bound(cpu_memory_model().workload(1), machine, "slowdown", limit_s=2.0, policies=["sjf-fit"]).found is not None
 
 
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_year_in_microseconds_is_bounded(objective: str) -> None:
+    """Times whose only common tick is a microsecond are rounded for the proof; what is found is replayed exactly."""
+    rng = np.random.default_rng(6)
+    runtime = np.round(rng.uniform(600.0, 86_400.0, 60), 6)
+    submit = np.sort(np.round(rng.integers(0, 12, 60) * 30.0 * 86_400 + rng.uniform(0, 3600, 60), 6))
+    log = Workload.from_jobs({"submit_s": submit, "runtime_s": runtime, "walltime_s": runtime * 2, "cores": rng.integers(1, 8, 60)})
+    result = escala.bound(log, "8x1", objective, limit_s=5.0, policies=RULES)
+    assert result.tick_s == 1e-6 and result.relaxations[-1] == "times rounded to 0.0001 s for the proof, so that it holds"
+    assert result.status in ("interval", "optimal") and result.lower is not None and result.found is not None
+    assert result.lower <= result.found <= min(result.policies.values()) + 1e-9
+    assert result.lower > {"makespan": 300 * 86_400.0, "wait": 1.0}.get(objective, 1.05)
+    assert result.starts_s is not None
+    run = escala.simulate(log, pool_of(escala.read_platform("8x1")), Planned(np.round(result.starts_s * 1e6).astype(np.int64)))
+    assert run.summary()[METRIC[objective]] == pytest.approx(result.found, rel=1e-9)
+
+
 def test_headroom_is_a_share_of_what_is_possible() -> None:
     log = bernoulli_model(load=1.9, steps=50).workload(7)
     result = escala.bound(log, "10x1", "slowdown", limit_s=5.0, policies=["fcfs", "sjf-fit"])
