@@ -40,6 +40,7 @@ class _Ladder:
         self.lower, self.prover = -math.inf, ""
         self.starts: Ints | None = None
         self.dual: Dual | None = None
+        self.parts: Parts | None = None
         self.done: list[Step] = []
         self.cut = self.interrupted = False
         self.searches = False  # whether a search is among the steps
@@ -98,7 +99,7 @@ class _Ladder:
         target = cost_or_span(instance, known)
         over = self.expired if again or not self.searches else self._half_over  # the rest is for a schedule
         self._until_ctrl_c(lambda: dual.improve(target, rounds, over))
-        parts = Parts(dual, target)
+        parts = self.parts = Parts(dual, target)
         if instance.jobs <= SPLIT_JOBS and not over() and not self.interrupted:
             work = instance.jobs * dual.whole.prices.size * 2 * SPLIT_STEPS
             self._until_ctrl_c(lambda: parts.split(min(SPLITS[again], SPLIT_WORK // work), over))
@@ -147,7 +148,7 @@ class _Ladder:
         if self.starts is None:
             self.offer(self._rough())
         assert self.starts is not None
-        if self.instance.summed and self.dual is None:
+        if self.instance.summed and self.parts is None:
             self.lagrange()
         begin = time.monotonic()
 
@@ -155,7 +156,7 @@ class _Ladder:
             if self.progress is not None and cost > self.lower:
                 self.progress(Step("exact", time.monotonic() - begin, 0, self.objective(cost), self.found()))
 
-        result = exact(self.instance, self.dual, self.starts, self.lower, max(0.0, self.left()), report)
+        result = exact(self.instance, self.parts, self.starts, self.lower, max(0.0, self.left()), report)
         self.interrupted |= result.interrupted
         self.raise_lower(result.lower, result.prover)
         if result.starts is not None:

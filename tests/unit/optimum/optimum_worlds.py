@@ -82,6 +82,13 @@ def best_of_orders(instance: Instance) -> tuple[Fraction, list[int]]:
     return min(found)
 
 
+def best_of_all(instance: Instance) -> list[list[int]]:
+    """Every optimal schedule that an order makes."""
+    found = [(value(instance, s), s) for s in (tick_by_tick(instance, order) for order in permutations(range(instance.jobs)))]
+    least = min(found)[0]
+    return [starts for cost, starts in found if cost == least]
+
+
 @cache
 def orders_of(jobs: int) -> np.ndarray:
     """All orders, (jobs!, jobs), so that neighbours begin alike."""

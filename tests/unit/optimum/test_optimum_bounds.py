@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from optimum_worlds import best_by_force, best_of_orders, best_of_starts, feasible, random_instance, tick_by_tick, value
+from optimum_worlds import best_by_force, best_of_all, best_of_orders, best_of_starts, feasible, random_instance, tick_by_tick, value
 
 from escala.optimum import OBJECTIVES, Instance, bound
 from escala.optimum.lagrange import Dual, Window, everywhere, grid_for, prove
@@ -117,19 +117,26 @@ def test_splitting_stops_when_asked_and_keeps_every_schedule() -> None:
 
 
 def test_thinning_keeps_every_optimal_start() -> None:
+    """Of every optimal schedule that an order makes, with the proof of all schedules and with those of parts."""
     rng = np.random.default_rng(9)
-    removed = 0
+    removed = fewer = 0
     for _ in range(60):
         instance = random_instance(rng, 5, str(rng.choice(["slowdown", "bounded-slowdown", "wait"])))
         _, starts = best_of_orders(instance)
         dual = Dual(instance, max(s + int(p) for s, p in zip(starts, instance.length)))
         dual.improve(float(cost(instance, starts)), 300)
-        kept = open_starts(instance, dual.grid, dual.proof(), float(cost(instance, starts)))
-        assert kept is not None
-        for job, start in enumerate(starts):
-            assert start in kept.ticks[kept.first[job] : kept.first[job + 1]]
-        removed += int((instance.horizon - instance.length - instance.release + 1).sum()) - kept.ticks.size
-    assert removed > 1000
+        whole = open_starts(instance, dual.grid, [(dual.whole.window, dual.proof())], float(cost(instance, starts)))
+        parts = Parts(dual, float(cost(instance, starts)) * 1.1 + 1.0)
+        parts.split(30)
+        kept = open_starts(instance, dual.grid, parts.proofs(), float(cost(instance, starts)))
+        assert kept is not None and whole is not None
+        for schedule in best_of_all(instance):
+            for job, start in enumerate(schedule):
+                for left in (whole, kept):
+                    assert start in left.ticks[left.first[job] : left.first[job + 1]]
+        removed += int((instance.horizon - instance.length - instance.release + 1).sum()) - whole.ticks.size
+        fewer += whole.ticks.size - kept.ticks.size
+    assert removed > 1000 and fewer > 100
 
 
 def test_orders_hold_an_optimum() -> None:

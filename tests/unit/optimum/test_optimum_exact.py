@@ -22,6 +22,7 @@ from escala.optimum import OBJECTIVES, Instance, bound, check_schedule
 from escala.optimum.lagrange import Dual
 from escala.optimum.searcher import Searcher
 from escala.optimum.solver import Run, _message
+from escala.optimum.splitting import Parts
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("scipy")
@@ -150,7 +151,7 @@ def test_bounds_reported_before_the_interruption_count() -> None:
         seen.append(bound)
         raise KeyboardInterrupt
 
-    result = escala.optimum.exact.exact(instance, dual, starts, -np.inf, 30.0, stop)
+    result = escala.optimum.exact.exact(instance, Parts(dual, 0.0), starts, -np.inf, 30.0, stop)
     assert result.interrupted and len(seen) == 1
     assert result.lower == pytest.approx(seen[0])
     assert "HiGHS" in result.prover
