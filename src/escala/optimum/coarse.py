@@ -25,12 +25,14 @@ from escala.optimum.instance import MAX_TICK, Instance, Ints, check_schedule
 from escala.optimum.profile import fresh, pack, serial
 
 PROOFS = ("wspt", "lagrange")
+EXACT_TICKS = 1 << 20  # solvers want few ticks: of more, weights do not fit CP-SAT's integers, and models their memory
 
 
-def unit_for(instance: Instance) -> int:
-    """Ticks in a coarse tick: the least power of ten that the proofs can count with; 1 where there is nothing to round."""
-    unit = 1
-    while (instance.horizon - int(instance.release.min())) // unit + 2 * instance.jobs + 2 >= MAX_TICK and unit < MAX_TICK:
+def unit_for(instance: Instance, most: int | None = None) -> int:
+    """Ticks in a coarse tick: the least power of ten that leaves fewer than `most` (what the proofs can count); 1 where there is nothing to
+    round."""
+    unit, most = 1, MAX_TICK if most is None else most
+    while (instance.horizon - int(instance.release.min())) // unit + 2 * instance.jobs + 2 >= most and unit < MAX_TICK:
         unit *= 10
     return unit
 
@@ -82,10 +84,10 @@ class Rounded:
     def __init__(
         self, instance: Instance, unit: int, bound: Callable[..., Bound], limit_s: float, seed: int, progress: Progress | None
     ) -> None:
-        self.instance, self.unit, self.bound = instance, unit, bound
+        self.instance, self.bound = instance, bound
+        self.least = self.unit = unit  # of the proofs; of the best of them
         self.limit_s, self.seed, self.progress = limit_s, seed, progress
         self.begin = time.monotonic()
-        self.low = below(instance, unit)
         self.starts: Ints | None = None
         self.lower: float | None = None
         self.prover = ""
@@ -113,42 +115,48 @@ class Rounded:
             self._prove(proofs, 0.5 if searches or exact else 1.0)
         if searches and not self.interrupted:
             self._search()
-        if (exact or (searches and "lagrange" in proofs)) and not self.interrupted and self._left() > 0:
-            self._prove([name for name in proofs if name != "wspt"], 1.0, exact)
+        again = [name for name in proofs if name != "wspt"]
+        if searches and again and not self.interrupted and self._left() > 0:
+            self._prove(again, 0.5 if exact else 1.0)
+        if exact and not self.interrupted and self._left() > 0:
+            self._prove(again, 1.0, max(self.least, unit_for(self.instance, EXACT_TICKS)))
 
     def _left(self) -> float:
         return self.begin + self.limit_s - time.monotonic()
 
-    def _tell(self, step: Step) -> Step:
+    def _tell(self, step: Step, unit: int) -> Step:
         """A step in the fine unit, with the best that is known by then."""
-        lower = None if step.lower is None else down(proved(self.instance, self.unit, step.lower))
+        lower = None if step.lower is None else down(proved(self.instance, unit, step.lower))
         lower = self.lower if lower is None or (self.lower is not None and self.lower > lower) else lower
         return replace(step, lower=lower, found=None if self.starts is None else self.instance.value(self.starts))
 
-    def _prove(self, names: list[str], share: float, exact: bool = False) -> None:
-        aim = None if self.starts is None else (self.starts - int(self.instance.release.min())) // self.unit
-        limit_s, tell = max(1e-3, share * self._left()), self.progress
-        report = None if tell is None else lambda step: tell(self._tell(step))
-        part = self.bound(self.low, exact=exact, limit_s=limit_s, seed=self.seed, progress=report, steps=names, known=aim)
-        lower = None if part.lower is None else down(proved(self.instance, self.unit, part.lower))
+    def _prove(self, names: list[str], share: float, exact_unit: int | None = None) -> None:
+        """Proofs with so large a share of the time that is left. exact_unit: also by solvers, in ticks so long."""
+        unit = self.least if exact_unit is None else exact_unit
+        aim = None if self.starts is None else (self.starts - int(self.instance.release.min())) // unit
+        limit_s, tell, low = max(1e-3, share * self._left()), self.progress, below(self.instance, unit)
+        report = None if tell is None else lambda step: tell(self._tell(step, unit))
+        exact = exact_unit is not None
+        part = self.bound(low, exact=exact, limit_s=limit_s, seed=self.seed, progress=report, steps=names, known=aim)
+        lower = None if part.lower is None else down(proved(self.instance, unit, part.lower))
         if lower is not None and (self.lower is None or lower > self.lower):
-            self.lower, self.prover = lower, f"{part.prover}, of times rounded to {self.unit} ticks"
-        self._note(part)
+            self.lower, self.unit, self.prover = lower, unit, f"{part.prover}, of times rounded to {unit} ticks"
+        self._note(part, unit)
 
     def _search(self) -> None:
-        part = self.bound(above(self.instance, self.unit), limit_s=max(1e-3, self._left() / 2), seed=self.seed, steps=("search",))
+        part = self.bound(above(self.instance, self.least), limit_s=max(1e-3, self._left() / 2), seed=self.seed, steps=("search",))
         if part.starts is not None:
             found = in_order(self.instance, np.argsort(part.starts, kind="stable"))
             check_schedule(self.instance, found)
             if self.starts is None or self.instance.value(found) < self.instance.value(self.starts):
                 self.starts = found
         before = len(self.done)
-        self._note(replace(part, steps=tuple(replace(step, lower=None) for step in part.steps)))
+        self._note(replace(part, steps=tuple(replace(step, lower=None) for step in part.steps)), self.least)
         if self.progress is not None:
             for step in self.done[before:]:
                 self.progress(step)
 
-    def _note(self, part: Bound) -> None:
-        self.done += [self._tell(step) for step in part.steps]
+    def _note(self, part: Bound, unit: int) -> None:
+        self.done += [self._tell(step, unit) for step in part.steps]
         self.cut |= part.cut
         self.interrupted |= part.interrupted

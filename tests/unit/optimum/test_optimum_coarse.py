@@ -139,3 +139,16 @@ def test_exact_of_rounded_times_is_the_optimum(monkeypatch: pytest.MonkeyPatch) 
         assert result.unit > 1 and result.lower is not None and result.found is not None
         assert result.lower <= best * (1 + Fraction(1, 10**6)) and result.found >= best * (1 - Fraction(1, 10**9))
         assert result.found == pytest.approx(float(best), rel=0.05) and result.lower == pytest.approx(float(best), rel=0.25)
+
+
+@pytest.mark.slow
+def test_exact_goes_on_in_ticks_that_solvers_take() -> None:
+    """Twelve jobs in two bursts half a year apart: in ticks of 0.1 ms the solvers prove nothing, in ticks of 100 seconds nearly all."""
+    pytest.importorskip("ortools")
+    rng = np.random.default_rng(57)
+    release = np.repeat([0, YEAR_US // 2], 6) + rng.integers(0, 3000 * 10**6, 12)
+    fine = Instance(release, rng.integers(60 * 10**6, 40_000 * 10**6, 12), rng.integers(2, 9, 12), 10)
+    plain, exactly = bound(fine), bound(fine, exact=True, limit_s=20.0)
+    assert plain.gap is not None and exactly.gap is not None and exactly.gap < 0.02 < plain.gap
+    assert plain.unit == 100 and exactly.unit == 10**8 and "rounded to 100000000 ticks" in exactly.prover
+    assert exactly.found == plain.found
