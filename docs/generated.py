@@ -9,7 +9,7 @@ import click
 import typer
 
 from escala.cli.app import app
-from escala.cli.policies import LETTERS, SHUTDOWNS, TRAINED, generator_lines, scheduler_lines
+from escala.cli.policies import LETTERS, ROLLOUT_EXAMPLE, ROLLOUT_OPTIONS, SHUTDOWNS, TRAINED, generator_lines, scheduler_lines
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -17,13 +17,21 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "\n".join(lines + [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows])
 
 
+def _example(line: str) -> str:
+    """A line whose last word is code."""
+    words, _, code = line.rpartition(" ")
+    return f"{words} `{code}`."
+
+
 def _policies() -> str:
     schedulers = [(f"`{name}`", what) for name, what in (scheduler_lines() | TRAINED).items()]
+    options = [(f"`{name}`", what) for name, what in ROLLOUT_OPTIONS.items()]
     shutdowns = [(f"`{name}`", what) for name, what in (SHUTDOWNS | TRAINED).items()]
     generators = [(f"`{name}`", what, f"`{settings}`") for name, (what, settings) in generator_lines().items()]
     return "\n\n".join(
         (
             *("## Schedulers", LETTERS + ".", _table(("name", "what"), schedulers)),
+            *("## Options of rollout", _example(ROLLOUT_EXAMPLE), _table(("option", "what"), options)),
             *("## Shutdown policies", _table(("name", "what"), shutdowns)),
             *("## Generators", _table(("name", "what", "settings"), generators)),
         )

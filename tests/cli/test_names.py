@@ -19,6 +19,7 @@ from escala.errors import EscalaError
 from escala.options import Options
 from escala.policies import SCHEDULERS, SHUTDOWN_FORMS
 from escala.policies.compose import shutdown
+from escala.policies.rollout_names import OPTIONS
 from escala.workload.generate import GENERATORS
 from tests.cli.program import Escala
 
@@ -38,6 +39,20 @@ def test_every_policy_is_listed_with_a_line(escala_: Escala) -> None:
     assert all(10 < len(line) < 140 and "\n" not in line and "`" not in line for line in lines)
     shown = escala_("policies")
     assert shown.status == 0 and all(name in shown.out for name in (*SCHEDULERS, *SHUTDOWN_FORMS, *GENERATORS))
+
+
+def test_options_of_rollout_are_listed_and_taken_by_every_verb(escala_: Escala, log: Path) -> None:
+    name, bad = "rollout:4:objective=wait:base=hold-back:0+sjf-fit:horizon=20", "rollout:4:horizn=20"
+    listed = [row["option of rollout"].partition("=")[0] for row in _listed(escala_)["rollout"]]
+    assert listed == list(OPTIONS)
+    for given in (("simulate", "--scheduler"), ("compare", "--schedulers"), ("bound", "--limit", "0.1", "--schedulers")):
+        verb, *options = given
+        outcome = escala_(verb, log, "--platform", "4x1:none", *options, name)
+        assert outcome.status == 0, outcome.err
+        assert "rollout:4" in outcome.out
+        wrong = escala_(verb, log, "--platform", "4x1:none", *options, bad)
+        assert wrong.status == 2 and wrong.out == "" and wrong.err.count("\n") == 1
+        assert "option 'horizn' is unknown: did you mean horizon?" in wrong.err
 
 
 def test_help_leads_to_the_names(escala_: Escala) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from bench import bench_bound
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -43,6 +45,14 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), f"{page.relative_to(ROOT)}: {link} leads nowhere"
         assert target.is_relative_to(ROOT), f"{link} leads out of the repository"
         assert not anchor or anchor in _anchors(target), f"{page.relative_to(ROOT)}: no heading {link}"
+
+
+def test_the_table_of_bounds_has_the_rows_that_its_bench_writes() -> None:
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    table = text.partition(bench_bound.BEGIN)[2].partition(bench_bound.END)[0]
+    rows = [re.split(r" *\| *", line)[1:-1] for line in table.splitlines() if line.startswith("| ")]
+    assert [row[:2] for row in rows[1:]] == [[what, must] for what, must, _ in bench_bound.LINES]
+    assert rows[0][2:] and all(all(row) for row in (r[2:] for r in rows))
 
 
 def test_pages_speak_of_the_repository_only() -> None:

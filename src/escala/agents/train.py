@@ -24,7 +24,7 @@ from escala.agents.vecenv import NativeVecEnv
 from escala.agents.watch import Watch, watch_of
 from escala.envs import ENVIRONMENTS, BatchVectorEnv
 from escala.errors import EscalaError
-from escala.policies.rollout import rollout_of
+from escala.policies.rollout_names import rollout_of
 
 
 class _Between(BaseCallback):
@@ -91,7 +91,7 @@ def _imitated(name: str, teacher: Any) -> Mapping[str, Sequence[float]]:
     if teacher is not None:
         raise EscalaError("train: imitate and teacher both name whom to imitate: give one of them")
     policy = rollout_of(name, 0)
-    if policy is None:
+    if policy is None or "=" in name:
         raise EscalaError(f"train: cannot imitate {name!r}: use rollout or rollout:128, or see teacher")
     return {"rollout": [policy.futures]}
 

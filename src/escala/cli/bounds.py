@@ -32,9 +32,14 @@ def bound(
     ] = "bounded-slowdown",
     exact: Annotated[bool, typer.Option("--exact", help="prove the optimum with CP-SAT and HiGHS too: for small logs")] = False,
     limit: Annotated[float, typer.Option("--limit", metavar="SECONDS", help="time to prove and to search")] = 60.0,
-    schedulers: Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to judge; the first is the reference")] = (
-        "easy,sjf-fit,saf"
-    ),
+    schedulers: Annotated[
+        str,
+        typer.Option(
+            "--schedulers",
+            metavar="A,B,...",
+            help="schedulers to judge; the first is the reference; rollout aims at the objective unless its name says one",
+        ),
+    ] = "easy,sjf-fit,saf",
     shutdowns: Annotated[
         str | None,
         typer.Option("--shutdowns", metavar="C,D,...", help="waste: shutdown policies to judge [timeout:0,hold:0.25]", show_default=False),

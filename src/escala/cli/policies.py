@@ -16,6 +16,7 @@ from escala.cli.terminal import emit
 POINTER = "All schedulers and shutdown policies, with one line each: escala policies"
 
 LETTERS = "r: requested time, s; n: cores; s: submission, s"
+ROLLOUT_EXAMPLE = "rollout with options: rollout:128:objective=slowdown:base=hold-back:0+sjf-fit:horizon=60"
 
 OWN_LINES = {
     "fcfs": "first come, first served: the first that does not fit blocks all behind it",
@@ -27,7 +28,7 @@ OWN_LINES = {
     "packer": "of the jobs that fit, the one whose demand suits best what is free",
     "tetris": "of the jobs that fit, the best of large demand and short time",
     "saf": "easy, the others tried by smallest area first (easy-saf)",
-    "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them; 32)",
+    "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them, 32; behind it options, below)",
 }
 CHANGING = {"wfp3": "WFP3: the cube of wait / walltime, times cores", "unicep": "UNICEP: wait / (log2(cores) x walltime)"}
 SHUTDOWNS = {
@@ -45,6 +46,16 @@ SHUTDOWNS = {
     "inertial": "the number of nodes kept off follows the backlog (Poquet 2017)",
     "random": "a number of nodes kept off, drawn by --seed each minute",
 }
+ROLLOUT_OPTIONS = {
+    "objective=NAME": "what it makes small: slowdown, bounded-slowdown or wait (that of escala bound there, else bounded-slowdown)",
+    "base=A+B+...": "what futures are simulated on by: hold-back, hold-back:M, and strict, greedy and easy schedulers of a fixed order",
+    "horizon=N": "at most so many jobs come in a future (40)",
+    "depth=N": "at most so many waiting jobs are looked at (100)",
+    "choices=N": "at most so many kinds of job are tried at a decision (10)",
+    "optimism=SHARE": "of several bases, 1 takes the best in each future, 0 the best in the mean (0)",
+    "every=SECONDS": "after a choice to wait, look again at the next multiple of this (after the mean time to the next event)",
+}
+"""Options behind the name of rollout, as in rollout:128:objective=slowdown:base=hold-back:0+sjf-fit."""
 TRAINED = {"agent:DIR": "the trained agent in this folder (escala train)"}
 TRAINED_TEAM = {"agent:DIR": "the trained agent, or team, in this folder (escala train)"}
 
@@ -101,6 +112,8 @@ def policies(as_json: opt.Json = False) -> None:
     """Every scheduler, shutdown policy and generator, with one line each."""
     schedulers = [{"scheduler": name, "what": what} for name, what in (scheduler_lines() | TRAINED_TEAM).items()]
     shutdowns = [{"shutdown": name, "what": what} for name, what in (SHUTDOWNS | TRAINED).items()]
+    options = [{"option of rollout": name, "what": what} for name, what in ROLLOUT_OPTIONS.items()]
     generators = [{"generator": name, "what": what, "settings": settings} for name, (what, settings) in generator_lines().items()]
-    payload = {"schedulers": schedulers, "shutdowns": shutdowns, "generators": generators}
-    emit(as_json, payload, rows_table(schedulers), LETTERS, "", rows_table(shutdowns), rows_table(generators))
+    payload = {"schedulers": schedulers, "rollout": options, "shutdowns": shutdowns, "generators": generators}
+    tables = (rows_table(rows) for rows in (options, shutdowns, generators))
+    emit(as_json, payload, rows_table(schedulers), LETTERS, ROLLOUT_EXAMPLE, "", *tables)

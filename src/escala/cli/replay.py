@@ -40,7 +40,10 @@ def simulate(
     options: dict[str, Any],
     read: dict[str, Any],
     scheduler: Annotated[
-        str, typer.Option("--scheduler", metavar="NAME", help="fcfs, first-fit, sjf, easy, saf, conservative, rollout, ..., or agent:DIR")
+        str,
+        typer.Option(
+            "--scheduler", metavar="NAME", help="fcfs, sjf, easy, saf, conservative, rollout[:K][:KEY=VALUE...], ..., or agent:DIR"
+        ),
     ] = "easy",
     shutdown: Annotated[
         str, typer.Option("--shutdown", metavar="NAME", help="never, timeout:SECONDS, hold:FRACTION, oracle, ..., or agent:DIR")
@@ -83,7 +86,7 @@ def compare(
     options: dict[str, Any],
     read: dict[str, Any],
     schedulers: Annotated[
-        str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare")
+        str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare, by the names of escala simulate")
     ] = "fcfs,first-fit,sjf,easy,saf,conservative",
     shutdowns: Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies to compare")] = "never",
     headroom: Annotated[
@@ -162,7 +165,7 @@ def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], li
     """The policies of these names, so that a wrong one is refused before a long log is read."""
     from escala.options import Options
     from escala.policies.compose import scheduler, shutdown
-    from escala.policies.rollout import rollout_of
+    from escala.policies.rollout_names import rollout_of
 
     for name in schedulers:
         if not name.startswith(AGENT) and rollout_of(name, 0) is None:

@@ -23,7 +23,7 @@ def unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[st
     from escala.policies.compose import ROLLOUT
 
     chosen, switching = list(schedulers), list(shutdowns)
-    ahead = {name for name in chosen if name.partition(":")[0] == ROLLOUT}  # plans nothing itself, and simulates on with sjf-fit
+    ahead = {name for name in chosen if name.partition(":")[0] == ROLLOUT}  # plans nothing itself; its bases take the usual options
     if any(name not in SCHEDULERS for name in chosen if name not in ahead):
         return []  # an unknown name is refused later
     ways = {SCHEDULERS[name].queueing for name in chosen if name not in ahead}

@@ -2,7 +2,8 @@
 
 Moves: swap two positions, or take one job out and put it in elsewhere. After a move only the positions from the first change on are
 generated anew: the profile in front of every position is kept. The random number of the Metropolis test is drawn first, so that an order is
-given up as soon as its partial cost passes what would be accepted.
+given up as soon as its partial cost passes what would be accepted. Behind the last change, the first position in front of which the profile
+is that of the accepted order ends the work: from there on everything starts as it did. Every second step on slotted lists ends so.
 """
 
 from __future__ import annotations
@@ -68,8 +69,8 @@ def draw(state: Words) -> float:
 
 
 @inlined
-def move(order: Ints, trial: Ints, state: Words) -> int:
-    """Copy `order` to `trial` with one random swap or insertion; returns the first position that differs."""
+def move(order: Ints, trial: Ints, state: Words) -> tuple[int, int]:
+    """Copy `order` to `trial` with one random swap or insertion; returns the first and the last position that may differ."""
     n = order.size
     a, b = int(draw(state) * n), int(draw(state) * (n - 1))
     if b >= a:
@@ -88,7 +89,16 @@ def move(order: Ints, trial: Ints, state: Words) -> int:
         trial[high] = order[low]
         for at in range(low, high):
             trial[at] = order[at + 1]
-    return low
+    return low, high
+
+
+@inlined
+def same(times: Ints, free: Ints, size: int, row: int, other_size: int, other: int) -> bool:
+    """Whether two rows hold the same profile."""
+    seg = 0
+    while size == other_size and seg < size and times[row, seg] == times[other, seg] and free[row, seg] == free[other, seg]:
+        seg += 1
+    return seg == size == other_size
 
 
 @lean
@@ -117,9 +127,9 @@ def anneal(
     best_end = np.int64(1) << 62
     cooling = (cold / hot) ** (1.0 / max(1, steps - 1))
     for step in range(steps + 1 if n > 1 else 1):
-        first = move(order, trial, state) if step > 0 else 0
+        first, last = move(order, trial, state) if step > 0 else (0, n)
         limit = current - temperature * np.log(1.0 - draw(state)) if step > 0 else np.inf
-        here, at, total = row[first], first, 0.0
+        here, at, total, meets = row[first], first, 0.0, False
         while at < n:
             there, job = row[at + 1] ^ 1, trial[at]
             start, seg = earliest(snap_times[here], snap_free[here], sizes[here], guards, release[job], length[job], words[job])
@@ -134,10 +144,20 @@ def anneal(
                 snap_times[here], snap_free[here], sizes[here], start, seg, end, words[job], snap_times[there], snap_free[there]
             )
             here, at = there, at + 1
+            if at > last and same(snap_times, snap_free, sizes[here], here, sizes[row[at]], row[at]) and span[here] == span[row[at]]:
+                meets = True
+                break
         temperature *= cooling
-        if at < n:
+        if meets:
+            shift = partial[here] - partial[row[at]]
+            total = partial[row[n]] + shift + span_weight * span[row[n]]
+            if total > limit:
+                continue
+            for k in range(at + 1, n + 1):
+                partial[row[k]] += shift
+        elif at < n:
             continue
-        for position in range(first, n):
+        for position in range(first, at):
             row[position + 1] ^= 1
         for k in range(n):
             order[k] = trial[k]

@@ -16,8 +16,8 @@ import numpy as np
 
 from escala.errors import EscalaError
 from escala.optimum.instance import Instance, Ints, check_schedule
-from escala.optimum.lagrange import Dual
 from escala.optimum.solver import Report, installed, solve
+from escala.optimum.splitting import Parts
 from escala.optimum.thinning import Starts, open_starts
 from escala.optimum.timeindexed import Model, build, classes_of
 
@@ -50,11 +50,13 @@ def check_exact(instance: Instance) -> None:
         raise EscalaError("exact for the makespan needs OR-Tools: pip install 'escala[optimum]', or leave out exact")
 
 
-def exact(instance: Instance, dual: Dual | None, starts: Ints, lower: float, limit_s: float, report: Report = lambda bound: None) -> Exact:
+def exact(
+    instance: Instance, parts: Parts | None, starts: Ints, lower: float, limit_s: float, report: Report = lambda bound: None
+) -> Exact:
     """Try to prove `starts` optimal or find better, within `limit_s` seconds of wall time. lower: a bound proved before, in the same unit
     as the result's.
 
-    dual: improved prices (None for the makespan). EscalaError as `check_exact`.
+    parts: what the schedules were split into, one or more (None for the makespan). EscalaError as `check_exact`.
     """
     check_exact(instance)
     scipy, ortools = available()
@@ -62,8 +64,8 @@ def exact(instance: Instance, dual: Dual | None, starts: Ints, lower: float, lim
     best = Exact(lower, None, "", False)
     cost = summed_cost(instance, starts)
     opened = None
-    if dual is not None:
-        opened = open_starts(instance, dual.grid, dual.proof(), cost)
+    if parts is not None:
+        opened = open_starts(instance, parts.dual.grid, parts.proofs(), cost)
     model = build(instance, opened, cost) if opened is not None and scipy and instance.summed else None
     if ortools and (model is None or instance.jobs <= FEW_JOBS):
         limit = limit_s if model is None else min(CP_FIRST_S, CP_SHARE * limit_s)

@@ -27,7 +27,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 OBJECTIVES = ("slowdown", "bounded-slowdown", "wait", "makespan")
-MAX_TICK = 1 << 40  # times below this keep every product of the proofs inside 64 bits
+MAX_TICK = 1 << 40  # times below this keep every product of the proofs inside 64 bits; `coarse` rounds what is finer
+FINEST = 1 << 60  # sums of times stay below this
 
 
 def whole_ticks(values: Any, name: str, dims: int) -> Ints:
@@ -110,7 +111,7 @@ def _check(release: Ints, length: Ints, demand: Ints, capacity: Ints, objective:
         raise EscalaError(f"instance: {n} releases, {length.size} lengths, {demand.shape[0]} demands: give one of each per job")
     if demand.shape[1] != capacity.size or capacity.size == 0:
         raise EscalaError(f"instance: demands of {demand.shape[1]} resource kinds, capacities of {capacity.size}: give the same kinds")
-    if isinstance(pi, bool) or not isinstance(pi, Real) or not 1 <= pi < MAX_TICK or pi != int(pi):
+    if isinstance(pi, bool) or not isinstance(pi, Real) or not 1 <= pi < FINEST or pi != int(pi):
         raise EscalaError(f"instance: pi is {pi!r}: give a whole number of ticks >= 1")
     if np.any(capacity < 1):
         raise EscalaError("instance: a capacity is below 1: leave that resource kind out")
@@ -122,9 +123,9 @@ def _check(release: Ints, length: Ints, demand: Ints, capacity: Ints, objective:
     ):
         if np.any(bad):
             raise EscalaError(f"instance: job in row {int(np.argmax(bad))}: {what}")
-    if int(release.max()) + int(length.sum(dtype=object)) >= MAX_TICK:
+    if int(release.max()) + int(length.sum(dtype=object)) >= FINEST:
         raise EscalaError(
-            "instance: the times add up to more than 2^40 ticks: round them (a log's to whole seconds, say), or take a shorter window"
+            "instance: the times add up to more than 2^60 ticks: round them (a log's to whole seconds, say), or take a shorter window"
         )
     if int(capacity.max()) >= 1 << 31:
         raise EscalaError("instance: a capacity is 2^31 or more: count it in larger units")

@@ -11,7 +11,8 @@ from numbers import Integral, Real
 import numpy as np
 
 from escala.errors import EscalaError
-from escala.optimum.bounds import RELAXATIONS, Bound, Progress, Status, Step
+from escala.optimum.bounds import RELAXATIONS, Bound, Progress, Step, closes, down, status_of, within
+from escala.optimum.coarse import Rounded, unit_for
 from escala.optimum.exact import check_exact, cost_or_span, exact
 from escala.optimum.instance import Floats, Instance, Ints, check_schedule
 from escala.optimum.lagrange import Dual
@@ -23,7 +24,6 @@ from escala.optimum.splitting import Parts
 from escala.optimum.wspt import makespan_bound, mean_busy_bound
 
 STEPS = ("wspt", "lagrange", "search", "exact")
-CLOSED = 1e-6  # relative gap that counts as none
 LONGEST_S = 1e9  # no timer takes an endless time
 SEARCH_JOBS = 20_000  # above (or where capacities do not fit one word), only bounds are computed, unless a schedule is given
 ROUNDS = 1400  # subgradient steps before the search; after it again, and three times as many for many jobs
@@ -40,6 +40,7 @@ class _Ladder:
         self.lower, self.prover = -math.inf, ""
         self.starts: Ints | None = None
         self.dual: Dual | None = None
+        self.parts: Parts | None = None
         self.done: list[Step] = []
         self.cut = self.interrupted = False
         self.searches = False  # whether a search is among the steps
@@ -76,8 +77,7 @@ class _Ladder:
         return None if self.starts is None else self.instance.value(self.starts)
 
     def closed(self) -> bool:
-        lower, found = self.objective(self.lower), self.found()
-        return lower is not None and found is not None and found - lower <= CLOSED * abs(found)
+        return closes(self.objective(self.lower), self.found())
 
     # the steps; each returns its iterations
 
@@ -99,7 +99,7 @@ class _Ladder:
         target = cost_or_span(instance, known)
         over = self.expired if again or not self.searches else self._half_over  # the rest is for a schedule
         self._until_ctrl_c(lambda: dual.improve(target, rounds, over))
-        parts = Parts(dual, target)
+        parts = self.parts = Parts(dual, target)
         if instance.jobs <= SPLIT_JOBS and not over() and not self.interrupted:
             work = instance.jobs * dual.whole.prices.size * 2 * SPLIT_STEPS
             self._until_ctrl_c(lambda: parts.split(min(SPLITS[again], SPLIT_WORK // work), over))
@@ -148,7 +148,7 @@ class _Ladder:
         if self.starts is None:
             self.offer(self._rough())
         assert self.starts is not None
-        if self.instance.summed and self.dual is None:
+        if self.instance.summed and self.parts is None:
             self.lagrange()
         begin = time.monotonic()
 
@@ -156,7 +156,7 @@ class _Ladder:
             if self.progress is not None and cost > self.lower:
                 self.progress(Step("exact", time.monotonic() - begin, 0, self.objective(cost), self.found()))
 
-        result = exact(self.instance, self.dual, self.starts, self.lower, max(0.0, self.left()), report)
+        result = exact(self.instance, self.parts, self.starts, self.lower, max(0.0, self.left()), report)
         self.interrupted |= result.interrupted
         self.raise_lower(result.lower, result.prover)
         if result.starts is not None:
@@ -183,26 +183,12 @@ class _Ladder:
                 self.progress(self.done[-1])
 
     def result(self) -> Bound:
-        lower, found = self.objective(self.lower), self.found()
-        if lower is not None and found is not None and lower > found:
-            if lower - found > CLOSED * abs(found):
-                raise AssertionError(
-                    f"bound {lower} by {self.prover} above a checked schedule of {found}: a defect in Escala or the solver"
-                )
-            lower = found  # within the solver's tolerance
-        status: Status = "optimal" if self.closed() else "interval" if lower is not None and found is not None else "bound-only"
-        if lower is None:
-            status = "found-only"
+        found = self.found()
+        lower = within(self.objective(self.lower), found, self.prover)
         return Bound(
-            status, self.instance.objective, self.instance.jobs, lower, found, self.starts, self.prover, RELAXATIONS, tuple(self.done),
-            time.monotonic() - self.begin, self.seed, self.limit_s, self.cut, self.interrupted,
+            status_of(lower, found), self.instance.objective, self.instance.jobs, lower, found, self.starts, self.prover, RELAXATIONS,
+            tuple(self.done), time.monotonic() - self.begin, self.seed, self.limit_s, self.cut, self.interrupted,
         )  # fmt: skip
-
-
-def down(value: Fraction) -> float:
-    """The largest float that is not above `value`."""
-    near = float(value)
-    return near if Fraction(near) <= value else math.nextafter(near, -math.inf)
 
 
 def bound(
@@ -213,8 +199,8 @@ def bound(
 
     Steps: `wspt` (milliseconds), `lagrange` (the default bound), `search`, and with `exact` the solvers of the extra `optimum`. known:
     starts (n,) of a schedule to begin from. Without `exact` the outcome depends on the seed alone, unless the limit cut a step short
-    (`Bound.cut`). Ctrl-C ends the step and returns what was proved (`Bound.interrupted`). EscalaError on bad input or if `exact` finds no
-    solver.
+    (`Bound.cut`). More than 2^40 ticks are rounded for the proof (`Bound.unit`; see `coarse`). Ctrl-C ends the step and returns what was
+    proved (`Bound.interrupted`). EscalaError on bad input or if `exact` finds no solver.
     """
     if isinstance(limit_s, bool) or not isinstance(limit_s, Real) or not limit_s > 0:
         raise EscalaError(f"limit_s is {limit_s!r}: give seconds above 0")
@@ -228,6 +214,9 @@ def bound(
     for name in steps:
         if name not in STEPS:
             raise EscalaError(f"step '{name}' is unknown: choose from {', '.join(STEPS)}")
+    if (unit := unit_for(instance)) > 1:
+        rounded = Rounded(instance, unit, bound, min(float(limit_s), LONGEST_S), int(seed), progress)
+        return rounded.run(steps, exact or "exact" in steps, known)
     ladder = _Ladder(instance, min(float(limit_s), LONGEST_S), seed, progress)
     if known is not None:
         check_schedule(instance, known)

@@ -20,7 +20,7 @@ import numpy as np
 from escala.compile import lean
 from escala.errors import EscalaError
 from escala.optimum.anneal import Words, draw, move
-from escala.optimum.instance import Floats, Instance, Ints, check_schedule
+from escala.optimum.instance import MAX_TICK, Floats, Instance, Ints, check_schedule
 from escala.optimum.profile import FAR, earliest, occupy
 from escala.optimum.search import HOTTEST
 from escala.optimum.searcher import COLD, Searcher
@@ -70,6 +70,8 @@ def on_machines(instance: Instance, machines: int, *, seed: int = 0, effort: flo
     """
     if machines < 1 or not instance.summed:
         raise EscalaError("machines: give at least one machine, and an objective that is a mean over jobs")
+    if instance.horizon >= MAX_TICK:
+        raise EscalaError("machines: the times add up to more than 2^40 ticks: choose a coarser tick")
     one = Searcher(instance, seed)
     n, steps = instance.jobs, max(1, int(effort * STEPS))
     one.rules(32)
@@ -148,7 +150,7 @@ def anneal_machines(
     current, best_cost, temperature = np.inf, np.inf, hot
     cooling = (cold / hot) ** (1.0 / max(1, steps - 1))
     for step in range(steps + 1 if n > 1 else 1):
-        first = move(order, trial, state) if step > 0 else 0
+        first, _ = move(order, trial, state) if step > 0 else (0, 0)
         limit = current - temperature * np.log(1.0 - draw(state)) if step > 0 else np.inf
         here, at, total = row[first], first, 0.0
         while at < n:

@@ -13,7 +13,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.optimum.instance import Floats, Ints
 
-BLOCK = 64
+FIRST_BLOCK, BLOCK = 8, 64  # edges looked at in one go, twice as many each time: most jobs start soon, and the delay alone ends the search
 NEVER = 1 << 62
 
 
@@ -43,8 +43,10 @@ def cheapest(
         back = 0 if side == 0 else rest
         low = (release + back + width - 1) // width
         last = min(cells, (latest + back) // width)
+        block = FIRST_BLOCK
         while low <= last:
-            high = min(last + 1, low + BLOCK)
+            high = min(last + 1, low + block)
+            block = min(2 * block, BLOCK)
             if weight * max(0, low * width - back - ready) >= best:
                 break
             for k in range(low, high):

@@ -17,6 +17,7 @@ from escala.optimum.searcher import Searcher
 
 FEW, WHOLE = 64, 400  # up to so many jobs annealing all at once is enough; is worth doing first
 RUNS, STEPS = 24, 25_000  # many short runs find more than few long ones
+LEAST, PLACES = 20_000, 800_000  # up to FEW jobs steps x jobs stay below PLACES, down to LEAST steps: a slotted list takes a second at most
 HOTTEST = 1.0, 3.0  # first temperatures in turn: cool runs go deep, hot ones far
 PARTS, PART_STEPS, TURNS = (256, 128, 256, 64), 500, 1600  # jobs taken out at a time, annealing steps for them, times
 
@@ -76,7 +77,8 @@ def _turns(searcher: Searcher, hints: Iterable[Ints | Floats], effort: float) ->
 
 def _whole(searcher: Searcher, effort: float) -> Iterator[None]:
     jobs = searcher.instance.jobs
-    steps = max(1, int(effort * min(STEPS, 300 * jobs**2)))
+    most = min(STEPS, max(LEAST, PLACES // jobs)) if jobs <= FEW else STEPS
+    steps = max(1, int(effort * min(most, 300 * jobs**2)))
     pieces = -(-steps * jobs // 4_000_000)  # about half a second each
     for run in range(RUNS):
         yield from searcher.whole(steps, pieces, hottest=HOTTEST[run % 2], anew=run % 4 < 2)

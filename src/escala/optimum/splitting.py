@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from escala.optimum.lagrange import Dual, Part, Window, prove
+from escala.optimum.lagrange import Dual, Part, Proof, Window, prove
 
 THETA, STEPS = 0.02, 50  # first length and number of the steps in a new part: longer ones lose the prices of the whole
 STILL = 1e-6  # ticks that a job's start counts as swinging by at least
@@ -77,8 +77,13 @@ class Parts:
         change = np.concatenate([-instance.demand[sure], instance.demand[sure]])[order]
         return bool(np.all(np.cumsum(change, axis=0) <= instance.capacity))
 
+    def proofs(self) -> list[tuple[Window, Proof]]:
+        """The exact bound of every part."""
+        dual = self.dual
+        return [(part.window, prove(dual.instance, dual.grid, part.prices, part.window)) for _, _, part in self._heap]
+
     def cost(self) -> Fraction:
         """The exact bound of the summed cost: the lowest of the parts' own, or that of the whole (rounding prices down may cost more than a
         part gains)."""
-        least = min(prove(self.dual.instance, self.dual.grid, part.prices, part.window).cost for _, _, part in self._heap)
+        least = min(proof.cost for _, proof in self.proofs())
         return max(least, self.dual.proof().cost)

@@ -51,13 +51,13 @@ class Model(NamedTuple):
 
 
 def classes_of(instance: Instance) -> list[Ints]:
-    """Rows of jobs that are alike, each by release. With a period of grace delays do not simply add up: such jobs are alike only if
-    released together.
+    """Rows of jobs that are alike (in length, demand and what delay costs), each by release. With a period of grace delays do not simply
+    add up: such jobs are alike only if released together.
     """
     grace = instance.ready - instance.release
     keys: dict[tuple[int, ...], list[int]] = {}
     for job in np.argsort(instance.release, kind="stable").tolist():
-        key = (int(instance.length[job]), *instance.demand[job].tolist())
+        key = (int(instance.length[job]), int(instance.divisor[job]), *instance.demand[job].tolist())
         if grace[job] > 0:
             key += (int(grace[job]), int(instance.release[job]))
         keys.setdefault(key, []).append(job)

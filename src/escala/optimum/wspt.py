@@ -26,9 +26,11 @@ def mean_busy_bound(instance: Instance) -> Fraction:
     best = Fraction(0)
     for kind in range(instance.capacity.size):
         works = instance.demand[:, kind] > 0
-        # sum of max(0, x) over all jobs >= sum of x over any of them: take all, or those without a period of grace
-        plain = works & (instance.ready == instance.release)
-        for rows in (works, plain) if plain.sum() < works.sum() else (works,):
+        # sum of max(0, x) over all jobs >= sum of x over any of them: take all, or those without a period of grace (or of a tick, which
+        # rounding makes)
+        sets = [works, *(works & (instance.ready - instance.release <= grace) for grace in (1, 0))]
+        for size in sorted({int(rows.sum()) for rows in sets}):
+            rows = next(rows for rows in sets if rows.sum() == size)
             best = max(best, _mean_busy(instance, kind, np.flatnonzero(rows)))
     return best
 

@@ -22,7 +22,7 @@ from escala.optimum import bound as bound_of
 from escala.optimum.bounds import Progress
 from escala.options import Options, with_options
 from escala.platform import Platform
-from escala.policies.rollout import rollout_of
+from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read, simulate
 from escala.policies.waste import WASTE, WasteBound, waste_bound
 from escala.policy import Commands, View, name_of
@@ -142,8 +142,8 @@ def bound(
     see `escala.policies.waste`: nodes off at the start, and a `WasteBound` comes back). exact: also the solvers of the extra `optimum`.
     limit_s: about how long, wall seconds. policies: schedulers to judge beside. For waste alone, stretch: no job waits longer than this
     share of its requested time (0.5), or than under the first pair of policies; shutdowns: shutdown policies to judge, each with every
-    scheduler. options: `oversized` of `Options`. Ctrl-C keeps what was proved so far. EscalaError: unknown objective, no jobs, times
-    without a common tick, jobs that never fit.
+    scheduler. options: `oversized` of `Options`. Ctrl-C keeps what was proved so far. EscalaError: unknown objective, no jobs, jobs
+    that never fit.
     """
     if objective == WASTE:
         return waste_bound(
@@ -177,8 +177,9 @@ def bound(
         starts = np.full(len(log), np.nan)
         starts[cast.rows] = (detail.starts * tick_us + origin_us) / SECOND
     lower, found = (None if v is None else v * unit for v in (detail.lower, detail.found))
+    rounded = [f"times rounded to {detail.unit * tick_us / SECOND:g} s for the proof, so that it holds"] if detail.unit > 1 else []
     return LogBound(
-        detail.status, objective, lower, found, values, starts, detail.relaxations, detail,
+        detail.status, objective, lower, found, values, starts, (*detail.relaxations, *rounded), detail,
         tick_us / SECOND, len(cast.rows), len(cast.rejected),
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ from escala.kernel.clock import SECOND
 from escala.kernel.lookahead import WAIT, look_ahead
 from escala.options import Options, Plan
 from escala.platform import read_platform
-from escala.policies.compose import ROLLOUT, SCHEDULERS, Scheduler
+from escala.policies.compose import SCHEDULERS, Scheduler
 from escala.policies.futures import Arrivals, AsBefore, Lists, Memory, Numbers
 from escala.policy import Commands, QueuedJob, View
 from escala.simulation import Simulation
@@ -116,17 +116,6 @@ def base_scheduler(name: str) -> Scheduler:
             "(fcfs, first-fit, sjf, sjf-fit, saf-fit, easy, ...)"
         )
     return known
-
-
-def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | None:
-    """The policy named rollout or rollout:K, None for another name. objective: one that it knows, else its own."""
-    kind, colon, futures = name.partition(":")
-    if kind != ROLLOUT:
-        return None
-    if colon and not (futures.isascii() and futures.isdigit() and int(futures) >= 1):
-        raise EscalaError(f"scheduler {name!r}: {futures!r} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128")
-    aim = objective if objective in OBJECTIVES else "bounded-slowdown"
-    return Rollout(int(futures) if colon else DEFAULT_FUTURES, objective=aim, seed=seed)
 
 
 class Rollout:

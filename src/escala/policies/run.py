@@ -16,7 +16,7 @@ from escala.kernel.clock import SECOND
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
-from escala.policies.rollout import rollout_of
+from escala.policies.rollout_names import rollout_of
 from escala.policy import ClairvoyantView, Command, Commands, View, as_policy, name_of
 from escala.result import Result
 from escala.simulation import Simulation

@@ -6,9 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from optimum_worlds import best_of_orders, best_of_starts, random_instance, tick_by_tick, value
+from optimum_worlds import best_by_force, best_of_all, best_of_orders, best_of_starts, feasible, random_instance, tick_by_tick, value
 
-from escala.optimum import Instance, bound
+from escala.optimum import OBJECTIVES, Instance, bound
 from escala.optimum.lagrange import Dual, Window, everywhere, grid_for, prove
 from escala.optimum.prices import NEVER
 from escala.optimum.splitting import Parts
@@ -25,8 +25,10 @@ def test_bounds_are_never_above_a_schedule() -> None:
     """2 000 random instances, one or two kinds, all objectives, coarse and fine cells: compared in exact fractions."""
     rng = np.random.default_rng(7)
     useful = raised = 0
+    objectives: list[str] = []
     for trial in range(2000):
         instance = random_instance(rng, int(rng.integers(1, 12)), longest=int(rng.choice([3, 12, 100])))
+        objectives.append(instance.objective)
         orders = [np.argsort(instance.length, kind="stable"), rng.permutation(instance.jobs), np.arange(instance.jobs)]
         schedules = [tick_by_tick(instance, tuple(order.tolist())) for order in orders]
         best = min(schedules, key=lambda s: value(instance, s))
@@ -46,6 +48,7 @@ def test_bounds_are_never_above_a_schedule() -> None:
         assert dual.proof().cost <= parts.cost() <= floor
         useful += dual.proof().cost > floor / 2
         raised += parts.cost() > dual.proof().cost * Fraction(101, 100)
+    assert len(objectives) == 2000 and all(objectives.count(objective) > 400 for objective in OBJECTIVES)
     assert useful > 400  # the bounds are not empty either
     assert raised > 200
 
@@ -114,19 +117,26 @@ def test_splitting_stops_when_asked_and_keeps_every_schedule() -> None:
 
 
 def test_thinning_keeps_every_optimal_start() -> None:
+    """Of every optimal schedule that an order makes, with the proof of all schedules and with those of parts."""
     rng = np.random.default_rng(9)
-    removed = 0
+    removed = fewer = 0
     for _ in range(60):
         instance = random_instance(rng, 5, str(rng.choice(["slowdown", "bounded-slowdown", "wait"])))
         _, starts = best_of_orders(instance)
         dual = Dual(instance, max(s + int(p) for s, p in zip(starts, instance.length)))
         dual.improve(float(cost(instance, starts)), 300)
-        kept = open_starts(instance, dual.grid, dual.proof(), float(cost(instance, starts)))
-        assert kept is not None
-        for job, start in enumerate(starts):
-            assert start in kept.ticks[kept.first[job] : kept.first[job + 1]]
-        removed += int((instance.horizon - instance.length - instance.release + 1).sum()) - kept.ticks.size
-    assert removed > 1000
+        whole = open_starts(instance, dual.grid, [(dual.whole.window, dual.proof())], float(cost(instance, starts)))
+        parts = Parts(dual, float(cost(instance, starts)) * 1.1 + 1.0)
+        parts.split(30)
+        kept = open_starts(instance, dual.grid, parts.proofs(), float(cost(instance, starts)))
+        assert kept is not None and whole is not None
+        for schedule in best_of_all(instance):
+            for job, start in enumerate(schedule):
+                for left in (whole, kept):
+                    assert start in left.ticks[left.first[job] : left.first[job + 1]]
+        removed += int((instance.horizon - instance.length - instance.release + 1).sum()) - whole.ticks.size
+        fewer += whole.ticks.size - kept.ticks.size
+    assert removed > 1000 and fewer > 100
 
 
 def test_orders_hold_an_optimum() -> None:
@@ -135,6 +145,15 @@ def test_orders_hold_an_optimum() -> None:
     for _ in range(15):
         instance = random_instance(rng, 3, longest=4)
         assert best_of_orders(instance)[0] == best_of_starts(instance, int(instance.release.max() + instance.length.sum()))
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_fast_oracle_is_the_slow_one(objective: str) -> None:
+    rng = np.random.default_rng(13)
+    for k in range(40):
+        instance = random_instance(rng, 1 + k % 5, objective, kinds=1 + k % 3)
+        best, starts = best_by_force(instance)
+        assert best == best_of_orders(instance)[0] == value(instance, starts) and feasible(instance, starts)
 
 
 def test_search_finds_the_optimum_of_small_instances() -> None:

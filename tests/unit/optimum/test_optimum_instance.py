@@ -52,7 +52,7 @@ BAD = {
     "pi": {"pi": 0},
     "pi that is no number": {"pi": float("nan")},
     "pi that is a text": {"pi": "10"},
-    "too long": {"length": [1 << 40, 1]},
+    "too long": {"length": [1 << 60, 1]},
     "cube": {"demand": np.ones((2, 1, 1))},
 }
 

@@ -9,8 +9,9 @@ import pytest
 from optimum_worlds import feasible, random_instance, tick_by_tick
 
 from escala.errors import EscalaError
-from escala.optimum import Instance, check_schedule
-from escala.optimum.profile import pack
+from escala.optimum import OBJECTIVES, Instance, check_schedule
+from escala.optimum.anneal import anneal, room_for
+from escala.optimum.profile import fresh, pack
 from escala.optimum.search import search
 from escala.optimum.searcher import Searcher
 
@@ -67,6 +68,28 @@ def test_annealing_of_parts_keeps_the_rest_feasible() -> None:
             searcher.part(rng.choice(90, 12, replace=False), 200)
             check_schedule(instance, searcher.starts)
             assert searcher.value <= before
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_rest_that_is_as_before_is_not_generated_anew_and_costs_the_same(objective: str) -> None:
+    """Annealing stops generating where a changed order meets the accepted one again: cost, starts and order still belong together, and are
+    those of the order generated from the beginning."""
+    rng = np.random.default_rng(26)
+    for _ in range(40):
+        jobs = int(rng.integers(2, 14))  # of few shapes, so that orders of other cost leave the same room
+        release, length, demand = rng.integers(0, jobs, jobs), rng.integers(1, 5, jobs), rng.integers(1, 3, (jobs, 2))
+        instance = Instance(release, length, demand, [3, 4], objective, pi=3)
+        searcher = Searcher(instance, 0)
+        order, starts, profile = rng.permutation(instance.jobs), np.zeros(instance.jobs, np.int64), fresh(searcher.capacity, 1)
+        told = anneal(
+            order, instance.release, instance.length, searcher.words, searcher.guards, instance.ready, searcher.weight,
+            searcher.span_weight, 0, profile, 1, 2.0 * searcher.unit, 0.1 * searcher.unit, 2000, searcher.stream(), starts,
+            room_for(instance.jobs, 1),
+        )  # fmt: skip
+        assert starts.tolist() == tick_by_tick(instance, tuple(order.tolist()))
+        late = np.maximum(0, starts - instance.ready)
+        cost = (searcher.weight * late).sum() + searcher.span_weight * (starts + instance.length).max()
+        assert told == pytest.approx(cost, rel=1e-9, abs=1e-9)
 
 
 def test_deadline_cuts_the_search_short() -> None:

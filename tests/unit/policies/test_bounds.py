@@ -40,8 +40,11 @@ def random_log(rng: np.random.Generator, most: int = 10, cores: int = 8) -> Work
 
 @pytest.mark.slow
 def test_no_simulated_schedule_is_below_the_bound() -> None:
-    """2 000 random logs, on one pool and on nodes."""
+    """2 000 random logs, on one pool and on nodes, every objective and rule on each; and the bounds say something: most schedules cost more
+    than the least that any could, most of these bounds are above that, and many are reached."""
     rng = np.random.default_rng(11)
+    seen: dict[tuple[str, ...], int] = {}
+    costly = useful = reached_often = 0
     platforms = [escala.read_platform(text) for text in ("1x8:none", "8x1:none", "4x2")]
     for k in range(2000):
         log, machine = random_log(rng), platforms[k % 3]
@@ -52,6 +55,14 @@ def test_no_simulated_schedule_is_below_the_bound() -> None:
         unit = 1.0 if objective.endswith("slowdown") else tick_us / 1e6
         reached = escala.simulate(log, machine, rule).summary()[METRIC[objective]]
         assert proved * unit <= reached * (1 + 1e-9), (k, objective, rule)
+        key = machine.name, objective, rule
+        seen[key] = seen.get(key, 0) + 1
+        trivial = instance.value(instance.release) * unit  # every job at its submission
+        costly += reached > trivial * (1 + 1e-9)
+        useful += proved * unit > trivial * (1 + 1e-9)
+        reached_often += reached > trivial * (1 + 1e-9) and proved * unit >= 0.9 * reached
+    assert sum(seen.values()) == 2000 and len(seen) == len(platforms) * len(OBJECTIVES) * len(RULES) and min(seen.values()) > 15
+    assert costly > 1300 and useful > 0.9 * costly and reached_often > 400
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -80,6 +91,23 @@ def test_a_second_resource_counts() -> None:
     machine = escala.Platform.uniform(1, 10, resources={"memory": 10})
     assert escala.bound(Workload.from_jobs(jobs), machine, "makespan").lower == 20.0
     assert escala.bound(cpu_memory_model().workload(1), machine, "slowdown", limit_s=2.0, policies=["sjf-fit"]).found is not None
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_year_in_microseconds_is_bounded(objective: str) -> None:
+    """Times whose only common tick is a microsecond are rounded for the proof; what is found is replayed exactly."""
+    rng = np.random.default_rng(6)
+    runtime = np.round(rng.uniform(600.0, 86_400.0, 60), 6)
+    submit = np.sort(np.round(rng.integers(0, 12, 60) * 30.0 * 86_400 + rng.uniform(0, 3600, 60), 6))
+    log = Workload.from_jobs({"submit_s": submit, "runtime_s": runtime, "walltime_s": runtime * 2, "cores": rng.integers(1, 8, 60)})
+    result = escala.bound(log, "8x1", objective, limit_s=5.0, policies=RULES)
+    assert result.tick_s == 1e-6 and result.relaxations[-1] == "times rounded to 0.0001 s for the proof, so that it holds"
+    assert result.status in ("interval", "optimal") and result.lower is not None and result.found is not None
+    assert result.lower <= result.found <= min(result.policies.values()) + 1e-9
+    assert result.lower > {"makespan": 300 * 86_400.0, "wait": 1.0}.get(objective, 1.05)
+    assert result.starts_s is not None
+    run = escala.simulate(log, pool_of(escala.read_platform("8x1")), Planned(np.round(result.starts_s * 1e6).astype(np.int64)))
+    assert run.summary()[METRIC[objective]] == pytest.approx(result.found, rel=1e-9)
 
 
 def test_headroom_is_a_share_of_what_is_possible() -> None:

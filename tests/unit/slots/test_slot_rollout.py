@@ -60,7 +60,12 @@ def test_imitate_is_short_for_the_teacher() -> None:
     }
     agent = escala.train("escala/Slots-v0", imitate="rollout:2", seed=1, **given)
     assert agent.manifest["teacher"] == {"rollout": [2]}
-    for wrong in ({"imitate": "easy"}, {"imitate": "rollout:x"}, {"imitate": "rollout", "teacher": {"rollout": [2]}}):
+    for wrong in (
+        {"imitate": "easy"},
+        {"imitate": "rollout:x"},
+        {"imitate": "rollout:horizon=4"},
+        {"imitate": "rollout", "teacher": {"rollout": [2]}},
+    ):
         with pytest.raises(EscalaError) as error:
             escala.train("escala/Slots-v0", **wrong, **given)
         assert "\n" not in str(error.value)
