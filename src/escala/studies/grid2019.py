@@ -129,15 +129,14 @@ def first_cells(scale: Scale, author: Path | None, out: Path) -> list[Cell]:
 
 def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], lessons: int, times: int = 1) -> list[Cell]:
     """Everything on fresh lists of one kind but agents; times: as many lists. Looking ahead takes time as the square of the window: longer
-    ones than 100 steps get fewer futures and lists."""
+    ones than 100 steps get fewer futures, and somewhat fewer lists to learn from, shorter ones more."""
     validation, test, count = (times * n for n in (scale.validation, scale.test, scale.best))
     rules = about | {"validation": validation, "test": test, "slots": work.queue_slots(about.get("steps", 100))}
     best = about | {"test": test, "count": count}
     short = about.get("steps", 100) / 100
     thin = min(1.0, short**-2)
-    futures, ahead, lists = (
-        max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin, times * lessons * min(short**-1, short**-2))
-    )
+    enough = short ** (-1.0 if short < 1.0 else -0.5)
+    futures, ahead, lists = (max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin, times * lessons * enough))
     taught = about | {"pool": scale.pool, "lists": lists, "futures": futures, "keep": str(_file(out, name)), "validation": validation}
     weight = about["load"] / 100 * short**2 / 64
     return [
