@@ -31,7 +31,7 @@ class Manner(NamedTuple):
     """How to teach. stray: share of random choices; nap: chance of a row of voids (long silences must have been seen, or an agent may idle
     in them for ever); updates: of the network, at most, from `batch` states each, at the (falling) rate `rate`; smoothing: share of the
     wanted probabilities that is spread over all open choices, so that the policy goes on trying; straight: share of the teacher's runs
-    without strays and naps; passes: over the states, at least, however many updates these take."""
+    without strays and naps."""
 
     stray: float
     nap: float
@@ -40,11 +40,10 @@ class Manner(NamedTuple):
     batch: int = 256
     rate: float = 5e-3
     straight: float = 0.0
-    passes: int = 0
 
 
 OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
-OF_LOOK_AHEAD = Manner(0.05, 0.01, 6000, 0.01, 512, 3e-3, passes=135)
+OF_LOOK_AHEAD = Manner(0.05, 0.01, 6000, 0.01, 512, 3e-3)
 OF_PLAN = Manner(0.02, 0.003, 12000, 0.0, straight=0.5)  # a single list is played again and again: the way itself counts
 
 
@@ -68,7 +67,7 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
     teacher, most = _without_updates(teacher)
     kind = next(iter(teacher)) if isinstance(teacher, Mapping) and len(teacher) == 1 else ""
     manner = {"plan": OF_PLAN, "rollout": OF_LOOK_AHEAD, "lessons": OF_LOOK_AHEAD}.get(kind, OF_RULE)
-    manner = manner if most is None else manner._replace(updates=min(most, manner.updates), passes=0)
+    manner = manner if most is None else manner._replace(updates=min(most, manner.updates))
     if kind == "lessons":
         shape = {name: getattr(batch.options, name) for name in slot_lessons.SHAPE}
         whole = slot_lessons.read(teacher["lessons"], shape, model.gamma)  # type: ignore[call-overload]
@@ -144,7 +143,7 @@ def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.rand
     value = torch.as_tensor((whole.value / scale).astype(np.float32))
     optimizer = torch.optim.Adam(policy.parameters(), lr=manner.rate, fused=True)
     policy.set_training_mode(True)
-    updates = max(min(manner.updates, 1 + PASSES * len(seen) // manner.batch), manner.passes * len(seen) // manner.batch)
+    updates = min(manner.updates, 1 + PASSES * len(seen) // manner.batch)
     for update in range(updates):
         for group in optimizer.param_groups:
             group["lr"] = manner.rate * (1 - update / updates)
