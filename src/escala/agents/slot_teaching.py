@@ -58,7 +58,8 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
 
     teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists; {"rollout": [K]}: look-ahead over K
     futures, which are drawn from the batch's own lists; {"lessons": files} of `escala.agents.slot_lessons.record`; or {"plan": wanted
-    starts} where the batch has a single list. Beside these three, {"updates": [N]}: so many updates of the network at most.
+    starts} where the batch has a single list. Beside these three, {"updates": [N]}: so many updates of the network at most,
+    in place of the usual number.
     """
     if not isinstance(batch, SlotsBatch) or batch.image:
         raise EscalaError("teacher: only escala/Slots-v0 with the compact observation can be taught")
@@ -67,7 +68,7 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
     teacher, most = _without_updates(teacher)
     kind = next(iter(teacher)) if isinstance(teacher, Mapping) and len(teacher) == 1 else ""
     manner = {"plan": OF_PLAN, "rollout": OF_LOOK_AHEAD, "lessons": OF_LOOK_AHEAD}.get(kind, OF_RULE)
-    manner = manner if most is None else manner._replace(updates=min(most, manner.updates))
+    manner = manner if most is None else manner._replace(updates=most)
     if kind == "lessons":
         shape = {name: getattr(batch.options, name) for name in slot_lessons.SHAPE}
         whole = slot_lessons.read(teacher["lessons"], shape, model.gamma)  # type: ignore[call-overload]

@@ -42,7 +42,8 @@ class Scale:
     lists a load on which look-ahead over `futures` futures teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of
     one load that only imitate (published_imitated_seeds: of those on the author's lists); ten_seeds: PPO alone with ten slots; curve:
     budgets of the learning curve at load 100; printed: budget of the printed setting; best: test lists a load whose optimum is searched
-    for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand). more: (load, how many
+    for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand). longer: updates of the
+    imitation of a variant that needs more than usual. more: (load, how many
     times as many lists of it, of every kind): with few jobs in a list, little can be told from one.
     """
 
@@ -76,6 +77,7 @@ class Scale:
     ahead: int = 32
     more: tuple[tuple[int, int], ...] = ((10, 20),)
     variants: tuple[tuple[int, int, str], ...] = VARIANTS
+    longer: tuple[tuple[tuple[int, int, str], int], ...] = (((190, 200, "author"), 9000),)
     variant: int = 0
     variant_seeds: int = 5
     variant_lessons: int = 120
@@ -185,6 +187,7 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
         name = f"{load}/{window}/{demand}"
         for seed in range(scale.variant_seeds):
             ask = {"loads": [load], "judged": [load], "steps": scale.variant, "seed": seed, "window": window, "demand": demand, **judged}
+            ask["updates"] = scale.updates or dict(scale.longer).get((load, window, demand), 0)
             cells.append(Cell(f"fresh/{name}/{seed}", work.fresh_agent, ask | {"taught": [str(_file(out, name))]},
                               30 * window / 100 + scale.variant / 2e4))  # fmt: skip
     return cells
