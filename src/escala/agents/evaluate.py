@@ -12,6 +12,7 @@ from escala.agents.presets import OFF_RESERVATION, SCHEDULING
 from escala.errors import EscalaError
 from escala.metrics.energy import STATES
 from escala.metrics.jobs import THETA
+from escala.platform import read_platform
 from escala.policies import simulate
 from escala.policy import name_of
 from escala.result import Result
@@ -35,7 +36,8 @@ def evaluate(
     keep: Callable[[str, int, int, Result], None] | None = None,
 ) -> pl.DataFrame:
     """One row a day, policy and run: energy_j, the energy of each node state (computing_j, ...), waste_j, transitions; mean_wait_s,
-    mean_stretch, mean_delay_s (of jobs that started); mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted.
+    mean_stretch, mean_delay_s (of jobs that started); mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted;
+    window_s: how long energy was counted, and asleep_w: what the platform draws while all nodes are off.
 
     days: Workloads, one an episode. baselines: shutdown policies (schedulers for a scheduling agent), by default R3's. The agent's
     sampled policy
@@ -60,12 +62,12 @@ def evaluate(
     policies += [("agent", run, agent.policy(sampled=True, seed=seed + run)) for run in range(runs)]
     if argmax:
         policies.append(("agent (argmax)", 0, agent.policy(sampled=False)))
-    rows = []
+    rows, machine = [], read_platform(platform)
     for k, (name, run, policy) in enumerate(policies):
         for number, day in enumerate(days):
             pair = {"scheduler": policy, "shutdown": other} if schedules else {"scheduler": other, "shutdown": policy}
             result = simulate(day, platform, **pair, **how)
-            rows.append({"policy": name, "run": run, "episode": number, "day": day.name, **_figures(result)})
+            rows.append({"policy": name, "run": run, "episode": number, "day": day.name, **_figures(result), "asleep_w": machine.asleep_w})
             if keep is not None:
                 keep(name, run, number, result)
         if progress is not None:
@@ -76,7 +78,8 @@ def evaluate(
 def _figures(result: Result) -> dict[str, Any]:
     summary = result.summary()
     jobs = result.jobs.filter(pl.col("state") != "REJECTED")
-    figures = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions", *(f"{state}_j" for state in STATES))}
+    measured = ("window_s", "waste_j", "energy_j", "transitions", *(f"{state}_j" for state in STATES))
+    figures = {name: float(summary[name]) for name in measured}
     started = jobs.filter(pl.col("start_s").is_not_null())
     wait = started["wait_s"]
     stretch = (wait / started["walltime_s"]).mean()

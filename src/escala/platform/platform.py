@@ -133,6 +133,12 @@ class Platform:
         return int(self.cores.size)
 
     @property
+    def asleep_w(self) -> float:
+        """Watts of the platform while all nodes that can switch are off and the others idle."""
+        watts = [profile.off_w if profile.can_switch else profile.idle_w for profile in self.profiles]
+        return float(sum(watts[kind] for kind in self.profile_of))
+
+    @property
     def total_cores(self) -> int:
         """Number of cores of all nodes together."""
         return int(self.cores.sum())

@@ -45,7 +45,8 @@ def judge(
     progress: Callable[[float], None] | None = None,
     **options: Any,
 ) -> pl.DataFrame:
-    """One row per policy and day: policy, episode, day (its name) and the metrics of that day's run.
+    """One row per policy and day: policy, episode, day (its name), the metrics of that day's run, its window_s, and asleep_w, what the
+    platform draws while all nodes are off.
 
     policies: name -> (scheduler, shutdown). A day is run until its last job is done, with all nodes off at its start; `options` go to
     `escala.simulate`. progress: called with the share done.
@@ -55,7 +56,8 @@ def judge(
         for number, day in enumerate(days):
             result = escala.simulate(day, platform, scheduler=scheduler, shutdown=shutdown, **{"start_off": True, **options})
             summary = result.summary()
-            rows.append({"policy": name, "episode": number, "day": day.name, **{metric: float(summary[metric]) for metric in metrics}})
+            figures = {metric: float(summary[metric]) for metric in (*metrics, "window_s")}
+            rows.append({"policy": name, "episode": number, "day": day.name, **figures, "asleep_w": platform.asleep_w})
             if progress is not None:
                 progress(len(rows) / (len(days) * len(policies)))
     return pl.DataFrame(rows)
@@ -97,7 +99,8 @@ def figures(day: Workload, start_s: Floats, end_s: float) -> dict[str, float]:
 def simulated(
     days: Sequence[Workload], platform: Platform, scheduler: Any, shutdown: Any, window: str, until_s: float = DAY_S, **options: Any
 ) -> tuple[Rows, list[Floats]]:
-    """One row a day, and the start of every job, by `escala.simulate`; nodes off at the start, cut at `until_s` or drained."""
+    """One row a day, and the start of every job, by `escala.simulate`; nodes off at the start, cut at `until_s` or drained. span_s: how
+    long the day's energy was counted."""
     rows, starts = [], []
     limit = {"until_s": until_s} if window == "cut" else {}
     for number, day in enumerate(days):
@@ -106,7 +109,7 @@ def simulated(
         summary = result.summary()
         start = result.jobs["start_s"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
         starts.append(start)
-        row = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions")}
+        row = {name: float(summary[name]) for name in ("waste_j", "energy_j", "transitions")} | {"span_s": float(summary["window_s"])}
         rows.append({"episode": number, **row, **figures(day, start, until_s)})
     return rows, starts
 
@@ -149,6 +152,7 @@ def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) 
         base = {"episode": int(numbers[row]), "run": row // len(days), **{name: float(values[row]) for name, values in sums.items()}}
         switches = float(ledger["switch_ons"].sum() + ledger["switch_offs"].sum())
         end_s = float(world.s[row, 0]["now"]) * 1e-6
-        rows.append({**base, "energy_j": energy, "transitions": switches, **figures(day, start, end_s)})
+        begun_s = 0.0 if batch.options.window == "cut" else float(day.jobs["submit_s"][0])
+        rows.append({**base, "energy_j": energy, "span_s": end_s - begun_s, "transitions": switches, **figures(day, start, end_s)})
         starts.append(start)
     return rows, starts, spread.tolist()

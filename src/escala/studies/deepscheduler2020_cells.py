@@ -23,7 +23,7 @@ PRICE = 3.0
 LOOKED_AT = 4  # every so many of the validation days are looked at while MaskablePPO trains
 SHOWN = SCHEDULERS[:3]
 """What figures 21, 25 and 26 show beside the agent."""
-COLUMNS = ("waste_j", "energy_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown")
+COLUMNS = ("waste_j", "energy_j", "span_s", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown")
 SEEN: dict[str, Any] = {"window": "cut"}
 """Of each day while searching. On validation days an agent whose waits equal First-Fit's on days cut at their end waits less than it on
 days run to completion; searched the other way round it waits longer on cut ones."""
@@ -61,7 +61,7 @@ def fixed(source: Given, part: str, schedulers: Sequence[str] = SCHEDULERS, wind
             if window == "cut":
                 out["jobs"][scheduler] = _slowdowns(days, starts)
     gaps = [np.concatenate([[-1.0], np.diff(day.jobs["submit_s"].to_numpy())]) for day in days]
-    return out | {"gap_s": np.concatenate(gaps).tolist()}
+    return out | {"gap_s": np.concatenate(gaps).tolist(), "asleep_w": one.platform.asleep_w}
 
 
 def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:

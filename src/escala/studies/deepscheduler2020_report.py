@@ -14,7 +14,7 @@ from escala.metrics.jobs import by_class, slowdown_classes
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Claim, Verdict, at_most, by_policy, write_claims, write_table
 from escala.studies.deepscheduler2020_cells import SHOWN, WINDOWS
-from escala.studies.resampled import Floats, Resampled, interval, table_of
+from escala.studies.resampled import Floats, Resampled, interval, table_of, to_one_end
 
 Cells = Mapping[str, Any]
 AGENT, LIKELIEST = "agent", "agent, likeliest"
@@ -28,12 +28,12 @@ def limits(cells: Cells, name: str) -> list[str]:
 
 
 def tables(cells: Cells, name: str, window: str, limit: str, part: str = "test") -> dict[str, dict[str, Floats]]:
-    """Scheduler -> column -> [seeds, days]."""
+    """Scheduler -> column -> [seeds, days]; energies are counted until EASY's end of each day."""
     out = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/{part}"][window].items()}
     searched = [cells[key] for key in sorted(cells) if key.startswith(f"search/{name}/{limit}/")]
     for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
         out[label] = table_of([cell[part][window][how] for cell in searched])
-    return out
+    return to_one_end(out, "easy", cells[f"fixed/{name}/{part}"]["asleep_w"])
 
 
 def chosen_limit(cells: Cells, name: str) -> tuple[str, float]:

@@ -33,7 +33,8 @@ RUNS = 4  # of a policy that draws its choices
 TAU = 0.5
 LOOKED_AT = 4  # every so many of the validation days are looked at while MaskablePPO trains
 COLUMNS = (
-    "waste_j", "energy_j", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown", "late", "waited",
+    "waste_j", "energy_j", "span_s", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown", "late",
+    "waited",
 )  # fmt: skip
 Given = dict[str, Any]
 

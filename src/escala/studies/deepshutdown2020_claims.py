@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from escala.platform import read_platform
+from escala.platform import Platform, read_platform
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Claim, Verdict, at_least, at_most
 from escala.studies.deepshutdown2020_cells import HOLDS
-from escala.studies.resampled import Floats, Resampled, interval, table_of
+from escala.studies.resampled import Floats, Resampled, interval, table_of, to_one_end
 
 AGENT, LIKELIEST = "agent", "agent, likeliest"
 FRONTIER = ("timeout:0", *HOLDS)
@@ -35,11 +35,12 @@ def seeds_of(cells: Cells, name: str, worth: str = "1") -> list[Any]:
 
 
 def tables(cells: Cells, name: str, window: str, part: str = "test", worth: str = "1") -> dict[str, dict[str, Floats]]:
-    """Policy -> column -> [seeds, days]: the fixed policies, on held-out days all of them, and the searched agents as "agent"."""
+    """Policy -> column -> [seeds, days]: the fixed policies, on held-out days all of them, and the searched agents as "agent"; energies
+    are counted until T(0)'s end of each day."""
     out = {policy: table_of([columns]) for policy, columns in _fixed(cells, name, window, part).items()}
     for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
         out[label] = table_of([cell[part][window][how] for cell in seeds_of(cells, name, worth)])
-    return out
+    return to_one_end(out, "timeout:0", _platform(cells, name).asleep_w)
 
 
 def _fixed(cells: Cells, name: str, window: str, part: str) -> dict[str, Any]:
@@ -206,4 +207,9 @@ def _worth(columns: Mapping[str, Any], cost: float, idle_j: float) -> Floats:
 
 def idle_minute_j(name: str, cells: Cells) -> float:
     """J that an input's whole platform takes in a minute of idling: all have the dissertation's profile, a node each."""
-    return 60.0 * float(cells[f"about/{name}"]["nodes"]) * read_platform("1x1").profiles[0].idle_w
+    platform = _platform(cells, name)
+    return 60.0 * platform.n_nodes * platform.profiles[0].idle_w
+
+
+def _platform(cells: Cells, name: str) -> Platform:
+    return read_platform(f"{cells[f'about/{name}']['nodes']}x1")
