@@ -83,6 +83,15 @@ def test_a_year_of_judged_days_by_hand() -> None:
     assert [header[1] for header in yearly.headers] == ["", "kWh", "kWh", "EUR", "kg CO2"]
 
 
+def test_a_run_that_takes_longer_does_not_pay_for_nodes_that_are_off() -> None:
+    """Policy b needs 100 s more on both days, at 20 W with all nodes off: so much is counted for a too."""
+    rows = judged().rows.with_columns(window_s=pl.when(pl.col("policy") == "b").then(700.0).otherwise(600.0), asleep_w=20.0)
+    plain, level = judged().summaries(), JudgedDays(rows).summaries()
+    assert level["a"]["energy_j"] == pytest.approx(plain["a"]["energy_j"] + 2000.0)
+    assert level["a"]["off_j"] == pytest.approx(plain["a"]["off_j"] + 2000.0)
+    assert level["b"] == pytest.approx(plain["b"])
+
+
 def test_days_without_numbers_stand_for_themselves_and_cut_ones_say_so() -> None:
     days = judged(("monday", "friday"), cut=True)
     found = tables_of_days(days)
