@@ -43,8 +43,8 @@ class Scale:
     one load that only imitate (published_imitated_seeds: of those on the author's lists); ten_seeds: PPO alone with ten slots; curve:
     budgets of the learning curve at load 100; printed: budget of the printed setting; best: test lists a load whose optimum is searched
     for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand). longer: updates of the
-    imitation of a variant that needs more than usual. more: (load, how many
-    times as many lists of it, of every kind): with few jobs in a list, little can be told from one.
+    imitation of a variant that needs more than usual. more: (load, how many times as many lists of it, of every kind): with few jobs in a
+    list, little can be told from one.
     """
 
     loads: tuple[int, ...] = LOADS
