@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from escala.cli.headroom import FILE, WASTE
+from escala.cli.headroom import WASTE, saved
 from escala.errors import EscalaError
 
 LIMIT_S = 300.0
@@ -125,22 +124,13 @@ def remark(measured: Mapping[str, Any]) -> str:
     )
 
 
-def save(measured: Mapping[str, Any], folder: Path) -> None:
-    """Beside the days, for `escala report`."""
-    (folder / FILE).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
-
-
 def section(folder: Path) -> list[Any]:
     """The part of the page, where `escala evaluate --headroom` measured any."""
     from escala.report import Section
     from escala.report.tables import Cell, Table, metric_column
 
-    try:
-        measured = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if (measured := saved(folder, "evaluate")) is None:
         return []
-    except (OSError, ValueError) as error:
-        raise EscalaError(f"{folder / FILE}: cannot be read ({error}); run escala evaluate again") from None
     policies, metric = measured["policies"], measured["metric"]
     headers, cells = [("Policy", "", "")], [[Cell(name, _first(name, measured), plain=True) for name in policies]]
     for what in ("mean", "bound"):

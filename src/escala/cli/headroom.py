@@ -111,18 +111,24 @@ def columns(measured: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     return {name: measured[kept] for name, kept in COLUMNS.items() if kept in measured}
 
 
+def saved(folder: Path, verb: str) -> Any:
+    """What `save` wrote, None where it wrote nothing. verb: that writes such a file."""
+    try:
+        return json.loads((folder / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise EscalaError(f"{folder / FILE}: cannot be read ({error}); run escala {verb} again") from None
+
+
 def section(folder: Path) -> list[Any]:
     """The part of the page, where `escala compare --headroom` measured any."""
     import polars as pl
 
     from escala.report.page import Section
 
-    try:
-        measured = json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if (measured := saved(folder, "compare")) is None:
         return []
-    except (OSError, ValueError) as error:
-        raise EscalaError(f"{folder / FILE}: cannot be read ({error}); run escala compare again") from None
     found = columns(measured)
     rows = [{"policy": name, **{column: values[name] for column, values in found.items()}} for name in measured["proved"]]
     caption = "What the bound leaves out: " + "; ".join(measured["relaxations"]) + "."

@@ -13,6 +13,7 @@ from escala.cli import day_headroom as room
 from escala.cli import options as opt
 from escala.cli import searching
 from escala.cli.folder import output_folder, partial_sibling
+from escala.cli.headroom import save
 from escala.cli.interrupt import INTERRUPTED, KEPT, Stopped, keeping
 from escala.cli.judged import judged_table
 from escala.cli.reading import read_log
@@ -190,7 +191,7 @@ def evaluate(
             about = {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen), "window": window}
             write_manifest(folder, "evaluation", about)
             if measured is not None:
-                room.save(measured, folder)
+                save(measured, folder)
     title = f"{len(chosen)} days: means over days, and the change of the waste with its 95 % interval"
     told = [{**row, "cleaning": log.cleaning} for row in judged.to_dicts()]
     if measured is None:
