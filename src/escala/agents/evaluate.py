@@ -10,7 +10,7 @@ import polars as pl
 from escala.agents.agent import Agent
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
 from escala.errors import EscalaError
-from escala.metrics.energy import STATES
+from escala.metrics.energy import STATES, to_one_end
 from escala.metrics.jobs import THETA
 from escala.platform import read_platform
 from escala.policies import simulate
@@ -37,7 +37,8 @@ def evaluate(
 ) -> pl.DataFrame:
     """One row a day, policy and run: energy_j, the energy of each node state (computing_j, ...), waste_j, transitions; mean_wait_s,
     mean_stretch, mean_delay_s (of jobs that started); mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted;
-    window_s: how long energy was counted, and asleep_w: what the platform draws while all nodes are off.
+    window_s: how long energy was counted (each day until the last of its runs ends, see `escala.metrics.energy.to_one_end`), and asleep_w:
+    what the platform draws while all nodes are off.
 
     days: Workloads, one an episode. baselines: shutdown policies (schedulers for a scheduling agent), by default R3's. The agent's
     sampled policy
@@ -72,7 +73,7 @@ def evaluate(
                 keep(name, run, number, result)
         if progress is not None:
             progress((k + 1) / len(policies))
-    return pl.DataFrame(rows)
+    return to_one_end(pl.DataFrame(rows))
 
 
 def _figures(result: Result) -> dict[str, Any]:

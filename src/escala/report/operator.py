@@ -30,9 +30,8 @@ class JudgedDays:
     """Policies judged over the same days.
 
     rows: one for each policy, day and run: policy, day (NAME#k, k the number of the day in its log) and the columns `OF_DAYS`; jobs and
-    unstarted tell the share of jobs that did not start; with window_s and asleep_w days are measured to one end. reference: what is saved
-    is saved against this policy, the first by default. cut: days end at midnight, so that policies may leave jobs undone. title: of the
-    part of the page.
+    unstarted tell the share of jobs that did not start. reference: what is saved is saved against this policy, the first by default. cut:
+    days end at midnight, so that policies may leave jobs undone. title: of the part of the page.
     """
 
     rows: pl.DataFrame
@@ -61,21 +60,12 @@ class JudgedDays:
         """Policy -> means over days and runs, and the span (`window_s`) that the energy of a mean day stands for: more than a day where
         days between were not judged."""
         out = {}
-        for (name,), rows in _to_one_end(self.rows).group_by("policy", maintain_order=True):
+        for (name,), rows in self.rows.group_by("policy", maintain_order=True):
             summary = {metric: float(rows[metric].cast(pl.Float64).mean() or 0.0) for metric in OF_DAYS}  # type: ignore[arg-type]
             if {"jobs", "unstarted"} <= set(rows.columns):
                 summary[UNSTARTED] = float(rows["unstarted"].sum()) / max(float(rows["jobs"].sum()), 1.0)
             out[str(name)] = summary | {"window_s": DAY_S * self.calendar / self.judged}
         return out
-
-
-def _to_one_end(rows: pl.DataFrame) -> pl.DataFrame:
-    """The energy of each day until the last of its runs ends, with all nodes off from a run's own end on: a run that takes longer for the
-    same jobs would else count for more of what nodes draw that are off. Rows without window_s and asleep_w stay as they are."""
-    if not {"window_s", "asleep_w"} <= set(rows.columns):
-        return rows
-    more = (pl.col("window_s").max().over("day") - pl.col("window_s")) * pl.col("asleep_w")
-    return rows.with_columns(off_j=pl.col("off_j") + more, energy_j=pl.col("energy_j") + more)
 
 
 def year(summary: Summary, reference: Summary, *, price: float | None = None, carbon: float | None = None) -> dict[str, float]:

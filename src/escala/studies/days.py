@@ -11,6 +11,7 @@ import polars as pl
 import escala
 from escala.errors import EscalaError
 from escala.lives import totals_of
+from escala.metrics.energy import to_one_end
 from escala.platform import Platform
 from escala.workload import Workload, day_group
 
@@ -45,8 +46,8 @@ def judge(
     progress: Callable[[float], None] | None = None,
     **options: Any,
 ) -> pl.DataFrame:
-    """One row per policy and day: policy, episode, day (its name), the metrics of that day's run, its window_s, and asleep_w, what the
-    platform draws while all nodes are off.
+    """One row per policy and day: policy, episode, day (its name), the metrics of that day's run, window_s and asleep_w; energies are
+    counted to one end (`escala.metrics.energy.to_one_end`).
 
     policies: name -> (scheduler, shutdown). A day is run until its last job is done, with all nodes off at its start; `options` go to
     `escala.simulate`. progress: called with the share done.
@@ -60,7 +61,7 @@ def judge(
             rows.append({"policy": name, "episode": number, "day": day.name, **figures, "asleep_w": platform.asleep_w})
             if progress is not None:
                 progress(len(rows) / (len(days) * len(policies)))
-    return pl.DataFrame(rows)
+    return to_one_end(pl.DataFrame(rows))
 
 
 def split(n: int, how: str, seed: int = 0, train: float = 0.8, validation: float = 0.2) -> tuple[list[int], list[int], list[int]]:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from escala.errors import EscalaError
+from escala.metrics.energy import to_one_end
 from escala.report import JudgedDays, render
 from escala.report.operator import OF_DAYS, STATES, energy_table, tables_of_days, year, year_table
 
@@ -85,11 +86,17 @@ def test_a_year_of_judged_days_by_hand() -> None:
 
 def test_a_run_that_takes_longer_does_not_pay_for_nodes_that_are_off() -> None:
     """Policy b needs 100 s more on both days, at 20 W with all nodes off: so much is counted for a too."""
-    rows = judged().rows.with_columns(window_s=pl.when(pl.col("policy") == "b").then(700.0).otherwise(600.0), asleep_w=20.0)
-    plain, level = judged().summaries(), JudgedDays(rows).summaries()
-    assert level["a"]["energy_j"] == pytest.approx(plain["a"]["energy_j"] + 2000.0)
-    assert level["a"]["off_j"] == pytest.approx(plain["a"]["off_j"] + 2000.0)
-    assert level["b"] == pytest.approx(plain["b"])
+    rows = judged().rows.with_columns(
+        episode=pl.col("day").rank("dense"), window_s=pl.when(pl.col("policy") == "b").then(700.0).otherwise(600.0), asleep_w=20.0
+    )
+    level = to_one_end(rows)
+    grown = pl.when(pl.col("policy") == "a").then(2000.0).otherwise(0.0)
+    for name in ("energy_j", "off_j"):
+        assert level[name].to_list() == rows.select(pl.col(name) + grown).to_series().to_list()
+    assert level["window_s"].unique().to_list() == [700.0] and level.drop("energy_j", "off_j", "window_s").equals(
+        rows.drop("energy_j", "off_j", "window_s")
+    )
+    assert to_one_end(level).equals(level)
 
 
 def test_days_without_numbers_stand_for_themselves_and_cut_ones_say_so() -> None:
