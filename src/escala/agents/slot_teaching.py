@@ -58,8 +58,8 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
 
     teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists; {"rollout": [K]}: look-ahead over K
     futures, which are drawn from the batch's own lists; {"lessons": files} of `escala.agents.slot_lessons.record`; or {"plan": wanted
-    starts} where the batch has a single list. Beside these three, {"updates": [N]}: so many updates of the network at most,
-    in place of the usual number.
+    starts} where the batch has a single list. Beside the latter three, {"updates": [N]}: so many updates of the network at
+    most, in place of the usual number.
     """
     if not isinstance(batch, SlotsBatch) or batch.image:
         raise EscalaError("teacher: only escala/Slots-v0 with the compact observation can be taught")

@@ -42,15 +42,25 @@ def metric_bars(table: pl.DataFrame, metrics: Sequence[str]) -> Figure:
     return figure
 
 
+def _abreast(n: int, height: float, label: str) -> tuple[Figure, Any]:
+    """A figure of n panels (at least one), three abreast, with one value axis; label: of that axis."""
+    columns = min(3, max(n, 1))
+    lines = -(-max(n, 1) // columns)
+    figure = Figure(figsize=(_WIDTH, 0.6 + height * lines))
+    panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
+    for axes in panels[::columns]:
+        axes.set_ylabel(label)
+    for axes in panels[n:]:
+        axes.set_visible(False)
+    return figure, panels
+
+
 @styled
 def yearly_shares(table: pl.DataFrame) -> Figure:
     """A panel for each input: of each year's jobs, the share that was submitted soon after the one before, and the share that ended in
     error (R3 figure 11). table: columns input, year, sequential, error (null: not known)."""
     names = table["input"].unique(maintain_order=True).to_list()
-    columns = min(3, len(names))
-    lines = -(-len(names) // columns)
-    figure = Figure(figsize=(_WIDTH, 0.6 + 2.0 * lines))
-    panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
+    figure, panels = _abreast(len(names), 2.0, "Share of jobs (%)")
     for axes, name in zip(panels, names):
         rows = table.filter(pl.col("input") == name)
         at = np.arange(rows.height)
@@ -67,10 +77,6 @@ def yearly_shares(table: pl.DataFrame) -> Figure:
         axes.set_xticks(at, [year.removeprefix("year ") for year in rows["year"]])
         axes.set(title=name, xlabel="year", ylim=(0.0, 100.0))
         axes.grid(axis="x", visible=False)
-    for axes in panels[::columns]:
-        axes.set_ylabel("Share of jobs (%)")
-    for axes in panels[len(names) :]:
-        axes.set_visible(False)
     figure_legend(figure, panels[0], "outside upper center")
     return figure
 
@@ -80,10 +86,7 @@ def sums_by_group(table: pl.DataFrame, policies: Sequence[str]) -> Figure:
     """A panel for each group of days: the running sum of a quantity over the days it was learnt from and, after the dotted line, over the
     held-out ones, as a share of the largest policy's (R3 figure 20). table: columns group, held_out and the policies, one row a day."""
     groups = table["group"].unique().sort().to_list()
-    columns = min(3, max(len(groups), 1))
-    lines = -(-max(len(groups), 1) // columns)
-    figure = Figure(figsize=(_WIDTH, 0.6 + 2.2 * lines))
-    panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
+    figure, panels = _abreast(len(groups), 2.2, "Energy waste summed,\nshare of the largest")
     for axes, group in zip(panels, groups):
         days = table.filter(pl.col("group") == group)
         sums = {policy: np.cumsum(days[policy].to_numpy()) for policy in policies}
@@ -92,10 +95,6 @@ def sums_by_group(table: pl.DataFrame, policies: Sequence[str]) -> Figure:
             axes.plot(np.arange(1, days.height + 1), running / largest, policy_line(i), color=policy_colour(i), label=policy)
         axes.axvline(float((~days["held_out"]).sum()) + 0.5, color=INK, linestyle=":", linewidth=1.2)
         axes.set(title=f"group #{group}", xlabel="training days | held-out days")
-    for axes in panels[::columns]:
-        axes.set_ylabel("Energy waste summed,\nshare of the largest")
-    for axes in panels[len(groups) :]:
-        axes.set_visible(False)
     figure_legend(figure, panels[0], "outside upper center")
     return figure
 

@@ -14,7 +14,7 @@ from escala.metrics.jobs import by_class, slowdown_classes
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Claim, Verdict, at_most, by_policy, write_claims, write_table
 from escala.studies.deepscheduler2020_cells import SHOWN, WINDOWS
-from escala.studies.resampled import Floats, Resampled, interval, table_of, to_one_end
+from escala.studies.resampled import Floats, Resampled, interval, table_of, to_end_of
 
 Cells = Mapping[str, Any]
 AGENT, LIKELIEST = "agent", "agent, likeliest"
@@ -33,7 +33,7 @@ def tables(cells: Cells, name: str, window: str, limit: str, part: str = "test")
     searched = [cells[key] for key in sorted(cells) if key.startswith(f"search/{name}/{limit}/")]
     for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
         out[label] = table_of([cell[part][window][how] for cell in searched])
-    return to_one_end(out, "easy", cells[f"fixed/{name}/{part}"]["asleep_w"])
+    return to_end_of(out, "easy", cells[f"fixed/{name}/{part}"]["asleep_w"])
 
 
 def chosen_limit(cells: Cells, name: str) -> tuple[str, float]:

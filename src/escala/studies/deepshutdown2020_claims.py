@@ -12,7 +12,7 @@ from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Claim, Verdict, at_least, at_most
 from escala.studies.deepshutdown2020_cells import HOLDS
-from escala.studies.resampled import Floats, Resampled, interval, table_of, to_one_end
+from escala.studies.resampled import Floats, Resampled, interval, table_of, to_end_of
 
 AGENT, LIKELIEST = "agent", "agent, likeliest"
 FRONTIER = ("timeout:0", *HOLDS)
@@ -40,7 +40,7 @@ def tables(cells: Cells, name: str, window: str, part: str = "test", worth: str 
     out = {policy: table_of([columns]) for policy, columns in _fixed(cells, name, window, part).items()}
     for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
         out[label] = table_of([cell[part][window][how] for cell in seeds_of(cells, name, worth)])
-    return to_one_end(out, "timeout:0", _platform(cells, name).asleep_w)
+    return to_end_of(out, "timeout:0", _platform(cells, name).asleep_w)
 
 
 def _fixed(cells: Cells, name: str, window: str, part: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ def table_of(columns: Sequence[Mapping[str, Sequence[float]]]) -> dict[str, Floa
     return {name: np.array([one[name] for one in columns], np.float64) for name in columns[0]}
 
 
-def to_one_end(tables: dict[str, dict[str, Floats]], reference: str, asleep_w: float) -> dict[str, dict[str, Floats]]:
+def to_end_of(tables: dict[str, dict[str, Floats]], reference: str, asleep_w: float) -> dict[str, dict[str, Floats]]:
     """The same tables, the energy of each day counted until the reference's end of it, with all nodes off (`asleep_w`) between a run's own
     end and that one: a run that takes longer for the same jobs would else count for more of what nodes draw that are off."""
     end = tables[reference]["span_s"]

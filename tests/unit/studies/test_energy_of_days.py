@@ -13,7 +13,7 @@ from escala.envs.offreservation import OffReservationBatch
 from escala.studies.days import figures, played, simulated, split
 from escala.studies.deepshutdown2020_claims import REGRESSION
 from escala.studies.deepshutdown2020_inputs import author_days
-from escala.studies.resampled import Resampled, interval, to_one_end
+from escala.studies.resampled import Resampled, interval, to_end_of
 from escala.workload.tabular import read_pack
 from tests.unit.envs.days import workload
 
@@ -129,13 +129,13 @@ def test_keeping_every_node_off_wastes_on_the_authors_days_what_switching_off_at
     assert cut["stretch"] / cut["jobs"] == pytest.approx(0.46, abs=0.05)
 
 
-def test_saved_energy_is_saved_waste_when_days_are_counted_to_one_end() -> None:
+def test_saved_energy_is_saved_waste_when_days_are_counted_to_end_of() -> None:
     """Run to completion nodes of one core compute the same under every policy (larger ones may be packed better). What is saved is the
     waste that is saved, less what the nodes draw off in the time that they do not waste. By hand: one node of 95 W idle, 9.75 W off; a
     run that idles 100 s more and ends 50 s later."""
     t0 = {"energy_j": np.array([[1000.0]]), "span_s": np.array([[600.0]])}
     other = {"energy_j": np.array([[1000.0 + 100 * 95.0 - 50 * 9.75]]), "span_s": np.array([[650.0]])}
-    level = to_one_end({"timeout:0": t0, "other": other}, "timeout:0", 9.75)
+    level = to_end_of({"timeout:0": t0, "other": other}, "timeout:0", 9.75)
     assert level["timeout:0"]["energy_j"][0, 0] == 1000.0
     assert level["other"]["energy_j"][0, 0] - 1000.0 == pytest.approx(100 * (95.0 - 9.75))
 
@@ -144,7 +144,7 @@ def test_saved_energy_is_saved_waste_when_days_are_counted_to_one_end() -> None:
     for policy in ("timeout:0", "hold:0.25", "timeout:300"):
         rows, _ = simulated(days, platform, "saf", policy, "drain")
         tables[policy] = {name: np.array([[row[name] for row in rows]]) for name in ("energy_j", "waste_j", "span_s")}
-    for policy, table in to_one_end(tables, "timeout:0", platform.asleep_w).items():
+    for policy, table in to_end_of(tables, "timeout:0", platform.asleep_w).items():
         more, waste = (table[name] - tables["timeout:0"][name] for name in ("energy_j", "waste_j"))
         assert (more * np.sign(waste) <= np.abs(waste) + 1e-3).all() and (more * waste >= -1e-3).all(), policy
         assert (np.abs(more) >= 0.85 * np.abs(waste) - 1e-3).all()  # nodes that are off draw about a tenth of those that idle or switch
