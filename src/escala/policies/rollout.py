@@ -242,20 +242,20 @@ class Rollout:
         soon[soon == codes.NEVER_US] = soon[soon < codes.NEVER_US].max(initial=0) or codes.NEVER_US
         release = np.where(some, come.at, 0).max(axis=1, initial=0)
         submit = np.concatenate([[round(job.submit_s * SECOND) for job in queue], np.full(come.at.shape[1], now)])
-        held = drawn[:, 1] > np.mean(memory.walltime_us)
+        typical = float(np.mean(np.concatenate([memory.walltime_us, come.walltime[some]])))
         shared = np.stack([np.array([job.cores for job in running], np.int64), ahead])
-        return [self._shaped(base, shared, left, drawn, submit, held, soon, release) for base in self._bases]
+        return [self._shaped(base, shared, left, drawn, submit, typical, soon, release) for base in self._bases]
 
     def _shaped(
-        self, base: Base, running: Numbers, left: Numbers, drawn: Numbers, submit: Numbers, held: Any, soon: Numbers, release: Numbers
+        self, base: Base, running: Numbers, left: Numbers, drawn: Numbers, submit: Numbers, typical: float, soon: Numbers, release: Numbers
     ) -> Futures:
-        """The order and the held jobs of one base."""
+        """The order and the held jobs of one base. typical: the mean walltime of the jobs that came or may come, us."""
         jobs = drawn.copy() if base.held else drawn
         if base.held:
-            jobs[:, 4] = held
+            jobs[:, 4] = drawn[:, 1] > typical
         score = base.scheduler.score
         if base.ahead is not None:
-            last = int(release.max()) - round(base.ahead * float(np.mean(self._memory.walltime_us)))
+            last = int(release.max()) - round(base.ahead * typical)
             release = np.maximum(release, last)
             score = _short_and_narrow
         key = np.zeros(drawn[:, 1].shape) if score is None else score(submit + np.minimum(drawn[:, 3], 1 << 50), drawn[:, 1], drawn[:, 2])
