@@ -24,7 +24,8 @@ TEST, LAW = 7_000_000, 8_000_000  # first seeds
 
 def slowdown(workload: Workload, scheduler: object) -> float:
     """Mean slowdown of a list."""
-    return float(escala.simulate(workload, PLATFORM, scheduler, record=False).summary()["mean_slowdown"])
+    jobs = escala.simulate(workload, PLATFORM, scheduler, record=False).jobs
+    return float(((jobs["wait_s"] + jobs["runtime_s"]) / jobs["runtime_s"]).mean())  # type: ignore[arg-type]
 
 
 def figures(load: float, episodes: int, futures: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import escala
+from escala.studies.days import days_of
 from tests.cli.program import Escala, Outcome
 
 pytest.importorskip("stable_baselines3")
@@ -49,6 +50,12 @@ def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> Non
     assert len(days) == 1 and 1 <= days.pop() <= 4, "all policies on the same unseen days"
     waste = {row["policy"]: row["mean"] for row in judged if row["metric"] == "waste_j"}
     assert waste["never"] > waste["timeout:0"] > 0
+    groups = [escala.workload.day_group(day) for day in days_of(escala.read_workload(week))[4:]]
+    some, none = groups[0], min({1, 2, 3, 4, 5} - set(groups))
+    of_group = _json(escala_(*judge, "--group", str(some), "--json"))
+    assert {row["episodes"] for row in of_group} == {groups.count(some)} and groups.count(some) < len(groups)
+    refused = escala_(*judge, "--group", str(none))
+    assert refused.status == 2 and refused.err.count("\n") == 1 and f"of group {none}" in refused.err and "--group" in refused.err
     outcome = escala_(*judge, "--out", tmp_path / "judged")
     assert outcome.status == 0 and "waste against timeout:0" in outcome.out
     assert sorted(os.listdir(tmp_path / "judged")) == ["days.csv", "judged.csv", "manifest.json"]
@@ -62,9 +69,21 @@ def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> Non
     assert beside[0]["waste_j"] != beside[1]["waste_j"]
 
 
+@pytest.mark.learn
+def test_train_learns_from_days_of_the_groups_named(escala_: Escala, week: Path, tmp_path: Path) -> None:
+    groups = [escala.workload.day_group(day) for day in days_of(escala.read_workload(week))[:5]]
+    verb = ["train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--days", "5", "--steps", "64", "--json"]
+    for chosen in ({groups[0]}, set(groups)):
+        of = [text for group in chosen for text in ("--group", str(group))]
+        done = _json(escala_(*verb, *of, "--out", tmp_path / f"agent{len(chosen)}"))
+        assert done["workload"]["days"] == sum(group in chosen for group in groups)
+    assert len(set(groups)) > 1
+
+
 @pytest.mark.parametrize(
     ("change", "word"),
     [
+        ({"--group": "6"}, "--group"),
         ({"ENV": "OffReservation"}, "escala/OffReservation-v0"),
         ({"--algorithm": "pppo"}, "ppo"),
         ({"--preset": "best"}, "tuned"),

@@ -24,6 +24,12 @@ from escala.errors import EscalaError
 WRITTEN = ("manifest.json", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
 STEPS = 500_000
 FIRST_DAYS = "days of the log, in time order, that have at least two jobs"
+Groups = Annotated[
+    list[int] | None,
+    typer.Option(
+        "--group", min=1, max=5, metavar="1..5", help="of these only days of this group (`escala describe` counts them); repeat [all]"
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,6 +48,7 @@ def train(
         Path, typer.Option("--out", metavar="DIR", help="folder for the agent, with a checkpoint while training", show_default=False)
     ],
     days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help=f"learn from the first N {FIRST_DAYS} [all]")] = None,
+    group: Groups = None,
     algorithm: Annotated[
         str, typer.Option("--algorithm", metavar="NAME", help="maskable-ppo, ppo, a2c, or search: by whole days (OffReservation)")
     ] = "maskable-ppo",
@@ -82,7 +89,7 @@ def train(
         begin(f"reading {workload}")
         machine = escala.read_platform(platform)
         log = read_log(workload, read, machine)
-        chosen, held = _days(log, workload, days, validation, patience)
+        chosen, held = _days(log, workload, days, group, validation, patience)
         how: dict[str, Any] = {"out": out, "resume": resume, "seed": seed, "validation": held or None}
         if algorithm == searching.SEARCH:
             agent = searching.search(chosen, machine, begin, **how, **by_search)
@@ -95,18 +102,34 @@ def train(
     emit(as_json, {**agent.manifest, "cleaning": log.cleaning}, told, f"agent saved in {out}")
 
 
-def _days(log: Any, workload: Path, days: int | None, validation: int, patience: int) -> tuple[list[Any], list[Any]]:
+def _days(
+    log: Any, workload: Path, days: int | None, groups: list[int] | None, validation: int, patience: int
+) -> tuple[list[Any], list[Any]]:
     """The days to learn from, and those held back for validation."""
     from escala.studies.days import days_of
 
-    chosen = days_of(log)[:days]
-    if not chosen:
+    first = days_of(log)[:days]
+    if not first:
         raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
+    chosen = _of_groups(first, groups)
+    if not chosen:
+        raise EscalaError(f"{workload}: {_none_of(first, groups)} to learn from")
     if validation >= len(chosen):
         raise EscalaError(f"--validation {validation}: of {len(chosen)} days none is left to learn from; give fewer")
     if patience and not validation:
         raise EscalaError(f"--patience {patience}: training stops by validation days only: give --validation")
     return chosen[: len(chosen) - validation], chosen[len(chosen) - validation :]
+
+
+def _of_groups(days: list[Any], groups: list[int] | None) -> list[Any]:
+    """The days of these groups, or all."""
+    from escala.workload import day_group
+
+    return [day for day in days if not groups or day_group(day) in groups]
+
+
+def _none_of(days: list[Any], groups: list[int] | None) -> str:
+    return f"none of {len(days)} days is of group {', '.join(map(str, sorted(set(groups or []))))}; give another --group"
 
 
 def _facts(environment: str, done: dict[str, Any], days: int) -> list[tuple[str, Any, str]]:
@@ -146,6 +169,7 @@ def evaluate(
     ] = None,
     after: Annotated[int, typer.Option("--after", min=0, metavar="N", help=f"leave out the first N {FIRST_DAYS}")] = 0,
     days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help="judge at most so many days [all]")] = None,
+    group: Groups = None,
     baselines: Annotated[
         str | None,
         typer.Option("--baselines", metavar="A,B,...", help="policies beside it; changes are against the first", show_default=False),
@@ -177,10 +201,12 @@ def evaluate(
         trained = escala.load_agent(agent)
         machine = escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else escala.read_platform(platform)
         log = read_log(workload, read, machine)
-        chosen = days_of(log)[after:]
-        chosen = chosen[:days]
-        if not chosen:
+        later = days_of(log)[after:]
+        if not later:
             raise EscalaError(f"{workload}: no day is left to judge on after the first {after}; give a smaller --after")
+        chosen = _of_groups(later, group)[:days]
+        if not chosen:
+            raise EscalaError(f"{workload}: {_none_of(later, group)} to judge on")
         room.check_agent(headroom, trained, chosen, machine)
         bounds = {"objective": headroom, "stretch": stretch, "limit_s": limit}
         played, measured = _played(trained, chosen, machine, beside, runs, seed, window, bounds, begin)
@@ -189,6 +215,7 @@ def evaluate(
             played.write_csv(folder / DAYS)
             judged.write_csv(folder / JUDGED)
             about = {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen), "window": window}
+            about |= {"groups": sorted(set(group))} if group else {}
             write_manifest(folder, "evaluation", about)
             if measured is not None:
                 save(measured, folder)
