@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -72,3 +74,41 @@ def test_nodes_that_cannot_switch_are_refused_before_anything_is_replayed(tmp_pa
     write_swf(bernoulli_model(load=1.9, steps=30).workload(7), tmp_path / "list.swf")
     done = escala("compare", str(tmp_path / "list.swf"), "--platform", "10x1:none", "--start-off", "--headroom", "waste")
     assert done.returncode == 2 and "no power data" in done.stderr
+
+
+def test_nothing_gains_more_than_all_where_nodes_boot(tmp_path: Path) -> None:
+    """Two jobs and a node that boots first: of two orders sjf has the better one, so nothing is left to gain over it."""
+    write_csv = "job_id,submit_s,runtime_s,walltime_s,cores\n1,0,100,100,1\n2,0.5,10,10,1\n"
+    (tmp_path / "two.csv").write_text(write_csv)
+    given = ["compare", str(tmp_path / "two.csv"), "--platform", "1x1", "--schedulers", "fcfs,sjf", "--shutdowns", "timeout:0"]
+    done = escala(*given, "--start-off", "--headroom", "wait", "--limit", "5", "--json")
+    assert done.returncode == 0, done.stderr
+    fcfs, sjf = json.loads(done.stdout)
+    assert (fcfs["headroom"], sjf["headroom"]) == (0.0, 1.0) and 0 < sjf["headroom_proved"] < 1
+    of = sjf["headroom_of"]
+    assert of["found_by"] == "sjf + timeout:0" and of["found"] == of["value"] == sjf["mean_wait_s"] and of["status"] == "interval"
+
+
+@pytest.mark.slow
+def test_ctrl_c_keeps_the_runs_and_what_was_proved(tmp_path: Path) -> None:
+    write_swf(bernoulli_model(load=1.9, steps=1500).workload(7), tmp_path / "list.swf")
+    given = ["compare", str(tmp_path / "list.swf"), "--platform", "10x1:none", "--schedulers", "fcfs,sjf-fit", "--headroom", "slowdown"]
+    command = [sys.executable, "-m", "escala", *given, "--limit", "300", "--json", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(15)
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130 and err.strip().splitlines()[-1].startswith("error: interrupted")
+    kept = json.loads((tmp_path / "out" / "headroom.json").read_text())
+    assert kept["interrupted"] and kept["lower"] > 1.0
+    assert {row["policy"] for row in json.loads(out)} == set(kept["proved"])
+
+
+@pytest.mark.parametrize(("more", "word"), [(["--limit", "3"], "--headroom"), (["--headroom", "wait", "--limit", "0"], "above 0")])
+def test_a_limit_needs_headroom_and_seconds(more: list[str], word: str) -> None:
+    done = escala("compare", "nowhere.swf", "--platform", "10x1", *more)
+    assert done.returncode == 2 and word in done.stderr and len(done.stderr.strip().splitlines()) == 1

@@ -129,6 +129,8 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
     else:
         rows.append({"policy": "best schedule found", metric: result.found, "headroom": 1.0 if result.found is not None else None})
         rows.append({"policy": "proved lower bound", metric: result.lower, "headroom": None})
+        if result.found_by not in (None, "search"):
+            remarks.append(f"The best schedule found is that of {result.found_by}.")
     gap = "" if result.gap is None else f"; gap {100 * result.gap:.2g} %"
     if result.detail.cut and not result.detail.interrupted:
         remarks.append("The proof was cut short, by the limit or the size of the model: more time or a shorter log may tell more.")
@@ -137,7 +139,7 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
         as_json,
         document,
         f"{log.name} on {machine.name}: {result.jobs:,} jobs, {result.objective}: {result.status}{gap}",
-        rows_table(rows, ["policy", metric, "headroom", *(["late"] if waste else [])]),
+        rows_table(rows, ["policy", metric, "headroom", *(["late"] if waste else [])], down=[len(rows) - 1]),
         *proved,
         *remarks,
         "What the bound leaves out: " + "; ".join(result.relaxations) + ".",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,14 @@ COLUMNS = {"headroom": "shares", "headroom_proved": "proved", "late_jobs": "late
 """Column of the tables -> what was measured, by policy."""
 
 
-def check(objective: str | None, stretch: float | None, options: Mapping[str, Any]) -> None:
+def check(objective: str | None, stretch: float | None, limit_s: float | None, options: Mapping[str, Any]) -> None:
     """Refuse, before anything is read, what has no head-room."""
     from escala.policies.bounds import METRIC
+
+    if limit_s is not None and objective is None:
+        raise EscalaError("--limit is the time for --headroom: give that too, or leave it out")
+    if limit_s is not None and not 0.0 < limit_s < math.inf:
+        raise EscalaError(f"--limit is {limit_s:g}: give seconds above 0")
 
     if stretch is not None and objective != WASTE:
         raise EscalaError("--stretch limits the waits behind --headroom waste: leave it out, or give that")
@@ -41,45 +47,47 @@ def check_inputs(objective: str | None, log: Any, machine: Any) -> None:
         waste.check(log, machine)
 
 
-def measure(runs: Mapping[str, Any], log: Any, machine: Any, objective: str, stretch: float | None, options: dict[str, Any]) -> Any:
-    """Head-room of each policy against the first, as plain data. runs: policy -> Result of this log.
+def measure(
+    runs: Mapping[str, Any], log: Any, machine: Any, objective: str, stretch: float | None, limit_s: float | None, options: dict[str, Any]
+) -> Any:
+    """Head-room of each policy against the first, as plain data. runs: policy -> Result of this log. Ctrl-C keeps what was proved.
 
     The truth lies between shares[policy] = (first - policy) / (first - best found), which is the share if nothing better than the best
     found exists, and proved[policy], the same with the proved bound. None: nothing better than the first policy was found (is possible).
     Waste: no schedule is searched for, so there are no shares of the best found; late: jobs that a policy starts past the limit.
     """
-    import escala
-    from escala.optimum import unless_interrupted
-    from escala.policies.bounds import METRIC
+    from escala.policies.bounds import METRIC, bound_of_runs
 
+    within = LIMIT_S if limit_s is None else limit_s
     if objective == WASTE:
-        return _of_waste(runs, log, machine, stretch, options)
-    best = escala.bound(log, machine, objective, limit_s=LIMIT_S, policies=(), oversized=options["oversized"])
-    values = {name: float(run.summary()[METRIC[objective]]) for name, run in runs.items()}
+        return _of_waste(runs, log, machine, stretch, within, options)
+    same = {name: options[name] for name in ("oversized", "start_off")}
+    best = bound_of_runs(runs, log, machine, objective, limit_s=within, **same)
+    values = best.policies
     first = next(iter(values.values()))
-    unless_interrupted(best.detail)
 
     def shares(least: float | None) -> dict[str, float | None]:
         room = 0.0 if least is None else first - least
         return {name: (first - value) / room if room > 1e-12 else None for name, value in values.items()}
 
     return {
-        "objective": objective, "metric": METRIC[objective], "status": best.status, "found": best.found, "lower": best.lower,
-        "shares": shares(best.found), "proved": shares(best.lower), "relaxations": list(best.relaxations), "cut": best.detail.cut,
+        "objective": objective, "metric": METRIC[objective], "status": best.status, "found": best.found, "found_by": best.found_by,
+        "lower": best.lower, "values": values, "shares": shares(best.found), "proved": shares(best.lower),
+        "relaxations": list(best.relaxations), "cut": best.detail.cut, "interrupted": best.detail.interrupted,
     }  # fmt: skip
 
 
-def _of_waste(runs: Mapping[str, Any], log: Any, machine: Any, stretch: float | None, options: dict[str, Any]) -> dict[str, Any]:
-    from escala.optimum import unless_interrupted
+def _of_waste(
+    runs: Mapping[str, Any], log: Any, machine: Any, stretch: float | None, limit_s: float, options: dict[str, Any]
+) -> dict[str, Any]:
     from escala.policies import waste
 
-    best = waste.waste_of_runs(log, machine, runs, stretch=stretch, limit_s=LIMIT_S, **options)
+    best = waste.waste_of_runs(log, machine, runs, stretch=stretch, limit_s=limit_s, **options)
     first = next(iter(runs))
-    unless_interrupted(best.detail)
     return {
-        "objective": WASTE, "metric": "waste_j", "status": best.status, "found": best.found, "lower": best.lower,
+        "objective": WASTE, "metric": "waste_j", "values": best.policies, "status": best.status, "found": best.found, "lower": best.lower,
         "proved": {name: best.headroom(name, first) for name in runs}, "late": best.late, "stretch": best.stretch,
-        "relaxations": list(best.relaxations), "cut": best.detail.cut,
+        "relaxations": list(best.relaxations), "cut": best.detail.cut, "interrupted": best.detail.interrupted,
     }  # fmt: skip
 
 
@@ -95,10 +103,17 @@ def remark(measured: Mapping[str, Any]) -> str:
             f"this). Limit: no job waits longer than {measured['stretch']:g} x its requested time, or than under the first policy; a "
             "policy with late jobs is no schedule within it and has no share."
         )
+    by = measured.get("found_by") or "search"
+    best = f"schedule found, that of {by}" if by != "search" else "schedule found"
     return (
-        f"Head-room in {measured['objective']}: 0 is the first policy, 1 the best schedule found ({told}; proved: none below {least}, of "
-        "which the share is headroom proved). The truth lies between the two."
+        f"Head-room in {measured['objective']}: 0 is the first policy, 1 the best {best} ({told}; proved: none below {least}, of which the "
+        "share is headroom proved). The truth lies between the two."
     )
+
+
+def left_out(measured: Mapping[str, Any]) -> str:
+    """The relaxations, as a sentence."""
+    return "What the bound leaves out: " + "; ".join(measured["relaxations"]) + "."
 
 
 def save(measured: Mapping[str, Any], folder: Path) -> None:
@@ -109,6 +124,12 @@ def save(measured: Mapping[str, Any], folder: Path) -> None:
 def columns(measured: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
     """Columns of the tables: name -> policy -> value."""
     return {name: measured[kept] for name, kept in COLUMNS.items() if kept in measured}
+
+
+def told(measured: Mapping[str, Any], policy: str) -> dict[str, Any]:
+    """For --json: what the head-room is of, and the policy's own value of it."""
+    kept = {name: measured.get(name) for name in ("objective", "metric", "status", "lower", "found", "found_by")}
+    return {**kept, "value": measured["values"][policy]}
 
 
 def saved(folder: Path, verb: str) -> Any:
@@ -131,6 +152,5 @@ def section(folder: Path) -> list[Any]:
         return []
     found = columns(measured)
     rows = [{"policy": name, **{column: values[name] for column, values in found.items()}} for name in measured["proved"]]
-    caption = "What the bound leaves out: " + "; ".join(measured["relaxations"]) + "."
     table = pl.DataFrame(rows, schema={"policy": pl.String, **dict.fromkeys(found, pl.Float64)})
-    return [Section("Head-room", remark(measured), tables=[(table, caption)])]
+    return [Section("Head-room", remark(measured), tables=[(table, left_out(measured))])]

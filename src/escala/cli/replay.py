@@ -9,7 +9,7 @@ import typer
 from escala.cli import headroom as room
 from escala.cli import options as opt
 from escala.cli.folder import output_folder
-from escala.cli.interrupt import interruptible
+from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log
 from escala.cli.tables import metrics_table, rows_table
@@ -107,6 +107,9 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    limit: Annotated[
+        float | None, typer.Option("--limit", metavar="SECONDS", help="--headroom: time to prove and to search [60]", show_default=False)
+    ] = None,
     out: opt.Out = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -119,7 +122,7 @@ def compare(
     from escala.studies.saving import save_runs
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
-    room.check(headroom, stretch, options)
+    room.check(headroom, stretch, limit, options)
     with output_folder(out, "compare", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
@@ -146,11 +149,11 @@ def compare(
         if headroom is not None:
             with progress() as begin:
                 begin("bounding what is possible")
-                measured = room.measure(comparison.results, log, machine, headroom, stretch, options)
+                measured = room.measure(comparison.results, log, machine, headroom, stretch, limit, options)
             table = table.with_columns(
                 pl.Series(name, list(values.values()), dtype=pl.Float64) for name, values in room.columns(measured).items()
             )
-            remarks.append(room.remark(measured))
+            remarks += [room.remark(measured), room.left_out(measured)]
         if folder is not None:
             save_runs(comparison.results, table, folder)
             if measured is not None:
@@ -158,7 +161,11 @@ def compare(
     rows = table.to_dicts()
     columns = [name for name in table.columns if not name.endswith("_change") and name not in comparing.COUNTS]
     told = [{**row, "cleaning": log.cleaning} for row in rows]
+    if measured is not None:
+        told = [{**row, "headroom_of": room.told(measured, row["policy"])} for row in told]
     emit(as_json, told, f"{log.name} on {machine.name}: {len(log):,} jobs", rows_table(rows, columns), *remarks)
+    if measured is not None and measured["interrupted"]:
+        raise Stopped("interrupted: the head-room told is of what was proved until then", INTERRUPTED)
 
 
 def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], list[Any]]:

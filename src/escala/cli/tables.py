@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
@@ -19,6 +19,10 @@ IN_COLUMN, ALONE = 3, 4
 
 HEADING_WIDTH = 11
 """Characters after which a heading goes on below, so that tables of many metrics stay narrow."""
+
+
+def _finite(value: Any) -> bool:
+    return _is_number(value) and math.isfinite(value)
 
 
 def _is_number(value: Any) -> bool:
@@ -40,13 +44,16 @@ def number(value: Any, digits: int) -> str:
     return f"{value:,.{digits}f}"
 
 
-def column(metric: str, values: Sequence[Any]) -> tuple[str, list[str]]:
-    """The heading (name and unit) and the cells of a metric, all in one unit and with one precision."""
+def column(metric: str, values: Sequence[Any], down: Collection[int] = ()) -> tuple[str, list[str]]:
+    """The heading (name and unit) and the cells of a metric, all in one unit and with one precision. down: cells that are never told as
+    more than they are, as bounds."""
     what = quantity(metric)
-    finite = [float(value) for value in values if _is_number(value) and math.isfinite(value)]
+    finite = [float(value) for value in values if _finite(value)]
     size, unit = scale(what.kind, statistics.median_low([abs(value) for value in finite] or [0.0]))  # one outlier must not set the scale
     digits = decimals([value / size for value in finite], IN_COLUMN)
-    cells = [number(value / size if _is_number(value) and size != 1.0 else value, digits) for value in values]
+    scaled = [value / size if _is_number(value) and size != 1.0 else value for value in values]
+    floored = [math.floor(value * 10**digits) / 10**digits if k in down and _finite(value) else value for k, value in enumerate(scaled)]
+    cells = [number(value, digits) for value in floored]
     heading = f"{what.name} ({unit})" if unit else what.name
     return "\n".join(textwrap.wrap(heading, HEADING_WIDTH)), cells
 
@@ -67,8 +74,10 @@ def rows_table(
     rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str] | None = None,
     text: Literal["left", "right"] = "left",
+    down: Collection[int] = (),
 ) -> Table:
-    """A table of records: numbers right; text left, or (but for the first column) as `text` says."""
+    """A table of records: numbers right; text left, or (but for the first column) as `text` says. down: rows whose numbers are rounded
+    down."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     shown: list[list[str]] = []
     for name in list(columns or (rows[0] if rows else [])):
@@ -77,7 +86,7 @@ def rows_table(
             table.add_column(name.replace("_", " "), justify=text if shown else "left")
             shown.append(["-" if value is None else str(value) for value in values])
         else:
-            heading, cells = column(name, values)
+            heading, cells = column(name, values, down)
             table.add_column(heading, justify="right")
             shown.append(cells)
     for row_cells in zip(*shown):

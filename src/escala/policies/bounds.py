@@ -7,7 +7,7 @@ limit for every policy and no target.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, overload
 
@@ -19,7 +19,7 @@ from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
 from escala.optimum import OBJECTIVES, Bound, Instance
 from escala.optimum import bound as bound_of
-from escala.optimum.bounds import Progress
+from escala.optimum.bounds import Progress, status_of
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.policies.rollout_names import rollout_of
@@ -46,8 +46,9 @@ class LogBound:
     """What is known of the best schedule of a log; times in seconds, slowdowns plain.
 
     status: optimal, interval, bound-only or found-only. lower: no schedule is below it. found: the value of the best schedule found, which
-    the simulator has replayed; its starts are `starts_s` [jobs] in the order of the workload's rows (NaN: the job never fits). policies:
-    the value of each policy that was asked for, on the platform as it is.
+    the simulator has carried out on the platform as it is; its starts are `starts_s` [jobs] in the order of the workload's rows (NaN: the
+    job never fits). found_by: "search", or the policy whose schedule that is: where nodes boot or jobs must lie on one node, what was
+    found for one pool of cores may not be possible. policies: the value of each policy that was asked for, on the platform as it is.
     """
 
     status: str
@@ -61,11 +62,14 @@ class LogBound:
     tick_s: float
     jobs: int
     rejected: int
+    found_by: str | None = None
 
     @property
     def gap(self) -> float | None:
         """(found - lower) / found; 0: proved optimal."""
-        return self.detail.gap
+        if self.lower is None or self.found is None:
+            return None
+        return max(0.0, self.found - self.lower) / self.found if self.found > 0.0 and self.status != "optimal" else 0.0
 
     def headroom(self, policy: str, reference: str) -> float | None:
         """Share of what is possible over the reference that a policy gains: (reference - policy) / (reference - found). None where nothing
@@ -77,12 +81,16 @@ class LogBound:
         """Plain data, without the starts."""
         d = self.detail
         return {
-            "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found, "gap": self.gap,
-            "policies": self.policies, "jobs": self.jobs, "rejected": self.rejected, "tick_s": self.tick_s, "prover": d.prover,
-            "relaxations": list(self.relaxations), "seconds": d.seconds, "limit_s": d.limit_s, "seed": d.seed, "cut": d.cut,
-            "interrupted": d.interrupted,
+            "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found, "found_by": self.found_by,
+            "gap": self.gap, "policies": self.policies, "jobs": self.jobs, "rejected": self.rejected, "tick_s": self.tick_s,
+            "prover": d.prover, "relaxations": list(self.relaxations), "seconds": d.seconds, "limit_s": d.limit_s, "seed": d.seed,
+            "cut": d.cut, "interrupted": d.interrupted,
             "steps": [{"name": s.name, "seconds": s.seconds, "iterations": s.iterations} for s in d.steps],
         }  # fmt: skip
+
+
+class Refused(EscalaError):
+    """A planned start was not possible."""
 
 
 class Planned:
@@ -101,7 +109,7 @@ class Planned:
         while self._next < len(self._order) and self._starts[self._order[self._next]] <= now:
             row = int(self._order[self._next])
             if not act.start(row):
-                raise EscalaError(f"planned schedule: job in row {row} cannot start at {view.now_s} s: {act.refusal}")
+                raise Refused(f"planned schedule: job in row {row} cannot start at {view.now_s} s: {act.refusal}")
             self._next += 1
         if self._next < len(self._order):
             act.call_at(int(self._starts[self._order[self._next]]) / SECOND)
@@ -157,30 +165,56 @@ def bound(
     chosen = with_options(Options(), **options)
     if machine.speed is not None and "flops" in log.jobs.columns:
         log = log.at_speed(machine.speed)
-    cast = cast_jobs(log, machine, chosen)
-    instance, tick_us, origin_us = instance_of(log, machine, cast, objective)
-    pool = pool_of(machine)
     aimed = {name_of(p): (rollout_of(p, chosen.seed, objective) or p) if isinstance(p, str) else p for p in policies}
+    cast_jobs(log, machine, chosen)  # a log that does not fit is refused before the policies run
     runs = {name: simulate(log, machine, p, record=False, **options) for name, p in aimed.items()}
-    values = {name: float(run.summary()[METRIC[objective]]) for name, run in runs.items()}
-    known = _known(log, pool, cast, instance, (tick_us, origin_us), options, runs.values())
+    return bound_of_runs(runs, log, machine, objective, exact=exact, limit_s=limit_s, seed=seed, progress=progress, **options)
+
+
+def bound_of_runs(
+    runs: Mapping[str, Result],
+    log: Workload,
+    machine: Platform,
+    objective: str,
+    *,
+    exact: bool = False,
+    limit_s: float = 60.0,
+    seed: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> LogBound:
+    """`bound` beside policies that have run already: name -> Result of this log on this machine."""
+    cast = cast_jobs(log, machine, with_options(Options(), **options))
+    instance, tick_us, origin_us = instance_of(log, machine, cast, objective)
+    metric = METRIC[objective]
+    values = {name: float(run.summary()[metric]) for name, run in runs.items()}
+    known = _known(log, pool_of(machine), cast, instance, (tick_us, origin_us), options, runs.values())
     detail = bound_of(instance, exact=exact, limit_s=limit_s, seed=seed, progress=progress, known=known)
-    if detail.starts is not None:
-        try:
-            _replay(log, pool, cast, detail.starts * tick_us + origin_us, options)
-        except KeyboardInterrupt:  # what was proved stays; a schedule that was not replayed is not told
-            only = "bound-only" if detail.lower is not None else detail.status
-            detail = replace(detail, starts=None, found=None, status=only, interrupted=True)
     unit = 1.0 if objective.endswith("slowdown") else tick_us / SECOND
-    starts = None
-    if detail.starts is not None:
-        starts = np.full(len(log), np.nan)
-        starts[cast.rows] = (detail.starts * tick_us + origin_us) / SECOND
     lower, found = (None if v is None else v * unit for v in (detail.lower, detail.found))
+    starts, by = None, None
+    whole = {name: run for name, run in runs.items() if np.isfinite(run.jobs["start_s"].to_numpy()[cast.rows]).all()}
+    if detail.starts is not None:
+        starts_us = detail.starts * tick_us + origin_us
+        try:
+            possible = _carried_out(log, machine, cast, starts_us, options)
+        except KeyboardInterrupt:  # what was proved stays; a schedule that was not replayed is not told
+            possible, detail = False, replace(detail, interrupted=True)
+        if possible:
+            by, starts = "search", np.full(len(log), np.nan)
+            starts[cast.rows] = starts_us / SECOND
+        elif not detail.interrupted:
+            exactly = {**options, "estimate": "runtime", "record": False}
+            whole |= {f"{name}, runtimes known": simulate(log, machine, name, **exactly) for name in BEGIN_WITH}
+    found = found if by else None
+    for name, run in whole.items():
+        value = float(run.summary()[metric])
+        if found is None or value < found * (1.0 - 1e-12):
+            found, by, starts = value, name, run.jobs["start_s"].to_numpy().astype(np.float64)
     rounded = [f"times rounded to {detail.unit * tick_us / SECOND:g} s for the proof, so that it holds"] if detail.unit > 1 else []
     return LogBound(
-        detail.status, objective, lower, found, values, starts, (*detail.relaxations, *rounded), detail,
-        tick_us / SECOND, len(cast.rows), len(cast.rejected),
+        status_of(lower, found), objective, lower, found, values, starts, (*detail.relaxations, *rounded), detail,
+        tick_us / SECOND, len(cast.rows), len(cast.rejected), by,
     )  # fmt: skip
 
 
@@ -228,8 +262,18 @@ def _known(
     return min(found, key=instance.value)
 
 
-def _replay(log: Workload, pool: Platform, cast: Cast, starts_us: NDArray[np.int64], options: dict[str, Any]) -> None:
-    """Let the simulator carry out the schedule, and compare."""
-    run = simulate(log, pool, Planned(starts_us), record=False, **options)
-    if not np.array_equal(_starts(run, cast), starts_us):
+def _carried_out(log: Workload, machine: Platform, cast: Cast, starts_us: NDArray[np.int64], options: dict[str, Any]) -> bool:
+    """Whether the simulator carries out the schedule on the machine as it is; at the least it does on its pool."""
+
+    def exactly_on(platform: Platform) -> bool:
+        run = simulate(log, platform, Planned(starts_us), record=False, **options)
+        return bool(np.array_equal(_starts(run, cast), starts_us))
+
+    try:
+        if exactly_on(machine):
+            return True
+    except Refused:
+        pass
+    if not exactly_on(pool_of(machine)):
         raise AssertionError("the simulator does not carry out the schedule that was found: a defect in Escala")
+    return False

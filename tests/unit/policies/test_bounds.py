@@ -18,7 +18,7 @@ from escala.errors import EscalaError
 from escala.optimum import OBJECTIVES
 from escala.optimum import bound as bound_of
 from escala.options import Options
-from escala.policies.bounds import METRIC, Planned, instance_of, pool_of
+from escala.policies.bounds import BEGIN_WITH, METRIC, Planned, instance_of, pool_of
 from escala.workload import Workload, write_swf
 from escala.workload.generate_slots import bernoulli_model, cpu_memory_model
 
@@ -190,10 +190,12 @@ def test_ctrl_c_while_the_schedule_is_replayed_keeps_what_was_proved(monkeypatch
 
     log, machine = escala.Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [5.0, 2.0], "cores": [1, 1]}), "1x1:none"
     whole = escala.bound(log, machine, "slowdown")
-    monkeypatch.setattr("escala.policies.bounds._replay", stopped)
-    told = escala.bound(log, machine, "slowdown")
+    monkeypatch.setattr("escala.policies.bounds._carried_out", stopped)
+    told = escala.bound(log, machine, "slowdown", policies=())
     assert told.detail.interrupted and told.status == "bound-only" and told.lower == whole.lower
     assert told.found is None and told.starts_s is None
+    beside = escala.bound(log, machine, "slowdown", policies=["fcfs"])
+    assert beside.detail.interrupted and beside.found == beside.policies["fcfs"] and beside.found_by == "fcfs"
 
 
 def test_look_ahead_by_name_minds_the_objective_and_its_schedule_counts() -> None:
@@ -203,3 +205,35 @@ def test_look_ahead_by_name_minds_the_objective_and_its_schedule_counts() -> Non
     direct = escala.simulate(log, "10x1:none", escala.policies.Rollout(16, objective="slowdown"), record=False).summary()["mean_slowdown"]
     assert bounds.policies["rollout:16"] == pytest.approx(direct, rel=1e-12)
     assert bounds.found is not None and bounds.found <= min(bounds.policies.values()) + 1e-9
+
+
+@pytest.mark.parametrize(("platform", "single"), [("3x2", False), ("2x3:none", True)])
+def test_what_is_found_can_be_carried_out(platform: str, single: bool) -> None:
+    """Nodes that boot, or jobs that must lie on one node: the pool's best schedule may not be possible, so what is told as found is a
+    schedule of the platform, no worse than any policy's there, and `optimal` is said of nothing else."""
+    rules = [rule for rule in RULES if rule != "conservative"]  # which plans cores of any nodes only
+    machine, rng, by = escala.read_platform(platform), np.random.default_rng(8), set()
+    for k in range(8):
+        log = random_log(rng, cores=machine.total_cores // 2)
+        log = Workload(log.jobs.with_columns(single_node=single), name=log.name)
+        objective = OBJECTIVES[k % len(OBJECTIVES)]
+        result = escala.bound(log, machine, objective, limit_s=2.0, policies=rules, start_off=not single)
+        assert result.found is not None and result.lower is not None and result.starts_s is not None
+        assert result.lower <= result.found <= min(result.policies.values()) * (1 + 1e-12)
+        shares = [result.headroom(rule, "fcfs") for rule in rules]
+        assert all(share is None or share <= 1 + 1e-9 for share in shares)
+        by.add(result.found_by)
+        if result.found_by != "search":
+            assert result.found_by in {*rules, *(f"{rule}, runtimes known" for rule in BEGIN_WITH)}
+        elif single:  # the same starts on the platform itself
+            run = escala.simulate(log, machine, Planned(np.round(result.starts_s * 1e6).astype(np.int64)))
+            assert run.summary()[METRIC[objective]] == pytest.approx(result.found, rel=1e-12)
+    assert len(by) > 1
+
+
+def test_a_job_that_waits_for_its_node_to_boot_is_no_optimum_of_the_pool() -> None:
+    one = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [10.0], "cores": [1]})
+    off = escala.bound(one, "1x1", "wait", start_off=True)
+    assert (off.status, off.lower, off.found, off.found_by) == ("interval", 0.0, off.policies["easy"], "easy") and off.found > 0.0
+    on = escala.bound(one, "1x1", "wait")
+    assert (on.status, on.lower, on.found, on.found_by, on.gap) == ("optimal", 0.0, 0.0, "search", 0.0)
