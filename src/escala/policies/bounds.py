@@ -163,10 +163,7 @@ def bound(
         raise EscalaError(f"stretch and shutdowns belong to the objective {WASTE}, not to {objective}: leave them out")
     log, machine = read(workload, platform)
     chosen = with_options(Options(), **options)
-    if machine.speed is not None and "flops" in log.jobs.columns:
-        log = log.at_speed(machine.speed)
     aimed = {name_of(p): (rollout_of(p, chosen.seed, objective) or p) if isinstance(p, str) else p for p in policies}
-    cast_jobs(log, machine, chosen)  # a log that does not fit is refused before the policies run
     runs = {name: simulate(log, machine, p, record=False, **options) for name, p in aimed.items()}
     return bound_of_runs(runs, log, machine, objective, exact=exact, limit_s=limit_s, seed=seed, progress=progress, **options)
 
@@ -184,6 +181,8 @@ def bound_of_runs(
     **options: Any,
 ) -> LogBound:
     """`bound` beside policies that have run already: name -> Result of this log on this machine."""
+    if machine.speed is not None and "flops" in log.jobs.columns:
+        log = log.at_speed(machine.speed)
     cast = cast_jobs(log, machine, with_options(Options(), **options))
     instance, tick_us, origin_us = instance_of(log, machine, cast, objective)
     metric = METRIC[objective]
