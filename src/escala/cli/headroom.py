@@ -6,10 +6,34 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from escala.cli.tables import amount
 from escala.errors import EscalaError
+
+Objective = Annotated[
+    str | None,
+    typer.Option(
+        "--headroom",
+        metavar="OBJECTIVE",
+        help="also the share of what is possible (see escala bound) in slowdown, bounded-slowdown, wait, makespan or waste (energy)",
+        show_default=False,
+    ),
+]
+Stretch = Annotated[
+    float | None,
+    typer.Option(
+        "--stretch",
+        metavar="X",
+        help="--headroom waste: no job waits longer than X times its requested time, or than under the first policy [0.5]",
+        show_default=False,
+    ),
+]
+Limit = Annotated[
+    float | None, typer.Option("--limit", metavar="SECONDS", help="--headroom: time to prove and to search [60]", show_default=False)
+]
 
 LIMIT_S = 60.0
 FILE = "headroom.json"
@@ -26,7 +50,6 @@ def check(objective: str | None, stretch: float | None, limit_s: float | None, o
         raise EscalaError("--limit is the time for --headroom: give that too, or leave it out")
     if limit_s is not None and not 0.0 < limit_s < math.inf:
         raise EscalaError(f"--limit is {limit_s:g}: give seconds above 0")
-
     if stretch is not None and objective != WASTE:
         raise EscalaError("--stretch limits the waits behind --headroom waste: leave it out, or give that")
     if objective is None:

@@ -89,27 +89,9 @@ def compare(
         str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare, by the names of escala simulate")
     ] = "fcfs,first-fit,sjf,easy,saf,conservative",
     shutdowns: Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies to compare")] = "never",
-    headroom: Annotated[
-        str | None,
-        typer.Option(
-            "--headroom",
-            metavar="OBJECTIVE",
-            help="also the share of what is possible (see escala bound) in slowdown, bounded-slowdown, wait, makespan or waste (energy)",
-            show_default=False,
-        ),
-    ] = None,
-    stretch: Annotated[
-        float | None,
-        typer.Option(
-            "--stretch",
-            metavar="X",
-            help="--headroom waste: no job waits longer than X times its requested time, or than under the first policy [0.5]",
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[
-        float | None, typer.Option("--limit", metavar="SECONDS", help="--headroom: time to prove and to search [60]", show_default=False)
-    ] = None,
+    headroom: room.Objective = None,
+    stretch: room.Stretch = None,
+    limit: room.Limit = None,
     out: opt.Out = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
