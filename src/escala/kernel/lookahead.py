@@ -13,8 +13,10 @@ import numpy as np
 
 from escala.compile import compiled, lean
 from escala.kernel import codes
+from escala.kernel.advance import advance
 from escala.kernel.calls import clear, prepare
-from escala.kernel.drive import drive_easy, drive_greedy, drive_strict
+from escala.kernel.easy import easy
+from escala.kernel.schedule import greedy, strict
 from escala.kernel.state import World
 from escala.kernel.world import one
 
@@ -79,6 +81,47 @@ def _rank(w: World, n: int, choice: int, running: int, order: Any, row: Any) -> 
         w.order[1, w.order[0, k]] = k
 
 
+@lean
+def _start_at_once(queueing: int, free: int, drawn: Any, release: int, order: Any, at_once: Any) -> None:
+    """The jobs that the base starts at once and without a reservation, marked in `at_once` int64 [jobs]. Whichever of them is chosen, the
+    future is the same: the others still fit beside it, and what did not fit beside them all fits no better."""
+    at_once[:] = 0
+    for p in range(order.shape[0]):
+        j = order[p]
+        here = release <= 0 if drawn[LATE, j] == 1 else drawn[ARRIVAL, j] <= 0
+        if here and drawn[CORES, j] <= free:
+            at_once[j] = 1
+            free -= drawn[CORES, j]
+        elif here and queueing != codes.GREEDY:
+            return
+
+
+@compiled
+def _play(w: World, queueing: int, frontier: Any) -> None:
+    """Until the last job has started."""
+    s = w.s[0]
+    while advance(w, codes.NEVER_US) == codes.DECISION:
+        if s.n_queued > 0:
+            if queueing == codes.STRICT:
+                strict(w)
+            elif queueing == codes.GREEDY:
+                greedy(w)
+            else:
+                easy(w, frontier)
+        if s.n_queued == 0 and s.next_job == w.o[0].n_jobs:
+            return
+
+
+@lean
+def _cost(w: World, weight: Any, row: Any) -> float:
+    """Sum over jobs of weight x start."""
+    total = 0.0
+    for j in range(row.shape[0]):
+        if row[j] != codes.NONE:
+            total += weight[j] * w.run[row[j]].start
+    return total
+
+
 @compiled
 def look_ahead(
     table: Any, options: Any, scalars: Any, node: Any, room: Any, choices: Any, running: Any, left: Any, drawn: Any, weight: Any,
@@ -93,20 +136,21 @@ def look_ahead(
     """
     w = one(table, 0)
     row = np.empty(weight.shape[1], np.int64)
+    at_once = np.zeros(weight.shape[1], np.int64)
+    frontier = np.empty(w.plans.shape[0] + 1, np.int64)
     queueing = options[0].queueing
+    free = options[0].n_cores - running[0].sum()
     for k in range(weight.shape[0]):
+        _start_at_once(queueing, free, drawn[k], release[k], order[k], at_once)
+        first = codes.NONE  # the first choice of those
         for c in range(choices.shape[0]):
+            if choices[c] != WAIT and at_once[choices[c]] == 1:
+                if first != codes.NONE:
+                    out[c, k] = out[first, k]
+                    continue
+                first = c
             n = _fill(w, choices[c], running, left[k], drawn[k], soon[k], release[k], order[k], row)
             clear(table, 0, n, options, scalars, node, room)
             prepare(table, 0, False)
-            if queueing == codes.STRICT:
-                drive_strict(table, 0, codes.NEVER_US)
-            elif queueing == codes.GREEDY:
-                drive_greedy(table, 0, codes.NEVER_US)
-            else:
-                drive_easy(table, 0, codes.NEVER_US)
-            total = 0.0
-            for j in range(row.shape[0]):
-                if row[j] != codes.NONE:
-                    total += weight[k, j] * w.run[row[j]].start
-            out[c, k] = total
+            _play(w, queueing, frontier)
+            out[c, k] = _cost(w, weight[k], row)

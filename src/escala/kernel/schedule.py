@@ -12,7 +12,7 @@ from escala.compile import compiled, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
-from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, row_at
+from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, rank_of, row_at
 from escala.kernel.reservation import permission
 from escala.kernel.scores import best_dynamic, by_dynamic_score
 from escala.kernel.state import World
@@ -30,9 +30,26 @@ def first_in_order(w: World) -> int:
     if ordering == codes.BY_QUEUE:
         return s.first
     if ordering == codes.BY_RANK:
+        if s.n_queued <= SHORT_QUEUE:
+            return _least_rank(w, s.first, codes.NONE, LOOSE)
         index_new(w)
         return row_at(w, next_fit(w, 0, LOOSE, LOOSE, LOOSE))
     return best_dynamic(w, False)
+
+
+@lean
+def _least_rank(w: World, first: int, beyond: int, cores: int) -> int:
+    """Of the queued jobs from `first` on that need at most `cores`, the one with the least rank > beyond; NONE if there is none."""
+    best = codes.NONE
+    least = w.o[0].n_jobs
+    j = first
+    while j != codes.NONE:
+        rank = rank_of(w, j)
+        if beyond < rank < least and w.job[j].cores <= cores:
+            best = j
+            least = rank
+        j = np.int64(w.run[j].next)
+    return best
 
 
 @lean
@@ -88,6 +105,8 @@ def greedy(w: World) -> None:
             after = np.int64(w.run[j].next)
             start_if_fits(w, j)
             j = after
+    elif ordering == codes.BY_RANK and s.n_queued <= SHORT_QUEUE:
+        _greedy_walk(w)
     elif ordering == codes.BY_QUEUE or ordering == codes.BY_RANK:
         _greedy_tree(w)
     elif ordering == codes.BY_WFP3 or ordering == codes.BY_UNICEP:
@@ -106,6 +125,23 @@ def first_new(w: World) -> int:
         if w.run[j].state == codes.QUEUED:
             return j
     return codes.NONE
+
+
+@lean
+def _greedy_walk(w: World) -> None:
+    """By rank, a short queue: it is walked for each job that starts."""
+    s = w.s[0]
+    first = s.first if s.changed == 1 else first_new(w)
+    done = codes.NONE  # ranks up to here were looked at
+    while first != codes.NONE:
+        free = s.free_on + s.free_boot + s.free_off if w.o[0].plain == 1 else LOOSE
+        best = _least_rank(w, first, done, free)
+        if best == codes.NONE:
+            return
+        done = rank_of(w, best)
+        if best == first:
+            first = np.int64(w.run[first].next)
+        start_if_fits(w, best)
 
 
 @lean
