@@ -37,6 +37,7 @@ OPTIONAL = {
     "matplotlib",
     "jinja2",
     "ortools",
+    "highspy",
     "scipy",
     "tensorboard",
     "joblib",

@@ -16,7 +16,7 @@ EXTRAS = {
     "pillow": "report",
     "pygame": "envs",
     "ortools": "optimum",
-    "scipy": "optimum",
+    "highspy": "optimum",
     "joblib": "all",
 }
 """Package -> the extra of Escala that installs it."""

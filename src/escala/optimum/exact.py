@@ -37,14 +37,14 @@ class Exact(NamedTuple):
 
 
 def available() -> tuple[bool, bool]:
-    """Whether (SciPy, OR-Tools) are installed."""
-    return installed("scipy"), installed("ortools")
+    """Whether (highspy, OR-Tools) are installed."""
+    return installed("highspy"), installed("ortools")
 
 
 def check_exact(instance: Instance) -> None:
     """EscalaError if no solver is installed that can do it."""
-    scipy, ortools = available()
-    if not scipy and not ortools:
+    highs, ortools = available()
+    if not highs and not ortools:
         raise EscalaError("exact needs a solver: pip install 'escala[optimum]', or leave out exact")
     if not instance.summed and not ortools:
         raise EscalaError("exact for the makespan needs OR-Tools: pip install 'escala[optimum]', or leave out exact")
@@ -59,14 +59,14 @@ def exact(
     parts: what the schedules were split into, one or more (None for the makespan). EscalaError as `check_exact`.
     """
     check_exact(instance)
-    scipy, ortools = available()
+    highs, ortools = available()
     deadline = time.monotonic() + limit_s
     best = Exact(lower, None, "", False)
     cost = summed_cost(instance, starts)
     opened = None
     if parts is not None:
         opened = open_starts(instance, parts.dual.grid, parts.proofs(), cost)
-    model = build(instance, opened, cost) if opened is not None and scipy and instance.summed else None
+    model = build(instance, opened, cost) if opened is not None and highs and instance.summed else None
     if ortools and (model is None or instance.jobs <= FEW_JOBS):
         limit = limit_s if model is None else min(CP_FIRST_S, CP_SHARE * limit_s)
         best = _cpsat(instance, opened, starts, best, min(limit, deadline - time.monotonic()), report)
@@ -90,7 +90,8 @@ def cost_or_span(instance: Instance, starts: Ints) -> float:
 
 
 def _milp(instance: Instance, model: Model, best: Exact, limit_s: float, report: Report) -> Exact:
-    data = {name: getattr(model, name) for name in ("cost", "top", "low", "high", "rows", "columns", "entries")}
+    names = ("cost", "top", "low", "high", "rows", "columns", "entries")
+    data = {name: getattr(model, name) for name in names} | {"known": True}
     run = solve("milp", data, limit_s, lambda bound: report(bound + model.offset))
     lower, starts, prover = best.lower, best.starts, best.prover
     if run.bound + model.offset > lower:

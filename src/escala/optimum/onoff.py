@@ -16,10 +16,10 @@ def solve_switching(instance: PowerInstance, limit_s: float) -> tuple[float, str
     """Proved lower bound in joules (-inf: none), who proved it, whether to optimality, whether Ctrl-C ended it.
 
     minimise idle * (sum n - work) + on_j * sum u + off_j * sum v, with n[t] - n[t-1] = u[t] - v[t] and busy <= n <= total. EscalaError
-    without SciPy.
+    without highspy.
     """
-    if not installed("scipy"):
-        raise EscalaError("exact needs SciPy: pip install 'escala[optimum]', or leave out exact")
+    if not installed("highspy"):
+        raise EscalaError("exact needs HiGHS: pip install 'escala[optimum]', or leave out exact")
     origin = instance.first
     times = instance.release - origin, instance.latest - origin, instance.length
     unit = int(np.gcd.reduce(np.concatenate(times)))
@@ -54,7 +54,7 @@ def solve_switching(instance: PowerInstance, limit_s: float) -> tuple[float, str
     data = {
         "cost": cost, "top": np.concatenate([np.ones(columns), np.full(3 * ticks, float(instance.total))]),
         "low": np.concatenate([once_each, -np.inf * ones, given]), "high": np.concatenate([once_each, 0 * ones, given]),
-        "rows": rows, "columns": places, "entries": entries,
+        "rows": rows, "columns": places, "entries": entries, "known": False,
     }  # fmt: skip
     run = solve("milp", data, limit_s)
     work = idle_j * float((length * instance.nodes).sum())

@@ -25,7 +25,7 @@ from escala.optimum.solver import Run, _message
 from escala.optimum.splitting import Parts
 
 pytestmark = pytest.mark.slow
-pytest.importorskip("scipy")
+pytest.importorskip("highspy")
 pytest.importorskip("ortools")
 
 

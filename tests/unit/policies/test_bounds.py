@@ -79,7 +79,7 @@ def test_found_and_lower_enclose_the_truth(objective: str) -> None:
 
 
 def test_exact_proves_a_small_list() -> None:
-    pytest.importorskip("scipy")
+    pytest.importorskip("highspy")
     log = bernoulli_model(load=1.0, steps=20).workload(4)
     result = escala.bound(log, "10x1", "slowdown", exact=True, limit_s=60.0)
     assert result.status == "optimal" and result.gap == pytest.approx(0.0, abs=1e-6)
@@ -168,7 +168,7 @@ def test_the_verb_tells_and_saves(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c_shows_what_was_proved(tmp_path: Path) -> None:
-    pytest.importorskip("scipy")
+    pytest.importorskip("highspy")
     process = subprocess.Popen(
         command(tmp_path, 200, "--exact", "--limit", "100", "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
