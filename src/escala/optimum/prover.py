@@ -36,7 +36,7 @@ def milp(data: Any, limit_s: float) -> None:
     lp.a_matrix_.start_ = np.searchsorted(data["columns"][order], np.arange(columns + 1)).astype(np.int32)
     lp.a_matrix_.index_, lp.a_matrix_.value_ = data["rows"][order].astype(np.int32), data["entries"][order]
     lp.integrality_ = [highspy.HighsVarType.kInteger] * columns
-    solver = highspy.Highs()
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]
     options = {"threads": 1, "time_limit": limit_s, "mip_rel_gap": 1e-7}
     if data["known"]:
         options |= {"mip_heuristic_effort": 0.0}
