@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -88,11 +90,29 @@ def _resampled(ours: Floats, theirs: Floats, resamples: int, seed: int) -> Itera
     """Sums over resampled episodes of the means over resampled seeds, in chunks. Drawing with replacement gives multinomial weights."""
     random = np.random.default_rng(seed)
     episodes = ours.shape[1]
-    even = np.full(episodes, 1.0 / episodes)
-    for begin in range(0, resamples, max(1, _CHUNK // episodes)):
-        n = min(max(1, _CHUNK // episodes), resamples - begin)
-        weight = random.multinomial(episodes, even, size=n).astype(np.float64)
+    most = max(1, _CHUNK // episodes)
+    for begin in range(0, resamples, most):
+        n = min(most, resamples - begin)
+        if begin == 0:
+            weight, random.bit_generator.state = _first(seed, episodes, n)
+        else:
+            weight = _episodes(random, episodes, n)
         yield _weighted(ours, weight, random), _weighted(theirs, weight, random)
+
+
+@lru_cache(maxsize=4)
+def _first(seed: int, episodes: int, n: int) -> tuple[Floats, Any]:
+    """The first chunk of a seed's weights, and the generator's state behind it: drawing them is nearly all of the time, and tables of many
+    rows want the same ones."""
+    random = np.random.default_rng(seed)
+    weight = _episodes(random, episodes, n)
+    weight.flags.writeable = False
+    return weight, random.bit_generator.state
+
+
+def _episodes(random: np.random.Generator, episodes: int, n: int) -> Floats:
+    """How often each episode is drawn, [n, episodes]."""
+    return random.multinomial(episodes, np.full(episodes, 1.0 / episodes), size=n).astype(np.float64)
 
 
 def _weighted(x: Floats, weight: Floats, random: np.random.Generator) -> Floats:

@@ -116,7 +116,7 @@ def first_cells(scale: Scale, author: Path | None, out: Path) -> list[Cell]:
     if author is not None:
         cells.append(Cell("published/rules", work.published_rules, {"folder": str(author)}, 4))
         for load in scale.loads:
-            given = {"folder": str(author), "load": load, "limit_s": 2 * scale.limit_s, "rounds": scale.rounds}
+            given = {"folder": str(author), "load": load, "rounds": scale.rounds}
             cells.append(Cell(f"published/plan/{load}", work.published_plan, given, 10 + scale.rounds / 40))
     for load in scale.loads:
         n = scale.times(load)
