@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import escala
 from bench.measure import machine
 from escala.optimum import Instance, bound
-from escala.optimum.ladder import ROUNDS, SPLITS
+from escala.optimum.ladder import effort
 from escala.optimum.lagrange import Dual
 from escala.optimum.search import search
 from escala.optimum.searcher import Searcher
@@ -68,11 +68,12 @@ def bounds(instance: Instance) -> Row:
     rough.rules(4)
     target = (rough.value - 1) * instance.jobs
     dual = Dual(instance, int((rough.starts + instance.length).max()))
-    dual.improve(target, ROUNDS)
+    rounds, splits = effort(dual, False)
+    dual.improve(target, rounds)
     alone = 1 + float(dual.proof().cost) / instance.jobs
     between = processor_s()
     parts = Parts(dual, target)
-    parts.split(SPLITS[0])
+    parts.split(splits)
     lower = 1 + float(parts.cost()) / instance.jobs
     return {"alone": alone, "alone_s": between - begin, "lower": lower, "lower_s": processor_s() - begin, "parts": len(parts)}
 
@@ -82,9 +83,10 @@ def after_search(instance: Instance, found: float) -> Row:
     begin = processor_s()
     target = (found - 1) * instance.jobs
     dual = Dual(instance, instance.horizon)
-    dual.improve(target, ROUNDS)
+    rounds, splits = effort(dual, True)
+    dual.improve(target, rounds)
     parts = Parts(dual, target)
-    parts.split(SPLITS[1])
+    parts.split(splits)
     return {"many": 1 + float(parts.cost()) / instance.jobs, "many_s": processor_s() - begin}
 
 

@@ -65,7 +65,7 @@ def exact(
     cost = summed_cost(instance, starts)
     opened = None
     if parts is not None:
-        opened = open_starts(instance, parts.dual.grid, parts.proofs(), cost)
+        opened = open_starts(parts.dual.instance, parts.dual.grid, parts.proofs(), cost)
     model = build(instance, opened, cost) if opened is not None and highs and instance.summed else None
     if ortools and (model is None or instance.jobs <= FEW_JOBS):
         limit = limit_s if model is None else min(CP_FIRST_S, CP_SHARE * limit_s)

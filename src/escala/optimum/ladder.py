@@ -26,9 +26,20 @@ from escala.optimum.wspt import makespan_bound, mean_busy_bound
 STEPS = ("wspt", "lagrange", "search", "exact")
 LONGEST_S = 1e9  # no timer takes an endless time
 SEARCH_JOBS = 20_000  # above (or where capacities do not fit one word), only bounds are computed, unless a schedule is given
-ROUNDS = 1400  # subgradient steps before the search; after it again, and three times as many for many jobs
-SPLIT_JOBS, SPLITS = 100, (13, 500)  # up to so many jobs the schedules are split into parts, so often before and after the search, as
-SPLIT_WORK = 100_000_000  # long as (jobs x prices x subgradient steps) stays about below this
+ROUNDS, SHARP_ROUNDS = 1400, 500  # subgradient steps before the search, without and with conflicts; after it the first, and three times as
+# many for many jobs
+SPLIT_JOBS = 100  # up to so many jobs the schedules are split into parts, as long as (non-zero demands x cells x subgradient steps) stays
+SPLITS, SHARP_SPLITS = (13, 500), (0, 100)  # about below SPLIT_WORK: so often before and after the search, without and with conflicts
+SPLIT_WORK = 100_000_000
+
+
+def effort(dual: Dual, again: bool) -> tuple[int, int]:
+    """(subgradient steps, splits) before the search or after it (again). With conflicts each step takes several times as long, and is worth
+    more than a part."""
+    jobs = dual.instance.jobs
+    rounds = (ROUNDS if again or not dual.sharp else SHARP_ROUNDS) * (3 if again and jobs > 64 else 1)
+    splits = (SHARP_SPLITS if dual.sharp else SPLITS)[again] if jobs <= SPLIT_JOBS else 0
+    return rounds, min(splits, SPLIT_WORK // (jobs * dual.whole.prices.size * 2 * SPLIT_STEPS))
 
 
 class _Ladder:
@@ -95,16 +106,16 @@ class _Ladder:
             cells = max(64, min(1 << 12, 100_000_000 // (instance.jobs * instance.capacity.size)))
             self.dual = Dual(instance, int((known + instance.length).max()), cells)
         dual, before = self.dual, self.dual.iterations
-        rounds = ROUNDS * (3 if again and instance.jobs > 64 else 1)
+        rounds, splits = effort(dual, again)
         target = cost_or_span(instance, known)
         over = self.expired if again or not self.searches else self._half_over  # the rest is for a schedule
         self._until_ctrl_c(lambda: dual.improve(target, rounds, over))
         parts = self.parts = Parts(dual, target)
-        if instance.jobs <= SPLIT_JOBS and not over() and not self.interrupted:
-            work = instance.jobs * dual.whole.prices.size * 2 * SPLIT_STEPS
-            self._until_ctrl_c(lambda: parts.split(min(SPLITS[again], SPLIT_WORK // work), over))
+        if splits > 0 and not over() and not self.interrupted:
+            self._until_ctrl_c(lambda: parts.split(splits, over))
         pieces = f" in {len(parts)} parts" if len(parts) > 1 else ""
-        self.raise_lower(self.whole(parts.cost()), f"Lagrangian of the capacity{pieces}, exact integers")
+        priced = "capacity and of conflicts" if dual.sharp else "capacity"
+        self.raise_lower(self.whole(parts.cost()), f"Lagrangian of the {priced}{pieces}, exact integers")
         return dual.iterations - before
 
     def _until_ctrl_c(self, step: Callable[[], bool]) -> None:

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from escala.optimum.conflicts import sharpened
 from escala.optimum.instance import Floats, Instance, Ints
 from escala.optimum.prices import BLOCK, NEVER, least_costs, prefix_of, subgradient
 
@@ -125,15 +126,28 @@ class Dual:
     """Prices under improvement. `improve` may be called again with a better target; `proof` is exact at any moment."""
 
     def __init__(self, instance: Instance, end: int, max_cells: int = 1 << 12) -> None:
-        """Prices reach to about tick `end`: a schedule's end is a good choice, and any choice gives a valid bound."""
-        self.instance, self.grid = instance, grid_for(instance, end, max_cells)
+        """Prices reach to about tick `end`: a schedule's end is a good choice, and any choice gives a valid bound. Conflicts of jobs carry
+        prices too (`conflicts`)."""
+        self.grid = grid_for(instance, end, max_cells)
+        self.given = instance
+        instance = self.instance = sharpened(instance, self.grid.cells)
         shape = (instance.capacity.size, self.grid.cells)
         window = everywhere(instance, self.grid)
         self.whole = Part(window, np.zeros(shape), window.earliest.astype(np.float64), np.zeros(instance.jobs))
         self._trial, self._direction = np.zeros(shape), np.zeros(shape)
         self._memory = np.zeros((shape[0], shape[1] + 1)), np.zeros(shape), np.zeros(BLOCK)
+        first, alike = np.unique(instance.demand, axis=0, return_index=True, return_inverse=True)[1:]
+        if instance is self.given:
+            first = first[:0]
+        cells = np.zeros((first.size, self.grid.cells)), np.zeros((first.size, self.grid.cells + 1))
+        self._alike = alike.reshape(-1).astype(np.int64), first.astype(np.int64), *cells
         self.iterations = 0
         self.chunk = max(1, min(200, int(1e9 / (instance.jobs * self.grid.cells * shape[0]))))  # compiled calls of about a second at most
+
+    @property
+    def sharp(self) -> bool:
+        """Whether conflicts carry prices."""
+        return self.instance is not self.given
 
     @property
     def starts(self) -> Floats:
@@ -154,7 +168,7 @@ class Dual:
             done = subgradient(
                 part.window.earliest, part.window.latest, instance.length, instance.demand, instance.ready - self.grid.origin, weight,
                 instance.capacity, self.grid.width, self._trial, part.prices, self._direction, part.starts, part.spread, numbers, chunk,
-                target, *self._memory,
+                target, *self._memory, *self._alike,
             )  # fmt: skip
             part.bound = float(numbers[0])
             self.iterations += done

@@ -9,6 +9,7 @@ import pytest
 from optimum_worlds import best_by_force, best_of_all, best_of_orders, best_of_starts, feasible, random_instance, tick_by_tick, value
 
 from escala.optimum import OBJECTIVES, Instance, bound
+from escala.optimum.conflicts import MAX_WORK, sharpened
 from escala.optimum.lagrange import Dual, Window, everywhere, grid_for, prove
 from escala.optimum.prices import NEVER
 from escala.optimum.splitting import Parts
@@ -84,19 +85,47 @@ def test_any_prices_are_evaluated_exactly() -> None:
 
 
 def test_splitting_proves_what_prices_alone_cannot() -> None:
-    """Three jobs of which no two fit at once: the relaxed schedules overlap them all the same, and the bound stays below the optimum, 3."""
-    instance = Instance([0, 0, 0], [4, 4, 4], [3, 3, 3], [5])
+    """Four jobs of which two fit at once, with room for half a third: the relaxed schedules use that room, and the bound stays below the
+    optimum, 2."""
+    instance = Instance([0, 0, 0, 0], [4, 4, 4, 4], [2, 2, 2, 2], [5])
     dual = Dual(instance, 12)
-    dual.improve(3.0, 500)
-    assert dual.proof().cost < Fraction(28, 10)
-    parts = Parts(dual, 3.0)
+    dual.improve(2.0, 500)
+    assert not dual.sharp and dual.proof().cost < Fraction(17, 10)
+    parts = Parts(dual, 2.0)
     before = parts.cost()
     for _ in range(40):
         parts.split(5)
-        assert before <= parts.cost() <= 3
+        assert before <= parts.cost() <= 2
         before = parts.cost()
-    assert before > Fraction(299, 100)
+    assert before > Fraction(199, 100)
     assert len(parts) > 5
+
+
+def test_conflicts_prove_what_the_capacity_alone_cannot() -> None:
+    """Three jobs of which no two fit at once, by hand: starts 0, 4 and 8, a cost of 1 + 2. The capacity alone lets 5/3 of them run."""
+    instance = Instance([0, 0, 0], [4, 4, 4], [3, 3, 3], [5])
+    dual = Dual(instance, 12)
+    dual.improve(3.0, 500)
+    assert dual.sharp and Fraction(299, 100) < dual.proof().cost <= 3
+    assert bound(instance).prover == "Lagrangian of the capacity and of conflicts, exact integers"
+
+
+def test_conflicts_leave_out_no_schedule() -> None:
+    """Random start times are feasible for an instance with its conflicts written out if and only if they are for the instance itself."""
+    rng = np.random.default_rng(14)
+    sharper, told = 0, [0, 0]
+    for _ in range(400):
+        instance = random_instance(rng, int(rng.integers(2, 7)), kinds=int(rng.integers(1, 3)))
+        sharp = sharpened(instance, 100)
+        assert sharpened(instance, MAX_WORK) is instance
+        sharper += sharp is not instance
+        assert sharp is instance or np.array_equal(sharp.demand[:, : instance.capacity.size], instance.demand)
+        for _ in range(20):
+            starts = (instance.release + rng.integers(0, 1 + 2 * int(instance.length.max()), instance.jobs)).tolist()
+            fits = feasible(instance, starts)
+            assert feasible(sharp, starts) == fits
+            told[fits] += sharp is not instance
+    assert sharper > 200 and min(told) > 500
 
 
 def test_splitting_stops_when_asked_and_keeps_every_schedule() -> None:

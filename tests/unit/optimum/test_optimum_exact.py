@@ -190,7 +190,7 @@ def test_a_failing_solver_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(escala.optimum.exact, "available", lambda: (False, True))
     monkeypatch.setattr("escala.optimum.solver.sys.executable", "/bin/false")
     with pytest.raises(EscalaError, match="solver 'cpsat' failed") as error:
-        bound(crowded(12), exact=True)
+        bound(crowded(30), exact=True)
     assert "\n" not in str(error.value) and "exit code 1" in str(error.value)
 
 
