@@ -139,8 +139,8 @@ class Dual:
         first, alike = np.unique(instance.demand, axis=0, return_index=True, return_inverse=True)[1:]
         if instance is self.given:
             first = first[:0]
-        cells = np.zeros((first.size, self.grid.cells)), np.zeros((first.size, self.grid.cells + 1))
-        self._alike = alike.reshape(-1).astype(np.int64), first.astype(np.int64), *cells
+        self._alike = alike.reshape(-1).astype(np.int64), first.astype(np.int64)
+        self._rates = np.zeros((first.size, self.grid.cells)), np.zeros((first.size, self.grid.cells + 1))
         self.iterations = 0
         self.chunk = max(1, min(200, int(1e9 / (instance.jobs * self.grid.cells * shape[0]))))  # compiled calls of about a second at most
 
@@ -168,7 +168,7 @@ class Dual:
             done = subgradient(
                 part.window.earliest, part.window.latest, instance.length, instance.demand, instance.ready - self.grid.origin, weight,
                 instance.capacity, self.grid.width, self._trial, part.prices, self._direction, part.starts, part.spread, numbers, chunk,
-                target, *self._memory, *self._alike,
+                target, *self._memory, *self._alike, *self._rates,
             )  # fmt: skip
             part.bound = float(numbers[0])
             self.iterations += done
