@@ -9,6 +9,7 @@ closes half of the gap (docs/performance.md).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 
 import numpy as np
@@ -26,18 +27,15 @@ def sharpened(instance: Instance, cells: int) -> Instance:
     """
     sets: list[Ints] = []
     units: list[int] = []
+    left = MAX_WORK // max(1, cells) - np.count_nonzero(instance.demand)
     for kind, capacity in enumerate(instance.capacity.tolist()):
-        demand = instance.demand[:, kind]
-        wide = 2 * demand > capacity
-        if np.any(demand[wide] < capacity):
-            sets.append(np.flatnonzero(wide))
+        for jobs in _sets(instance.demand[:, kind], capacity):
+            left -= jobs.size
+            if left < 0:
+                return instance
+            sets.append(jobs)
             units.append(max(1, capacity // 2))
-        for job in np.flatnonzero(~wide & (demand > 0)).tolist():
-            others = np.flatnonzero(wide & (demand + demand[job] > capacity))
-            if others.size:
-                sets.append(np.append(others, job))
-                units.append(max(1, capacity // 2))
-    if not sets or (np.count_nonzero(instance.demand) + sum(one.size for one in sets)) * cells > MAX_WORK:
+    if not sets:
         return instance
     more = np.zeros((instance.jobs, len(sets)), np.int64)
     for column, (jobs, each) in enumerate(zip(sets, units)):
@@ -46,3 +44,14 @@ def sharpened(instance: Instance, cells: int) -> Instance:
     object.__setattr__(sharp, "demand", np.ascontiguousarray(np.hstack([instance.demand, more])))
     object.__setattr__(sharp, "capacity", np.concatenate([instance.capacity, units]))
     return sharp
+
+
+def _sets(demand: Ints, capacity: int) -> Iterator[Ints]:
+    """Rows of jobs of which no two fit into a capacity."""
+    wide = 2 * demand > capacity
+    if np.any(demand[wide] < capacity):
+        yield np.flatnonzero(wide)
+    for job in np.flatnonzero(~wide & (demand > 0)).tolist():
+        others = np.flatnonzero(wide & (demand + demand[job] > capacity))
+        if others.size:
+            yield np.append(others, job)

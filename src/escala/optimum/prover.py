@@ -43,8 +43,8 @@ def milp(data: Any, limit_s: float) -> None:
         options |= {f"mip_heuristic_run_{name}": False for name in ("rins", "rens", "root_reduced_cost")}
     for name, value in options.items():
         solver.setOptionValue(name, value)
-    solver.passModel(lp)
-    solver.run()
+    if solver.passModel(lp) == highspy.HighsStatus.kError or solver.run() == highspy.HighsStatus.kError:
+        raise RuntimeError("HiGHS refuses the model")  # what it then says of bounds means nothing
     info = solver.getInfo()
     say(bound=float(info.mip_dual_bound))
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
