@@ -16,7 +16,7 @@ import numpy as np
 
 from escala.optimum.instance import Instance, Ints
 
-MAX_WORK = 4_000_000  # (non-zero demands x cells of prices): beyond this the prices of conflicts take too long
+MAX_WORK = 4_000_000  # about what a step may cost: (kinds + non-zero demands of jobs that demand the same) x cells + what the jobs use
 
 
 def sharpened(instance: Instance, cells: int) -> Instance:
@@ -27,10 +27,13 @@ def sharpened(instance: Instance, cells: int) -> Instance:
     """
     sets: list[Ints] = []
     units: list[int] = []
-    left = MAX_WORK // max(1, cells) - np.count_nonzero(instance.demand)
+    left = MAX_WORK
+    span = max(1, int((instance.release + instance.length).max() - instance.release.min()))
+    runs = instance.length * (cells / span) + 2.0  # about how many cells each job uses
     for kind, capacity in enumerate(instance.capacity.tolist()):
+        widths = np.unique(instance.demand[instance.demand[:, kind] * 2 > capacity], axis=0).shape[0]
         for jobs in _sets(instance.demand[:, kind], capacity):
-            left -= jobs.size
+            left -= (widths + 4) * cells + int(runs[jobs].sum())
             if left < 0:
                 return instance
             sets.append(jobs)

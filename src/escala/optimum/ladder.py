@@ -26,20 +26,22 @@ from escala.optimum.wspt import makespan_bound, mean_busy_bound
 STEPS = ("wspt", "lagrange", "search", "exact")
 LONGEST_S = 1e9  # no timer takes an endless time
 SEARCH_JOBS = 20_000  # above (or where capacities do not fit one word), only bounds are computed, unless a schedule is given
-ROUNDS, SHARP_ROUNDS = 1400, 500  # subgradient steps before the search, without and with conflicts; after it the first, and three times as
-# many for many jobs
-SPLIT_JOBS = 100  # up to so many jobs the schedules are split into parts, as long as (non-zero demands x cells x subgradient steps) stays
-SPLITS, SHARP_SPLITS = (13, 500), (0, 100)  # about below SPLIT_WORK: so often before and after the search, without and with conflicts
+ROUNDS, SHARP_ROUNDS = 1400, 500  # subgradient steps before the search, with few conflicts and with many; after it the first, and three
+# times as many for many jobs
+SHARP_KINDS = 8  # many: more than so many kinds for each that the instance has of its own; a step then takes longer than its jobs do
+SPLIT_JOBS = 100  # up to so many jobs the schedules are split into parts, so often before and after the search, with few conflicts and with
+SPLITS, SHARP_SPLITS = (13, 500), (0, 100)  # many, as long as (jobs, or SHARP_KINDS, x prices x subgradient steps) stays about below this
 SPLIT_WORK = 100_000_000
 
 
 def effort(dual: Dual, again: bool) -> tuple[int, int]:
-    """(subgradient steps, splits) before the search or after it (again). With conflicts each step takes several times as long, and is worth
-    more than a part."""
-    jobs = dual.instance.jobs
-    rounds = (ROUNDS if again or not dual.sharp else SHARP_ROUNDS) * (3 if again and jobs > 64 else 1)
-    splits = (SHARP_SPLITS if dual.sharp else SPLITS)[again] if jobs <= SPLIT_JOBS else 0
-    return rounds, min(splits, SPLIT_WORK // (jobs * dual.whole.prices.size * 2 * SPLIT_STEPS))
+    """(subgradient steps, splits) before the search or after it (again). With many conflicts each step takes several times as long, and is
+    worth more than a part."""
+    jobs, size = dual.instance.jobs, dual.whole.prices.size
+    many = dual.instance.capacity.size > SHARP_KINDS * dual.given.capacity.size
+    rounds = (SHARP_ROUNDS if many and not again else ROUNDS) * (3 if again and jobs > 64 else 1)
+    splits = (SHARP_SPLITS if many else SPLITS)[again] if jobs <= SPLIT_JOBS else 0
+    return rounds, min(splits, SPLIT_WORK // (size * 2 * SPLIT_STEPS * (SHARP_KINDS if dual.sharp else jobs)))
 
 
 class _Ladder:

@@ -37,12 +37,13 @@ def milp(data: Any, limit_s: float) -> None:
     lp.a_matrix_.index_, lp.a_matrix_.value_ = data["rows"][order].astype(np.int32), data["entries"][order]
     lp.integrality_ = [highspy.HighsVarType.kInteger] * columns
     solver = highspy.Highs()  # type: ignore[no-untyped-call]
-    options = {"threads": 1, "time_limit": limit_s, "mip_rel_gap": 1e-7}
+    options = {"threads": 1, "time_limit": limit_s, "mip_rel_gap": 1e-7, "mip_min_logging_interval": 1.0}
     if data["known"]:
         options |= {"mip_heuristic_effort": 0.0}
         options |= {f"mip_heuristic_run_{name}": False for name in ("rins", "rens", "root_reduced_cost")}
     for name, value in options.items():
-        solver.setOptionValue(name, value)
+        if solver.setOptionValue(name, value) == highspy.HighsStatus.kError:
+            raise RuntimeError(f"HiGHS {solver.version()} has no option {name}")
     if solver.passModel(lp) == highspy.HighsStatus.kError or solver.run() == highspy.HighsStatus.kError:
         raise RuntimeError("HiGHS refuses the model")  # what it then says of bounds means nothing
     info = solver.getInfo()

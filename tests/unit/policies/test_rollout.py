@@ -76,6 +76,34 @@ def test_running_jobs_hold_their_cores(base: str) -> None:
     assert cost[:, 0].tolist() == [20.0 * SECOND, 40.0 * SECOND]  # job 1 now, job 0 when the running job ends; or both then
 
 
+@pytest.mark.parametrize("base", [*BASES, "easy-saf", "saf", "hold-back", "hold-back:1"])
+def test_choices_together_cost_what_each_costs_alone(base: str) -> None:
+    """Of choices that come to the same, one is replayed for all; alone each is replayed. Random queues of up to 30 jobs, some held back."""
+    rng = np.random.default_rng(40)
+    tables, alike, held = Base(base, 8), 0, base.startswith("hold")
+    for _ in range(60):
+        waiting, coming, k, busy = (int(n) for n in rng.integers((1, 0, 1, 0), (30, 30, 4, 4)))
+        jobs = waiting + coming
+        cores, ahead = rng.integers(1, 3, busy), rng.integers(1, 20, busy) * SECOND
+        left = np.minimum(ahead, rng.integers(1, 20, (k, busy)) * SECOND)
+        drawn = np.zeros((k, 5, jobs), np.int64)
+        drawn[:, 0] = rng.integers(1, 10, (k, jobs)) * SECOND
+        drawn[:, 1] = np.maximum(drawn[:, 0], rng.integers(1, 10, (k, jobs)) * SECOND)
+        drawn[:, 2] = rng.integers(1, 6, jobs)
+        drawn[:, 3, waiting:] = np.sort(rng.integers(1, 15, (k, coming)), axis=1) * SECOND
+        drawn[:, 4] = held * (drawn[:, 1] > 5 * SECOND)
+        score = tables.scheduler.score
+        key = np.zeros((k, jobs)) if score is None else score(drawn[:, 3], drawn[:, 1], drawn[:, 2])
+        soon, order = np.full(k, SECOND), np.argsort(key, axis=1, kind="stable")
+        f = Futures(np.stack([cores, ahead]), left, drawn, 1.0 / drawn[:, 0], soon, drawn[:, 3].max(axis=1), order)
+        choices = [j for j in range(waiting) if drawn[0, 2, j] <= 8 - cores.sum()]
+        costs = tables.cost(f, np.array([*choices, WAIT], np.int64))
+        for choice, together in zip([*choices, WAIT], costs):
+            assert np.array_equal(tables.cost(f, np.array([choice], np.int64))[0], together)
+        alike += len(choices) > len(np.unique(costs[:-1], axis=0))
+    assert alike > 10
+
+
 def test_knowing_the_future_it_is_never_worse_than_its_base() -> None:
     for workload in lists(12):
         known = Rollout(1, "sjf-fit", arrivals=[workload], objective="slowdown", every_s=1.0)
