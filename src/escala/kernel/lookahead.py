@@ -83,9 +83,9 @@ def _rank(w: World, n: int, choice: int, running: int, order: Any, row: Any) -> 
 
 @lean
 def _start_at_once(queueing: int, free: int, drawn: Any, release: int, order: Any, at_once: Any) -> None:
-    """The jobs that a strict or greedy base starts at once, marked in `at_once` int64 [jobs]. Whichever of them is chosen, the future is the
-    same: the others still fit beside it, and what did not fit beside them all fits no better. (EASY starts heads in another order than it
-    backfills in: there a choice may change who gets the reservation.)"""
+    """The jobs that a strict or greedy base starts at once, marked in `at_once` int64 [jobs]. Whichever of them is chosen, the future is
+    the same: the others still fit beside it, and what did not fit beside them all fits no better. (EASY starts heads in another order than
+    it backfills in: there a choice may change who gets the reservation.)"""
     at_once[:] = 0
     if queueing == codes.EASY:
         return
