@@ -163,7 +163,7 @@ LINES: list[tuple[str, str, Callable[[Columns], str]]] = [
     ("the same in parts, before the search: parts", "", lambda c: f"{int(c['parts'].min())} to {int(c['parts'].max())}"),
     ("mean below the best; lists within 20 %", "20 %", below("lower")),
     ("its time in all: mean, 95 %, longest; lists within 20 ms", "20 ms", lambda c: times(c["lower_s"], BOUND_S)),
-    ("the same in up to 501 parts, aimed at the schedule found: mean below the best; lists within 20 %", "", below("many")),
+    ("the same in up to some hundred parts, aimed at the schedule found: mean below the best; lists within 20 %", "", below("many")),
     ("its time: mean, 95 %, longest; lists within 1 s", "", lambda c: times(c["many_s"], 1.0)),
     ("search within 0.5 % of the best; the worst above it", "95 %", near_best),
     ("its time: mean, 95 %, longest; lists within 1 s", "1 s", lambda c: times(c["found_s"], SEARCH_S)),
