@@ -133,7 +133,11 @@ def test_ctrl_c_keeps_what_was_proved(monkeypatch: pytest.MonkeyPatch) -> None:
             timers[-1].cancel()
 
     monkeypatch.setattr(escala.optimum.exact, "solve", watched)
-    result = bound(instance, steps=("wspt", "lagrange", "exact"), known=cheap.starts, limit_s=60.0)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell it would be ignored
+    try:
+        result = bound(instance, steps=("wspt", "lagrange", "exact"), known=cheap.starts, limit_s=60.0)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert result.interrupted and len(timers) == 1
     assert result.status == "interval"
     assert result.lower is not None and cheap.lower is not None and result.lower > 0.98 * cheap.lower
