@@ -10,12 +10,12 @@ import pytest
 import torch
 
 import escala
-from escala.agents import hold_play, load_agent, queue_play, search, search_scheduler
+from escala.agents import hold_play, load_agent, queue_play, rule_scheduler, search, search_scheduler
 from escala.agents.hold_features import hold_features
 from escala.agents.ordered_networks import HISTORY, JOBS
 from escala.agents.queue_play import best
 from escala.agents.queue_scorer import JOB_FEATURES, SCORES, QueueScorer, job_features
-from escala.agents.scheduler_search import begins, values, weights_of
+from escala.agents.scheduler_search import Free, begins, free_waits, values, weights_of
 from escala.envs.batch import new_turn
 from escala.envs.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
 from escala.envs.offreservation import OffReservationBatch
@@ -253,7 +253,8 @@ def test_waiting_costs_only_beyond_what_is_free() -> None:
     day = workload((0.0, 600.0, 900.0, 1), (0.0, 600.0, 900.0, 1), (0.0, 600.0, 900.0, 1))
 
     def value(price: float, free_s: float) -> float:
-        return values(begins()[0], SchedulingBatch(1, [day], "1x1", window="cut", waits=True), price, free_s)[0]
+        free = Free(np.zeros(1, np.int64), np.array([free_s]))
+        return values(begins()[0], SchedulingBatch(1, [day], "1x1", window="cut", waits=True), price, free)[0]
 
     run = escala.simulate(day, "1x1", scheduler="first-fit", shutdown="timeout:300", start_off=True, until_s=DAY_S)
     wait_s = float(run.jobs["wait_s"].sum())
@@ -264,6 +265,32 @@ def test_waiting_costs_only_beyond_what_is_free() -> None:
     assert value(2.0, wait_s) == pytest.approx(-waste)
     with pytest.raises(EscalaError, match="limit=-1"):
         search_scheduler([day], "1x1", price=1.0, limit=-1.0)
+
+
+def test_what_is_gained_on_crowded_days_pays_for_no_wait_on_quiet_ones() -> None:
+    """Days of four, two and one job, on one node: the four wait most."""
+    batch = SchedulingBatch(3, [workload(*[(0.0, 600.0, 900.0, 1)] * jobs) for jobs in (4, 1, 2)], "1x1", window="cut", waits=True)
+    waits = queue_play.whole_days(begins()[0], batch)[1]
+    whole, many = free_waits(batch, 0.5), free_waits(batch, 0.5, 4)
+    assert whole.stratum.tolist() == [0, 0, 0] and whole.seconds.tolist() == pytest.approx([0.5 * waits.sum()])
+    assert many.stratum[1] == 0 and many.stratum[0] > 0 and waits[1] < waits[2] < waits[0]
+    assert many.seconds.sum() == pytest.approx(0.5 * waits.sum())
+    apart = Free(np.array([1, 0, 0]), np.array([waits[1] + waits[2] - 60.0, 2.0 * waits[0]]))
+    together = Free(np.zeros(3, np.int64), np.array([apart.seconds.sum()]))
+    cost = values(begins()[0], batch, 6.0, together)[0] - values(begins()[0], batch, 6.0, apart)[0]
+    assert cost == pytest.approx(6.0 * 1.0 / 3)  # a minute beyond the limit of the quiet days, 3 days
+    with pytest.raises(EscalaError, match="strata=0"):
+        search_scheduler([workload((0.0, 600.0, 900.0, 1))], "1x1", price=1.0, strata=0)
+
+
+def test_a_rule_is_an_agent_that_chooses_as_the_best_beginning_does() -> None:
+    """With waits at a high price First-Fit's or a shorter one wins; the agent's days are those of its weights."""
+    agent = rule_scheduler(days(), "orion", price=0.01, window="cut")
+    weights = np.array(list(agent.manifest["score"].values()))
+    batch = SchedulingBatch(len(days()), days(), "orion", window="cut", waits=True)
+    mine = [values(one, batch, 0.01)[0] for one in begins()]
+    assert values(weights, batch, 0.01)[0] == max(mine) and agent.manifest["preset"] == "rule"
+    assert any(np.array_equal(weights, one) for one in begins())
 
 
 @pytest.mark.parametrize("none", [[], (), ["days.swf"]])

@@ -3,7 +3,7 @@
 from escala.agents.agent import Agent, is_team, load_agent
 from escala.agents.evaluate import evaluate
 from escala.agents.presets import PRESETS, Preset
-from escala.agents.scheduler_search import search_scheduler
+from escala.agents.scheduler_search import rule_scheduler, search_scheduler
 from escala.agents.search import search
 from escala.agents.team import Team, load_team
 from escala.agents.team_train import train_team
@@ -18,6 +18,7 @@ __all__ = [
     "is_team",
     "load_agent",
     "load_team",
+    "rule_scheduler",
     "search",
     "search_scheduler",
     "train",

@@ -3,10 +3,12 @@
 What counts is a day's energy waste and its jobs' waits, not R3's step reward. With W the waste / idle watts of the platform, and V the
 sum of the jobs' waits, both in minutes and summed over the days,
 
-    value = -(W + price x max(0, V - limit x V of First-Fit)) / days
+    value = -(W + price x sum over strata max(0, V - limit x V of First-Fit)) / days
 
 so that waiting costs nothing up to a share (`limit`) of what First-Fit waits on the same days. With limit = 0 the search goes to one end or
-the other (it saves and lets wait, or neither); with a limit it finds what lies between.
+the other (it saves and lets wait, or neither); with a limit it finds what lies between. A few crowded days hold most of the waiting, and
+what is gained there may be spent on all others; so the days can be stratified by what First-Fit waits on them, the quietest first,
+into strata of equal shares of its waiting, each of which keeps the limit for itself.
 """
 
 from __future__ import annotations
@@ -16,11 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from escala.agents.agent import FORMAT, Agent
 from escala.agents.network import build_policy, pin_threads
@@ -51,10 +54,28 @@ def begins() -> list[Floats]:
     return out
 
 
-def values(weights: Floats, batch: SchedulingBatch, price: float, free_s: float = 0.0) -> tuple[float, int]:
-    """Mean value of a day, and the number of decisions. batch: one simulation a day; free_s: waits that cost nothing, in all."""
+class Free(NamedTuple):
+    """Waits that cost nothing. stratum int64 [days]: which one a day belongs to; seconds [strata]."""
+
+    stratum: NDArray[np.int64]
+    seconds: Floats
+
+
+def free_waits(batch: SchedulingBatch, limit: float, strata: int = 1) -> Free:
+    """So much of First-Fit's waits on the days of a batch, in each of so many strata of about equal waiting, the quietest days first."""
+    waits = whole_days(begins()[0], batch)[1]
+    order = np.argsort(waits, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(waits[order])[:-1]]) / max(float(waits.sum()), 1.0)
+    stratum = np.zeros(len(waits), np.int64)
+    stratum[order] = np.minimum((before * strata).astype(np.int64), strata - 1)
+    return Free(stratum, limit * np.bincount(stratum, waits, strata))
+
+
+def values(weights: Floats, batch: SchedulingBatch, price: float, free: Free | None = None) -> tuple[float, int]:
+    """Mean value of a day, and the number of decisions. batch: one simulation a day; free: waits that cost nothing."""
     waste_j, wait_s, decisions = whole_days(weights, batch)
-    value = -(waste_j.sum() / idle_watts(batch.platform) + price * max(0.0, wait_s.sum() - free_s)) / 60.0 / batch.num_envs
+    paid = wait_s.sum() if free is None else np.maximum(0.0, np.bincount(free.stratum, wait_s, len(free.seconds)) - free.seconds).sum()
+    value = -(waste_j.sum() / idle_watts(batch.platform) + price * paid) / 60.0 / batch.num_envs
     return float(value), decisions
 
 
@@ -64,6 +85,7 @@ def search_scheduler(
     *,
     price: float,
     limit: float = 0.0,
+    strata: int = 1,
     validation: Sequence[Any] | None = None,
     generations: int = 20,
     population: int = 20,
@@ -74,15 +96,16 @@ def search_scheduler(
     **env_options: Any,
 ) -> Agent:
     """Search an agent of `escala/Scheduling-v0`. price: of a job's minute of waiting, in minutes of the whole platform idling; limit: share
-    of First-Fit's waits up to which waiting costs nothing. The rest as in `escala.agents.search`."""
-    if generations < 1 or population < 4 or not (price >= 0.0 and limit >= 0.0):
-        given = f"generations={generations}, population={population}, price={price}, limit={limit}"
-        raise EscalaError(f"{given}: give at least 1, 4, 0 and 0")
+    of First-Fit's waits up to which waiting costs nothing, in each of so many `strata` of the days (see above). The rest as in
+    `escala.agents.search`."""
+    if generations < 1 or population < 4 or strata < 1 or not (price >= 0.0 and limit >= 0.0):
+        given = f"generations={generations}, population={population}, price={price}, limit={limit}, strata={strata}"
+        raise EscalaError(f"{given}: give at least 1, 4, 0, 0 and 1")
     env_options = {"waits": True, "places": PLACES, **env_options}
     request = {
         "env_id": SCHEDULING, "env_options": env_options, "algorithm": "cross-entropy", "preset": "search", "seed": seed,
         "generations": generations, "population": population, "days_each": days_each, "price": price, "limit": limit,
-        **about(days, validation, platform),
+        "strata": strata, **about(days, validation, platform),
     }  # fmt: skip
     folder = None if out is None else Path(out)
     if (known := finished(folder, request)) is not None:
@@ -93,8 +116,8 @@ def search_scheduler(
     judge = None if validation is None else SchedulingBatch(len(validation), list(validation), platform, **env_options)
 
     def on(these: SchedulingBatch) -> Score:
-        free_s = limit * float(whole_days(begins()[0], these)[1].sum()) if limit > 0.0 else 0.0
-        return lambda weights: values(weights, these, price, free_s)
+        free = free_waits(these, limit, strata) if limit > 0.0 else None
+        return lambda weights: values(weights, these, price, free)
 
     begin = CrossEntropy(on(batch), None if judge is None else on(judge), begins(), seed, population, FIRST_SPREAD)
     agent = _agent(run_search(begin, generations, folder, request, progress), batch, request)
@@ -102,14 +125,33 @@ def search_scheduler(
     return agent
 
 
+def rule_scheduler(days: Sequence[Any], platform: Any, *, price: float, limit: float = 0.0, strata: int = 1, **env_options: Any) -> Agent:
+    """What a search begins with, as an agent: the best of the rules `begins()` on these days. Arguments as in `search_scheduler`."""
+    env_options = {"waits": True, "places": PLACES, **env_options}
+    pin_threads()
+    batch = SchedulingBatch(len(days), list(days), platform, **env_options)
+    free = free_waits(batch, limit, strata) if limit > 0.0 else None
+    scored = [values(weights, batch, price, free) for weights in begins()]
+    request = {
+        "env_id": SCHEDULING, "env_options": env_options, "algorithm": "rule", "preset": "rule", "seed": 0, "price": price,
+        "limit": limit, "strata": strata, **about(days, None, platform),
+    }  # fmt: skip
+    best = max(range(len(scored)), key=lambda k: scored[k][0])
+    return _made(begins()[best], batch, request | {"steps_done": sum(decisions for _, decisions in scored)})
+
+
 def _agent(run: CrossEntropy, batch: SchedulingBatch, request: Mapping[str, Any]) -> Agent:
     """The weights as an agent like any other."""
     weights = run.chosen()
+    curve = [[None if np.isnan(x) else x for x in point] for point in run.curve]
+    return _made(weights, batch, {**request, "steps_done": run.decisions, "elapsed_s": round(run.elapsed_s, 3), "curve": curve})
+
+
+def _made(weights: Floats, batch: SchedulingBatch, told: Mapping[str, Any]) -> Agent:
     manifest = {
-        "kind": "agent", "format": FORMAT, **request, "command": sys.argv, "steps_done": run.decisions,
-        "elapsed_s": round(run.elapsed_s, 3), "network": [], "extractor": QUEUE_SCORER, "separate": False, "relu": False, "ordered": None,
-        "observation_shape": list(batch.observation_space.shape or ()), "actions": int(batch.action_space.n),
-        "curve": [[None if np.isnan(x) else x for x in point] for point in run.curve],
+        "kind": "agent", "format": FORMAT, **told, "command": sys.argv, "network": [], "extractor": QUEUE_SCORER, "separate": False,
+        "relu": False, "ordered": None, "observation_shape": list(batch.observation_space.shape or ()),
+        "actions": int(batch.action_space.n),
         "score": {
             f"{score}: {name}": float(weight)
             for (score, name), weight in zip(((s, n) for s in SCORES for n in JOB_FEATURES), weights, strict=True)

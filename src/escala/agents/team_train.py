@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,7 @@ from escala.agents import checkpoint, team_teaching
 from escala.agents.network import check_request, pin_threads, silence, taken_by
 from escala.agents.team import FORMAT, Player, Team
 from escala.agents.team_buffer import TimedBuffer
+from escala.agents.team_looks import LOOKS, Judge, Looks
 from escala.agents.team_networks import MaskedPairPolicy, Shape
 from escala.agents.team_presets import PRESETS, TeamPreset
 from escala.agents.team_view import EVERYBODY, TeamView, relative_weights
@@ -27,8 +27,6 @@ from escala.envs.multi_options import MultiOptions
 from escala.errors import EscalaError
 
 MODES = ("turns", "simultaneous", "shared")
-LOOKS = 20
-"""How often a judge is asked, beside the start: spread evenly over the training."""
 
 
 class _Quiet(BaseCallback):
@@ -99,7 +97,8 @@ def train_team(
     num_envs: int | None = None,
     learn: Mapping[str, Any] | None = None,
     progress: Callable[[float], None] | None = None,
-    judge: Callable[[Team], float] | None = None,
+    judge: Judge | None = None,
+    looks: int = LOOKS,
     **options: Any,
 ) -> Team:
     """Train a team on the game of `escala.envs.multi.slots` (workload and options as there; compact observations).
@@ -109,8 +108,8 @@ def train_team(
     steps: decisions to learn from, of all agents together (rounded up to whole rollouts; 0: imitate only). teacher: what to imitate first:
     a rule, {"rollout": K} (look-ahead over K futures, see `escala.envs.multi_ahead`), or None; by default the preset's. out, resume, seed,
     progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training ends with the weights of an uninterrupted
-    one. judge: gives a figure of the team as it is, at the start and `LOOKS` times in training: `manifest["judged"]`, pairs of decisions
-    and figure. It must draw from generators of its own, and then moves no weight.
+    one. judge: gives a figure of the team as it is, the smaller the better, at the start (after imitating) and `looks` times in training;
+    the weights of the best look are kept. `manifest["judged"]` has pairs of decisions and figure. It must draw from generators of its own.
 
     Raises EscalaError: unknown names, a folder that holds a team already (without resume), a checkpoint of another training.
     """
@@ -136,26 +135,34 @@ def train_team(
         "mode": mode, "steps": steps, "seed": seed, "preset": preset,
         "teacher": dict(rule) if isinstance(rule, Mapping) else rule, "num_envs": games,
         "learn": dict(settings), "options": {k: _plain(v) for k, v in given.items()},
-        "workload": "generated" if workload is None else type(workload).__name__,
+        "workload": "generated" if workload is None else type(workload).__name__, "looks": looks if judge is not None else 0,
     }  # fmt: skip
     learners = _learners(workload, given, mode, games, chosen, settings, seed)
-    state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "judged": [], "looks": 0, "elapsed_s": 0.0}
+    seen = Looks(judge, looks, [learner.model.policy for learner in learners])
+    state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "elapsed_s": 0.0}
     clock = time.monotonic()
     if resume:
         assert folder is not None
-        _restore(checkpoint.read(folder, request), learners, state)
+        saved = checkpoint.read(folder, request)
+        seen.take_up(saved["looks"])
+        _restore(saved, learners, state)
     elif rule is not None:
         batch = learners[0].view.batch
         pairs = [x.model for x in learners], [x.normaliser for x in learners]
         loads = len(batch.options.models()) if workload is None else 1
         team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
     _tick(state, clock)
-    _judge(judge, learners, request, state)
-    for share in _rounds(learners, chosen.rounds, request, state, folder):
-        _judge(judge, learners, request, state)
+
+    def team_now() -> Team:
+        return _team(learners, request, state | {"judged": seen.points})
+
+    seen.look(state["done"], state["done"] / max(steps, 1), team_now)
+    for share in _rounds(learners, chosen.rounds, request, state, folder, seen):
+        seen.look(state["done"], share, team_now)
         if progress is not None:
             progress(share)
-    team = _team(learners, request, state)
+    seen.end()
+    team = team_now()
     if folder is not None:
         team.save(folder)
         (folder / checkpoint.FILE).unlink(missing_ok=True)
@@ -167,14 +174,16 @@ def _tick(state: dict[str, Any], clock: float) -> None:
     state["elapsed_s"] += time.monotonic() - clock
 
 
-def _rounds(learners: list[_Learner], rounds: int, request: dict[str, Any], state: dict[str, Any], folder: Path | None) -> Iterator[float]:
+def _rounds(
+    learners: list[_Learner], rounds: int, request: dict[str, Any], state: dict[str, Any], folder: Path | None, looks: Looks
+) -> Iterator[float]:
     """Train round by round, with a checkpoint now and then; yields the share done after each."""
     saved_at = time.monotonic()
     while state["done"] < request["steps"]:
         clock = time.monotonic()
         if folder is not None and clock - saved_at >= checkpoint.EVERY_S:
             folder.mkdir(parents=True, exist_ok=True)
-            checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request))
+            checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request) | {"looks": looks.state()})
             saved_at = time.monotonic()
         _round(learners, request["mode"], rounds, request["steps"], state)
         _tick(state, clock)
@@ -205,15 +214,6 @@ def _team(learners: list[_Learner], request: Mapping[str, Any], state: Mapping[s
     versions = {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "numpy")}
     shape = {"shape": list(learners[0].shape), "actions": int(batch.action_space.n)}
     return Team([learner.model.policy for learner in learners], {**made, **shape, **done, "versions": versions})
-
-
-def _judge(judge: Callable[[Team], float] | None, learners: list[_Learner], request: Mapping[str, Any], state: dict[str, Any]) -> None:
-    """Ask the judge where a further part of the training is over; a figure that is none is kept as None."""
-    reached = 1 + state["done"] * LOOKS // max(request["steps"], 1)
-    if judge is not None and reached > state["looks"]:
-        value = float(judge(_team(learners, request, state)))
-        state["judged"].append([state["done"], value if math.isfinite(value) else None])
-    state["looks"] = reached
 
 
 def _capture(learners: list[_Learner], state: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:

@@ -196,3 +196,26 @@ def by_class(values: pl.Series, classes: pl.Series) -> pl.DataFrame:
     ]
     schema = {"class": pl.String, "n": pl.Int64, "share": pl.Float64, **dict.fromkeys(("mean", "sd", "median", "p95", "max"), pl.Float64)}
     return pl.DataFrame(rows, schema=schema)
+
+
+def boxes_by_class(values: pl.Series, classes: pl.Series, reach: float = 1.5) -> pl.DataFrame:
+    """Quartiles of the values in each class, in the order of the classes: columns class, n, low, q1, median, q3, high, beyond, mean.
+
+    low, high: least and largest value within `reach` times the distance of the quartiles (Tukey 1977); beyond: share of the class outside;
+    mean: of the values inside. Rows without a class are left out.
+    """
+    if values.len() != classes.len():
+        raise EscalaError(f"{values.len()} values but {classes.len()} classes; take both from the same jobs table")
+    rows = []
+    for (name,), part in (
+        pl.DataFrame({"value": values, "class": classes}).drop_nulls("class").sort("class").group_by("class", maintain_order=True)
+    ):
+        column = part.get_column("value").to_numpy()
+        q1, median, q3 = np.percentile(column, (25, 50, 75))
+        inside = column[(column >= q1 - reach * (q3 - q1)) & (column <= q3 + reach * (q3 - q1))]
+        rows.append({
+            "class": str(name), "n": len(column), "low": float(inside.min()), "q1": float(q1), "median": float(median), "q3": float(q3),
+            "high": float(inside.max()), "beyond": 1.0 - len(inside) / len(column), "mean": float(inside.mean()),
+        })  # fmt: skip
+    names = ("low", "q1", "median", "q3", "high", "beyond", "mean")
+    return pl.DataFrame(rows, schema={"class": pl.String, "n": pl.Int64, **dict.fromkeys(names, pl.Float64)})

@@ -25,13 +25,14 @@ NAME = "deepscheduler2020"
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. limits: of the mean wait, as shares of First-Fit's; seeds: training seeds of every limit on the author's days;
-    other_*: on the other inputs; printed: decisions of MaskablePPO on the author's days."""
+    """How much is done. limits: of the mean wait, as shares of First-Fit's, in each of so many strata of the days; seeds: training seeds
+    of every limit on the author's days; other_*: on the other inputs; printed: decisions of MaskablePPO on the author's days."""
 
     inputs: tuple[str, ...] | None = None
     most: int | None = None
     generated_days: int = 300
     limits: tuple[float, ...] = (0.95,)
+    strata: int = 1
     seeds: int = 5
     generations: int = 18
     population: int = 30
@@ -71,11 +72,14 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
         search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}
         search["days_each"] = scale.days_each if author else scale.other_days_each
         cost = 1e-3 * search["population"] * search["generations"] * search["days_each"]
+        limits = scale.limits if author else scale.other_limits
+        kept = {limit: {"limit": limit, "strata": scale.strata} for limit in limits}
+        cells += [Cell(f"rule/{name}/{limit:g}", work.rule, one | kept[limit], 60) for limit in limits]
         for seed in range(scale.seeds if author else 1):
-            for limit in scale.limits if author else scale.other_limits:
+            for limit in limits:
                 keep = str(out / "agents" / f"{name}-{limit:g}-{seed}")
                 parts = ("validation", "test", "train") if seed == 0 else ("validation", "test")
-                given = one | search | {"limit": limit, "seed": seed, "keep": keep, "parts": parts}
+                given = one | search | kept[limit] | {"seed": seed, "keep": keep, "parts": parts}
                 cells.append(Cell(f"search/{name}/{limit:g}/{seed}", work.searched, given, cost))
         for seed in range(scale.printed_seeds if author and scale.printed else 0):
             keep = str(out / "agents" / f"{name}-printed-{seed}")

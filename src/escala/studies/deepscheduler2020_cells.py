@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.agents.scheduler_search import search_scheduler
+from escala.agents.scheduler_search import rule_scheduler, search_scheduler
 from escala.envs.episodes import idle_watts
 from escala.envs.scheduling import SchedulingBatch
 from escala.studies import deepshutdown2020_inputs as inputs
@@ -36,21 +36,23 @@ def _columns(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
     return {c: np.array([row[c] for row in rows]).reshape(runs, days).mean(axis=0).tolist() for c in COLUMNS}
 
 
-def _slowdowns(days: Sequence[Workload], starts: Sequence[Floats]) -> list[float]:
-    """Per-processor slowdown of every job (R3 figures 25 and 26); one that did not start has waited until the day's end, so that its
-    slowdown is at least this."""
+def _slowdowns(days: Sequence[Workload], starts: Sequence[Floats]) -> list[list[float]]:
+    """Slowdown (wait + runtime) / runtime of every job (R3 figures 25 and 26), [runs][jobs]; one that did not start has waited until the
+    day's end, so that its slowdown is at least this. starts: of the jobs of each day, run by run."""
     out = []
-    for day, start in zip(days, starts, strict=True):
-        ran = np.minimum(day.jobs["runtime_s"].to_numpy(), day.jobs["walltime_s"].to_numpy())
-        begun = np.where(np.isnan(start), DAY_S, start)
-        value = np.maximum((begun - day.jobs["submit_s"].to_numpy() + ran) / (ran * day.jobs["cores"].to_numpy()), 1.0)
-        out += [round(float(v), 4) for v in value]
+    for run in range(len(starts) // len(days)):
+        values: list[float] = []
+        for day, start in zip(days, starts[run * len(days) : (run + 1) * len(days)], strict=True):
+            ran = np.minimum(day.jobs["runtime_s"].to_numpy(), day.jobs["walltime_s"].to_numpy())
+            begun = np.where(np.isnan(start), DAY_S, start)
+            values += np.round(1.0 + np.maximum(begun - day.jobs["submit_s"].to_numpy(), 0.0) / ran, 4).tolist()
+        out.append(values)
     return out
 
 
 def fixed(source: Given, part: str, schedulers: Sequence[str] = SCHEDULERS, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
-    """Schedulers by name over nodes that go off after 5 idle minutes: window -> scheduler -> columns; "jobs": slowdown of every job, with
-    the days cut."""
+    """Schedulers by name over nodes that go off after 5 idle minutes: window -> scheduler -> columns; "jobs": slowdown of every job
+    [1][jobs], with the days cut."""
     one = inputs.days(**source)
     days = getattr(one, part)
     out: dict[str, Any] = {window: {} for window in windows} | {"jobs": {}}
@@ -65,14 +67,15 @@ def fixed(source: Given, part: str, schedulers: Sequence[str] = SCHEDULERS, wind
 
 
 def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
-    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its likeliest choices."""
+    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its likeliest choices; "jobs": slowdown of
+    every job [RUNS][jobs], sampled, with the days cut."""
     options = agent.env_options | {"drain_days": 7.0}
     out: dict[str, Any] = {}
     for window in windows:
         batch = SchedulingBatch(RUNS * len(days), list(days), platform, **options | {"window": window})
-        rows, _, _ = played(batch, _drawn(agent, seed), days, RUNS)
+        rows, starts, _ = played(batch, _drawn(agent, seed), days, RUNS)
         batch = SchedulingBatch(len(days), list(days), platform, **options | {"window": window})
-        likeliest, starts, _ = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
+        likeliest, _, _ = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
         out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(likeliest)}
         if window == "cut":
             out["jobs"] = _slowdowns(days, starts)
@@ -93,15 +96,27 @@ def high_price(days: Sequence[Workload], platform: Any) -> float:
     return float(max(1e-6, PRICE * waste / (60.0 * sum(row["jobs"] for row in rows))))
 
 
+def _price(one: Any) -> float:
+    return high_price(one.train[:: max(1, len(one.train) // 200)], one.platform)
+
+
+def rule(source: Given, limit: float, strata: int) -> dict[str, Any]:
+    """Judge the best, on the training days, of the rules that searches begin with. limit, strata: as in `searched`."""
+    one = inputs.days(**source)
+    agent = rule_scheduler(one.train, one.platform, price=_price(one), limit=limit, strata=strata, **SEEN)
+    out: dict[str, Any] = {part: judged(agent, getattr(one, part), one.platform, 0) for part in ("validation", "test")}
+    return out | {"score": agent.manifest["score"]}
+
+
 def searched(
-    source: Given, limit: float, seed: int, generations: int, population: int, days_each: int, keep: str, parts: Sequence[str]
+    source: Given, limit: float, strata: int, seed: int, generations: int, population: int, days_each: int, keep: str, parts: Sequence[str]
 ) -> dict[str, Any]:
     """Search an agent by whole days (`escala.agents.search_scheduler`) and judge it. limit: of the waits, as a share of First-Fit's on the
-    same days; beyond it waiting costs."""
+    same days, in each of so many strata; beyond it waiting costs."""
     one = inputs.days(**source)
-    price = high_price(one.train[:: max(1, len(one.train) // 200)], one.platform)
+    price = _price(one)
     agent = search_scheduler(
-        one.train, one.platform, price=price, limit=limit, validation=one.validation, generations=generations,
+        one.train, one.platform, price=price, limit=limit, strata=strata, validation=one.validation, generations=generations,
         population=population, days_each=days_each, seed=seed, out=keep, **SEEN,
     )  # fmt: skip
     out = {part: judged(agent, getattr(one, part), one.platform, seed, WINDOWS if part != "train" else ("cut",)) for part in parts}

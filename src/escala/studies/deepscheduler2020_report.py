@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.metrics.jobs import by_class, slowdown_classes
+from escala.metrics.jobs import boxes_by_class, by_class, slowdown_classes
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.claims import Claim, Verdict, at_most, by_policy, write_claims, write_table
 from escala.studies.deepscheduler2020_cells import SHOWN, WINDOWS
 from escala.studies.resampled import Floats, Resampled, interval, table_of, to_end_of
 
 Cells = Mapping[str, Any]
-AGENT, LIKELIEST = "agent", "agent, likeliest"
+AGENT, LIKELIEST, RULE = "agent", "agent, likeliest", "rule"
 SEQUENTIAL_S = 300.0
 FIGURE_21 = ("waste_j", "mean_wait_s", "mean_pp_slowdown")
 
@@ -28,11 +28,14 @@ def limits(cells: Cells, name: str) -> list[str]:
 
 
 def tables(cells: Cells, name: str, window: str, limit: str, part: str = "test") -> dict[str, dict[str, Floats]]:
-    """Scheduler -> column -> [seeds, days]; energies are counted until EASY's end of each day."""
+    """Scheduler -> column -> [seeds, days]; energies are counted until EASY's end of each day. The rule is the one that searches begin
+    with."""
     out = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/{part}"][window].items()}
     searched = [cells[key] for key in sorted(cells) if key.startswith(f"search/{name}/{limit}/")]
     for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
         out[label] = table_of([cell[part][window][how] for cell in searched])
+    if part != "train":
+        out[RULE] = table_of([cells[f"rule/{name}/{limit}"][part][window]["likeliest"]])
     return to_end_of(out, "easy", cells[f"fixed/{name}/{part}"]["asleep_w"])
 
 
@@ -88,15 +91,25 @@ def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
         ("wait_vs_first_fit", "mean wait against First-Fit", -0.058, r.change(AGENT, "first-fit", "wait_s"), at_most(0.0, 0.0)),
         ("wait_vs_sjf", "mean wait against the shortest walltime first", None, r.change(AGENT, "sjf-fit", "wait_s"), None),
         ("energy_vs_easy", "all energy, computing included, against EASY", None, r.change(AGENT, "easy", "energy_j"), None),
+        ("waste_vs_rule", "energy waste against the rule that searches begin with", None, r.change(AGENT, RULE, "waste_j"),
+         at_most(0.0, 0.0)),
+        ("wait_vs_rule", "mean wait against the rule that searches begin with", None, r.change(AGENT, RULE, "wait_s"), None),
+        ("rule.waste_vs_easy", "energy waste of that rule against EASY", None, r.change(RULE, "easy", "waste_j"), None),
+        ("rule.wait_vs_first_fit", "mean wait of that rule against First-Fit", None, r.change(RULE, "first-fit", "wait_s"), None),
         ("pp_slowdown_vs_first_fit", "mean per-processor slowdown against First-Fit", None,
          r.change(AGENT, "first-fit", "pp_slowdown"), None),
     ]  # fmt: skip
     out = []
+    rows += [
+        (f"unstarted.{policy}", f"share of jobs that did not start, {policy}", None, r.mean(policy, "unstarted"), None)
+        for policy in (AGENT, RULE, "first-fit", "easy")
+    ]
     for key, text, paper, values, holds in rows:
         value, low, high = interval(values)
+        unit = "share" if key.startswith("unstarted") else "relative change"
         note = f"searched for a mean wait up to {limit} of First-Fit's"
         note += f"; on validation days {over:+.1%}, longer than allowed" if over > 0.0 else ""
-        out.append(Claim(f"r3.{key}.{end}", f"{text}, {ended}", paper if author else None, value, low, high, "relative change", seeds, r.n,
+        out.append(Claim(f"r3.{key}.{end}", f"{text}, {ended}", paper if author else None, value, low, high, unit, seeds, r.n,
                          None if holds is None else holds(value, low, high), note))  # fmt: skip
     return out
 
@@ -169,7 +182,8 @@ def score_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
 
 def _figures(out: Path, cells: Cells, every: list[str]) -> None:
     """R3 figures 21 (waste summed over days, means of wait and of per-processor slowdown so far), 25 (jobs by class of slowdown) and 26
-    (slowdown of sequential submissions). In the latter two a job that did not start has waited until the day's end."""
+    (slowdown of sequential submissions, outliers left out). In the latter two all runs of all seeds count as the agent's jobs, and a job
+    that did not start has waited until the day's end."""
     from escala.report import curves, save, study_plots
 
     figures = out / "figures"
@@ -178,24 +192,25 @@ def _figures(out: Path, cells: Cells, every: list[str]) -> None:
         write_table(out, f"fig21-{name}", sums)
         save(study_plots.running_means(sums, FIGURE_21, (*SHOWN, AGENT)), figures / f"fig21-{name}")
         cell = cells[f"fixed/{name}/test"]
-        slow = {policy: np.array(cell["jobs"][policy]) for policy in SHOWN}
-        slow[AGENT] = np.array(_first_seed(cells, name)["test"]["jobs"])
+        slow = {policy: cell["jobs"][policy] for policy in SHOWN}
+        slow[AGENT] = [run for one in _searched(cells, name) for run in one["test"]["jobs"]]
         gap = np.array(cell["gap_s"])
-        follows = pl.Series(np.where((gap >= 0) & (gap < SEQUENTIAL_S), "less than 5 min after the last", "others"))
+        follows = np.where((gap >= 0) & (gap < SEQUENTIAL_S), "less than 5 min after the last", "others")
         shares, sequential = {}, {}
-        for policy, values in slow.items():
-            shares[policy] = by_class(pl.Series(values), slowdown_classes(pl.Series(values)))
-            sequential[policy] = by_class(pl.Series(values), follows)
+        for policy, runs in slow.items():
+            values = pl.Series(np.concatenate(runs))
+            shares[policy] = by_class(values, slowdown_classes(values))
+            sequential[policy] = boxes_by_class(values, pl.Series(np.tile(follows, len(runs))))
         write_table(out, f"fig25-{name}", by_policy(shares))
         write_table(out, f"fig26-{name}", by_policy(sequential))
-        save(curves.by_class(shares, "pp_slowdown", share=True), figures / f"fig25-{name}")
-        save(curves.by_class(sequential, "pp_slowdown", log=True), figures / f"fig26-{name}")
+        save(curves.by_class(shares, "mean_slowdown", share=True), figures / f"fig25-{name}")
+        save(curves.boxes(sequential, "mean_slowdown"), figures / f"fig26-{name}")
 
 
-def _first_seed(cells: Cells, name: str) -> Any:
-    """The agent of the first seed, with the limit that counts."""
+def _searched(cells: Cells, name: str) -> list[Any]:
+    """The agents of all seeds, with the limit that counts."""
     start = f"search/{name}/{chosen_limit(cells, name)[0]}/"
-    return cells[next(key for key in sorted(cells) if key.startswith(start))]
+    return [cells[key] for key in sorted(cells) if key.startswith(start)]
 
 
 def days_frame(cells: Cells, name: str) -> pl.DataFrame:
@@ -204,7 +219,7 @@ def days_frame(cells: Cells, name: str) -> pl.DataFrame:
     of either part are left out (null), as R3 does."""
     held = tables(cells, name, "cut", chosen_limit(cells, name)[0])
     seen = {policy: table_of([columns]) for policy, columns in cells[f"fixed/{name}/train"]["cut"].items()}
-    seen[AGENT] = table_of([_first_seed(cells, name)["train"]["cut"]["sampled"]])
+    seen[AGENT] = table_of([_searched(cells, name)[0]["train"]["cut"]["sampled"]])
     rows = []
     for held_out, part in ((False, seen), (True, held)):
         for policy in (*SHOWN, AGENT):

@@ -17,7 +17,7 @@ from escala.envs.slots_options import RESCUE
 TRAINING, VALIDATION, TEST = 1, 3, 5  # seeds of the job lists; no list of one set is in another
 STEPS = 200  # units of arrivals
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
-JUDGED, JUDGED_TURNS = (50, 90), 6_000
+JUDGED, JUDGED_TURNS, LOOKS = (50, 90), 6_000, 5
 FROM_NOTHING = {"learning_rate": 3e-3, "ent_coef": 0.003, "batch_size": 512, "gamma": 0.95}
 """What the preset `tuned` needs to learn without a teacher: larger and more steps (the rate falls to 0), and a shorter sight. After 200 000
 decisions sampled actions are at 1.27 of SJF's slowdown with this (one seed, validation lists, 1.61 before), at 1.42 with R4's gamma of
@@ -54,15 +54,16 @@ def _seen(made: Any, shape: dict[str, Any]) -> dict[str, Any]:
     return {name: shape[name] for name in ("agents", "machines", "information", "turns")} | trained
 
 
-def _judge_of(shape: dict[str, Any], loads: list[int], validation: int) -> Callable[[Any], float]:
-    """Asks how much slower jobs are with a team's sampled actions than with SJF on the first validation lists of loads 50 and 90 % (the
-    mean of the two ratios of mean slowdown)."""
+def _judge_of(shape: dict[str, Any], loads: list[int], validation: int, sampled: bool) -> Callable[[Any], float]:
+    """Asks how much slower jobs are with a team's actions, sampled ones or the likeliest, than with SJF on validation lists of loads 50 and
+    90 % (the mean of the two ratios of mean slowdown)."""
     both = {name: shape[name] for name in ("agents", "machines")}
     chosen = [lists_of(both["agents"] * both["machines"], load, validation, VALIDATION) for load in JUDGED if load in loads]
     levels = [float(np.mean(play(lists, "sjf", **both)["slowdown"].to_numpy())) for lists in chosen]
 
     def judge(made: Any) -> float:
-        tables = [play(lists, made.members(seed=0), patience=JUDGED_TURNS, **_seen(made, shape)) for lists in chosen]
+        members, more = made.members(sampled, seed=0), {} if sampled else {"rescue": RESCUE}
+        tables = [play(lists, members, patience=JUDGED_TURNS, **more, **_seen(made, shape)) for lists in chosen]
         means = [float(np.mean(table["slowdown"].to_numpy())) for table in tables]  # NaN where a run did not end
         return float(np.mean(np.divide(means, levels)))
 
@@ -86,7 +87,8 @@ def team(
     nothing: bool = False,
 ) -> dict[str, Any]:
     """Train one team on all loads, or go on with it, and judge it on each: likeliest actions on `test` and `validation` lists, sampled ones
-    on the first `sampled`. nothing: it imitates nothing first, and is judged on validation lists while it learns."""
+    on the first `sampled`. While it learns it is judged on validation lists (`LOOKS` times, by its likeliest actions) and the best weights
+    are kept, but not those of R4's own settings. nothing: it imitates nothing first, and sampled actions are judged, more often."""
     from escala.agents import load_team, train_team
 
     shape: dict[str, Any] = {"agents": agents, "machines": machines, "information": information, "rewards": information, "turns": turns}
@@ -95,7 +97,9 @@ def team(
     else:
         given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING, "steps": steps, "mode": mode, "seed": seed}
         if nothing:
-            given |= {"teacher": None, "learn": FROM_NOTHING, "judge": _judge_of(shape, loads, validation)}
+            given |= {"teacher": None, "learn": FROM_NOTHING, "judge": _judge_of(shape, loads, validation, True)}
+        elif steps and preset != "printed":
+            given |= {"judge": _judge_of(shape, loads, validation, False), "looks": LOOKS}
         made = train_team(**given, **shape, preset=preset, out=keep, resume=(Path(keep) / "checkpoint.pt").is_file())
     out: dict[str, Any] = {"curve": made.manifest["curve"], "steps": made.manifest["steps_done"], "elapsed_s": made.manifest["elapsed_s"]}
     out["judged"] = made.manifest.get("judged", [])

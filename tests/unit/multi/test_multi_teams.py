@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ import torch
 import escala
 from escala.agents import checkpoint, team_train
 from escala.agents.team import load_team
+from escala.agents.team_looks import Looks
 from escala.agents.team_train import train_team
 from escala.agents.team_view import TeamView
 from escala.envs import multi
@@ -61,12 +65,14 @@ def test_a_learner_is_paid_for_all_that_passes_between_its_turns_and_sees_its_ow
 def test_a_killed_training_resumed_equals_an_uninterrupted_one(mode: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = {**SMALL, "mode": mode, "agents": 2, "seed": 3, "teacher": None, "steps": 320}
     whole = train_team(**given)
+    better = itertools.count(0.0, -1.0)
+    last = train_team(**given, judge=lambda team: next(better))
+    assert all((a == b).all() for a, b in zip(weights(whole), weights(last), strict=True))  # looking moves no weight
     judge = judge_of(agents=2)
     judged = train_team(**given, judge=judge)
-    assert all((a == b).all() for a, b in zip(weights(whole), weights(judged), strict=True))  # a judge moves no weight
     decisions = [at for at, _ in judged.manifest["judged"]]
     assert decisions == sorted(set(decisions)) and decisions[0] == 0 and decisions[-1] == judged.manifest["steps_done"] >= 320
-    assert judged.manifest["judged"][-1][1] == judge(judged) and whole.manifest["judged"] == []
+    assert judge(judged) == min(value for _, value in judged.manifest["judged"]) and whole.manifest["judged"] == []
     monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
     rounds = 0
 
@@ -80,10 +86,37 @@ def test_a_killed_training_resumed_equals_an_uninterrupted_one(mode: str, tmp_pa
         train_team(**given, out=tmp_path / "team", progress=interrupt, judge=judge)
     resumed = train_team(**given, out=tmp_path / "team", resume=True, judge=judge)
     assert resumed.manifest["judged"] == judged.manifest["judged"]
-    assert all((a == b).all() for a, b in zip(weights(whole), weights(resumed), strict=True))
+    assert all((a == b).all() for a, b in zip(weights(judged), weights(resumed), strict=True))
     assert not (tmp_path / "team" / checkpoint.FILE).exists()
     with pytest.raises(EscalaError, match="holds a training already"):
         train_team(**given, out=tmp_path / "team")
+
+
+def test_the_weights_of_the_best_look_are_kept_also_over_a_checkpoint() -> None:
+    network = torch.nn.Linear(1, 1, bias=False)
+    figures = {0.0: math.nan, 0.25: 3.0, 0.5: 2.0, 0.75: math.inf, 1.0: 2.5}
+
+    def judge(team: Any) -> float:
+        return figures[team]
+
+    def go_on(looks: Looks, shares: list[float]) -> None:
+        for share in shares:
+            network.weight.data.fill_(share)
+            looks.look(round(100 * share), share, partial(float, share))  # type: ignore[arg-type]
+
+    looks = Looks(judge, 4, [network])
+    go_on(looks, [0.0, 0.1, 0.25, 0.5])
+    resumed = Looks(judge, 4, [network])
+    resumed.take_up(looks.state())
+    go_on(resumed, [0.6, 0.75, 1.0])
+    resumed.end()
+    assert resumed.points == [[0, None], [25, 3.0], [50, 2.0], [75, None], [100, 2.5]] and network.weight.item() == 0.5
+    unseen = Looks(None, 4, [network])
+    go_on(unseen, [0.0, 1.0])
+    unseen.end()
+    assert unseen.points == [] and network.weight.item() == 1.0
+    with pytest.raises(EscalaError, match="looks=0"):
+        Looks(None, 0, [network])
 
 
 @pytest.mark.slow

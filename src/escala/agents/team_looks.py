@@ -1,0 +1,54 @@
+"""Which weights of a team's training to keep: those that a judge likes best, asked at fixed shares of the training."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from escala.agents.team import Team
+from escala.errors import EscalaError
+
+LOOKS = 20
+"""How often a judge is asked, beside the start: spread evenly over the training."""
+
+Judge = Callable[[Team], float]
+"""From a team to a figure: the smaller, the better; one that is not finite is never the best."""
+
+
+class Looks:
+    """points: [decisions, figure or None], one a look. policies: the networks that learn. judge None: nobody looks."""
+
+    def __init__(self, judge: Judge | None, looks: int, policies: Sequence[Any]) -> None:
+        if isinstance(looks, bool) or not isinstance(looks, int) or looks < 1:
+            raise EscalaError(f"looks={looks!r}: give a whole number from 1")
+        self._judge, self._looks, self._policies = judge, looks, policies
+        self.points: list[list[Any]] = []
+        self._best: list[dict[str, Any]] | None = None
+        self._least = math.inf
+        self._seen = 0
+
+    def look(self, step: int, share: float, team: Callable[[], Team]) -> None:
+        """Ask the judge where a further part of the training is over. share: how much of it is, 0 to 1."""
+        reached = 1 + int(share * self._looks)
+        if self._judge is not None and reached > self._seen:
+            value = float(self._judge(team()))
+            self.points.append([step, value if math.isfinite(value) else None])
+            if value < self._least:
+                self._least, self._best = value, [copy.deepcopy(policy.state_dict()) for policy in self._policies]
+        self._seen = reached
+
+    def end(self) -> None:
+        """The weights of the best look are the networks'; without one, the last are."""
+        for policy, weights in zip(self._policies, self._best or (), strict=self._best is not None):
+            policy.load_state_dict(weights)
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return {"points": self.points, "best": self._best, "least": self._least, "seen": self._seen}
+
+    def take_up(self, state: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        self.points, self._best = [list(point) for point in state["points"]], state["best"]
+        self._least, self._seen = state["least"], state["seen"]
