@@ -65,9 +65,9 @@ def free_waits(batch: SchedulingBatch, limit: float, strata: int = 1) -> Free:
     """So much of First-Fit's waits on the days of a batch, in each of so many strata of about equal waiting, the quietest days first."""
     waits = whole_days(begins()[0], batch)[1]
     order = np.argsort(waits, kind="stable")
-    before = np.concatenate([[0.0], np.cumsum(waits[order])[:-1]]) / max(float(waits.sum()), 1.0)
+    middle = (np.cumsum(waits[order]) - 0.5 * waits[order]) / max(float(waits.sum()), 1.0)
     stratum = np.zeros(len(waits), np.int64)
-    stratum[order] = np.minimum((before * strata).astype(np.int64), strata - 1)
+    stratum[order] = np.minimum((middle * strata).astype(np.int64), strata - 1)
     return Free(stratum, limit * np.bincount(stratum, waits, strata))
 
 

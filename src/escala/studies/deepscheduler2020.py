@@ -25,14 +25,16 @@ NAME = "deepscheduler2020"
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. limits: of the mean wait, as shares of First-Fit's, in each of so many strata of the days; seeds: training seeds
-    of every limit on the author's days; other_*: on the other inputs; printed: decisions of MaskablePPO on the author's days."""
+    """How much is done. limits: of the mean wait, as shares of First-Fit's; seeds: training seeds of every limit on the author's days;
+    stratified: limits that one seed keeps in each of so many `strata` of the author's days; other_*: on the other inputs; printed:
+    decisions of MaskablePPO on the author's days."""
 
     inputs: tuple[str, ...] | None = None
     most: int | None = None
     generated_days: int = 300
-    limits: tuple[float, ...] = (0.95,)
-    strata: int = 1
+    limits: tuple[float, ...] = (0.9, 0.95, 1.0)
+    stratified: tuple[float, ...] = (0.95, 1.0)
+    strata: int = 3
     seeds: int = 5
     generations: int = 18
     population: int = 30
@@ -46,7 +48,8 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, limits=(1.0,), seeds=1, generations=2, population=4, days_each=8,
+        inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, limits=(1.0,), stratified=(), seeds=1, generations=2, population=4,
+        days_each=8,
         other_generations=1, other_days_each=8, printed=0,
     ),
     "short": Scale(),
@@ -72,15 +75,16 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
         search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}
         search["days_each"] = scale.days_each if author else scale.other_days_each
         cost = 1e-3 * search["population"] * search["generations"] * search["days_each"]
-        limits = scale.limits if author else scale.other_limits
-        kept = {limit: {"limit": limit, "strata": scale.strata} for limit in limits}
-        cells += [Cell(f"rule/{name}/{limit:g}", work.rule, one | kept[limit], 60) for limit in limits]
-        for seed in range(scale.seeds if author else 1):
-            for limit in limits:
-                keep = str(out / "agents" / f"{name}-{limit:g}-{seed}")
+        tried = {f"{limit:g}": (limit, 1, scale.seeds if author else 1) for limit in (scale.limits if author else scale.other_limits)}
+        tried |= {f"{limit:g}x{scale.strata}": (limit, scale.strata, 1) for limit in (scale.stratified if author else ())}
+        for key, (limit, strata, seeds) in tried.items():
+            kept = {"limit": limit, "strata": strata}
+            cells.append(Cell(f"rule/{name}/{key}", work.rule, one | kept, 60))
+            for seed in range(seeds):
+                keep = str(out / "agents" / f"{name}-{key}-{seed}")
                 parts = ("validation", "test", "train") if seed == 0 else ("validation", "test")
-                given = one | search | kept[limit] | {"seed": seed, "keep": keep, "parts": parts}
-                cells.append(Cell(f"search/{name}/{limit:g}/{seed}", work.searched, given, cost))
+                given = one | search | kept | {"seed": seed, "keep": keep, "parts": parts}
+                cells.append(Cell(f"search/{name}/{key}/{seed}", work.searched, given, cost))
         for seed in range(scale.printed_seeds if author and scale.printed else 0):
             keep = str(out / "agents" / f"{name}-printed-{seed}")
             given = one | {"preset": "printed", "steps": scale.printed, "seed": seed, "keep": keep, "parts": ("validation", "test")}

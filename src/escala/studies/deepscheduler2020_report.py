@@ -23,8 +23,14 @@ FIGURE_21 = ("waste_j", "mean_wait_s", "mean_pp_slowdown")
 
 
 def limits(cells: Cells, name: str) -> list[str]:
-    """Limits of waiting that were tried on an input."""
-    return sorted({key.split("/")[2] for key in cells if key.startswith(f"search/{name}/")}, key=float)
+    """Limits of waiting that were tried on an input: "0.95", and "0.95x3" where each of three strata of the days keeps it."""
+    return sorted({key.split("/")[2] for key in cells if key.startswith(f"search/{name}/")}, key=lambda key: (float(_parts(key)[0]), key))
+
+
+def _parts(limit: str) -> tuple[str, str]:
+    """The limit, and in how many strata."""
+    share, _, strata = limit.partition("x")
+    return share, strata or "1"
 
 
 def tables(cells: Cells, name: str, window: str, limit: str, part: str = "test") -> dict[str, dict[str, Floats]]:
@@ -107,7 +113,8 @@ def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
     for key, text, paper, values, holds in rows:
         value, low, high = interval(values)
         unit = "share" if key.startswith("unstarted") else "relative change"
-        note = f"searched for a mean wait up to {limit} of First-Fit's"
+        share, strata = _parts(limit)
+        note = f"searched for a mean wait up to {share} of First-Fit's" + (f" in each of {strata} strata of days" if strata != "1" else "")
         note += f"; on validation days {over:+.1%}, longer than allowed" if over > 0.0 else ""
         out.append(Claim(f"r3.{key}.{end}", f"{text}, {ended}", paper if author else None, value, low, high, unit, seeds, r.n,
                          None if holds is None else holds(value, low, high), note))  # fmt: skip
@@ -146,7 +153,8 @@ def limits_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                 found = tables(cells, name, window, limit, part)
                 r = Resampled(found, resamples=2)
                 rows.append({
-                    "input": name, "limit": float(limit), "chosen": limit == chosen_limit(cells, name)[0], "part": part, "window": window,
+                    "input": name, "limit": float(_parts(limit)[0]), "strata": int(_parts(limit)[1]),
+                    "chosen": limit == chosen_limit(cells, name)[0], "part": part, "window": window,
                     "seeds": found[AGENT]["waste_j"].shape[0], "waste_vs_easy": float(r.change(AGENT, "easy", "waste_j")[0]),
                     "wait_vs_first_fit": float(r.change(AGENT, "first-fit", "wait_s")[0]),
                 })  # fmt: skip

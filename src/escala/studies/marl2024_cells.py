@@ -14,7 +14,7 @@ from escala.envs.multi_rules import RULES
 from escala.envs.slots_lists import JobLists
 from escala.envs.slots_options import RESCUE
 
-TRAINING, VALIDATION, TEST = 1, 3, 5  # seeds of the job lists; no list of one set is in another
+TRAINING, VALIDATION, TEST, LOOKED_AT = 1, 3, 5, 7  # seeds of the job lists; no list of one set is in another
 STEPS = 200  # units of arrivals
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
 JUDGED, JUDGED_TURNS, LOOKS = (50, 90), 6_000, 5
@@ -36,7 +36,8 @@ def _kept(frame: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
 
 
 def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
-    """Every rule as a team and as one central scheduler that chooses until the void: run to completion, and cut after the arrivals."""
+    """Every rule as a team, one choice a turn and until the void, and as one central scheduler that chooses until the void: run to
+    completion; one choice a turn also cut after the arrivals."""
     lists = lists_of(agents * machines, load, test)
     out: dict[str, Any] = {}
     for rule in RULES:
@@ -44,6 +45,7 @@ def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
         whole: dict[str, Any] = {"agents": 1, "machines": agents * machines, "turns": "until-void"}
         out[rule] = _kept(play(lists, rule, **team), FIGURES)
         out[rule]["cut"] = _kept(play(lists, rule, **team, limit=STEPS), CUT)
+        out[rule]["void"] = _kept(play(lists, rule, **team, turns="until-void"), FIGURES)
         out[rule]["central"] = _kept(play(lists, rule, **whole), FIGURES)
     return out
 
@@ -55,15 +57,15 @@ def _seen(made: Any, shape: dict[str, Any]) -> dict[str, Any]:
 
 
 def _judge_of(shape: dict[str, Any], loads: list[int], validation: int, sampled: bool) -> Callable[[Any], float]:
-    """Asks how much slower jobs are with a team's actions, sampled ones or the likeliest, than with SJF on validation lists of loads 50 and
-    90 % (the mean of the two ratios of mean slowdown)."""
+    """Asks how much slower jobs are with a team's actions, sampled ones or the likeliest, than with SJF on lists of their own, of loads 50
+    and 90 % (the mean of the two ratios of mean slowdown)."""
     both = {name: shape[name] for name in ("agents", "machines")}
-    chosen = [lists_of(both["agents"] * both["machines"], load, validation, VALIDATION) for load in JUDGED if load in loads]
+    chosen = [lists_of(both["agents"] * both["machines"], load, validation, LOOKED_AT) for load in JUDGED if load in loads]
     levels = [float(np.mean(play(lists, "sjf", **both)["slowdown"].to_numpy())) for lists in chosen]
 
     def judge(made: Any) -> float:
-        members, more = made.members(sampled, seed=0), {} if sampled else {"rescue": RESCUE}
-        tables = [play(lists, members, patience=JUDGED_TURNS, **more, **_seen(made, shape)) for lists in chosen]
+        members, rescue = made.members(sampled, seed=0), 0 if sampled else RESCUE
+        tables = [play(lists, members, patience=JUDGED_TURNS, rescue=rescue, **_seen(made, shape)) for lists in chosen]
         means = [float(np.mean(table["slowdown"].to_numpy())) for table in tables]  # NaN where a run did not end
         return float(np.mean(np.divide(means, levels)))
 
@@ -87,7 +89,7 @@ def team(
     nothing: bool = False,
 ) -> dict[str, Any]:
     """Train one team on all loads, or go on with it, and judge it on each: likeliest actions on `test` and `validation` lists, sampled ones
-    on the first `sampled`. While it learns it is judged on validation lists (`LOOKS` times, by its likeliest actions) and the best weights
+    on the first `sampled`. While it learns it is judged on further lists (`LOOKS` times, by its likeliest actions) and the best weights
     are kept, but not those of R4's own settings. nothing: it imitates nothing first, and sampled actions are judged, more often."""
     from escala.agents import load_team, train_team
 
@@ -103,6 +105,8 @@ def team(
         made = train_team(**given, **shape, preset=preset, out=keep, resume=(Path(keep) / "checkpoint.pt").is_file())
     out: dict[str, Any] = {"curve": made.manifest["curve"], "steps": made.manifest["steps_done"], "elapsed_s": made.manifest["elapsed_s"]}
     out["judged"] = made.manifest.get("judged", [])
+    known = [(value, step) for step, value in out["judged"] if value is not None]
+    out["kept"] = min(known)[1] if known else made.manifest["steps_done"]
     seen = _seen(made, shape)
     for load in loads:
         lists, tried = lists_of(agents * machines, load, test), lists_of(agents * machines, load, validation, VALIDATION)

@@ -41,7 +41,11 @@ def claims(loads: Sequence[int], cells: Cells) -> list[Claim]:
             ours = values(cells, its, load, "likeliest")
             text = f"mean slowdown of 3 x 1 that learnt from nothing, {information} information, against the best heuristic, load {load} %"
             out.append(claim(f"r4.nothing.{information}.{load}", text, ours, theirs, 0.02, f"best: {rule}{label(load)}"))
+            drawn = values(cells, its, load, "sampled")
+            ident = f"r4.nothing.{information}.{load}.sampled"
+            out.append(claim(ident, f"{text}, sampled actions", drawn, theirs[: drawn.shape[1]], 0.02, f"best: {rule}{label(load)}"))
         if its:
+            out.append(_after(information, table.filter(pl.col("information") == information)))
             out.append(_soon(information, table.filter(pl.col("information") == information)))
     for load in loads if all(names.values()) else ():
         local, whole = (values(cells, names[information], load, "likeliest") for information in ("local", "global"))
@@ -50,6 +54,16 @@ def claims(loads: Sequence[int], cells: Cells) -> list[Claim]:
             note = f"the paper: no large difference at the end; holds: at most 5 % worse{label(load)}"
             out.append(claim(f"r4.nothing.local_vs_global.{load}", text, local, whole, 0.05, note))
     return out
+
+
+def _after(information: str, points: pl.DataFrame) -> Claim:
+    """How far teams are after a fifth of the training: the last look until then, of each seed."""
+    until = int(points["step"].to_numpy().max()) // 5
+    early = points.filter(pl.col("step") <= until).sort("step").group_by("seed").agg(pl.col("value").last())["value"].to_numpy()
+    text = f"sampled actions after {until} decisions as a multiple of SJF, mean of loads 50 and 90 %, {information} information, 3 x 1"
+    note = f"seeds: {', '.join(f'{value:.2f}' for value in sorted(early))}; the paper: global is faster"
+    mean, low, high = float(early.mean()), float(early.min()), float(early.max())
+    return Claim(f"r4.nothing.early.{information}", text, None, mean, low, high, "multiple", len(early), 0, None, note)
 
 
 def _soon(information: str, points: pl.DataFrame) -> Claim:

@@ -13,8 +13,8 @@ from escala.studies.claims import Claim, at_most
 
 Cells = Mapping[str, Any]
 OVERLOAD = 70  # per cent
-KINDS = {"team": "in turns, global", "local": "in turns, local", "shared": "shared parameters", "simultaneous": "all at once",
-         "printed": "R4's settings", "ahead": "taught by look-ahead", "nothing": "from nothing, global",
+KINDS = {"team": "in turns, global", "void": "in turns, until void", "local": "in turns, local", "shared": "shared parameters",
+         "simultaneous": "all at once", "printed": "R4's settings", "ahead": "taught by look-ahead", "nothing": "from nothing, global",
          "nothing-local": "from nothing, local"}  # fmt: skip
 
 
@@ -37,9 +37,10 @@ def rule_values(cells: Cells, shape: str, load: int, rule: str, *path: str) -> n
     return np.array(content, np.float64)
 
 
-def best_of(cells: Cells, shape: str, load: int) -> tuple[str, np.ndarray]:
-    """The best of R4's heuristics, as a team of as many agents, by mean slowdown on these very lists."""
-    found = {rule: rule_values(cells, shape, load, rule) for rule in PUBLISHED}
+def best_of(cells: Cells, shape: str, load: int, *path: str) -> tuple[str, np.ndarray]:
+    """The best of R4's heuristics, as a team of as many agents, by mean slowdown on these very lists. path: ("central", "slowdown") for one
+    scheduler of all machines, ("void", "slowdown") for teams whose turns last until the void."""
+    found = {rule: rule_values(cells, shape, load, rule, *path) for rule in PUBLISHED}
     best = min(found, key=lambda rule: float(found[rule].mean()))
     return best, found[best]
 

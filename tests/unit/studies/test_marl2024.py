@@ -11,7 +11,7 @@ import pytest
 
 from escala.errors import EscalaError
 from escala.studies import marl2024, marl2024_learning
-from escala.studies.marl2024_report import chosen
+from escala.studies.marl2024_claims import chosen
 
 
 @pytest.mark.slow
@@ -22,6 +22,13 @@ def test_smoke_writes_claims_tables_and_figures(tmp_path: Path) -> None:
     assert {"r4.vs_best_heuristic.2x1.50", "r4.vs_best_heuristic.2x1.90", "r4.worst_against_best_heuristic", "r4.vs_tetris.2x1.50"} <= set(
         claims
     )
+    further = (
+        "r4.vs_central.2x1.90",
+        "r4.sampled.vs_best_heuristic.2x1.90",
+        "r4.void.vs_tetris.2x1.90",
+        "r4.void.vs_best_heuristic.2x1.50",
+    )
+    assert set(further) <= set(claims)
     worst = claims["r4.worst_against_best_heuristic"]["ours"]
     assert worst == max(claims[f"r4.vs_best_heuristic.2x1.{load}"]["ours"] for load in (50, 90))
     table = pl.read_csv(tmp_path / "tables" / "slowdown.csv")
@@ -37,7 +44,12 @@ def test_smoke_writes_claims_tables_and_figures(tmp_path: Path) -> None:
     share, proved = (claims[f"r4.{key}.2x1.90"]["ours"] for key in ("headroom", "headroom_proved"))
     assert share == pytest.approx((mean["sjf"] - mean["teams"]) / (mean["sjf"] - mean["best found"]), abs=1e-4)
     assert abs(proved) <= abs(share)  # there is more room to the bound
-    for name in ("fig1", "fig4-2x1"):
+    trained = pl.read_csv(tmp_path / "tables" / "seeds.csv")
+    assert set(trained["kind"]) == {"in turns, global", "in turns, until void"} and trained["kept"].max() <= 4096
+    void = table.filter((pl.col("load") == 90) & (pl.col("policy") == "tetris-normalised, until void"))["mean_slowdown"][0]
+    ours = trained.filter((pl.col("load") == 90) & (pl.col("kind") == "in turns, until void"))["mean_slowdown"][0]
+    assert claims["r4.void.vs_tetris.2x1.90"]["ours"] == pytest.approx(ours / void - 1, abs=1e-4)
+    for name in ("fig1", "fig4-2x1", "fig4-2x1-relative"):
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 1000
     assert json.loads((tmp_path / "manifest.json").read_text())["study"] == "marl2024" and not found["missing"]
     again = marl2024.run("smoke", tmp_path, jobs=1)
@@ -66,7 +78,8 @@ def test_the_better_kind_of_team_is_chosen_on_validation_lists() -> None:
 def test_learning_from_nothing_is_told_by_information(tmp_path: Path) -> None:
     def cell(slowdown: float, *judged: float) -> dict[str, Any]:
         looks = [[1000 * k, value] for k, value in enumerate(judged)]
-        return {"50": {"likeliest": {"slowdown": [slowdown, slowdown]}}, "judged": looks}
+        both = {how: {"slowdown": [slowdown, slowdown]} for how in ("likeliest", "sampled")}
+        return {"50": both, "judged": looks}
 
     rules = {rule: {"slowdown": [2.0, 2.0]} for rule in ("sjf", "packer", "tetris", "tetris-normalised", "random")}
     cells = {
@@ -80,6 +93,8 @@ def test_learning_from_nothing_is_told_by_information(tmp_path: Path) -> None:
     assert found["r4.nothing.global.50"].ours == pytest.approx(0.01) and found["r4.nothing.global.50"].holds
     assert found["r4.nothing.local.50"].ours == pytest.approx(0.1) and found["r4.nothing.local.50"].holds is False
     assert found["r4.nothing.local_vs_global.50"].ours == pytest.approx(2.2 / 2.02 - 1)
+    assert found["r4.nothing.global.50.sampled"].ours == pytest.approx(0.01)
+    assert found["r4.nothing.early.global"].ours == 1.5  # of three looks until 2000 decisions the last one until 400
     assert found["r4.nothing.decisions.global"].ours == 1500 and "1000, 2000" in found["r4.nothing.decisions.global"].note
     late = found["r4.nothing.decisions.local"]
     assert late.ours is None and "2000 (1 never)" in late.note  # a seed that came nowhere near
