@@ -32,7 +32,7 @@ class Scale:
     inputs: tuple[str, ...] | None = None
     most: int | None = None
     generated_days: int = 300
-    limits: tuple[float, ...] = (0.9, 0.95, 1.0)
+    limits: tuple[float, ...] = (0.9, 0.95)
     stratified: tuple[float, ...] = (0.95, 1.0)
     strata: int = 3
     seeds: int = 5
