@@ -15,6 +15,7 @@ SETTINGS = np.dtype(
         ("compact", "i8"),  # 1: jobs of this instant only; 0: jobs in every snapshot
         ("form", "i8"),  # action.WAKE | COUNT | HOLD
         ("skip", "i8"),  # 1: instants with an empty queue pass without a question
+        ("always", "i8"),  # 1: a choice counts with an empty queue, too
         ("guard", "i8"),  # action.NO_GUARD | LATE | HEAD
         ("guard_at", "f8"),  # a job is late for the guard after this share of its walltime
         ("tau", "f8"),  # a job is late for the reward after this share of its walltime
@@ -25,6 +26,7 @@ SETTINGS = np.dtype(
         ("rho", "f8"),  # weights of the scheduling reward
         ("sigma", "f8"),
         ("mu", "f8"),
+        ("confidence", "i8"),  # scheduling: confidence.ENDED | SUBMITTED
     ]
 )
 
@@ -37,6 +39,7 @@ MEMORY = np.dtype(
         ("due_us", "i8"),  # scheduling: no question before this time
         ("seen_us", "i8"),  # scheduling: when the reward was last settled
         ("seen_ended", "i8"),  # scheduling: jobs whose end has been noted
+        ("seen_jobs", "i8"),  # scheduling: jobs whose submission has been noted
         ("n_live", "i8"),  # scheduling: placed jobs whose end has not been noted
         ("shown_us", "i8"),  # scheduling: time of the newest snapshot
         ("waste_j", "f8"),  # settled so far
@@ -50,4 +53,4 @@ MEMORY = np.dtype(
     ]
 )
 
-RECENT = 20  # a user's confidence is the mean over so many of the jobs that ended last
+RECENT = 20  # a user's confidence is the mean over so many jobs
