@@ -16,6 +16,7 @@ import torch
 import escala
 import escala.envs
 from escala.agents import Agent, checkpoint, evaluate, load_agent, train
+from escala.envs import BatchVectorEnv
 from escala.errors import EscalaError
 from tests.unit.envs.days import DAY_S, workload
 
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.learn
 RUNNING_CORES = 3  # column of a scheduling observation
 OFF, SCHEDULING = "escala/OffReservation-v0", "escala/Scheduling-v0"
 SMALL: dict[str, Any] = {"num_envs": 8, "learn": {"n_steps": 32, "batch_size": 128}}
+PRINTED: dict[str, Any] = {"preset": "printed", "num_envs": 4, "learn": {"n_steps": 16, "batch_size": 32}, "steps": 256}
 
 
 @functools.cache
@@ -65,24 +67,107 @@ class Killed(BaseException):
     """Stands for a kill: nothing in Escala catches it."""
 
 
-@pytest.mark.parametrize(("env_id", "algorithm"), [(OFF, "maskable-ppo"), (SCHEDULING, "maskable-ppo"), (OFF, "a2c"), (OFF, "ppo")])
-def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(
-    env_id: str, algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+KILLED: dict[str, tuple[str, dict[str, Any]]] = {
+    "off-reservation": (OFF, {}),
+    "scheduling": (SCHEDULING, {}),
+    "a2c": (OFF, {"algorithm": "a2c"}),
+    "ppo": (OFF, {"algorithm": "ppo"}),
+    "printed LSTM": (OFF, PRINTED),
+    "printed GRUs": (SCHEDULING, PRINTED),
+}
+
+
+@pytest.mark.parametrize("case", KILLED)
+def test_a_killed_and_resumed_training_equals_an_uninterrupted_one(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoint, "EVERY_S", 0.0)
-    whole = small(env_id, algorithm=algorithm)
+    env_id, how = KILLED[case]
+    whole = small(env_id, **how)
 
     def kill(share: float) -> None:
         if share > 0.6:
             raise Killed
 
     with pytest.raises(Killed):
-        small(env_id, algorithm=algorithm, out=tmp_path / "run", progress=kill)
+        small(env_id, **how, out=tmp_path / "run", progress=kill)
+    left = torch.load(tmp_path / "run" / checkpoint.FILE, weights_only=False)
+    assert 0 < left["steps"] < whole.manifest["steps_done"]
     np.random.seed(12345)  # noqa: NPY002  the state of the global generators must not matter
     torch.manual_seed(54321)
-    resumed = small(env_id, algorithm=algorithm, out=tmp_path / "run", resume=True)
+    resumed = small(env_id, **how, out=tmp_path / "run", resume=True)
     assert equal(weights(whole), weights(resumed))
+    assert not equal(weights(whole), {name: value.numpy() for name, value in left["policy"].items()})
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["manifest.json", "weights.pt"]
+
+
+def _gradients(network: Any, part: str) -> list[bool]:
+    """Of each weight of a part: did the last backward pass reach it?"""
+    return [p.grad is not None and bool(p.grad.any()) for p in getattr(network, part).parameters()]
+
+
+def _recurrent(part: Any) -> list[tuple[str, int, int]]:
+    """Recurrent layers of a part: kind, numbers in, hidden numbers."""
+    layers = [layer for layer in part.modules() if isinstance(layer, torch.nn.LSTM | torch.nn.GRU)]
+    return [(type(layer).__name__, layer.input_size, layer.hidden_size) for layer in layers if layer.num_layers == 1]
+
+
+def _dense(part: Any) -> list[tuple[int, int]]:
+    """Dense layers of a part: numbers in, numbers out."""
+    return [(layer.in_features, layer.out_features) for layer in part.modules() if isinstance(layer, torch.nn.Linear)]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "actions", "recurrent", "dense"),
+    [
+        (OFF, 5, [("LSTM", 8 + 4 * 10, 128)], [(128, 64)]),
+        (SCHEDULING, 21, [("GRU", 3, 64), ("GRU", 3, 64), ("GRU", 8, 64)], [(3 * 64, 128)]),
+    ],
+)
+def test_the_printed_networks_are_r3s_and_every_layer_learns(
+    env_id: str, actions: int, recurrent: list[tuple[str, int, int]], dense: list[tuple[int, int]]
+) -> None:
+    """R3: LSTM(128) and 64, three GRU(64) and 128, over 20 places; actor and critic each with their own."""
+    agent = small(env_id, **PRINTED)
+    network = agent.network
+    for part in (network.pi_features_extractor, network.vf_features_extractor):
+        assert _recurrent(part) == recurrent and _dense(part) == dense
+    behind = [_dense(part) for part in (network.mlp_extractor, network.action_net, network.value_net)]
+    assert behind == [[], [(dense[0][1], actions)], [(dense[0][1], 1)]]
+    assert agent.manifest["observation_shape"][0] == 20
+    seen = torch.rand(8, *agent.manifest["observation_shape"])
+    for told, reached, not_reached in (("value", "vf", "pi"), ("choice", "pi", "vf")):
+        network.zero_grad()
+        out = network.predict_values(seen) if told == "value" else network.get_distribution(seen).distribution.logits[:, 0]
+        out.sum().backward()
+        assert all(_gradients(network, f"{reached}_features_extractor"))
+        assert not any(_gradients(network, f"{not_reached}_features_extractor"))
+    earlier, later = weights(small(env_id, **{**PRINTED, "steps": 64})), weights(agent)
+    assert all(not np.array_equal(earlier[name], later[name]) for name in later)
+
+
+@pytest.mark.parametrize(("env_id", "options"), [(SCHEDULING, {}), (OFF, {"action": "wake"})])
+def test_the_printed_networks_take_no_masked_action(env_id: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """In training and after it, whatever they prefer. (The action `count` masks none, so the LSTM plays `wake`.)"""
+    plain = BatchVectorEnv.step
+    masked, taken = [], []
+
+    def step(self: Any, actions: Any) -> Any:
+        mask = self.action_masks()
+        masked.append(int((~mask).sum()))
+        taken.append(bool(mask[np.arange(len(actions)), actions].all()))
+        return plain(self, actions)
+
+    monkeypatch.setattr(BatchVectorEnv, "step", step)
+    agent = small(env_id, **PRINTED, **options)
+    assert len(taken) == 64 and sum(masked) > 0 and all(taken)
+    with torch.no_grad():
+        agent.network.action_net.bias[-1] = 1e3
+    last = agent.manifest["actions"] - 1
+    seen = np.random.default_rng(0).random((6, *agent.manifest["observation_shape"]), np.float32)
+    mask = np.ones((6, last + 1), bool)
+    assert (agent.act(seen, mask, None) == last).all()
+    mask[:, last] = False
+    assert not agent.probabilities(seen, mask)[:, last].any()
+    assert (agent.act(seen, mask, None) < last).all() and (agent.act(seen, mask, np.random.default_rng(1)) < last).all()
 
 
 def test_resuming_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
