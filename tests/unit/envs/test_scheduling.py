@@ -10,6 +10,7 @@ import pytest
 
 import escala
 import escala.envs
+from escala.lives import totals_of
 from tests.unit.envs.days import DAY_S, workload
 
 
@@ -82,28 +83,107 @@ class FirstFit:
             act.call_at(self.due)
 
 
+def _by_first_fit(env: Any, number: int) -> tuple[float, float]:
+    """Rewards and waste of a day, added up over the steps."""
+    _, info = env.reset(seed=0, options={"day": number})
+    total = waste = 0.0
+    over = False
+    while not over:
+        allowed = np.flatnonzero(info["action_mask"])
+        _, reward, terminated, truncated, info = env.step(int(allowed[1]) if len(allowed) > 1 else 0)
+        total, waste, over = total + reward, waste + info["waste_j"], terminated or truncated
+    return total, waste
+
+
+def _simulated(day: escala.Workload, platform: escala.Platform, window: str) -> escala.Result:
+    limit = {"until_s": DAY_S} if window == "cut" else {}
+    return escala.simulate(day, platform, scheduler=FirstFit(), shutdown="timeout:300", start_off=True, **limit)
+
+
+def _metric(result: escala.Result, day: escala.Workload, n_nodes: int) -> float:
+    """What the rewards of a run must add up to: 0.2 computing - idle, in node-minutes / nodes, less the walltimes waited."""
+    seconds = dict(result.power.group_by("state").sum().select("state", "seconds").iter_rows())
+    return float((0.2 * seconds["computing"] - seconds["idle"]) / 60.0 / n_nodes - _queued(result, day))
+
+
 @pytest.mark.parametrize("window", ["cut", "drain"])
 def test_the_rewards_of_a_day_add_up_to_its_metrics(window: str) -> None:
     days = escala.workload.generate.grid5000(cluster="orion", days=6, seed=0).split_days()
     platform = escala.read_platform("orion")
-    limit = {"until_s": DAY_S} if window == "cut" else {}
     env = gymnasium.make("escala/Scheduling-v0", workload=days, platform=platform, window=window)
     for number, day in enumerate(days):
-        _, info = env.reset(seed=0, options={"day": number})
-        total = waste = 0.0
-        over = False
-        while not over:
-            allowed = np.flatnonzero(info["action_mask"])
-            _, reward, terminated, truncated, info = env.step(int(allowed[1]) if len(allowed) > 1 else 0)
-            total, waste, over = total + reward, waste + info["waste_j"], terminated or truncated
-        result = escala.simulate(day, platform, scheduler=FirstFit(), shutdown="timeout:300", start_off=True, **limit)
-        summary = result.summary()
-        assert waste == pytest.approx(summary["waste_j"], abs=1e-6)
-        seconds = dict(result.power.group_by("state").sum().select("state", "seconds").iter_rows())
-        nodes = platform.n_nodes
-        waited = _queued(result, day)
-        expected = (0.2 * seconds["computing"] - seconds["idle"]) / 60.0 / nodes - waited
-        assert total == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        total, waste = _by_first_fit(env, number)
+        result = _simulated(day, platform, window)
+        assert waste == pytest.approx(result.summary()["waste_j"], abs=1e-6)
+        assert total == pytest.approx(_metric(result, day, platform.n_nodes), rel=1e-9, abs=1e-9)
+
+
+COMPUTING, IDLE, OFF, SWITCHING_OFF, SWITCHING_ON = 190.0, 95.0, 9.0, 101.0, 125.0  # W; 180 s to switch off, 60 s to switch on
+WATTS = {"computing": COMPUTING, "idle": IDLE, "off": OFF, "switching_off": SWITCHING_OFF, "switching_on": SWITCHING_ON}
+
+EDGES: dict[str, tuple[list[tuple[float, float, float, int]], str, dict[str, tuple[float, float]]]] = {
+    # jobs, platform, and by hand for each window the day's (waste, reward)
+    "no job": ([], "4x1", {"cut": (0.0, 0.0), "drain": (0.0, 0.0)}),
+    "one job": (  # it boots a node for a minute and runs for one; then 5 min of idling and a switch, not in a day run to completion
+        [(30.0, 60.0, 60.0, 1)],
+        "4x1",
+        {
+            "cut": (60 * SWITCHING_ON + 300 * IDLE + 180 * SWITCHING_OFF, -5.0 / 4 + 0.2 * 1.0 / 4),
+            "drain": (60 * SWITCHING_ON, 0.2 * 1.0 / 4),
+        },
+    ),
+    "jobs larger than the free part": (
+        # Three of four nodes work until 61 min. The second job waits an hour for them, then they for the fourth node's boot; the third
+        # follows it after 61 min. Computing: 3 x 60 + 2 x 4 node-minutes; booting 4; idle 3 before the second job, 4 x 5 at the end.
+        [(0.0, 3600.0, 3600.0, 3), (60.0, 60.0, 60.0, 4), (120.0, 60.0, 60.0, 4)],
+        "4x1",
+        {
+            "cut": (60 * (4 * SWITCHING_ON + 23 * IDLE + 12 * SWITCHING_OFF), (0.2 * 188 - 23) / 4 - 60 - 61),
+            "drain": (60 * (4 * SWITCHING_ON + 3 * IDLE), (0.2 * 188 - 3) / 4 - 60 - 61),
+        },
+    ),
+    "cut in the middle of switching off": (
+        [(DAY_S - 480.0, 60.0, 60.0, 1)],
+        "1x1",
+        {"cut": (60 * SWITCHING_ON + 300 * IDLE + 60 * SWITCHING_OFF, -5.0 + 0.2), "drain": (60 * SWITCHING_ON, 0.2)},
+    ),
+    "cut in the middle of switching on": (
+        [(DAY_S - 30.0, 60.0, 60.0, 1)],
+        "1x1",
+        {"cut": (30 * SWITCHING_ON, 0.0), "drain": (60 * SWITCHING_ON, 0.2)},
+    ),
+}
+
+
+@pytest.mark.parametrize("window", ["cut", "drain"])
+@pytest.mark.parametrize("edge", EDGES)
+def test_days_at_the_edge(edge: str, window: str) -> None:
+    """Waste and reward by hand; both are the metrics of the same run; every node is in one state at every moment, and no joule is lost."""
+    jobs, spec, by_hand = EDGES[edge]
+    day, platform = workload(*jobs), escala.read_platform(spec)
+    env = _env(day, spec, window=window)
+    total, waste = _by_first_fit(env, 0)
+    assert waste == pytest.approx(by_hand[window][0], rel=1e-12) and total == pytest.approx(by_hand[window][1], rel=1e-12)
+    result = _simulated(day, platform, window)
+    assert waste == pytest.approx(result.summary()["waste_j"], rel=1e-12)
+    assert total == pytest.approx(_metric(result, day, platform.n_nodes), rel=1e-12)
+    world = env.unwrapped.batch.episodes.world
+    spent = totals_of(world, 0, platform, (0, 0))
+    began = 0.0 if window == "cut" or not jobs else jobs[0][0]
+    assert spent["seconds"].sum() == pytest.approx(platform.n_nodes * (float(world.s[0, 0]["now"]) * 1e-6 - began), rel=1e-12)
+    lived = sum(WATTS[state] * (until - since) for since, until, state in result.nodes.select("from_s", "to_s", "state").iter_rows())
+    assert spent["joules"].sum() == pytest.approx(lived, rel=1e-12)
+    assert spent["joules"].sum() == pytest.approx(result.summary()["energy_j"], rel=1e-12)
+
+
+def test_a_job_larger_than_the_free_part_cannot_be_chosen() -> None:
+    jobs, spec, _ = EDGES["jobs larger than the free part"]
+    env = _env(workload(*jobs), spec)
+    env.reset(seed=0)
+    _, _, _, _, info = env.step(1)
+    assert info["time_s"] == 60.0 and info["action_mask"].sum() == 1
+    _, reward, _, _, info = env.step(1)  # as void: a minute passes, and the job has waited its walltime of one
+    assert info["time_s"] == 120.0 and info["action_mask"].sum() == 1 and reward == pytest.approx(0.2 * 3 / 4 - 1.0)
 
 
 def _queued(result: escala.Result, day: escala.Workload) -> float:
