@@ -244,9 +244,9 @@ def test_likeliest_choices_serve_every_job_of_an_agent_that_would_rather_wait() 
         assert jobs["finish_s"].null_count() == 0
 
 
-@pytest.mark.parametrize("seed", [None, 3])
-def test_a_scheduling_agent_does_in_simulate_what_it_did_in_the_environment(seed: int | None) -> None:
-    agent = trained(SCHEDULING)
+@pytest.mark.parametrize(("seed", "options"), [(None, {}), (3, {}), (3, {"confidence": "submitted"})])
+def test_a_scheduling_agent_does_in_simulate_what_it_did_in_the_environment(seed: int | None, options: dict[str, Any]) -> None:
+    agent = small(SCHEDULING, steps=256, **options) if options else trained(SCHEDULING)
     for day in days()[:3]:
         policy = agent.policy(sampled=seed is not None, seed=seed or 0)
         result = escala.simulate(day, "orion", scheduler=policy, shutdown="timeout:300", start_off=True, until_s=DAY_S)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from escala.envs import scheduling_step
 from escala.envs.batch import Rows, Turn, take_up
+from escala.envs.confidence import KINDS
 from escala.envs.environment import BatchEnv
 from escala.envs.episodes import Episodes, days_of, watts_of, whole_us
 from escala.envs.observation import SNAPSHOT
@@ -34,6 +35,7 @@ class SchedulingOptions:
     rho: float = 1.0
     sigma: float = 1.0
     tau: float = 0.2
+    confidence: str = "ended"
     shutdown: str = "timeout:300"
     window: str = "cut"
     day_s: float = 86400.0
@@ -46,6 +48,8 @@ class SchedulingOptions:
     def __post_init__(self) -> None:
         if self.window not in ("cut", "drain"):
             raise EscalaError(f"option window={self.window!r} is not known: use one of cut, drain")
+        if self.confidence not in KINDS:
+            raise EscalaError(f"option confidence={self.confidence!r} is not known: use one of {', '.join(KINDS)}")
         if self.places < 1:
             raise EscalaError(f"option places={self.places}: give at least 1")
         if not self.shutdown.startswith(("timeout:", "never")):
@@ -67,6 +71,7 @@ class SchedulingOptions:
             "rho": self.rho,
             "sigma": self.sigma,
             "mu": self.tau,
+            "confidence": KINDS[self.confidence],
         }
         for name, value in values.items():
             out[0][name] = value
@@ -160,28 +165,28 @@ class SchedulingBatch:
 
 
 class Records:
-    """What is remembered of n simulations: snapshots, placed jobs, and what the ended jobs of each user told."""
+    """What is remembered of n simulations: snapshots, placed jobs, and the jobs by which each user is judged."""
 
-    CHANGING = ("memory", "history", "live", "ratios", "ended", "confidence")
+    CHANGING = ("memory", "history", "live", "recent", "entered", "confidence")
 
     def __init__(self, n: int, places: int, users: int, live: int) -> None:
         self.memory = np.zeros(n, MEMORY)
         self.history = np.zeros((n, places, SNAPSHOT), np.float32)
         self.live = np.zeros((n, live + 1), np.int64)
-        self.ratios = np.zeros((n, users + 1, RECENT), np.float64)
-        self.ended = np.zeros((n, users + 1), np.int64)
+        self.recent = np.zeros((n, users + 1, RECENT), np.int64)
+        self.entered = np.zeros((n, users + 1), np.int64)
         self.confidence = np.ones((n, users + 1), np.float64)
         self.frontier = np.zeros(live + 1, np.int64)
 
     def lens(self) -> tuple[Any, ...]:
         """Arguments of the compiled code."""
-        return self.memory, self.history, self.live, self.ratios, self.ended, self.confidence, self.frontier
+        return self.memory, self.history, self.live, self.recent, self.entered, self.confidence, self.frontier
 
     def clear(self, rows: Rows) -> None:
         """Nothing is known yet."""
         self.memory[rows] = np.zeros((), MEMORY)
         self.history[rows] = 0.0
-        self.ended[rows] = 0
+        self.entered[rows] = 0
         self.confidence[rows] = 1.0
 
 
@@ -205,7 +210,8 @@ class Scheduling(BatchEnv):
     of the
     platform, the newest last [cores of jobs that wait for their nodes to be on, queue length, time of day, nodes in the five states].
     `waits=True` (beyond R3) adds a column: the time that each of the first waiting jobs has waited.
-    Confidence: mean of runtime / walltime over the user's 20 jobs that ended last. Scales: `escala.envs.observation`.
+    Confidence: mean of runtime / walltime over the user's 20 jobs that ended last; with `confidence="submitted"` (R3's words) over those of
+    the user's last 20 submissions that have ended; 1 without any. Scales: `escala.envs.observation`.
 
     ## Rewards
     When time has passed: -rho N_idle - sigma waited + tau busy, with N_idle and busy the time of idle and of computing nodes, in periods
@@ -222,8 +228,8 @@ class Scheduling(BatchEnv):
 
     ## Arguments
     workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
-    platform: a Platform or a spec. places, waits, rho, sigma, tau, shutdown, window, day_s, period_s, drain_days, start_off, oversized
-    ("error", "drop").
+    platform: a Platform or a spec. places, waits, rho, sigma, tau, confidence ("ended", "submitted"), shutdown, window, day_s, period_s,
+    drain_days, start_off, oversized ("error", "drop").
 
     ## Version history
     v0: first.

@@ -25,6 +25,7 @@ SETTINGS = np.dtype(
         ("rho", "f8"),  # weights of the scheduling reward
         ("sigma", "f8"),
         ("mu", "f8"),
+        ("confidence", "i8"),  # scheduling: confidence.ENDED | SUBMITTED
     ]
 )
 
@@ -37,6 +38,7 @@ MEMORY = np.dtype(
         ("due_us", "i8"),  # scheduling: no question before this time
         ("seen_us", "i8"),  # scheduling: when the reward was last settled
         ("seen_ended", "i8"),  # scheduling: jobs whose end has been noted
+        ("seen_jobs", "i8"),  # scheduling: jobs whose submission has been noted
         ("n_live", "i8"),  # scheduling: placed jobs whose end has not been noted
         ("shown_us", "i8"),  # scheduling: time of the newest snapshot
         ("waste_j", "f8"),  # settled so far
@@ -50,4 +52,4 @@ MEMORY = np.dtype(
     ]
 )
 
-RECENT = 20  # a user's confidence is the mean over so many of the jobs that ended last
+RECENT = 20  # a user's confidence is the mean over so many jobs

@@ -53,6 +53,35 @@ def test_confidence_knows_only_what_has_ended() -> None:
     assert observation[1, 2] == 1.0
 
 
+def _seen_confidence(jobs: list[tuple[float, float, float, int]], kind: str) -> float:
+    """Of the first waiting job at 1000 s; every job before is started when it comes, on nodes that are on."""
+    env = _env(workload(*jobs, users=["a"] * len(jobs)), "32x1", start_off=False, confidence=kind)
+    observation, info = env.reset(seed=0)
+    while info.get("time_s", 0.0) < 1000.0:
+        observation, _, _, _, info = env.step(1)
+    return float(observation[0, 2])
+
+
+@pytest.mark.parametrize(
+    ("waiting", "kind", "expected"), [(19, "ended", 0.5), (19, "submitted", 0.5), (20, "ended", 0.5), (20, "submitted", 1)]
+)
+def test_submissions_that_wait_are_among_the_last_twenty(waiting: int, kind: str, expected: float) -> None:
+    """One job has ended (half of its walltime); so many wait. The twentieth that waits pushes it out of the last twenty submissions."""
+    assert _seen_confidence([(0.0, 30.0, 60.0, 1)] + [(1000.0, 60.0, 60.0, 1)] * waiting, kind) == expected
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("ended", (0.1 + 19.0) / 20.0), ("submitted", 1.0)])
+def test_the_job_that_was_submitted_first_may_end_last(kind: str, expected: float) -> None:
+    """It ran for a tenth of its walltime, the twenty behind it to their walltimes' end; the one that waits is the last submission."""
+    jobs = [(0.0, 900.0, 9000.0, 1)] + [(1.0, 60.0, 60.0, 1)] * 20 + [(1000.0, 60.0, 60.0, 1)]
+    assert _seen_confidence(jobs, kind) == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_unknown_confidence_is_told_in_one_line() -> None:
+    with pytest.raises(escala.EscalaError, match="option confidence='started' is not known: use one of ended, submitted"):
+        _env(workload((0.0, 60.0, 60.0, 1)), confidence="started")
+
+
 def test_running_jobs_are_seen_with_the_next_to_leave_first() -> None:
     env = _env(workload((0.0, 900.0, 7200.0, 1), (0.0, 900.0, 3600.0, 1), (0.0, 60.0, 60.0, 1)), start_off=False)
     env.reset(seed=0)
