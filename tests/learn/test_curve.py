@@ -10,12 +10,15 @@ import polars as pl
 import pytest
 
 import escala
-from escala.agents import Agent, checkpoint, load_agent, train, watch
+from escala.agents import Agent, checkpoint, levels, load_agent, train, watch
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
 from escala.envs.episodes import idle_watts
 from escala.envs.offreservation import OffReservationBatch
+from escala.envs.scheduling import SchedulingBatch
+from escala.report.curves import Training, learning_curve
 from escala.report.training import training_of
 from tests.learn.small import SMALL, days, equal
+from tests.unit.envs.days import scheduling_return, workload
 
 pytestmark = pytest.mark.learn
 
@@ -42,7 +45,7 @@ def test_a_curve_moves_no_weight(env_id: str, looking: None, tmp_path: Path) -> 
     assert loaded is not None and loaded.equals(watched.curve)
     (drawn,) = training_of(tmp_path / "agent")
     assert drawn.points.height == len(steps)
-    assert set(drawn.levels) == ({"first-fit"} if env_id == SCHEDULING else {"hold:0", "hold:0.25", "hold:0.475"})
+    assert list(drawn.levels) == list(levels.SCHEDULERS if env_id == SCHEDULING else (*levels.SHUTDOWNS, "hold:0.25", "hold:0.475"))
 
 
 def test_short_trainings_keep_none(tmp_path: Path) -> None:
@@ -69,27 +72,58 @@ def test_a_resumed_training_keeps_its_curve(looking: None, tmp_path: Path, monke
     assert resumed.curve.equals(whole.curve)
 
 
-def test_levels_are_what_the_simulator_says() -> None:
+@pytest.mark.parametrize("window", ["cut", "drain"])
+@pytest.mark.parametrize("action", ["hold", "count", "wake"])
+def test_levels_are_what_the_simulator_says(action: str, window: str) -> None:
     """With a QoS that nothing violates, the return is the waste of the day in minutes of an idle platform (R3, equation 4.4)."""
-    batch = OffReservationBatch(len(days()), days(), "orion", action="hold", tau=1e9)
+    batch = OffReservationBatch(len(days()), days(), "orion", action=action, tau=1e9, window=window)
     scale = idle_watts(batch.platform) * 60.0
-    levels = watch.rules(OFF_RESERVATION, batch)
-    for name in ("hold:0", "hold:0.25", "hold:0.475"):
-        wasted = [
-            escala.simulate(day, "orion", scheduler="saf", shutdown=name, start_off=True, until_s=86400.0).summary()["waste_j"]
-            for day in days()
-        ]
-        assert watch.mean_return(batch, levels[name], 60.0) == pytest.approx(-np.mean(wasted) / scale, rel=1e-9)
+    limit = {"until_s": 86400.0} if window == "cut" else {}
+    told = levels.levels(OFF_RESERVATION, batch)
+    assert list(told) == [*levels.SHUTDOWNS, *(("hold:0.25", "hold:0.475") if action == "hold" else ())]
+    for name, level in told.items():
+        runs = [escala.simulate(day, "orion", scheduler="saf", shutdown=name, start_off=True, **limit).summary() for day in days()]
+        assert level(60.0) == pytest.approx(-np.mean([run["waste_j"] for run in runs]) / scale, rel=1e-9), name
 
 
-def test_rules_of_the_other_forms_of_action() -> None:
-    names = {form: set(watch.rules(OFF_RESERVATION, OffReservationBatch(2, days(), "orion", action=form))) for form in ("wake", "count")}
-    assert names == {"wake": {"timeout:0"}, "count": {"never"}}
+def test_levels_count_late_jobs_as_the_agent_s_reward_does() -> None:
+    """A policy of the kernel beneath, and the agent's choices that are the same policy. One job waits for another's nodes, late from 5 min
+    of waiting on, 96 times: from 6 min to the end of the first at 101 min (its node boots for a minute)."""
+    batch = OffReservationBatch(len(days()), days(), "orion", action="hold", stretch_cost=0.5, qos="all")
+    level = levels.levels(OFF_RESERVATION, batch)["timeout:0"](60.0)
+    assert level == pytest.approx(levels.mean_return(batch, levels.always(0, batch.num_envs), 60.0), rel=1e-12)
+    day = workload((0.0, 6000.0, 6000.0, 2), (60.0, 600.0, 600.0, 2))
+    late = OffReservationBatch(1, [day], "2x1", action="count", qos="all", normalise="none")
+    waste = 2 * 60.0 * 125.0 + 2 * (86400.0 - 60.0 - 6600.0) * 95.0
+    assert levels.levels(OFF_RESERVATION, late)["never"](60.0) == pytest.approx(-waste - 2.0 * 96.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("window", ["cut", "drain"])
+def test_levels_of_schedulers_are_what_the_simulator_says(window: str) -> None:
+    batch = SchedulingBatch(len(days()), days(), "orion", window=window)
+    limit = {"until_s": 86400.0} if window == "cut" else {}
+    told = levels.levels(SCHEDULING, batch)
+    assert list(told) == ["first-fit", "easy", "saf"]
+    for name, level in told.items():
+        runs = [escala.simulate(day, "orion", scheduler=name, shutdown="timeout:300", start_off=True, **limit) for day in days()]
+        sums = [scheduling_return(run, day, batch.platform.n_nodes) for run, day in zip(runs, days(), strict=True)]
+        assert level(60.0) == pytest.approx(np.mean(sums), rel=1e-9), name
 
 
 def test_a_look_that_takes_too_long_is_given_up() -> None:
     batch = OffReservationBatch(2, days(), "orion", action="hold")
-    assert watch.mean_return(batch, watch.rules(OFF_RESERVATION, batch)["hold:0"], 0.0) is None
+    assert levels.levels(OFF_RESERVATION, batch)["hold:0.25"](0.0) is None
+    assert levels.levels(OFF_RESERVATION, batch)["never"](0.0) is None
+
+
+def test_a_level_that_would_squeeze_the_curve_is_told_in_the_legend() -> None:
+    points = pl.DataFrame({"step": [0, 1000], "value": [-12.0, -8.0]})
+    drawn = Training(points, {"timeout:0": -9.0, "timeout:300": -18.0, "never": -360.0})
+    axes = learning_curve(drawn).axes[0]
+    told = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert told == ["trained", "timeout:0", "timeout:300", "never (−360, off the scale)"] and axes.get_ylim()[0] > -30.0
+    near = learning_curve(Training(points, {"timeout:0": -9.0, "timeout:300": -18.0, "never": -60.0})).axes[0]
+    assert near.get_ylim()[0] < -60.0
 
 
 def test_looks_take_a_small_share_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ import torch
 
 from escala.agents import Agent, checkpoint, early, load_agent, train
 from escala.agents.early import LOOKS, Early
+from escala.agents.levels import mean_return
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
-from escala.agents.watch import mean_return
 from escala.envs.offreservation import OffReservationBatch
 from escala.errors import EscalaError
 from tests.learn.small import SMALL, days, equal

@@ -1,4 +1,4 @@
-"""A learning curve kept while training: from time to time the policy plays a few fixed days, beside rules of the environment.
+"""A learning curve kept while training: from time to time the policy plays a few fixed days, beside the levels of other policies.
 
 The days are days of the training, spread evenly over it, so that nothing is looked at that an agent is judged on later. Every point plays
 the same days with the same draws of actions, so points differ by what was learnt only; training itself is left untouched: the days are
@@ -9,27 +9,23 @@ time, so how many points there are depends on the machine; their values do not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from escala.agents.agent import CURVE_SCHEMA, Agent
+from escala.agents.levels import levels, mean_return
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
-from escala.envs.batch import Batch, Turn, new_turn
 
 DAYS, POINTS = 4, 10
 LEAST_S, LOOK_S = 5.0, 1.0
 """Trainings shorter than LEAST_S have no curve; a look may always take LOOK_S."""
 SHARE = 0.06
 """Looks take no more than this share of the training time, but for the last."""
-NEAR = 0.25  # the hold whose level is shown beside the first and the last
 
 AGENT = "agent"
-
-Act = Callable[[Turn], NDArray[np.int64]]
 
 
 class Watch:
@@ -55,14 +51,14 @@ class Watch:
             self._look(step, elapsed_s)
 
     def end(self, step: int, elapsed_s: float) -> pl.DataFrame | None:
-        """The whole curve, columns policy, step and value (the levels of rules without a step); None of a training too short for one."""
+        """The whole curve, columns policy, step and value (levels have no step); None of a training too short for one."""
         if elapsed_s < LEAST_S and not self.points:
             return None
         if not self.points or self.points[-1][0] != step:
             self._look(step, elapsed_s)
         rows: list[tuple[str, int | None, float]] = [(AGENT, at, value) for at, value in self.points]
-        for name, act in rules(self._env_id, self._batch).items():
-            value = mean_return(self._batch, act, LOOK_S)
+        for name, level in levels(self._env_id, self._batch).items():
+            value = level(LOOK_S)
             rows += [] if value is None else [(name, None, value)]
         return pl.DataFrame(rows, schema=CURVE_SCHEMA, orient="row") if self.points else None
 
@@ -80,47 +76,3 @@ class Watch:
 def watch_of(env_id: str, batch: Any, options: Mapping[str, Any], model: Any) -> Watch | None:
     """The watch of a training in an environment that plays days; None in others."""
     return Watch(env_id, batch, options, model) if env_id in (OFF_RESERVATION, SCHEDULING) else None
-
-
-def rules(env_id: str, batch: Any) -> dict[str, Act]:
-    """Rules that can be played in the environment itself, by the names that they have outside."""
-    if env_id == SCHEDULING:
-        return {"first-fit": _first_fit}
-    form, n = batch.options.action, batch.num_envs
-    if form == "hold":
-        holds = np.asarray(batch.options.holds, np.float64)
-        places = dict.fromkeys((0, int(np.abs(holds - NEAR).argmin()), len(holds) - 1))
-        actions = {f"hold:{holds[k]:g}": k for k in places}
-    else:
-        actions = {"timeout:0": int(batch.action_space.n) - 1} if form == "wake" else {"never": 0}
-    return {name: _always(k, n) for name, k in actions.items()}
-
-
-def _always(action: int, n: int) -> Act:
-    chosen = np.full(n, action, np.int64)
-    return lambda turn: chosen
-
-
-def _first_fit(turn: Turn) -> NDArray[np.int64]:
-    jobs = turn.mask[:, 1:]
-    picked: NDArray[np.int64] = np.where(jobs.any(axis=1), jobs.argmax(axis=1) + 1, 0)
-    return picked
-
-
-def mean_return(batch: Batch, act: Act, allowed_s: float) -> float | None:
-    """The mean over the batch of the sum of rewards when row i plays day i once; None where that takes longer than allowed."""
-    turn, rows = new_turn(batch), np.arange(batch.num_envs, dtype=np.int64)
-    batch.restart(rows, turn, {"day": rows})
-    total, playing = np.zeros(batch.num_envs), np.ones(batch.num_envs, bool)
-    end = time.monotonic() + allowed_s
-    while playing.any():
-        if time.monotonic() > end:
-            return None
-        batch.step(act(turn), turn)
-        total[playing] += turn.reward[playing]
-        over = turn.terminated | turn.truncated
-        playing &= ~over
-        again = np.flatnonzero(over)
-        if again.size:
-            batch.restart(again, turn, {"day": again})
-    return float(total.mean())

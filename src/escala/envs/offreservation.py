@@ -160,7 +160,12 @@ class OffReservationOptions:
         """SAF with a pause before each of its decisions."""
         beneath = BENEATH[self.action]
         power = shutdown(beneath, options)[0] if beneath is not None else {"shutdown": codes.POWER_EXTERNAL}
-        return plan_for(scheduler("saf"), power | {"pause_before": 1, "period_s": self.period_s}, workload, options)
+        return plan_for(scheduler("saf"), power | self.pauses, workload, options)
+
+    @property
+    def pauses(self) -> dict[str, Any]:
+        """Fields of a plan: when the kernel pauses."""
+        return {"pause_before": 1, "period_s": self.period_s}
 
 
 def options_of(given: Mapping[str, Any]) -> OffReservationOptions:
@@ -179,7 +184,7 @@ class OffReservationBatch:
         self.options = options_of(options)
         chosen = self.options
         days = days_of(workload, chosen.day_s, chosen.min_jobs)
-        self.episodes = Episodes(num_envs, days, platform, chosen.plan, chosen.simulation_options(), timers=chosen.action == "hold")
+        self.episodes = Episodes(num_envs, days, platform, self.plan, chosen.simulation_options(), timers=self.timed)
         self.platform = self.episodes.platform
         self.num_envs = num_envs
         self.observation_space = spaces.Box(0.0, 1.0, chosen.shape, np.float32)
@@ -192,6 +197,15 @@ class OffReservationBatch:
         self._fractions = chosen.fractions()
         self.watts = watts_of(self.platform)
         self._strip = Strip(self.platform.n_nodes)
+
+    def plan(self, day: Workload, how: Options) -> Plan:
+        """The kernel's plan of a day."""
+        return self.options.plan(day, how)
+
+    @property
+    def timed(self) -> bool:
+        """May every job have a timer?"""
+        return self.options.action == "hold"
 
     def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
         """Seeds of rows."""

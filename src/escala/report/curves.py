@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -20,6 +21,7 @@ from escala.report.style import INK, policy_colour, policy_line, styled
 
 _PANELS_ABREAST = 3
 _FAR_PERCENT = 300.0
+_FAR_TIMES = 6.0
 _MARKED = 20  # so few points of a curve are marked each
 
 
@@ -61,12 +63,32 @@ def learning_curve(training: Training) -> Figure:
         axes.plot(mean["step"], mean["value"], marker=marker, color=policy_colour(i), label=name)
         if runs > 1:
             axes.fill_between(mean["step"], mean["low"], mean["high"], color=policy_colour(i), alpha=0.2, linewidth=0)
+    far = _far(points["value"].to_list(), training.levels)
     for i, (policy, level) in enumerate(training.levels.items(), start=len(names)):
-        axes.axhline(level, color=policy_colour(i), linestyle=("--", ":", "-.")[i % 3], linewidth=1.2, label=policy)
+        look: dict[str, Any] = {"color": policy_colour(i), "linestyle": ("--", ":", "-.")[i % 3], "linewidth": 1.2}
+        if policy in far:
+            axes.plot([], [], label=f"{policy} ({level:.3g}, off the scale)".replace("-", "−"), **look)
+        else:
+            axes.axhline(level, label=policy, **look)
     axes.set(xlabel="Decisions in training", ylabel=training.label)
     axes.xaxis.set_major_formatter(_short_number)
     _legend(axes, len(names) + len(training.levels))
     return figure
+
+
+def _far(values: Sequence[float], levels: Mapping[str, float]) -> list[str]:
+    """Levels that would squeeze all the rest into a corner: without one the axis is less than 1 / _FAR_TIMES as long. Two always stay."""
+    far: list[str] = []
+    near = dict(levels)
+    middle = float(np.mean(values)) if len(values) else 0.0
+    while len(near) > 2:
+        outer = max(near, key=lambda name: abs(near[name] - middle))
+        rest = [*values, *(level for name, level in near.items() if name != outer)]
+        if max(*rest, near[outer]) - min(*rest, near[outer]) <= _FAR_TIMES * (max(rest) - min(rest)):
+            break
+        far.append(outer)
+        del near[outer]
+    return far
 
 
 def _over_seeds(points: pl.DataFrame) -> pl.DataFrame:

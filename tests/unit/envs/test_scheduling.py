@@ -11,7 +11,7 @@ import pytest
 import escala
 import escala.envs
 from escala.lives import totals_of
-from tests.unit.envs.days import DAY_S, workload
+from tests.unit.envs.days import DAY_S, scheduling_return, workload
 
 
 def _env(day: escala.Workload, platform: str = "2x1", **options: Any) -> Any:
@@ -129,12 +129,6 @@ def _simulated(day: escala.Workload, platform: escala.Platform, window: str) -> 
     return escala.simulate(day, platform, scheduler=FirstFit(), shutdown="timeout:300", start_off=True, **limit)
 
 
-def _metric(result: escala.Result, day: escala.Workload, n_nodes: int) -> float:
-    """What the rewards of a run must add up to: 0.2 computing - idle, in node-minutes / nodes, less the walltimes waited."""
-    seconds = dict(result.power.group_by("state").sum().select("state", "seconds").iter_rows())
-    return float((0.2 * seconds["computing"] - seconds["idle"]) / 60.0 / n_nodes - _queued(result, day))
-
-
 @pytest.mark.parametrize("window", ["cut", "drain"])
 def test_the_rewards_of_a_day_add_up_to_its_metrics(window: str) -> None:
     days = escala.workload.generate.grid5000(cluster="orion", days=6, seed=0).split_days()
@@ -144,7 +138,7 @@ def test_the_rewards_of_a_day_add_up_to_its_metrics(window: str) -> None:
         total, waste = _by_first_fit(env, number)
         result = _simulated(day, platform, window)
         assert waste == pytest.approx(result.summary()["waste_j"], abs=1e-6)
-        assert total == pytest.approx(_metric(result, day, platform.n_nodes), rel=1e-9, abs=1e-9)
+        assert total == pytest.approx(scheduling_return(result, day, platform.n_nodes), rel=1e-9, abs=1e-9)
 
 
 COMPUTING, IDLE, OFF, SWITCHING_OFF, SWITCHING_ON = 190.0, 95.0, 9.0, 101.0, 125.0  # W; 180 s to switch off, 60 s to switch on
@@ -195,7 +189,7 @@ def test_days_at_the_edge(edge: str, window: str) -> None:
     assert waste == pytest.approx(by_hand[window][0], rel=1e-12) and total == pytest.approx(by_hand[window][1], rel=1e-12)
     result = _simulated(day, platform, window)
     assert waste == pytest.approx(result.summary()["waste_j"], rel=1e-12)
-    assert total == pytest.approx(_metric(result, day, platform.n_nodes), rel=1e-12)
+    assert total == pytest.approx(scheduling_return(result, day, platform.n_nodes), rel=1e-12)
     world = env.unwrapped.batch.episodes.world
     spent = totals_of(world, 0, platform, (0, 0))
     began = 0.0 if window == "cut" or not jobs else jobs[0][0]
@@ -213,32 +207,3 @@ def test_a_job_larger_than_the_free_part_cannot_be_chosen() -> None:
     assert info["time_s"] == 60.0 and info["action_mask"].sum() == 1
     _, reward, _, _, info = env.step(1)  # as void: a minute passes, and the job has waited its walltime of one
     assert info["time_s"] == 120.0 and info["action_mask"].sum() == 1 and reward == pytest.approx(0.2 * 3 / 4 - 1.0)
-
-
-def _queued(result: escala.Result, day: escala.Workload) -> float:
-    """Sum over jobs of the time in the queue / walltime. The wait of a Result lasts until the start; a job that was given nodes left the
-    queue before that, by the nodes' boot."""
-    import polars as pl
-
-    end = float(result.manifest["window"]["end_s"])
-    jobs = result.jobs.filter(pl.col("submit_s") <= end)
-    given = dict(zip(jobs["job_id"], _given_at(result, jobs), strict=True))
-    return sum((min(given[j], end) - s) / w for j, s, w in zip(jobs["job_id"], jobs["submit_s"], jobs["walltime_s"], strict=True))
-
-
-def _given_at(result: escala.Result, jobs: Any) -> list[float]:
-    """When each job left the queue: its start, or, where one of its nodes was then just booted for it, the latest moment at which a node
-    of it was off."""
-    boots: dict[int, list[tuple[float, float]]] = {}
-    for node, begin, until, state in result.nodes.select("node", "from_s", "to_s", "state").iter_rows():
-        if state == "switching_on":
-            boots.setdefault(int(node), []).append((begin, until))
-    out = []
-    for start, text in jobs.select("start_s", "nodes").iter_rows():
-        if not text:
-            out.append(float("inf"))
-            continue
-        own = [n for part in text.split() for n in range(int(part.split("-")[0]), int(part.split("-")[-1]) + 1)]
-        began = [b for n in own for b, until in boots.get(n, []) if start is None or until == start]
-        out.append(max(began) if began and (start is not None) else (start if start is not None else max(began)))
-    return out
