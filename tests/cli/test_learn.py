@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import escala
-from escala.studies.days import days_of
+from escala.studies.days import days_of, split
 from tests.cli.program import Escala, Outcome
 
 pytest.importorskip("stable_baselines3")
@@ -78,6 +78,47 @@ def test_train_learns_from_days_of_the_groups_named(escala_: Escala, week: Path,
         done = _json(escala_(*verb, *of, "--out", tmp_path / f"agent{len(chosen)}"))
         assert done["workload"]["days"] == sum(group in chosen for group in groups)
     assert len(set(groups)) > 1
+
+
+@pytest.mark.learn
+def test_a_random_split_is_the_same_to_train_and_to_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> None:
+    """And that of `escala.studies.days.split`. The held-out days are those not learnt from, whatever the seed of the training."""
+    days = days_of(escala.read_workload(week))
+    learnt, validated, held_out = split(len(days), "random", seed=3, train=4 / len(days), validation=0.25)
+    assert held_out != list(range(4, len(days))), "another split than by time"
+    of = ["--split", "random:3"]
+    verb = ["train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--steps", "64", "--seed", "5", "--out", tmp_path / "agent"]
+    done = _json(escala_(*verb, *of, "--days", "4", "--validation", "1", "--json"))
+    for part, chosen in (("workload", learnt), ("validation_days", validated)):
+        told = done[part]
+        assert (told["first"], told["last"], told["days"]) == (days[chosen[0]].name, days[chosen[-1]].name, len(chosen))
+        assert told["jobs"] == sum(len(days[k]) for k in chosen)
+    judge = ["evaluate", tmp_path / "agent", week, "--runs", "1", "--baselines", "timeout:0", "--out", tmp_path / "judged"]
+    assert escala_(*judge, *of, "--after", "4").status == 0
+    with (tmp_path / "judged" / "days.csv").open() as file:
+        judged = [row["day"] for row in csv.DictReader(file) if row["policy"] == "timeout:0"]
+    assert judged == [days[k].name for k in held_out]
+    assert json.loads((tmp_path / "judged" / "manifest.json").read_text())["split"] == "random:3"
+
+
+@pytest.mark.parametrize(
+    ("how", "word"),
+    [
+        (["--split", "weekly"], "--split weekly: give time, random, or random:SEED"),
+        (["--split", "random:"], "--split random:: give time, random, or random:SEED"),
+        (["--split", "random:-1"], "--split random:-1: give time, random, or random:SEED"),
+        (["--split", "time:2"], "--split time:2: give time, random, or random:SEED"),
+        (["--split", "random"], "--split random: says which days are the first N: give --{} N, too"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_splits_are_refused(escala_: Escala, week: Path, tmp_path: Path, how: list[str], word: str) -> None:
+    train = ("train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--out", tmp_path / "agent", "--steps", "64")
+    for verb, option in ((train, "days"), (("evaluate", tmp_path / "agent", week), "after")):
+        outcome = escala_(*verb, *how)
+        assert outcome.status == 2 and outcome.out == "" and word.format(option) in outcome.err
+        assert re.fullmatch(r"error: [^\n]+\n", outcome.err), outcome.err
+    assert not os.listdir(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import typer
 
 from escala.cli import day_headroom as room
 from escala.cli import options as opt
-from escala.cli import searching
+from escala.cli import searching, splitting
 from escala.cli.folder import output_folder, partial_sibling
 from escala.cli.headroom import save
 from escala.cli.interrupt import INTERRUPTED, KEPT, Stopped, keeping
@@ -23,7 +23,7 @@ from escala.errors import EscalaError
 
 WRITTEN = ("manifest.json", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
 STEPS = 500_000
-FIRST_DAYS = "days of the log, in time order, that have at least two jobs"
+FIRST_DAYS = "days of the log, in time order (but see --split), that have at least two jobs"
 Groups = Annotated[
     list[int] | None,
     typer.Option(
@@ -48,6 +48,7 @@ def train(
         Path, typer.Option("--out", metavar="DIR", help="folder for the agent, with a checkpoint while training", show_default=False)
     ],
     days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help=f"learn from the first N {FIRST_DAYS} [all]")] = None,
+    split: splitting.Split = "time",
     group: Groups = None,
     algorithm: Annotated[
         str, typer.Option("--algorithm", metavar="NAME", help="maskable-ppo, ppo, a2c, or search: by whole days (OffReservation)")
@@ -82,6 +83,7 @@ def train(
     by_gradient = {"preset": preset, "steps": steps, "minutes": minutes, "patience": patience or None}
     by_search: dict[str, Any] = {"generations": generations, "population": population, "worth": worth}
     searching.check(algorithm, environment, by_gradient, by_search)
+    drawn_by = splitting.seed_of(split, days is not None, "--days")
     _check_training_folder(out)
     with partial_sibling(Path(out).absolute()):
         pass  # a place that cannot be written is refused before the work
@@ -89,7 +91,7 @@ def train(
         begin(f"reading {workload}")
         machine = escala.read_platform(platform)
         log = read_log(workload, read, machine)
-        chosen, held = _days(log, workload, days, group, validation, patience)
+        chosen, held = _days(log, workload, days, drawn_by, group, validation, patience)
         how: dict[str, Any] = {"out": out, "resume": resume, "seed": seed, "validation": held or None}
         if algorithm == searching.SEARCH:
             agent = searching.search(chosen, machine, begin, **how, **by_search)
@@ -103,12 +105,12 @@ def train(
 
 
 def _days(
-    log: Any, workload: Path, days: int | None, groups: list[int] | None, validation: int, patience: int
+    log: Any, workload: Path, days: int | None, drawn_by: int | None, groups: list[int] | None, validation: int, patience: int
 ) -> tuple[list[Any], list[Any]]:
     """The days to learn from, and those held back for validation."""
     from escala.studies.days import days_of
 
-    first = days_of(log)[:days]
+    first, _ = splitting.parted(days_of(log), drawn_by, days)
     if not first:
         raise EscalaError(f"{workload}: has no day with at least two jobs to learn from; give a longer log")
     chosen = _of_groups(first, groups)
@@ -168,6 +170,7 @@ def evaluate(
         str | None, typer.Option("--platform", metavar="SPEC", help="machine [the one it was trained on]", show_default=False)
     ] = None,
     after: Annotated[int, typer.Option("--after", min=0, metavar="N", help=f"leave out the first N {FIRST_DAYS}")] = 0,
+    split: splitting.Split = "time",
     days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help="judge at most so many days [all]")] = None,
     group: Groups = None,
     baselines: Annotated[
@@ -195,13 +198,14 @@ def evaluate(
     if window not in ("drain", "cut"):
         raise EscalaError(f"unknown window {window!r}; known: drain, cut")
     room.check(headroom, stretch, limit, window)
+    drawn_by = splitting.seed_of(split, after > 0, "--after")
     beside = None if baselines is None else opt.names(baselines, "--baselines")
     with output_folder(out, "evaluate", force=force) as folder, progress() as begin:
         begin(f"reading {workload}")
         trained = escala.load_agent(agent)
         machine = escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else escala.read_platform(platform)
         log = read_log(workload, read, machine)
-        later = days_of(log)[after:]
+        _, later = splitting.parted(days_of(log), drawn_by, after)
         if not later:
             raise EscalaError(f"{workload}: no day is left to judge on after the first {after}; give a smaller --after")
         chosen = _of_groups(later, group)[:days]
@@ -215,7 +219,7 @@ def evaluate(
             played.write_csv(folder / DAYS)
             judged.write_csv(folder / JUDGED)
             about = {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen), "window": window}
-            about |= {"groups": sorted(set(group))} if group else {}
+            about |= ({"groups": sorted(set(group))} if group else {}) | ({"split": split} if drawn_by is not None else {})
             write_manifest(folder, "evaluation", about)
             if measured is not None:
                 save(measured, folder)

@@ -16,8 +16,8 @@ from escala.report.tables import Cell, Table
 CURVE, AGENT = "curve.csv", "agent"
 OFF_RESERVATION = "escala/OffReservation-v0"
 CAPTION = (
-    "The sum of rewards on days of the training, the same at every point; the agent draws its actions. Other policies are level lines. What "
-    "is gained on days not seen is judged by escala evaluate."
+    "The sum of rewards on days of the training, the same at every point; the agent draws its actions. Other policies are level lines. "
+    "What is gained on days not seen is judged by escala evaluate."
 )
 OF_SEARCH = (
     "The mean over days of the sum of rewards under the mean of each generation's candidates, on the days that are searched on and, where "

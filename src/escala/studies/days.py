@@ -64,12 +64,17 @@ def judge(
     return to_one_end(pl.DataFrame(rows))
 
 
+def drawn(n: int, seed: int) -> list[int]:
+    """The numbers of n days in an order drawn by seed."""
+    return [int(k) for k in np.random.default_rng([seed, 0xDA7]).permutation(n)]
+
+
 def split(n: int, how: str, seed: int = 0, train: float = 0.8, validation: float = 0.2) -> tuple[list[int], list[int], list[int]]:
     """Numbers of the training, validation and held-out days of n days. how: "time" (the last days are held out) or "random" (drawn by
     seed). The last part (`validation`) of the training days serves to choose among models."""
     if how not in ("time", "random"):
         raise EscalaError(f"split {how!r} is not known: use time or random")
-    order = list(range(n)) if how == "time" else [int(k) for k in np.random.default_rng([seed, 0xDA7]).permutation(n)]
+    order = list(range(n)) if how == "time" else drawn(n, seed)
     held = round(train * n)
     kept, last = sorted(order[:held]) if how == "random" else order[:held], sorted(order[held:])
     cut = len(kept) - round(validation * len(kept))
