@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -41,6 +42,19 @@ def days(jobs_a_day: int, cores: int, count: int = 20) -> tuple[escala.Workload,
 
 def wake_all(env: Any) -> NDArray[np.int64]:
     return np.full(NUM_ENVS, env.single_action_space.n - 1)
+
+
+def by_chance() -> Callable[[Any], NDArray[np.int64]]:
+    """Choices at random, drawn before the clock runs; the same at every call."""
+    drawn: list[NDArray[np.int64]] = []
+    turn = itertools.count()
+
+    def act(env: Any) -> NDArray[np.int64]:
+        if not drawn:
+            drawn.extend(np.random.default_rng(0).integers(env.single_action_space.n, size=(STEPS, NUM_ENVS)))
+        return drawn[next(turn) % STEPS]
+
+    return act
 
 
 def first_fit(env: Any) -> NDArray[np.int64]:
@@ -92,8 +106,13 @@ def lstm_training(steps: int = 3_000_000) -> tuple[float, str]:
 
 
 def _off(jobs: int, observation: str) -> Case:
-    what = f"OffReservation, 48 nodes x 20, {jobs} jobs a day, 256 simulations, {observation}"
+    what = f"OffReservation, action `wake`, always all, 48 nodes x 20, {jobs} jobs a day, 256 simulations, {observation}"
     return Case(what, "≥ 250 k steps/s", lambda: steps_per_s("escala/OffReservation-v0", jobs, wake_all, observation=observation))
+
+
+def _choosing(action: str, jobs: int) -> Case:
+    what = f"OffReservation, action `{action}`, choices at random, 48 nodes x 20, {jobs} jobs a day, 256 simulations, snapshots"
+    return Case(what, "≥ 250 k steps/s", lambda: steps_per_s("escala/OffReservation-v0", jobs, by_chance(), action=action))
 
 
 CASES = [
@@ -102,10 +121,14 @@ CASES = [
     _off(1000, "snapshots"),
     _off(1000, "compact"),
     Case(
-        "OffReservation, every minute asked (skip=False), 60 jobs a day",
+        "OffReservation, action `wake`, always all, every minute asked (skip=False), 60 jobs a day",
         "≥ 250 k steps/s",
         lambda: steps_per_s("escala/OffReservation-v0", 60, wake_all, skip=False),
     ),
+    _choosing("count", 60),
+    _choosing("count", 1000),
+    _choosing("hold", 60),
+    _choosing("hold", 1000),
     Case(
         "Scheduling, 48 nodes x 20, 60 jobs a day, 256 simulations",
         "≥ 250 k steps/s",
