@@ -223,7 +223,14 @@ def rolled(agent: Agent, day: escala.Workload, seed: int | None) -> dict[str, fl
 
 @pytest.mark.parametrize(
     "options",
-    [{"action": "hold"}, {"action": "wake"}, {"action": "count", "observation": "snapshots"}, {"action": "hold", "window": "drain"}],
+    [
+        {"action": "hold"},
+        {"action": "wake"},
+        {"action": "count", "observation": "snapshots"},
+        {"action": "hold", "window": "drain"},
+        {"action": "hold", "ask": "periods"},
+        {"action": "count", "ask": "periods"},
+    ],
 )
 @pytest.mark.parametrize("seed", [None, 3])
 def test_a_shutdown_agent_does_in_simulate_what_it_did_in_the_environment(options: dict[str, Any], seed: int | None) -> None:

@@ -56,13 +56,13 @@ class LearntShutdown(_Learnt):
 
     role = "shutdown"
     before_scheduler = True
-    at_events = True
 
     def __init__(self, agent: Agent, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
         self.options = offreservation.options_of(agent.env_options)
         self._expects(self.options.shape)
         self.period_s = self.options.period_s
+        self.at_events = self.options.ask == "submissions"
         self.beneath = offreservation.BENEATH[self.options.action]
         self._fractions = self.options.fractions()
 

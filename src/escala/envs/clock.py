@@ -1,9 +1,9 @@
 """When an agent is asked. Between two questions everything happens inside compiled code.
 
 Off-reservation: at every multiple of the period and at every submission (in R3 these are multiples of the period, too: its logs are
-rounded to
-minutes), after the events of the instant and before the scheduler. Instants with an empty queue may pass without a question; the action in
-force stays.
+rounded to minutes), after the events of the instant and before the scheduler. Instants with an empty queue may pass without a question; the
+action in force stays. With `ask="periods"` the kernel pauses at multiples of the period only, and every choice counts: it may be for a job
+that is submitted before the next.
 
 Scheduling: whenever jobs wait, and again at the same instant after each valid choice; after a void choice one period later, or, if the
 queue
@@ -115,10 +115,10 @@ def observe_machine(w: World, settings: Any, memory: Any, history: Any, users: A
 
 @lean
 def mask_machine(w: World, settings: Any, memory: Any, out: Any) -> None:
-    """Off-reservation: which actions make sense. With an empty queue only the action in force."""
+    """Off-reservation: which actions make sense. With an empty queue only the action in force, unless choices always count."""
     if settings[0].form == action.COUNT:
         out[:] = True
-    elif w.s[0].n_queued == 0:
+    elif w.s[0].n_queued == 0 and settings[0].always == 0:
         out[:] = False
         out[memory.standing] = True
     elif settings[0].form == action.WAKE:

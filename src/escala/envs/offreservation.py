@@ -48,6 +48,7 @@ class OffReservationOptions:
     guard: str | None = None
     guard_at: float = 0.3
     skip: bool | None = None
+    ask: str = "submissions"
     window: str = "cut"
     day_s: float = 86400.0
     period_s: float = 60.0
@@ -63,15 +64,15 @@ class OffReservationOptions:
             "qos": ("startable", "all"),
             "normalise": ("author", "none"),
             "guard": (None, *GUARDS),
+            "ask": ("submissions", "periods"),
             "window": ("cut", "drain"),
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(str(a) for a in allowed)}")
-        if self.action == "count" and self.skip:
-            raise EscalaError(
-                "option skip=True: with action='count' the agent also decides what idles while the queue is empty; leave skip out"
-            )
+        if self.always and self.skip:
+            what = "action='count'" if self.action == "count" else "ask='periods'"
+            raise EscalaError(f"option skip=True: with {what} the agent also decides while the queue is empty; leave skip out")
         if not (self.history >= 1 and self.jobs >= 1):
             raise EscalaError(f"options history={self.history}, jobs={self.jobs}: give at least 1 of each")
         if self.guard_name not in ALLOWED_GUARDS[self.action]:
@@ -92,7 +93,12 @@ class OffReservationOptions:
     @property
     def skips(self) -> bool:
         """Do instants with an empty queue pass without a question?"""
-        return self.action != "count" if self.skip is None else self.skip
+        return not self.always if self.skip is None else self.skip
+
+    @property
+    def always(self) -> bool:
+        """Does a choice count with an empty queue, too?"""
+        return self.action == "count" or self.ask == "periods"
 
     def actions(self, platform: Platform) -> int:
         """Number of actions."""
@@ -117,6 +123,7 @@ class OffReservationOptions:
             "compact": self.observation == "compact",
             "form": FORMS[self.action],
             "skip": self.skips,
+            "always": self.always,
             "guard": GUARDS[self.guard_name],
             "guard_at": self.guard_at,
             "tau": self.tau,
@@ -164,8 +171,8 @@ class OffReservationOptions:
 
     @property
     def pauses(self) -> dict[str, Any]:
-        """Fields of a plan: when the kernel pauses."""
-        return {"pause_before": 1, "period_s": self.period_s}
+        """Fields of a plan: when the kernel pauses, before the scheduler of every instant, or of every period's."""
+        return {"pause_before": 1 if self.ask == "submissions" else 2, "period_s": self.period_s}
 
 
 def options_of(given: Mapping[str, Any]) -> OffReservationOptions:
@@ -277,9 +284,9 @@ class OffReservation(BatchEnv):
     """One day of a log; once a minute, and when a job is submitted, the agent says how freely nodes may be woken for waiting jobs.
 
     ## Description
-    R3's DeepShutdown: every minute (and at submissions between two minutes, which R3's rounded logs do not have), after the events of that
-    instant and before the scheduler (SAF: EASY backfilling with the candidates in order of walltime x cores). Idle nodes that the
-    scheduler leaves over go off in the same instant (not with `action="count"`).
+    R3's DeepShutdown: every minute (and at submissions between two minutes, which R3's rounded logs do not have; not with
+    `ask="periods"`), after the events of that instant and before the scheduler (SAF: EASY backfilling with the candidates in order of
+    walltime x cores). Idle nodes that the scheduler leaves over go off in the same instant (not with `action="count"`).
 
     ## Action space
     `Discrete`. `action="wake"` (default): 0..G, how many of the nodes that are off may be woken until the next decision (the lowest ids).
@@ -289,7 +296,7 @@ class OffReservation(BatchEnv):
     `guard="head"` (its default) nodes that the queue's first job needs are not taken, and where it can start, off nodes are taken before
     idle ones.
     The mask tells which actions make sense; the others are carried out as well as can be. With an empty queue the action in force stays,
-    whatever is chosen (`count` excepted, which also decides what idles then).
+    whatever is chosen (excepted `count`, which also decides what idles then, and `ask="periods"`).
 
     ## Observation space
     `Box(0, 1)`. `observation="snapshots"` (default): (history, 8 + 4 jobs), the last snapshots, one a minute, the newest last: nodes in
@@ -320,7 +327,9 @@ class OffReservation(BatchEnv):
     guard: `"late"` (default with wake: jobs that have waited `guard_at` of their walltime and could start may wake what they need; with
     hold no job is held longer than that), `"head"` (default with count: the queue's first job is never blocked by the held nodes alone,
     see Action space), `"none"`.
-    skip: minutes with an empty queue pass without a question (default, except with count); nothing else changes.
+    skip: minutes with an empty queue pass without a question (default, except with count and `ask="periods"`); nothing else changes.
+    ask: `"submissions"` (default: every period and at submissions) or `"periods"` (R3's reading of any log: one decision a minute, also
+    with an empty queue; the action in force holds for jobs submitted between two).
 
     ## Version history
     v0: first.

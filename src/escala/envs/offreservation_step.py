@@ -43,7 +43,7 @@ def begin(
 def go_on(table: Any, i: int, w: World, settings: Any, fractions: Any, memory: Any, history: Any, users: Any, chosen: int) -> int:
     """Put an action in force in simulation i, and on to its next question; FINISHED at the end of the run, FAILED where nothing can go
     on."""
-    if w.s[0].n_queued > 0 or settings[0].form == action.COUNT:
+    if w.s[0].n_queued > 0 or settings[0].always == 1:
         memory.standing = chosen
     action.apply(w, settings, fractions, memory.standing)
     stop = to_question(table, i, w, settings, fractions, memory, history, users)
@@ -114,7 +114,7 @@ def look(table: Any, i: int, settings: Any, memory: Any, history: Any, users: An
         return 0
     m = memory[0]
     remember(w, settings, m, history[0], users)
-    if w.s[0].n_queued == 0 and settings[0].form != action.COUNT:
+    if w.s[0].n_queued == 0 and settings[0].always == 0:
         return 1
     observe_machine(w, settings, m, history[0], users, frontier, observation[0])
     mask_machine(w, settings, m, mask[0])

@@ -15,6 +15,7 @@ SETTINGS = np.dtype(
         ("compact", "i8"),  # 1: jobs of this instant only; 0: jobs in every snapshot
         ("form", "i8"),  # action.WAKE | COUNT | HOLD
         ("skip", "i8"),  # 1: instants with an empty queue pass without a question
+        ("always", "i8"),  # 1: a choice counts with an empty queue, too
         ("guard", "i8"),  # action.NO_GUARD | LATE | HEAD
         ("guard_at", "f8"),  # a job is late for the guard after this share of its walltime
         ("tau", "f8"),  # a job is late for the reward after this share of its walltime

@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+import polars as pl
 import pytest
 
 import escala
@@ -36,6 +37,9 @@ CONSTANTS: list[tuple[str, dict[str, Any], int, str]] = [
     ("hold most, guarded", {"action": "hold", "guard": "late", "guard_at": 0.25}, 5, "hold:0.25"),
     ("hold little, guarded", {"action": "hold", "guard": "late", "guard_at": 0.25}, 2, "hold:0.125"),
     ("keep none off", {"action": "count"}, 0, "never"),
+    ("wake all, by the minute", {"action": "wake", "ask": "periods"}, LAST, "timeout:0"),
+    ("hold a quarter, by the minute", {"action": "hold", "ask": "periods"}, 3, "hold:0.25"),
+    ("keep none off, by the minute", {"action": "count", "ask": "periods"}, 0, "never"),
 ]
 
 
@@ -56,7 +60,14 @@ def test_waking_all_is_timeout_0_on_a_real_log(traces: Path) -> None:
     assert np.array_equal(sums["waste_j"], _replayed(days, platform, "timeout:0", "cut"))
 
 
-@pytest.mark.parametrize("options", [{"action": "wake"}, {"action": "wake", "guard": "none"}, {"action": "hold", "window": "drain"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"action": "wake"},
+        {"action": "wake", "guard": "none"},
+        {"action": "hold", "window": "drain"},
+    ],
+)
 def test_passing_quiet_minutes_changes_nothing(options: dict[str, Any]) -> None:
     """Actions that are a function of what is seen: the same questions, answers, rewards and joules with and without the quiet minutes."""
     days, platform = _sets()["orion"]
@@ -79,6 +90,50 @@ def test_passing_quiet_minutes_changes_nothing(options: dict[str, Any]) -> None:
     assert seen[0][0] == seen[1][0]
     assert len(seen[0][0]) > 50
     assert np.allclose(seen[0][1], seen[1][1], rtol=1e-12)
+
+
+def _asked(day: escala.Workload, **options: Any) -> tuple[list[float], float]:
+    """When the agent was asked until the first job was given nodes, and when that job starts. All nodes held until 90 s, then none."""
+    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1", action="count", guard="none", **options)
+    env.reset(seed=0)
+    batch = env.unwrapped.batch  # type: ignore[attr-defined]
+    times = []
+    while batch.episodes.world.run[0, 0]["start"] < 0:
+        times.append(float(batch.info()["time_s"][0]))
+        env.step(0 if times[-1] >= 90.0 else 2)
+    return times, float(batch.episodes.world.run[0, 0]["start"]) * 1e-6
+
+
+def test_an_agent_is_asked_at_submissions_or_once_a_minute_only() -> None:
+    """A job at 90 s. Released at once it starts when its node has booted for a minute; else at the next minute, and a minute later."""
+    day = workload((90.0, 600.0, 1800.0, 1))
+    assert _asked(day) == ([0.0, 60.0, 90.0, 120.0], 150.0)
+    assert _asked(day, ask="periods") == ([0.0, 60.0, 120.0], 180.0)
+
+
+@pytest.mark.parametrize("options", [{"action": "count"}, {"action": "count", "guard": "none"}])
+def test_on_a_log_in_whole_minutes_both_ways_to_ask_are_one(options: dict[str, Any]) -> None:
+    """As R3's logs are. Actions that are a function of what is seen."""
+    days, platform = _sets()["orion"]
+    rounded = [
+        escala.Workload.from_jobs(day.jobs.with_columns((pl.col("submit_s") / 60.0).round() * 60.0).sort("submit_s"), name=day.name)
+        for day in days[:3]
+    ]
+    stories = []
+    for ask in ("submissions", "periods"):
+        env = gymnasium.make("escala/OffReservation-v0", workload=rounded, platform=platform, ask=ask, **options)
+        story: list[Any] = []
+        for day in range(len(rounded)):
+            observation, info = env.reset(seed=0, options={"day": day})
+            over = False
+            while not over:
+                action = int(abs(float(observation.sum())) * 1e4) % int(env.action_space.n)  # type: ignore[attr-defined]
+                story.append((observation.tobytes(), info["action_mask"].tobytes(), action))
+                observation, reward, terminated, truncated, info = env.step(action)
+                story.append((reward, info["waste_j"], info["time_s"]))
+                over = terminated or truncated
+        stories.append(story)
+    assert stories[0] == stories[1] and len(stories[0]) > 100
 
 
 def test_the_reward_is_the_metric() -> None:
@@ -151,7 +206,8 @@ def test_a_day_may_end_in_the_middle_of_a_switch() -> None:
         ({"action": "sleep"}, "action="),
         ({"window": "open"}, "window="),
         ({"colour": 1}, "unknown option"),
-        ({"action": "count", "skip": True}, "skip"),
+        ({"action": "count", "skip": True}, "option skip=True: with action='count'"),
+        ({"ask": "periods", "skip": True}, "option skip=True: with ask='periods'"),
         ({"holds": ()}, "holds"),
         ({"holds": (0.25, float("nan"))}, "holds"),
         ({"action": "hold", "guard": "head"}, "guard='head': does nothing with action='hold': use late or none"),
@@ -159,6 +215,7 @@ def test_a_day_may_end_in_the_middle_of_a_switch() -> None:
         ({"guard_at": -0.1}, "guard_at=-0.1"),
         ({"guard_at": float("nan")}, "guard_at=nan"),
         ({"period_s": 0.0}, "period_s"),
+        ({"ask": "events"}, "option ask='events' is not known: use one of submissions, periods"),
     ],
 )
 def test_bad_options_are_told_in_one_line(options: dict[str, Any], what: str) -> None:
