@@ -139,7 +139,7 @@ CASES = [
         "≥ 250 k steps/s",
         lambda: steps_per_s("escala/Scheduling-v0", 1000, first_fit),
     ),
-    Case("3 M decisions of PPO on OffReservation, the printed LSTM, one core", "≤ 60 min", lstm_training),
+    Case("3 M decisions of PPO on OffReservation, the printed LSTM (action `count`), one core", "≤ 60 min", lstm_training),
     Case("Ten years of a cluster of 48 nodes x 20, 60 jobs a day, SAF under five shutdown policies", "≤ 60 s", lambda: ten_years()),
 ]
 
