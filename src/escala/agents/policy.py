@@ -136,7 +136,7 @@ class LearntScheduler(_Learnt):
             r.memory,
             r.history,
             r.live,
-            r.recent,
+            r.ratios,
             r.entered,
             r.confidence,
             r.frontier,

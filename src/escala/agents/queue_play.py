@@ -47,7 +47,7 @@ def best(seen: Any, mask: Any, weights: Any, numbers: Any) -> int:
 
 @compiled
 def play(
-    table: Any, settings: Any, watts: Any, memory: Any, history: Any, live: Any, recent: Any, entered: Any, confidence: Any, frontier: Any,
+    table: Any, settings: Any, watts: Any, memory: Any, history: Any, live: Any, ratios: Any, entered: Any, confidence: Any, frontier: Any,
     seen: Any, mask: Any, weights: Any, numbers: Any, waste: Any, waits: Any,
 ) -> int:  # fmt: skip
     """Play simulations that stand at their first question to their end, one behind the other: waste [n], J, and sums of waits [n], s.
@@ -64,7 +64,7 @@ def play(
                 seen[seen.shape[0] - 1, NOW + c] = history[i, m.newest, c]
             decisions += 1
             if not steps.choose(w, settings, m, live[i], best(seen, mask, weights, numbers)):
-                stop = steps.to_question(table, i, w, settings, m, live[i], recent[i], entered[i], confidence[i])
+                stop = steps.to_question(table, i, w, settings, m, live[i], ratios[i], entered[i], confidence[i])
                 if stop == steps.FAILED:
                     return -1
                 m.over = 1 if stop == codes.DONE or w.s[0].now >= st.limit_us else 0

@@ -26,12 +26,6 @@ def place_of(w: World, j: int, users: int) -> int:
     return user if user >= 0 else users - 1
 
 
-@inlined
-def has_ended(w: World, j: int) -> bool:
-    """Has job j ended?"""
-    return w.run[j].state == codes.COMPLETED or w.run[j].state == codes.KILLED
-
-
 @lean
 def note_placed(w: World, memory: Any, live: Any, j: int) -> None:
     """Job j has been given its cores: its end is to be noted."""
@@ -39,53 +33,76 @@ def note_placed(w: World, memory: Any, live: Any, j: int) -> None:
     memory.n_live += 1
 
 
+@inlined
+def ratio_of(w: World, j: int) -> float:
+    """runtime / walltime of job j."""
+    return w.job[j].runtime / w.job[j].walltime
+
+
 @lean
-def judge(w: World, u: int, recent: Any, entered: Any, confidence: Any) -> None:
+def judge(u: int, ratios: Any, entered: Any, confidence: Any) -> None:
     """The confidence of user u anew: the mean over the jobs of the ring that have ended."""
     total = 0.0
     known = 0
     for k in range(min(entered[u], RECENT)):
-        j = recent[u, k]
-        if has_ended(w, j):
-            total += w.job[j].runtime / w.job[j].walltime
+        ratio = ratios[u, k]
+        if ratio >= 0.0:
+            total += ratio
             known += 1
     confidence[u] = total / known if known > 0 else 1.0
 
 
 @lean
-def enter(w: World, j: int, recent: Any, entered: Any, confidence: Any) -> None:
-    """Job j enters its user's ring over the oldest."""
-    u = place_of(w, j, confidence.shape[0])
-    recent[u, entered[u] % RECENT] = j
+def enter(u: int, value: float, ratios: Any, entered: Any, confidence: Any) -> None:
+    """A job of user u enters the ring over the oldest."""
+    ratios[u, entered[u] % RECENT] = value
     entered[u] += 1
-    judge(w, u, recent, entered, confidence)
+    judge(u, ratios, entered, confidence)
 
 
 @lean
-def note_jobs(w: World, settings: Any, memory: Any, live: Any, recent: Any, entered: Any, confidence: Any) -> None:
+def note_submitted(w: World, memory: Any, ratios: Any, entered: Any, confidence: Any) -> None:
+    """Jobs enter when they are submitted, as -1 - row: how long they run is not known yet."""
+    while memory.seen_jobs < w.s[0].next_job:
+        j = memory.seen_jobs
+        memory.seen_jobs += 1
+        enter(place_of(w, j, confidence.shape[0]), -1.0 - j, ratios, entered, confidence)
+
+
+@lean
+def note_end(w: World, settings: Any, j: int, ratios: Any, entered: Any, confidence: Any) -> None:
+    """Job j has ended: it enters, or, if it has, what it told takes its place, unless that has been taken."""
+    u = place_of(w, j, confidence.shape[0])
+    if settings[0].confidence == ENDED:
+        enter(u, ratio_of(w, j), ratios, entered, confidence)
+        return
+    for k in range(min(entered[u], RECENT)):
+        if ratios[u, k] == -1.0 - j:
+            ratios[u, k] = ratio_of(w, j)
+            judge(u, ratios, entered, confidence)
+
+
+@lean
+def note_jobs(w: World, settings: Any, memory: Any, live: Any, ratios: Any, entered: Any, confidence: Any) -> None:
     """Take the jobs that were submitted and those that ended since the last look, lowest row first, into the records of their users.
 
-    live int64: placed jobs. recent int64 [users, RECENT]: rings of job rows; entered int64 [users]: jobs that came into them; confidence
-    [users].
+    live int64: placed jobs. ratios [users, RECENT]: rings of runtime / walltime, -1 - row of a job that has not ended; entered int64
+    [users]: jobs that came into them; confidence [users].
     """
-    by_submission = settings[0].confidence == SUBMITTED
-    while by_submission and memory.seen_jobs < w.s[0].next_job:
-        enter(w, memory.seen_jobs, recent, entered, confidence)
-        memory.seen_jobs += 1
+    if settings[0].confidence == SUBMITTED:
+        note_submitted(w, memory, ratios, entered, confidence)
     if w.s[0].n_ended == memory.seen_ended:
         return
     memory.seen_ended = w.s[0].n_ended
     while True:
         best = codes.NONE
         for k in range(memory.n_live):
-            if has_ended(w, live[k]) and (best == codes.NONE or live[k] < live[best]):
+            state = w.run[live[k]].state
+            if (state == codes.COMPLETED or state == codes.KILLED) and (best == codes.NONE or live[k] < live[best]):
                 best = k
         if best == codes.NONE:
             return
         j = live[best]
         memory.n_live -= 1
         live[best] = live[memory.n_live]
-        if by_submission:
-            judge(w, place_of(w, j, confidence.shape[0]), recent, entered, confidence)
-        else:
-            enter(w, j, recent, entered, confidence)
+        note_end(w, settings, j, ratios, entered, confidence)

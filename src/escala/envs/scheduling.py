@@ -167,20 +167,20 @@ class SchedulingBatch:
 class Records:
     """What is remembered of n simulations: snapshots, placed jobs, and the jobs by which each user is judged."""
 
-    CHANGING = ("memory", "history", "live", "recent", "entered", "confidence")
+    CHANGING = ("memory", "history", "live", "ratios", "entered", "confidence")
 
     def __init__(self, n: int, places: int, users: int, live: int) -> None:
         self.memory = np.zeros(n, MEMORY)
         self.history = np.zeros((n, places, SNAPSHOT), np.float32)
         self.live = np.zeros((n, live + 1), np.int64)
-        self.recent = np.zeros((n, users + 1, RECENT), np.int64)
+        self.ratios = np.zeros((n, users + 1, RECENT), np.float64)
         self.entered = np.zeros((n, users + 1), np.int64)
         self.confidence = np.ones((n, users + 1), np.float64)
         self.frontier = np.zeros(live + 1, np.int64)
 
     def lens(self) -> tuple[Any, ...]:
         """Arguments of the compiled code."""
-        return self.memory, self.history, self.live, self.recent, self.entered, self.confidence, self.frontier
+        return self.memory, self.history, self.live, self.ratios, self.entered, self.confidence, self.frontier
 
     def clear(self, rows: Rows) -> None:
         """Nothing is known yet."""

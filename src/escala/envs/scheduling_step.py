@@ -26,7 +26,7 @@ FAILED = -1
 
 
 @compiled
-def to_question(table: Any, i: int, w: World, settings: Any, memory: Any, live: Any, recent: Any, entered: Any, confidence: Any) -> int:
+def to_question(table: Any, i: int, w: World, settings: Any, memory: Any, live: Any, ratios: Any, entered: Any, confidence: Any) -> int:
     """Run simulation i to its next question: jobs wait and the last void choice has passed. DONE at the end of the run, FAILED where
     nothing can go on."""
     while True:
@@ -35,7 +35,7 @@ def to_question(table: Any, i: int, w: World, settings: Any, memory: Any, live: 
             return stop
         if stop != codes.DECISION:
             return FAILED
-        note_jobs(w, settings, memory, live, recent, entered, confidence)
+        note_jobs(w, settings, memory, live, ratios, entered, confidence)
         if w.s[0].now >= settings[0].limit_us or asks(w, memory):
             return stop
 
@@ -168,7 +168,7 @@ def begin(
     memory: Any,
     history: Any,
     live: Any,
-    recent: Any,
+    ratios: Any,
     entered: Any,
     confidence: Any,
     frontier: Any,
@@ -181,7 +181,7 @@ def begin(
         i = rows[k]
         w = one(table, i)
         m = memory[i]
-        stop = to_question(table, i, w, settings, m, live[i], recent[i], entered[i], confidence[i])
+        stop = to_question(table, i, w, settings, m, live[i], ratios[i], entered[i], confidence[i])
         m.over = 1 if stop == codes.DONE else 0
         fine = fine and stop != FAILED
         observe(w, settings, m, history[i], confidence[i], frontier, observation[i], mask[i])
@@ -197,7 +197,7 @@ def step(
     memory: Any,
     history: Any,
     live: Any,
-    recent: Any,
+    ratios: Any,
     entered: Any,
     confidence: Any,
     frontier: Any,
@@ -216,7 +216,7 @@ def step(
         if m.over == 0:
             stop = codes.DECISION
             if not choose(w, settings, m, live[i], actions[i]):
-                stop = to_question(table, i, w, settings, m, live[i], recent[i], entered[i], confidence[i])
+                stop = to_question(table, i, w, settings, m, live[i], ratios[i], entered[i], confidence[i])
             m.over = 1 if stop == codes.DONE else 0
         fine = fine and stop != FAILED
         moved = w.s[0].now > m.seen_us or stop == codes.DONE
@@ -237,7 +237,7 @@ def look(
     memory: Any,
     history: Any,
     live: Any,
-    recent: Any,
+    ratios: Any,
     entered: Any,
     confidence: Any,
     frontier: Any,
@@ -247,7 +247,7 @@ def look(
     """A run of simulation i, driven from outside, pauses for the scheduler: is this a question? Arrays as in `step`, of one row."""
     w = one(table, i)
     m = memory[0]
-    note_jobs(w, settings, m, live[0], recent[0], entered[0], confidence[0])
+    note_jobs(w, settings, m, live[0], ratios[0], entered[0], confidence[0])
     if not asks(w, m):
         return False
     observe(w, settings, m, history[0], confidence[0], frontier, observation[0], mask[0])
