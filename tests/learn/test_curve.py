@@ -118,10 +118,11 @@ def test_a_look_that_takes_too_long_is_given_up() -> None:
 
 def test_a_level_that_would_squeeze_the_curve_is_told_in_the_legend() -> None:
     points = pl.DataFrame({"step": [0, 1000], "value": [-12.0, -8.0]})
-    drawn = Training(points, {"timeout:0": -9.0, "timeout:300": -18.0, "never": -360.0})
+    drawn = Training(points, {"timeout:0": -9.0, "timeout:300": -18.0, "off-reservation:2": -360.4, "never": -716336.0})
     axes = learning_curve(drawn).axes[0]
     told = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert told == ["trained", "timeout:0", "timeout:300", "never (−360, off the scale)"] and axes.get_ylim()[0] > -30.0
+    assert told == ["trained", "timeout:0", "timeout:300", "off-reservation:2 (−360, off the scale)", "never (−716 k, off the scale)"]
+    assert axes.get_ylim()[0] > -30.0
     near = learning_curve(Training(points, {"timeout:0": -9.0, "timeout:300": -18.0, "never": -60.0})).axes[0]
     assert near.get_ylim()[0] < -60.0
 

@@ -67,7 +67,7 @@ def learning_curve(training: Training) -> Figure:
     for i, (policy, level) in enumerate(training.levels.items(), start=len(names)):
         look: dict[str, Any] = {"color": policy_colour(i), "linestyle": ("--", ":", "-.")[i % 3], "linewidth": 1.2}
         if policy in far:
-            axes.plot([], [], label=f"{policy} ({level:.3g}, off the scale)".replace("-", "−"), **look)
+            axes.plot([], [], label=f"{policy} ({_short_number(float(f'{level:.3g}'), 0)}, off the scale)", **look)
         else:
             axes.axhline(level, label=policy, **look)
     axes.set(xlabel="Decisions in training", ylabel=training.label)
