@@ -15,9 +15,9 @@ from escala.report.plots import _WIDTH, figure_legend
 from escala.report.style import INK, policy_colour, styled
 
 _KINDS: dict[str, tuple[str, dict[str, Any]]] = {
-    "hold": ("hold(x), labelled by x", {"marker": "o", "linestyle": "-", "markersize": 4.5, "color": policy_colour(0)}),
+    "hold": ("hold(x), by x; their line", {"marker": "o", "linestyle": "none", "markersize": 4.5, "color": policy_colour(0)}),
     "rule": ("other rules", {"marker": "s", "linestyle": "none", "markersize": 4.5, "color": "#777777"}),
-    "searched": ("searched agents, by price", {"marker": "D", "linestyle": "--", "markersize": 5.5, "color": policy_colour(1)}),
+    "searched": ("searched agents, by price of waiting", {"marker": "D", "linestyle": "--", "markersize": 5.5, "color": policy_colour(1)}),
     "likeliest": ("their likeliest choices", {"marker": "D", "linestyle": "none", "markersize": 5.5, "color": policy_colour(1)}),
     "ppo": ("MaskablePPO", {"marker": "^", "linestyle": "none", "markersize": 7.0, "color": policy_colour(2)}),
 }
@@ -26,9 +26,10 @@ _BEYOND = 0.06  # above T(0): what wastes more is shown at the edge
 
 @styled
 def waste_against_stretch(panels: Mapping[str, pl.DataFrame]) -> Figure:
-    """One panel below the other, by title. Each table: columns kind (hold, rule, searched, likeliest, ppo), mark (a label), stretch,
-    waste_vs_t0, and against_hold with _low and _high, from which the bars of learnt policies are made: how far each is from the line of
-    hold(x) at its own stretch. What wastes much more than T(0) is put at the upper edge, with its value."""
+    """One panel below the other, by title. The line of hold(x) is the least waste of any x at no more stretch. Each table: columns kind
+    (hold, rule, searched, likeliest, ppo), mark (a label), stretch, waste_vs_t0, and against_hold with _low and _high, from which the bars
+    of learnt policies are made: how far each is from that line at its own stretch. What wastes much more than T(0) is put at the upper
+    edge, with its value."""
     figure = Figure(figsize=(_WIDTH, 0.5 + 3.7 * len(panels)))
     drawn = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
     shown = [_points(axes, title, table) for axes, (title, table) in zip(drawn, panels.items(), strict=True)]
@@ -55,6 +56,8 @@ def _points(axes: Axes, title: str, table: pl.DataFrame) -> tuple[list[tuple[flo
         filled = {"markerfacecolor": "white"} if kind == "likeliest" else {}
         axes.plot(rows["stretch"], y, **look | filled, label=name, linewidth=1.0, markeredgecolor=INK if not filled else look["color"],
                   markeredgewidth=0.5 if not filled else 1.0, zorder=4 if kind in ("searched", "ppo") else 3)  # fmt: skip
+        if kind == "hold":
+            axes.plot(rows["stretch"], np.minimum.accumulate(y), color=look["color"], linewidth=1.2, zorder=1)
         if kind in ("searched", "ppo"):
             _bars(axes, rows, look["color"], change <= y)
         for row, value, height in zip(rows.iter_rows(named=True), change, y, strict=True):
@@ -62,7 +65,7 @@ def _points(axes: Axes, title: str, table: pl.DataFrame) -> tuple[list[tuple[flo
             labels.append("" if kind == "likeliest" else row["mark"] + (f" ({value:+.0f} %)" if value > height else ""))
             colours.append(INK if kind == "rule" else look["color"])
     axes.set(title=title, ylabel="Energy waste against T(0) (%)", ylim=(lowest - margin, top))
-    axes.margins(x=0.06)
+    axes.margins(x=0.08)
     return points, labels, colours
 
 

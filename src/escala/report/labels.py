@@ -29,7 +29,7 @@ def beside(axes: Axes, points: Sequence[tuple[float, float]], labels: Sequence[s
     for (x, y), label, colour in zip(at, labels, colours, strict=True):
         if not label:
             continue
-        text = axes.annotate(label, (0.0, 0.0), xycoords="data", fontsize=size, color=colour)
+        text = axes.text(0.5, 0.5, label, transform=axes.transAxes, fontsize=size)
         box = text.get_window_extent(renderer)
         text.remove()
         wide, high = box.width, size * dot

@@ -120,12 +120,12 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
 
 
 def frontier_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """Waste against stretch for hold(x), other rules, and every learnt policy. kind: hold, rule, searched, likeliest or ppo; mark: x, or
-    the price of waiting. against_hold: at the same stretch."""
+    """Waste against stretch for hold(x), other rules, and every learnt policy. kind: hold, rule, searched, likeliest or ppo; mark: what it
+    is labelled by in the picture (x, the price of waiting, or a name). against_hold: at the same stretch."""
     rows = []
     for name in every:
         for window in ("cut", "drain"):
-            points = {policy: (policy, "1", "hold", policy.partition(":")[2]) for policy in FRONTIER}
+            points = {policy: (policy, "1", "hold", policy.removeprefix("hold:")) for policy in FRONTIER}
             points |= {policy: (policy, "1", "rule", policy) for policy in (*VARIANTS, "timeout:300", "oracle")}
             for worth in worths_of(cells, name):
                 points[f"agent, waiting at {worth} prices"] = (AGENT, worth, "searched", worth)
