@@ -17,7 +17,10 @@ from escala.report.style import INK, policy_colour, styled
 _KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "hold": ("hold(x), by x; their line", {"marker": "o", "linestyle": "none", "markersize": 4.5, "color": policy_colour(0)}),
     "rule": ("other rules", {"marker": "s", "linestyle": "none", "markersize": 4.5, "color": "#777777"}),
-    "searched": ("searched agents, by price of waiting", {"marker": "D", "linestyle": "--", "markersize": 5.5, "color": policy_colour(1)}),
+    "searched": (
+        "searched agents, × the price of waiting",
+        {"marker": "D", "linestyle": "--", "markersize": 5.5, "color": policy_colour(1)},
+    ),
     "likeliest": ("their likeliest choices", {"marker": "D", "linestyle": "none", "markersize": 5.5, "color": policy_colour(1)}),
     "ppo": ("MaskablePPO", {"marker": "^", "linestyle": "none", "markersize": 7.0, "color": policy_colour(2)}),
 }
@@ -43,7 +46,8 @@ def waste_against_stretch(panels: Mapping[str, pl.DataFrame]) -> Figure:
 def _points(axes: Axes, title: str, table: pl.DataFrame) -> tuple[list[tuple[float, float]], list[str], list[str]]:
     """Draw one panel; its points, labels and their colours."""
     near = table.filter(pl.col("waste_vs_t0") <= _BEYOND)
-    highest, lowest = 100.0 * max(float(near["waste_vs_t0"].max() or 0.0), 0.0), 100.0 * float(near["waste_vs_t0"].min() or 0.0)  # type: ignore[arg-type]
+    change = near["waste_vs_t0"].to_numpy()
+    highest, lowest = 100.0 * float(change.max(initial=0.0)), float(np.minimum(100.0 * change, _ends(near)[0]).min(initial=0.0))
     margin = 0.08 * (highest - lowest) + 1.0
     top = highest + (2.5 if near.height < table.height else 1.0) * margin
     points, labels, colours = [], [], []
@@ -62,7 +66,8 @@ def _points(axes: Axes, title: str, table: pl.DataFrame) -> tuple[list[tuple[flo
             _bars(axes, rows, look["color"], change <= y)
         for row, value, height in zip(rows.iter_rows(named=True), change, y, strict=True):
             points.append((row["stretch"], float(height)))
-            labels.append("" if kind == "likeliest" else row["mark"] + (f" ({value:+.0f} %)" if value > height else ""))
+            mark = f"×{row['mark']}" if kind == "searched" else row["mark"]
+            labels.append("" if kind == "likeliest" else mark + (f" ({value:+.0f} %)" if value > height else ""))
             colours.append(INK if kind == "rule" else look["color"])
     axes.set(title=title, ylabel="Energy waste against T(0) (%)", ylim=(lowest - margin, top))
     axes.margins(x=0.08)
@@ -71,7 +76,12 @@ def _points(axes: Axes, title: str, table: pl.DataFrame) -> tuple[list[tuple[flo
 
 def _bars(axes: Axes, rows: pl.DataFrame, colour: str, within: np.ndarray) -> None:
     """Intervals of the distance from the line of hold(x), around each point."""
-    waste = 1.0 + rows["waste_vs_t0"].to_numpy()
-    line = waste / (1.0 + rows["against_hold"].to_numpy())
-    low, high = (100.0 * (line * (1.0 + rows[f"against_hold_{end}"].to_numpy()) - 1.0) for end in ("low", "high"))
+    low, high = _ends(rows)
     axes.vlines(rows["stretch"].to_numpy()[within], low[within], high[within], color=colour, linewidth=1.6, alpha=0.6, zorder=2)
+
+
+def _ends(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Their ends, in % of T(0)'s waste."""
+    line = (1.0 + rows["waste_vs_t0"].to_numpy()) / (1.0 + rows["against_hold"].to_numpy())
+    low, high = (100.0 * (line * (1.0 + rows[f"against_hold_{end}"].to_numpy()) - 1.0) for end in ("low", "high"))
+    return low, high
