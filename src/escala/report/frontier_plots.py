@@ -39,7 +39,9 @@ def waste_against_stretch(panels: Mapping[str, pl.DataFrame]) -> Figure:
     drawn[-1].set_xlabel("Mean stretch (wait / walltime)")
     figure_legend(figure, drawn[0], "outside upper center")
     for axes, (at, labels, colours) in zip(drawn, shown, strict=True):
-        beside(axes, at, labels, colours, size=7.0)
+        lines = [line.get_xydata().tolist() for line in axes.lines if line.get_linestyle() != "None"]
+        bars = [segment.tolist() for bar in axes.collections for segment in bar.get_segments()]
+        beside(axes, at, labels, colours, size=7.0, lines=[*lines, *bars])
     return figure
 
 

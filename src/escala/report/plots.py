@@ -165,8 +165,8 @@ def frontier_of(points: Mapping[str, tuple[float, float]], x: str, y: str) -> Fi
     axes.margins(x=0.06, y=0.12)
     if finite:
         figure.legend(loc="outside right upper")
-        at = [(p[0] / x_divisor, p[1] / y_divisor) for p in finite.values()]
-        beside(axes, at, [str(i + 1) for i in range(len(at))], [INK] * len(at))
+        places = [(p[0] / x_divisor, p[1] / y_divisor) for p in finite.values()]
+        beside(axes, places, [str(i + 1) for i in range(len(places))], [INK] * len(places))
     return figure
 
 

@@ -88,8 +88,8 @@ def _of_input(cells: Cells, name: str, window: str) -> list[Claim]:
 def _other_learners(cells: Cells, name: str, window: str) -> list[Claim]:
     """Every learnt policy but the searches at the usual price, against T(0) and against the frontier of hold(x)."""
     found: dict[str, tuple[str, Resampled, str, int]] = {}
-    for preset, seeds in learners_of(cells, name).items():
-        found[preset] = (LEARNERS[preset], Resampled(tables(cells, name, window)), LEARNERS[preset], len(seeds))
+    for preset, agents in learners_of(cells, name).items():
+        found[preset] = (LEARNERS[preset], Resampled(tables(cells, name, window)), LEARNERS[preset], len(agents))
     for worth in [w for w in worths_of(cells, name) if w != "1"]:
         words = f"the agent searched with waiting at {worth} prices"
         found[f"price{worth}"] = (words, Resampled(tables(cells, name, window, worth=worth)), AGENT, len(seeds_of(cells, name, worth)))
