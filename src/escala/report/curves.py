@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 from escala.errors import EscalaError
 from escala.report.plots import _WIDTH, _axis, _legend, figure_legend
-from escala.report.quantities import quantity
+from escala.report.quantities import number, quantity
 from escala.report.style import INK, policy_colour, policy_line, styled
 
 _PANELS_ABREAST = 3
@@ -89,6 +89,42 @@ def _far(values: Sequence[float], levels: Mapping[str, float]) -> list[str]:
         far.append(outer)
         del near[outer]
     return far
+
+
+@styled
+def learning_curves(trainings: Sequence[Training]) -> Figure:
+    """Learning curves of several learners, one panel each, with axes of their own: each may be judged in its own measure. The value axis
+    keeps to the curve and the levels near it; those further off are told in the legend."""
+    figure = Figure(figsize=(_WIDTH, 0.2 + 2.3 * max(len(trainings), 1)))
+    panels = figure.subplots(max(len(trainings), 1), 1, squeeze=False)[:, 0]
+    for axes, training in zip(panels, trainings):
+        points = training.points.filter(pl.col("value").is_finite())
+        mean = _over_seeds(points)
+        runs = points["seed"].n_unique() if "seed" in points.columns else 1
+        name = "trained" if runs == 1 else f"trained, mean of {runs} seeds\n(shaded: their range)"
+        axes.plot(mean["step"], mean["value"], marker="o", markersize=3.5, color=policy_colour(0), label=name)
+        axes.fill_between(mean["step"], mean["low"], mean["high"], color=policy_colour(0), alpha=0.2, linewidth=0)
+        low, high = _limits([*mean["low"], *mean["high"]], list(training.levels.values()))
+        for i, (policy, level) in enumerate(training.levels.items(), start=1):
+            beyond = "" if low <= level <= high else ", below" if level < low else ", above"
+            line, colour = ("--", ":", "-.")[i % 3], policy_colour(i)
+            axes.axhline(level, color=colour, linestyle=line, linewidth=1.2, label=f"{policy} ({number(level, 4)}{beyond})")
+        axes.set(title=training.title, ylabel=training.label, ylim=(low, high))
+        axes.xaxis.set_major_formatter(_short_number)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
+    panels[-1].set_xlabel("Decisions in training")
+    return figure
+
+
+def _limits(curve: Sequence[float], levels: Sequence[float]) -> tuple[float, float]:
+    """Of an axis that shows a curve, and the levels that are at most so far from it as it spans three times over; the nearest level in any
+    case."""
+    low, high = min(curve, default=0.0), max(curve, default=1.0)
+    reach = 3.0 * (high - low)
+    away = {level: max(low - level, level - high, 0.0) for level in levels}
+    shown = [low, high] + [level for level, far in away.items() if far <= max(reach, min(away.values()))]
+    margin = 0.08 * (max(shown) - min(shown)) or 1.0
+    return min(shown) - margin, max(shown) + margin
 
 
 def _over_seeds(points: pl.DataFrame) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from escala.metrics import machine
+from escala.report.labels import beside
 from escala.report.quantities import number, quantity, scale
 from escala.report.style import INK, STATE_COLOURS, STATE_NAMES, policy_colour, policy_line, styled
 
@@ -155,7 +156,6 @@ def frontier_of(points: Mapping[str, tuple[float, float]], x: str, y: str) -> Fi
         at = (point[0] / x_divisor, point[1] / y_divisor)
         look: dict[str, Any] = {"color": policy_colour(i), "markeredgecolor": INK, "markeredgewidth": 0.5, "linestyle": "none"}
         axes.plot(*at, marker="o" if best[i] else "s", markersize=7 if best[i] else 5, label=f"{i + 1}  {name}", **look)
-        axes.annotate(str(i + 1), at, xytext=(5, 4), textcoords="offset points", fontsize=8)
     axes.set(
         xlabel=x_label, ylabel=y_label, xscale=_spread([p[0] for p in finite.values()]), yscale=_spread([p[1] for p in finite.values()])
     )
@@ -165,6 +165,8 @@ def frontier_of(points: Mapping[str, tuple[float, float]], x: str, y: str) -> Fi
     axes.margins(x=0.06, y=0.12)
     if finite:
         figure.legend(loc="outside right upper")
+        places = [(p[0] / x_divisor, p[1] / y_divisor) for p in finite.values()]
+        beside(axes, places, [str(i + 1) for i in range(len(places))], [INK] * len(places))
     return figure
 
 

@@ -44,7 +44,7 @@ class Scale:
     generations: int = 14
     population: int = 16
     days_each: int = 1000
-    worths: tuple[float, ...] = ()
+    worths: tuple[float, ...] = (0.25, 0.5, 2.0, 4.0)
     other_seeds: int = 1
     other_generations: int = 8
     other_days_each: int = 1000
@@ -56,7 +56,7 @@ class Scale:
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, analysed_days=400, seeds=1, generations=2, population=4, days_each=8,
-        worths=(), other_generations=1, other_days_each=8, ppo=0, printed=0,
+        worths=(2.0,), other_generations=1, other_days_each=8, ppo=0, printed=0,
     ),
     "short": Scale(),
     "paper": Scale(
@@ -101,11 +101,12 @@ def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[C
         Cell(f"train/{name}", work.fixed, one | {"part": "train", "policies": work.SHOWN, "windows": ("cut",)}, 30),
         Cell(f"variants/{name}", work.fixed, one | {"part": "test", "policies": work.VARIANTS}, 15),
         Cell(f"constants/{name}", work.constants, one | {"part": "test"}, 15),
-        Cell(f"levels/{name}", work.constants, one | {"part": "validation", "windows": ("seen",)}, 15),
+        Cell(f"levels/{name}", work.constants, one | {"part": "validation", "windows": ("seen", "cut") if author else ("seen",)}, 15),
         Cell(f"seen/{name}", work.fixed, one | {"part": "validation", "policies": ("oracle", work.RANDOM), "windows": ("seen",)}, 15),
     ]
     if author:
         cells.append(Cell("random/test", work.fixed, one | {"part": "test", "policies": (work.RANDOM,), "windows": ("cut",)}, 60))
+        cells.append(Cell(f"chance/{name}", work.by_chance, one, 30))
         cells.append(
             Cell("fixed/validation", work.fixed, one | {"part": "validation", "policies": work.SHOWN, "windows": work.WINDOWS}, 60)
         )

@@ -152,6 +152,16 @@ def constants(source: Given, part: str, windows: Sequence[str] = WINDOWS) -> dic
     return out
 
 
+def by_chance(source: Given) -> dict[str, Any]:
+    """Columns of a policy that holds a random number of nodes each minute, on the validation days, cut: R3's action, which its learner
+    begins with at random."""
+    one = inputs.days(**source)
+    batch = OffReservationBatch(RUNS * len(one.validation), list(one.validation), one.platform, action="count", tau=TAU)
+    random = np.random.default_rng(0xC4A)
+    rows, _, _ = played(batch, lambda seen, mask: (random.random(mask.shape) * mask).argmax(axis=1), one.validation, RUNS)
+    return _columns(rows, RUNS)
+
+
 def _done(keep: str) -> Any:
     """The agent that an interrupted study has finished, or None."""
     from escala.agents import load_agent
@@ -188,4 +198,5 @@ def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: 
             validation=list(one.validation[::LOOKED_AT]), **options,
         )  # fmt: skip
     out = {part: judged(agent, getattr(one, part), one.platform, seed) for part in parts}
-    return out | {name: agent.manifest[name] for name in ("steps_done", "elapsed_s")}
+    told = {name: agent.manifest[name] for name in ("steps_done", "elapsed_s")}
+    return out | told | {"curve": agent.manifest["validation"], "cost": agent.env_options.get("stretch_cost", 0.0)}

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 
-from escala.platform import Platform, read_platform
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.claims import Claim, Verdict, at_least, at_most
-from escala.studies.deepshutdown2020_cells import HOLDS
-from escala.studies.resampled import Floats, Resampled, interval, table_of, to_end_of
+from escala.studies import deepshutdown2020_returns as returns
+from escala.studies.claims import Claim, Verdict, at_most
+from escala.studies.deepshutdown2020_tables import AGENT, FRONTIER, LEARNERS, Cells, fixed_of, learners_of, seeds_of, tables, worths_of
+from escala.studies.resampled import Floats, Resampled, interval, table_of
 
-AGENT, LIKELIEST = "agent", "agent, likeliest"
-FRONTIER = ("timeout:0", *HOLDS)
 PER_SWITCH_J = 60.0 * (3 * 101.0 + 125.0) / 2  # what a switch costs with 180 s off and 60 s on: 214 W min
-Cells = Mapping[str, Any]
 REGRESSION = {
     1: (-0.16, 0.03, -0.07),
     2: (-0.19, 0.03, -0.108),
@@ -28,37 +22,14 @@ REGRESSION = {
 """The author's group -> hold(0.25) against T(0), its tolerance, OR* against T(0), found by an independent simulator."""
 
 
-def seeds_of(cells: Cells, name: str, worth: str = "1") -> list[Any]:
-    """The searched agents of an input."""
-    start = f"search/{name}/{worth}/"
-    return [cells[key] for key in sorted(cells) if key.startswith(start)]
-
-
-def tables(cells: Cells, name: str, window: str, part: str = "test", worth: str = "1") -> dict[str, dict[str, Floats]]:
-    """Policy -> column -> [seeds, days]: the fixed policies, on held-out days all of them, and the searched agents as "agent"; energies
-    are counted until T(0)'s end of each day."""
-    out = {policy: table_of([columns]) for policy, columns in _fixed(cells, name, window, part).items()}
-    for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
-        out[label] = table_of([cell[part][window][how] for cell in seeds_of(cells, name, worth)])
-    return to_end_of(out, "timeout:0", _platform(cells, name).asleep_w)
-
-
-def _fixed(cells: Cells, name: str, window: str, part: str) -> dict[str, Any]:
-    """Policy -> columns of the policies without learning."""
-    if part != "test":
-        return dict(cells[f"fixed/{part}"][window])
-    rules = cells[f"fixed/{name}"][window] | cells[f"variants/{name}"][window]
-    return rules | (cells["random/test"].get(window, {}) if name == inputs.AUTHOR else {})
-
-
 def all_claims(cells: Cells) -> list[Claim]:
     """Of every input that was done."""
     claims: list[Claim] = []
     for name in [key.split("/")[1] for key in cells if key.startswith("about/")]:
         for window in ("cut", "drain"):
-            claims += _of_input(cells, name, window)
+            claims += _of_input(cells, name, window) + _other_learners(cells, name, window)
         claims += rule_claims(cells, name)
-        claims += _return_claims(cells, name, "drain") + _return_claims(cells, name, "cut") + [_argmax_claim(cells, name)]
+        claims += returns.claims(cells, name, "drain") + returns.claims(cells, name, "cut") + [_argmax_claim(cells, name)]
         if name == inputs.AUTHOR:
             claims += _group_claims(cells)
         claims += headroom.claims(cells, name)
@@ -114,6 +85,31 @@ def _of_input(cells: Cells, name: str, window: str) -> list[Claim]:
     ]
 
 
+def _other_learners(cells: Cells, name: str, window: str) -> list[Claim]:
+    """Every learnt policy but the searches at the usual price, against T(0) and against the frontier of hold(x)."""
+    found: dict[str, tuple[str, Resampled, str, int]] = {}
+    for preset, agents in learners_of(cells, name).items():
+        found[preset] = (LEARNERS[preset], Resampled(tables(cells, name, window)), LEARNERS[preset], len(agents))
+    for worth in [w for w in worths_of(cells, name) if w != "1"]:
+        words = f"the agent searched with waiting at {worth} prices"
+        found[f"price{worth}"] = (words, Resampled(tables(cells, name, window, worth=worth)), AGENT, len(seeds_of(cells, name, worth)))
+    end, ended = (name, "days cut at 24 h") if window == "cut" else (f"{name}.drain", "days run to completion")
+    out = []
+    for key, (words, r, policy, seeds) in found.items():
+        note = f"stretch {r.mean(policy, 'stretch')[0]:.3f}" + ("; one seed: the interval is over days only" if seeds == 1 else "")
+        for what, text, values, unit, holds in (
+            ("waste_vs_t0", "energy waste of {} against T(0)", r.change(policy, "timeout:0", "waste_j"), "relative change", None),
+            ("stretch_minus_t0", "mean stretch of {} above T(0)'s", r.mean(policy, "stretch") - r.mean("timeout:0", "stretch"),
+             "ratio", None),
+            ("waste_vs_hold_same_stretch", "energy waste of {} against hold(x) at the same mean stretch",
+             r.against_frontier(policy, FRONTIER), "relative change", at_most(0.0, 0.0)),
+            ("waste_vs_hold_mixtures", "energy waste of {} against the best mixture of two hold(x) at the same mean stretch",
+             r.against_mixtures(policy, FRONTIER), "relative change", at_most(0.0, 0.0)),
+        ):  # fmt: skip
+            out.append(_claim(f"r3.{key}.{what}.{end}", f"{text.format(words)}, {ended}", None, values, unit, seeds, r.n, holds, note))
+    return out
+
+
 def _claim(
     ident: str, text: str, paper: float | None, values: Floats, unit: str, seeds: int, days: int, holds: Verdict | None, note: str
 ) -> Claim:
@@ -134,7 +130,7 @@ def rule_claims(cells: Cells, name: str) -> list[Claim]:
     out = []
     for key, (policy, words) in RULES.items():
         for window, end in (("cut", name), ("drain", f"{name}.drain")):
-            fixed = _fixed(cells, name, window, "test")
+            fixed = fixed_of(cells, name, window, "test")
             r = Resampled({k: table_of([fixed[k]]) for k in ("timeout:0", policy)})
             note = f"stretch {r.mean(policy, 'stretch')[0]:.3f} against {r.mean('timeout:0', 'stretch')[0]:.3f}"
             out.append(_claim(f"r3.{key}_vs_t0.{end}", f"energy waste of {words} against T(0), {window}", None,
@@ -167,27 +163,6 @@ def _group_claims(cells: Cells) -> list[Claim]:
     return out
 
 
-def _return_claims(cells: Cells, name: str, window: str) -> list[Claim]:
-    """The agent's return against T(0)'s and every constant choice's, in the reward that it was searched with."""
-    searched = seeds_of(cells, name)
-    constant = cells[f"constants/{name}"][window]
-    idle_j, end, ended = idle_minute_j(name, cells), "" if window == "drain" else ".cut", "drained" if window == "drain" else "cut"
-    cost = float(np.mean([cell["cost"] for cell in searched]))
-    ours = np.array([_worth(cell["test"][window]["sampled"], cost, idle_j) for cell in searched])
-    theirs = {policy: _worth(columns, cost, idle_j) for policy, columns in constant.items()}
-    best = max(theirs, key=lambda policy: theirs[policy].sum())
-    out = []
-    for key, policy, text in (
-        ("return_minus_t0", "hold:0", "T(0)'s"),
-        ("return_minus_constants", best, f"the best constant choice's ({best})"),
-    ):
-        r = Resampled({"a": {"x": ours - theirs[policy]}})
-        out.append(_claim(f"r3.{key}.{name}{end}", f"return a day, above {text}", None, r.total("a", "x") / r.n,
-                          "idle minutes of the platform", len(ours), r.n, at_least(0.0),
-                          f"reward: -(energy waste + {cost:.3f} a walltime waited); test days, {ended}"))  # fmt: skip
-    return out
-
-
 def _argmax_claim(cells: Cells, name: str) -> Claim:
     """Whether the agent's likeliest choice is always the same."""
     searched = seeds_of(cells, name)
@@ -198,18 +173,3 @@ def _argmax_claim(cells: Cells, name: str) -> Claim:
     return Claim(
         f"r3.argmax_commonest.{name}", text, None, float(max(shares)), None, None, "share", len(shares), days, max(shares) < 0.99, note
     )
-
-
-def _worth(columns: Mapping[str, Any], cost: float, idle_j: float) -> Floats:
-    out: Floats = -(np.array(columns["waste_j"]) / idle_j + cost * np.array(columns["waited"]))
-    return out
-
-
-def idle_minute_j(name: str, cells: Cells) -> float:
-    """J that an input's whole platform takes in a minute of idling: all have the dissertation's profile, a node each."""
-    platform = _platform(cells, name)
-    return 60.0 * platform.n_nodes * platform.profiles[0].idle_w
-
-
-def _platform(cells: Cells, name: str) -> Platform:
-    return read_platform(f"{cells[f'about/{name}']['nodes']}x1")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -13,24 +11,26 @@ import polars as pl
 from escala.metrics.jobs import by_class
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies.claims import by_policy, write_table
-from escala.studies.deepshutdown2020_cells import RANDOM, SHOWN
-from escala.studies.deepshutdown2020_claims import AGENT, idle_minute_j, seeds_of, tables
+from escala.studies.deepshutdown2020_cells import LOOKED_AT, RANDOM, SHOWN
+from escala.studies.deepshutdown2020_returns import Measure, priced, printed
+from escala.studies.deepshutdown2020_tables import AGENT, LEARNERS, Cells, idle_minute_j, learners_of, seeds_of, tables
 
-Cells = Mapping[str, Any]
 EDGES_MIN = (0, 5, 10, 30, 60)
 
 
 def write_figures(out: Path, cells: Cells, every: list[str], years: pl.DataFrame, frontier: pl.DataFrame) -> None:
     """All of them. years, frontier: the tables of these names."""
-    from escala.report import plots, save, study_plots
+    from escala.report import save, study_plots
+    from escala.report.frontier_plots import waste_against_stretch
 
     figures = out / "figures"
     if years.height:
         save(study_plots.yearly_shares(years), figures / "fig11")
     for name in every:
-        frame = frontier.filter((pl.col("input") == name) & (pl.col("window") == "drain") & (pl.col("policy") != "timeout:300"))
-        points = {row["policy"]: (row["stretch"], 1e3 * row["waste_kJ_a_day"]) for row in frame.iter_rows(named=True)}
-        save(plots.frontier_of(points, "mean_stretch", "waste_j"), figures / f"frontier-{name}")
+        frame = frontier.filter((pl.col("input") == name) & (pl.col("policy") != "timeout:300"))
+        windows = {"Days cut at 24 h": "cut", "Days run to completion": "drain"}
+        panels = {title: frame.filter(pl.col("window") == window) for title, window in windows.items()}
+        save(waste_against_stretch(panels), figures / f"frontier-{name}")
         _sums(cells, name, out)
         _classes_of_jobs(cells, name, out)
         _curve(cells, name, out)
@@ -64,34 +64,57 @@ def _possible(cells: Cells, name: str, figures: Path) -> None:
     save(plots.frontier_of(points, "mean_stretch", "waste_j"), figures / f"headroom-{name}")
 
 
-def levels(cells: Cells, name: str) -> dict[str, float]:
+def levels(cells: Cells, name: str, cost: float, every: int = 1) -> dict[str, float]:
     """What every constant choice, OR* and a random off-reservation return a validation day, as a search sees it: in idle minutes of the
-    platform. Of the latter two a job's wait in walltimes is counted exactly, of constants minute by minute, as the reward has it."""
-    cost, idle_j = seeds_of(cells, name)[0]["cost"], idle_minute_j(name, cells)
-    constant = {p: (c["waste_j"], c["waited"]) for p, c in cells[f"levels/{name}"]["seen"].items()}
-    fixed = {p: (c["waste_j"], c["stretch"]) for p, c in cells[f"seen/{name}"]["seen"].items()}
-    return {p: float(-np.mean(np.array(waste) / idle_j + cost * np.array(waited))) for p, (waste, waited) in (constant | fixed).items()}
+    platform, a walltime waited at `cost`; every so many of the days. Of the latter two a job's wait in walltimes is counted exactly, of
+    constants minute by minute, as the reward has it."""
+    measure, idle_j = priced(cells, name, cost), idle_minute_j(cells, name)
+    out = {policy: float(measure(columns)[::every].mean()) for policy, columns in cells[f"levels/{name}"]["seen"].items()}
+    for policy, columns in cells[f"seen/{name}"]["seen"].items():
+        returns = -(np.array(columns["waste_j"]) / idle_j + cost * np.array(columns["stretch"]))
+        out[policy] = float(returns[::every].mean())
+    return out
+
+
+def levels_of_r3(cells: Cells, name: str, every: int = 1) -> dict[str, float]:
+    """The same by R3's own reward, days cut: constant choices, and a random number of nodes held. What OR* would get is not counted."""
+    measure: Measure = printed(cells, name)
+    found = cells[f"levels/{name}"]["cut"] | {RANDOM: cells[f"chance/{name}"]}
+    return {policy: float(measure(columns)[::every].mean()) for policy, columns in found.items()}
 
 
 def _curve(cells: Cells, name: str, out: Path) -> None:
-    """R3 figure 24: the validation days while searching, and the levels of other policies on them."""
+    """R3 figure 24: the validation days while learning, and the levels of other policies on them: one panel a learner, each with its own
+    days and reward."""
     from escala.report import curves, save
 
-    rows = [
-        {"step": int(step), "value": value, "seed": k}
-        for k, cell in enumerate(seeds_of(cells, name))
-        for step, _, value in cell["curve"]
-        if value is not None
-    ]
-    points = pl.DataFrame(rows)
-    write_table(out, f"fig24-{name}", points)
-    every = levels(cells, name)
-    write_table(out, f"fig24-levels-{name}", pl.DataFrame({"policy": list(every), "value": list(every.values())}))
-    best = max((policy for policy in every if policy.startswith("hold:")), key=lambda policy: every[policy])
-    shown = {"timeout:0": every["hold:0"], "hold:0.25": every["hold:0.25"], f"{best}, the best constant": every[best]}
-    shown |= {"oracle": every["oracle"], "random off-reservation": every[RANDOM]}
-    label = "Return a validation day\n(idle minutes of the platform)"
-    save(curves.learning_curve(curves.Training(points, shown, label, "Search by whole days")), out / "figures" / f"fig24-{name}")
+    by_search, by_r3 = "Return a validation day\n(idle minutes of the platform)", "Return a validation day\n(R3's own reward)"
+    searched = seeds_of(cells, name)
+    points = [(int(step), value, k) for k, cell in enumerate(searched) for step, _, value in cell["curve"] if value is not None]
+    found = [("search", "Search by whole days", by_search, points, levels(cells, name, searched[0]["cost"]))]
+    for preset, seeds in learners_of(cells, name).items():
+        points = [(int(step), value, k) for k, cell in enumerate(seeds) for step, value in cell["curve"]]
+        cost = seeds[0]["cost"]
+        told = levels(cells, name, cost, LOOKED_AT) if cost else levels_of_r3(cells, name, LOOKED_AT)
+        title = f"{LEARNERS[preset]} (every {LOOKED_AT}th validation day{'' if cost else ', cut'})"
+        found.append((preset, title, by_search if cost else by_r3, points, told))
+    shown, rows, told_rows = [], [], []
+    for learner, title, label, points, told in found:
+        table = pl.DataFrame(points, schema={"step": pl.Int64, "value": pl.Float64, "seed": pl.Int64}, orient="row")
+        rows.append(table.select(pl.lit(learner).alias("learner"), pl.all()))
+        told_rows.append(pl.DataFrame({"learner": [learner] * len(told), "policy": list(told), "value": list(told.values())}))
+        shown.append(curves.Training(table, _chosen(told), label, title))
+    write_table(out, f"fig24-{name}", pl.concat(rows))
+    write_table(out, f"fig24-levels-{name}", pl.concat(told_rows))
+    save(curves.learning_curves(shown), out / "figures" / f"fig24-{name}")
+
+
+def _chosen(told: dict[str, float]) -> dict[str, float]:
+    """The levels that are drawn."""
+    best = max((policy for policy in told if policy.startswith("hold:")), key=lambda policy: told[policy])
+    shown = {"timeout:0": told["hold:0"], "hold:0.25": told["hold:0.25"], f"{best}, the best constant": told[best]}
+    shown |= {"oracle": told["oracle"]} if "oracle" in told else {}
+    return shown | {"random off-reservation": told[RANDOM]}
 
 
 def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +10,14 @@ import polars as pl
 
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
+from escala.studies import deepshutdown2020_returns as returns
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.deepshutdown2020_cells import VARIANTS
-from escala.studies.deepshutdown2020_claims import AGENT, FRONTIER, LIKELIEST, all_claims, idle_minute_j, seeds_of, tables
+from escala.studies.deepshutdown2020_claims import all_claims
 from escala.studies.deepshutdown2020_figures import write_figures
+from escala.studies.deepshutdown2020_paper import beside
+from escala.studies.deepshutdown2020_tables import AGENT, FRONTIER, LEARNERS, LIKELIEST, Cells, learners_of, seeds_of, tables, worths_of
 from escala.studies.resampled import Floats, Resampled, interval
-
-Cells = Mapping[str, Any]
 
 
 def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
@@ -39,7 +39,7 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     write_table(out, "table5-policies", policies_frame(cells, every))
     frontier = frontier_frame(cells, every)
     write_table(out, "frontier", frontier)
-    write_table(out, "returns", returns_frame(cells, every))
+    write_table(out, "returns", returns.frame(cells, every))
     write_table(out, "learners", learners_frame(cells))
     if inputs.AUTHOR in every:
         write_table(out, "groups", author_groups_frame(cells))
@@ -96,7 +96,7 @@ def _spread(values: Floats, what: str) -> dict[str, float]:
 
 def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
     """R3 table 5: a day's delay, waste (W min, as its author prints it), switches and stretch: mean, deviation, least, most over days; with
-    changes against T(0) and their intervals."""
+    changes against T(0) and their intervals. Days cut at 24 h have R3's printed figures beside them (`paper_*`)."""
     rows = []
     for name in every:
         for window in ("cut", "drain"):
@@ -114,54 +114,33 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                     **_spread(t["delay_s"] / t["jobs"] / 60.0, "delay_min"), **_spread(t["stretch"] / t["jobs"], "day_stretch"),
                     "stretch": float(r.mean(policy, "stretch")[0]), "wait_min": float(r.mean(policy, "wait_s")[0] / 60.0),
                     "unstarted_share": float(r.mean(policy, "unstarted")[0]),
+                    **beside(name if window == "cut" else "", policy),
                 })  # fmt: skip
-    return pl.DataFrame(rows)
-
-
-def returns_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """What agents and constant choices return a held-out day, in idle minutes of the platform: by R3's own reward, -(energy waste + the
-    share of the cores that jobs which have waited half of their walltime want, a minute), and by the one that the searches go by,
-    -(energy waste + a price a walltime waited)."""
-    rows = []
-    for name in every:
-        idle_j, cores = idle_minute_j(name, cells), cells[f"about/{name}"]["cores"]
-        searched = seeds_of(cells, name)
-        cost = float(np.mean([cell["cost"] for cell in searched]))
-        others = {key.split("/")[2]: cell for key, cell in cells.items() if key.startswith(f"ppo/{name}/") and key.endswith("/0")}
-        for window in ("cut", "drain"):
-            found = {policy: [columns] for policy, columns in cells[f"constants/{name}"][window].items()}
-            for how, label in (("sampled", AGENT), ("likeliest", LIKELIEST)):
-                found[label] = [cell["test"][window][how] for cell in searched]
-            found |= {f"MaskablePPO, {preset}": [cell["test"][window]["sampled"]] for preset, cell in others.items()}
-            for policy, seeds in found.items():
-                waste, late, waited = (float(np.mean([one[c] for one in seeds])) for c in ("waste_j", "late", "waited"))
-                rows.append({
-                    "input": name, "window": window, "policy": policy, "return_r3": -(waste / idle_j + late / cores),
-                    "return_searched": -(waste / idle_j + cost * waited), "price": cost,
-                })  # fmt: skip
-    return pl.DataFrame(rows)
-
-
-def _worths(cells: Cells, name: str) -> list[str]:
-    return sorted({key.split("/")[2] for key in cells if key.startswith(f"search/{name}/")}, key=float)
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def frontier_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """Waste against stretch for hold(x), its variants, and every learnt policy."""
+    """Waste against stretch for hold(x), other rules, and every learnt policy. kind: hold, rule, searched, likeliest or ppo; mark: what it
+    is labelled by in the picture (x, the price of waiting, or a name). against_hold: at the same stretch."""
     rows = []
     for name in every:
         for window in ("cut", "drain"):
-            points = {policy: (policy, "1") for policy in (*FRONTIER, *VARIANTS, "timeout:300", "oracle")}
-            for worth in _worths(cells, name):
-                points[f"agent, waiting at {worth} prices"] = (AGENT, worth)
-                points[f"agent, likeliest, waiting at {worth} prices"] = (LIKELIEST, worth)
-            for label, (policy, worth) in points.items():
-                r = Resampled(tables(cells, name, window, worth=worth), resamples=500)
+            points = {policy: (policy, "1", "hold", policy.removeprefix("hold:")) for policy in FRONTIER}
+            points |= {policy: (policy, "1", "rule", policy) for policy in (*VARIANTS, "timeout:300", "oracle")}
+            for worth in worths_of(cells, name):
+                points[f"agent, waiting at {worth} prices"] = (AGENT, worth, "searched", worth)
+                points[f"agent, likeliest, waiting at {worth} prices"] = (LIKELIEST, worth, "likeliest", worth)
+            points |= {LEARNERS[preset]: (LEARNERS[preset], "1", "ppo", preset) for preset in learners_of(cells, name)}
+            found = {worth: tables(cells, name, window, worth=worth) for worth in worths_of(cells, name)}
+            for label, (policy, worth, kind, mark) in points.items():
+                r = Resampled(found[worth], resamples=500)
                 value, low, high = interval(r.against_frontier(policy, FRONTIER))
+                change, change_low, change_high = interval(r.change(policy, "timeout:0", "waste_j"))
                 rows.append({
-                    "input": name, "window": window, "policy": label, "stretch": float(r.mean(policy, "stretch")[0]),
+                    "input": name, "window": window, "policy": label, "kind": kind, "mark": mark,
+                    "seeds": r.tables[policy]["waste_j"].shape[0], "stretch": float(r.mean(policy, "stretch")[0]),
                     "waste_kJ_a_day": float(r.total(policy, "waste_j")[0] / r.n / 1e3),
-                    "waste_vs_t0": float(r.change(policy, "timeout:0", "waste_j")[0]),
+                    "waste_vs_t0": change, "waste_vs_t0_low": change_low, "waste_vs_t0_high": change_high,
                     "against_hold": value, "against_hold_low": low, "against_hold_high": high,
                 })  # fmt: skip
     return pl.DataFrame(rows)

@@ -18,7 +18,7 @@ from synthetic import Run, run
 from escala.errors import EscalaError
 from escala.metrics import compare
 from escala.metrics import jobs as jm
-from escala.report import curves, plots, study_plots, style
+from escala.report import curves, frontier_plots, labels, plots, study_plots, style
 from escala.report.quantities import scale
 
 pytestmark = pytest.mark.slow
@@ -68,6 +68,7 @@ FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "frontier": lambda runs: plots.frontier({n: r.summary() for n, r in runs.items()}),
     "distributions": lambda runs: plots.distributions({"wait_s": {n: jm.wait(r.jobs) for n, r in runs.items()}}),
     "learning_curve": lambda runs: curves.learning_curve(_training()),
+    "learning_curves": lambda runs: curves.learning_curves([_training(), _training()]),
     "by_class": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", log=True),
     "shares": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", share=True),
     "sums_by_group": lambda runs: study_plots.sums_by_group(_groups(list(runs)), list(runs)),
@@ -164,6 +165,44 @@ def test_the_frontier_by_hand() -> None:
         True,
         False,
     ]
+
+
+def test_labels_lie_apart_though_their_points_do_not() -> None:
+    figure = Figure(figsize=(4.0, 3.0))
+    axes = figure.subplots()
+    axes.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    labels.beside(axes, [(0.5, 0.5), (0.5, 0.5), (0.51, 0.5), (0.99, 0.99)], ["first", "second", "", "at the edge"], ["k"] * 4)
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axes.texts]
+    assert [text.get_text() for text in axes.texts] == ["first", "second", "at the edge"]
+    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
+    assert boxes[2].x1 <= axes.bbox.x1 and boxes[2].y1 <= axes.bbox.y1
+
+
+def test_a_curve_is_not_squeezed_by_a_far_level() -> None:
+    low, high = curves._limits([-14.3, -14.1], [-14.0, -14.3, -21.1])
+    assert -14.4 < low < -14.3 and -14.0 < high < -13.9
+    assert curves._limits([-14.3, -14.1], [-16.0, -21.1])[0] < -16.0  # one level at least
+    figure = curves.learning_curves(
+        [curves.Training(pl.DataFrame({"step": [0, 9], "value": [-14.3, -14.1]}), {"random": -21.1, "hold": -14.0})]
+    )
+    told = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert told == ["trained", "random (−21.10, below)", "hold (−14.00)"]
+
+
+def test_waste_against_stretch_draws_the_least_waste_at_no_more_stretch_and_the_distance_from_it() -> None:
+    rows = [("hold", "0", 0.1, 0.0), ("hold", "0.1", 0.2, -0.2), ("hold", "0.03", 0.3, -0.1)]
+    rows += [("ppo", "ordered", 0.2, -0.28), ("ppo", "printed", 0.2, 0.5)]
+    table = pl.DataFrame(rows, schema=["kind", "mark", "stretch", "waste_vs_t0"], orient="row")
+    bars = pl.DataFrame({"against_hold": [0.0, 0.0, 0.125, -0.1, 0.875]}).with_columns(
+        against_hold_low=pl.col("against_hold") - 0.05, against_hold_high=pl.col("against_hold") + 0.05
+    )
+    axes = frontier_plots.waste_against_stretch({"cut": pl.concat([table, bars], how="horizontal")}).axes[0]
+    line = next(one for one in axes.lines if one.get_linestyle() == "-")
+    assert line.get_ydata().tolist() == pytest.approx([0.0, -20.0, -20.0])
+    (bar,) = axes.collections[0].get_segments()  # of `ordered`: 0.8 of T(0)'s waste is the line's, less 15 and 5 % of it
+    assert bar[:, 1].tolist() == pytest.approx([-32.0, -24.0])
+    assert {"ordered", "printed (+50 %)"} <= {text.get_text() for text in axes.texts}
 
 
 def test_exceedance_is_the_share_above() -> None:

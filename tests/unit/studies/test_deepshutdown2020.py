@@ -14,13 +14,18 @@ from escala.agents.presets import ORDERED_HOLDS
 from escala.envs.offreservation import OffReservationBatch
 from escala.errors import EscalaError
 from escala.studies import deepshutdown2020 as study
+from escala.studies import deepshutdown2020_figures as drawing
 from escala.studies import deepshutdown2020_headroom as room
 from escala.studies import deepshutdown2020_inputs as inputs
+from escala.studies import deepshutdown2020_paper as paper
+from escala.studies import deepshutdown2020_report as report
+from escala.studies import deepshutdown2020_returns as returns
 from escala.studies.days import played, simulated
+from escala.studies.deepshutdown2020_claims import all_claims
 
 KEYS = (
     "waste_vs_t0", "waste_vs_t300", "transitions_vs_t0", "stretch", "stretch_minus_t0", "waste_vs_oracle", "waste_vs_hold_same_stretch",
-    "hold25_vs_t0", "hold25_if_busy_vs_t0", "arrivals_known_vs_t0",
+    "hold25_vs_t0", "hold25_if_busy_vs_t0", "arrivals_known_vs_t0", "return_r3_minus_t0", "return_r3_minus_constants",
 )  # fmt: skip
 
 
@@ -43,6 +48,7 @@ def test_claims_tables_figures_and_agents(found: Path) -> None:
     assert claims["r3.waste_vs_t0.orion"]["ours"] == pytest.approx(changes["agent"], abs=1e-6)
     assert claims["r3.waste_vs_hold_same_stretch.orion"]["episodes"] > 0
     if inputs.AUTHOR in names:
+        assert {f"r3.price2.waste_vs_hold_{key}.g5k{end}" for key in ("same_stretch", "mixtures") for end in ("", ".drain")} <= set(claims)
         share = claims["r3.headroom.agent.g5k"]
         assert share["episodes"] == 8 and share["ours"] <= 1 and (found / "figures" / "headroom-g5k.png").exists()
     frontier = pl.read_csv(found / "tables" / "frontier.csv")
@@ -72,6 +78,82 @@ def test_what_is_done_is_not_done_again(found: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(study.SCALES, "smoke", replace(study.SCALES["smoke"], seeds=2))
     with pytest.raises(EscalaError, match="other settings"):
         study.run("smoke", found, jobs=1)
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_every_learner_stands_on_the_frontier_among_the_claims_and_in_figure_24(found: Path, traces: Path, tmp_path: Path) -> None:
+    """MaskablePPO's agents, here the searched one under their names: the same figures as the searched one's, by either way."""
+    cells = {
+        cell.name: json.loads((found / "cells" / f"{cell.name.replace('/', '_')}.json").read_text())
+        for cell in study.cells_of(study.SCALES["smoke"], inputs.folder_of_traces(), found)
+    }
+    agent = cells["search/g5k/1/0"]
+    cells["ppo/g5k/ordered/0"] = agent | {"curve": [[10, -15.0], [20, -14.0]]}
+    cells["ppo/g5k/printed/0"] = agent | {"curve": [[10, -30.0], [20, -20.0]], "cost": 0.0}
+    frontier = report.frontier_frame(cells, ["g5k"]).filter(pl.col("window") == "drain")
+    told = {row["policy"]: (row["stretch"], row["waste_vs_t0"], row["against_hold"]) for row in frontier.iter_rows(named=True)}
+    assert told["MaskablePPO, ordered"] == told["MaskablePPO, printed"] == told["agent, waiting at 1 prices"]
+    assert told["agent, waiting at 2 prices"][0] > 0
+    claims = {claim.id: claim.ours for claim in all_claims(cells)}
+    for preset in ("ordered", "printed"):
+        for key in ("waste_vs_t0", "stretch_minus_t0", "waste_vs_hold_same_stretch", "waste_vs_hold_mixtures"):
+            assert claims[f"r3.{preset}.{key}.g5k"] == pytest.approx(claims[f"r3.{key}.g5k"])
+        for key in ("return_r3_minus_t0.g5k", "return_r3_minus_constants.g5k.cut"):
+            assert claims[f"r3.{preset}.{key}"] == pytest.approx(claims[f"r3.{key}"])
+    table = returns.frame(cells, ["g5k"]).filter(pl.col("window") == "cut")
+    by_r3 = dict(table.select("policy", "return_r3").iter_rows())
+    assert claims["r3.return_r3_minus_t0.g5k.cut"] == pytest.approx(by_r3["agent"] - by_r3["hold:0"])
+    best = max(value for policy, value in by_r3.items() if policy.startswith("hold:"))
+    assert claims["r3.return_r3_minus_constants.g5k.cut"] == pytest.approx(by_r3["agent"] - best)
+    (tmp_path / "figures").mkdir()
+    drawing._curve(cells, "g5k", tmp_path)
+    levels = pl.read_csv(tmp_path / "tables" / "fig24-levels-g5k.csv")
+    assert levels["learner"].unique(maintain_order=True).to_list() == ["search", "ordered", "printed"]
+    days = cells["levels/g5k"]["cut"]["hold:0"]  # 14 nodes of 12 cores that idle at 95 W
+    by_hand = -np.mean([w / (60 * 14 * 95) + late / 168 for w, late in zip(days["waste_j"][::4], days["late"][::4], strict=True)])
+    assert levels.filter(learner="printed", policy="hold:0")["value"].item() == pytest.approx(by_hand, abs=1e-5)
+    assert levels.filter(learner="printed", policy="random").height == 1 and levels.filter(learner="printed", policy="oracle").height == 0
+    assert pl.read_csv(tmp_path / "tables" / "fig24-g5k.csv").filter(learner="printed")["value"].to_list() == [-30.0, -20.0]
+
+
+def test_a_day_returns_what_the_measures_say(traces: Path) -> None:
+    """R3's own reward and that of a search, summed minute by minute in the environment, and from a day's columns."""
+    source = {"name": inputs.AUTHOR, "traces": str(traces), "generated_days": 10, "most": 6}
+    one = inputs.days(**source)
+    cells = {"about/g5k": {"nodes": one.platform.n_nodes, "cores": one.platform.total_cores}}
+    random = np.random.default_rng(0)
+    for measure, options in (
+        (returns.printed(cells, "g5k"), {"action": "count"}),
+        (returns.priced(cells, "g5k", 0.2), {"action": "hold", "tau": 1e6, "stretch_cost": 0.2, "window": "drain"}),
+    ):
+        batch = OffReservationBatch(len(one.validation), list(one.validation), one.platform, **options)
+        rows, _, _ = played(batch, lambda seen, mask: (random.random(mask.shape) * mask).argmax(axis=1), one.validation)
+        columns = {name: [row[name] for row in rows] for name in ("waste_j", "late", "waited")}
+        assert measure(columns) == pytest.approx([row["return"] for row in rows], rel=1e-6, abs=1e-6)
+        assert min(columns["waited"]) >= 0 and max(measure(columns)) < 0
+
+
+def test_the_printed_table_5_is_what_the_text_beside_it_says() -> None:
+    """Waste of DS against T(0) -2.9 to -30 %, against T(5) -40.6 to -56.5 %, switches -11.6 to -33.8 % against T(0); and with T(0) every
+    switch costs 214 W min."""
+    of = {quantity: 4 * k for k, quantity in enumerate(paper.QUANTITIES)}
+    clusters = sorted({cluster for cluster, _ in paper.TABLE5})
+    assert len(paper.TABLE5) == 20 and {len(row) for row in paper.TABLE5.values()} == {16}
+
+    def change(what: str, against: str) -> list[float]:
+        return [paper.TABLE5[c, "DS"][of[what]] / paper.TABLE5[c, against][of[what]] - 1 for c in clusters]
+
+    for what, against, least, most in (
+        ("waste_Wmin", "T(0)", -0.30, -0.029), ("waste_Wmin", "T(5)", -0.565, -0.406), ("transitions", "T(0)", -0.338, -0.116),
+    ):  # fmt: skip
+        found = change(what, against)
+        assert min(found) == pytest.approx(least, abs=2e-3) and max(found) == pytest.approx(most, abs=2e-3)
+    for cluster in clusters:
+        row = paper.TABLE5[cluster, "T(0)"]
+        assert row[of["waste_Wmin"]] / row[of["transitions"]] == pytest.approx(214.0, rel=0.015)
+    assert paper.beside("g5k", "agent")["paper_transitions"] == 72.53 and paper.beside("g5k", "hold:0.25")["paper_waste_vs_t0"] is None
+    assert set(paper.beside("kth", "agent").values()) == {None}
 
 
 def test_headroom_of_rules_and_agents_lies_between_its_ends(tmp_path: Path, traces: Path) -> None:

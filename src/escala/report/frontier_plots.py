@@ -1,0 +1,89 @@
+"""Waste against stretch: rules as a line, learnt policies beside it with the interval of their distance from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from escala.report.labels import beside
+from escala.report.plots import _WIDTH, figure_legend
+from escala.report.style import INK, policy_colour, styled
+
+_KINDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "hold": ("hold(x), by x; their line", {"marker": "o", "linestyle": "none", "markersize": 4.5, "color": policy_colour(0)}),
+    "rule": ("other rules", {"marker": "s", "linestyle": "none", "markersize": 4.5, "color": "#777777"}),
+    "searched": (
+        "searched agents, × the price of waiting",
+        {"marker": "D", "linestyle": "--", "markersize": 5.5, "color": policy_colour(1)},
+    ),
+    "likeliest": ("their likeliest choices", {"marker": "D", "linestyle": "none", "markersize": 5.5, "color": policy_colour(1)}),
+    "ppo": ("MaskablePPO", {"marker": "^", "linestyle": "none", "markersize": 7.0, "color": policy_colour(2)}),
+}
+_BEYOND = 0.06  # above T(0): what wastes more is shown at the edge
+
+
+@styled
+def waste_against_stretch(panels: Mapping[str, pl.DataFrame]) -> Figure:
+    """One panel below the other, by title. The line of hold(x) is the least waste of any x at no more stretch. Each table: columns kind
+    (hold, rule, searched, likeliest, ppo), mark (a label), stretch, waste_vs_t0, and against_hold with _low and _high, from which the bars
+    of learnt policies are made: how far each is from that line at its own stretch. What wastes much more than T(0) is put at the upper
+    edge, with its value."""
+    figure = Figure(figsize=(_WIDTH, 0.5 + 3.7 * len(panels)))
+    drawn = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    shown = [_points(axes, title, table) for axes, (title, table) in zip(drawn, panels.items(), strict=True)]
+    drawn[-1].set_xlabel("Mean stretch (wait / walltime)")
+    figure_legend(figure, drawn[0], "outside upper center")
+    for axes, (at, labels, colours) in zip(drawn, shown, strict=True):
+        lines = [line.get_xydata().tolist() for line in axes.lines if line.get_linestyle() != "None"]
+        bars = [segment.tolist() for bar in axes.collections for segment in bar.get_segments()]
+        beside(axes, at, labels, colours, size=7.0, lines=[*lines, *bars])
+    return figure
+
+
+def _points(axes: Axes, title: str, table: pl.DataFrame) -> tuple[list[tuple[float, float]], list[str], list[str]]:
+    """Draw one panel; its points, labels and their colours."""
+    near = table.filter(pl.col("waste_vs_t0") <= _BEYOND)
+    change = near["waste_vs_t0"].to_numpy()
+    highest, lowest = 100.0 * float(change.max(initial=0.0)), float(np.minimum(100.0 * change, _ends(near)[0]).min(initial=0.0))
+    margin = 0.08 * (highest - lowest) + 1.0
+    top = highest + (2.5 if near.height < table.height else 1.0) * margin
+    points, labels, colours = [], [], []
+    for kind, (name, look) in _KINDS.items():
+        rows = table.filter(pl.col("kind") == kind).sort("stretch")
+        if not rows.height:
+            continue
+        change = 100.0 * rows["waste_vs_t0"].to_numpy()
+        y = np.minimum(change, top - 0.7 * margin)
+        filled = {"markerfacecolor": "white"} if kind == "likeliest" else {}
+        axes.plot(rows["stretch"], y, **look | filled, label=name, linewidth=1.0, markeredgecolor=INK if not filled else look["color"],
+                  markeredgewidth=0.5 if not filled else 1.0, zorder=4 if kind in ("searched", "ppo") else 3)  # fmt: skip
+        if kind == "hold":
+            axes.plot(rows["stretch"], np.minimum.accumulate(y), color=look["color"], linewidth=1.2, zorder=1)
+        if kind in ("searched", "ppo"):
+            _bars(axes, rows, look["color"], change <= y)
+        for row, value, height in zip(rows.iter_rows(named=True), change, y, strict=True):
+            points.append((row["stretch"], float(height)))
+            mark = f"×{row['mark']}" if kind == "searched" else row["mark"]
+            labels.append("" if kind == "likeliest" else mark + (f" ({value:+.0f} %)" if value > height else ""))
+            colours.append(INK if kind == "rule" else look["color"])
+    axes.set(title=title, ylabel="Energy waste against T(0) (%)", ylim=(lowest - margin, top))
+    axes.margins(x=0.08)
+    return points, labels, colours
+
+
+def _bars(axes: Axes, rows: pl.DataFrame, colour: str, within: np.ndarray) -> None:
+    """Intervals of the distance from the line of hold(x), around each point."""
+    low, high = _ends(rows)
+    axes.vlines(rows["stretch"].to_numpy()[within], low[within], high[within], color=colour, linewidth=1.6, alpha=0.6, zorder=2)
+
+
+def _ends(rows: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Their ends, in % of T(0)'s waste."""
+    line = (1.0 + rows["waste_vs_t0"].to_numpy()) / (1.0 + rows["against_hold"].to_numpy())
+    low, high = (100.0 * (line * (1.0 + rows[f"against_hold_{end}"].to_numpy()) - 1.0) for end in ("low", "high"))
+    return low, high
