@@ -5,6 +5,7 @@ of jobs.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -20,6 +21,7 @@ from escala.report.style import INK, policy_colour, policy_line, styled
 
 _PANELS_ABREAST = 3
 _FAR_PERCENT = 300.0
+_LABEL = 36  # letters of a value axis' label that fit beside it on one line
 _MARKED = 20  # so few points of a curve are marked each
 
 
@@ -63,7 +65,7 @@ def learning_curve(training: Training) -> Figure:
             axes.fill_between(mean["step"], mean["low"], mean["high"], color=policy_colour(i), alpha=0.2, linewidth=0)
     for i, (policy, level) in enumerate(training.levels.items(), start=len(names)):
         axes.axhline(level, color=policy_colour(i), linestyle=("--", ":", "-.")[i % 3], linewidth=1.2, label=policy)
-    axes.set(xlabel="Decisions in training", ylabel=training.label)
+    axes.set(xlabel="Decisions in training", ylabel=textwrap.fill(training.label, _LABEL))
     axes.xaxis.set_major_formatter(_short_number)
     _legend(axes, len(names) + len(training.levels))
     return figure

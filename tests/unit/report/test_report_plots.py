@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import matplotlib.image
 import numpy as np
 import polars as pl
 import pytest
@@ -225,3 +226,31 @@ def test_runs_with_points_of_their_own_are_averaged_at_all_of_them() -> None:
 def test_a_learning_curve_needs_its_columns() -> None:
     with pytest.raises(EscalaError, match="lacks the column 'value'"):
         curves.Training(pl.DataFrame({"step": [1]}))
+
+
+def test_a_long_label_of_a_learning_curve_stays_beside_its_axis() -> None:
+    """Clear of the legend above, and within the picture."""
+    training = curves.Training(
+        _training().points, {f"policy {k}": -8.0 + k for k in range(5)}, "Mean slowdown, published list of load 100 %"
+    )
+    figure = curves.learning_curve(training)
+    FigureCanvasAgg(figure).draw()
+    (axes,) = figure.axes
+    label, legend = axes.yaxis.label.get_window_extent(), axes.get_legend().get_window_extent()
+    assert not label.overlaps(legend) and label.y1 <= axes.get_window_extent().y1 + 10
+    assert label.y0 >= 0 and label.x0 >= 0
+
+
+def test_each_pixel_of_a_frame_is_a_square_of_whole_pixels(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pictures = [rng.integers(0, 256, (high, 436, 3), dtype=np.uint8) for high in (172, 40)]
+    style.save(study_plots.frames(pictures, ["first", "second"]), tmp_path / "frames")
+    saved = (matplotlib.image.imread(tmp_path / "frames.png")[:, :, :3] * 255).round().astype(np.uint8)
+    assert saved.shape[1] == 2 * 436
+    head = (len(saved) - 2 * (172 + 40)) // 2
+    for picture, top in zip(pictures, (head, 2 * head + 2 * 172), strict=True):
+        assert (saved[top : top + 2 * len(picture)] == picture.repeat(2, axis=0).repeat(2, axis=1)).all()
+    wide = rng.integers(0, 256, (10, 1000, 3), dtype=np.uint8)
+    style.save(study_plots.frames([wide], [""]), tmp_path / "wide")
+    saved = (matplotlib.image.imread(tmp_path / "wide.png")[:, :, :3] * 255).round().astype(np.uint8)
+    assert (saved[-10:] == wide).all()

@@ -42,6 +42,9 @@ def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
         assert runtime.max() - runtime.min() < 1e-4  # every policy is judged on the same jobs, all of them
     for name in ("fig2-fresh", "fig3-fresh", "fig5"):
         assert (found / "figures" / f"{name}.png").stat().st_size > 1000 and (found / "figures" / f"{name}.svg").exists()
+    shown = pl.read_csv(found / "tables" / "fig5.csv")
+    looks = shown["look"].unique().sort().to_list()
+    assert looks == list(range(looks[0], looks[0] + 4)) and shown["time"].is_sorted()
     manifest = json.loads((found / "manifest.json").read_text())
     assert manifest["study"] == "grid2019" and manifest["command"]
     assert (found / "agents" / "fresh-all-0" / "weights.pt").exists()
