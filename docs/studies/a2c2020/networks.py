@@ -11,7 +11,7 @@ import polars as pl
 
 from escala.report import curves, save, study_plots
 from escala.studies import a2c2020
-from escala.studies.a2c2020_report import A2C, AGENT, COLUMNS, PRINTED, image_claims, image_frame, network_frame
+from escala.studies.a2c2020_report import A2C, AGENT, BASELINES, PRINTED, image_claims, image_frame, network_frame
 from escala.studies.cells import run_cells
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.saving import write_whole
@@ -37,7 +37,7 @@ def main(out: Path) -> None:
     manifest["settings"] |= {name: asdict(SCALE)[name] for name in ("networks", "network", "network_seeds", "printed", "printed_seeds")}
     write_whole(HERE / "manifest.json", json.dumps(manifest, indent=2) + "\n")
     metrics = ["mean_slowdown", "mean_turnaround_s", "mean_wait_s"]
-    chosen = (*COLUMNS, "tetris-normalised", "hold-back", AGENT, f"{AGENT}, likeliest", A2C, PRINTED)
+    chosen = (*BASELINES, "tetris-normalised", "hold-back", AGENT, f"{AGENT}, likeliest", A2C, PRINTED)
     shown = rates.filter(pl.col("policy").is_in(chosen) & pl.col("mean_slowdown").is_not_null())
     save(study_plots.metric_bars(shown.filter(pl.col("rate") == round(100 * SCALE.network_rate)), metrics), HERE / "figures" / "fig3-bars")
     save(curves.against(shown, "rate", metrics, x_label="Job rate (%)"), HERE / "figures" / "rates")

@@ -9,7 +9,7 @@ Compared: the rules; the recommended agent: masked PPO with a network that score
 hold-back first; the same kind of PPO alone (half of its training lists are windows of 200 steps, cut there: short windows alone teach it
 to hold long jobs until arrivals end); A2C with that network; and A2C with the networks of table 3 on the image (its chosen one, Conv3-16,
 at all rates). Of each, the way of acting (sampled or likeliest actions) is chosen on validation lists. Table 4's log: 60 jobs of a log that
-the user gives (`log`), by default generated.
+the user gives (`log`), by default generated; the agent of the table begins with a plan of it, A2C from nothing stands beside it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ RELATIVE_COST = {"fc": 1.0, "conv3-16": 10.0, "conv3-32": 20.0, "conv3-16-pool":
 class Scale:
     """How much is done. agent, alone, a2c, printed, network, log: decisions to train on, for the recommended agent (after its teacher),
     PPO alone, A2C with the slot scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and the log (after
-    `rounds` of search for a plan); curve: budgets of figure 3; best: test lists a rate whose optimum is searched for, `limit_s` seconds
-    each."""
+    `rounds` of search for a plan); curve: budgets of figures 3 and 4, curve_image: of Conv3-16 on the image, which costs more; best: test
+    lists a rate whose optimum is searched for, `limit_s` seconds each."""
 
     rates: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9)
     seeds: int = 5
@@ -50,7 +50,8 @@ class Scale:
     network_seeds: int = 3
     network_rate: float = 0.7
     curve: tuple[int, ...] = (16_384, 65_536, 262_144)
-    curve_seeds: int = 2
+    curve_image: tuple[int, ...] = (16_384, 65_536, 262_144)
+    curve_seeds: int = 3
     log: int = 100_000
     rounds: int = 200
     log_seeds: int = 3
@@ -65,8 +66,8 @@ class Scale:
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         rates=(0.7,), seeds=1, agent=32_768, alone=16_384, alone_seeds=1, a2c=8_192, a2c_seeds=1, printed=1_024,
-        networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, curve=(1_024,), curve_seeds=1, log=1_024, rounds=3, log_seeds=1,
-        pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5,
+        networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, curve=(1_024,), curve_image=(512,), curve_seeds=1, log=1_024,
+        rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5,
     ),
     "short": Scale(),
     "paper": Scale(
@@ -111,7 +112,7 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
                     scale.log / 4e4,
                 )
             )
-        cells += _curves(scale, seed, sizes)
+        cells += _curves(scale, seed, sizes, log)
     return cells + _images(scale, sizes)
 
 
@@ -128,16 +129,23 @@ def _images(scale: Scale, sizes: Mapping[str, int]) -> list[Cell]:
     return cells
 
 
-def _curves(scale: Scale, seed: int, sizes: Mapping[str, int]) -> list[Cell]:
-    """Figure 3 at one rate: whole trainings of several budgets."""
-    cells = []
+def _curves(scale: Scale, seed: int, sizes: Mapping[str, int], log: str | None) -> list[Cell]:
+    """Figures 3 (at one rate) and 4 (on the log's jobs): whole trainings of several budgets."""
+    cells: list[Cell] = []
+    if seed >= scale.curve_seeds:
+        return cells
     ask = {**sizes, "rate": scale.network_rate, "seed": seed}
-    for budget in scale.curve if seed < scale.curve_seeds else ():
-        cells.append(
-            Cell(f"curve-a2c/{budget}/{seed}", work.trained, ask | {"steps": budget, "preset": "a2c", "algorithm": "a2c"}, 2 + budget / 5e4)
-        )
-        given = ask | {"steps": budget, "preset": "cpu-memory", "algorithm": "maskable-ppo"}
-        cells.append(Cell(f"curve-alone/{budget}/{seed}", work.trained, given, 2 + budget / 4e4))
+    for kind, preset, algorithm, budgets, speed in (
+        ("curve-alone", "cpu-memory", "maskable-ppo", scale.curve, 4e4),
+        ("curve-a2c", "a2c", "a2c", scale.curve, 5e4),
+        ("curve-image", "conv3-16", "a2c", scale.curve_image, 1.4e3),
+    ):
+        for budget in budgets:
+            given = ask | {"steps": budget, "preset": preset, "algorithm": algorithm}
+            cells.append(Cell(f"{kind}/{budget}/{seed}", work.trained, given, 2 + budget / speed))
+    for budget in scale.curve:
+        given = {"log": log, "steps": budget, "seed": seed, "episodes": scale.episodes}
+        cells.append(Cell(f"log-curve/{budget}/{seed}", work.log_alone, given, 2 + budget / 5e4))
     return cells
 
 

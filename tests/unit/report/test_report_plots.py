@@ -32,6 +32,15 @@ def _training() -> curves.Training:
     return curves.Training(points, {"timeout:0": -7.0, "hold": -6.5})
 
 
+def _panels() -> Figure:
+    """Two learners and a level; the second learner's second step has a seed that did not end."""
+    rows = [("one", 1000 * 4**k, s, 3.0 + k + s, 9.0) for k in range(3) for s in range(2)]
+    rows += [("two", 1000 * 4**k, s, None if k == 1 and s == 1 else 5.0 + k, 8.0) for k in range(3) for s in range(2)]
+    points = pl.DataFrame(rows, schema=["line", "step", "seed", "a", "b"], orient="row")
+    levels = pl.DataFrame({"policy": ["rule"], "a": [7.0], "b": [8.5]})
+    return curves.learning_panels(points, levels, {"a": "Mean a (1)", "b": "Mean b (1)"})
+
+
 def _classes(runs: Runs) -> dict[str, pl.DataFrame]:
     return {n: jm.by_class(jm.slowdown(r.jobs), jm.interarrival_classes(r.jobs)) for n, r in runs.items()}
 
@@ -69,6 +78,7 @@ FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "frontier": lambda runs: plots.frontier({n: r.summary() for n, r in runs.items()}),
     "distributions": lambda runs: plots.distributions({"wait_s": {n: jm.wait(r.jobs) for n, r in runs.items()}}),
     "learning_curve": lambda runs: curves.learning_curve(_training()),
+    "learning_panels": lambda runs: _panels(),
     "by_class": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", log=True),
     "shares": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", share=True),
     "sums_by_group": lambda runs: study_plots.sums_by_group(_groups(list(runs)), list(runs)),
@@ -221,6 +231,14 @@ def test_runs_with_points_of_their_own_are_averaged_at_all_of_them() -> None:
     assert mean["low"].to_list() == [0.5, 1.0, 1.5, 2.0] and mean["high"][:3].to_list() == [3.0, 4.0, 5.0]
     shared = curves._over_seeds(_training().points)
     assert shared["value"].to_list() == [-9.0, -8.0, -7.0, -6.0, -5.0] and (shared["high"] - shared["low"]).to_list() == [2.0] * 5
+
+
+def test_panels_leave_out_a_step_at_which_a_seed_did_not_end() -> None:
+    left = _panels().axes[0]
+    lines = {line.get_label(): line for line in left.lines}
+    assert list(lines["one"].get_xdata()) == [1000, 4000, 16000] and list(lines["one"].get_ydata()) == [3.5, 4.5, 5.5]
+    assert list(lines["two"].get_xdata()) == [1000, 16000] and list(lines["two"].get_ydata()) == [5.0, 7.0]
+    assert list(lines["rule"].get_ydata()) == [7.0, 7.0] and left.get_ylabel() == "Mean a (1)"
 
 
 def test_a_learning_curve_needs_its_columns() -> None:
