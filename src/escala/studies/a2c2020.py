@@ -42,8 +42,8 @@ class Scale:
     alone: int = 600_000
     alone_seeds: int = 2
     a2c: int = 500_000
-    a2c_seeds: int = 3
-    printed: int = 100_000
+    a2c_seeds: int = 5
+    printed: int = 500_000
     printed_seeds: int = 1
     networks: tuple[str, ...] = NETWORKS
     network: int = 500_000
@@ -71,7 +71,7 @@ SCALES: dict[str, Scale] = {
     ),
     "short": Scale(),
     "paper": Scale(
-        agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, a2c_seeds=5, printed=500_000, printed_seeds=3,
+        agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, printed_seeds=3,
         curve=(16_384, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, test=1000,
         best=200, limit_s=20.0,
     ),
@@ -117,16 +117,19 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
 
 
 def _images(scale: Scale, sizes: Mapping[str, int]) -> list[Cell]:
-    """A2C on the image: Conv3-16 at all rates, and table 3 at one."""
-    cells = []
-    for seed in range(max(scale.printed_seeds, scale.network_seeds)):
-        for name in scale.networks if seed < scale.network_seeds else ():
-            given = {**sizes, "rate": scale.network_rate, "seed": seed, "steps": scale.network, "preset": name, "algorithm": "a2c"}
-            cells.append(Cell(f"network/{name}/{seed}", work.trained, given, RELATIVE_COST[name] * scale.network / 14_000))
-        for rate in scale.rates if seed < scale.printed_seeds else ():
-            given = {**sizes, "rate": rate, "seed": seed, "steps": scale.printed, "preset": "conv3-16", "algorithm": "a2c"}
-            cells.append(Cell(f"printed/{rate}/{seed}", work.trained, given, scale.printed / 1_400))
-    return cells
+    """A2C on the image: table 3 at one rate, and the chosen network at all rates (at that of table 3 the same trainings)."""
+    asked = {
+        f"network/{name}/{seed}": {"rate": scale.network_rate, "seed": seed, "steps": scale.network, "preset": name}
+        for seed in range(scale.network_seeds)
+        for name in scale.networks
+    }
+    for rate in scale.rates:
+        for seed, name in enumerate(work.printed_cells(scale, rate)):
+            asked[name] = {"rate": rate, "seed": seed, "steps": scale.printed, "preset": work.CHOSEN}
+    return [
+        Cell(name, work.trained, {**sizes, **given, "algorithm": "a2c"}, RELATIVE_COST[given["preset"]] * given["steps"] / 14_000)
+        for name, given in asked.items()
+    ]
 
 
 def _curves(scale: Scale, seed: int, sizes: Mapping[str, int], log: str | None) -> list[Cell]:
@@ -138,7 +141,7 @@ def _curves(scale: Scale, seed: int, sizes: Mapping[str, int], log: str | None) 
     for kind, preset, algorithm, budgets, speed in (
         ("curve-alone", "cpu-memory", "maskable-ppo", scale.curve, 4e4),
         ("curve-a2c", "a2c", "a2c", scale.curve, 5e4),
-        ("curve-image", "conv3-16", "a2c", scale.curve_image, 1.4e3),
+        ("curve-image", work.CHOSEN, "a2c", scale.curve_image, 1.4e3),
     ):
         for budget in budgets:
             given = ask | {"steps": budget, "preset": preset, "algorithm": algorithm}

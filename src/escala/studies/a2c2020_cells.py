@@ -22,6 +22,7 @@ RULES = ("sjf", "sjf-strict", "tetris", "tetris-normalised", "packer", "easy", "
 TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
 PATIENCE = 4000
 LOG_JOBS = 60
+CHOSEN = "conv3-16"  # the paper's network
 
 
 def lists_of(rate: float, count: int, seed: int) -> JobLists:
@@ -95,6 +96,14 @@ def trained(
     out = judge(agent, lists_of(rate, test, TEST), seed)
     tried = judge(agent, lists_of(rate, validation, VALIDATION), seed)
     return out | {"validation": {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}}
+
+
+def printed_cells(scale: Any, rate: float) -> list[str]:
+    """Names of the cells of A2C as printed (the chosen network on the image) at a rate: one a seed, and those of table 3 where they are
+    the same trainings."""
+    if rate == scale.network_rate and CHOSEN in scale.networks and scale.network == scale.printed:
+        return [f"network/{CHOSEN}/{seed}" for seed in range(scale.network_seeds)]
+    return [f"printed/{rate}/{seed}" for seed in range(scale.printed_seeds)]
 
 
 def log_lists(log: str | None) -> JobLists:

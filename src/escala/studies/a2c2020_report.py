@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.studies.a2c2020_cells import RULES
+from escala.studies.a2c2020_cells import RULES, printed_cells
 from escala.studies.a2c2020_curves import A2C, ALONE, BASELINES, PRINTED, converged_at, write_curves
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.slotted import HOLD_END, METRICS, QUIETS, SHARES, Cells, arrays_of, claim, headroom_claim, matrix, row_of
@@ -32,7 +32,9 @@ PAPER_SD = {  # of A2cScheduler; of all others it prints 0.00
 PAPER_NETWORKS = {"fc": None, "conv3-16": 500, "conv3-32": 1100, "conv3-16-pool": 700, "conv3-32-pool": 900}
 LIMITS = {0.6: 0.03, 0.7: 0.0, 0.8: 0.0, 0.9: 0.03}
 """How far above SJF the recommended agent may be."""
-A2C_LIMITS = {0.6: 0.20, 0.7: 0.10, 0.8: 0.20, 0.9: 0.20}
+A2C_LIMITS = {0.7: 0.10, 0.9: 0.20}
+"""How far above SJF A2C with the slot scorer on the compact observation (preset "a2c", tuned) may be; at other rates, and of A2C as printed
+(on the image), no mark is set: findings."""
 
 
 def best_way(cells: Cells, names: list[str]) -> str:
@@ -41,15 +43,11 @@ def best_way(cells: Cells, names: list[str]) -> str:
     return min(mean, key=lambda how: np.inf if np.isnan(mean[how]) else mean[how])
 
 
-def _kinds(scale: Any) -> dict[str, tuple[str, int]]:
-    """Learners that were trained: label -> (cells, seeds)."""
-    kinds = {
-        AGENT: ("agent", scale.seeds),
-        ALONE: ("alone", scale.alone_seeds),
-        A2C: ("a2c", scale.a2c_seeds),
-        PRINTED: ("printed", scale.printed_seeds),
-    }
-    return {label: (kind, seeds) for label, (kind, seeds) in kinds.items() if seeds > 0}
+def learners(scale: Any, rate: float) -> dict[str, list[str]]:
+    """Who was trained for a rate: label -> cells, one a seed."""
+    kinds = {AGENT: ("agent", scale.seeds), ALONE: ("alone", scale.alone_seeds), A2C: ("a2c", scale.a2c_seeds)}
+    found = {label: _names(kind, rate, seeds) for label, (kind, seeds) in kinds.items()} | {PRINTED: printed_cells(scale, rate)}
+    return {label: names for label, names in found.items() if names}
 
 
 def _names(kind: str, what: Any, seeds: int) -> list[str]:
@@ -72,8 +70,9 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) 
         f"Scale {name}. Two resources of 10, dominant demand 3..5, the other 1; 5 slots; 50 steps of arrivals, then run to completion, "
         "every job counted; separate lists for training, validation and test; intervals over training seeds and episodes. Sampled or "
         "likeliest actions (with a way out of silence) are chosen on validation lists. The printed tables contradict themselves "
-        "(completion minus wait differs between policies), so order and size are compared, not digits. A change of "
-        "up to 0.1 % counts as none."
+        "(completion minus wait differs between policies), so order and size are compared, not digits. The mark for A2C (10 % above SJF at "
+        "0.7, 20 % at 0.9) is of the tuned one, which sees the compact observation; as printed (Conv3-16 on the image) it is a finding. "
+        "A change of up to 0.1 % counts as none."
     )
     write_claims(out, "a2c2020: A2C with CPU and memory", claims, about)
     return claims
@@ -83,8 +82,8 @@ def rate_claims(scale: Any, cells: Cells) -> list[Claim]:
     """Against SJF at each rate: slowdown of all learners, completion and wait of the recommended agent."""
     claims = []
     for rate in scale.rates:
-        for label in _kinds(scale):
-            claims += learner_claims(scale, cells, rate, label)
+        for label, names in learners(scale, rate).items():
+            claims += learner_claims(cells, rate, label, names)
         sjf = np.array(cells[f"rules/{rate}"]["sjf"]["slowdown"], np.float64)
         names = _names("agent", rate, scale.seeds)
         ours = matrix(cells, names, best_way(cells, names), "slowdown")
@@ -97,30 +96,32 @@ def rate_claims(scale: Any, cells: Cells) -> list[Claim]:
     return claims
 
 
-def learner_claims(scale: Any, cells: Cells, rate: float, label: str) -> list[Claim]:
-    """One learner of `_kinds` against SJF at one rate."""
-    kind, seeds = _kinds(scale)[label]
-    names = _names(kind, rate, seeds)
-    how = best_way(cells, names)
-    limit = LIMITS.get(rate, 0.0) if kind in ("agent", "alone") else A2C_LIMITS.get(rate, 0.2)
+def mark_of(label: str, rate: float) -> tuple[float | None, str]:
+    """(how far above SJF a learner's slowdown may be, None: a finding; what is held, in words)."""
+    if label in (AGENT, ALONE):
+        limit = LIMITS.get(rate, 0.0)
+        return limit, f"holds: at most {limit:+.0%}"
+    found = A2C_LIMITS.get(rate) if label == A2C else None
+    if found is None:
+        return None, "a finding, no test"
+    return found, f"holds: at most {found:+.0%}, the mark for A2C tuned on the compact observation"
+
+
+def learner_claims(cells: Cells, rate: float, label: str, names: list[str]) -> list[Claim]:
+    """One learner of `learners` against SJF at one rate."""
+    how, (limit, held) = best_way(cells, names), mark_of(label, rate)
+    kind = {AGENT: "slowdown", ALONE: "alone", A2C: "a2c", PRINTED: "printed"}[label]
     claims = []
-    for metric, ident in (("slowdown", ""), ("turnaround", ".completion"), ("wait", ".wait")):
-        if kind != "agent" and metric != "slowdown":
+    for metric, ident in (("slowdown", kind), ("turnaround", "completion"), ("wait", "wait")):
+        if label != AGENT and metric != "slowdown":
             continue
         ours, sjf = matrix(cells, names, how, metric), np.array(cells[f"rules/{rate}"]["sjf"][metric], np.float64)
         printed = PAPER[rate][metric]
-        stem = "r2.slowdown" if kind == "agent" and not ident else f"r2.{kind}{ident}" if not ident else f"r2{ident}"
         note = f"{how} actions: {np.nanmean(ours):.3f} against {sjf.mean():.3f}; {cells[names[0]]['steps']} decisions; "
-        note += f"holds: at most {limit:+.0%}" if metric == "slowdown" else "shown beside the slowdown; holds: not above SJF"
-        allowed = limit if metric == "slowdown" else 0.0
-        claims.append(claim(f"{stem}.{rate}", f"{label}: mean {metric} against SJF, rate {rate}", printed[3] / printed[2] - 1, ours, sjf,
-                            allowed, note))  # fmt: skip
+        note += held if metric == "slowdown" else "shown beside the slowdown; holds: not above SJF"
+        allowed, told = limit if metric == "slowdown" else 0.0, printed[3] / printed[2] - 1
+        claims.append(claim(f"r2.{ident}.{rate}", f"{label}: mean {metric} against SJF, rate {rate}", told, ours, sjf, allowed, note))
     return claims
-
-
-def image_claims(scale: Any, cells: Cells) -> list[Claim]:
-    """Of the networks on the image: table 3, and the paper's chosen one at every rate."""
-    return [found for rate in scale.rates for found in learner_claims(scale, cells, rate, PRINTED)] + network_claims(scale, cells)
 
 
 def network_claims(scale: Any, cells: Cells) -> list[Claim]:
@@ -175,19 +176,12 @@ def rate_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     for rate in scale.rates:
         rules = cells[f"rules/{rate}"]
         rows += [row_with_sd(round(100 * rate), rule, arrays_of(rules[rule]), False) for rule in (*RULES, "hold-back", HOLD_END)]
-        for label in _kinds(scale):
-            rows += _learner_rows(scale, cells, rate, label)
+        for label, names in learners(scale, rate).items():
+            rows += _learner_rows(cells, rate, label, names)
     return pl.DataFrame(rows).rename({"load": "rate"})
 
 
-def image_frame(scale: Any, cells: Cells) -> pl.DataFrame:
-    """The rows of `rate_frame` about the network on the image."""
-    rows = [row for rate in scale.rates for row in _learner_rows(scale, cells, rate, PRINTED)]
-    return pl.DataFrame(rows).rename({"load": "rate"})
-
-
-def _learner_rows(scale: Any, cells: Cells, rate: float, label: str) -> list[dict[str, Any]]:
-    names = _names(_kinds(scale)[label][0], rate, _kinds(scale)[label][1])
+def _learner_rows(cells: Cells, rate: float, label: str, names: list[str]) -> list[dict[str, Any]]:
     ways = (("sampled", label), ("likeliest", f"{label}, likeliest"))
     return [row_with_sd(round(100 * rate), said, _metrics(cells, names, how), True) for how, said in ways]
 
@@ -239,8 +233,7 @@ def _figures(out: Path, scale: Any, cells: Cells, rates: pl.DataFrame, log: Path
     from escala.report import curves, save, study_plots
 
     rate = scale.network_rate
-    longest = {label: _names(kind, rate, seeds) for label, (kind, seeds) in _kinds(scale).items()}
-    write_curves(out, scale, cells, longest, log)
+    write_curves(out, scale, cells, learners(scale, rate), log)
     metrics = ["mean_slowdown", "mean_turnaround_s", "mean_wait_s"]
     chosen = (*BASELINES, "tetris-normalised", HOLD_END, AGENT, f"{AGENT}, likeliest", A2C, PRINTED)
     shown = rates.filter(pl.col("policy").is_in(chosen) & pl.col("mean_slowdown").is_not_null())

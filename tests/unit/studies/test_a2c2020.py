@@ -12,8 +12,9 @@ import pytest
 
 from escala.errors import EscalaError
 from escala.studies import a2c2020
-from escala.studies.a2c2020_cells import LONGEST, log_lists, rules
+from escala.studies.a2c2020_cells import LONGEST, log_lists, printed_cells, rules
 from escala.studies.a2c2020_curves import converged_at, levels
+from escala.studies.a2c2020_report import mark_of
 
 TINY = replace(
     a2c2020.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600, curve=(64,), curve_image=(64,),
@@ -109,6 +110,30 @@ def test_when_a_training_has_converged() -> None:
     assert converged_at([[k, -100.0 - 10.0 * (50 - k)] for k in range(50)]) is None  # rises to the end
     late = [[k, -100.0 if k < 38 else -200.0] for k in range(50)]
     assert converged_at(late) is None  # falls to another level at last
+
+
+def test_no_training_is_done_twice(tmp_path: Path) -> None:
+    """A2C as printed: one seed at every rate but that of table 3, whose three it takes."""
+    scale = a2c2020.SCALES["short"]
+    cells = a2c2020.cells_of(scale, tmp_path, None)
+    assert len({cell.name for cell in cells}) == len(cells)
+    done = [json.dumps([cell.work.__name__, {k: v for k, v in cell.given.items() if k != "keep"}], sort_keys=True) for cell in cells]
+    assert len(set(done)) == len(done)
+    assert printed_cells(scale, 0.7) == [f"network/conv3-16/{seed}" for seed in range(3)]
+    given = {cell.name: cell.given for cell in cells}
+    for rate in scale.rates:
+        trained = [given[name] for name in printed_cells(scale, rate)]
+        assert all(one["rate"] == rate and one["preset"] == "conv3-16" and one["steps"] >= 500_000 for one in trained)
+        assert len(trained) == (3 if rate == 0.7 else 1)
+    other = replace(scale, networks=("fc",))
+    assert printed_cells(other, 0.7) == ["printed/0.7/0"] and "printed/0.7/0" in {c.name for c in a2c2020.cells_of(other, tmp_path, None)}
+
+
+def test_what_a_mark_is_of() -> None:
+    assert [mark_of("A2C, slot scorer", rate)[0] for rate in (0.6, 0.7, 0.8, 0.9)] == [None, 0.10, None, 0.20]
+    assert "compact observation" in mark_of("A2C, slot scorer", 0.7)[1]
+    assert all(mark_of("A2C, Conv3-16 on the image", rate) == (None, "a finding, no test") for rate in (0.6, 0.7, 0.8, 0.9))
+    assert [mark_of("recommended", rate)[0] for rate in (0.6, 0.7, 0.8, 0.9)] == [0.03, 0.0, 0.0, 0.03]
 
 
 def test_the_printed_tables_contradict_themselves() -> None:
