@@ -11,7 +11,17 @@ import polars as pl
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.grid2019_cells import QUEUE, RULES
 from escala.studies.grid2019_frames import SLOTS, agent_frames, shown_agent
-from escala.studies.grid2019_fresh import ALL, IMITATED, OWN, fresh_claims, fresh_frame, headroom_frame, variant_claims, variant_frame
+from escala.studies.grid2019_fresh import (
+    ALL,
+    IMITATED,
+    OWN,
+    fresh_claims,
+    fresh_frame,
+    headroom_frame,
+    other_frame,
+    variant_claims,
+    variant_frame,
+)
 from escala.studies.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
 from escala.studies.slotted import METRICS, SEEDS, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
@@ -29,6 +39,7 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
     claims += fresh_claims(scale, cells) + variant_claims(scale, cells)
     fresh = fresh_frame(scale, cells)
     write_table(out, "fresh", fresh)
+    write_table(out, "fresh_other", other_frame(scale, cells))
     write_table(out, "headroom", headroom_frame(scale, cells))
     if author is not None:
         write_table(out, "published_seeds", seeds_frame(scale, cells))
