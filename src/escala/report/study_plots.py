@@ -131,7 +131,7 @@ def _means_so_far(values: Any) -> Any:
         return np.cumsum(np.where(known, values, 0.0)) / np.where(known.cumsum() > 0, known.cumsum(), np.nan)
 
 
-_HEAD = 26  # pixels above a picture, for its title
+_HEAD = 34  # pixels above a picture, for its title
 
 
 @styled
@@ -142,6 +142,7 @@ def frames(pictures: Sequence[Any], titles: Sequence[str]) -> Figure:
     times = max(1, min(2, int(_WIDTH * DPI) // width))
     width, height = times * width, sum(times * picture.shape[0] + _HEAD for picture in pictures)
     figure = Figure(figsize=(width / DPI, height / DPI))
+    figure.set_layout_engine("none")  # every place is given
     top = height
     for picture, title in zip(pictures, titles, strict=True):
         high, wide = (times * n for n in picture.shape[:2])
@@ -149,5 +150,5 @@ def frames(pictures: Sequence[Any], titles: Sequence[str]) -> Figure:
         axes = figure.add_axes((0.0, top / height, wide / width, high / height))
         axes.imshow(picture, interpolation="none", aspect="auto")
         axes.set_axis_off()
-        axes.set_title(title, loc="left", fontsize=8)
+        axes.set_title(title, loc="left", fontsize=8, pad=4)
     return figure

@@ -46,7 +46,8 @@ def looks(agent: Any, lists: JobLists, patience: int = PATIENCE) -> Iterator[tup
         action = agent.act(turn.observation, turn.mask, random)
         job = int(batch.slots[0, action[0] - 1]) if action[0] > 0 else codes.NONE
         time = int(batch.memory["row"][0])
-        yield {"time": time, "job": job, "held": job == codes.NONE and bool(turn.mask[0, 1:].any()),
+        busy = int(batch.worlds.world.s[0, 0]["n_ends"]) > 0
+        yield {"time": time, "busy": busy, "job": job, "held": job == codes.NONE and bool(turn.mask[0, 1:].any()),
                "fresh": job != codes.NONE and int(lists.job["submit"][job]) // 1_000_000 == time}, batch  # fmt: skip
         batch.step(action, turn)
         if turn.terminated[0]:
@@ -54,12 +55,12 @@ def looks(agent: Any, lists: JobLists, patience: int = PATIENCE) -> Iterator[tup
 
 
 def telling(seen: list[dict[str, Any]]) -> int:
-    """Where four looks begin that show what the paper's do: a job is placed, the others are held back though something fits, a job that
-    has just come is placed, and again the others are held back. The first place with most of these."""
+    """Where four looks begin that show what the paper's do: a job is placed, the others are held back though something fits (beside jobs
+    that run, at best), a job that has just come is placed, and again the others are held back. The first place with most of these."""
 
     def told(k: int) -> int:
         first, second, third, fourth = seen[k : k + LOOKS]
-        return int((first["job"] != codes.NONE) + second["held"] + third["fresh"] + fourth["held"])
+        return (first["job"] != codes.NONE) + third["fresh"] + sum(one["held"] * (1 + one["busy"]) for one in (second, fourth))
 
     return max(range(len(seen) - LOOKS + 1), key=told, default=0)
 
