@@ -118,7 +118,7 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
 
 def _images(scale: Scale, sizes: Mapping[str, int]) -> list[Cell]:
     """A2C on the image: table 3 at one rate, and the chosen network at all rates (at that of table 3 the same trainings)."""
-    asked = {
+    asked: dict[str, dict[str, Any]] = {
         f"network/{name}/{seed}": {"rate": scale.network_rate, "seed": seed, "steps": scale.network, "preset": name}
         for seed in range(scale.network_seeds)
         for name in scale.networks
