@@ -111,5 +111,7 @@ def write_curves(out: Path, scale: Any, cells: Cells, longest: Mapping[str, list
     if scale.networks:
         training = training_frame(scale, cells)
         write_table(out, "training", training)
+        if training.is_empty():  # too short for a single episode
+            return
         label = "Mean return of the last hundred episodes of training"
         save(curves.learning_curve(curves.Training(training, {}, label)), figures / "training")
