@@ -13,6 +13,7 @@ from bench import bench_envs, bench_multi, bench_slots, kernel, reader, startup
 from bench.measure import Case, machine
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+CASES = [case for part in (kernel, reader, bench_envs, bench_slots, bench_multi, startup) for case in part.CASES]
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 
@@ -37,11 +38,10 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help="measure only rows whose text holds one of these")
     parser.add_argument("--write", action="store_true", help="replace the table in docs/performance.md")
     given = parser.parse_args()
-    cases = [case for part in (kernel, reader, bench_envs, bench_slots, bench_multi, startup) for case in part.CASES]
-    chosen = [case for case in cases if not given.words or any(word.lower() in case.what.lower() for word in given.words)]
+    chosen = [case for case in CASES if not given.words or any(word.lower() in case.what.lower() for word in given.words)]
     if not chosen:
-        sys.exit(f"error: no row holds any of {', '.join(given.words)}; rows: {'; '.join(case.what for case in cases)}")
-    if given.write and len(chosen) < len(cases):
+        sys.exit(f"error: no row holds any of {', '.join(given.words)}; rows: {'; '.join(case.what for case in CASES)}")
+    if given.write and len(chosen) < len(CASES):
         sys.exit("error: --write replaces the whole table; leave the words out")
     table = measured(chosen)
     if given.write:

@@ -55,6 +55,17 @@ def test_the_table_of_bounds_has_the_rows_that_its_bench_writes() -> None:
     assert rows[0][2:] and all(all(row) for row in (r[2:] for r in rows))
 
 
+def test_the_table_of_figures_has_the_rows_that_the_bench_writes() -> None:
+    pytest.importorskip("stable_baselines3", reason="the extra [agents] is not installed")
+    from bench import __main__ as measuring
+
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    table = text.partition(measuring.BEGIN)[2].partition(measuring.END)[0]
+    rows = [re.split(r" *\| *", line)[1:-1] for line in table.splitlines() if line.startswith("| ")]
+    assert [row[:2] for row in rows[1:]] == [[case.what, case.must] for case in measuring.CASES]
+    assert all(re.match(r"[\d.,]+ \S+", row[2]) for row in rows[1:]), "each with a figure and its unit"
+
+
 def test_pages_speak_of_the_repository_only() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")

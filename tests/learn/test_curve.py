@@ -70,6 +70,18 @@ def test_a_resumed_training_keeps_its_curve(looking: None, tmp_path: Path, monke
     resumed, whole = small(out=tmp_path / "agent", resume=True), small(curve=True)
     assert resumed.curve is not None and whole.curve is not None
     assert resumed.curve.equals(whole.curve)
+    assert resumed.manifest["returns"] == whole.manifest["returns"]
+
+
+def test_a_training_tells_what_it_earned_in_any_environment() -> None:
+    """Points at every fiftieth, here at every rollout, each the mean of the last hundred episodes."""
+    learn = {"n_steps": 32, "batch_size": 128}
+    agent = train("escala/Slots-v0", steps=8192, num_envs=8, learn=learn, load=0.4, window=20, lists=50)
+    points = agent.manifest["returns"]
+    steps = [step for step, _ in points]
+    assert steps == sorted(set(steps)) and 20 <= len(steps) <= watch.RETURNS and steps[-1] == agent.manifest["steps_done"]
+    assert points[-1][1] == agent.manifest["mean_return"]
+    assert points[0][1] < np.mean([value for _, value in points[-5:]]) < 0.0, "it learns, and pays for every job"
 
 
 @pytest.mark.parametrize("window", ["cut", "drain"])

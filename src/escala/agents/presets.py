@@ -63,6 +63,8 @@ def _convolutional() -> dict[tuple[str, str], Preset]:
         out[SLOTS, name] = Preset(learn=often, environment=image, network=(), extractor=name, separate=True, num_envs=16, relu=True)
     compact = image | {"observation": "compact"}
     out[SLOTS, "a2c"] = Preset(learn=learn, environment=compact, network=(), extractor="slot-scorer")
+    single = {"slots": 5, "observation": "compact", "skip": "forced"}
+    out[SLOTS, "a2c-list"] = Preset(learn=learn, environment=single, network=(), extractor="slot-scorer")  # for a single list
     return out
 
 

@@ -21,7 +21,7 @@ from escala.agents.early import Early, check_days
 from escala.agents.network import build_learner, check_algorithm, check_request, pin_threads
 from escala.agents.presets import Preset, preset_of
 from escala.agents.vecenv import NativeVecEnv
-from escala.agents.watch import Watch, watch_of
+from escala.agents.watch import Returns, Watch, watch_of
 from escala.envs import ENVIRONMENTS, BatchVectorEnv
 from escala.errors import EscalaError
 from escala.policies.rollout_names import rollout_of
@@ -36,11 +36,13 @@ class _Between(BaseCallback):
         progress: Callable[[float], None] | None,
         target: int,
         minutes: float | None,
+        returns: Returns,
         watch: Watch | None,
         early: Early | None,
     ) -> None:
         super().__init__()
         self._save, self._progress, self._target, self._watch, self._early = save, progress, target, watch, early
+        self._returns = returns
         self._minutes = minutes
         self._end: float | None = None
         self._began = self._saved = time.monotonic()
@@ -51,6 +53,7 @@ class _Between(BaseCallback):
             self._end = self._began + 60.0 * self._minutes
 
     def _on_rollout_start(self) -> None:
+        self._returns.between(self.num_timesteps, self._share())
         if self._early is not None:
             self._early.between(self.num_timesteps, self._share())
         if self._watch is not None:
@@ -212,6 +215,7 @@ class _Training:
         self.face = NativeVecEnv(native)
         self.normaliser = _normaliser(self.face, settings) if chosen.normalise else None
         self.model = build_learner(request["algorithm"], chosen, settings, self.normaliser or self.face, request["seed"])
+        self.returns = Returns(self.model)
         self.watch: Watch | None = None
         self.early: Early | None = None
         self._began, self._before_s = 0.0, 0.0  # of this sitting; what those before took
@@ -228,6 +232,7 @@ class _Training:
         assert self.folder is not None
         saved = checkpoint.read(self.folder, self.request)
         self._before_s = saved.get("elapsed_s", 0.0)
+        self.returns.take_up(saved.get("returns", ()), saved["steps"] / max(self.request["steps"], 1))
         if self.watch is not None:
             self.watch.take_up(saved.get("curve", ()), saved["steps"] / max(self.request["steps"], 1))
         if self.early is not None:
@@ -237,8 +242,9 @@ class _Training:
     def save(self) -> None:
         """Write a checkpoint."""
         assert self.folder is not None
-        points = [] if self.watch is None else self.watch.points
-        about = {"curve": points, "elapsed_s": self._elapsed_s(), "early": None if self.early is None else self.early.state()}
+        early = None if self.early is None else self.early.state()
+        about = {"curve": [] if self.watch is None else self.watch.points, "elapsed_s": self._elapsed_s(), "early": early}
+        about["returns"] = self.returns.points
         checkpoint.write(
             self.folder / checkpoint.FILE, {**checkpoint.capture(self.model, self.face, self.normaliser, self.request), **about}
         )
@@ -249,7 +255,7 @@ class _Training:
     def fit(self, progress: Callable[[float], None] | None, minutes: float | None) -> None:
         """Learn what is left to learn."""
         steps = self.request["steps"]
-        between = _Between(self.save if self.folder is not None else None, progress, steps, minutes, self.watch, self.early)
+        between = _Between(self.save if self.folder is not None else None, progress, steps, minutes, self.returns, self.watch, self.early)
         self._began = time.monotonic()
         if self.model.num_timesteps < steps:
             self.model.learn(steps - self.model.num_timesteps, callback=between, reset_num_timesteps=False)
@@ -259,6 +265,7 @@ class _Training:
         elapsed_s, step = self._elapsed_s(), int(self.model.num_timesteps)
         kept = None if self.watch is None else self.watch.end(step, elapsed_s)
         manifest = _manifest(self.request, self.chosen, self.native, platform, self.model, self.normaliser, elapsed_s)
+        manifest["returns"] = self.returns.end(step)
         if self.early is not None:
             self.early.end(step)
             manifest["validation"] = self.early.points

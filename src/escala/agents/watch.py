@@ -27,6 +27,9 @@ SHARE = 0.06
 
 AGENT = "agent"
 
+RETURNS = 50
+"""Points of a training's own returns."""
+
 
 class Watch:
     """points: (decisions taken so far, mean return of the days)."""
@@ -71,6 +74,38 @@ class Watch:
         self._spent += self._last
         if value is not None:
             self.points.append((step, value))
+
+
+class Returns:
+    """What a training itself earns, in any environment: at every fiftieth of it the mean return of the last ended episodes, a hundred at
+    most. points: (decisions taken so far, mean)."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.points: list[tuple[int, float]] = []
+        self._seen = 0
+
+    def take_up(self, points: Sequence[tuple[int, float]], share: float) -> None:
+        """Go on with the points of an interrupted training, of which that share was done."""
+        self.points, self._seen = list(points), int(share * RETURNS)
+
+    def between(self, step: int, share: float) -> None:
+        """Between two rollouts: note a point where a fiftieth is over."""
+        reached = int(share * RETURNS)
+        if reached > self._seen:
+            self._seen = reached
+            self._note(step)
+
+    def end(self, step: int) -> list[tuple[int, float]]:
+        """All points, the last at the end; none where no episode ended."""
+        if not self.points or self.points[-1][0] != step:
+            self._note(step)
+        return self.points
+
+    def _note(self, step: int) -> None:
+        ended = [float(episode["r"]) for episode in self._model.ep_info_buffer or ()]
+        if ended:
+            self.points.append((step, float(np.mean(ended))))
 
 
 def watch_of(env_id: str, batch: Any, options: Mapping[str, Any], model: Any) -> Watch | None:

@@ -134,7 +134,7 @@ def kind_of(folder: Path) -> tuple[dict[str, Any], str]:
 def rules_of(name: str) -> list[str]:
     """Who can play an environment without training."""
     if name == SLOTS:
-        return ["random", *import_module("escala.envs.slots_rules").RULES]
+        return ["random", *(rule for rule in import_module("escala.envs.slots_rules").RULES if rule != "random")]
     if name == MULTI:
         return list(import_module("escala.envs.multi_rules").RULES)
     return ["random", "always:ACTION"] if name == OFF_RESERVATION else ["random", "first-fit"]

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
+from escala.envs.luck import mixed
 from escala.envs.multi_lens import fits
-from escala.envs.multi_rules import mixed
 from escala.envs.slots_lens import demand_of, length_of
 from escala.kernel import codes
 from escala.kernel.state import HEAP_ENDS, World

@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import inlined, lean
+from escala.compile import lean
+from escala.envs.luck import lucky
 from escala.envs.multi_lens import fits, free_of
 from escala.envs.slots_lens import demand_of, length_of
 from escala.kernel import codes
@@ -63,22 +64,6 @@ def second(w: World, st: Any, scale: Any, rule: int, j: int, n: int) -> float:
         for k in range(st.kinds):
             total += (free_of(w, n, k) - demand_of(w, j, k)) / scale[k]
     return total
-
-
-@inlined
-def mixed(x: Any) -> int:
-    """62 bits of a state that grows by 0x9E3779B97F4A7C15: SplitMix64 (Steele, Lea and Flood 2014)."""
-    x = np.uint64(x)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.int64((x ^ (x >> np.uint64(31))) >> np.uint64(2))
-
-
-@lean
-def lucky(m: Any) -> int:
-    """A random number of 62 bits."""
-    m.luck = np.uint64(m.luck) + np.uint64(0x9E3779B97F4A7C15)
-    return mixed(np.uint64(m.luck))
 
 
 @lean

@@ -83,6 +83,7 @@ class SlotsBatch:
         self.worlds.begin(rows, chosen)
         shades = ((drawn >> np.uint64(40)) % np.uint64(SHADES)).astype(np.int64)
         fine = slots_step.begin(self.worlds.table, np.asarray(rows, np.int64), shades, EMPTY, *self._lens(), *self._outputs(turn))
+        self.memory["luck"][rows] = drawn
         self._check(fine)
 
     def _lens(self) -> tuple[Any, ...]:

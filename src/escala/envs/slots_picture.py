@@ -96,12 +96,12 @@ def backlog_of(batch: Any, i: int) -> NDArray[np.uint8]:
     return cells.reshape(horizon, columns, 3)
 
 
-def picture_of(batch: Any, i: int) -> NDArray[np.uint8]:
-    """One line for each kind: chart, slots; the backlog at the right of the first."""
+def picture_of(batch: Any, i: int, shown: int | None = None) -> NDArray[np.uint8]:
+    """One line for each kind: chart, slots, backlog. shown: the chart and the first so many slots only (R1's figure 5)."""
     lines = []
     for kind in range(len(batch.capacity)):
-        parts = [chart_of(batch, i, kind), *(slot_of(batch, i, k, kind) for k in range(batch.options.slots))]
-        parts.append(backlog_of(batch, i))
+        parts = [chart_of(batch, i, kind), *(slot_of(batch, i, k, kind) for k in range(batch.options.slots)[:shown])]
+        parts += [backlog_of(batch, i)] if shown is None else []
         lines.append(_beside([grid(part) for part in parts]))
     rows = [np.pad(line, ((GAP, GAP), (0, 0), (0, 0)), constant_values=255) for line in lines]
     return np.ascontiguousarray(np.concatenate(rows))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from escala.envs import slots_rules
 from escala.envs.batch import Turn, new_turn
+from escala.envs.luck import luck_of
 from escala.envs.slots import SlotsBatch
 from escala.envs.slots_lists import JobLists
 from escala.envs.slots_options import check_hold
@@ -34,8 +35,8 @@ def play(
     """Run every list to completion; columns list, finished, slowdown, makespan, turnaround, wait, longest_wait (means over the list's
     jobs, in units).
 
-    chooser: a rule of `slots_rules`, "random" (any choice that has a place, or the void), or a function of (observations, masks).
-    hold: (long, quiet, share) of the rule hold-back. patience: choices after which a run counts as not finished (its figures are then
+    chooser: a rule of `slots_rules`, or a function of (observations, masks). hold: (long, quiet, share) of the rule hold-back. seed: of the
+    rule random. patience: choices after which a run counts as not finished (its figures are then
     null): a policy may idle for ever. rescue: when so many units have passed without a submission, nothing runs and something fits, the
     void is taken from the mask (0: never).
     """
@@ -47,7 +48,8 @@ def play(
     turn, rows = new_turn(batch), np.arange(n)
     batch.seed(rows, np.zeros(n, np.uint64))
     batch.restart(rows, turn, {"list": rows})
-    act, done = _actor(batch, chooser, seed), np.zeros(n, bool)
+    batch.memory["luck"] = luck_of(seed, n)
+    act, done = _actor(batch, chooser), np.zeros(n, bool)
     for _ in range(patience):
         if rescue > 0:
             memory, scalars = batch.memory, batch.worlds.world.s[:, 0]
@@ -62,9 +64,8 @@ def play(
     return pl.DataFrame({"list": rows, "finished": done, **figures}).fill_nan(None)
 
 
-def _actor(batch: SlotsBatch, chooser: str | Act, seed: int) -> Callable[[Turn, NDArray[np.bool_]], NDArray[np.int64]]:
+def _actor(batch: SlotsBatch, chooser: str | Act) -> Callable[[Turn, NDArray[np.bool_]], NDArray[np.int64]]:
     """What to do in each run, given which are still running; of the others the action does not matter."""
-    rng = np.random.default_rng([seed, 0xAC7])
     if not isinstance(chooser, str):
 
         def ask(turn: Turn, running: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -73,10 +74,8 @@ def _actor(batch: SlotsBatch, chooser: str | Act, seed: int) -> Callable[[Turn, 
             return actions
 
         return ask
-    if chooser == "random":
-        return lambda turn, running: np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1)
     if chooser not in slots_rules.RULES:
-        raise EscalaError(f"unknown rule {chooser!r}: use one of random, {', '.join(slots_rules.RULES)}, or a function")
+        raise EscalaError(f"unknown rule {chooser!r}: use one of {', '.join(slots_rules.RULES)}, or a function")
     out = np.zeros(batch.num_envs, np.int64)
 
     def rule(turn: Turn, running: NDArray[np.bool_]) -> NDArray[np.int64]:

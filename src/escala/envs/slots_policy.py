@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from escala.compile import lean
 from escala.envs import slots_lens as lens
+from escala.envs.luck import luck_of
 from escala.envs.slots_observe import begin_of_arrivals, compact, image
 from escala.envs.slots_options import RESCUE, check_hold, options_of
 from escala.envs.slots_rules import RULES, decide
@@ -101,10 +102,11 @@ def write(
 class SlotPolicy:
     """A scheduler over M visible jobs. `choose`: the name of a rule of `slots_rules`, or a function (see `Choose`).
 
-    options: those of `escala/Slots-v0` named in `SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. sampled: a function
-    gets a generator, of this seed in each run; without one the mask forbids the void where nothing was submitted for `RESCUE` units,
-    nothing runs and something fits (as `play(..., rescue=RESCUE)` does). seen: shape of the observations that the function takes; machines
-    that show another are refused. Units without a waiting job are not asked about, whatever `skip` is.
+    options: those of `escala/Slots-v0` named in `SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. seed: of the rule
+    random, in each run. sampled: a function gets a generator, of this seed in each run; without one the mask forbids the void where
+    nothing was submitted for `RESCUE` units, nothing runs and something fits (as `play(..., rescue=RESCUE)` does). seen: shape of the
+    observations that the function takes; machines that show another are refused. Units without a waiting job are not asked about, whatever
+    `skip` is.
     """
 
     def __init__(
@@ -129,6 +131,7 @@ class SlotPolicy:
         self.rule = RULES[choose] if isinstance(choose, str) else BY_CHOICE
         self.hold, self.seen = hold, seen
         self._seed = seed if sampled else None
+        self._luck = luck_of(seed, 1)
         self._choose = choose
         self._of: Any = None
 
@@ -196,6 +199,7 @@ class SlotPolicy:
         for name, value in values.items():
             settings[0][name] = value
         self._settings, self._memory = settings, np.zeros(1, MEMORY)
+        self._memory["luck"] = self._luck
         self._memory["row"] = int(simulation.world.s[i, 0]["now"]) // unit
         self._slots = np.full(chosen.slots, codes.NONE, np.int64)
         used = np.zeros((len(capacity), rows), np.int64)

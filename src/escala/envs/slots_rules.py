@@ -1,6 +1,7 @@
 """Rules that choose a slot, as compiled code: the classic policies within the M visible jobs. Ties go to the lowest slot.
 
-A rule starts jobs now or lets time pass; it never reserves. One choice at a time, and again at the same instant until none is left.
+A rule starts jobs now or lets time pass; but for random it never reserves. One choice at a time, and again at the same instant until none
+is left.
 
 sjf                least length among those that fit now
 sjf-strict         the least length of all; waits until it fits
@@ -12,6 +13,7 @@ easy               EASY backfilling within the visible jobs: the oldest holds a 
 hold-back          sjf, but jobs longer than `long` may together hold at most `share` units of the first kind until `quiet` units have
                    passed without a submission; not while the slots are full and jobs wait behind them, nor after the end of arrivals
                    where that is known
+random             any choice that has a place, or the void, evenly (with reservations it reserves too)
 """
 
 from __future__ import annotations
@@ -21,12 +23,13 @@ from typing import Any
 import numpy as np
 
 from escala.compile import lean
-from escala.envs.slots_lens import demand_of, length_of
+from escala.envs.luck import lucky
+from escala.envs.slots_lens import NOWHERE, demand_of, length_of
 from escala.kernel import codes
 from escala.kernel.state import HEAP_ENDS, World
 from escala.kernel.world import one
 
-SJF, SJF_STRICT, PACKER, TETRIS, TETRIS_NORMALISED, FCFS, EASY, HOLD_BACK = range(8)
+SJF, SJF_STRICT, PACKER, TETRIS, TETRIS_NORMALISED, FCFS, EASY, HOLD_BACK, RANDOM = range(9)
 RULES = {
     "sjf": SJF,
     "sjf-strict": SJF_STRICT,
@@ -36,6 +39,7 @@ RULES = {
     "fcfs": FCFS,
     "easy": EASY,
     "hold-back": HOLD_BACK,
+    "random": RANDOM,
 }
 
 
@@ -99,8 +103,23 @@ def backfill(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, 
 
 
 @lean
+def any_place(st: Any, m: Any, starts: Any) -> int:
+    """The rule random."""
+    best = 0
+    found = 1
+    for c in range(st.slots):
+        if starts[c] != NOWHERE:
+            found += 1
+            if lucky(m) % found == 0:
+                best = c + 1
+    return best
+
+
+@lean
 def decide(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, used: Any, rule: int) -> int:
     """The action of a rule."""
+    if rule == RANDOM:
+        return any_place(st, m, starts)
     waits = rule == SJF_STRICT or rule == FCFS or rule == EASY  # for the best, even if it does not fit
     held = False
     if rule == HOLD_BACK and m.row - m.last < st.quiet:

@@ -45,6 +45,7 @@ MEMORY = np.dtype(
         ("taken_to", "i8"),
         ("over", "i8"),  # 1: the run ended
         ("shade", "i8"),  # first colour of the episode
+        ("luck", "u8"),  # state of the rule random
         ("inverse", "f8"),  # sum of 1 / length over the jobs in the system
         ("total", "f8"),  # its integral so far: the slowdowns so far
         ("shown", "f8"),  # what of it has been given as reward

@@ -5,6 +5,7 @@ of jobs.
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ from escala.report.style import INK, policy_colour, policy_line, styled
 _PANELS_ABREAST = 3
 _FAR_PERCENT = 300.0
 _FAR_TIMES = 6.0
+_LABEL = 36  # letters of a value axis' label that fit beside it on one line
 _MARKED = 20  # so few points of a curve are marked each
 
 
@@ -70,7 +72,7 @@ def learning_curve(training: Training) -> Figure:
             axes.plot([], [], label=f"{policy} ({_short_number(float(f'{level:.3g}'), 0)}, off the scale)", **look)
         else:
             axes.axhline(level, label=policy, **look)
-    axes.set(xlabel="Decisions in training", ylabel=training.label)
+    axes.set(xlabel="Decisions in training", ylabel=textwrap.fill(training.label, _LABEL))
     axes.xaxis.set_major_formatter(_short_number)
     _legend(axes, len(names) + len(training.levels))
     return figure
@@ -304,3 +306,42 @@ def _in_order(lists: Sequence[Sequence[str]]) -> list[str]:
                 merged.insert(place, name)
                 place += 1
     return merged
+
+
+@styled
+def learning_panels(points: pl.DataFrame, levels: pl.DataFrame, metrics: Mapping[str, str]) -> Figure:
+    """One panel a metric against the decisions of training (logarithmic): several learners, each the mean over its seeds with their range
+    shaded, and a level line for each other policy (R2 figures 3 and 4).
+
+    points: columns line (the learner), step, seed and the metrics (null in a seed: that step is left out). levels: columns policy and the
+    metrics. metrics: column -> label.
+    """
+    lines = -(-len(metrics) // 2)
+    figure = Figure(figsize=(_WIDTH, 0.8 + 2.6 * lines))
+    panels = figure.subplots(lines, 2, sharex=True, squeeze=False).ravel()
+    names = points["line"].unique(maintain_order=True).to_list()
+    ticks = [m * 10.0**k for k in range(10) for m in (1, 3) if points["step"].min() <= m * 10.0**k <= points["step"].max()]  # type: ignore[operator]
+    for axes, (metric, label) in zip(panels, metrics.items()):
+        for i, name in enumerate(names):
+            value = pl.col(metric)
+            means = (
+                points.filter(pl.col("line") == name)
+                .group_by("step")
+                .agg(value, low=value.min(), high=value.max(), gaps=value.null_count())
+            )
+            kept = means.filter(pl.col("gaps") == 0).with_columns(value.list.mean()).sort("step")
+            axes.plot(kept["step"], kept[metric], marker="o", markersize=3.5, color=policy_colour(i), label=name)
+            axes.fill_between(kept["step"], kept["low"], kept["high"], color=policy_colour(i), alpha=0.2, linewidth=0)
+        for i, (policy, level) in enumerate(levels.select("policy", metric).iter_rows(), start=len(names)):
+            axes.axhline(level, color=policy_colour(i), linestyle=("--", ":", "-.")[i % 3], linewidth=1.2, label=policy)
+        axes.set(ylabel=label, xscale="log")
+        axes.minorticks_off()
+        axes.set_xticks(ticks)
+        axes.xaxis.set_major_formatter(_short_number)
+    for axes in panels[max(len(metrics) - 2, 0) : len(metrics)]:
+        axes.set_xlabel("Decisions in training")
+        axes.tick_params(labelbottom=True)
+    for axes in panels[len(metrics) :]:
+        axes.set_visible(False)
+    figure_legend(figure, panels[0], "outside upper center")
+    return figure

@@ -10,7 +10,7 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from escala.report.plots import _WIDTH, _axis, figure_legend
-from escala.report.style import INK, policy_colour, policy_line, styled
+from escala.report.style import DPI, INK, policy_colour, policy_line, styled
 
 
 @styled
@@ -131,14 +131,24 @@ def _means_so_far(values: Any) -> Any:
         return np.cumsum(np.where(known, values, 0.0)) / np.where(known.cumsum() > 0, known.cumsum(), np.nan)
 
 
+_HEAD = 34  # pixels above a picture, for its title
+
+
 @styled
 def frames(pictures: Sequence[Any], titles: Sequence[str]) -> Figure:
-    """Pictures of an environment one below the other (R1 figures 1 and 5)."""
-    height = sum(picture.shape[0] / picture.shape[1] for picture in pictures) * _WIDTH + 0.3 * len(pictures)
-    figure = Figure(figsize=(_WIDTH, height))
-    panels = figure.subplots(len(pictures), 1, squeeze=False)[:, 0]
-    for axes, picture, title in zip(panels, pictures, titles):
-        axes.imshow(picture, interpolation="nearest")
+    """Pictures of an environment one below the other (R1 figures 1 and 5). In the PNG of `save` each of their pixels is a square of whole
+    pixels, so that lines of a grid are equally thick."""
+    width = max(picture.shape[1] for picture in pictures)
+    times = max(1, min(2, int(_WIDTH * DPI) // width))
+    width, height = times * width, sum(times * picture.shape[0] + _HEAD for picture in pictures)
+    figure = Figure(figsize=(width / DPI, height / DPI))
+    figure.set_layout_engine("none")  # every place is given
+    top = height
+    for picture, title in zip(pictures, titles, strict=True):
+        high, wide = (times * n for n in picture.shape[:2])
+        top -= _HEAD + high
+        axes = figure.add_axes((0.0, top / height, wide / width, high / height))
+        axes.imshow(picture, interpolation="none", aspect="auto")
         axes.set_axis_off()
-        axes.set_title(title, loc="left", fontsize=8)
+        axes.set_title(title, loc="left", fontsize=8, pad=4)
     return figure

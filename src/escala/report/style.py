@@ -26,6 +26,8 @@ INK = "#1b1f24"
 POLICY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6D31", "#8A3FFC")
 """Okabe and Ito (2008) without black and yellow, which vanish on one of the two backgrounds, and two more."""
 LINES = ("-", "--", ":", "-.")
+DPI = 150
+"""Pixels an inch of saved figures."""
 
 STATE_COLOURS = {
     "computing": "#0072B2",
@@ -128,7 +130,7 @@ def _opening(match: re.Match[str]) -> str:
 
 
 def save(figure: Figure, path: Path | str) -> list[Path]:
-    """Write PATH.png (150 dpi, white) and PATH.svg; a suffix given in `path` is dropped. Returns the two paths."""
+    """Write PATH.png (`DPI`, white) and PATH.svg; a suffix given in `path` is dropped. Returns the two paths."""
     stem = Path(path)
     stem = stem.with_suffix("") if stem.suffix in (".png", ".svg") else stem
     if not stem.parent.is_dir():
@@ -136,6 +138,6 @@ def save(figure: Figure, path: Path | str) -> list[Path]:
     png, vector = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".svg")
     FigureCanvasAgg(figure)
     with matplotlib.rc_context(_RC):
-        figure.savefig(png, dpi=150, facecolor="white", metadata={"Software": None})
+        figure.savefig(png, dpi=DPI, facecolor="white", metadata={"Software": None})
     vector.write_text(svg(figure), encoding="utf-8")
     return [png, vector]

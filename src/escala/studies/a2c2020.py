@@ -9,7 +9,7 @@ Compared: the rules; the recommended agent: masked PPO with a network that score
 hold-back first; the same kind of PPO alone (half of its training lists are windows of 200 steps, cut there: short windows alone teach it
 to hold long jobs until arrivals end); A2C with that network; and A2C with the networks of table 3 on the image (its chosen one, Conv3-16,
 at all rates). Of each, the way of acting (sampled or likeliest actions) is chosen on validation lists. Table 4's log: 60 jobs of a log that
-the user gives (`log`), by default generated.
+the user gives (`log`), by default generated; the agent of the table begins with a plan of it, A2C from nothing stands beside it.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ RELATIVE_COST = {"fc": 1.0, "conv3-16": 10.0, "conv3-32": 20.0, "conv3-16-pool":
 class Scale:
     """How much is done. agent, alone, a2c, printed, network, log: decisions to train on, for the recommended agent (after its teacher),
     PPO alone, A2C with the slot scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and the log (after
-    `rounds` of search for a plan); curve: budgets of figure 3; best: test lists a rate whose optimum is searched for, `limit_s` seconds
-    each."""
+    `rounds` of search for a plan); curve: budgets of figures 3 and 4 (PPO learns nothing from a single rollout, 16 384
+    decisions, as its learning rate falls to 0), curve_image: of Conv3-16 on the image; best: test lists a rate whose optimum is searched
+    for, `limit_s` seconds each."""
 
     rates: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9)
     seeds: int = 5
@@ -42,15 +43,16 @@ class Scale:
     alone: int = 600_000
     alone_seeds: int = 2
     a2c: int = 500_000
-    a2c_seeds: int = 3
-    printed: int = 100_000
+    a2c_seeds: int = 5
+    printed: int = 500_000
     printed_seeds: int = 1
     networks: tuple[str, ...] = NETWORKS
     network: int = 500_000
     network_seeds: int = 3
     network_rate: float = 0.7
-    curve: tuple[int, ...] = (16_384, 65_536, 262_144)
-    curve_seeds: int = 2
+    curve: tuple[int, ...] = (32_768, 65_536, 262_144)
+    curve_image: tuple[int, ...] = (16_384, 65_536, 262_144)
+    curve_seeds: int = 3
     log: int = 100_000
     rounds: int = 200
     log_seeds: int = 3
@@ -65,13 +67,13 @@ class Scale:
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         rates=(0.7,), seeds=1, agent=32_768, alone=16_384, alone_seeds=1, a2c=8_192, a2c_seeds=1, printed=1_024,
-        networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, curve=(1_024,), curve_seeds=1, log=1_024, rounds=3, log_seeds=1,
-        pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5,
+        networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, curve=(1_024,), curve_image=(512,), curve_seeds=1, log=1_024,
+        rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5,
     ),
     "short": Scale(),
     "paper": Scale(
-        agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, a2c_seeds=5, printed=500_000, printed_seeds=3,
-        curve=(16_384, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, test=1000,
+        agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, printed_seeds=3,
+        curve=(32_768, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, test=1000,
         best=200, limit_s=20.0,
     ),
 }  # fmt: skip
@@ -111,33 +113,43 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
                     scale.log / 4e4,
                 )
             )
-        cells += _curves(scale, seed, sizes)
+        cells += _curves(scale, seed, sizes, log)
     return cells + _images(scale, sizes)
 
 
 def _images(scale: Scale, sizes: Mapping[str, int]) -> list[Cell]:
-    """A2C on the image: Conv3-16 at all rates, and table 3 at one."""
-    cells = []
-    for seed in range(max(scale.printed_seeds, scale.network_seeds)):
-        for name in scale.networks if seed < scale.network_seeds else ():
-            given = {**sizes, "rate": scale.network_rate, "seed": seed, "steps": scale.network, "preset": name, "algorithm": "a2c"}
-            cells.append(Cell(f"network/{name}/{seed}", work.trained, given, RELATIVE_COST[name] * scale.network / 14_000))
-        for rate in scale.rates if seed < scale.printed_seeds else ():
-            given = {**sizes, "rate": rate, "seed": seed, "steps": scale.printed, "preset": "conv3-16", "algorithm": "a2c"}
-            cells.append(Cell(f"printed/{rate}/{seed}", work.trained, given, scale.printed / 1_400))
-    return cells
+    """A2C on the image: table 3 at one rate, and the chosen network at all rates (at that of table 3 the same trainings)."""
+    asked: dict[str, dict[str, Any]] = {
+        f"network/{name}/{seed}": {"rate": scale.network_rate, "seed": seed, "steps": scale.network, "preset": name}
+        for seed in range(scale.network_seeds)
+        for name in scale.networks
+    }
+    for rate in scale.rates:
+        for seed, name in enumerate(work.printed_cells(scale, rate)):
+            asked[name] = {"rate": rate, "seed": seed, "steps": scale.printed, "preset": work.CHOSEN}
+    return [
+        Cell(name, work.trained, {**sizes, **given, "algorithm": "a2c"}, RELATIVE_COST[given["preset"]] * given["steps"] / 14_000)
+        for name, given in asked.items()
+    ]
 
 
-def _curves(scale: Scale, seed: int, sizes: Mapping[str, int]) -> list[Cell]:
-    """Figure 3 at one rate: whole trainings of several budgets."""
-    cells = []
+def _curves(scale: Scale, seed: int, sizes: Mapping[str, int], log: str | None) -> list[Cell]:
+    """Figures 3 (at one rate) and 4 (on the log's jobs): whole trainings of several budgets."""
+    cells: list[Cell] = []
+    if seed >= scale.curve_seeds:
+        return cells
     ask = {**sizes, "rate": scale.network_rate, "seed": seed}
-    for budget in scale.curve if seed < scale.curve_seeds else ():
-        cells.append(
-            Cell(f"curve-a2c/{budget}/{seed}", work.trained, ask | {"steps": budget, "preset": "a2c", "algorithm": "a2c"}, 2 + budget / 5e4)
-        )
-        given = ask | {"steps": budget, "preset": "cpu-memory", "algorithm": "maskable-ppo"}
-        cells.append(Cell(f"curve-alone/{budget}/{seed}", work.trained, given, 2 + budget / 4e4))
+    for kind, preset, algorithm, budgets, speed in (
+        ("curve-alone", "cpu-memory", "maskable-ppo", scale.curve, 4e4),
+        ("curve-a2c", "a2c", "a2c", scale.curve, 5e4),
+        ("curve-image", work.CHOSEN, "a2c", scale.curve_image, 1.4e3),
+    ):
+        for budget in budgets:
+            given = ask | {"steps": budget, "preset": preset, "algorithm": algorithm}
+            cells.append(Cell(f"{kind}/{budget}/{seed}", work.trained, given, 2 + budget / speed))
+    for budget in scale.curve:
+        given = {"log": log, "steps": budget, "seed": seed, "episodes": scale.episodes}
+        cells.append(Cell(f"log-curve/{budget}/{seed}", work.log_alone, given, 2 + budget / 5e4))
     return cells
 
 

@@ -22,6 +22,7 @@ RULES = ("sjf", "sjf-strict", "tetris", "tetris-normalised", "packer", "easy", "
 TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one set is in another
 PATIENCE = 4000
 LOG_JOBS = 60
+CHOSEN = "conv3-16"  # the paper's network
 
 
 def lists_of(rate: float, count: int, seed: int) -> JobLists:
@@ -54,13 +55,15 @@ def optimum(rate: float, test: int, count: int, limit_s: float) -> dict[str, lis
 
 
 def judge(agent: Any, lists: JobLists, seed: int, likeliest: bool = True) -> dict[str, Any]:
-    """An agent on every list: sampled actions, and its likeliest ones."""
+    """An agent on every list: sampled actions, and its likeliest ones; decisions and seconds by the clock of its training, and what it
+    earned in it."""
     shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
     random = np.random.default_rng([seed, 0xA2C])
     out: dict[str, Any] = {
         "sampled": _figures(play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)),
         "steps": int(agent.manifest["steps_done"]),
         "seconds": float(agent.manifest["elapsed_s"]),
+        "returns": agent.manifest["returns"],
     }
     if likeliest:
         played = play(lists, lambda seen, mask: agent.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
@@ -93,6 +96,14 @@ def trained(
     out = judge(agent, lists_of(rate, test, TEST), seed)
     tried = judge(agent, lists_of(rate, validation, VALIDATION), seed)
     return out | {"validation": {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}}
+
+
+def printed_cells(scale: Any, rate: float) -> list[str]:
+    """Names of the cells of A2C as printed (the chosen network on the image) at a rate: one a seed, and those of table 3 where they are
+    the same trainings."""
+    if rate == scale.network_rate and CHOSEN in scale.networks and scale.network == scale.printed:
+        return [f"network/{CHOSEN}/{seed}" for seed in range(scale.network_seeds)]
+    return [f"printed/{rate}/{seed}" for seed in range(scale.printed_seeds)]
 
 
 def log_lists(log: str | None) -> JobLists:
@@ -130,7 +141,7 @@ def log_rules(log: str | None) -> dict[str, Any]:
 
 
 def log_agent(log: str | None, steps: int, seed: int, episodes: int, rounds: int) -> dict[str, Any]:
-    """Train on the 60 jobs and play them `episodes` times, as R2 did. The agent begins by imitating a plan searched for these jobs."""
+    """Train on the 60 jobs and play them `episodes` times, as R2 did; this agent begins by imitating a plan searched for these jobs."""
     import escala
 
     lists = log_lists(log)
@@ -138,3 +149,12 @@ def log_agent(log: str | None, steps: int, seed: int, episodes: int, rounds: int
     agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed, preset="planned", slots=SLOTS,
                          placement="start-now", teacher={"plan": plan.wanted.tolist()})  # fmt: skip
     return judge(agent, lists.part([0] * episodes), seed) | {"planned": plan.slowdown}
+
+
+def log_alone(log: str | None, steps: int, seed: int, episodes: int) -> dict[str, Any]:
+    """A2C with the slot scorer, trained on the 60 jobs from nothing, as R2's was."""
+    import escala
+
+    lists = log_lists(log)
+    agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed, preset="a2c-list", algorithm="a2c")
+    return judge(agent, lists.part([0] * episodes), seed)

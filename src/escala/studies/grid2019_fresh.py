@@ -10,7 +10,7 @@ import polars as pl
 
 from escala.studies.claims import Claim
 from escala.studies.grid2019_cells import RULES
-from escala.studies.slotted import HOLD_END, METRICS, Cells, arrays_of, claim, headroom_claim, matrix, row_of
+from escala.studies.slotted import HOLD_END, METRICS, Cells, arrays_of, change, claim, headroom_claim, matrix, row_of
 
 ALL, OWN, IMITATED, AHEAD = "agent, all loads", "agent, own load", "imitation alone, own load", "rollout"
 TEN = "ten slots: "
@@ -99,6 +99,21 @@ def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
             rows += agent_rows(cells, load, which, [f"{key}/{seed}" for seed in range(seeds)])
         rows += [row_of(load, f"{TEN}{rule}", arrays_of(cells[f"ten/{load}"][rule])) for rule in (*RULES, "hold-back")]
     return pl.DataFrame(rows)
+
+
+def other_frame(scale: Any, cells: Cells) -> pl.DataFrame:
+    """What the slowdown costs: makespan, turnaround and wait of the agent chosen for each load, against greedy SJF."""
+    rows = []
+    for load in scale.loads:
+        names, how, which = best_agents(scale, cells, load)
+        for metric in ("makespan", "turnaround", "wait"):
+            ours = matrix(cells, names, str(load), how, metric)
+            sjf = np.array(cells[f"rules/{load}"]["sjf"][metric], np.float64)
+            value, low, high = change(ours, sjf)
+            mean = None if value is None else float(ours.mean())
+            rows.append({"load": load, "metric": METRICS[metric], "sjf": float(sjf.mean()), "agent": mean, "change": value,
+                         "change_low": low, "change_high": high, "policy": f"{which}, {how}"})  # fmt: skip
+    return pl.DataFrame(rows, infer_schema_length=None)
 
 
 def agent_rows(cells: Cells, load: int, which: str, names: list[str]) -> list[dict[str, Any]]:

@@ -8,11 +8,20 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.envs.batch import new_turn
-from escala.envs.slots import SlotsBatch
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.grid2019_cells import QUEUE, RULES
-from escala.studies.grid2019_fresh import ALL, IMITATED, OWN, fresh_claims, fresh_frame, headroom_frame, variant_claims, variant_frame
+from escala.studies.grid2019_frames import SLOTS, agent_frames, shown_agent
+from escala.studies.grid2019_fresh import (
+    ALL,
+    IMITATED,
+    OWN,
+    fresh_claims,
+    fresh_frame,
+    headroom_frame,
+    other_frame,
+    variant_claims,
+    variant_frame,
+)
 from escala.studies.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
 from escala.studies.slotted import METRICS, SEEDS, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
@@ -30,6 +39,7 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
     claims += fresh_claims(scale, cells) + variant_claims(scale, cells)
     fresh = fresh_frame(scale, cells)
     write_table(out, "fresh", fresh)
+    write_table(out, "fresh_other", other_frame(scale, cells))
     write_table(out, "headroom", headroom_frame(scale, cells))
     if author is not None:
         write_table(out, "published_seeds", seeds_frame(scale, cells))
@@ -208,21 +218,15 @@ def _figures(out: Path, scale: Any, cells: Cells, author: Path | None, fresh: pl
         levels = {rule: cells["published/rules"]["100"][rule]["slowdown"][0] for rule in ("sjf", "sjf-strict", "tetris", "packer", "easy")}
         training = curves.Training(pl.DataFrame(points), levels, "Mean slowdown, published list of load 100 %", "Whole trainings")
         save(curves.learning_curve(training), figures / "fig4")
-    pictures, titles = _frames()
-    save(study_plots.frames(pictures, titles), figures / "fig5")
+    _figure_5(out, scale, author)
 
 
-def _frames() -> tuple[list[np.ndarray], list[str]]:
-    """Four consecutive looks at a slotted world with reservations (R1 figure 5)."""
-    batch = SlotsBatch(1, load=1.0, lists=1, lists_seed=5, placement="reserve")
-    turn = new_turn(batch)
-    batch.restart(np.zeros(1, np.int64), turn, {"list": 0})
-    rng = np.random.default_rng(1)
-    pictures, titles = [], []
-    for k in range(44):
-        if k >= 40:
-            pictures.append(batch.frame(0))
-            titles.append(f"time {int(batch.memory['row'][0])}: chart, slots 1 to 10, backlog")
-        valid = np.flatnonzero(turn.mask[0])
-        batch.step(np.array([valid[rng.integers(len(valid))]]), turn)
-    return pictures, titles
+def _figure_5(out: Path, scale: Any, author: Path | None) -> None:
+    """The trained agent at work: `figures/fig5`, and every job in it (`tables/fig5.csv`)."""
+    from escala.report import save, study_plots
+
+    agent, lists, name = shown_agent(out, scale, author)
+    pictures, titles, table = agent_frames(agent, lists)
+    titles[0] = f"{name}, its list: chart and the first {SLOTS} slots. {titles[0]}"
+    write_table(out, "fig5", table)
+    save(study_plots.frames(pictures, titles), out / "figures" / "fig5")

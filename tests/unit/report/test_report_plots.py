@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+import matplotlib.image
 import numpy as np
 import polars as pl
 import pytest
@@ -29,6 +30,15 @@ Runs = dict[str, Run]
 def _training() -> curves.Training:
     points = pl.DataFrame([{"step": 100 * k, "value": -10.0 + k + s, "seed": s} for k in range(5) for s in range(3)])
     return curves.Training(points, {"timeout:0": -7.0, "hold": -6.5})
+
+
+def _panels() -> Figure:
+    """Two learners and a level; the second learner's second step has a seed that did not end."""
+    rows = [("one", 1000 * 4**k, s, 3.0 + k + s, 9.0) for k in range(3) for s in range(2)]
+    rows += [("two", 1000 * 4**k, s, None if k == 1 and s == 1 else 5.0 + k, 8.0) for k in range(3) for s in range(2)]
+    points = pl.DataFrame(rows, schema=["line", "step", "seed", "a", "b"], orient="row")
+    levels = pl.DataFrame({"policy": ["rule"], "a": [7.0], "b": [8.5]})
+    return curves.learning_panels(points, levels, {"a": "Mean a (1)", "b": "Mean b (1)"})
 
 
 def _classes(runs: Runs) -> dict[str, pl.DataFrame]:
@@ -69,6 +79,7 @@ FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "distributions": lambda runs: plots.distributions({"wait_s": {n: jm.wait(r.jobs) for n, r in runs.items()}}),
     "learning_curve": lambda runs: curves.learning_curve(_training()),
     "learning_curves": lambda runs: curves.learning_curves([_training(), _training()]),
+    "learning_panels": lambda runs: _panels(),
     "by_class": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", log=True),
     "shares": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", share=True),
     "sums_by_group": lambda runs: study_plots.sums_by_group(_groups(list(runs)), list(runs)),
@@ -261,6 +272,42 @@ def test_runs_with_points_of_their_own_are_averaged_at_all_of_them() -> None:
     assert shared["value"].to_list() == [-9.0, -8.0, -7.0, -6.0, -5.0] and (shared["high"] - shared["low"]).to_list() == [2.0] * 5
 
 
+def test_panels_leave_out_a_step_at_which_a_seed_did_not_end() -> None:
+    left = _panels().axes[0]
+    lines = {line.get_label(): line for line in left.lines}
+    assert list(lines["one"].get_xdata()) == [1000, 4000, 16000] and list(lines["one"].get_ydata()) == [3.5, 4.5, 5.5]
+    assert list(lines["two"].get_xdata()) == [1000, 16000] and list(lines["two"].get_ydata()) == [5.0, 7.0]
+    assert list(lines["rule"].get_ydata()) == [7.0, 7.0] and left.get_ylabel() == "Mean a (1)"
+
+
 def test_a_learning_curve_needs_its_columns() -> None:
     with pytest.raises(EscalaError, match="lacks the column 'value'"):
         curves.Training(pl.DataFrame({"step": [1]}))
+
+
+def test_a_long_label_of_a_learning_curve_stays_beside_its_axis() -> None:
+    """Clear of the legend above, and within the picture."""
+    training = curves.Training(
+        _training().points, {f"policy {k}": -8.0 + k for k in range(5)}, "Mean slowdown, published list of load 100 %"
+    )
+    figure = curves.learning_curve(training)
+    FigureCanvasAgg(figure).draw()
+    (axes,) = figure.axes
+    label, legend = axes.yaxis.label.get_window_extent(), axes.get_legend().get_window_extent()
+    assert not label.overlaps(legend) and label.y1 <= axes.get_window_extent().y1 + 10
+    assert label.y0 >= 0 and label.x0 >= 0
+
+
+def test_each_pixel_of_a_frame_is_a_square_of_whole_pixels(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    pictures = [rng.integers(0, 256, (high, 436, 3), dtype=np.uint8) for high in (172, 40)]
+    style.save(study_plots.frames(pictures, ["first", "second"]), tmp_path / "frames")
+    saved = (matplotlib.image.imread(tmp_path / "frames.png")[:, :, :3] * 255).round().astype(np.uint8)
+    assert saved.shape[1] == 2 * 436
+    head = (len(saved) - 2 * (172 + 40)) // 2
+    for picture, top in zip(pictures, (head, 2 * head + 2 * 172), strict=True):
+        assert (saved[top : top + 2 * len(picture)] == picture.repeat(2, axis=0).repeat(2, axis=1)).all()
+    wide = rng.integers(0, 256, (10, 1000, 3), dtype=np.uint8)
+    style.save(study_plots.frames([wide], [""]), tmp_path / "wide")
+    saved = (matplotlib.image.imread(tmp_path / "wide.png")[:, :, :3] * 255).round().astype(np.uint8)
+    assert (saved[-10:] == wide).all()

@@ -10,10 +10,14 @@ import polars as pl
 import pytest
 
 import escala
+from escala.envs import slots_rules
+from escala.envs.batch import new_turn
+from escala.envs.slots import SlotsBatch
 from escala.envs.slots_lists import JobLists, given_lists
 from escala.envs.slots_options import options_of
 from escala.envs.slots_play import play
 from escala.envs.slots_policy import SlotPolicy
+from escala.envs.slots_rules import RULES
 from escala.errors import EscalaError
 from escala.studies.published import LOADS, PAPER_OF, published_lists, published_table
 
@@ -51,6 +55,43 @@ def test_rules_give_the_same_schedule_in_the_event_driven_simulation(lists: JobL
         slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
         assert slowdown == pytest.approx(ours["slowdown"][e], rel=1e-12)
         assert jobs["wait_s"].max() == ours["longest_wait"][e]
+
+
+@pytest.mark.parametrize("placement", ["start-now", "reserve"])
+def test_random_is_a_policy_with_a_seed_of_its_own(lists: JobLists, placement: str) -> None:
+    """The same schedule in both worlds for the same seed, list by list; another for another."""
+    few = lists.part([1, 3])
+    for e in range(len(few)):
+        starts = []
+        for seed in (0, 7):
+            ours = play(few.part([e]), "random", seed=seed, placement=placement)
+            policy = SlotPolicy("random", seed=seed, placement=placement)
+            jobs = escala.simulate(few.workload(e), few.platform, scheduler=policy).jobs
+            again = escala.simulate(few.workload(e), few.platform, scheduler=policy).jobs
+            assert jobs["start_s"].equals(again["start_s"])
+            slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
+            assert slowdown == pytest.approx(ours["slowdown"][0], rel=1e-12) and jobs["wait_s"].max() == ours["longest_wait"][0]
+            starts.append(jobs["start_s"].to_list())
+        assert starts[0] != starts[1]
+
+
+def test_random_takes_every_choice_that_has_a_place_as_often() -> None:
+    """Four jobs wait, one of them has no place: the void and the three others, a quarter each."""
+    jobs = {"submit_s": [0.0] * 5, "runtime_s": [5.0, 2.0, 2.0, 2.0, 2.0], "cores": [4, 3, 7, 1, 6]}
+    lists = given_lists([escala.Workload.from_jobs(jobs)], escala.Platform.uniform(10, 1, power=None), 1.0, "runtime")
+    n = 8000
+    batch = SlotsBatch(n, lists)
+    turn, rows, out = new_turn(batch), np.arange(n), np.zeros(n, np.int64)
+    batch.seed(rows, rows.astype(np.uint64))
+    batch.restart(rows, turn, {"list": np.zeros(n, np.int64)})
+    batch.step(np.ones(n, np.int64), turn)  # the first job: six units are left, too few for the third
+    slots_rules.decide_all(
+        batch.worlds.table, batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used, RULES["random"], out
+    )
+    counts = np.bincount(out, minlength=11)
+    valid = np.flatnonzero(turn.mask[0])
+    assert len(valid) == 4 and counts[valid].sum() == n
+    assert (np.abs(counts[valid] / n - 0.25) < 4 * np.sqrt(0.25 * 0.75 / n)).all()
 
 
 def test_known_values_of_rules_that_the_paper_lacks(lists: JobLists) -> None:

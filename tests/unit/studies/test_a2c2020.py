@@ -6,16 +6,19 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 
 from escala.errors import EscalaError
 from escala.studies import a2c2020
-from escala.studies.a2c2020_cells import LONGEST, log_lists, rules
+from escala.studies.a2c2020_cells import LONGEST, log_lists, printed_cells, rules
+from escala.studies.a2c2020_curves import converged_at, levels
+from escala.studies.a2c2020_report import mark_of
 
 TINY = replace(
-    a2c2020.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=64, curve=(64,), log=256, pool=16,
-    validation=4, test=6, episodes=3,
+    a2c2020.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600, curve=(64,), curve_image=(64,),
+    curve_seeds=2, log=256, pool=16, validation=4, test=6, episodes=3,
 )  # fmt: skip
 
 
@@ -47,11 +50,12 @@ def test_claims_tables_figures_and_manifest(found: Path) -> None:
         "r2.printed.0.7",
         "r2.network.fc",
         "r2.log.slowdown",
+        "r2.log.a2c",
     } <= set(claims)
     assert claims["r2.slowdown.0.7"]["paper"] == pytest.approx(1.91 / 2.14 - 1)
-    for name in ("tables1and2", "table3", "table4", "paper"):
+    for name in ("tables1and2", "table3", "table4", "paper", "training"):
         assert pl.read_csv(found / "tables" / f"{name}.csv").height > 0
-    for name in ("fig3-a2c", "fig3-ppo", "fig3-bars", "fig4"):
+    for name in ("fig3", "fig3-bars", "fig4", "fig4-bars", "training"):
         assert (found / "figures" / f"{name}.png").stat().st_size > 1000
     manifest = json.loads((found / "manifest.json").read_text())
     assert any("generated" in line for line in manifest["missing"])
@@ -63,6 +67,73 @@ def test_every_policy_is_judged_on_the_same_jobs(found: Path) -> None:
     table = pl.read_csv(found / "tables" / "tables1and2.csv").filter(pl.col("unfinished") == 0)
     runtime = table["mean_turnaround_s"] - table["mean_wait_s"]
     assert runtime.max() - runtime.min() < 1e-4  # the printed tables fail this
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_figures_3_and_4_have_every_learner_and_budget(found: Path) -> None:
+    """What the paper's four curves show, of each seed; the longest trainings are those of the tables."""
+    points = pl.read_csv(found / "tables" / "fig3.csv", infer_schema_length=None)
+    assert {"return", "slowdown", "turnaround", "wait", "unfinished"} <= set(points.columns)
+    learners = {line: rows.height for (line,), rows in points.group_by("line")}
+    assert learners == {"PPO alone": 3, "A2C, slot scorer": 3, "A2C, Conv3-16 on the image": 3}  # two seeds, and the longest training
+    assert points.filter(pl.col("unfinished") > 0)["slowdown"].is_null().all()
+    table = pl.read_csv(found / "tables" / "tables1and2.csv").filter(policy="A2C, slot scorer")
+    found_there = points.filter(line="A2C, slot scorer")["slowdown"].to_list()
+    assert any(one == pytest.approx(table["mean_slowdown"][0], rel=1e-4) for one in found_there) or table["unfinished"][0] > 0
+    log = pl.read_csv(found / "tables" / "fig4.csv").filter(pl.col("unfinished") == 0)
+    assert log.height and log["return"].to_list() == pytest.approx([-60 * x for x in log["slowdown"]], rel=1e-5)
+    training = pl.read_csv(found / "tables" / "training.csv")
+    assert set(training["line"]) == {"fc", "conv3-16-pool"} and training["value"].max() < 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_tables_have_the_spread_that_the_paper_prints(found: Path) -> None:
+    table = pl.read_csv(found / "tables" / "table4.csv").filter(pl.col("unfinished") == 0)
+    rules = ~pl.col("policy").str.contains("sampled|likeliest")
+    assert table.filter(rules)["mean_wait_s_sd"].to_list() == [0.0] * table.filter(rules).height
+    drawn = pl.read_csv(found / "tables" / "fig4.csv")
+    assert drawn.height == 2 and drawn["unfinished"].sum() == 0
+    row = table.filter(policy="A2C from nothing, sampled").row(0, named=True)
+    assert row["mean_slowdown_sd"] == pytest.approx(drawn["slowdown"].std(), rel=1e-4)
+    paper = pl.read_csv(found / "tables" / "paper.csv").filter(rate="0.8", policy="A2cScheduler").row(0, named=True)
+    assert (paper["slowdown_sd"], paper["turnaround_sd"], paper["wait_sd"]) == (0.05, 0.04, 0.005)
+
+
+def test_when_a_training_has_converged() -> None:
+    """A return that rises by 10 a point to -100 and stays: the mean of five is within 10 % of it from the point on at which it is -110."""
+    rise = [[k, max(-100.0 - 10.0 * (20 - k), -100.0 - 200.0) if k < 20 else -100.0] for k in range(50)]
+    assert converged_at(rise) == 22  # points 17 to 21 are -130, -120, -110, -100, -100 with a mean of -112; one later it is -106
+    level = [[k, -100.0] for k in range(50)]
+    assert converged_at(level) == 4 and converged_at(level[:14]) is None
+    assert converged_at([[k, -100.0 - 10.0 * (50 - k)] for k in range(50)]) is None  # rises to the end
+    late = [[k, -100.0 if k < 38 else -200.0] for k in range(50)]
+    assert converged_at(late) is None  # falls to another level at last
+
+
+def test_no_training_is_done_twice(tmp_path: Path) -> None:
+    """A2C as printed: one seed at every rate but that of table 3, whose three it takes."""
+    scale = a2c2020.SCALES["short"]
+    cells = a2c2020.cells_of(scale, tmp_path, None)
+    assert len({cell.name for cell in cells}) == len(cells)
+    done = [json.dumps([cell.work.__name__, {k: v for k, v in cell.given.items() if k != "keep"}], sort_keys=True) for cell in cells]
+    assert len(set(done)) == len(done)
+    assert printed_cells(scale, 0.7) == [f"network/conv3-16/{seed}" for seed in range(3)]
+    given = {cell.name: cell.given for cell in cells}
+    for rate in scale.rates:
+        trained = [given[name] for name in printed_cells(scale, rate)]
+        assert all(one["rate"] == rate and one["preset"] == "conv3-16" and one["steps"] >= 500_000 for one in trained)
+        assert len(trained) == (3 if rate == 0.7 else 1)
+    other = replace(scale, networks=("fc",))
+    assert printed_cells(other, 0.7) == ["printed/0.7/0"] and "printed/0.7/0" in {c.name for c in a2c2020.cells_of(other, tmp_path, None)}
+
+
+def test_what_a_mark_is_of() -> None:
+    assert [mark_of("A2C, slot scorer", rate)[0] for rate in (0.6, 0.7, 0.8, 0.9)] == [None, 0.10, None, 0.20]
+    assert "compact observation" in mark_of("A2C, slot scorer", 0.7)[1]
+    assert all(mark_of("A2C, Conv3-16 on the image", rate) == (None, "a finding, no test") for rate in (0.6, 0.7, 0.8, 0.9))
+    assert [mark_of("recommended", rate)[0] for rate in (0.6, 0.7, 0.8, 0.9)] == [0.03, 0.0, 0.0, 0.03]
 
 
 def test_the_printed_tables_contradict_themselves() -> None:
@@ -78,6 +149,12 @@ def test_rules_in_the_order_that_the_paper_prints() -> None:
     mean = {rule: sum(figures[rule]["slowdown"]) / 60 for rule in ("sjf", "tetris", "random")}
     assert mean["sjf"] < mean["tetris"] < mean["random"]
     assert mean["sjf"] == pytest.approx(2.15, abs=0.4)
+
+
+def test_levels_of_rules_return_minus_their_summed_slowdowns() -> None:
+    figures = {"sjf": {"slowdown": [1.5, 2.0], "turnaround": [4.0, 6.0], "wait": [1.0, 2.0]}}
+    (row,) = levels(figures, np.array([10, 20]), {"sjf": "SJF"}).to_dicts()
+    assert row == {"policy": "SJF", "return": -(15.0 + 40.0) / 2, "slowdown": 1.75, "turnaround": 5.0, "wait": 1.5}
 
 
 def test_a_log_of_the_users_own_gives_sixty_jobs_in_units(tmp_path: Path) -> None:

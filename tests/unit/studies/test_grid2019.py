@@ -40,8 +40,20 @@ def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
     for _, same in finished.group_by("load"):
         runtime = same["mean_turnaround_s"] - same["mean_wait_s"]
         assert runtime.max() - runtime.min() < 1e-4  # every policy is judged on the same jobs, all of them
+    other = pl.read_csv(found / "tables" / "fresh_other.csv", infer_schema_length=None)
+    assert other["metric"].to_list() == ["makespan_s", "mean_turnaround_s", "mean_wait_s"] * 2 and other[
+        "load"
+    ].unique().sort().to_list() == [40, 100]
+    for row in other.drop_nulls("change").iter_rows(named=True):
+        same = table.filter((pl.col("load") == row["load"]) & (pl.col("policy") == "sjf"))
+        assert row["sjf"] == pytest.approx(same[row["metric"]][0], rel=1e-4)
+        assert row["change"] == pytest.approx(row["agent"] / row["sjf"] - 1, rel=1e-3, abs=1e-6)
+        assert row["change_low"] <= row["change"] <= row["change_high"]
     for name in ("fig2-fresh", "fig3-fresh", "fig5"):
         assert (found / "figures" / f"{name}.png").stat().st_size > 1000 and (found / "figures" / f"{name}.svg").exists()
+    shown = pl.read_csv(found / "tables" / "fig5.csv")
+    looks = shown["look"].unique().sort().to_list()
+    assert looks == list(range(looks[0], looks[0] + 4)) and shown["time"].is_sorted()
     manifest = json.loads((found / "manifest.json").read_text())
     assert manifest["study"] == "grid2019" and manifest["command"]
     assert (found / "agents" / "fresh-all-0" / "weights.pt").exists()

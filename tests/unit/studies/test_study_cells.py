@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,51 @@ def test_a_study_that_is_killed_leaves_no_process_at_work(tmp_path: Path) -> Non
     while _there(worker):
         assert time.monotonic() < end, "the worker of a killed study works on"
         time.sleep(0.1)
+
+
+class _Killed(BaseException):
+    """Stands for a kill: nothing in Escala catches it."""
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("study", ["a2c2020", "grid2019"])
+def test_a_cell_that_is_killed_in_training_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: str) -> None:
+    """And gives what an uninterrupted one does, to the last digit."""
+    from escala.agents import checkpoint
+    from escala.studies import a2c2020_cells, grid2019_cells
+
+    lists = {"pool": 16, "validation": 2, "test": 2, "seed": 3}
+    works: dict[str, tuple[Any, dict[str, Any]]] = {
+        "a2c2020": (a2c2020_cells.trained, {**lists, "rate": 0.7, "steps": 800, "preset": "fc", "algorithm": "a2c"}),
+        "grid2019": (grid2019_cells.fresh_agent, {**lists, "loads": [40], "judged": [40], "steps": 40_000}),
+    }
+    work, given = works[study]
+
+    def cell(folder: str) -> Cell:
+        return Cell("agent", work, given | {"keep": str(tmp_path / folder / "agent")})
+
+    whole = run_cells(tmp_path / "whole", [cell("whole")], {}, 1)
+    written: list[int] = []
+    write, restore = checkpoint.write, checkpoint.restore
+
+    def write_twice(path: Path, content: Any) -> None:
+        write(path, content)
+        written.append(content["steps"])
+        if len(written) == 2:
+            raise _Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "EVERY_S", 0.0)
+        patch.setattr(checkpoint, "write", write_twice)
+        with pytest.raises(_Killed):
+            run_cells(tmp_path / "killed", [cell("killed")], {}, 1)
+    assert (tmp_path / "killed" / "agent" / "checkpoint.pt").is_file() and not (tmp_path / "killed" / "agent" / "manifest.json").exists()
+    resumed: list[int] = []
+    monkeypatch.setattr(checkpoint, "restore", lambda saved, *rest: (resumed.append(saved["steps"]), restore(saved, *rest)))
+    found = run_cells(tmp_path / "killed", [cell("killed")], {}, 1)
+    assert resumed == [written[1]] and 0 < resumed[0] < given["steps"]
+    assert not (tmp_path / "killed" / "agent" / "checkpoint.pt").exists()
+    assert {**found["agent"], "seconds": 0} == {**whole["agent"], "seconds": 0}
 
 
 class _Finalized:

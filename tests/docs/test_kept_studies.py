@@ -1,0 +1,91 @@
+"""What is kept of studies under docs/studies: all that they must tell is there, and pages, tables of claims and their data agree."""
+
+from __future__ import annotations
+
+import json
+import re
+from fnmatch import fnmatch
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from escala.studies import RUNNABLE
+from escala.studies.claims import Claim, write_claims
+
+ROOT = Path(__file__).resolve().parents[2] / "docs" / "studies"
+SOURCES = sorted((ROOT.parents[1] / "src" / "escala" / "studies").glob("*.py"))
+FOLDERS = sorted(path.parent for path in ROOT.glob("*/claims.json"))
+
+LOADS = (10, 40, 70, 100, 130, 160, 190)
+INPUTS = ("g5k", "econome", "graphite", "orion", "taurus", "kth", "hpc2n", "sdsc")
+SHAPES = ("2x1", "2x2", "3x1", "3x2")
+DEMANDED = {
+    "grid2019": [
+        *(f"r1.published.{what}.{load}" for what, load in product(("slowdown", "vs_author"), LOADS)),
+        *(f"r1.fresh.{what}.{load}" for what, load in product(("slowdown", "vs_strict", "vs_holdback"), LOADS)),
+        "r1.published.heuristics", "r1.published.makespan_vs_packer.190", "r1.fresh.worst_load", "r1.steps_to_pass_sjf.100",
+    ],
+    "a2c2020": [f"r2.slowdown.{rate}" for rate in (0.6, 0.7, 0.8, 0.9)],
+    "deepshutdown2020": [
+        f"r3.{what}.{log}"
+        for what, log in product(
+            ("waste_vs_t0", "waste_vs_t300", "transitions_vs_t0", "stretch", "stretch_minus_t0", "waste_vs_oracle",
+             "waste_vs_hold_same_stretch", "hold25_vs_t0"),
+            INPUTS,
+        )
+    ],
+    "deepscheduler2020": [
+        f"r3.{what}.{log}" for what, log in product(("waste_vs_easy", "waste_vs_saf", "wait_vs_easy", "wait_vs_first_fit"), INPUTS)
+    ],
+    "marl2024": [
+        *(f"r4.vs_best_heuristic.{shape}.{load}" for shape, load in product(SHAPES, (10, 30, 50, 70, 90, 110, 120))),
+        "r4.worst_against_best_heuristic",
+    ],
+}  # fmt: skip
+
+
+def _claims(folder: Path) -> list[dict[str, Any]]:
+    return list(json.loads((folder / "claims.json").read_text(encoding="utf-8")))
+
+
+def test_every_study_of_a_paper_is_kept() -> None:
+    assert {folder.name for folder in FOLDERS} == set(DEMANDED) == set(RUNNABLE)
+
+
+@pytest.mark.parametrize("study", DEMANDED)
+def test_every_claim_that_is_demanded_is_kept_with_a_figure(study: str) -> None:
+    claims = {claim["id"]: claim for claim in _claims(ROOT / study)}
+    assert [ident for ident in DEMANDED[study] if ident not in claims] == []
+    unmeasured = [ident for ident in DEMANDED[study] if claims[ident]["ours"] is None]
+    assert all(claims[ident]["note"] for ident in unmeasured), "what was not reached says so"
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_claims_are_told_once_and_within_their_intervals(folder: Path) -> None:
+    claims = _claims(folder)
+    assert len({claim["id"] for claim in claims}) == len(claims)
+    for claim in claims:
+        assert claim["holds"] in (True, False, None) and claim["unit"], claim["id"]
+        if claim["low"] is not None and claim["ours"] is not None:
+            assert claim["low"] <= claim["ours"] <= claim["high"], claim["id"]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_table_of_claims_is_what_its_data_give(folder: Path, tmp_path: Path) -> None:
+    text = (folder / "claims.md").read_text(encoding="utf-8")
+    title, _, about = text.split("\n", 3)[:3]
+    write_claims(tmp_path, title.removeprefix("# "), [Claim(**claim) for claim in _claims(folder)], about)
+    assert (tmp_path / "claims.md").read_text(encoding="utf-8") == text
+    assert json.loads((tmp_path / "claims.json").read_text(encoding="utf-8")) == _claims(folder)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_claims_that_a_page_names_exist(folder: Path) -> None:
+    """Among those kept, or those that the studies write since (`r4.void.*`): no other name, and none misspelt."""
+    known = [claim["id"] for other in FOLDERS for claim in _claims(other)]
+    written = "".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    named = re.findall(r"`(r[1-4]\.[\w.*]+)`", (folder / "README.md").read_text(encoding="utf-8"))
+    kept = {name for name in named if any(fnmatch(ident, name) or ident.startswith(f"{name}.") for ident in known)}
+    assert [name for name in named if name not in kept and f"{name.rstrip('.*')}." not in written] == []
