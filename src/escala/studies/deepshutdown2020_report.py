@@ -27,7 +27,8 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     claims = all_claims(cells)
     about = (
         f"Scale {name}. Held-out days, all nodes off at their start, SAF beneath every policy; sampled choices, {scale.seeds} training "
-        f"seeds on the author's days and {scale.other_seeds} elsewhere; intervals over days and seeds. `.drain`: days run to completion, "
+        f"seeds on the author's days and {scale.other_seeds} elsewhere (other prices of waiting 1, MaskablePPO {scale.ppo_seeds}); "
+        "intervals over days and seeds. `.drain`: days run to completion, "
         "else cut at 24 h. Relative changes are of sums over days. Other inputs than g5k: read the change of stretch, not its level."
     )
     write_claims(out, "deepshutdown2020: learnt shutdown policies", claims, about)
