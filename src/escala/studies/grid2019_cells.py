@@ -153,6 +153,29 @@ def published_plan(folder: str, load: int, rounds: int) -> dict[str, Any]:
     return found | {"placement": placement, "plan": chosen.wanted.tolist(), "planned": chosen.slowdown}
 
 
+FAR, LARGER, LOOKED_AT = 1.1, 3e-4, 100
+"""An agent whose mean slowdown stays so far above its plan's has not learnt it; the learning rate that is tried then; episodes by which the
+better of both is told."""
+
+
+def _planned(plan: dict[str, Any], lists: JobLists, steps: int, seed: int, keep: str | None, **given: Any) -> tuple[Any, float]:
+    """An agent that imitates a plan, then learns by PPO, and how much longer its steps are than the preset's. Where those of the preset
+    have not learnt the plan, larger ones are tried too, and what does better on the list, which is all that is learnt here, is kept. (As
+    large everywhere, they lose plans that the small ones keep.)"""
+
+    def seen(agent: Any) -> float:
+        drawn = judge(agent, lists.part([0] * LOOKED_AT), seed + 7000)["sampled"]["slowdown"]
+        return float("inf") if None in drawn else float(np.mean(drawn))
+
+    first = _trained(steps, seed, keep=keep, **given)
+    if steps == 0 or seen(first) <= FAR * plan["planned"]:
+        return first, 1.0
+    larger = None if keep is None else f"{keep}-larger"
+    second = _trained(steps, seed, keep=larger, learn={"learning_rate": LARGER}, **given)
+    ratio = LARGER / float(first.manifest["learn"]["learning_rate"])
+    return min(((first, 1.0), (second, ratio)), key=lambda one: seen(one[0]))
+
+
 def published_agent(
     folder: str,
     load: int,
@@ -166,13 +189,15 @@ def published_agent(
     updates: int = 0,
 ) -> dict[str, Any]:
     """Train on one published list and play it `episodes` times. plan: a cell of `published_plan` to imitate first (preset "planned");
-    updates: of that imitation, at most (0: as many as it takes)."""
+    updates: of that imitation, at most (0: as many as it takes). "longer": how much longer steps than the preset's were kept."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
-    given: dict[str, Any] = {}
-    if plan is not None:
-        given = {"teacher": _short({"plan": plan["plan"]}, updates), "placement": plan["placement"]}
-    agent = _trained(steps, seed, preset, algorithm, keep, workload=[lists.workload(0)], platform=lists.platform, **given)
-    return judge(agent, lists.part([0] * episodes), seed)
+    given: dict[str, Any] = {"preset": preset, "algorithm": algorithm, "workload": [lists.workload(0)], "platform": lists.platform}
+    if plan is None:
+        agent, longer = _trained(steps, seed, keep=keep, **given), 1.0
+    else:
+        given |= {"teacher": _short({"plan": plan["plan"]}, updates), "placement": plan["placement"]}
+        agent, longer = _planned(plan, lists, steps, seed, keep, **given)
+    return judge(agent, lists.part([0] * episodes), seed) | {"longer": longer}
 
 
 def fresh_agent(

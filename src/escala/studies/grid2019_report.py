@@ -71,6 +71,8 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
         sjf, ppo = np.array(rules[str(load)]["sjf"]["slowdown"]), np.array([paper["PPO"]])
         plan = cells[f"published/plan/{load}"]
         note = f"agent {np.nanmean(ours):.3f} (its plan {plan['planned']:.3f}, {plan['placement']}), SJF {sjf[0]:.3f}; "
+        larger = sum(cells[name].get("longer", 1.0) > 1.0 for name in names)
+        note += f"{larger} of {len(names)} seeds with larger steps; " if larger else ""
         note += "at or below the paper's change?"
         text = "plan imitated, then PPO: mean slowdown against {}, load {} %"
         claims.append(claim(f"r1.published.slowdown.{load}", text.format("greedy SJF", load), told, ours, sjf, told, note))
