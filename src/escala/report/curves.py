@@ -263,6 +263,7 @@ def by_class(tables: Mapping[str, pl.DataFrame], metric: str, *, share: bool = F
     return figure
 
 
+@styled
 def boxes(tables: Mapping[str, pl.DataFrame], metric: str, *, log: bool = False) -> Figure:
     """Grouped boxes over classes of jobs: quartiles, and whiskers to the last value within 1.5 times their distance (R3 figure 26).
 
@@ -288,7 +289,7 @@ def boxes(tables: Mapping[str, pl.DataFrame], metric: str, *, log: bool = False)
         )  # fmt: skip
         axes.bar([0.0], [0.0], color=colour, edgecolor=INK, linewidth=0.4, label=name)
     axes.set_xticks(range(len(classes)), classes)
-    axes.set(ylabel=label.removeprefix("Mean ").capitalize(), yscale="log" if log else "linear", xlim=(-0.5, len(classes) - 0.5))
+    axes.set(ylabel=label.removeprefix("Mean ").capitalize(), yscale="log" if log else "linear", xlim=(-0.5, max(len(classes), 1) - 0.5))
     axes.grid(axis="x", visible=False)
     _legend(axes, len(tables))
     return figure

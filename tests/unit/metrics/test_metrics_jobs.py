@@ -101,6 +101,16 @@ def test_slowdown_classes() -> None:
     assert got.to_list() == ["1", "(1, 5]", "(1, 5]", "(5, 10]", "(5, 10]", "> 10"]
 
 
+def test_boxes_leave_out_what_is_far_from_the_quartiles() -> None:
+    values = pl.Series([1.0, 2.0, 3.0, 4.0, 5.0, 100.0, 7.0])
+    classes = pl.Series(["a"] * 6 + [None])
+    row = jm.boxes_by_class(values, classes).to_dicts()[0]  # quartiles 2.25 and 4.75: whiskers reach at most to 8.5
+    assert (row["class"], row["n"], row["q1"], row["median"], row["q3"]) == ("a", 6, 2.25, 3.5, 4.75)
+    assert (row["low"], row["high"], row["mean"]) == (1.0, 5.0, 3.0) and row["beyond"] == pytest.approx(1 / 6)
+    with pytest.raises(EscalaError, match="7 values but 2 classes"):
+        jm.boxes_by_class(values, classes[:2])
+
+
 def test_by_class_refuses_other_lengths() -> None:
     with pytest.raises(EscalaError, match="2 values but 1 classes"):
         jm.by_class(pl.Series([1.0, 2.0]), pl.Series(["a"]))

@@ -71,6 +71,10 @@ def _groups(policies: list[str]) -> pl.DataFrame:
     return pl.DataFrame({"group": [1, 2] * 3, "held_out": [False] * 4 + [True] * 2, **waste})
 
 
+def _boxes(runs: Runs) -> dict[str, pl.DataFrame]:
+    return {name: jm.boxes_by_class(jm.slowdown(run.jobs), jm.slowdown_classes(jm.slowdown(run.jobs))) for name, run in runs.items()}
+
+
 FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "load_over_time": lambda runs: plots.load_over_time({n: r.jobs for n, r in runs.items()}, 16),
     "power_over_time": lambda runs: plots.power_over_time({n: r.nodes for n, r in runs.items()}, {n: r.power for n, r in runs.items()}),
@@ -81,6 +85,7 @@ FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "learning_curves": lambda runs: curves.learning_curves([_training(), _training()]),
     "learning_panels": lambda runs: _panels(),
     "by_class": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", log=True),
+    "boxes": lambda runs: curves.boxes(_boxes(runs), "mean_slowdown"),
     "shares": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", share=True),
     "sums_by_group": lambda runs: study_plots.sums_by_group(_groups(list(runs)), list(runs)),
     "running_means": lambda runs: study_plots.running_means(_days(list(runs)), ("waste_j", "mean_wait_s"), list(runs)),
