@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
+from escala.envs.slots_options import options_of
 from escala.errors import EscalaError
 from escala.studies import grid2019
+from escala.studies import grid2019_cells as work
 from escala.studies.cells import Cell, run_cells, spent
 from escala.studies.published import folder_of_author
 
@@ -96,3 +99,29 @@ def test_a_study_tells_how_long_it_computed(found: Path) -> None:
 def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(EscalaError, match="smoke, short, paper"):
         grid2019.run("huge", tmp_path)
+
+
+def test_larger_steps_are_tried_where_a_plan_is_not_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents of hand-made quality: the better of both is kept, and nothing is tried where the first follows its plan."""
+    made: list[tuple[str | None, Any]] = []
+
+    def trained(steps: int, seed: int, *, keep: str | None, **given: Any) -> Any:
+        made.append((keep, given.get("learn")))
+        return SimpleNamespace(manifest={"learn": {"learning_rate": 3e-5}}, quality=quality[len(made) - 1])
+
+    monkeypatch.setattr(work, "_trained", trained)
+    monkeypatch.setattr(work, "judge", lambda agent, lists, seed: {"sampled": {"slowdown": agent.quality}})
+    lists = options_of({"lists": 1, "lists_seed": 3, "window": 5}).job_lists()
+    for quality, trainings, best, longer in (
+        ([[2.1] * 2], 1, 0, 1.0),
+        ([[2.5, 2.5], [2.3, 2.3]], 2, 1, 10.0),
+        ([[2.5, 2.5], [2.6, 2.6]], 2, 0, 1.0),
+        ([[2.5, 2.5], [2.0, None]], 2, 0, 1.0),  # a run that did not end
+    ):
+        made.clear()
+        agent, found = work._planned({"planned": 2.0}, lists, 10, 0, "agents/x")
+        assert agent.quality == quality[best] and found == pytest.approx(longer) and len(made) == trainings
+        assert made[1:] == [("agents/x-larger", {"learning_rate": work.LARGER})] * (trainings - 1)
+    made.clear()
+    quality = [[9.0, 9.0]]
+    assert work._planned({"planned": 2.0}, lists, 0, 0, None)[1] == 1.0 and len(made) == 1  # imitation alone
