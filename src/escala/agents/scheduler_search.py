@@ -44,14 +44,23 @@ def weights_of(order: Mapping[str, float], release: Mapping[str, float]) -> Floa
     return np.array([score.get(name, 0.0) for score in (order, release) for name in JOB_FEATURES])
 
 
-def begins() -> list[Floats]:
-    """First-Fit; the shortest walltime first; and this so that a job wakes nodes only after some minutes, or where many wait."""
+def rules() -> dict[str, Floats]:
+    """What a search may begin with, by name: First-Fit; the shortest walltime first; and this so that a job wakes nodes only after some
+    minutes, or where many wait (the more, the sooner, by the number after the minutes). 15 minutes for any queue are left out: what is
+    known of a wait ends there."""
     short, at_once = {"walltime": -0.5}, {"always": 1.0}
-    out = [weights_of({"place in the queue": -0.5}, at_once), weights_of(short, at_once)]
+    out = {"first-fit": weights_of({"place in the queue": -0.5}, at_once), "shortest": weights_of(short, at_once)}
     for minutes, crowd in product((3.0, 5.0, 8.0, 11.0, 15.0), (0.0, 1.0, 2.0, 4.0, 8.0)):
         shy = {"more cores than idle nodes have": -2.0, "such a job x its wait, up to 15 min": 15.0 / minutes}
-        out.append(weights_of(short, at_once | shy | {"such a job x length of the queue": crowd}))
+        if minutes < 15.0 or crowd > 0.0:
+            name = f"shortest, {minutes:g} min, {crowd:g}"
+            out[name] = weights_of(short, at_once | shy | {"such a job x length of the queue": crowd})
     return out
+
+
+def begins() -> list[Floats]:
+    """The weights of `rules`."""
+    return list(rules().values())
 
 
 class Free(NamedTuple):
@@ -137,7 +146,8 @@ def rule_scheduler(days: Sequence[Any], platform: Any, *, price: float, limit: f
         "limit": limit, "strata": strata, **about(days, None, platform),
     }  # fmt: skip
     best = max(range(len(scored)), key=lambda k: scored[k][0])
-    return _made(begins()[best], batch, request | {"steps_done": sum(decisions for _, decisions in scored)})
+    named = {"rule": list(rules())[best], "steps_done": sum(decisions for _, decisions in scored)}
+    return _made(begins()[best], batch, request | named)
 
 
 def _agent(run: CrossEntropy, batch: SchedulingBatch, request: Mapping[str, Any]) -> Agent:

@@ -99,6 +99,7 @@ def learning_curves(trainings: Sequence[Training]) -> Figure:
     keeps to the curve and the levels near it; those further off are told in the legend."""
     figure = Figure(figsize=(_WIDTH, 0.2 + 2.3 * max(len(trainings), 1)))
     panels = figure.subplots(max(len(trainings), 1), 1, squeeze=False)[:, 0]
+    names = list(dict.fromkeys(policy.split(", ")[-1] for training in trainings for policy in training.levels))
     for axes, training in zip(panels, trainings):
         points = training.points.filter(pl.col("value").is_finite())
         mean = _over_seeds(points)
@@ -107,7 +108,8 @@ def learning_curves(trainings: Sequence[Training]) -> Figure:
         axes.plot(mean["step"], mean["value"], marker="o", markersize=3.5, color=policy_colour(0), label=name)
         axes.fill_between(mean["step"], mean["low"], mean["high"], color=policy_colour(0), alpha=0.2, linewidth=0)
         low, high = _limits([*mean["low"], *mean["high"]], list(training.levels.values()))
-        for i, (policy, level) in enumerate(training.levels.items(), start=1):
+        for policy, level in training.levels.items():
+            i = 1 + names.index(policy.split(", ")[-1])  # "hold:0.3, the best constant" looks like the best constant elsewhere
             beyond = "" if low <= level <= high else ", below" if level < low else ", above"
             line, colour = ("--", ":", "-.")[i % 3], policy_colour(i)
             axes.axhline(level, color=colour, linestyle=line, linewidth=1.2, label=f"{policy} ({number(level, 4)}{beyond})")

@@ -45,6 +45,41 @@ def waste_against_stretch(panels: Mapping[str, pl.DataFrame]) -> Figure:
     return figure
 
 
+_BY_WAIT: dict[str, tuple[str, dict[str, Any]]] = {
+    "rule": (
+        "rules that searches begin with; their line",
+        {"marker": "o", "linestyle": "none", "markersize": 4.0, "color": policy_colour(0)},
+    ),
+    "scheduler": ("schedulers", {"marker": "s", "linestyle": "none", "markersize": 4.5, "color": "#777777"}),
+    "agent": ("agents, by the limit of waiting", {"marker": "D", "linestyle": "none", "markersize": 5.5, "color": policy_colour(1)}),
+}
+
+
+@styled
+def waste_against_wait(panels: Mapping[str, pl.DataFrame]) -> Figure:
+    """One panel below the other, by title. The line is the least waste of any rule that waits no longer. Each table: columns kind (rule,
+    scheduler, agent), mark (a label, or nothing), waste_vs_easy and wait_vs_first_fit."""
+    figure = Figure(figsize=(_WIDTH, 0.5 + 3.4 * len(panels)))
+    drawn = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
+    for axes, (title, table) in zip(drawn, panels.items(), strict=True):
+        points, labels, colours = [], [], []
+        for kind, (name, look) in _BY_WAIT.items():
+            rows = table.filter(pl.col("kind") == kind).sort("wait_vs_first_fit")
+            x, y = (100.0 * rows[column].to_numpy() for column in ("wait_vs_first_fit", "waste_vs_easy"))
+            axes.plot(x, y, **look, label=name, markeredgecolor=INK, markeredgewidth=0.5, zorder=4 if kind == "agent" else 3)
+            if kind == "rule":
+                axes.step(x, np.minimum.accumulate(y), where="post", color=look["color"], linewidth=1.0, zorder=1)
+            points += [(float(a), float(b)) for a, b in zip(x, y, strict=True)]
+            labels += rows["mark"].to_list()
+            colours += [INK if kind == "scheduler" else look["color"]] * len(rows)
+        axes.set(title=title, ylabel="Energy waste against EASY (%)")
+        axes.margins(x=0.08, y=0.12)
+        beside(axes, points, labels, colours, size=7.0, lines=[])
+    drawn[-1].set_xlabel("Mean wait against First-Fit (%)")
+    figure_legend(figure, drawn[0], "outside upper center")
+    return figure
+
+
 def _points(axes: Axes, title: str, table: pl.DataFrame) -> tuple[list[tuple[float, float]], list[str], list[str]]:
     """Draw one panel; its points, labels and their colours."""
     near = table.filter(pl.col("waste_vs_t0") <= _BEYOND)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from escala.agents.scheduler_search import rule_scheduler, search_scheduler
+from escala.agents.queue_play import whole_days
+from escala.agents.scheduler_search import PLACES, rule_scheduler, rules, search_scheduler
 from escala.envs.episodes import idle_watts
 from escala.envs.scheduling import SchedulingBatch
 from escala.studies import deepshutdown2020_inputs as inputs
@@ -105,7 +107,20 @@ def rule(source: Given, limit: float, strata: int) -> dict[str, Any]:
     one = inputs.days(**source)
     agent = rule_scheduler(one.train, one.platform, price=_price(one), limit=limit, strata=strata, **SEEN)
     out: dict[str, Any] = {part: judged(agent, getattr(one, part), one.platform, 0) for part in ("validation", "test")}
-    return out | {"score": agent.manifest["score"]}
+    return out | {"score": agent.manifest["score"], "rule": agent.manifest["rule"]}
+
+
+def rules_on(source: Given) -> dict[str, Any]:
+    """Every rule that searches may begin with: name -> part -> window -> waste_j and wait_s of each day."""
+    one = inputs.days(**source)
+    out: dict[str, Any] = {name: {"validation": {}, "test": {}} for name in rules()}
+    for part, window in product(("validation", "test"), WINDOWS):
+        days = getattr(one, part)
+        batch = SchedulingBatch(len(days), list(days), one.platform, waits=True, places=PLACES, drain_days=7.0, window=window)
+        for name, weights in rules().items():
+            waste, wait, _ = whole_days(weights, batch)
+            out[name][part][window] = {"waste_j": waste.tolist(), "wait_s": wait.tolist()}
+    return out
 
 
 def searched(

@@ -45,6 +45,12 @@ def tables(cells: Cells, name: str, window: str, limit: str, part: str = "test")
     return to_end_of(out, "easy", cells[f"fixed/{name}/{part}"]["asleep_w"])
 
 
+def of_rules(cells: Cells, name: str, window: str, part: str) -> dict[str, dict[str, Floats]]:
+    """Every rule that searches may begin with -> column -> [1, days]."""
+    jobs = np.array([cells[f"fixed/{name}/{part}"][window]["first-fit"]["jobs"]], np.float64)
+    return {rule: table_of([parts[part][window]]) | {"jobs": jobs} for rule, parts in cells[f"rules/{name}"].items()}
+
+
 def chosen_limit(cells: Cells, name: str) -> tuple[str, float]:
     """The limit whose agents waste least on validation days, among those that wait no longer than First-Fit on average, both on days cut at
     their end and on days run to completion; the one that waits least where none does. And its wait there against First-Fit's (the larger
@@ -74,12 +80,27 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     write_claims(out, "deepscheduler2020: a learnt scheduler", claims, about)
     write_table(out, "policies", policies_frame(cells, every))
     write_table(out, "limits", limits_frame(cells, every))
+    beginnings = rules_frame(cells, every)
+    write_table(out, "rules", beginnings)
     write_table(out, "score", score_frame(cells, every))
     ppo = learners_frame(cells)
     if len(ppo):
         write_table(out, "printed", ppo)
     _figures(out, cells, every)
+    _frontiers(out, beginnings)
     return claims
+
+
+def _frontiers(out: Path, beginnings: pl.DataFrame) -> None:
+    """Waste against wait of rules, schedulers and agents on held-out days, both windows of each input."""
+    from escala.report import frontier_plots, save
+
+    mark = pl.when(pl.col("kind") == "rule").then(pl.when("begins").then(pl.lit("begun with")).otherwise(pl.lit("")))
+    told = mark.otherwise(pl.col("policy").str.replace("agent, ", ""))
+    for (name,), rows in beginnings.filter(pl.col("part") == "test").with_columns(mark=told).group_by("input", maintain_order=True):
+        titles = {"Days cut at 24 h": "cut", "Days run to completion": "drain"}
+        panels = {title: rows.filter(pl.col("window") == window) for title, window in titles.items()}
+        save(frontier_plots.waste_against_wait(panels), out / "figures" / f"frontier-{name}")
 
 
 def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
@@ -106,6 +127,11 @@ def _claims(cells: Cells, name: str, window: str) -> list[Claim]:
          r.change(AGENT, "first-fit", "pp_slowdown"), None),
     ]  # fmt: skip
     out = []
+    among = Resampled(found | of_rules(cells, name, window, "test"))
+    rows += [
+        ("waste_vs_rules_same_wait", "energy waste against the best rule that waits no longer in the mean", None,
+         among.against_frontier(AGENT, list(cells[f"rules/{name}"]), by="wait_s"), at_most(0.0, 0.0)),
+    ]  # fmt: skip
     rows += [
         (f"unstarted.{policy}", f"share of jobs that did not start, {policy}", None, r.mean(policy, "unstarted"), None)
         for policy in (AGENT, RULE, "first-fit", "easy")
@@ -157,6 +183,27 @@ def limits_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                     "chosen": limit == chosen_limit(cells, name)[0], "part": part, "window": window,
                     "seeds": found[AGENT]["waste_j"].shape[0], "waste_vs_easy": float(r.change(AGENT, "easy", "waste_j")[0]),
                     "wait_vs_first_fit": float(r.change(AGENT, "first-fit", "wait_s")[0]),
+                })  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def rules_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
+    """Waste and wait of every rule that searches may begin with, of the schedulers and of the agents of every limit."""
+    rows = []
+    for name in every:
+        best = {limit: cells[f"rule/{name}/{limit}"]["rule"] for limit in limits(cells, name)}
+        for part, window in product(("validation", "test"), WINDOWS):
+            found = tables(cells, name, window, chosen_limit(cells, name)[0], part)
+            agents = {f"agent, {limit}": tables(cells, name, window, limit, part)[AGENT] for limit in limits(cells, name)}
+            fixed = {policy: table for policy, table in found.items() if policy not in (AGENT, LIKELIEST, RULE)}
+            both = {"scheduler": fixed, "rule": of_rules(cells, name, window, part), "agent": agents}
+            r = Resampled({f"{kind}/{policy}": table for kind, some in both.items() for policy, table in some.items()}, resamples=2)
+            for kind, policy in ((kind, policy) for kind, some in both.items() for policy in some):
+                rows.append({
+                    "input": name, "part": part, "window": window, "kind": kind, "policy": policy,
+                    "begins": kind == "rule" and best[chosen_limit(cells, name)[0]] == policy,
+                    "waste_vs_easy": float(r.change(f"{kind}/{policy}", "scheduler/easy", "waste_j")[0]),
+                    "wait_vs_first_fit": float(r.change(f"{kind}/{policy}", "scheduler/first-fit", "wait_s")[0]),
                 })  # fmt: skip
     return pl.DataFrame(rows)
 

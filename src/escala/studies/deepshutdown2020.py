@@ -106,7 +106,7 @@ def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[C
     ]
     if author:
         cells.append(Cell("random/test", work.fixed, one | {"part": "test", "policies": (work.RANDOM,), "windows": ("cut",)}, 60))
-        cells.append(Cell(f"chance/{name}", work.by_chance, one, 30))
+        cells.append(Cell(f"chance/{name}", work.by_r3, one, 30))
         cells.append(
             Cell("fixed/validation", work.fixed, one | {"part": "validation", "policies": work.SHOWN, "windows": work.WINDOWS}, 60)
         )

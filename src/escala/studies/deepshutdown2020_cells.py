@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from escala.agents.levels import Ruled
 from escala.agents.presets import ORDERED_HOLDS
 from escala.envs.offreservation import OffReservationBatch
 from escala.policies import hold
@@ -152,14 +153,18 @@ def constants(source: Given, part: str, windows: Sequence[str] = WINDOWS) -> dic
     return out
 
 
-def by_chance(source: Given) -> dict[str, Any]:
-    """Columns of a policy that holds a random number of nodes each minute, on the validation days, cut: R3's action, which its learner
-    begins with at random."""
+def by_r3(source: Given) -> dict[str, Any]:
+    """Columns of a policy that holds a random number of nodes each minute (R3's action, which its learner begins with at random), and of
+    OR*, on the validation days, cut."""
     one = inputs.days(**source)
-    batch = OffReservationBatch(RUNS * len(one.validation), list(one.validation), one.platform, action="count", tau=TAU)
+    shape: dict[str, Any] = {"action": "count", "tau": TAU}
+    batch = OffReservationBatch(RUNS * len(one.validation), list(one.validation), one.platform, **shape)
     random = np.random.default_rng(0xC4A)
     rows, _, _ = played(batch, lambda seen, mask: (random.random(mask.shape) * mask).argmax(axis=1), one.validation, RUNS)
-    return _columns(rows, RUNS)
+    ruled = Ruled(OffReservationBatch(len(one.validation), list(one.validation), one.platform, **shape), "oracle")
+    last = int(ruled.action_space.n) - 1
+    known, _, _ = played(ruled, lambda seen, mask: np.full(len(seen), last), one.validation)
+    return {RANDOM: _columns(rows, RUNS), "oracle": _columns(known)}
 
 
 def _done(keep: str) -> Any:

@@ -77,9 +77,9 @@ def levels(cells: Cells, name: str, cost: float, every: int = 1) -> dict[str, fl
 
 
 def levels_of_r3(cells: Cells, name: str, every: int = 1) -> dict[str, float]:
-    """The same by R3's own reward, days cut: constant choices, and a random number of nodes held. What OR* would get is not counted."""
+    """The same by R3's own reward, days cut: constant choices, OR*, and a random number of nodes held."""
     measure: Measure = printed(cells, name)
-    found = cells[f"levels/{name}"]["cut"] | {RANDOM: cells[f"chance/{name}"]}
+    found = cells[f"levels/{name}"]["cut"] | cells[f"chance/{name}"]
     return {policy: float(measure(columns)[::every].mean()) for policy, columns in found.items()}
 
 
