@@ -15,7 +15,7 @@ from escala.agents.hold_features import hold_features
 from escala.agents.ordered_networks import HISTORY, JOBS
 from escala.agents.queue_play import best
 from escala.agents.queue_scorer import JOB_FEATURES, SCORES, QueueScorer, job_features
-from escala.agents.scheduler_search import Free, begins, free_waits, values, weights_of
+from escala.agents.scheduler_search import Free, begins, free_waits, rules, values, weights_of
 from escala.envs.batch import new_turn
 from escala.envs.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
 from escala.envs.offreservation import OffReservationBatch
@@ -281,6 +281,16 @@ def test_what_is_gained_on_crowded_days_pays_for_no_wait_on_quiet_ones() -> None
     assert cost == pytest.approx(6.0 * 1.0 / 3)  # a minute beyond the limit of the quiet days, 3 days
     with pytest.raises(EscalaError, match="strata=0"):
         search_scheduler([workload((0.0, 600.0, 900.0, 1))], "1x1", price=1.0, strata=0)
+
+
+def test_under_every_beginning_all_jobs_start() -> None:
+    """Jobs of one node each while all nodes are off, run to completion: none is held for ever."""
+    day = workload(*[(600.0 * k, 900.0, 1800.0, 4) for k in range(4)], (4000.0, 60.0, 120.0, 1))
+    batch = SchedulingBatch(1, [day], "2x4:grid5000", window="drain", drain_days=2.0, waits=True)
+    for name, weights in rules().items():
+        wait = queue_play.whole_days(weights, batch)[1]
+        assert 0.0 < wait[0] < 5 * 3600.0, name
+    assert len(rules()) == len(begins()) == 26
 
 
 def test_a_rule_is_an_agent_that_chooses_as_the_best_beginning_does() -> None:
