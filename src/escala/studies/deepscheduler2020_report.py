@@ -82,6 +82,7 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     write_table(out, "limits", limits_frame(cells, every))
     beginnings = rules_frame(cells, every)
     write_table(out, "rules", beginnings)
+    write_table(out, "seeds", seeds_frame(cells, every))
     write_table(out, "score", score_frame(cells, every))
     ppo = learners_frame(cells)
     if len(ppo):
@@ -204,6 +205,23 @@ def rules_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                     "begins": kind == "rule" and best[chosen_limit(cells, name)[0]] == policy,
                     "waste_vs_easy": float(r.change(f"{kind}/{policy}", "scheduler/easy", "waste_j")[0]),
                     "wait_vs_first_fit": float(r.change(f"{kind}/{policy}", "scheduler/first-fit", "wait_s")[0]),
+                })  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def seeds_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
+    """Waste and wait of every single search by its sampled choices."""
+    rows = []
+    for name in every:
+        for limit, part, window in product(limits(cells, name), ("validation", "test"), WINDOWS):
+            fixed = cells[f"fixed/{name}/{part}"][window]
+            easy, first_fit = sum(fixed["easy"]["waste_j"]), sum(fixed["first-fit"]["wait_s"])
+            for key in sorted(key for key in cells if key.startswith(f"search/{name}/{limit}/")):
+                ours = cells[key][part][window]["sampled"]
+                rows.append({
+                    "input": name, "limit": float(_parts(limit)[0]), "strata": int(_parts(limit)[1]), "seed": int(key.split("/")[3]),
+                    "part": part, "window": window, "waste_vs_easy": sum(ours["waste_j"]) / easy - 1.0,
+                    "wait_vs_first_fit": sum(ours["wait_s"]) / first_fit - 1.0,
                 })  # fmt: skip
     return pl.DataFrame(rows)
 

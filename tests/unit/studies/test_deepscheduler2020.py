@@ -73,6 +73,10 @@ def test_the_limit_that_counts_wastes_least_of_those_that_wait_no_longer_than_fi
     assert best == "0.95" and over == pytest.approx(-0.01)
     best, over = report.chosen_limit(hand_made(**{"0.9": (60.0, 120.0), "0.95": (50.0, 110.0)}), "orion")
     assert best == "0.95" and over == pytest.approx(0.1)  # none keeps it: the one that waits least
+    single = report.seeds_frame(cells, ["orion"]).filter(
+        (pl.col("part") == "test") & (pl.col("window") == "drain") & (pl.col("limit") == 1.0)
+    )
+    assert single["waste_vs_easy"][0] == pytest.approx(-0.4) and single["wait_vs_first_fit"][0] == pytest.approx(0.01)
     frame = report.limits_frame(cells, ["orion"]).filter((pl.col("part") == "test") & (pl.col("window") == "cut"))
     assert frame.select("limit", "strata", "chosen").rows() == [(0.9, 1, False), (0.95, 1, True), (0.95, 3, False), (1.0, 1, False)]
 
