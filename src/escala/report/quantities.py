@@ -25,7 +25,6 @@ QUANTITIES = {
     "mean_turnaround_s": Quantity("Mean turnaround", "s", "less", "finish − submission, mean over finished jobs"),
     "mean_runtime_s": Quantity("Mean runtime", "s", "", "what ran: min(runtime, walltime), mean over finished jobs"),
     "mean_slowdown": Quantity("Mean slowdown", "1", "less", "max(turnaround / runtime, 1), mean over finished jobs"),
-    "relative_slowdown": Quantity("Mean slowdown, multiple of SJF's", "1", "less", "mean slowdown / that of SJF on the same jobs"),
     "mean_bounded_slowdown": Quantity(
         "Mean bounded slowdown", "1", "less", "max(turnaround / max(runtime, 10 s), 1), mean over finished jobs"
     ),

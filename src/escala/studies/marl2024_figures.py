@@ -31,7 +31,9 @@ def write_figures(out: Path, scale: Any, table: pl.DataFrame, seeds: pl.DataFram
         if shown.height:
             label = "Offered load, plain (%); overload above 70"
             save(curves.against(shown, "load", ["mean_slowdown"], x_label=label), out / "figures" / f"fig4-{shape}")
-            save(curves.against(near, "load", ["relative_slowdown"], x_label=label), out / "figures" / f"fig4-{shape}-relative")
+            figure = curves.against(near, "load", ["relative_slowdown"], x_label=label)
+            figure.axes[0].set_ylabel("Mean slowdown, multiple of SJF's")
+            save(figure, out / "figures" / f"fig4-{shape}-relative")
     _growth(out, seeds)
     agents, machines = scale.shapes[0]
     game = multi.batch(1, agents=agents, machines=machines, load=0.9, lists=1)
