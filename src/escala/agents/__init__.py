@@ -6,6 +6,7 @@ from escala.agents.presets import PRESETS, Preset
 from escala.agents.scheduler_search import rule_scheduler, search_scheduler
 from escala.agents.search import search
 from escala.agents.team import Team, load_team
+from escala.agents.team_looks import against_sjf
 from escala.agents.team_train import train_team
 from escala.agents.train import train
 
@@ -14,6 +15,7 @@ __all__ = [
     "Agent",
     "Preset",
     "Team",
+    "against_sjf",
     "evaluate",
     "is_team",
     "load_agent",

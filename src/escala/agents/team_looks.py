@@ -7,7 +7,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from escala.agents.team import Team
+from escala.envs.multi_play import play
+from escala.envs.slots_lists import JobLists
+from escala.envs.slots_options import RESCUE
 from escala.errors import EscalaError
 
 LOOKS = 20
@@ -15,6 +20,30 @@ LOOKS = 20
 
 Judge = Callable[[Team], float]
 """From a team to a figure: the smaller, the better; one that is not finite is never the best."""
+MOST_TURNS = 6_000
+
+
+def against_sjf(*lists: JobLists, sampled: bool = False) -> Judge:
+    """A judge: a team's mean slowdown as a multiple of that of SJF as a team (one choice a turn), on these lists run to completion; the
+    mean of one ratio for each of `lists`, so that a heavy load does not outweigh a light one. NaN where a list does not end.
+
+    lists: job lists neither learnt from nor tested on, one `JobLists` a load. sampled: actions are drawn, by one seed for all looks;
+    else the likeliest are taken, as in a comparison. Raises EscalaError: no lists; and, when asked, lists that do not suit the team's game.
+    """
+    if not lists:
+        raise EscalaError("a judge needs job lists: give one or more, for instance options_of({...}).job_lists()")
+
+    def judge(team: Team) -> float:
+        game = {name: value for name, value in team.options.items() if name not in ("limit", "lists")}
+        members, rescue = team.members(sampled, seed=0), 0 if sampled else RESCUE
+        ratios = []
+        for part in lists:
+            level = play(part, "sjf", **game | {"turns": "single"})["slowdown"]
+            own = play(part, members, patience=MOST_TURNS, rescue=rescue, **game)["slowdown"]
+            ratios.append(float(np.mean(own.to_numpy())) / float(np.mean(level.to_numpy())))  # NaN where a run did not end
+        return float(np.mean(ratios))
+
+    return judge
 
 
 class Looks:

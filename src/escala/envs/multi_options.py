@@ -123,6 +123,9 @@ class MultiOptions:
     def job_lists(self, workload: Any = None) -> JobLists:
         """The lists that episodes are drawn from: drawn from the model, or given (JobLists, a Workload or several)."""
         if isinstance(workload, JobLists):
+            if len(workload.kinds) != self.resources:
+                have = f"{len(workload.kinds)} ({', '.join(workload.kinds)})"
+                raise EscalaError(f"option resources={self.resources}: the job lists have {have}")
             made = replace(workload, platform=self.platform(workload.kinds))
         elif workload is not None:
             made = self._given(workload)
@@ -153,8 +156,6 @@ class MultiOptions:
 
     def _check(self, lists: JobLists) -> None:
         check_arrivals(self.arrivals_end, lists)
-        if len(lists.kinds) != self.resources:
-            raise EscalaError(f"option resources={self.resources}: the job lists have {len(lists.kinds)} ({', '.join(lists.kinds)})")
         if not lists.job["single"].all():
             raise EscalaError("the job lists hold jobs that spread over machines; each agent's machine takes whole jobs")
         need = np.column_stack([lists.job["cores"], lists.demand]).astype(np.int64)

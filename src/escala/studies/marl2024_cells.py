@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from escala.envs.multi_options import options_of
 from escala.envs.multi_play import play
 from escala.envs.multi_rules import RULES
@@ -17,7 +15,7 @@ from escala.envs.slots_options import RESCUE
 TRAINING, VALIDATION, TEST, LOOKED_AT = 1, 3, 5, 7  # seeds of the job lists; no list of one set is in another
 STEPS = 200  # units of arrivals
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
-JUDGED, JUDGED_TURNS, LOOKS = (50, 90), 6_000, 5
+JUDGED, LOOKS = (50, 90), 5
 FROM_NOTHING = {"learning_rate": 3e-3, "ent_coef": 0.003, "batch_size": 512, "gamma": 0.95}
 """What the preset `tuned` needs to learn without a teacher: larger and more steps (the rate falls to 0), and a shorter sight. After 200 000
 decisions sampled actions are at 1.27 of SJF's slowdown with this (one seed, validation lists, 1.61 before), at 1.42 with R4's gamma of
@@ -56,20 +54,11 @@ def _seen(made: Any, shape: dict[str, Any]) -> dict[str, Any]:
     return {name: shape[name] for name in ("agents", "machines", "information", "turns")} | trained
 
 
-def _judge_of(shape: dict[str, Any], loads: list[int], validation: int, sampled: bool) -> Callable[[Any], float]:
-    """Asks how much slower jobs are with a team's actions, sampled ones or the likeliest, than with SJF on lists of their own, of loads 50
-    and 90 % (the mean of the two ratios of mean slowdown)."""
-    both = {name: shape[name] for name in ("agents", "machines")}
-    chosen = [lists_of(both["agents"] * both["machines"], load, validation, LOOKED_AT) for load in JUDGED if load in loads]
-    levels = [float(np.mean(play(lists, "sjf", **both)["slowdown"].to_numpy())) for lists in chosen]
+def _judge_of(machines: int, loads: list[int], validation: int, sampled: bool) -> Callable[[Any], float]:
+    """Asks how a team does against SJF on lists of their own, of loads 50 and 90 %."""
+    from escala.agents import against_sjf
 
-    def judge(made: Any) -> float:
-        members, rescue = made.members(sampled, seed=0), 0 if sampled else RESCUE
-        tables = [play(lists, members, patience=JUDGED_TURNS, rescue=rescue, **_seen(made, shape)) for lists in chosen]
-        means = [float(np.mean(table["slowdown"].to_numpy())) for table in tables]  # NaN where a run did not end
-        return float(np.mean(np.divide(means, levels)))
-
-    return judge
+    return against_sjf(*[lists_of(machines, load, validation, LOOKED_AT) for load in JUDGED if load in loads], sampled=sampled)
 
 
 def team(
@@ -99,9 +88,9 @@ def team(
     else:
         given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING, "steps": steps, "mode": mode, "seed": seed}
         if nothing:
-            given |= {"teacher": None, "learn": FROM_NOTHING, "judge": _judge_of(shape, loads, validation, True)}
+            given |= {"teacher": None, "learn": FROM_NOTHING, "judge": _judge_of(agents * machines, loads, validation, True)}
         elif steps and preset != "printed":
-            given |= {"judge": _judge_of(shape, loads, validation, False), "looks": LOOKS}
+            given |= {"judge": _judge_of(agents * machines, loads, validation, False), "looks": LOOKS}
         made = train_team(**given, **shape, preset=preset, out=keep, resume=(Path(keep) / "checkpoint.pt").is_file())
     out: dict[str, Any] = {"curve": made.manifest["curve"], "steps": made.manifest["steps_done"], "elapsed_s": made.manifest["elapsed_s"]}
     out["judged"] = made.manifest.get("judged", [])

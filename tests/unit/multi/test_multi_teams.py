@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 import torch
 
 import escala
-from escala.agents import checkpoint, team_train
+from escala.agents import against_sjf, checkpoint, team_looks, team_train
 from escala.agents.team import load_team
 from escala.agents.team_looks import Looks
 from escala.agents.team_train import train_team
@@ -117,6 +118,32 @@ def test_the_weights_of_the_best_look_are_kept_also_over_a_checkpoint() -> None:
     assert unseen.points == [] and network.weight.item() == 1.0
     with pytest.raises(EscalaError, match="looks=0"):
         Looks(None, 0, [network])
+
+
+def test_a_judge_tells_how_a_team_does_against_sjf_load_by_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    shape = {"agents": 2, "load": [0.3, 1.2]}
+    light, heavy = (options_of({"agents": 2, "load": load, "lists": 6, "lists_seed": 7, "steps": 60}).job_lists() for load in (0.3, 1.2))
+
+    def team(member: Any, **options: Any) -> Any:
+        return SimpleNamespace(options={**shape, **options}, members=lambda sampled, seed: [member] * 2)
+
+    def mean(lists: Any, rule: str, turns: str = "single") -> float:
+        return float(np.mean(play(lists, rule, agents=2, turns=turns)["slowdown"].to_numpy()))
+
+    assert against_sjf(light, heavy)(team("sjf", limit=20, lists=16)) == 1.0  # run to completion, whatever a training's limit is
+    both = [mean(lists, "random", "until-void") / mean(lists, "sjf") for lists in (light, heavy)]
+    assert against_sjf(light, heavy)(team("random", turns="until-void")) == pytest.approx(np.mean(both), rel=1e-12)
+    assert abs(both[0] - both[1]) > 0.01
+    monkeypatch.setattr(team_looks, "MOST_TURNS", 400)
+
+    def idles(seen: Any, mask: Any) -> Any:
+        return np.full(len(mask), mask.shape[1] - 1)
+
+    assert math.isnan(against_sjf(light, sampled=True)(team(idles)))  # nothing takes the void away from a team that draws its actions
+    with pytest.raises(EscalaError, match="give one or more"):
+        against_sjf()
+    with pytest.raises(EscalaError, match="job lists have 3"):
+        against_sjf(options_of({"resources": 3, "lists": 1}).job_lists())(team("sjf"))
 
 
 @pytest.mark.slow
