@@ -30,9 +30,9 @@ class Cast:
 def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
     """Check every job against the platform and bring the jobs into queue order."""
     jobs = workload.jobs
-    too_large = _too_large(workload, platform)
-    if too_large.any() and options.oversized == "error":
-        raise EscalaError(_name_oversized(workload, platform, int(np.flatnonzero(too_large)[0]), int(too_large.sum())))
+    too_large = oversized(workload, platform)
+    if options.oversized == "error":
+        refuse(workload, platform, too_large, "drop such jobs with oversized='drop' (--oversized drop)")
     rows = np.flatnonzero(~too_large)
     submit = microseconds(jobs["submit_s"].to_numpy())
     if options.rules == "batsched":
@@ -68,8 +68,8 @@ def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.i
     return demands
 
 
-def _too_large(workload: Workload, platform: Platform) -> NDArray[np.bool_]:
-    """Jobs that can never run."""
+def oversized(workload: Workload, platform: Platform) -> NDArray[np.bool_]:
+    """Which jobs can never run."""
     jobs = workload.jobs
     cores = jobs["cores"].to_numpy()
     single = jobs["single_node"].to_numpy()
@@ -85,13 +85,15 @@ def _too_large(workload: Workload, platform: Platform) -> NDArray[np.bool_]:
     return too_large
 
 
-def _name_oversized(workload: Workload, platform: Platform, row: int, count: int) -> str:
-    job = workload.jobs.row(row, named=True)
+def refuse(workload: Workload, platform: Platform, too_large: NDArray[np.bool_], else_: str) -> None:
+    """EscalaError for the first of these jobs, if any. else_: what to do if not take a larger platform."""
+    if not too_large.any():
+        return
+    job, further = workload.jobs.row(int(np.flatnonzero(too_large)[0]), named=True), int(too_large.sum()) - 1
     demand = ", ".join(f"{v} {k.removeprefix('demand_')}" for k, v in job.items() if k == "cores" or k.startswith("demand_"))
     where = "on one node" if job["single_node"] else f"of {platform.total_cores} cores"
-    more = f" (and {count - 1} more jobs)" if count > 1 else ""
-    return (
+    more = f" (and {further} more jobs)" if further else ""
+    raise EscalaError(
         f"job {job['job_id']!r} of workload {workload.name!r} needs {demand} and can never run {where} "
-        f"on platform {platform.name!r}{more}: "
-        "use a larger platform, or drop such jobs with oversized='drop' (--oversized drop)"
+        f"on platform {platform.name!r}{more}: use a larger platform, or {else_}"
     )

@@ -131,13 +131,14 @@ def silence(model: Any) -> None:
     model.set_logger(Logger(None, []))
 
 
-def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env: Any, seed: int) -> Any:
-    """stable-baselines3's learner."""
+def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env: Any, seed: int, steps: int) -> Any:
+    """stable-baselines3's learner. steps: decisions to learn from; what is a single rollout is learnt at the full rate, as one that falls
+    is 0 at the last."""
     learner = ALGORITHMS[algorithm][0]
     policy = policy_class(algorithm, preset.extractor, preset.ordered is not None)
     rows = getattr(env.get_attr("batch")[0].options, "horizon", 20) if preset.extractor == SLOT_SCORER else 20
     arguments = taken_by(learner, learn)
-    if preset.decay:
+    if preset.decay and steps > env.num_envs * arguments.get("n_steps", signature(learner).parameters["n_steps"].default):
         arguments["learning_rate"] = falling(float(arguments["learning_rate"]))
     shape = policy_arguments(preset.network, preset.extractor, preset.separate, rows, preset.relu)
     model = learner(policy, env, policy_kwargs=shape, seed=seed, device="cpu", verbose=0, **arguments)

@@ -1,7 +1,8 @@
 """Hyper-parameters as data. `printed`: as R3 gives them; `tuned`: what learns well in little time here.
 
-learn: arguments of stable-baselines3's algorithm. num_envs: simulations in the batch. environment: options of the environment (those that a
-user gives win). network: sizes of the hidden layers of policy and value (of the extractor slot-scorer: of its embedding and its context, by
+algorithm: whose settings these are. learn: arguments of stable-baselines3's algorithm. num_envs: simulations in the batch. environment:
+options of the environment (those that a user gives win). drawn: further ones, of the job lists that are drawn where no workload is
+given. network: sizes of the hidden layers of policy and value (of the extractor slot-scorer: of its embedding and its context, by
 default 16 and 32). extractor: a name of `networks.EXTRACTORS` or None. separate: policy and value have extractors of their own. decay: the
 learning rate falls to 0. normalise: rewards are divided by a running deviation of returns. lean: (action, preference) added to that
 action's logit before training, None: no preference. relu: hidden layers of ReLU instead of tanh. ordered: the choices are in rising order
@@ -23,8 +24,10 @@ class Preset:
     """See above."""
 
     learn: Mapping[str, Any]
+    algorithm: str = "maskable-ppo"
     num_envs: int = 64
     environment: Mapping[str, Any] = field(default_factory=dict)
+    drawn: Mapping[str, Any] = field(default_factory=dict)
     network: tuple[int, ...] = (64, 64)
     extractor: str | None = None
     separate: bool = False
@@ -49,22 +52,16 @@ def _convolutional() -> dict[tuple[str, str], Preset]:
     (80 decisions each, Adam) learn most."""
     learn = {"n_steps": 16, "gamma": 0.99, "gae_lambda": 0.95, "learning_rate": 3e-3, "ent_coef": 0.002, "vf_coef": 0.5}
     often = learn | {"n_steps": 5, "learning_rate": 3e-4, "use_rms_prop": False}
-    image = {
-        "model": "cpu-memory",
-        "slots": 5,
-        "window": [50, 200],
-        "limit": 200,
-        "observation": "image",
-        "dtype": "float32",
-        "skip": "forced",
-    }
-    out = {(SLOTS, "fc"): Preset(learn=often, environment=image, network=(64,), num_envs=16, relu=True)}
+    drawn = {"model": "cpu-memory", "window": [50, 200], "limit": 200}
+    image = {"slots": 5, "observation": "image", "dtype": "float32", "skip": "forced"}
+    compact = {"slots": 5, "observation": "compact", "skip": "forced"}
+    seen: dict[str, Any] = {"algorithm": "a2c", "learn": often, "environment": image, "drawn": drawn, "num_envs": 16, "relu": True}
+    scorer: dict[str, Any] = {"algorithm": "a2c", "learn": learn, "environment": compact, "network": (), "extractor": "slot-scorer"}
+    out = {(SLOTS, "fc"): Preset(**seen, network=(64,))}
     for name in ("conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool"):
-        out[SLOTS, name] = Preset(learn=often, environment=image, network=(), extractor=name, separate=True, num_envs=16, relu=True)
-    compact = image | {"observation": "compact"}
-    out[SLOTS, "a2c"] = Preset(learn=learn, environment=compact, network=(), extractor="slot-scorer")
-    single = {"slots": 5, "observation": "compact", "skip": "forced"}
-    out[SLOTS, "a2c-list"] = Preset(learn=learn, environment=single, network=(), extractor="slot-scorer")  # for a single list
+        out[SLOTS, name] = Preset(**seen, network=(), extractor=name, separate=True)
+    out[SLOTS, "a2c"] = Preset(**scorer, drawn=drawn)
+    out[SLOTS, "a2c-list"] = Preset(**scorer)  # for a single list
     return out
 
 
@@ -167,6 +164,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         },
     ),
     (SLOTS, "printed"): Preset(
+        algorithm="ppo",
         learn={
             "n_steps": 64,
             "batch_size": 192,
@@ -187,6 +185,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         relu=True,
     ),
     (SLOTS, "printed-compact"): Preset(
+        algorithm="ppo",
         learn={
             "n_steps": 64,
             "batch_size": 192,
@@ -264,6 +263,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         sampled=False,
     ),
     (SLOTS, "one-list"): Preset(  # a single list, from nothing; for PPO without a mask
+        algorithm="ppo",
         learn={
             "n_steps": 64,
             "batch_size": 2048,
@@ -299,7 +299,8 @@ PRESETS: dict[tuple[str, str], Preset] = {
     (SLOTS, "cpu-memory-taught"): Preset(  # R2: after a teacher, windows of 50 steps whose end is seen
         learn=AFTER_TEACHER | {"clip_range": 0.2, "learning_rate": 2e-3, "ent_coef": 0.001},
         num_envs=256,
-        environment={"model": "cpu-memory", "slots": 5, "window": 50, "arrivals_end": 50, "observation": "compact", "skip": "forced"},
+        environment={"slots": 5, "observation": "compact", "skip": "forced"},
+        drawn={"model": "cpu-memory", "window": 50, "arrivals_end": 50},
         network=(32, 64),
         extractor="slot-scorer",
         sampled=False,
@@ -317,7 +318,8 @@ PRESETS: dict[tuple[str, str], Preset] = {
             "vf_coef": 0.5,
         },
         num_envs=256,
-        environment={"model": "cpu-memory", "slots": 5, "window": [50, 200], "limit": 200, "observation": "compact", "skip": "forced"},
+        environment={"slots": 5, "observation": "compact", "skip": "forced"},
+        drawn={"model": "cpu-memory", "window": [50, 200], "limit": 200},
         network=(),
         extractor="slot-scorer",
     ),

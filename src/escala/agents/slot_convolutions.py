@@ -81,8 +81,9 @@ CONVOLUTIONS: dict[str, type[BaseFeaturesExtractor]] = {
 class _InParts:
     """Judges actions part by part of a batch; comes before the policy class."""
 
-    def evaluate_actions(self, *given: torch.Tensor) -> Any:
+    def evaluate_actions(self, obs: torch.Tensor, actions: torch.Tensor, action_masks: Any = None) -> Any:
         """Values, log likelihoods and entropies [batch] of observations, actions and (masked policies) masks, as in the policy class."""
+        given = (obs, actions) if action_masks is None else (obs, actions, action_masks)
         parts = zip(*(torch.as_tensor(one).split(PART) for one in given), strict=True)
         done = [super(_InParts, self).evaluate_actions(*part) for part in parts]  # type: ignore[misc]
         return tuple(torch.cat(column) for column in zip(*done, strict=True))

@@ -130,7 +130,7 @@ def train(
     workload: Any = None,
     platform: Any = None,
     *,
-    algorithm: str = "maskable-ppo",
+    algorithm: str | None = None,
     steps: int = 500_000,
     seed: int = 0,
     out: str | Path | None = None,
@@ -149,7 +149,8 @@ def train(
 ) -> Agent:
     """Train an agent.
 
-    env_id: a registered environment; workload, platform, env_options: its arguments. algorithm: "maskable-ppo", "ppo" or "a2c". steps:
+    env_id: a registered environment; workload, platform, env_options: its arguments. algorithm: "maskable-ppo", "ppo" or "a2c"; by default
+    the preset's own. steps:
     decisions to learn from (rounded up to whole rollouts; 0 with a teacher: imitation only). seed: the same gives the same weights. out:
     folder for the agent and, every half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with `resume=True` goes on from
     the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the share done. preset: "tuned",
@@ -164,7 +165,8 @@ def train(
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
     """
-    check_algorithm(algorithm)
+    if algorithm is not None:
+        check_algorithm(algorithm)
     if imitate is not None:
         teacher = _imitated(imitate, teacher)
     if teacher is not None:
@@ -176,12 +178,12 @@ def train(
     chosen = preset_of(env_id, preset)
     folder = None if out is None else Path(out)
     checkpoint.check_folder(folder, resume)
-    options = {**chosen.environment, **env_options}
+    options = {**chosen.environment, **(chosen.drawn if workload is None else {}), **env_options}
     settings = {**chosen.learn, **(learn or {})}
     request = {
         "env_id": env_id,
         "env_options": {k: _plain(v, k) for k, v in options.items()},
-        "algorithm": algorithm,
+        "algorithm": algorithm or chosen.algorithm,
         "preset": preset,
         "learn": {k: _plain(v, k) for k, v in settings.items()},
         "num_envs": num_envs or chosen.num_envs,
@@ -214,7 +216,8 @@ class _Training:
         self.request, self.chosen, self.native, self.folder = request, chosen, native, folder
         self.face = NativeVecEnv(native)
         self.normaliser = _normaliser(self.face, settings) if chosen.normalise else None
-        self.model = build_learner(request["algorithm"], chosen, settings, self.normaliser or self.face, request["seed"])
+        face = self.normaliser or self.face
+        self.model = build_learner(request["algorithm"], chosen, settings, face, request["seed"], request["steps"])
         self.returns = Returns(self.model)
         self.watch: Watch | None = None
         self.early: Early | None = None

@@ -23,6 +23,7 @@ from escala.errors import EscalaError
 
 WRITTEN = ("manifest.json", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
 STEPS = 500_000
+ENVS = "escala/OffReservation-v0, escala/Scheduling-v0, or escala/Slots-v0: one machine with slots, times in whole seconds"
 FIRST_DAYS = "days of the log, in time order (but see --split), that have at least two jobs"
 Groups = Annotated[
     list[int] | None,
@@ -39,7 +40,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def train(
-    environment: Annotated[str, typer.Argument(metavar="ENV", help="escala/OffReservation-v0, escala/Scheduling-v0", show_default=False)],
+    environment: Annotated[str, typer.Argument(metavar="ENV", help=ENVS, show_default=False)],
     read: dict[str, Any],
     *,
     workload: Annotated[Path, typer.Option("--workload", metavar="FILE", help="job log to learn from", show_default=False)],
@@ -51,10 +52,16 @@ def train(
     split: splitting.Split = "time",
     group: Groups = None,
     algorithm: Annotated[
-        str, typer.Option("--algorithm", metavar="NAME", help="maskable-ppo, ppo, a2c, or search: by whole days (OffReservation)")
-    ] = "maskable-ppo",
+        str | None,
+        typer.Option(
+            "--algorithm",
+            metavar="NAME",
+            help="maskable-ppo, ppo, a2c, or search: by whole days (OffReservation) [as the preset]",
+            show_default=False,
+        ),
+    ] = None,
     preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="tuned, or printed: as published [tuned]", show_default=False)
+        str | None, typer.Option("--preset", metavar="NAME", help="tuned, printed: as published, or another [tuned]", show_default=False)
     ] = None,
     steps: Annotated[
         int | None, typer.Option("--steps", min=1, metavar="N", help="decisions to learn from [500000]", show_default=False)

@@ -37,9 +37,9 @@ Worth = Annotated[
 ]
 
 
-def check(algorithm: str, environment: str, by_gradient: Mapping[str, Any], by_search: Mapping[str, Any]) -> None:
+def check(algorithm: str | None, environment: str, by_gradient: Mapping[str, Any], by_search: Mapping[str, Any]) -> None:
     """Refuse, before anything is read, an environment that is not searched and options of the other way to learn (None: not given)."""
-    if algorithm not in ALGORITHMS:
+    if algorithm is not None and algorithm not in ALGORITHMS:
         raise EscalaError(f"unknown algorithm {algorithm!r}: use one of {', '.join(ALGORITHMS)}")
     if algorithm != SEARCH:
         for option, value in by_search.items():

@@ -20,6 +20,12 @@ def whole(name: str, value: Any, least: int) -> int:
     return int(value)
 
 
+def at_most(name: str, value: int, most: int) -> None:
+    """EscalaError for more than `most`: what would fill the memory is refused before it does."""
+    if value > most:
+        raise EscalaError(f"option {name}={value}: at most {most}")
+
+
 def number(value: Any) -> bool:
     """Is it a finite real number?"""
     return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.checks import above_zero, number, whole
+from escala.envs.checks import above_zero, at_most, number, whole
 from escala.envs.multi_observe import GLOBAL, SLOT
 from escala.envs.multi_tables import POINTS, SETTINGS
 from escala.envs.slots_lists import JobLists, draw_lists, join
 from escala.envs.slots_observe import CLOCK
-from escala.envs.slots_options import SKIPS, check_arrivals
+from escala.envs.slots_options import MOST, SKIPS, check_arrivals
 from escala.errors import EscalaError
 from escala.options import microseconds
 from escala.platform import Platform
 from escala.workload import Workload
 from escala.workload.generate_slots import SlotModel, multi_resource_model
 
-MOST_ROWS = 10_000  # of the horizon
+LOADS = (0.001, 100.0)  # below, a list has no job for ever; above, more than memory holds
 Capacity = int | Sequence[int] | Sequence[Sequence[int]]
 
 
@@ -71,8 +71,8 @@ class MultiOptions:
         least |= {"limit": 0, "arrivals_end": 0}
         for name, low in (least | {"lists_seed": 0}).items():
             object.__setattr__(self, name, whole(name, getattr(self, name), low))
-        if self.horizon > MOST_ROWS:
-            raise EscalaError(f"option horizon={self.horizon}: at most {MOST_ROWS} rows")
+        for name, most in MOST.items():
+            at_most(name, getattr(self, name), most)
         for name in ("alpha", "beta", "gamma"):
             if not number(getattr(self, name)):
                 raise EscalaError(f"option {name}={getattr(self, name)!r}: give a finite number, for instance -1")
@@ -104,6 +104,8 @@ class MultiOptions:
         """The models whose lists are drawn: one for each load. Demands are drawn for the largest capacity; a load is meant of all machines
         together, by the scarcest resource."""
         loads = above_zero("load", self.load, "0.5")
+        if not all(LOADS[0] <= load <= LOADS[1] for load in loads):
+            raise EscalaError(f"option load={self.load!r}: give loads from {LOADS[0]} to {LOADS[1]:g}, for instance 0.5")
         if not number(self.p_long) or not 0 <= self.p_long <= 1:
             raise EscalaError(f"option p_long={self.p_long!r}: give a share from 0 to 1")
         capacity = self.capacities()

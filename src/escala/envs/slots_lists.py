@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala import casting
 from escala.envs.batch import Rows, take_up
 from escala.envs.checks import whole
 from escala.envs.slots_rewind import rewind
@@ -159,6 +160,8 @@ def given_lists(workloads: Any, platform: Any, unit_s: float, estimate: str) -> 
         raise EscalaError(
             f"platform {machine.name!r}: the slotted world is one machine: nodes of one core each (10x1), or a single node (1x10)"
         )
+    for w in lists:
+        casting.refuse(w, machine, casting.oversized(w, machine), "leave such jobs out of the workload")
     options = Options(record=False, estimate=estimate)
     source = Simulation(lists, machine, Plan(queueing=codes.EXTERNAL, period_s=unit_s), options)
     sizes = np.array([len(cast.rows) for cast in source.casts], np.int64)

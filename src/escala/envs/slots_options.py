@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.checks import above_zero, number, whole
+from escala.envs.checks import above_zero, at_most, number, whole
 from escala.envs.slots_lists import MOST_COLUMNS, JobLists, draw_lists, given_lists, join
 from escala.envs.slots_observe import CLOCK, GLOBAL, SLOT
 from escala.envs.slots_tables import SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
@@ -20,6 +20,7 @@ from escala.workload.generate_slots import SlotModel, bernoulli_model, cpu_memor
 SKIPS = {"none": SKIP_NOTHING, "empty": SKIP_EMPTY, "forced": SKIP_FORCED}
 MODELS = ("bernoulli", "cpu-memory")
 LEAST = {"slots": 1, "horizon": 1, "limit": 0, "backlog": 1, "arrivals_end": 0, "lists": 1, "lists_seed": 0}
+MOST = {"slots": 10_000, "horizon": 10_000, "lists": 200_000}
 DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
 RESCUE = 50
 """Units of silence on an idle machine after which the void is taken from an agent that is asked for its likeliest actions: these alone
@@ -65,6 +66,8 @@ class SlotOptions:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
         for name, least in LEAST.items():
             object.__setattr__(self, name, whole(name, getattr(self, name), least))
+        for name, most in MOST.items():
+            at_most(name, getattr(self, name), most)
         if not number(self.unit_s) or self.unit_s < 1e-6:
             raise EscalaError(f"option unit_s={self.unit_s!r}: give seconds, at least 1e-6")
 

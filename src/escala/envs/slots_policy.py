@@ -109,6 +109,8 @@ class SlotPolicy:
     `skip` is.
     """
 
+    role = "scheduler"
+
     def __init__(
         self,
         choose: str | Choose,

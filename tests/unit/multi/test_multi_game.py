@@ -214,7 +214,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"formula": "square"}, "plain, printed"),
     ({"capacity": 10.7}, "capacity=10.7: give one whole number"),
     ({"capacity": [10, 10, 10.5]}, "whole number"),
-    ({"horizon": 10**9}, "at most 10000 rows"),
+    ({"horizon": 10**9}, "horizon=1000000000: at most 10000"),
+    ({"slots": 10**9}, "slots=1000000000: at most 10000"),
+    ({"lists": 10**9}, "lists=1000000000: at most 200000"),
+    ({"load": 1e9}, "from 0.001 to 100"),
+    ({"load": [0.5, 1e-9]}, "from 0.001 to 100"),
 ]
 
 

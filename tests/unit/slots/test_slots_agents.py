@@ -13,11 +13,13 @@ from escala.agents.presets import PRESETS
 from escala.agents.slot_networks import SlotScorer
 from escala.envs.batch import new_turn
 from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import JobLists
+from escala.envs.slots_lists import JobLists, given_lists
 from escala.envs.slots_options import RESCUE, options_of
 from escala.envs.slots_play import play, tune_hold_back
-from escala.envs.slots_policy import SHAPING
+from escala.envs.slots_policy import SHAPING, SlotPolicy
 from escala.errors import EscalaError
+from escala.platform import Platform
+from escala.workload import Workload
 
 LISTS = {"load": 1.0, "lists": 64, "lists_seed": 1}
 
@@ -140,9 +142,70 @@ def test_agents_act_as_their_preset_says() -> None:
 @pytest.mark.learn
 @pytest.mark.parametrize("preset", [name for env, name in PRESETS if env == "escala/Slots-v0"])
 def test_presets_train(preset: str) -> None:
-    algorithm = "a2c" if "batch_size" not in PRESETS["escala/Slots-v0", preset].learn else "ppo" if "printed" in preset else "maskable-ppo"
-    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, algorithm=algorithm, num_envs=8, learn={"n_steps": 4}, **LISTS)
+    """By an algorithm of their own."""
+    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, num_envs=8, learn={"n_steps": 4}, **LISTS)
     assert all(torch.isfinite(p).all() for p in agent.network.parameters())
+    r1 = ("printed", "printed-compact", "one-list")
+    r2 = ("a2c", "a2c-list", "fc", "conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool")
+    assert agent.manifest["algorithm"] == ("ppo" if preset in r1 else "a2c" if preset in r2 else "maskable-ppo")
+
+
+@pytest.mark.learn
+def test_a_network_on_the_image_learns_by_a_masked_algorithm_too() -> None:
+    given = {"preset": "conv3-16", "num_envs": 2, "learn": {"n_steps": 4, "batch_size": 4}, "steps": 1}
+    agent = escala.train("escala/Slots-v0", algorithm="maskable-ppo", **given, **LISTS)
+    assert agent.manifest["algorithm"] == "maskable-ppo" and all(torch.isfinite(p).all() for p in agent.network.parameters())
+
+
+def _with_resources(kinds: tuple[str, ...]) -> tuple[Workload, Platform]:
+    """60 jobs that ask for cores and for each of `kinds`, and their machine."""
+    rng = np.random.default_rng(5)
+    columns = {"submit_s": np.sort(rng.integers(0, 120, 60)), "runtime_s": rng.integers(1, 16, 60), "cores": rng.integers(1, 6, 60)}
+    columns |= {f"demand_{kind}": rng.integers(0, 6, 60) for kind in kinds} | {"single_node": np.ones(60, bool)}
+    return Workload.from_jobs(columns), Platform.uniform(1, 10, power=None, resources=dict.fromkeys(kinds, 8))
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("preset", ["a2c", "fc", "conv3-16", "cpu-memory", "cpu-memory-taught"])
+def test_presets_of_drawn_lists_learn_from_a_workload_too(preset: str) -> None:
+    """What a preset says of the lists that it draws is not said of others; what the caller says of them is refused."""
+    jobs, machine = _with_resources(("memory",))
+    given = {"preset": preset, "steps": 1, "num_envs": 4, "learn": {"n_steps": 4}}
+    agent = escala.train("escala/Slots-v0", [jobs], machine, **given)
+    assert not {"model", "window", "limit", "arrivals_end"} & set(agent.env_options) and agent.env_options["slots"] == 5
+    assert (escala.simulate(jobs, machine, scheduler=agent).jobs["start_s"] >= jobs.jobs["submit_s"]).all()
+    drawn = escala.train("escala/Slots-v0", **given, lists=8)
+    assert drawn.env_options["model"] == "cpu-memory"
+    with pytest.raises(EscalaError, match="model='cpu-memory': job lists are drawn with it"):
+        escala.train("escala/Slots-v0", [jobs], machine, **given, model="cpu-memory")
+
+
+@pytest.mark.learn
+@pytest.mark.parametrize("algorithm", ["maskable-ppo", "ppo", "a2c"])
+def test_a_training_of_one_rollout_learns(algorithm: str) -> None:
+    given = {"algorithm": algorithm, "num_envs": 4, "learn": {"n_steps": 8, "batch_size": 16}, "seed": 1, **LISTS}
+    begun = escala.train("escala/Slots-v0", steps=1, **given | {"learn": given["learn"] | {"learning_rate": 0.0}})
+    for steps in (1, 32, 33):  # one rollout, just one, and two
+        learnt = escala.train("escala/Slots-v0", steps=steps, **given)
+        assert any((a != b).any() for a, b in zip(begun.network.parameters(), learnt.network.parameters(), strict=True))
+
+
+def test_a_slotted_agent_is_no_shutdown_policy() -> None:
+    lists = options_of(LISTS | {"lists": 1}).job_lists()
+    agent = escala.train("escala/Slots-v0", steps=1, num_envs=2, learn={"n_steps": 4, "batch_size": 4}, **LISTS)
+    with pytest.raises(EscalaError, match="is a scheduler policy, given as shutdown"):
+        escala.simulate(lists.workload(0), lists.platform, scheduler="easy", shutdown=agent)
+
+
+@pytest.mark.parametrize("rule", ["sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "fcfs"])
+def test_three_kinds_of_resources_play_the_same_in_the_environment_and_in_the_simulation(rule: str) -> None:
+    jobs, machine = _with_resources(("memory", "gpu"))
+    lists = given_lists([jobs], machine, 1.0, "walltime")
+    assert len(lists.kinds) == 3
+    played = play(lists, rule, slots=4)
+    simulated = escala.simulate(jobs, machine, scheduler=SlotPolicy(rule, slots=4)).jobs
+    slowdown = (simulated["finish_s"] - simulated["submit_s"]) / simulated["runtime_s"]
+    assert slowdown.mean() == pytest.approx(played["slowdown"][0], rel=1e-9) and slowdown.max() > 1.0
 
 
 def test_hold_back_is_tuned_on_the_lists_that_are_given() -> None:

@@ -219,7 +219,13 @@ def test_an_episode_is_cut_at_the_limit() -> None:
 
 SHORT = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [25.0], "cores": [3]}, name="one")
 BAD: dict[str, tuple[Any, dict[str, Any], str]] = {
-    "too wide": ([SHORT], {"platform": "2x1"}, "can never run"),
+    "too wide": (
+        [SHORT],
+        {"platform": "2x1"},
+        "can never run of 2 cores .* or leave such jobs out of the workload$",
+    ),
+    "endless horizon": (None, {"horizon": 10**9}, "horizon=1000000000: at most 10000"),
+    "endless lists": (None, {"lists": 10**9}, "lists=1000000000: at most 200000"),
     "horizon": ([SHORT], {"platform": "10x1"}, "horizon=20"),
     "horizon of reservations": ([SHORT], {"platform": "10x1", "placement": "reserve"}, "horizon=20"),
     "horizon of the image": ([SHORT], {"platform": "10x1", "observation": "image"}, "horizon=20"),
