@@ -316,8 +316,8 @@ def learning_panels(points: pl.DataFrame, levels: pl.DataFrame, metrics: Mapping
     """One panel a metric against the decisions of training (logarithmic): several learners, each the mean over its seeds with their range
     shaded, and a level line for each other policy (R2 figures 3 and 4).
 
-    points: columns line (the learner), step, seed and the metrics (null in a seed: that step is left out). levels: columns policy and the
-    metrics. metrics: column -> label.
+    points: columns line (the learner), step, seed and the metrics (null in a seed: a cross at the foot in place of that step's mean).
+    levels: columns policy and the metrics. metrics: column -> label.
     """
     lines = -(-len(metrics) // 2)
     figure = Figure(figsize=(_WIDTH, 0.8 + 2.6 * lines))
@@ -335,6 +335,10 @@ def learning_panels(points: pl.DataFrame, levels: pl.DataFrame, metrics: Mapping
             kept = means.filter(pl.col("gaps") == 0).with_columns(value.list.mean()).sort("step")
             axes.plot(kept["step"], kept[metric], marker="o", markersize=3.5, color=policy_colour(i), label=name)
             axes.fill_between(kept["step"], kept["low"], kept["high"], color=policy_colour(i), alpha=0.2, linewidth=0)
+            gaps = means.filter(pl.col("gaps") > 0)["step"].sort()
+            foot = {"marker": "x", "linestyle": "none", "transform": axes.get_xaxis_transform(), "clip_on": False}
+            if len(gaps):
+                axes.plot(gaps, np.zeros(len(gaps)), color=policy_colour(i), label=f"{name}: not every run ends", **foot)
         for i, (policy, level) in enumerate(levels.select("policy", metric).iter_rows(), start=len(names)):
             axes.axhline(level, color=policy_colour(i), linestyle=("--", ":", "-.")[i % 3], linewidth=1.2, label=policy)
         axes.set(ylabel=label, xscale="log")

@@ -45,7 +45,7 @@ class Scale:
     a2c: int = 500_000
     a2c_seeds: int = 5
     printed: int = 500_000
-    printed_seeds: int = 1
+    printed_seeds: int = 3
     networks: tuple[str, ...] = NETWORKS
     network: int = 500_000
     network_seeds: int = 3
@@ -66,13 +66,13 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        rates=(0.7,), seeds=1, agent=32_768, alone=16_384, alone_seeds=1, a2c=8_192, a2c_seeds=1, printed=1_024,
+        rates=(0.7,), seeds=1, agent=32_768, alone=16_384, alone_seeds=1, a2c=8_192, a2c_seeds=1, printed=1_024, printed_seeds=1,
         networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, curve=(1_024,), curve_image=(512,), curve_seeds=1, log=1_024,
         rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5,
     ),
     "short": Scale(),
     "paper": Scale(
-        agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, printed_seeds=3,
+        agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, printed_seeds=5,
         curve=(32_768, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, test=1000,
         best=200, limit_s=20.0,
     ),

@@ -22,7 +22,15 @@ SHOWN = {"return": "Mean return of an episode (1)", "slowdown": "Mean slowdown (
 """The four curves of the paper's figures 3 and 4, by column."""
 MARGIN, SMOOTH, LAST = 0.1, 5, 10
 """A training has converged once the mean of SMOOTH points of its return stays within MARGIN of its level, the mean of the LAST points."""
-SCHEMA = {"line": pl.String, "step": pl.Int64, "seed": pl.Int64, "unfinished": pl.Int64, **dict.fromkeys(SHOWN, pl.Float64)}
+WAYS = ("sampled", "likeliest")
+SCHEMA = {"line": pl.String, "acting": pl.String, "chosen": pl.Boolean, "step": pl.Int64, "seed": pl.Int64, "unfinished": pl.Int64,
+          **dict.fromkeys(SHOWN, pl.Float64)}  # fmt: skip
+
+
+def best_way(cells: Cells, names: list[str]) -> str:
+    """Sampled or likeliest actions, by the mean on validation lists."""
+    mean = {how: float(matrix(cells, names, "validation", how).mean()) for how in WAYS}
+    return min(mean, key=lambda how: np.inf if np.isnan(mean[how]) else mean[how])
 
 
 def converged_at(returns: list[list[float]]) -> int | None:
@@ -49,21 +57,26 @@ def training_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     return pl.DataFrame(rows, schema={"line": pl.String, "step": pl.Int64, "seed": pl.Int64, "value": pl.Float64})
 
 
-def _point(cells: Cells, name: str, line: str, seed: int, jobs: np.ndarray) -> dict[str, Any]:
-    """One training judged, sampled actions; null where a run was not finished. jobs: in each list played."""
-    values = {metric: matrix(cells, [name], "sampled", metric)[0] for metric in ("slowdown", "turnaround", "wait")}
+def _point(cells: Cells, name: str, how: str, jobs: np.ndarray) -> dict[str, Any]:
+    """One training judged by one way of acting; null where a run was not finished. jobs: in each list played."""
+    values = {metric: matrix(cells, [name], how, metric)[0] for metric in ("slowdown", "turnaround", "wait")}
     left = unfinished(values["slowdown"])
-    row = {"line": line, "step": int(cells[name]["steps"]), "seed": seed, "unfinished": left}
     means: dict[str, float | None] = {metric: None if left else float(value.mean()) for metric, value in values.items()}
     means["return"] = None if left else float(-(jobs * values["slowdown"]).mean())
-    return row | means
+    return {"acting": how, "step": int(cells[name]["steps"]), "unfinished": left, **means}
 
 
-def _points(cells: Cells, lines: Lines, jobs: np.ndarray) -> pl.DataFrame:
-    rows = [
-        _point(cells, name, line, seed, jobs) for line, budgets in lines.items() for names in budgets for seed, name in enumerate(names)
-    ]
-    return pl.DataFrame(rows, schema=SCHEMA).sort("line", "step", "seed", maintain_order=True)
+def points_of(cells: Cells, lines: Lines, jobs: np.ndarray) -> pl.DataFrame:
+    """Both ways of acting; `chosen`: the one that does better on validation lists, of all seeds of a budget together (null: there are
+    none)."""
+    rows = []
+    for line, budgets in lines.items():
+        for names in budgets:
+            best = best_way(cells, names) if all("validation" in cells[name] for name in names) else None
+            for how in WAYS:
+                about = {"line": line, "chosen": None if best is None else how == best}
+                rows += [_point(cells, name, how, jobs) | about | {"seed": seed} for seed, name in enumerate(names)]
+    return pl.DataFrame(rows, schema=SCHEMA).sort("line", "acting", "step", "seed", maintain_order=True)
 
 
 def _budgets(scale: Any, kind: str, budgets: tuple[int, ...]) -> list[list[str]]:
@@ -75,13 +88,13 @@ def rate_points(scale: Any, cells: Cells, longest: Mapping[str, list[str]]) -> p
     tables have too."""
     kinds = {ALONE: ("curve-alone", scale.curve), A2C: ("curve-a2c", scale.curve), PRINTED: ("curve-image", scale.curve_image)}
     lines = {line: [*_budgets(scale, *kinds[line]), names] for line, names in longest.items() if line in kinds}
-    return _points(cells, lines, lists_of(scale.network_rate, scale.test, TEST).jobs_of)
+    return points_of(cells, lines, lists_of(scale.network_rate, scale.test, TEST).jobs_of)
 
 
 def log_points(scale: Any, cells: Cells, log: Path | None) -> pl.DataFrame:
-    """Figure 4: A2C from nothing, trained and tested on the log's jobs."""
+    """Figure 4: A2C from nothing, trained and tested on the log's jobs; there are no other lists to choose a way of acting on."""
     jobs = log_lists(None if log is None else str(log)).jobs_of[0]
-    return _points(cells, {A2C: _budgets(scale, "log-curve", scale.curve)}, np.full(scale.episodes, jobs))
+    return points_of(cells, {A2C: _budgets(scale, "log-curve", scale.curve)}, np.full(scale.episodes, jobs))
 
 
 def levels(rules: Mapping[str, Any], jobs: np.ndarray, chosen: Mapping[str, str]) -> pl.DataFrame:
@@ -102,12 +115,13 @@ def write_curves(out: Path, scale: Any, cells: Cells, longest: Mapping[str, list
     jobs = lists_of(scale.network_rate, scale.test, TEST).jobs_of
     points, lines = rate_points(scale, cells, longest), levels(cells[f"rules/{scale.network_rate}"], jobs, rules)
     write_table(out, "fig3", points)
-    save(curves.learning_panels(points, lines, SHOWN), figures / "fig3")
+    save(curves.learning_panels(points.filter("chosen"), lines, SHOWN), figures / "fig3")
     points = log_points(scale, cells, log)
     sixty = int(log_lists(None if log is None else str(log)).jobs_of[0])
     lines = levels(cells["log/rules"], np.array([sixty]), rules)
     write_table(out, "fig4", points)
-    save(curves.learning_panels(points, lines, SHOWN), figures / "fig4")
+    both = points.with_columns(line=pl.format("{}, {}", "line", "acting"))
+    save(curves.learning_panels(both, lines, SHOWN), figures / "fig4")
     if scale.networks:
         training = training_frame(scale, cells)
         write_table(out, "training", training)

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from escala.studies.a2c2020_cells import RULES, printed_cells
-from escala.studies.a2c2020_curves import A2C, ALONE, BASELINES, PRINTED, converged_at, write_curves
+from escala.studies.a2c2020_curves import A2C, ALONE, BASELINES, PRINTED, WAYS, best_way, converged_at, write_curves
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.slotted import HOLD_END, METRICS, QUIETS, SHARES, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
@@ -35,12 +35,6 @@ LIMITS = {0.6: 0.03, 0.7: 0.0, 0.8: 0.0, 0.9: 0.03}
 A2C_LIMITS = {0.7: 0.10, 0.9: 0.20}
 """How far above SJF A2C with the slot scorer on the compact observation (preset "a2c", tuned) may be; at other rates, and of A2C as printed
 (on the image), no mark is set: findings."""
-
-
-def best_way(cells: Cells, names: list[str]) -> str:
-    """Sampled or likeliest actions, by the mean on validation lists."""
-    mean = {how: float(matrix(cells, names, "validation", how).mean()) for how in ("sampled", "likeliest")}
-    return min(mean, key=lambda how: np.inf if np.isnan(mean[how]) else mean[how])
 
 
 def learners(scale: Any, rate: float) -> dict[str, list[str]]:
@@ -155,6 +149,8 @@ def log_claims(scale: Any, cells: Cells, log: Path | None) -> list[Claim]:
     for ident, label, names, limit, how in kinds:
         ours = matrix(cells, names, "sampled", "slowdown")
         note = f"{what}; trained and tested on them, as the paper did, {how}; {np.nanmean(ours):.3f} against {sjf[0]:.3f}"
+        by_seed = ", ".join(f"{value:.3g}" for value in matrix(cells, names, "likeliest", "slowdown").mean(axis=1))
+        note += f"; likeliest actions, seed by seed: {by_seed}"
         claims.append(claim(ident, f"{label} on one log: mean slowdown against SJF", told, ours, sjf, limit, note))
     return claims
 
@@ -196,7 +192,7 @@ def network_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     rows = []
     for name in scale.networks:
         names = _names("network", name, scale.network_seeds)
-        for how in ("sampled", "likeliest"):
+        for how in WAYS:
             row = row_of(round(100 * scale.network_rate), name, _metrics(cells, names, how))
             decisions = cells[names[0]]["steps"]
             seconds = float(np.mean([cells[n]["seconds"] for n in names]))
@@ -214,7 +210,7 @@ def log_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     if scale.curve and scale.curve_seeds:
         kinds[LOG_ALONE] = _names("log-curve", max(scale.curve), scale.curve_seeds)
     for label, names in kinds.items():
-        rows += [row_with_sd(0, f"{label}, {how}", _metrics(cells, names, how), True) for how in ("sampled", "likeliest")]
+        rows += [row_with_sd(0, f"{label}, {how}", _metrics(cells, names, how), True) for how in WAYS]
     return pl.DataFrame(rows).drop("load")
 
 

@@ -282,6 +282,8 @@ def test_panels_leave_out_a_step_at_which_a_seed_did_not_end() -> None:
     lines = {line.get_label(): line for line in left.lines}
     assert list(lines["one"].get_xdata()) == [1000, 4000, 16000] and list(lines["one"].get_ydata()) == [3.5, 4.5, 5.5]
     assert list(lines["two"].get_xdata()) == [1000, 16000] and list(lines["two"].get_ydata()) == [5.0, 7.0]
+    gap = lines["two: not every run ends"]
+    assert list(gap.get_xdata()) == [4000] and gap.get_marker() == "x" and "one: not every run ends" not in lines
     assert list(lines["rule"].get_ydata()) == [7.0, 7.0] and left.get_ylabel() == "Mean a (1)"
 
 
