@@ -201,18 +201,20 @@ def _reach(axes: Axes, percents: np.ndarray) -> None:
 
 
 @styled
-def against(table: pl.DataFrame, x: str, metrics: Sequence[str], *, x_label: str | None = None, log: bool = False) -> Figure:
+def against(
+    table: pl.DataFrame, x: str, metrics: Sequence[str], *, x_label: str | None = None, log: bool = False, time_unit: str | None = None
+) -> Figure:
     """Metrics against a quantity such as the offered load, one line per policy (R1 figure 2, R4 figure 4).
 
     table: columns policy, `x`, the metrics, and `<metric>_low` / `<metric>_high` where there are intervals (shaded). log: logarithmic
-    value axes.
+    value axes. time_unit: what a second stands for, where it is none.
     """
     columns = 2 if len(metrics) > 1 else 1
     lines = -(-len(metrics) // columns)
     figure = Figure(figsize=(_WIDTH * (1.0 if columns > 1 else 0.72), 0.5 + 2.6 * lines))
     panels = figure.subplots(lines, columns, sharex=True, squeeze=False).ravel()
     for axes, metric in zip(panels, metrics):
-        divisor, label = _axis(metric, table[metric].drop_nulls().to_list())
+        divisor, label = _axis(metric, table[metric].drop_nulls().to_list(), time_unit)
         for i, ((name,), rows) in enumerate(table.group_by("policy", maintain_order=True)):
             part = rows.sort(x)
             axes.plot(part[x], part[metric] / divisor, policy_line(i), marker="o", markersize=3.5, color=policy_colour(i), label=str(name))

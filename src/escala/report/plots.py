@@ -180,9 +180,11 @@ def non_dominated(points: Sequence[tuple[float, float]]) -> list[bool]:
     return [not any(a[0] <= b[0] and a[1] <= b[1] and a != b for a in points) for b in points]
 
 
-def _axis(metric: str, values: Sequence[float]) -> tuple[float, str]:
-    """The divisor and the label with unit that suit an axis."""
+def _axis(metric: str, values: Sequence[float], time_unit: str | None = None) -> tuple[float, str]:
+    """The divisor and the label with unit that suit an axis. time_unit: what a second stands for, where it is none."""
     what = quantity(metric)
+    if time_unit is not None and what.kind == "s":
+        return 1.0, f"{what.name} ({time_unit})"
     finite = [abs(v) for v in values if np.isfinite(v)]
     divisor, unit = scale(what.kind, max(finite, default=1.0))
     return divisor, f"{what.name} ({unit})" if unit else what.name

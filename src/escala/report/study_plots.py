@@ -14,10 +14,10 @@ from escala.report.style import DPI, INK, policy_colour, policy_line, styled
 
 
 @styled
-def metric_bars(table: pl.DataFrame, metrics: Sequence[str]) -> Figure:
+def metric_bars(table: pl.DataFrame, metrics: Sequence[str], *, time_unit: str | None = None) -> Figure:
     """One panel a metric, one bar a policy, with its interval where there is one (R1 figure 3).
 
-    table: columns policy, the metrics, and `<metric>_low` / `<metric>_high`.
+    table: columns policy, the metrics, and `<metric>_low` / `<metric>_high`. time_unit: what a second stands for, where it is none.
     """
     columns = min(2, max(len(metrics), 1))
     lines = -(-max(len(metrics), 1) // columns)
@@ -26,7 +26,7 @@ def metric_bars(table: pl.DataFrame, metrics: Sequence[str]) -> Figure:
     panels = figure.subplots(lines, columns, sharey=True, squeeze=False).ravel()
     at = np.arange(len(policies))
     for axes, metric in zip(panels, metrics):
-        divisor, label = _axis(metric, table[metric].drop_nulls().to_list())
+        divisor, label = _axis(metric, table[metric].drop_nulls().to_list(), time_unit)
         values = table[metric].fill_null(0.0).to_numpy() / divisor
         axes.barh(at, values, color=[policy_colour(i) for i in range(len(policies))], edgecolor=INK, linewidth=0.4)
         if f"{metric}_low" in table.columns:

@@ -12,7 +12,7 @@ import polars as pl
 from escala.studies.a2c2020_cells import RULES, printed_cells
 from escala.studies.a2c2020_curves import A2C, ALONE, BASELINES, PRINTED, WAYS, best_way, converged_at, write_curves
 from escala.studies.claims import Claim, write_claims, write_table
-from escala.studies.slotted import HOLD_END, METRICS, QUIETS, SHARES, Cells, arrays_of, claim, headroom_claim, matrix, row_of
+from escala.studies.slotted import HOLD_END, METRICS, QUIETS, SHARES, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
 AGENT, LOG_ALONE = "recommended", "A2C from nothing"
 PAPER = {  # tables 1 and 2: Random, Tetris, SJF, A2cScheduler
@@ -233,9 +233,9 @@ def _figures(out: Path, scale: Any, cells: Cells, rates: pl.DataFrame, log: Path
     metrics = ["mean_slowdown", "mean_turnaround_s", "mean_wait_s"]
     chosen = (*BASELINES, "tetris-normalised", HOLD_END, AGENT, f"{AGENT}, likeliest", A2C, PRINTED)
     shown = rates.filter(pl.col("policy").is_in(chosen) & pl.col("mean_slowdown").is_not_null())
-    save(study_plots.metric_bars(shown.filter(pl.col("rate") == round(100 * rate)), metrics), out / "figures" / "fig3-bars")
+    save(study_plots.metric_bars(shown.filter(pl.col("rate") == round(100 * rate)), metrics, time_unit=UNIT), out / "figures" / "fig3-bars")
     if len(scale.rates) > 1:
-        save(curves.against(shown, "rate", metrics, x_label="Job rate (%)"), out / "figures" / "rates")
+        save(curves.against(shown, "rate", metrics, x_label="Job rate (%)", time_unit=UNIT), out / "figures" / "rates")
     table = log_frame(scale, cells).filter(pl.col("mean_slowdown").is_not_null())
     shown = table.filter(pl.col("policy").is_in((*BASELINES, "agent, sampled", f"{LOG_ALONE}, sampled")))
-    save(study_plots.metric_bars(shown, metrics), out / "figures" / "fig4-bars")
+    save(study_plots.metric_bars(shown, metrics, time_unit=UNIT), out / "figures" / "fig4-bars")

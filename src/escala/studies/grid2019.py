@@ -63,8 +63,8 @@ class Scale:
     published_imitated_seeds: int = 1
     ten: int = 1_000_000
     ten_seeds: int = 1
-    curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000)
-    curve_seeds: int = 1
+    curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000, 500_000, 750_000, 1_000_000)
+    curve_seeds: int = 5
     printed: int = 100_000
     printed_loads: tuple[int, ...] = (100,)
     printed_seeds: int = 1
@@ -103,7 +103,6 @@ SCALES: dict[str, Scale] = {
     "paper": Scale(
         published=1_000_000, rounds=3000, alone=tuple((load, 9_000_000) for load in LOADS), alone_seeds=5, lessons=2000, futures=128,
         fresh_all=10_000_000, fresh_one=3_000_000, own=LOADS, ten=20_000_000, ten_seeds=5,
-        curve=(25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000), curve_seeds=5,
         printed=9_000_000, printed_loads=LOADS, printed_seeds=5, test=1000, best=200, limit_s=20.0, ahead=128,
         variant=3_000_000, variant_seeds=5, variant_lessons=2000,
     ),

@@ -13,6 +13,7 @@ from escala.studies.grid2019_cells import RULES
 from escala.studies.slotted import HOLD_END, METRICS, Cells, arrays_of, change, claim, headroom_claim, matrix, row_of
 
 ALL, OWN, IMITATED, AHEAD = "agent, all loads", "agent, own load", "imitation alone, own load", "rollout"
+BEST = "agent (chosen on validation lists)"
 TEN = "ten slots: "
 """Before the names of policies that see R1's own window."""
 
@@ -114,6 +115,15 @@ def other_frame(scale: Any, cells: Cells) -> pl.DataFrame:
             rows.append({"load": load, "metric": METRICS[metric], "sjf": float(sjf.mean()), "agent": mean, "change": value,
                          "change_low": low, "change_high": high, "policy": f"{which}, {how}"})  # fmt: skip
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def best_frame(scale: Any, cells: Cells) -> pl.DataFrame:
+    """The agent chosen for each load on validation lists, one row a load, as in `fresh_frame`."""
+    rows = []
+    for load in scale.loads:
+        names, how, _ = best_agents(scale, cells, load)
+        rows.append(row_of(load, BEST, {mine: matrix(cells, names, str(load), how, mine) for mine in METRICS}))
+    return pl.DataFrame(rows)
 
 
 def agent_rows(cells: Cells, load: int, which: str, names: list[str]) -> list[dict[str, Any]]:

@@ -12,9 +12,8 @@ from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.grid2019_cells import QUEUE, RULES
 from escala.studies.grid2019_frames import SLOTS, agent_frames, shown_agent
 from escala.studies.grid2019_fresh import (
-    ALL,
-    IMITATED,
-    OWN,
+    BEST,
+    best_frame,
     fresh_claims,
     fresh_frame,
     headroom_frame,
@@ -23,7 +22,7 @@ from escala.studies.grid2019_fresh import (
     variant_frame,
 )
 from escala.studies.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
-from escala.studies.slotted import METRICS, SEEDS, Cells, arrays_of, claim, headroom_claim, matrix, row_of
+from escala.studies.slotted import METRICS, SEEDS, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
 PAPER_COLUMNS = {"slowdown": "mean_slowdown", "makespan": "makespan", "turnaround": "mean_turnaround_time", "wait": "mean_waiting_time"}
 AGENT = "agent"
@@ -124,14 +123,22 @@ def heuristics_claim(scale: Any, cells: Cells, author: Path) -> Claim:
 def pass_claim(scale: Any, cells: Cells) -> Claim:
     """The least training budget whose agents, on average, pass greedy SJF on the published list of load 100."""
     sjf = cells["published/rules"]["100"]["sjf"]["slowdown"][0]
-    passed = None
-    for budget in sorted(scale.curve):
-        values = matrix(cells, [f"curve/{budget}/{seed}" for seed in range(scale.curve_seeds)], "sampled", "slowdown")
-        if passed is None and np.isfinite(values).all() and values.mean() < sjf:
-            passed = float(max(cells[f"curve/{budget}/{seed}"]["steps"] for seed in range(scale.curve_seeds)))
+    means = {
+        max(cells[f"curve/{budget}/{seed}"]["steps"] for seed in range(scale.curve_seeds)): matrix(
+            cells, [f"curve/{budget}/{seed}" for seed in range(scale.curve_seeds)], "sampled", "slowdown"
+        ).mean(axis=1)
+        for budget in sorted(scale.curve)
+    }
+    passed = next(
+        (float(steps) for steps, mean in means.items() if mean.mean() < sjf), None
+    )  # NaN: not all ended
+    alone = [next((str(steps) for steps, mean in means.items() if mean[seed] < sjf), "none") for seed in range(scale.curve_seeds)]
     tried = ", ".join(str(b) for b in sorted(scale.curve))
     holds = passed is not None and passed <= 250_000 if scale.curve_seeds >= SEEDS else None
-    note = f"whole trainings of {tried} decisions (rounded up to rollouts), preset one-list; the least that passed, null: none of them did"
+    note = (
+        f"whole trainings of {tried} decisions (rounded up to rollouts), preset one-list; the least that passed, null: none did; "
+    )
+    note += f"the least of each seed: {', '.join(alone)}"
     return Claim("r1.steps_to_pass_sjf.100", "decisions of training until greedy SJF is passed, load 100 %", 250_000.0, passed, None, None,
                  "decisions", scale.curve_seeds, scale.episodes, holds, note)  # fmt: skip
 
@@ -200,15 +207,13 @@ def _figures(out: Path, scale: Any, cells: Cells, author: Path | None, fresh: pl
     from escala.report import curves, save, study_plots
 
     figures, metrics, top = out / "figures", list(METRICS.values()), max(scale.loads)
-    parts: dict[str, tuple[pl.DataFrame, tuple[str, ...]]] = {
-        "fresh": (fresh, (*SHOWN, f"{ALL}, likeliest", f"{IMITATED}, likeliest", f"{OWN}, likeliest"))
-    }
+    parts: dict[str, tuple[pl.DataFrame, tuple[str, ...]]] = {"fresh": (pl.concat([fresh, best_frame(scale, cells)]), (*SHOWN, BEST))}
     if author is not None:
         parts["published"] = (published_frame(scale, cells, author), (*SHOWN, AGENT, "author's PPO"))
     for name, (table, policies) in parts.items():
         shown = table.filter(pl.col("policy").is_in(policies))
-        save(curves.against(shown, "load", metrics, x_label="Offered load, nominal (%)"), figures / f"fig2-{name}")
-        save(study_plots.metric_bars(shown.filter(pl.col("load") == top), metrics), figures / f"fig3-{name}")
+        save(curves.against(shown, "load", metrics, x_label="Offered load, nominal (%)", time_unit=UNIT), figures / f"fig2-{name}")
+        save(study_plots.metric_bars(shown.filter(pl.col("load") == top), metrics, time_unit=UNIT), figures / f"fig3-{name}")
     if author is not None and scale.curve:
         points = [
             {"step": cells[f"curve/{b}/{s}"]["steps"], "value": float(np.mean(cells[f"curve/{b}/{s}"]["sampled"]["slowdown"])), "seed": s}

@@ -15,6 +15,8 @@ from escala.studies.claims import Claim, at_most
 
 METRICS = {"slowdown": "mean_slowdown", "makespan": "makespan_s", "turnaround": "mean_turnaround_s", "wait": "mean_wait_s"}
 """Figures of a run -> columns of the tables."""
+UNIT = "units"
+"""Of time in slotted worlds."""
 SEEDS = 5
 """Training seeds below which an interval over them is too narrow."""
 HOLD_END = "hold-back, end known"
