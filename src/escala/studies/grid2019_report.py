@@ -129,15 +129,11 @@ def pass_claim(scale: Any, cells: Cells) -> Claim:
         ).mean(axis=1)
         for budget in sorted(scale.curve)
     }
-    passed = next(
-        (float(steps) for steps, mean in means.items() if mean.mean() < sjf), None
-    )  # NaN: not all ended
+    passed = next((float(steps) for steps, mean in means.items() if mean.mean() < sjf), None)  # NaN: not all ended
     alone = [next((str(steps) for steps, mean in means.items() if mean[seed] < sjf), "none") for seed in range(scale.curve_seeds)]
     tried = ", ".join(str(b) for b in sorted(scale.curve))
     holds = passed is not None and passed <= 250_000 if scale.curve_seeds >= SEEDS else None
-    note = (
-        f"whole trainings of {tried} decisions (rounded up to rollouts), preset one-list; the least that passed, null: none did; "
-    )
+    note = f"whole trainings of {tried} decisions (rounded up to rollouts), preset one-list; the least that passed, null: none did; "
     note += f"the least of each seed: {', '.join(alone)}"
     return Claim("r1.steps_to_pass_sjf.100", "decisions of training until greedy SJF is passed, load 100 %", 250_000.0, passed, None, None,
                  "decisions", scale.curve_seeds, scale.episodes, holds, note)  # fmt: skip
