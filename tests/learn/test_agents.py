@@ -200,6 +200,15 @@ def test_a_saved_agent_is_the_same_agent(tmp_path: Path) -> None:
     (tmp_path / "agent" / "manifest.json").write_text(json.dumps(manifest | {"actions": manifest["actions"] + 1}))
     with pytest.raises(escala.EscalaError, match="another version of escala"):
         load_agent(tmp_path / "agent")
+    for content in (
+        [1],
+        None,
+        *({k: v for k, v in manifest.items() if k != name} for name in ("kind", "actions", "network", "env_options")),
+    ):
+        (tmp_path / "agent" / "manifest.json").write_text(json.dumps(content))
+        with pytest.raises(escala.EscalaError, match=r"not the manifest of an agent|does not describe a network"):
+            load_agent(tmp_path / "agent")
+    (tmp_path / "agent" / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "agent" / "weights.pt").write_bytes(b"broken")
     with pytest.raises(escala.EscalaError, match="weights"):
         load_agent(tmp_path / "agent")

@@ -126,12 +126,15 @@ def load_agent(folder: str | Path) -> Agent:
         if is_team(source):
             raise EscalaError(f"{source}: a team of several agents: use load_team, or agent:{source} as a scheduler") from error
         raise EscalaError(f"{source}: no trained agent here ({MANIFEST}, {WEIGHTS}): {error}") from error
-    if manifest.get("kind") != "agent" or manifest.get("format") != FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("kind") != "agent" or manifest.get("format") != FORMAT:
         raise EscalaError(f"{source / MANIFEST}: not the manifest of an agent of format {FORMAT}: give a folder written by train")
-    if hashlib.sha256(raw).hexdigest() != manifest["weights_sha256"]:
+    if hashlib.sha256(raw).hexdigest() != manifest.get("weights_sha256"):
         raise EscalaError(f"{source}: {WEIGHTS} is not the file that {MANIFEST} was written for: save the agent again")
-    space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
-    network = build_policy(manifest, space, spaces.Discrete(int(manifest["actions"])))
+    try:
+        space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
+        network = build_policy(manifest, space, spaces.Discrete(int(manifest["actions"])))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise EscalaError(f"{source / MANIFEST}: does not describe a network ({error}): save the agent again") from error
     load_weights(network, source / WEIGHTS)
     return Agent(network, manifest, _curve(source / CURVE))
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from escala.agents import checkpoint
 from escala.agents.agent import load_weights
 from escala.agents.network import pin_threads
-from escala.agents.team_networks import MaskedPairPolicy
+from escala.agents.team_networks import MaskedPairPolicy, Shape
+from escala.envs.multi_options import MultiOptions
 from escala.envs.multi_play import Member
 from escala.envs.slots_options import RESCUE
 from escala.errors import EscalaError
@@ -122,8 +123,7 @@ def load_team(folder: str | Path) -> Team:
         manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise EscalaError(f"{source}: no trained team here ({MANIFEST}): {error}") from error
-    if manifest.get("kind") != "team" or manifest.get("format") != FORMAT:
-        raise EscalaError(f"{source / MANIFEST}: not the manifest of a team of format {FORMAT}: give a folder written by train_team")
+    _check(manifest, source)
     networks = []
     for k, digest in enumerate(manifest["weights_sha256"]):
         path = source / f"weights-{k}.pt"
@@ -137,3 +137,28 @@ def load_team(folder: str | Path) -> Team:
         load_weights(network, path)
         networks.append(network)
     return Team(networks, manifest)
+
+
+def _check(manifest: Any, source: Path) -> None:
+    """EscalaError where a manifest is no team's, or does not fit together."""
+    if not isinstance(manifest, dict) or manifest.get("kind") != "team" or manifest.get("format") != FORMAT:
+        raise EscalaError(f"{source / MANIFEST}: not the manifest of a team of format {FORMAT}: give a folder written by train_team")
+    shape, options, digests = (manifest.get(name) for name in ("shape", "options", "weights_sha256"))
+    agents, actions = manifest.get("agents"), manifest.get("actions")
+    shared = manifest.get("mode") == "shared"
+    right = {
+        "mode": isinstance(manifest.get("mode"), str),
+        "options": isinstance(options, dict),
+        "agents": _counts(agents) and isinstance(options, dict) and options.get("agents", MultiOptions.agents) == agents,
+        "actions": _counts(actions),
+        "shape": isinstance(shape, list) and len(shape) == len(Shape._fields) and all(map(_counts, shape)),
+        "weights_sha256": isinstance(digests, list) and len(digests) == (1 if shared else agents),
+    }
+    wrong = [name for name, fine in right.items() if not fine]
+    if wrong:
+        raise EscalaError(f"{source / MANIFEST}: {wrong[0]!r} is missing or does not belong to the rest: save the team again")
+
+
+def _counts(value: Any) -> bool:
+    """Is it a whole number of at least 1?"""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

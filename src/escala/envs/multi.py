@@ -52,9 +52,9 @@ def slots(workload: Any = None, *, render_mode: str | None = None, **options: An
     lists of `steps` units of arrivals are drawn (by `lists_seed`) for `load` (or several loads, each its share), by `formula` `"plain"` or
     `"printed"` (the paper's q squared) and `p_long`, see `escala.workload.generate_slots.multi_resource_model`. agents, machines (of each
     agent), resources, slots, horizon. capacity: one number; one for each machine; or one for each machine and resource (machines in order
-    of their owners): agents may differ; demands are drawn for the largest number, `load` is of all machines together, by the scarcest
-    resource. skip: turns that pass unasked: `"none"` (default), `"empty"` (no job in the slots), `"forced"`
-    (nothing fits). arrivals_end: the unit after which no job comes, where agents may know it (0: they do not).
+    of their owners): agents may differ; demands are drawn for the largest capacity of which every job has a machine, `load` is of all
+    machines together, by the scarcest resource. skip: turns that pass unasked: `"none"` (default), `"empty"` (no job in the slots),
+    `"forced"` (nothing fits). arrivals_end: the unit after which no job comes, where agents may know it (0: they do not).
 
     ## Version history
     v0: first.

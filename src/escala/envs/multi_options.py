@@ -101,15 +101,15 @@ class MultiOptions:
         return np.ascontiguousarray(full)
 
     def models(self) -> list[SlotModel]:
-        """The models whose lists are drawn: one for each load. Demands are drawn for the largest capacity; a load is meant of all machines
-        together, by the scarcest resource."""
+        """The models whose lists are drawn: one for each load. Demands are drawn for the largest capacity of which every job has a machine;
+        a load is meant of all machines together, by the scarcest resource."""
         loads = above_zero("load", self.load, "0.5")
         if not all(LOADS[0] <= load <= LOADS[1] for load in loads):
             raise EscalaError(f"option load={self.load!r}: give loads from {LOADS[0]} to {LOADS[1]:g}, for instance 0.5")
         if not number(self.p_long) or not 0 <= self.p_long <= 1:
             raise EscalaError(f"option p_long={self.p_long!r}: give a share from 0 to 1")
         capacity = self.capacities()
-        largest = int(capacity.max())
+        largest = _drawn_for(capacity)
         share = float(capacity.sum(axis=0).min()) / (self.owned * largest)  # of machines that were all as large
         return [
             multi_resource_model(load * share, self.formula, self.owned, self.resources, largest, self.horizon, self.p_long, self.steps)
@@ -218,10 +218,24 @@ class MultiOptions:
         return self.slots * slot + self.seen * self.resources * len(self.points()) + GLOBAL + self.agents + clock
 
 
-def options_of(given: Mapping[str, Any]) -> MultiOptions:
-    """Options by name; EscalaError for a name that is none."""
+def _drawn_for(capacity: NDArray[np.int64]) -> int:
+    """The largest capacity such that whatever is drawn for it (all of one kind at most, half of the others) fits one of the machines."""
+    for largest in range(int(capacity.max()), 1, -1):
+        half = capacity >= max(1, largest // 2)
+        if all(np.any((capacity[:, k] >= largest) & half.all(axis=1)) for k in range(capacity.shape[1])):
+            return largest
+    return 1
+
+
+def check_names(given: Mapping[str, Any]) -> None:
+    """EscalaError for a name that is no option."""
     known = [field.name for field in fields(MultiOptions)]
     for name in given:
         if name not in known:
             raise EscalaError(f"unknown option {name!r} of escala.envs.multi: use one of {', '.join(known)}")
+
+
+def options_of(given: Mapping[str, Any]) -> MultiOptions:
+    """Options by name; EscalaError for a name that is none."""
+    check_names(given)
     return MultiOptions(**given)

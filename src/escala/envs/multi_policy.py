@@ -14,7 +14,8 @@ import numpy as np
 
 from escala.compile import lean
 from escala.envs import multi_lens as lens
-from escala.envs.multi_options import options_of
+from escala.envs.checks import number, whole
+from escala.envs.multi_options import check_names, options_of
 from escala.envs.multi_play import Member, members_of
 from escala.envs.multi_rules import RULES, decide
 from escala.envs.multi_step import asks, show
@@ -96,8 +97,8 @@ class TeamPolicy:
     """A scheduler over M visible jobs by several agents, each with machines of its own.
 
     team: a rule of `multi_rules`, or a function that gives the members (rules or functions of observations and masks, one for each agent)
-    and is called at the start of each run. options: those of the game named in `SHAPING` (others are ignored). unit_s: length of a unit of
-    time. rescue: as in `escala.envs.multi_play.play`.
+    and is called at the start of each run. options: those of the game; the ones named in `SHAPING` matter here. unit_s: length of a unit of
+    time, seconds. rescue: as in `escala.envs.multi_play.play`.
     """
 
     role = "scheduler"
@@ -105,8 +106,12 @@ class TeamPolicy:
     def __init__(
         self, team: str | Callable[[], Sequence[Member]], *, name: str | None = None, unit_s: float = 1.0, rescue: int = 0, **options: Any
     ) -> None:
-        if isinstance(team, str) and team not in RULES:
+        if team not in RULES if isinstance(team, str) else not callable(team):
             raise EscalaError(f"unknown rule {team!r}: use one of {', '.join(RULES)}, or a function that gives the members")
+        if not number(unit_s) or unit_s < 1e-6:
+            raise EscalaError(f"unit_s={unit_s!r}: give seconds, at least 1e-6")
+        whole("rescue", rescue, 0)
+        check_names(options)
         self.options = options_of({key: value for key, value in options.items() if key in SHAPING})
         self.name = name or (team if isinstance(team, str) else "team")
         self._team, self._unit, self._rescue = team, round(unit_s * SECOND), rescue

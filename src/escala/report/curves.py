@@ -31,8 +31,9 @@ _MARKED = 20  # so few points of a curve are marked each
 class Training:
     """A learning curve and the levels of other policies on the same episodes.
 
-    points: columns step (decisions taken so far), value, seed where there are several runs, and line (a name) where there are several
-    curves. levels: policy -> its value. label: what the value is, with its unit. caption: how it was measured.
+    points: columns step (decisions taken so far), value (null: runs did not end, which is marked; the other seeds stand there one by one),
+    seed where there are several runs, and line (a name) where there are several curves. levels: policy -> its value. label: what the value
+    is, with its unit. caption: how it was measured.
     """
 
     points: pl.DataFrame
@@ -65,6 +66,11 @@ def learning_curve(training: Training) -> Figure:
         axes.plot(mean["step"], mean["value"], marker=marker, color=policy_colour(i), label=name)
         if runs > 1:
             axes.fill_between(mean["step"], mean["low"], mean["high"], color=policy_colour(i), alpha=0.2, linewidth=0)
+        gaps = training.points.filter(pl.col("value").is_null() & (pl.lit(True) if line is None else pl.col("line") == line))
+        if gaps.height:
+            alone = part.join(gaps, on="step", how="semi")
+            axes.plot(alone["step"], alone["value"], ".", color=policy_colour(i), label=f"{line or 'trained'}, single seeds")
+            _gaps(axes, gaps["step"].unique(), line or "trained", policy_colour(i))
     far = _far(points["value"].to_list(), training.levels)
     for i, (policy, level) in enumerate(training.levels.items(), start=len(names)):
         look: dict[str, Any] = {"color": policy_colour(i), "linestyle": ("--", ":", "-.")[i % 3], "linewidth": 1.2}
@@ -313,6 +319,13 @@ def _in_order(lists: Sequence[Sequence[str]]) -> list[str]:
     return merged
 
 
+def _gaps(axes: Axes, steps: pl.Series, name: str, colour: Any) -> None:
+    """Crosses at the foot where not every run of a learner ended, so that its mean is not known."""
+    if len(steps):
+        foot: dict[str, Any] = {"marker": "x", "linestyle": "none", "transform": axes.get_xaxis_transform(), "clip_on": False}
+        axes.plot(steps.sort(), np.zeros(len(steps)), color=colour, label=f"{name}: not every run ends", **foot)
+
+
 @styled
 def learning_panels(points: pl.DataFrame, levels: pl.DataFrame, metrics: Mapping[str, str]) -> Figure:
     """One panel a metric against the decisions of training (logarithmic): several learners, each the mean over its seeds with their range
@@ -337,10 +350,7 @@ def learning_panels(points: pl.DataFrame, levels: pl.DataFrame, metrics: Mapping
             kept = means.filter(pl.col("gaps") == 0).with_columns(value.list.mean()).sort("step")
             axes.plot(kept["step"], kept[metric], marker="o", markersize=3.5, color=policy_colour(i), label=name)
             axes.fill_between(kept["step"], kept["low"], kept["high"], color=policy_colour(i), alpha=0.2, linewidth=0)
-            gaps = means.filter(pl.col("gaps") > 0)["step"].sort()
-            foot = {"marker": "x", "linestyle": "none", "transform": axes.get_xaxis_transform(), "clip_on": False}
-            if len(gaps):
-                axes.plot(gaps, np.zeros(len(gaps)), color=policy_colour(i), label=f"{name}: not every run ends", **foot)
+            _gaps(axes, means.filter(pl.col("gaps") > 0)["step"], name, policy_colour(i))
         for i, (policy, level) in enumerate(levels.select("policy", metric).iter_rows(), start=len(names)):
             axes.axhline(level, color=policy_colour(i), linestyle=("--", ":", "-.")[i % 3], linewidth=1.2, label=policy)
         axes.set(ylabel=label, xscale="log")

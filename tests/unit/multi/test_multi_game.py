@@ -198,6 +198,27 @@ def test_a_saved_state_goes_on_exactly() -> None:
             assert (again.reward == turn.reward).all() and (again.terminated == turn.terminated).all()
 
 
+@pytest.mark.parametrize(
+    "agents, capacity, largest",
+    [
+        (3, [[10, 10], [12, 6], [6, 12]], 12),
+        (3, [[10, 20]] * 3, 10),
+        (2, [[10, 10], [12, 6]], 10),
+        (2, [[10, 1], [1, 10]], 3),
+        (2, [[2, 1], [2, 1]], 1),
+    ],
+)
+def test_jobs_are_drawn_for_the_largest_capacity_of_which_each_has_a_machine(agents: int, capacity: Any, largest: int) -> None:
+    batch = multi.batch(2, agents=agents, capacity=capacity, load=0.8, lists=200, lists_seed=2)
+    need = np.column_stack([batch.lists.job["cores"], batch.lists.demand])
+    assert need.max() == largest
+    assert np.any(np.all(need[:, None, :] <= np.array(capacity)[None], axis=2), axis=1).all()
+    lists = batch.lists
+    work = float((need * (lists.job["runtime"] / 1e6)[:, None]).sum(axis=0).max()) / (len(lists) * 200)
+    assert work / np.array(capacity).sum(axis=0).min() == pytest.approx(0.8, rel=0.05)
+    assert play(batch.lists.part(range(3)), "sjf", agents=agents, capacity=capacity)["finished"].all()
+
+
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"agents": 0}, "agents=0"),
     ({"machines": 1.5}, "machines=1.5"),

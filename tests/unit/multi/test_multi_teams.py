@@ -164,9 +164,21 @@ def test_a_taught_team_plays_like_its_teacher_and_the_same_in_the_simulation(tmp
         slowdown = (simulated.jobs["finish_s"] - simulated.jobs["submit_s"]) / simulated.jobs["runtime_s"]
         assert slowdown.mean() == pytest.approx(mine["slowdown"][e], rel=1e-9)
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"shape": [*manifest["shape"][:4], manifest["shape"][4] + 1]}))
-    with pytest.raises(EscalaError, match="another version of escala"):
-        load_team(tmp_path)
+    wrong: list[tuple[Any, str]] = [
+        ([1], "not the manifest of a team"),
+        (None, "not the manifest of a team"),
+        (manifest | {"agents": 3}, "'agents'"),
+        (manifest | {"options": None}, "'options'"),
+        (manifest | {"shape": manifest["shape"][:4]}, "'shape'"),
+        (manifest | {"weights_sha256": manifest["weights_sha256"][:1]}, "'weights_sha256'"),  # would be one network for both
+        *(({k: v for k, v in manifest.items() if k != name}, f"'{name}'") for name in ("mode", "actions", "shape", "weights_sha256")),
+        (manifest | {"shape": [*manifest["shape"][:4], manifest["shape"][4] + 1]}, "another version of escala"),
+    ]
+    for content, words in wrong:
+        (tmp_path / "manifest.json").write_text(json.dumps(content))
+        with pytest.raises(EscalaError, match=words):
+            load_team(tmp_path)
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "weights-0.pt").write_bytes(b"other")
     with pytest.raises(EscalaError, match="save the team again"):
         load_team(tmp_path)
@@ -182,6 +194,22 @@ def test_rules_play_the_same_in_the_simulation_as_in_the_game(rule: str, turns: 
         jobs = escala.simulate(lists.workload(e), lists.platform, scheduler=policy).jobs
         slowdown = (jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]
         assert slowdown.mean() == pytest.approx(played["slowdown"][e], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "team, given, match",
+    [
+        ("sjf", {"agent": 2}, "unknown option 'agent'"),
+        ("sjf", {"unit_s": 0}, "unit_s=0"),
+        ("sjf", {"unit_s": "x"}, "unit_s='x'"),
+        ("sjf", {"rescue": -1}, "rescue=-1"),
+        ("best", {}, "unknown rule 'best'"),
+        (3, {}, "unknown rule 3"),
+    ],
+)
+def test_a_bad_team_policy_is_one_clear_line(team: Any, given: dict[str, Any], match: str) -> None:
+    with pytest.raises(EscalaError, match=match):
+        TeamPolicy(team, **given)
 
 
 def test_a_team_in_compare() -> None:

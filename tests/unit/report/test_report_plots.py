@@ -287,6 +287,18 @@ def test_panels_leave_out_a_step_at_which_a_seed_did_not_end() -> None:
     assert list(lines["rule"].get_ydata()) == [7.0, 7.0] and left.get_ylabel() == "Mean a (1)"
 
 
+def test_a_learning_curve_marks_where_not_every_run_ended() -> None:
+    rows = [(100 * k, None if (k, s) == (2, 1) else 5.0 - k + s, s) for k in range(3) for s in range(2)]
+    training = curves.Training(pl.DataFrame(rows, schema=["step", "value", "seed"], orient="row"), {"rule": 4.0})
+    lines = {line.get_label(): line for line in curves.learning_curve(training).axes[0].lines}
+    assert list(lines["trained (mean of 2 seeds; shaded: their range)"].get_xdata()) == [0, 100]  # the last has no mean
+    assert list(lines["trained: not every run ends"].get_xdata()) == [200]
+    alone = lines["trained, single seeds"]
+    assert list(alone.get_xdata()) == [200] and list(alone.get_ydata()) == [3.0]
+    whole = curves.learning_curve(curves.Training(training.points.drop_nulls(), {"rule": 4.0}))
+    assert not any("not every run" in str(line.get_label()) for line in whole.axes[0].lines)
+
+
 def test_a_learning_curve_needs_its_columns() -> None:
     with pytest.raises(EscalaError, match="lacks the column 'value'"):
         curves.Training(pl.DataFrame({"step": [1]}))

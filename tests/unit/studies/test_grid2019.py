@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ from escala.errors import EscalaError
 from escala.studies import grid2019
 from escala.studies import grid2019_cells as work
 from escala.studies.cells import Cell, run_cells, spent
+from escala.studies.grid2019_report import pass_claim
 from escala.studies.published import folder_of_author
 
 
@@ -94,6 +96,23 @@ def test_cells_are_done_once_and_only_with_the_same_settings(tmp_path: Path, mon
 def test_a_study_tells_how_long_it_computed(found: Path) -> None:
     """Processor seconds of all cells, in the manifest."""
     assert json.loads((found / "manifest.json").read_text())["processor_s"] == round(spent(found), 1) > 1.0
+
+
+def test_steps_until_sjf_is_passed_seed_by_seed() -> None:
+    """The least budget whose episodes all end below SJF, of each seed; a larger one that left episodes unfinished is told."""
+
+    def cell(steps: int, *slowdown: float | None) -> dict[str, Any]:
+        return {"steps": steps, "sampled": {"slowdown": list(slowdown)}}
+
+    cells: dict[str, Any] = {"published/rules": {"100": {"sjf": {"slowdown": [3.0]}}}}
+    runs = {10: [(4.0, 4.0), (2.0, 3.0), (4.0, 2.5)], 20: [(2.9, 2.9), (1.0, None), (3.0, 3.0)], 30: [(1.0, 1.0), (1.0, 1.0), (2.9, 3.0)]}
+    cells |= {f"curve/{budget}/{seed}": cell(budget + 2, *run) for budget, of in runs.items() for seed, run in enumerate(of)}
+    scale = replace(grid2019.SCALES["smoke"], curve=(20, 10, 30), curve_seeds=3, episodes=2)
+    found = pass_claim(scale, cells)
+    assert (found.ours, found.low, found.high, found.seeds, found.holds) == (22.0, 12.0, 32.0, 3, None)
+    assert "of these left episodes unfinished: 22 (seed 1);" in found.note
+    none = pass_claim(replace(scale, curve=(10,)), cells | {"curve/10/1": cell(12, 4.0, 4.0)})
+    assert none.ours is None and none.low is None and "unfinished" not in none.note
 
 
 def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
