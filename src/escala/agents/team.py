@@ -19,8 +19,7 @@ from escala.agents.agent import load_weights
 from escala.agents.network import pin_threads
 from escala.agents.team_networks import MaskedPairPolicy, Shape
 from escala.envs.multi_options import MultiOptions
-from escala.envs.multi_play import Member
-from escala.envs.slots_options import RESCUE
+from escala.envs.multi_play import RESCUE, Member
 from escala.errors import EscalaError
 
 MANIFEST = "manifest.json"

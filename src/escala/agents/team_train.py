@@ -139,8 +139,8 @@ def train_team(
     }  # fmt: skip
     learners = _learners(workload, given, mode, games, chosen, settings, seed)
     seen = Looks(judge, looks, [learner.model.policy for learner in learners])
-    state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "elapsed_s": 0.0}
-    clock = time.monotonic()
+    state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "elapsed_s": 0.0, "processor_s": 0.0}
+    began = _now()
     if resume:
         assert folder is not None
         saved = checkpoint.read(folder, request)
@@ -151,7 +151,7 @@ def train_team(
         pairs = [x.model for x in learners], [x.normaliser for x in learners]
         loads = len(batch.options.models()) if workload is None else 1
         team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
-    _tick(state, clock)
+    _tick(state, began)
 
     def team_now() -> Team:
         return _team(learners, request, state | {"judged": seen.points})
@@ -169,9 +169,15 @@ def train_team(
     return team
 
 
-def _tick(state: dict[str, Any], clock: float) -> None:
-    """Add the time since `clock` to what the training has taken, over all its sittings."""
-    state["elapsed_s"] += time.monotonic() - clock
+def _now() -> tuple[float, float]:
+    return time.monotonic(), time.process_time()
+
+
+def _tick(state: dict[str, Any], began: tuple[float, float]) -> None:
+    """Add the time since `began`, by the clock and of the processor, to what the training has taken, over all its sittings."""
+    clock, processor = _now()
+    state["elapsed_s"] += clock - began[0]
+    state["processor_s"] += processor - began[1]
 
 
 def _rounds(
@@ -180,13 +186,13 @@ def _rounds(
     """Train round by round, with a checkpoint now and then; yields the share done after each."""
     saved_at = time.monotonic()
     while state["done"] < request["steps"]:
-        clock = time.monotonic()
-        if folder is not None and clock - saved_at >= checkpoint.EVERY_S:
+        began = _now()
+        if folder is not None and began[0] - saved_at >= checkpoint.EVERY_S:
             folder.mkdir(parents=True, exist_ok=True)
             checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request) | {"looks": looks.state()})
             saved_at = time.monotonic()
         _round(learners, request["mode"], rounds, request["steps"], state)
-        _tick(state, clock)
+        _tick(state, began)
         yield min(1.0, state["done"] / request["steps"])
 
 
@@ -209,7 +215,8 @@ def _round(learners: list[_Learner], mode: str, rounds: int, steps: int, state: 
 def _team(learners: list[_Learner], request: Mapping[str, Any], state: Mapping[str, Any]) -> Team:
     """The team as it is now."""
     batch = learners[0].view.batch
-    done = {"steps_done": state["done"], "curve": state["curve"], "judged": state["judged"], "elapsed_s": round(state["elapsed_s"], 3)}
+    done = {"steps_done": state["done"], "curve": state["curve"], "judged": state["judged"]}
+    done |= {name: round(state[name], 3) for name in ("elapsed_s", "processor_s")}
     made = {"kind": "team", "format": FORMAT, **request, "command": sys.argv, "agents": batch.options.agents}
     versions = {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "numpy")}
     shape = {"shape": list(learners[0].shape), "actions": int(batch.action_space.n)}

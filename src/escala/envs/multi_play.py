@@ -19,6 +19,9 @@ Act = Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[np.int64]]
 """From observations [n, ...] and masks [n, actions] to actions [n]."""
 Member = str | Act
 PATIENCE = 60_000
+RESCUE = 1
+"""Units of silence, with nothing running, after which the void is taken from teams that are asked for their likeliest actions: these alone
+could idle for ever. (One machine with slots waits longer, as a wait on an idle machine can pay there.)"""
 
 
 def play(

@@ -2,12 +2,13 @@
 
 One team is trained for all loads of a configuration (K agents x N machines) and judged on fresh lists of each: 200 units of arrivals, then
 run to completion, every job counted; the paper's fixed window stands in a table of its own, with the jobs left. "tuned" teams begin by
-imitating our rule `dense` (SJF that prefers large demands), so they are compared with that rule too; others imitate look-ahead over sampled
-futures (`escala.envs.multi_ahead`) first and know when arrivals end, which R4's agents and rules do not. All but R4's own settings keep
-the weights that do best on lists of their own. Where a shape has both, the claims against heuristics are of the kind that is better on
-validation lists. Loads are plain (arrivals x mean demand x mean length / capacity); above 70 % no policy keeps up, and such rows measure
-the window: they are labelled overload. Headline figures are of the likeliest actions (after 50 units of silence on idle machines the
-void is taken away); sampled ones stand beside them.
+imitating our rule `dense` (SJF that prefers large demands), so they are compared with that rule and with themselves before PPO too; others
+imitate look-ahead over sampled futures (`escala.envs.multi_ahead`) first and know when arrivals end, which R4's agents and rules do not.
+Teams that learn from nothing stand apart, as do R4's own settings. All keep the weights that do best on lists of their own. Where a shape
+has both kinds that imitate first, the claims against heuristics are of the one that is better on validation lists. Loads are plain
+(arrivals x mean demand x mean length / capacity); above 70 % no policy keeps up, and such rows measure the window: they are labelled
+overload. Headline figures are of the likeliest actions (after a unit of silence on idle machines the void is taken away); sampled ones
+stand beside them.
 """
 
 from __future__ import annotations
@@ -31,23 +32,26 @@ LOADS = (10, 30, 50, 70, 90, 110, 120)
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done. steps: decisions of all agents to train on; shapes: (agents, machines); local: seeds of 3 x 1 teams with local
-    information; shared, simultaneous: seeds of such teams; printed: seeds of R4's own settings; void: seeds of teams whose turns last until
-    the void; growth: agents of one machine each, trained with shared parameters, beside one central learner of as many machines, all until
-    the void; ahead: shapes of teams that imitate look-ahead first, of `ahead_seeds` seeds; nothing: seeds of 3 x 1 teams that learn from
-    nothing, with global and with local information, from `nothing_steps` decisions; test, sampled, validation: lists to judge on."""
+    """How much is done. steps: decisions of all agents to train on; shapes: (agents, machines); imitated: seeds of the same teams before
+    they learn by PPO; local: seeds of 3 x 1 teams with local information; printed: seeds of R4's own settings, of `printed_steps`
+    decisions; void: seeds of teams whose turns last until the void; growth: agents of one machine each that learn with shared parameters
+    from nothing, from `growth_steps` decisions, beside one central learner of as many machines, all until the void; ahead: shapes of teams
+    that imitate look-ahead first, of `ahead_seeds` seeds; nothing: seeds of 3 x 1 teams that learn from nothing, from `nothing_steps`
+    decisions: in turns with global and with local information, with shared parameters, and all at once; test, sampled, validation: lists
+    to judge on."""
 
     shapes: tuple[tuple[int, int], ...] = ((3, 1), (2, 1), (2, 2), (3, 2))
     loads: tuple[int, ...] = LOADS
     seeds: int = 3
-    steps: int = 30_000
+    steps: int = 100_000
+    imitated: int = 3
     local: int = 3
-    shared: int = 1
-    simultaneous: int = 1
     printed: int = 3
+    printed_steps: int = 300_000
     void: int = 3
     growth: tuple[int, ...] = (2, 3, 5, 8)
     growth_seeds: int = 3
+    growth_steps: int = 200_000
     ahead: tuple[tuple[int, int], ...] = ((2, 1), (3, 1))
     ahead_seeds: int = 3
     nothing: int = 3
@@ -59,13 +63,14 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
-        shapes=((2, 1),), loads=(50, 90), seeds=1, steps=4096, local=0, shared=0, simultaneous=0, printed=0, void=1, growth=(), ahead=(),
+        shapes=((2, 1),), loads=(50, 90), seeds=1, steps=4096, imitated=1, local=0, printed=0, void=1, growth=(), ahead=(),
         nothing=0, test=10, sampled=5, validation=5,
     ),
     "short": Scale(),
     "paper": Scale(
-        loads=(10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120), seeds=5, steps=3_000_000, local=5, shared=5, simultaneous=5, printed=5,
-        void=5, growth_seeds=5, ahead_seeds=5, nothing=5, nothing_steps=3_000_000, test=500, sampled=500, validation=300,
+        loads=(10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120), seeds=5, steps=3_000_000, imitated=5, local=5, printed=5,
+        printed_steps=3_000_000, void=5, growth_seeds=5, growth_steps=1_000_000,
+        ahead_seeds=5, nothing=5, nothing_steps=3_000_000, test=500, sampled=500, validation=300,
     ),
 }  # fmt: skip
 
@@ -91,7 +96,10 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
 
     for seed in range(scale.seeds):
         for agents, machines in scale.shapes:
-            teams.append(team(agents, machines, "turns", "global", seed, f"team/{agents}x{machines}/{seed}"))
+            shape = f"{agents}x{machines}"
+            teams.append(team(agents, machines, "turns", "global", seed, f"team/{shape}/{seed}"))
+            if seed < scale.imitated:
+                teams.append(team(agents, machines, "turns", "global", seed, f"imitated/{shape}/{seed}", steps=0))
     for seed in range(scale.ahead_seeds):
         for agents, machines in scale.ahead:
             name = f"ahead/{agents}x{machines}/{seed}"
@@ -100,20 +108,16 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
         for agents, machines in scale.shapes:
             further.append(team(agents, machines, "turns", "global", seed, f"void/{agents}x{machines}/{seed}", turns="until-void"))
     for seed in range(scale.nothing):
-        for information, kind in learning.KINDS.items():
-            more = {"steps": scale.nothing_steps, "nothing": True}
-            further.append(team(3, 1, "turns", information, seed, f"{kind}/3x1/{seed}", **more))
+        more = {"steps": scale.nothing_steps, "nothing": True}
+        for kind, (mode, information, _) in learning.KINDS.items():
+            further.append(team(3, 1, mode, information, seed, f"{kind}/3x1/{seed}", **more))
     for seed in range(scale.local):
         further.append(team(3, 1, "turns", "local", seed, f"local/3x1/{seed}"))
-    for seed in range(scale.shared):
-        further.append(team(3, 1, "shared", "global", seed, f"shared/3x1/{seed}"))
-    for seed in range(scale.simultaneous):
-        further.append(team(3, 1, "simultaneous", "global", seed, f"simultaneous/3x1/{seed}"))
     for seed in range(scale.printed):
-        further.append(team(3, 1, "turns", "global", seed, f"printed/3x1/{seed}", preset="printed"))
+        further.append(team(3, 1, "turns", "global", seed, f"printed/3x1/{seed}", preset="printed", steps=scale.printed_steps))
     for seed in range(scale.growth_seeds):
         for agents in scale.growth:
-            few = {"loads": [load for load in scale.loads if load in (50, 90)]}
+            few = {"loads": [load for load in scale.loads if load in (50, 90)], "nothing": True, "steps": scale.growth_steps}
             growing.append(team(agents, 1, "shared", "global", seed, f"growth/{agents}/{seed}", turns="until-void", **few))
             growing.append(team(1, agents, "shared", "global", seed, f"central/{agents}/{seed}", turns="until-void", **few))
     return rules + teams + room.cells_of(scale) + further + growing

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from escala.envs.multi_options import options_of
-from escala.envs.multi_play import play
+from escala.envs.multi_play import RESCUE, play
 from escala.envs.multi_rules import RULES
 from escala.envs.slots_lists import JobLists
-from escala.envs.slots_options import RESCUE
 
 TRAINING, VALIDATION, TEST, LOOKED_AT = 1, 3, 5, 7  # seeds of the job lists; no list of one set is in another
 STEPS = 200  # units of arrivals
@@ -78,8 +77,9 @@ def team(
     nothing: bool = False,
 ) -> dict[str, Any]:
     """Train one team on all loads, or go on with it, and judge it on each: likeliest actions on `test` and `validation` lists, sampled ones
-    on the first `sampled`. While it learns it is judged on further lists (`LOOKS` times, by its likeliest actions) and the best weights
-    are kept, but not those of R4's own settings. nothing: it imitates nothing first, and sampled actions are judged, more often."""
+    on the first `sampled` and on `validation` lists. While it learns it is judged on further lists (`LOOKS` times, by its likeliest
+    actions) and the best weights are kept. nothing: it imitates nothing first, and sampled actions are judged, more often. preset
+    "printed": R4's settings, judged so too."""
     from escala.agents import load_team, train_team
 
     shape: dict[str, Any] = {"agents": agents, "machines": machines, "information": information, "rewards": information, "turns": turns}
@@ -87,12 +87,14 @@ def team(
         made = load_team(keep)
     else:
         given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING, "steps": steps, "mode": mode, "seed": seed}
-        if nothing:
-            given |= {"teacher": None, "learn": FROM_NOTHING, "judge": _judge_of(agents * machines, loads, validation, True)}
-        elif steps and preset != "printed":
+        if nothing or preset == "printed":
+            given |= {} if preset == "printed" else {"teacher": None, "learn": FROM_NOTHING}
+            given |= {"judge": _judge_of(agents * machines, loads, validation, True)}
+        elif steps:
             given |= {"judge": _judge_of(agents * machines, loads, validation, False), "looks": LOOKS}
         made = train_team(**given, **shape, preset=preset, out=keep, resume=(Path(keep) / "checkpoint.pt").is_file())
-    out: dict[str, Any] = {"curve": made.manifest["curve"], "steps": made.manifest["steps_done"], "elapsed_s": made.manifest["elapsed_s"]}
+    told = {"curve": "curve", "steps": "steps_done", "elapsed_s": "elapsed_s", "processor_s": "processor_s"}
+    out: dict[str, Any] = {name: made.manifest[key] for name, key in told.items()}
     out["judged"] = made.manifest.get("judged", [])
     known = [(value, step) for step, value in out["judged"] if value is not None]
     out["kept"] = min(known)[1] if known else made.manifest["steps_done"]
@@ -104,5 +106,6 @@ def team(
             "sampled": _kept(play(lists.part(range(sampled)), made.members(seed=seed), **seen), FIGURES),
             "cut": _kept(play(lists, made.members(sampled=False), limit=STEPS, **seen), CUT),
             "validation": _kept(play(tried, made.members(sampled=False), rescue=RESCUE, **seen), ("slowdown",)),
+            "validation_sampled": _kept(play(tried, made.members(seed=seed), **seen), ("slowdown",)),
         }
     return out

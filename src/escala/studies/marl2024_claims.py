@@ -9,7 +9,7 @@ import numpy as np
 
 from escala.studies import marl2024_learning as learning
 from escala.studies.claims import Claim
-from escala.studies.marl2024_values import KINDS, Cells, best_of, claim, label, rule_values, seeds_of, values
+from escala.studies.marl2024_values import KINDS, Cells, best_acting, best_of, claim, label, rule_values, seeds_of, values
 
 
 def chosen(cells: Cells, shape: str, loads: Sequence[int]) -> str:
@@ -34,15 +34,20 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
                 out += _against_rules(cells, kind, names, shape, load)
                 out += _until_void(cells, shape, load) if load in (50, 90) else []
     out += _worst(out)
-    out += _by_kind(scale, cells) + _information(scale, cells) + _modes(scale, cells) + _growth(scale, cells)
+    out += _by_kind(scale, cells) + _ppo_gain(scale, cells) + _information(scale, cells) + _growth(scale, cells)
     out += learning.claims(scale.loads, cells)
     return out
+
+
+def kept(cells: Cells, names: list[str]) -> str:
+    """What a note says of the weights that judges kept."""
+    return f"; weights kept after {', '.join(str(cells[name]['kept']) for name in names)} decisions (0: as imitated)"
 
 
 def _against_rules(cells: Cells, kind: str, names: list[str], shape: str, load: int) -> list[Claim]:
     """The teams of a shape against heuristics as teams, and against the best of them as one central scheduler."""
     clock = f"; {KINDS[kind]} and know when arrivals end (rules do not use it), better on validation lists" if kind != "team" else ""
-    about = f"{clock}{label(load)}"
+    about = f"{clock}{kept(cells, names)}{label(load)}"
     ours, drawn = values(cells, names, load, "likeliest"), values(cells, names, load, "sampled")
     best, theirs = best_of(cells, shape, load)
     central, whole = best_of(cells, shape, load, "central", "slowdown")
@@ -78,6 +83,8 @@ def _worst(found: list[Claim]) -> list[Claim]:
     holds = False if False in verdicts else None if None in verdicts else True
     seeds, episodes = min(c.seeds for c in known), min(c.episodes for c in known)
     note = f"at {worst.id.removeprefix('r4.vs_best_heuristic.')}; seeds: the fewest of any shape"
+    left = [c.id.removeprefix("r4.vs_best_heuristic.") for c in rows if c.ours is None]
+    note += f"; not among them, as runs did not finish: {', '.join(left)}" if left else ""
     return [
         Claim(
             "r4.worst_against_best_heuristic",
@@ -96,11 +103,12 @@ def _worst(found: list[Claim]) -> list[Claim]:
 
 
 def _by_kind(scale: Any, cells: Cells) -> list[Claim]:
-    """Both kinds of teams for themselves: those that learnt in turns, and those that imitate look-ahead and learnt no further."""
+    """Both kinds of teams for themselves: those that imitate dense first and those that imitate look-ahead first; both go on by PPO in
+    turns."""
     out = []
     kinds = [
-        ("turns", "team", "that learnt in turns", scale.shapes),
-        ("ahead", "ahead", "that imitate look-ahead first and know when arrivals end", scale.ahead),
+        ("turns", "team", "that imitate dense first and then learn in turns", scale.shapes),
+        ("ahead", "ahead", "that imitate look-ahead first, then learn in turns, and know when arrivals end", scale.ahead),
     ]
     for ident, kind, told, shapes in kinds:
         for agents, machines in shapes:
@@ -112,11 +120,12 @@ def _by_kind(scale: Any, cells: Cells) -> list[Claim]:
                 ours = values(cells, names, load, "likeliest")
                 best, theirs = best_of(cells, shape, load)
                 text = f"mean slowdown of {shape} agents x machines {told} against the best of R4's heuristics, load {load} %"
-                out.append(claim(f"r4.{ident}.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{label(load)}"))
+                about = f"{kept(cells, names)}{label(load)}"
+                out.append(claim(f"r4.{ident}.vs_best_heuristic.{shape}.{load}", text, ours, theirs, 0.02, f"best: {best}{about}"))
                 if load in (50, 90):
                     tetris = rule_values(cells, shape, load, "tetris-normalised")
                     text = f"the same against normalised Tetris, load {load} %"
-                    note = f"best job and best machine{label(load)}"
+                    note = f"best job and best machine{about}"
                     out.append(claim(f"r4.{ident}.vs_tetris.{shape}.{load}", text, ours, tetris, -0.05, note))
     return out
 
@@ -132,9 +141,9 @@ def _until_void(cells: Cells, shape: str, load: int) -> list[Claim]:
     text = f"mean slowdown of teams of {shape} agents x machines whose turns last until the void against"
     return [
         claim(f"r4.void.vs_best_heuristic.{shape}.{load}", f"{text} the best heuristic, played so, load {load} %", ours, theirs, 0.02,
-              f"best: {best}{label(load)}"),
+              f"best: {best}{kept(cells, names)}{label(load)}"),
         claim(f"r4.void.vs_tetris.{shape}.{load}", f"{text} normalised Tetris, played so, load {load} %", ours, tetris, -0.05,
-              f"best job and best machine{label(load)}"),
+              f"best job and best machine{kept(cells, names)}{label(load)}"),
     ]  # fmt: skip
 
 
@@ -147,45 +156,51 @@ def _information(scale: Any, cells: Cells) -> list[Claim]:
     out = []
     for load in scale.loads:
         local, whole = (values(cells, names, load, "likeliest") for names in (ours, theirs))
-        if not np.isnan(whole).any():
-            out.append(claim(f"r4.local_vs_global.{load}", text.format(load), local, whole, 0.05, f"{note}{label(load)}"))
+        out.append(claim(f"r4.local_vs_global.{load}", text.format(load), local, whole, 0.05, f"{note}{label(load)}"))
     return out
 
 
-def _modes(scale: Any, cells: Cells) -> list[Claim]:
+def _ppo_gain(scale: Any, cells: Cells) -> list[Claim]:
+    """What learning by PPO adds to teams that imitate dense: each seed against itself before."""
     out = []
-    for kind in ("shared", "simultaneous", "printed"):
-        names = seeds_of(cells, f"{kind}/3x1")
-        for load in [load for load in scale.loads if load in (50, 90, 120)] if names else []:
-            best, theirs = best_of(cells, "3x1", load)
-            text = f"mean slowdown, {KINDS[kind]}, against the best heuristic, 3 x 1, load {load} %"
-            ours = values(cells, names, load, "likeliest")
-            out.append(claim(f"r4.{kind}.3x1.{load}", text, ours, theirs, 0.02, f"best: {best}{label(load)}"))
+    for agents, machines in scale.shapes:
+        shape = f"{agents}x{machines}"
+        names = [name for name in seeds_of(cells, f"team/{shape}") if name.replace("team/", "imitated/") in cells]
+        before = [name.replace("team/", "imitated/") for name in names]
+        for load in [load for load in scale.loads if load in (50, 90) and names]:
+            ours, theirs = values(cells, names, load, "likeliest"), values(cells, before, load, "likeliest")
+            text = f"what PPO in turns adds: mean slowdown of {shape} agents x machines against the same teams before it, load {load} %"
+            note = f"{cells[names[0]]['steps']} decisions{kept(cells, names)}; holds: not above{label(load)}"
+            out.append(claim(f"r4.ppo_gain.{shape}.{load}", text, ours, theirs, 0.0, note))
     return out
 
 
 def _growth(scale: Any, cells: Cells) -> list[Claim]:
+    """Agents that learn with shared parameters from nothing, against the best heuristic in the same turns and one central learner."""
     out = []
     for agents in scale.growth:
         names, central = seeds_of(cells, f"growth/{agents}"), seeds_of(cells, f"central/{agents}")
-        for load in [load for load in scale.loads if load in (50, 90) and names]:
-            ours = values(cells, names, load, "likeliest")
+        loads = [load for load in scale.loads if load in (50, 90) and names]
+        how = best_acting(cells, names, loads) if loads else "likeliest"
+        other = best_acting(cells, central, loads) if loads and central else "likeliest"
+        for load in loads:
+            ours = values(cells, names, load, how)
             if f"rules/{agents}x1/{load}" in cells:
                 best, theirs = best_of(cells, f"{agents}x1", load, "void", "slowdown")
-                text = f"mean slowdown of {agents} agents with shared parameters against the best heuristic, load {load} %"
-                note = f"best: {best}; turns until the void; beyond the paper{label(load)}"
+                text = f"mean slowdown of {agents} agents, shared parameters, from nothing, against the best heuristic, load {load} %"
+                note = f"best: {best}; turns until the void; {how} actions; beyond the paper{label(load)}"
                 out.append(claim(f"r4.growth.{agents}.{load}", text, ours, theirs, 0.02, note))
-            one = values(cells, central, load, "likeliest")
-            if one.size and not np.isnan(one).any():
-                text = f"mean slowdown of {agents} agents against one central learner of all machines, load {load} %"
-                note = f"both choose until the void; beyond the paper{label(load)}"
+            if central:
+                one = values(cells, central, load, other)
+                text = f"mean slowdown of {agents} such agents against one central learner of all machines, load {load} %"
+                note = f"both choose until the void; {how} actions against {other} ones; beyond the paper{label(load)}"
                 out.append(claim(f"r4.team_vs_central.{agents}.{load}", text, ours, one, 0.02, note))
         for kind, told in (("growth", "agents with shared parameters"), ("central", "machines of one central learner")):
             its = [cells[name] for name in seeds_of(cells, f"{kind}/{agents}")]
             if its:
-                took = [cell["elapsed_s"] for cell in its]
-                text = f"training of {agents} {told}, {its[0]['steps']} decisions and the teaching before"
-                note = "by the clock, beside other work; low and high: of the seeds; beyond the paper"
+                took = [cell["processor_s"] for cell in its]
+                text = f"training of {agents} {told} from nothing, {its[0]['steps']} decisions"
                 mean = float(np.mean(took))
+                note = f"processor time, {1000 * mean / its[0]['steps']:.2g} s for 1000 decisions; low, high: the seeds'; beyond the paper"
                 out.append(Claim(f"r4.{kind}_cost.{agents}", text, None, mean, min(took), max(took), "s", len(took), 0, None, note))
     return out

@@ -15,7 +15,7 @@ from escala.studies import marl2024_learning as learning
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.marl2024_claims import chosen, claims_of
 from escala.studies.marl2024_figures import write_figures
-from escala.studies.marl2024_values import KINDS, OVERLOAD, Cells, best_of, label, rule_values, seeds_of, values
+from escala.studies.marl2024_values import KINDS, OVERLOAD, Cells, best_acting, best_of, label, rule_values, seeds_of, values
 
 
 def _headroom(scale: Any, found: Cells, cells: Cells) -> tuple[list[Claim], pl.DataFrame]:
@@ -97,11 +97,11 @@ def curve_table(cells: Cells) -> pl.DataFrame:
 
 
 def cost_table(cells: Cells) -> pl.DataFrame:
-    """What training took: decisions, seconds by the clock (of whatever else the machine did, looks not counted), and after how many
-    decisions its judge liked the weights best, which were kept."""
-    schema = {"cell": pl.String, "decisions": pl.Int64, "seconds": pl.Float64, "kept": pl.Int64}
+    """What training took: decisions, seconds by the clock (of whatever else the machine did) and of the processor, looks not counted, and
+    after how many decisions its judge liked the weights best, which were kept."""
+    schema = {"cell": pl.String, "decisions": pl.Int64, "seconds": pl.Float64, "processor_s": pl.Float64, "kept": pl.Int64}
     rows = [
-        {"cell": n, "decisions": c["steps"], "seconds": c["elapsed_s"], "kept": c["kept"]}
+        {"cell": n, "decisions": c["steps"], "seconds": c["elapsed_s"], "processor_s": c["processor_s"], "kept": c["kept"]}
         for n, c in cells.items()
         if not n.startswith("rules/")
     ]
@@ -109,21 +109,24 @@ def cost_table(cells: Cells) -> pl.DataFrame:
 
 
 def seeds_table(cells: Cells) -> pl.DataFrame:
-    """Mean slowdown of every single training by its likeliest actions, and of the best heuristic in the same turns."""
+    """Mean slowdown of every single training by its likeliest actions (those of growth: by the actions that do better on validation
+    lists), and of the best heuristic in the same turns."""
     rows = []
     for name in sorted(name for name in cells if not name.startswith("rules/")):
         kind, shape, seed = name.split("/")
         where = shape if "x" in shape else f"{shape}x1"
         path = {"void": ("void", "slowdown"), "growth": ("void", "slowdown"), "central": ("central", "slowdown")}.get(kind, ())
-        for load in (int(key) for key in cells[name] if key.isdigit() and f"rules/{where}/{key}" in cells):
+        loads = [int(key) for key in cells[name] if key.isdigit()]
+        how = best_acting(cells, seeds_of(cells, f"{kind}/{shape}"), loads) if kind in ("growth", "central") else "likeliest"
+        for load in (load for load in loads if f"rules/{where}/{load}" in cells):
             best, theirs = best_of(cells, where, load, *path)
-            ours = values(cells, [name], load, "likeliest")
+            ours = values(cells, [name], load, how)
             rows.append({
-                "kind": KINDS.get(kind, kind), "shape": where, "seed": int(seed), "load": load, "kept": cells[name]["kept"],
+                "kind": KINDS.get(kind, kind), "shape": where, "seed": int(seed), "load": load, "acting": how, "kept": cells[name]["kept"],
                 "mean_slowdown": float(ours.mean()), "best": best, "best_slowdown": float(theirs.mean()),
             })  # fmt: skip
-    schema = {"kind": pl.String, "shape": pl.String, "seed": pl.Int64, "load": pl.Int64, "kept": pl.Int64, "mean_slowdown": pl.Float64,
-              "best": pl.String, "best_slowdown": pl.Float64}  # fmt: skip
+    schema = {"kind": pl.String, "shape": pl.String, "seed": pl.Int64, "load": pl.Int64, "acting": pl.String, "kept": pl.Int64,
+              "mean_slowdown": pl.Float64, "best": pl.String, "best_slowdown": pl.Float64}  # fmt: skip
     return pl.DataFrame(rows, schema=schema)
 
 
@@ -157,8 +160,9 @@ def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Clai
     about = (
         f"Scale {scale_name}; one team for all loads of a shape; {scale.test} lists of 200 units of arrivals a load, run to completion, "
         "every job counted; likeliest actions; intervals over episodes and training seeds. Loads are plain; above 70 % they are overload. "
-        "Teams begin by imitating our rule dense, then learn by PPO; where the note says so they imitate look-ahead first, and know when "
-        "arrivals end. Of each training the weights that do best on lists of their own are kept."
+        "Teams begin by imitating our rule dense and go on by PPO in turns; where the note says so they imitate look-ahead first, and know "
+        "when arrivals end; what PPO adds is r4.ppo_gain. Teams that learn from nothing are r4.nothing and r4.growth. Of each training the "
+        "weights that do best on lists of their own are kept; after 0 decisions means that none of PPO's were better."
     )
     write_claims(out, "marl2024: several agents, one queue (R4)", claims, about)
     write_figures(out, scale, table, trainings, KINDS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,9 +13,10 @@ from escala.studies.claims import Claim, at_most
 
 Cells = Mapping[str, Any]
 OVERLOAD = 70  # per cent
-KINDS = {"team": "in turns, global", "void": "in turns, until void", "local": "in turns, local", "shared": "shared parameters",
-         "simultaneous": "all at once", "printed": "R4's settings", "ahead": "taught by look-ahead", "nothing": "from nothing, global",
-         "nothing-local": "from nothing, local"}  # fmt: skip
+KINDS = {"team": "in turns, global", "imitated": "imitates dense", "void": "in turns, until void", "local": "in turns, local",
+         "printed": "R4's settings", "ahead": "taught by look-ahead", "nothing": "from nothing, global",
+         "nothing-local": "from nothing, local", "nothing-shared": "from nothing, shared parameters",
+         "nothing-simultaneous": "from nothing, all at once", "growth": "growth", "central": "central"}  # fmt: skip
 
 
 def seeds_of(cells: Cells, prefix: str) -> list[str]:
@@ -27,6 +28,13 @@ def values(cells: Cells, names: list[str], load: int, how: str, what: str = "slo
     """[seeds, episodes]; NaN where a run was not finished."""
     rows = [cells[name][str(load)][how][what] for name in names]
     return np.array([[np.nan if v is None else float(v) for v in row] for row in rows], np.float64)
+
+
+def best_acting(cells: Cells, names: list[str], loads: Sequence[int]) -> str:
+    """Sampled or likeliest actions of these trainings, by the mean of the logarithm of their mean slowdown on validation lists."""
+    tried = {"likeliest": "validation", "sampled": "validation_sampled"}
+    means = {how: np.array([values(cells, names, load, which).mean() for load in loads]) for how, which in tried.items()}
+    return min(means, key=lambda how: np.inf if np.isnan(means[how]).any() else float(np.log(means[how]).mean()))
 
 
 def rule_values(cells: Cells, shape: str, load: int, rule: str, *path: str) -> np.ndarray:
@@ -47,7 +55,7 @@ def best_of(cells: Cells, shape: str, load: int, *path: str) -> tuple[str, np.nd
 
 def claim(ident: str, text: str, ours: np.ndarray, theirs: np.ndarray, most: float, note: str) -> Claim:
     """Relative change of a mean; holds: `at_most(most)`, and every run finished."""
-    unfinished = int(np.isnan(ours).sum())
+    unfinished = int(np.isnan(ours).sum() + np.isnan(theirs).sum())
     if unfinished or not ours.size:
         told = f"{note}; {unfinished} runs not finished"
         return Claim(ident, text, None, None, None, None, "relative change", len(ours), ours.shape[1], False, told)

@@ -131,7 +131,7 @@ def test_a_team_learns_from_look_ahead_alone(monkeypatch: pytest.MonkeyPatch) ->
     one, other = (network.state_dict() for network in team.networks)
     assert all((one[name] == other[name]).all() for name in one)
     lists = multi.batch(1, agents=2, load=0.9, lists=32, lists_seed=2).lists
-    found = play(lists, team.members(sampled=False), rescue=50, agents=2, skip="forced", arrivals_end=200)
+    found = play(lists, team.members(sampled=False), rescue=1, agents=2, skip="forced", arrivals_end=200)
     assert found["finished"].all()
     assert found["slowdown"].mean() < play(lists, "random", agents=2)["slowdown"].mean() * 0.8
 

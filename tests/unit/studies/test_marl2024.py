@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from escala.envs import multi_rules
 from escala.errors import EscalaError
-from escala.studies import marl2024, marl2024_learning
-from escala.studies.marl2024_claims import chosen
+from escala.studies import marl2024, marl2024_learning, marl2024_report
+from escala.studies.marl2024_claims import chosen, claims_of
 
 
 @pytest.mark.slow
@@ -45,7 +47,7 @@ def test_smoke_writes_claims_tables_and_figures(tmp_path: Path) -> None:
     assert share == pytest.approx((mean["sjf"] - mean["teams"]) / (mean["sjf"] - mean["best found"]), abs=1e-4)
     assert abs(proved) <= abs(share)  # there is more room to the bound
     trained = pl.read_csv(tmp_path / "tables" / "seeds.csv")
-    assert set(trained["kind"]) == {"in turns, global", "in turns, until void"} and trained["kept"].max() <= 4096
+    assert set(trained["kind"]) == {"in turns, global", "imitates dense", "in turns, until void"} and trained["kept"].max() <= 4096
     void = table.filter((pl.col("load") == 90) & (pl.col("policy") == "tetris-normalised, until void"))["mean_slowdown"][0]
     ours = trained.filter((pl.col("load") == 90) & (pl.col("kind") == "in turns, until void"))["mean_slowdown"][0]
     assert claims["r4.void.vs_tetris.2x1.90"]["ours"] == pytest.approx(ours / void - 1, abs=1e-4)
@@ -75,7 +77,101 @@ def test_the_better_kind_of_team_is_chosen_on_validation_lists() -> None:
     assert chosen({}, "2x1", (50,)) == "team"
 
 
-def test_learning_from_nothing_is_told_by_information(tmp_path: Path) -> None:
+RULES = ("sjf", "packer", "tetris", "tetris-normalised", "random", "dense")
+LOADS = (50, 90)
+CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
+
+
+def _rules(slowdown: float) -> dict[str, Any]:
+    """Every rule on two lists, as a team, until the void and as one central scheduler, the later the better."""
+
+    def figures(value: float) -> dict[str, Any]:
+        return {"slowdown": [value, value], "turnaround": [value, value], "wait": [value - 1.0, value - 1.0], "finished": [True, True]}
+
+    cut = {name: [slowdown, slowdown] for name in CUT}
+    one = figures(slowdown) | {"cut": cut, "void": figures(0.9 * slowdown), "central": figures(0.8 * slowdown)}
+    return dict.fromkeys((*multi_rules.RULES, *RULES), one)
+
+
+def _team(
+    slowdown: float | None, *judged: float, sampled: float | None = None, kept: int = 0, loads: tuple[int, ...] = LOADS
+) -> dict[str, Any]:
+    """A cell of a training: its likeliest actions, and sampled ones (by default the same)."""
+
+    def figures(value: float | None) -> dict[str, Any]:
+        less = None if value is None else value - 1.0
+        return {"slowdown": [value, value], "turnaround": [value, value], "wait": [less, less], "finished": [value is not None] * 2}
+
+    drawn = slowdown if sampled is None else sampled
+    ways = {
+        "likeliest": figures(slowdown),
+        "sampled": figures(drawn),
+        "validation": figures(slowdown),
+        "validation_sampled": figures(drawn),
+    }
+    cut = {"cut": {name: [2.0, 2.0] for name in CUT}}
+    looks = [[1000 * k, value] for k, value in enumerate(judged)]
+    took = {"steps": 2000, "elapsed_s": 3.0, "processor_s": 2.0, "kept": kept, "curve": [[1000, 0, -2.0, 4]], "judged": looks}
+    return {str(load): ways | cut for load in LOADS} | took
+
+
+def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path) -> None:
+    cells: dict[str, Any] = {f"rules/{shape}/{load}": _rules(2.0) for shape in ("3x1", "2x1") for load in LOADS}
+    for seed in range(2):
+        own: dict[str, Any] = {
+            "team/3x1": _team(1.9, 1.0, 0.9, kept=1000),
+            "imitated/3x1": _team(2.0),
+            "ahead/3x1": _team(2.1),
+            "void/3x1": _team(1.71),
+            "local/3x1": _team(1.995),
+            "nothing/3x1": _team(2.8, 1.5, 1.2, sampled=2.4),
+            "nothing-local/3x1": _team(3.0, 1.6, 1.5, sampled=3.0),
+            "nothing-shared/3x1": _team(2.6, 1.5, 1.04, sampled=2.1),
+            "nothing-simultaneous/3x1": _team(2.6, 1.5, 1.3, sampled=2.5),
+            "printed/3x1": _team(None if seed else 6.0, 1.9, 1.8, sampled=3.6),
+            "growth/2": _team(3.6, sampled=2.7),
+            "central/2": _team(1.8),
+        }
+        cells |= {f"{kind}/{seed}": cell for kind, cell in own.items()}
+    scale = replace(marl2024.SCALES["smoke"], shapes=((3, 1),), ahead=((3, 1),), growth=(2,), test=2)
+    marl2024_report.write_all(tmp_path, scale, cells, "tiny")
+    found = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
+
+    def ours(ident: str) -> Any:
+        return found[ident]["ours"]
+
+    assert ours("r4.vs_best_heuristic.3x1.50") == ours("r4.turns.vs_best_heuristic.3x1.50") == pytest.approx(-0.05)
+    assert "kept after 1000, 1000 decisions" in found["r4.vs_best_heuristic.3x1.50"]["note"]
+    assert ours("r4.ppo_gain.3x1.90") == pytest.approx(-0.05) and found["r4.ppo_gain.3x1.90"]["holds"]
+    assert ours("r4.ahead.vs_best_heuristic.3x1.50") == pytest.approx(0.05)
+    assert "0, 0 decisions" in found["r4.void.vs_tetris.3x1.90"]["note"]
+    assert ours("r4.void.vs_tetris.3x1.90") == pytest.approx(-0.05) and ours("r4.vs_central.3x1.50") == pytest.approx(1.9 / 1.6 - 1)
+    assert ours("r4.local_vs_global.50") == pytest.approx(0.05)
+    assert ours("r4.nothing.shared_vs_turns.90") == pytest.approx(2.1 / 2.4 - 1)
+    assert ours("r4.nothing.simultaneous_vs_turns.50") == pytest.approx(2.5 / 2.4 - 1)
+    assert ours("r4.nothing.shared.50.sampled") == pytest.approx(0.05) and ours("r4.nothing.decisions.shared") == 1000
+    stuck = found["r4.nothing.printed.50"]
+    assert stuck["ours"] is None and "2 runs not finished" in stuck["note"] and ours("r4.nothing.early.printed") == 1.9
+    assert ours("r4.growth.2.50") == pytest.approx(2.7 / 1.8 - 1) and "sampled actions" in found["r4.growth.2.50"]["note"]
+    assert ours("r4.team_vs_central.2.90") == pytest.approx(0.5)  # each by the actions that do better on validation lists
+    assert ours("r4.growth_cost.2") == 2.0 and "1 s for 1000 decisions" in found["r4.growth_cost.2"]["note"]
+    rows = pl.read_csv(tmp_path / "tables" / "seeds.csv", infer_schema_length=None)
+    assert set(rows.filter(kind="growth")["acting"]) == {"sampled"} and set(rows.filter(kind="central")["acting"]) == {"likeliest"}
+    learning = pl.read_csv(tmp_path / "tables" / "learning.csv")
+    assert learning["learns"].unique().len() == 5
+    for name in ("fig2-global", "fig3-local", "learning", "growth", "fig4-3x1"):
+        assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 1000
+
+
+def test_a_shape_with_unfinished_runs_is_not_forgotten() -> None:
+    cells = {f"rules/{shape}/50": _rules(2.0) for shape in ("3x1", "2x1")} | {"team/3x1/0": _team(None), "team/2x1/0": _team(2.02)}
+    scale = replace(marl2024.SCALES["smoke"], shapes=((3, 1), (2, 1)), loads=(50,))
+    worst = next(claim for claim in claims_of(scale, cells) if claim.id == "r4.worst_against_best_heuristic")
+    assert worst.ours == pytest.approx(0.01) and worst.holds is False
+    assert worst.note.endswith("not among them, as runs did not finish: 3x1.50")
+
+
+def test_learning_from_nothing_is_told_by_kind(tmp_path: Path) -> None:
     def cell(slowdown: float, *judged: float) -> dict[str, Any]:
         looks = [[1000 * k, value] for k, value in enumerate(judged)]
         both = {how: {"slowdown": [slowdown, slowdown]} for how in ("likeliest", "sampled")}
