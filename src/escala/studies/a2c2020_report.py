@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.studies.a2c2020_cells import RULES, printed_cells
+from escala.studies.a2c2020_cells import A2C_LIMITS, RULES, printed_cells
 from escala.studies.a2c2020_curves import A2C, ALONE, BASELINES, PRINTED, WAYS, best_way, converged_at, write_curves
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.slotted import HOLD_END, METRICS, QUIETS, SHARES, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
@@ -32,9 +32,6 @@ PAPER_SD = {  # of A2cScheduler; of all others it prints 0.00
 PAPER_NETWORKS = {"fc": None, "conv3-16": 500, "conv3-32": 1100, "conv3-16-pool": 700, "conv3-32-pool": 900}
 LIMITS = {0.6: 0.03, 0.7: 0.0, 0.8: 0.0, 0.9: 0.03}
 """How far above SJF the recommended agent may be."""
-A2C_LIMITS = {0.7: 0.10, 0.9: 0.20}
-"""How far above SJF A2C with the slot scorer on the compact observation (preset "a2c", tuned) may be; at other rates, and of A2C as printed
-(on the image), no mark is set: findings."""
 
 
 def learners(scale: Any, rate: float) -> dict[str, list[str]]:

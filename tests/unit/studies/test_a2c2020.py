@@ -144,7 +144,7 @@ def test_when_a_training_has_converged() -> None:
 
 
 def test_no_training_is_done_twice(tmp_path: Path) -> None:
-    """A2C as printed: three seeds at every rate; at that of table 3 its trainings."""
+    """A2C as printed: three seeds at rates with a mark for A2C, one elsewhere; at that of table 3 its trainings."""
     scale = a2c2020.SCALES["short"]
     cells = a2c2020.cells_of(scale, tmp_path, None)
     assert len({cell.name for cell in cells}) == len(cells)
@@ -155,7 +155,7 @@ def test_no_training_is_done_twice(tmp_path: Path) -> None:
     for rate in scale.rates:
         trained = [given[name] for name in printed_cells(scale, rate)]
         assert all(one["rate"] == rate and one["preset"] == "conv3-16" and one["steps"] >= 500_000 for one in trained)
-        assert len(trained) == 3
+        assert len(trained) == (3 if rate in (0.7, 0.9) else 1)
     other = replace(scale, networks=("fc",))
     assert printed_cells(other, 0.7)[0] == "printed/0.7/0" and "printed/0.7/0" in {c.name for c in a2c2020.cells_of(other, tmp_path, None)}
 
