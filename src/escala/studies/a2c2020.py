@@ -33,9 +33,9 @@ RELATIVE_COST = {"fc": 1.0, "conv3-16": 10.0, "conv3-32": 20.0, "conv3-16-pool":
 class Scale:
     """How much is done. agent, alone, a2c, printed, network, log: decisions to train on, for the recommended agent (after its teacher),
     PPO alone, A2C with the slot scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and the log (after
-    `rounds` of search for a plan); curve: budgets of figures 3 and 4 (PPO learns nothing from a single rollout, 16 384
-    decisions, as its learning rate falls to 0), curve_image: of Conv3-16 on the image; best: test lists a rate whose optimum is searched
-    for, `limit_s` seconds each."""
+    `rounds` of search for a plan); printed_seeds: where A2C has a mark, see `printed_cells`; curve: budgets of figures 3 and 4 (a rollout
+    of PPO is 16 384 decisions), curve_image: of Conv3-16 on the image; best: test lists a rate whose optimum is searched for, `limit_s`
+    seconds each."""
 
     rates: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9)
     seeds: int = 5
