@@ -28,11 +28,13 @@ def test_gymnasium_finds_nothing_wrong(name: str) -> None:
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_it_shows_itself_in_a_window(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through Gymnasium's own wrapper, which draws what `rgb_array` gives; here without a screen."""
-    pytest.importorskip("pygame")
+    pygame = pytest.importorskip("pygame")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     env = single(name, render_mode="human")
     env.reset(seed=0)
     env.step(0)
+    shown = pygame.surfarray.array3d(pygame.display.get_surface())
+    assert len(np.unique(shown.reshape(-1, 3), axis=0)) > 1  # a picture, not one colour
     env.close()
 
 

@@ -53,6 +53,8 @@ def check_request(steps: Any, seed: Any, num_envs: Any, learn: Mapping[str, Any]
     whole("seed", seed, 0)
     if num_envs is not None:
         whole("num_envs", num_envs, 1)
+    if learn is not None and not isinstance(learn, Mapping):
+        raise EscalaError(f"learn={learn!r}: give the learner's settings by name, for instance {{'learning_rate': 1e-3}}")
     known = {name: None for learner, _ in ALGORITHMS.values() for name in signature(learner).parameters if name not in OURS}
     for name, value in (learn or {}).items():
         if name not in known:

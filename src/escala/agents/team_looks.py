@@ -45,12 +45,22 @@ def against_sjf(*lists: JobLists, sampled: bool = False) -> Judge:
     return judge
 
 
+def _figure(said: Any) -> float:
+    """What a judge said, as a number."""
+    try:
+        return float(said)
+    except (TypeError, ValueError):
+        raise EscalaError(f"the judge said {said!r}: it is to give one number, the smaller the better") from None
+
+
 class Looks:
     """points: [decisions, figure or None], one a look. policies: the networks that learn. judge None: nobody looks."""
 
     def __init__(self, judge: Judge | None, looks: int, policies: Sequence[Any]) -> None:
         if isinstance(looks, bool) or not isinstance(looks, int) or looks < 1:
             raise EscalaError(f"looks={looks!r}: give a whole number from 1")
+        if judge is not None and not callable(judge):
+            raise EscalaError(f"judge={judge!r}: give a function from a team to a figure, for instance against_sjf(lists)")
         self._judge, self._looks, self._policies = judge, looks, policies
         self.points: list[list[Any]] = []
         self._best: list[dict[str, Any]] | None = None
@@ -61,7 +71,7 @@ class Looks:
         """Ask the judge where a further part of the training is over. share: how much of it is, 0 to 1."""
         reached = 1 + int(share * self._looks)
         if self._judge is not None and reached > self._seen:
-            value = float(self._judge(team()))
+            value = _figure(self._judge(team()))
             self.points.append([step, value if math.isfinite(value) else None])
             if value < self._least:
                 self._least, self._best = value, [copy.deepcopy(policy.state_dict()) for policy in self._policies]

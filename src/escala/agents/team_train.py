@@ -115,7 +115,7 @@ def train_team(
     """
     if mode not in MODES:
         raise EscalaError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
-    if preset not in PRESETS:
+    if not isinstance(preset, str) or preset not in PRESETS:
         raise EscalaError(f"unknown preset {preset!r}: use one of {', '.join(PRESETS)}")
     chosen = PRESETS[preset]
     rule = chosen.teacher if teacher == "" else teacher

@@ -214,10 +214,10 @@ def test_a_bad_team_policy_is_one_clear_line(team: Any, given: dict[str, Any], m
 
 def test_a_team_in_compare() -> None:
     lists = options_of({"agents": 2, "load": 0.6, "lists": 1, "steps": 30}).job_lists()
-    table = escala.compare(
-        lists.workload(0), lists.platform, schedulers=["sjf-fit", TeamPolicy("sjf", agents=2, name="team")], shutdowns=["never"]
-    )
-    assert table is not None
+    team, work = TeamPolicy("packer", agents=2, name="team"), lists.workload(0)
+    found = escala.compare(work, lists.platform, schedulers=["sjf-fit", team], shutdowns=["never"]).results["team + never"]
+    assert found.jobs.equals(escala.simulate(work, lists.platform, scheduler=team).jobs) and found.jobs["start_s"].null_count() == 0
+    assert found.manifest["scheduler"] == "team"
 
 
 @pytest.mark.parametrize(
@@ -229,6 +229,10 @@ def test_a_team_in_compare() -> None:
         ({"steps": 0, "teacher": None}, "at least 1"),
         ({"resume": True}, "needs out"),
         ({"observation": "image", "teacher": None}, "compact"),
+        ({"preset": ["tuned"]}, "unknown preset"),
+        ({"judge": 3}, "judge=3: give a function"),
+        ({"judge": lambda team: "good"}, "the judge said 'good'"),
+        ({"learn": 3}, "learn=3: give the learner's settings"),
     ],
 )
 def test_bad_requests_give_one_clear_line(given: dict[str, Any], match: str) -> None:
