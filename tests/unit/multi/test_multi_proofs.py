@@ -121,17 +121,36 @@ def test_in_turns_one_agent_learns_at_a_time_and_the_others_are_frozen() -> None
     assert [moved(start, team) for team in after] == [[True, False, False], [True, True, False], [True, True, True]]
 
 
-def test_the_laws_hold_for_what_a_team_does_in_the_simulation() -> None:
-    options = options_of({"agents": 2, "machines": 2, "load": 0.9, "lists": 2, "lists_seed": 9, "steps": 60})
-    lists = options.job_lists()
+UNEQUAL = {"capacity": (6, 14, 10, 10)}
+
+
+@pytest.mark.parametrize(
+    "rule, options",
+    [
+        ("dense", {}),
+        ("dense", {"turns": "until-void"}),
+        ("sjf", UNEQUAL),
+        ("tetris", {"turns": "until-void", **UNEQUAL}),
+        (None, UNEQUAL),
+    ],
+)
+def test_the_laws_hold_for_what_a_team_does_in_the_simulation(rule: str | None, options: dict[str, Any]) -> None:
+    """With rules and a team of networks (None), equal machines and unequal ones."""
+    given = {"agents": 2, "machines": 2, "load": 0.9, **options}
+    lists = options_of(given | {"lists": 2, "lists_seed": 9, "steps": 60}).job_lists()
     work = lists.workload(0)
-    found = escala.simulate(work, lists.platform, scheduler=TeamPolicy("dense", agents=2, machines=2))
+    if rule is None:
+        learn = {"n_steps": 16, "batch_size": 32, "n_epochs": 1}
+        policy = train_team(steps=64, num_envs=4, learn=learn, lists=16, teacher=None, **given).policy(sampled=False)
+    else:
+        policy = TeamPolicy(rule, **{name: value for name, value in given.items() if name != "load"})
+    found = escala.simulate(work, lists.platform, scheduler=policy)
     machines = lists.platform
     about = {
         "cores": machines.cores.tolist(), "profiles": [profile.spec() for profile in machines.profiles],
         "profile_of": list(machines.profile_of), "resources": {kind: values.tolist() for kind, values in machines.resources.items()},
     }  # fmt: skip
-    assert found.jobs.height > 20 and about["resources"]
+    assert found.jobs.height > 20 and found.jobs["start_s"].null_count() == 0 and about["resources"]
     asked = [row | {"walltime_s": row["runtime_s"] + 1.0} for row in work.jobs.to_dicts()]  # nothing ends these jobs but themselves
     assert not work.jobs["limited"].any()
     laws.check(found, asked, about)
