@@ -79,10 +79,12 @@ def claims(loads: Sequence[int], cells: Cells) -> list[Claim]:
 def _after(kind: str, points: pl.DataFrame) -> Claim:
     """How far teams are after a fifth of the training: the last look until then, of each seed."""
     until = int(points["step"].to_numpy().max()) // 5
-    early = points.filter(pl.col("step") <= until).sort("step").group_by("seed").agg(pl.col("value").last())["value"].to_numpy()
+    early = points.filter(pl.col("step") <= until).sort("step").group_by("seed").agg(pl.col("value").last())["value"].to_list()
     text = f"sampled actions after {until} decisions as a multiple of SJF, mean of loads 50 and 90 %, {TOLD[kind]}, 3 x 1"
-    note = f"seeds: {', '.join(f'{value:.2f}' for value in sorted(early))}; the paper: global is faster than local"
-    mean, low, high = float(early.mean()), float(early.min()), float(early.max())
+    known = sorted(value for value in early if value is not None)
+    told = [f"{value:.2f}" for value in known] + ["does not end"] * (len(early) - len(known))
+    note = f"seeds: {', '.join(told)}; the paper: global is faster than local"
+    mean, low, high = (float(np.mean(known)), known[0], known[-1]) if len(known) == len(early) else (None, None, None)
     return Claim(f"r4.nothing.early.{IDENTS[kind]}", text, None, mean, low, high, "multiple", len(early), 0, None, note)
 
 
@@ -108,6 +110,6 @@ def write_figures(out: Path, curve: pl.DataFrame, judged: pl.DataFrame) -> None:
             training = curves.Training(points, {}, label, f"Three agents learning {TOLD[kind]}")
             save(curves.learning_curve(training), out / "figures" / name)
     if judged.height:
-        points = judged.rename({"learns": "line"}).drop_nulls("value")
+        points = judged.rename({"learns": "line"})
         training = curves.Training(points, {"SJF": 1.0}, "Mean slowdown, multiple of SJF's", "Teams that learn from nothing")
         save(curves.learning_curve(training), out / "figures" / "learning")

@@ -172,7 +172,7 @@ def test_a_shape_with_unfinished_runs_is_not_forgotten() -> None:
 
 
 def test_learning_from_nothing_is_told_by_kind(tmp_path: Path) -> None:
-    def cell(slowdown: float, *judged: float) -> dict[str, Any]:
+    def cell(slowdown: float, *judged: float | None) -> dict[str, Any]:
         looks = [[1000 * k, value] for k, value in enumerate(judged)]
         both = {how: {"slowdown": [slowdown, slowdown]} for how in ("likeliest", "sampled")}
         return {"50": both, "judged": looks}
@@ -184,6 +184,8 @@ def test_learning_from_nothing_is_told_by_kind(tmp_path: Path) -> None:
         "nothing/3x1/1": cell(2.02, 1.5, 1.2, 1.0),
         "nothing-local/3x1/0": cell(2.2, 1.5, 1.4, 1.3),
         "nothing-local/3x1/1": cell(2.2, 1.5, 1.4, 1.05),
+        "nothing-shared/3x1/0": cell(2.2, None, 1.4, None),
+        "nothing-shared/3x1/1": cell(2.2, 1.5, 1.4, 1.2),
     }
     found = {claim.id: claim for claim in marl2024_learning.claims((50,), cells)}
     assert found["r4.nothing.global.50"].ours == pytest.approx(0.01) and found["r4.nothing.global.50"].holds
@@ -194,6 +196,8 @@ def test_learning_from_nothing_is_told_by_kind(tmp_path: Path) -> None:
     assert found["r4.nothing.decisions.global"].ours == 1500 and "1000, 2000" in found["r4.nothing.decisions.global"].note
     late = found["r4.nothing.decisions.local"]
     assert late.ours is None and "2000 (1 never)" in late.note  # a seed that came nowhere near
+    idle = found["r4.nothing.early.shared"]
+    assert idle.ours is None and "1.50, does not end" in idle.note  # runs that do not end are told, not left out
     rows = [("nothing", "3x1", seed, step, agent, -2.0 + agent) for seed in (0, 1) for step in (0, 1000) for agent in (0, 1)]
     curve = pl.DataFrame(rows, schema=["kind", "shape", "seed", "step", "agent", "value"], orient="row")
     (tmp_path / "figures").mkdir()
