@@ -39,6 +39,21 @@ def test_it_shows_itself_in_a_window(name: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_what_is_no_action_is_one_clear_line(name: str) -> None:
+    alone, two = single(name), vector(name, 2)
+    n = int(alone.action_space.n)
+    alone.reset(seed=1)
+    two.reset(seed=1)
+    for action in (n, -1, 0.5, "a", None, True, np.array([0]), [0, 1]):
+        with pytest.raises(EscalaError, match=f"^actions must be one whole number in 0..{n - 1}; got"):
+            alone.step(action)
+    for actions in ([0], [0, n], [0.0, 0.0], [[0], [0, 0]], "ab", None):
+        with pytest.raises(EscalaError, match=f"^actions must be 2 whole numbers in 0..{n - 1}; got"):
+            two.step(actions)
+    assert alone.step(np.array(0))[0] is not None and two.step([0, np.int32(0)])[0].shape[0] == 2
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_vector_form_is_one_native_batch(name: str) -> None:
     env = vector(name, 3)
     assert isinstance(env.unwrapped, escala_vector())

@@ -46,8 +46,8 @@ class Batch(Protocol):
     def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
         """Begin the next episode of these rows; writes their observations and masks, nothing else. `options`: as given to `reset`."""
 
-    def step(self, actions: NDArray[np.int64], turn: Turn) -> None:
-        """One action of every row; writes the whole turn."""
+    def step(self, actions: Any, turn: Turn) -> None:
+        """One action of every row, whole numbers [N] (EscalaError for anything else); writes the whole turn."""
 
     def info(self) -> dict[str, NDArray[Any]]:
         """Figures of the last step by name, arrays [N]: what `info` tells beside the mask. New arrays, or ones that no later step

@@ -39,6 +39,18 @@ def above_zero(name: str, given: Any, example: str) -> list[float]:
     return [float(v) for v in values]
 
 
+def chosen_actions(given: Any, rows: int, n: int) -> NDArray[np.int64]:
+    """One action 0..n - 1 of each of the rows, [rows]."""
+    try:
+        actions = np.asarray(given)
+    except ValueError:  # of different lengths
+        actions = np.zeros(0)
+    if actions.dtype.kind not in "iu" or actions.shape != (rows,) or actions.min() < 0 or actions.max() >= n:
+        many = "one whole number" if rows == 1 else f"{rows} whole numbers"
+        raise EscalaError(f"actions must be {many} in 0..{n - 1}; got {given!r}")
+    return actions.astype(np.int64, copy=False)
+
+
 def wanted_lists(given: Any, rows: int, lists: int) -> NDArray[np.int64]:
     """Reset option `list`: the number of a job list, or one for each of the rows. Returns one for each row."""
     asked = np.asarray(given)

@@ -46,7 +46,7 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Take one action."""
         turn = self._turn
-        self.batch.step(np.array([action], np.int64), turn)
+        self.batch.step([action], turn)
         info: dict[str, Any] = {name: values[0] for name, values in self.batch.info().items()}
         info["action_mask"] = self.action_masks()
         return turn.observation[0].copy(), float(turn.reward[0]), bool(turn.terminated[0]), bool(turn.truncated[0]), info

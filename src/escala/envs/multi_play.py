@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.envs.checks import whole
 from escala.envs.multi_batch import FIGURES, LEAVE, MultiBatch, MultiTurn
 from escala.envs.multi_options import MultiOptions
 from escala.envs.multi_rules import RULES
@@ -39,6 +40,8 @@ def play(
     turns after which a run counts as not finished. rescue: when so many units have passed without a submission and nothing runs, the void
     is taken from the mask where something fits (0: never).
     """
+    whole("patience", patience, 1)
+    whole("rescue", rescue, 0)
     batch = batch if batch is not None else MultiBatch(len(lists or ()), lists, **options)
     members = members_of(team, batch.options)
     n = batch.num_envs

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from escala.envs import observation, offreservation_step
 from escala.envs.action import FORMS, GUARDS
 from escala.envs.batch import Rows, Turn, take_up
+from escala.envs.checks import chosen_actions
 from escala.envs.environment import BatchEnv
 from escala.envs.episodes import Episodes, days_of, idle_watts, watts_of, whole_us
 from escala.envs.render import Strip
@@ -229,11 +230,9 @@ class OffReservationBatch:
         if 0 in rows:
             self._strip.clear()
 
-    def step(self, actions: NDArray[np.int64], turn: Turn) -> None:
+    def step(self, actions: Any, turn: Turn) -> None:
         """One action of every row."""
-        n = int(self.action_space.n)
-        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= n:
-            raise EscalaError(f"actions must be {self.num_envs} whole numbers in 0..{n - 1}; got {actions!r}")
+        actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
         settings, fractions, *rest = self.lens()
         fine = offreservation_step.step(
             self.episodes.table, actions, settings, fractions, self.watts, *rest, _flat(turn), turn.mask, turn.reward, turn.terminated,

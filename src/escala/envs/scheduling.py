@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from escala.envs import scheduling_step
 from escala.envs.batch import Rows, Turn, take_up
+from escala.envs.checks import chosen_actions
 from escala.envs.confidence import KINDS
 from escala.envs.environment import BatchEnv
 from escala.envs.episodes import Episodes, days_of, watts_of, whole_us
@@ -126,11 +127,9 @@ class SchedulingBatch:
         if 0 in rows:
             self._strip.clear()
 
-    def step(self, actions: NDArray[np.int64], turn: Turn) -> None:
+    def step(self, actions: Any, turn: Turn) -> None:
         """One choice of every row."""
-        n = int(self.action_space.n)
-        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= n:
-            raise EscalaError(f"actions must be {self.num_envs} whole numbers in 0..{n - 1}; got {actions!r}")
+        actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
         fine = scheduling_step.step(
             self.episodes.table, actions, self.settings, self.watts, *self.records.lens(), turn.observation, turn.mask, turn.reward,
             turn.terminated, turn.truncated,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from escala.envs import slots_step
 from escala.envs.batch import Rows, Turn, draw, take_up
-from escala.envs.checks import wanted_lists
+from escala.envs.checks import chosen_actions, wanted_lists
 from escala.envs.environment import BatchEnv
 from escala.envs.slots_lists import JobLists, SlotWorlds
 from escala.envs.slots_options import SlotOptions, options_of
@@ -97,11 +97,9 @@ class SlotsBatch:
             return self.width, flat, self._picture, turn.mask
         return (self.width, self._nothing, flat, turn.mask) if flat.dtype == np.uint8 else (self.width, flat, self._picture, turn.mask)
 
-    def step(self, actions: NDArray[np.int64], turn: Turn) -> None:
+    def step(self, actions: Any, turn: Turn) -> None:
         """One action of every row."""
-        n = int(self.action_space.n)
-        if actions.shape != (self.num_envs,) or actions.min() < 0 or actions.max() >= n:
-            raise EscalaError(f"actions must be {self.num_envs} whole numbers in 0..{n - 1}; got {actions!r}")
+        actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
         fine = slots_step.step(
             self.worlds.table, actions, *self._lens(), *self._outputs(turn), turn.reward, turn.terminated, turn.truncated
         )  # fmt: skip

@@ -103,7 +103,7 @@ class SlotOptions:
         if self.model not in MODELS:
             raise EscalaError(f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel")
         given = {"bernoulli": 100, "cpu-memory": 50}[self.model] if self.window is None else self.window
-        if not isinstance(given, int) and not (isinstance(given, Sequence) and len(given)):
+        if not isinstance(given, int) and not (isinstance(given, Sequence) and not isinstance(given, str) and len(given)):
             raise EscalaError(f"option window={given!r}: give a whole number >= 1, or several")
         windows = [whole("window", steps, 1) for steps in ([given] if isinstance(given, int) else given)]
         if self.model == "bernoulli":

@@ -24,7 +24,7 @@ def colour(job: int) -> tuple[int, int, int]:
 
 def grid(cells: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Cells [rows, columns, 3] as pixels, with lines between them."""
-    pixels = np.repeat(np.repeat(cells, CELL, axis=0), CELL, axis=1)
+    pixels = np.pad(np.repeat(np.repeat(cells, CELL, axis=0), CELL, axis=1), ((0, 1), (0, 1), (0, 0)))
     pixels[::CELL] = LINE
     pixels[:, ::CELL] = LINE
     return pixels
@@ -105,6 +105,12 @@ def picture_of(batch: Any, i: int, shown: int | None = None) -> NDArray[np.uint8
         lines.append(_beside([grid(part) for part in parts]))
     rows = [np.pad(line, ((GAP, GAP), (0, 0), (0, 0)), constant_values=255) for line in lines]
     return np.ascontiguousarray(np.concatenate(rows))
+
+
+def middles(batch: Any, shown: int) -> list[float]:
+    """Of `picture_of(batch, i, shown)` the column in the middle of the first kind's chart, and of each slot."""
+    wide = int(batch.capacity[0]) * CELL + 1
+    return [GAP + k * (wide + GAP) + wide / 2 for k in range(min(shown, batch.options.slots) + 1)]
 
 
 def _beside(parts: list[NDArray[np.uint8]]) -> NDArray[np.uint8]:

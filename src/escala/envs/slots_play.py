@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from escala.envs import slots_rules
 from escala.envs.batch import Turn, new_turn
+from escala.envs.checks import whole
 from escala.envs.luck import luck_of
 from escala.envs.slots import SlotsBatch
 from escala.envs.slots_lists import JobLists
@@ -41,6 +42,8 @@ def play(
     void is taken from the mask (0: never).
     """
     check_hold(hold)
+    for name, value, least in (("seed", seed, 0), ("patience", patience, 1), ("rescue", rescue, 0)):
+        whole(name, value, least)
     n = len(lists)
     batch = SlotsBatch(n, lists, **options)
     for name, value in zip(("long", "quiet", "share"), hold, strict=True):
@@ -98,7 +101,9 @@ def _actor(batch: SlotsBatch, chooser: str | Act) -> Callable[[Turn, NDArray[np.
 def tune_hold_back(
     lists: JobLists, quiets: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 10, 15), shares: tuple[int, ...] = (0, 5), **options: Any
 ) -> tuple[int, int, int]:
-    """(long, quiet, share) of the rule hold-back with the least mean slowdown on these (validation) lists."""
+    """(long, quiet, share) of the rule hold-back with the least mean slowdown on these (validation) lists. EscalaError: nothing to try."""
+    if not quiets or not shares:
+        raise EscalaError(f"quiets={quiets!r}, shares={shares!r}: give at least one of each to try")
     tried = {
         (3, quiet, share): float(play(lists, "hold-back", hold=(3, quiet, share), **options)["slowdown"].mean())
         for quiet in quiets

@@ -189,7 +189,7 @@ class SlotPolicy:
         if self.seen is not None and self.seen != shape:
             raise EscalaError(
                 f"platform {platform.name!r}: {self.name} was trained on another machine (it sees {self.seen}, here it would see {shape}): "
-                "schedule a machine with the same resources and as many units of each"
+                "schedule a machine with the same resources" + " and as many units of each" * drawn
             )
         rows = chosen.ring(longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS))  # easy counts to its head's start
         settings = np.zeros(1, SETTINGS)

@@ -89,7 +89,7 @@ class BatchVectorEnv(VectorEnv[Array, Array, Array]):
     def step(self, actions: Array) -> tuple[Array, Array, Array, Array, dict[str, Any]]:
         """One action of each row, int [N]."""
         turn = self._next_turn()
-        self.batch.step(np.asarray(actions, np.int64), turn)
+        self.batch.step(actions, turn)
         info: dict[str, Any] = dict(self.batch.info())
         info["action_mask"] = turn.mask
         done = turn.terminated | turn.truncated

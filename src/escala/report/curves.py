@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from escala.errors import EscalaError
 from escala.report.plots import _WIDTH, _axis, _legend, figure_legend
@@ -33,7 +34,7 @@ class Training:
 
     points: columns step (decisions taken so far), value (null: runs did not end, which is marked; the other seeds stand there one by one),
     seed where there are several runs, and line (a name) where there are several curves. levels: policy -> its value. label: what the value
-    is, with its unit. caption: how it was measured.
+    is, with its unit. caption: how it was measured. less_is_better: of the value; marks of runs that did not end stand at the worse edge.
     """
 
     points: pl.DataFrame
@@ -41,6 +42,7 @@ class Training:
     label: str = "Return per episode"
     title: str = "Learning curve"
     caption: str = ""
+    less_is_better: bool = False
 
     def __post_init__(self) -> None:
         missing = [c for c in ("step", "value") if c not in self.points.columns]
@@ -70,7 +72,7 @@ def learning_curve(training: Training) -> Figure:
         if gaps.height:
             alone = part.join(gaps, on="step", how="semi")
             axes.plot(alone["step"], alone["value"], ".", color=policy_colour(i), label=f"{line or 'trained'}, single seeds")
-            _gaps(axes, gaps["step"].unique(), line or "trained", policy_colour(i))
+            _gaps(axes, gaps["step"].unique(), line or "trained", policy_colour(i), training.less_is_better)
     far = _far(points["value"].to_list(), training.levels)
     for i, (policy, level) in enumerate(training.levels.items(), start=len(names)):
         look: dict[str, Any] = {"color": policy_colour(i), "linestyle": ("--", ":", "-.")[i % 3], "linewidth": 1.2}
@@ -208,12 +210,18 @@ def _reach(axes: Axes, percents: np.ndarray) -> None:
 
 @styled
 def against(
-    table: pl.DataFrame, x: str, metrics: Sequence[str], *, x_label: str | None = None, log: bool = False, time_unit: str | None = None
+    table: pl.DataFrame,
+    x: str,
+    metrics: Sequence[str],
+    *,
+    x_label: str | None = None,
+    log: bool | Collection[str] = False,
+    time_unit: str | None = None,
 ) -> Figure:
     """Metrics against a quantity such as the offered load, one line per policy (R1 figure 2, R4 figure 4).
 
     table: columns policy, `x`, the metrics, and `<metric>_low` / `<metric>_high` where there are intervals (shaded). log: logarithmic
-    value axes. time_unit: what a second stands for, where it is none.
+    value axes, of all metrics or of those named. time_unit: what a second stands for, where it is none.
     """
     columns = 2 if len(metrics) > 1 else 1
     lines = -(-len(metrics) // columns)
@@ -233,7 +241,11 @@ def against(
                     alpha=0.15,
                     linewidth=0,
                 )
-        axes.set(ylabel=label, yscale="log" if log else "linear")
+        axes.set(ylabel=label)
+        if log is True or (log and metric in log):
+            axes.set_yscale("log")
+            known = table[metric].drop_nulls().to_numpy() / divisor
+            _plain_ticks(axes, known[known > 0])
     for axes in panels[max(len(metrics) - columns, 0) : len(metrics)]:
         axes.set_xlabel(x_label or quantity(x).name)
         axes.tick_params(labelbottom=True)
@@ -319,48 +331,78 @@ def _in_order(lists: Sequence[Sequence[str]]) -> list[str]:
     return merged
 
 
-def _gaps(axes: Axes, steps: pl.Series, name: str, colour: Any) -> None:
-    """Crosses at the foot where not every run of a learner ended, so that its mean is not known."""
+def _gaps(axes: Axes, steps: pl.Series, name: str, colour: Any, less_is_better: bool) -> None:
+    """Crosses at the worse edge where not every run of a learner ended, so that its mean is not known."""
     if len(steps):
-        foot: dict[str, Any] = {"marker": "x", "linestyle": "none", "transform": axes.get_xaxis_transform(), "clip_on": False}
-        axes.plot(steps.sort(), np.zeros(len(steps)), color=colour, label=f"{name}: not every run ends", **foot)
+        edge: dict[str, Any] = {"marker": "x", "linestyle": "none", "transform": axes.get_xaxis_transform(), "clip_on": False}
+        axes.plot(steps.sort(), np.full(len(steps), float(less_is_better)), color=colour, label=f"{name}: not every run ends", **edge)
 
 
 @styled
-def learning_panels(points: pl.DataFrame, levels: pl.DataFrame, metrics: Mapping[str, str]) -> Figure:
+def learning_panels(
+    points: pl.DataFrame, levels: pl.DataFrame, metrics: Mapping[str, str], *, more_is_better: Collection[str] = ("return",)
+) -> Figure:
     """One panel a metric against the decisions of training (logarithmic): several learners, each the mean over its seeds with their range
-    shaded, and a level line for each other policy (R2 figures 3 and 4).
+    shaded, and a level line for each other policy (R2 figures 3 and 4). A metric that spans a wide range has a logarithmic axis.
 
-    points: columns line (the learner), step, seed and the metrics (null in a seed: a cross at the foot in place of that step's mean).
-    levels: columns policy and the metrics. metrics: column -> label.
+    points: columns line (the learner), step, seed, the metrics (null in a seed: a cross at the worse edge in place of that step's mean),
+    and acting where points may differ in it (hollow: "likeliest"). levels: columns policy and the metrics. metrics: column -> label.
+    more_is_better: the metrics of which that is so.
     """
     lines = -(-len(metrics) // 2)
     figure = Figure(figsize=(_WIDTH, 0.8 + 2.6 * lines))
     panels = figure.subplots(lines, 2, sharex=True, squeeze=False).ravel()
     names = points["line"].unique(maintain_order=True).to_list()
-    ticks = [m * 10.0**k for k in range(10) for m in (1, 3) if points["step"].min() <= m * 10.0**k <= points["step"].max()]  # type: ignore[operator]
+    mixed = "acting" in points.columns and points["acting"].n_unique() > 1
+    ticks = [m * 10.0**k for k in range(10) for m in (1, 2, 5) if points["step"].min() <= m * 10.0**k <= points["step"].max()]  # type: ignore[operator]
     for axes, (metric, label) in zip(panels, metrics.items()):
         for i, name in enumerate(names):
-            value = pl.col(metric)
-            means = (
-                points.filter(pl.col("line") == name)
-                .group_by("step")
-                .agg(value, low=value.min(), high=value.max(), gaps=value.null_count())
-            )
-            kept = means.filter(pl.col("gaps") == 0).with_columns(value.list.mean()).sort("step")
-            axes.plot(kept["step"], kept[metric], marker="o", markersize=3.5, color=policy_colour(i), label=name)
+            kept, gaps = _by_step(points.filter(pl.col("line") == name), metric)
+            axes.plot(kept["step"], kept["mean"], color=policy_colour(i), marker="o", markersize=3.5, label=name)
+            if mixed:
+                hollow = kept.filter(pl.col("acting").list.contains("likeliest"))
+                axes.plot(hollow["step"], hollow["mean"], "o", color=policy_colour(i), markersize=3.5, markerfacecolor="white", zorder=3)
             axes.fill_between(kept["step"], kept["low"], kept["high"], color=policy_colour(i), alpha=0.2, linewidth=0)
-            _gaps(axes, means.filter(pl.col("gaps") > 0)["step"], name, policy_colour(i))
+            _gaps(axes, gaps, name, policy_colour(i), metric not in more_is_better)
         for i, (policy, level) in enumerate(levels.select("policy", metric).iter_rows(), start=len(names)):
             axes.axhline(level, color=policy_colour(i), linestyle=("--", ":", "-.")[i % 3], linewidth=1.2, label=policy)
         axes.set(ylabel=label, xscale="log")
         axes.minorticks_off()
         axes.set_xticks(ticks)
         axes.xaxis.set_major_formatter(_short_number)
+        _widen(axes, [*points[metric].drop_nulls(), *levels[metric]])
     for axes in panels[max(len(metrics) - 2, 0) : len(metrics)]:
         axes.set_xlabel("Decisions in training")
         axes.tick_params(labelbottom=True)
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
+    if mixed:
+        panels[0].plot([], [], "o", color=INK, markersize=3.5, markerfacecolor="white", label="hollow: likeliest actions")
     figure_legend(figure, panels[0], "outside upper center")
     return figure
+
+
+def _by_step(points: pl.DataFrame, metric: str) -> tuple[pl.DataFrame, pl.Series]:
+    """(step, mean, low and high over seeds, ways of acting; steps at which a run of a seed did not end)."""
+    value = pl.col(metric)
+    ways = {"acting": pl.col("acting").unique()} if "acting" in points.columns else {}
+    found = points.group_by("step").agg(mean=value.mean(), low=value.min(), high=value.max(), gaps=value.null_count(), **ways)
+    return found.filter(pl.col("gaps") == 0).sort("step"), found.filter(pl.col("gaps") > 0)["step"]
+
+
+def _widen(axes: Axes, values: Sequence[float]) -> None:
+    """Make a value axis logarithmic where values of one sign span more than _FAR_TIMES."""
+    sizes = np.abs(np.array(values, np.float64))
+    if len(sizes) and sizes.min() > 0 and sizes.max() > _FAR_TIMES * sizes.min() and np.ptp(np.sign(values)) == 0:
+        axes.set_yscale("symlog", linthresh=float(sizes.min()), linscale=0.2)
+        _plain_ticks(axes, sizes, float(np.sign(values[0])))
+
+
+def _plain_ticks(axes: Axes, sizes: np.ndarray, sign: float = 1.0) -> None:
+    """1, 2, 5, 10, ... on a logarithmic value axis, written plainly; where they span too little for that, matplotlib's own stay."""
+    low, high = 0.8 * float(sizes.min(initial=np.inf)), 1.3 * float(sizes.max(initial=0.0))
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) if low <= high else ()
+    if len(ticks := [sign * m * 10.0**k for k in exponents for m in (1, 2, 5) if low <= m * 10.0**k <= high]) > 2:
+        axes.set_yticks(ticks)
+        axes.yaxis.set_major_formatter(_short_number)
+        axes.yaxis.set_minor_locator(NullLocator())

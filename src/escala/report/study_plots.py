@@ -132,23 +132,27 @@ def _means_so_far(values: Any) -> Any:
 
 
 _HEAD = 34  # pixels above a picture, for its title
+_FOOT = 22  # pixels below a picture, for names in it
 
 
 @styled
-def frames(pictures: Sequence[Any], titles: Sequence[str]) -> Figure:
+def frames(pictures: Sequence[Any], titles: Sequence[str], names: Sequence[Sequence[tuple[float, str]]] = ()) -> Figure:
     """Pictures of an environment one below the other (R1 figures 1 and 5). In the PNG of `save` each of their pixels is a square of whole
-    pixels, so that lines of a grid are equally thick."""
+    pixels, so that lines of a grid are equally thick. names: of each picture, what to write below it, and at which of its columns."""
     width = max(picture.shape[1] for picture in pictures)
     times = max(1, min(2, int(_WIDTH * DPI) // width))
-    width, height = times * width, sum(times * picture.shape[0] + _HEAD for picture in pictures)
+    width, height = times * width, sum(times * picture.shape[0] + _HEAD for picture in pictures) + _FOOT * len(names)
     figure = Figure(figsize=(width / DPI, height / DPI))
     figure.set_layout_engine("none")  # every place is given
     top = height
-    for picture, title in zip(pictures, titles, strict=True):
+    for k, (picture, title) in enumerate(zip(pictures, titles, strict=True)):
         high, wide = (times * n for n in picture.shape[:2])
         top -= _HEAD + high
         axes = figure.add_axes((0.0, top / height, wide / width, high / height))
         axes.imshow(picture, interpolation="none", aspect="auto")
         axes.set_axis_off()
         axes.set_title(title, loc="left", fontsize=8, pad=4)
+        for column, name in names[k] if names else ():
+            axes.text(column, picture.shape[0], name, ha="center", va="top", fontsize=7)
+        top -= _FOOT * bool(names)
     return figure

@@ -24,8 +24,8 @@ PATIENCE = 4000
 LOG_JOBS = 60
 CHOSEN = "conv3-16"  # the paper's network
 A2C_LIMITS = {0.7: 0.10, 0.9: 0.20}
-"""How far above SJF A2C with the slot scorer on the compact observation (preset "a2c", tuned) may be; at other rates, and of A2C as printed
-(on the image), no mark is set: findings."""
+"""How far above SJF A2C may be, tuned (the slot scorer on the compact observation, preset "a2c") and as printed (on the image); at other
+rates no mark is set: findings."""
 
 
 def lists_of(rate: float, count: int, seed: int) -> JobLists:

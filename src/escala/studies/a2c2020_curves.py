@@ -127,5 +127,5 @@ def write_curves(out: Path, scale: Any, cells: Cells, longest: Mapping[str, list
         write_table(out, "training", training)
         if training.is_empty():  # too short for a single episode
             return
-        label = "Mean return of the last hundred episodes of training"
+        label = "Mean return of the last hundred episodes (windows of 50 and 200 steps)"
         save(curves.learning_curve(curves.Training(training, {}, label)), figures / "training")

@@ -62,7 +62,7 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) 
         "every job counted; separate lists for training, validation and test; intervals over training seeds and episodes. Sampled or "
         "likeliest actions (with a way out of silence) are chosen on validation lists. The printed tables contradict themselves "
         "(completion minus wait differs between policies), so order and size are compared, not digits. The mark for A2C (10 % above SJF at "
-        "0.7, 20 % at 0.9) is of the tuned one, which sees the compact observation; as printed (Conv3-16 on the image) it is a finding. "
+        "0.7, 20 % at 0.9) comes from trials on the compact observation and is held against both, tuned (compact) and as printed (image). "
         "A change of up to 0.1 % counts as none."
     )
     write_claims(out, "a2c2020: A2C with CPU and memory", claims, about)
@@ -92,10 +92,11 @@ def mark_of(label: str, rate: float) -> tuple[float | None, str]:
     if label in (AGENT, ALONE):
         limit = LIMITS.get(rate, 0.0)
         return limit, f"holds: at most {limit:+.0%}"
-    found = A2C_LIMITS.get(rate) if label == A2C else None
+    found = A2C_LIMITS.get(rate)
     if found is None:
         return None, "a finding, no test"
-    return found, f"holds: at most {found:+.0%}, the mark for A2C tuned on the compact observation"
+    known = " (a mark from trials on the compact observation)" if label == PRINTED else ""
+    return found, f"holds: at most {found:+.0%}{known}"
 
 
 def learner_claims(cells: Cells, rate: float, label: str, names: list[str]) -> list[Claim]:
@@ -222,14 +223,24 @@ def paper_frame() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def _as_chosen(scale: Any, cells: Cells, rates: pl.DataFrame) -> list[pl.DataFrame]:
+    """Of each learner its rows by the way of acting that validation lists choose, as the claims have it."""
+    rows = []
+    for rate in scale.rates:
+        for label, names in learners(scale, rate).items():
+            said = label if best_way(cells, names) == "sampled" else f"{label}, likeliest"
+            row = rates.filter((pl.col("rate") == round(100 * rate)) & (pl.col("policy") == said))
+            rows.append(row.with_columns(policy=pl.lit(label)))
+    return rows
+
+
 def _figures(out: Path, scale: Any, cells: Cells, rates: pl.DataFrame, log: Path | None) -> None:
     from escala.report import curves, save, study_plots
 
     rate = scale.network_rate
     write_curves(out, scale, cells, learners(scale, rate), log)
     metrics = ["mean_slowdown", "mean_turnaround_s", "mean_wait_s"]
-    chosen = (*BASELINES, "tetris-normalised", HOLD_END, AGENT, f"{AGENT}, likeliest", A2C, PRINTED)
-    shown = rates.filter(pl.col("policy").is_in(chosen) & pl.col("mean_slowdown").is_not_null())
+    shown = pl.concat([rates.filter(pl.col("policy").is_in((*BASELINES, HOLD_END))), *_as_chosen(scale, cells, rates)])
     save(study_plots.metric_bars(shown.filter(pl.col("rate") == round(100 * rate)), metrics, time_unit=UNIT), out / "figures" / "fig3-bars")
     if len(scale.rates) > 1:
         save(curves.against(shown, "rate", metrics, x_label="Job rate (%)", time_unit=UNIT), out / "figures" / "rates")

@@ -30,6 +30,9 @@ QUEUE = 32
 """Slots per 100 steps of arrivals that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones
 behind them."""
 
+EASY_WHOLE = "easy, whole queue"
+"""EASY as the author ran it, beside the slots: not with ten of them. His starts differ in reservations and by messages."""
+
 Figures = dict[str, list[float]]
 
 
@@ -50,12 +53,14 @@ def rules_on(lists: JobLists, hold: tuple[int, int, int], slots: int = 10) -> di
 
 
 def published_rules(folder: str) -> dict[str, Any]:
-    """The rules on the author's lists. Hold-back is tuned on these very lists, as the author's agent is."""
+    """The rules on the author's lists, EASY with ten slots and with all jobs in slots. Hold-back is tuned on these very lists, as the
+    author's agent is."""
     lists = published_lists(Path(folder))
     out: dict[str, Any] = {}
     for e, load in enumerate(LOADS):
         one = lists.part([e])
-        out[str(load)] = rules_on(one, tune_hold_back(one, QUIETS, SHARES))
+        whole = {EASY_WHOLE: _figures(play(one, "easy", slots=len(one.job)))}
+        out[str(load)] = rules_on(one, tune_hold_back(one, QUIETS, SHARES)) | whole
     return out
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from escala.envs.batch import new_turn
 from escala.envs.slots import SlotsBatch
 from escala.envs.slots_lists import JobLists
-from escala.envs.slots_picture import picture_of
+from escala.envs.slots_picture import middles, picture_of
 from escala.envs.slots_policy import SHAPING
 from escala.kernel import codes
 from escala.studies.grid2019_cells import PATIENCE, TEST, lists_of
@@ -65,10 +65,16 @@ def telling(seen: list[dict[str, Any]]) -> int:
     return max(range(len(seen) - LOOKS + 1), key=told, default=0)
 
 
-def agent_frames(agent: Any, lists: JobLists) -> tuple[list[NDArray[np.uint8]], list[str], pl.DataFrame]:
-    """(pictures, titles, table) of the telling looks; the table has every job that is drawn. start: null of jobs in slots."""
+Names = list[list[tuple[float, str]]]
+"""Of each picture where to write which name."""
+
+
+def agent_frames(agent: Any, lists: JobLists) -> tuple[list[NDArray[np.uint8]], list[str], Names, pl.DataFrame]:
+    """(pictures, titles, names in them, table) of the telling looks; the table has every job that is drawn. start: null of jobs in
+    slots."""
     begin = telling([seen for seen, _ in looks(agent, lists)])
     pictures, titles, rows = [], [], []
+    names: Names = []
     for k, (seen, batch) in enumerate(looks(agent, lists, begin + LOOKS)):
         if k < begin:
             continue
@@ -76,8 +82,12 @@ def agent_frames(agent: Any, lists: JobLists) -> tuple[list[NDArray[np.uint8]], 
         pictures.append(picture_of(batch, 0, SLOTS))
         titles.append(f"time {seen['time']}: {chosen}")
         about = {"look": k, "time": seen["time"], "chosen": chosen}
-        rows += [about | {"where": where, **_job(lists, job), "start": start} for where, job, start in _drawn(batch)]
-    return pictures, titles, pl.DataFrame(rows, schema=COLUMNS)
+        drawn = _drawn(batch)
+        rows += [about | {"where": where, **_job(lists, job), "start": start} for where, job, start in drawn]
+        in_slot = {where: f"{where}: job {job}" for where, job, start in drawn if start is None}
+        words = ["chart", *(in_slot.get(f"slot {k}", f"slot {k}: empty") for k in range(1, SLOTS + 1))]
+        names.append(list(zip(middles(batch, SLOTS), words, strict=True)))
+    return pictures, titles, names, pl.DataFrame(rows, schema=COLUMNS)
 
 
 def _drawn(batch: SlotsBatch) -> list[tuple[str, int, int | None]]:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from escala.studies.claims import Claim, write_claims, write_table
-from escala.studies.grid2019_cells import QUEUE, RULES
+from escala.studies.grid2019_cells import EASY_WHOLE, QUEUE, RULES
 from escala.studies.grid2019_frames import SLOTS, agent_frames, shown_agent
 from escala.studies.grid2019_fresh import (
     BEST,
@@ -22,7 +22,7 @@ from escala.studies.grid2019_fresh import (
     variant_frame,
 )
 from escala.studies.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
-from escala.studies.slotted import METRICS, SEEDS, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
+from escala.studies.slotted import HOLD_END, METRICS, SEEDS, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
 PAPER_COLUMNS = {"slowdown": "mean_slowdown", "makespan": "makespan", "turnaround": "mean_turnaround_time", "wait": "mean_waiting_time"}
 AGENT = "agent"
@@ -166,7 +166,7 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
     first = dict(zip(LOADS, first_submissions(published_lists(author)), strict=True))
     for load in scale.loads:
         rules = cells["published/rules"][str(load)]
-        rows += [row_of(load, rule, arrays_of(rules[rule])) for rule in (*RULES, "hold-back")]
+        rows += [row_of(load, rule, arrays_of(rules[rule])) for rule in (*RULES, EASY_WHOLE, "hold-back")]
         names = [f"published/{load}/{seed}" for seed in range(scale.seeds)]
         for how, label in (("sampled", AGENT), ("likeliest", f"{AGENT}, likeliest")):
             rows.append(row_of(load, label, {mine: matrix(cells, names, how, mine) for mine in METRICS}))
@@ -205,25 +205,30 @@ def _curve_point(cell: Any, seed: int) -> dict[str, Any]:
     return {"step": cell["steps"], "value": None if left else float(np.mean(found)), "seed": seed, "unfinished": left}
 
 
-SHOWN = ("sjf", "sjf-strict", "packer", "tetris", "easy", "hold-back")
+SHOWN = ("sjf", "sjf-strict", "packer", "tetris", "hold-back")
 
 
 def _figures(out: Path, scale: Any, cells: Cells, author: Path | None, fresh: pl.DataFrame) -> None:
     from escala.report import curves, save, study_plots
 
     figures, metrics, top = out / "figures", list(METRICS.values()), max(scale.loads)
-    parts: dict[str, tuple[pl.DataFrame, tuple[str, ...]]] = {"fresh": (pl.concat([fresh, best_frame(scale, cells)]), (*SHOWN, BEST))}
+    parts: dict[str, tuple[pl.DataFrame, tuple[str, ...]]] = {}
+    parts["fresh"] = (pl.concat([fresh, best_frame(scale, cells)]), (*SHOWN, "easy", HOLD_END, BEST))
     if author is not None:
-        parts["published"] = (published_frame(scale, cells, author), (*SHOWN, AGENT, "author's PPO"))
+        parts["published"] = (published_frame(scale, cells, author), (*SHOWN, EASY_WHOLE, "author's EASY", AGENT, "author's PPO"))
     for name, (table, policies) in parts.items():
         shown = table.filter(pl.col("policy").is_in(policies))
-        save(curves.against(shown, "load", metrics, x_label="Offered load, nominal (%)", time_unit=UNIT), figures / f"fig2-{name}")
+        look: dict[str, Any] = {"x_label": "Offered load, nominal (%)", "log": (METRICS["slowdown"],), "time_unit": UNIT}
+        save(curves.against(shown, "load", metrics, **look), figures / f"fig2-{name}")
         save(study_plots.metric_bars(shown.filter(pl.col("load") == top), metrics, time_unit=UNIT), figures / f"fig3-{name}")
     if author is not None and scale.curve:
         points = [_curve_point(cells[f"curve/{budget}/{seed}"], seed) for budget in scale.curve for seed in range(scale.curve_seeds)]
         write_table(out, "curve", pl.DataFrame(points))
-        levels = {rule: cells["published/rules"]["100"][rule]["slowdown"][0] for rule in ("sjf", "sjf-strict", "tetris", "packer", "easy")}
-        training = curves.Training(pl.DataFrame(points), levels, "Mean slowdown, published list of load 100 %", "Whole trainings")
+        label, table = "Mean slowdown, published list of load 100 %", published_table(author).filter(pl.col("load") == 100)
+        rules = cells["published/rules"]["100"]
+        levels = {rule: rules[rule]["slowdown"][0] for rule in ("sjf", "sjf-strict", "tetris", "packer", EASY_WHOLE)}
+        levels |= {f"author's {who}": table.filter(pl.col("policy") == who)["mean_slowdown"][0] for who in ("EASY", "PPO")}
+        training = curves.Training(pl.DataFrame(points), levels, label, "Whole trainings", less_is_better=True)
         save(curves.learning_curve(training), figures / "fig4")
     _figure_5(out, scale, author)
 
@@ -233,7 +238,7 @@ def _figure_5(out: Path, scale: Any, author: Path | None) -> None:
     from escala.report import save, study_plots
 
     agent, lists, name = shown_agent(out, scale, author)
-    pictures, titles, table = agent_frames(agent, lists)
+    pictures, titles, names, table = agent_frames(agent, lists)
     titles[0] = f"{name}, its list: chart and the first {SLOTS} slots. {titles[0]}"
     write_table(out, "fig5", table)
-    save(study_plots.frames(pictures, titles), out / "figures" / "fig5")
+    save(study_plots.frames(pictures, titles, names), out / "figures" / "fig5")

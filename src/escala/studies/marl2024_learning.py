@@ -111,5 +111,6 @@ def write_figures(out: Path, curve: pl.DataFrame, judged: pl.DataFrame) -> None:
             save(curves.learning_curve(training), out / "figures" / name)
     if judged.height:
         points = judged.rename({"learns": "line"})
-        training = curves.Training(points, {"SJF": 1.0}, "Mean slowdown, multiple of SJF's", "Teams that learn from nothing")
+        label, title = "Mean slowdown, multiple of SJF's", "Teams that learn from nothing"
+        training = curves.Training(points, {"SJF": 1.0}, label, title, less_is_better=True)
         save(curves.learning_curve(training), out / "figures" / "learning")

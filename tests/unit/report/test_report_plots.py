@@ -206,6 +206,36 @@ def test_a_curve_is_not_squeezed_by_a_far_level() -> None:
     assert told == ["trained", "random (−21.10, below)", "hold (−14.00)"]
 
 
+def test_runs_that_do_not_end_stand_at_the_worse_edge() -> None:
+    points = pl.DataFrame({"step": [0, 9, 18], "value": [3.0, 2.0, None], "seed": [0, 0, 0]})
+    for less_is_better in (False, True):
+        axes = curves.learning_curve(curves.Training(points, {"sjf": 2.5}, less_is_better=less_is_better)).axes[0]
+        (cross,) = [line for line in axes.lines if line.get_marker() == "x"]
+        assert list(cross.get_xdata()) == [18] and list(cross.get_ydata()) == [float(less_is_better)]
+    points = pl.DataFrame({"line": "one", "step": [10, 20], "seed": 0, "return": [-3.0, None], "slowdown": [3.0, None]})
+    levels = pl.DataFrame({"policy": ["sjf"], "return": [-2.0], "slowdown": [2.0]})
+    panels = curves.learning_panels(points, levels, {"return": "Return", "slowdown": "Slowdown"}).axes[:2]
+    assert [[float(y) for line in axes.lines if line.get_marker() == "x" for y in line.get_ydata()] for axes in panels] == [[0.0], [1.0]]
+
+
+def test_panels_of_a_wide_range_are_logarithmic_and_mark_likeliest_actions() -> None:
+    rows = [("one", 10, 0, "sampled", -4.0, 4.0), ("one", 20, 0, "likeliest", -50.0, 5.0)]
+    points = pl.DataFrame(rows, schema=["line", "step", "seed", "acting", "return", "slowdown"], orient="row")
+    levels = pl.DataFrame({"policy": ["sjf"], "return": [-4.5], "slowdown": [4.5]})
+    wide, narrow = curves.learning_panels(points, levels, {"return": "Return", "slowdown": "Slowdown"}).axes[:2]
+    assert (wide.get_yscale(), narrow.get_yscale()) == ("symlog", "linear")
+    assert [float(tick) for tick in wide.get_yticks()] == [-5.0, -10.0, -20.0, -50.0]
+    hollow = [line.get_xdata().tolist() for line in narrow.lines if line.get_markerfacecolor() == "white" and line.get_marker() == "o"]
+    assert hollow == [[20]]
+
+
+def test_only_the_metrics_named_are_logarithmic() -> None:
+    table = pl.DataFrame({"policy": "sjf", "load": [10, 40], "mean_slowdown": [1.0, 20.0], "mean_wait_s": [0.0, 9.0]})
+    panels = curves.against(table, "load", ["mean_slowdown", "mean_wait_s"], log=("mean_slowdown",)).axes[:2]
+    assert [axes.get_yscale() for axes in panels] == ["log", "linear"]
+    assert [float(tick) for tick in panels[0].get_yticks()] == [1.0, 2.0, 5.0, 10.0, 20.0]
+
+
 def test_waste_against_stretch_draws_the_least_waste_at_no_more_stretch_and_the_distance_from_it() -> None:
     rows = [("hold", "0", 0.1, 0.0), ("hold", "0.1", 0.2, -0.2), ("hold", "0.03", 0.3, -0.1)]
     rows += [("ppo", "ordered", 0.2, -0.28), ("ppo", "printed", 0.2, 0.5)]

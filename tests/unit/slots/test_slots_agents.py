@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -139,12 +140,24 @@ def test_agents_act_as_their_preset_says() -> None:
     assert not agent.manifest["sampled"] and "likeliest" in agent.policy().name and "likeliest" not in agent.policy(sampled=True).name
 
 
+def _learnt(agent: Any, still: Any) -> bool:
+    """Has an agent other weights, all finite, than one that learnt at a rate of 0?"""
+    pairs = list(zip(agent.network.parameters(), still.network.parameters(), strict=True))
+    return all(torch.isfinite(a).all() for a, _ in pairs) and any(not torch.equal(a, b) for a, b in pairs)
+
+
+LEARN = {"n_steps": 4, "batch_size": 4}
+
+
 @pytest.mark.learn
 @pytest.mark.parametrize("preset", [name for env, name in PRESETS if env == "escala/Slots-v0"])
 def test_presets_train(preset: str) -> None:
-    """By an algorithm of their own."""
-    agent = escala.train("escala/Slots-v0", steps=1, preset=preset, num_envs=8, learn={"n_steps": 4}, **LISTS)
-    assert all(torch.isfinite(p).all() for p in agent.network.parameters())
+    """By an algorithm of their own, which moves the weights."""
+    agent, still = (
+        escala.train("escala/Slots-v0", steps=1, preset=preset, num_envs=8, learn={"n_steps": 4, **rate}, **LISTS)
+        for rate in ({}, {"learning_rate": 0.0})
+    )
+    assert _learnt(agent, still)
     r1 = ("printed", "printed-compact", "one-list")
     r2 = ("a2c", "a2c-list", "fc", "conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool")
     assert agent.manifest["algorithm"] == ("ppo" if preset in r1 else "a2c" if preset in r2 else "maskable-ppo")
@@ -152,9 +165,11 @@ def test_presets_train(preset: str) -> None:
 
 @pytest.mark.learn
 def test_a_network_on_the_image_learns_by_a_masked_algorithm_too() -> None:
-    given = {"preset": "conv3-16", "num_envs": 2, "learn": {"n_steps": 4, "batch_size": 4}, "steps": 1}
+    given: dict[str, Any] = {"preset": "conv3-16", "num_envs": 2, "learn": LEARN, "steps": 1}
     agent = escala.train("escala/Slots-v0", algorithm="maskable-ppo", **given, **LISTS)
-    assert agent.manifest["algorithm"] == "maskable-ppo" and all(torch.isfinite(p).all() for p in agent.network.parameters())
+    given["learn"] = {**LEARN, "learning_rate": 0.0}
+    assert agent.manifest["algorithm"] == "maskable-ppo"
+    assert _learnt(agent, escala.train("escala/Slots-v0", algorithm="maskable-ppo", **given, **LISTS))
 
 
 def _with_resources(kinds: tuple[str, ...]) -> tuple[Workload, Platform]:

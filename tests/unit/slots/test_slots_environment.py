@@ -123,9 +123,9 @@ def test_a_choice_that_does_not_fit_is_reserved_at_its_first_place_within_the_ho
     batch.restart(np.zeros(1, np.int64), turn, {"list": 0})
     assert turn.mask[0].tolist() == [True] * 5 + [False] * 6
     for slot, start in ((1, 0), (2, 5), (3, 0)):  # job 0 now; job 1 when job 0 has ended; job 2 beside it on nodes 6..9, now
+        assert batch.starts[0, slot - 1] == start
         batch.step(np.array([slot]), turn)
         assert turn.reward[0] == 0.0
-        del start
     assert not turn.mask[0, 4]  # all ten nodes are free from row 9 on, and 9 + 15 rows are beyond the horizon
     while not turn.terminated[0]:
         batch.step(np.array([4 if turn.mask[0, 4] else 0]), turn)
@@ -161,6 +161,19 @@ def test_image_shows_chart_slots_backlog_and_silence() -> None:
     image = turn.observation[0]
     assert (image[:2, :2] > 0).all() and len(np.unique(image[:2, :2])) == 1 and (image[2:, :10] == 0).all()
     assert (image[:, 33] == 25).all()  # one unit of ten without a submission
+
+
+def test_image_shows_reserved_jobs_in_colours_of_their_own() -> None:
+    work = Workload.from_jobs({"submit_s": [0.0] * 2, "runtime_s": [3.0, 2.0], "cores": [6, 5]})
+    batch = SlotsBatch(1, [work], "10x1", slots=2, observation="image", backlog=3, placement="reserve", skip="none")
+    turn = new_turn(batch)
+    batch.restart(np.zeros(1, np.int64), turn, {"list": 0})
+    batch.step(np.array([1]), turn)
+    batch.step(np.array([2]), turn)
+    chart = turn.observation[0][:, :10]
+    running, reserved = np.unique(chart[:3, :6]), np.unique(chart[3:5, :5])
+    assert len(running) == len(reserved) == 1 and running[0] != reserved[0] and running[0] > 0 and reserved[0] > 0
+    assert (chart[:3, 6:] == 0).all() and (chart[3:5, 5:] == 0).all() and (chart[5:] == 0).all()
 
 
 @pytest.mark.parametrize("shape", ["compact", "image", "two kinds"])

@@ -84,9 +84,9 @@ def test_figures_3_and_4_have_every_learner_and_budget(found: Path) -> None:
     assert points.filter(pl.col("unfinished") > 0)["slowdown"].is_null().all()
     for (line,), rows in points.filter("chosen").group_by("line"):
         assert rows["step"].unique().sort().to_list() == points.filter(line=line)["step"].unique().sort().to_list(), "a budget is left out"
-    table = pl.read_csv(found / "tables" / "tables1and2.csv").filter(policy="A2C, slot scorer")
+    table = pl.read_csv(found / "tables" / "tables1and2.csv").filter(pl.col("policy").str.starts_with("A2C, slot scorer"), unfinished=0)
     found_there = points.filter(line="A2C, slot scorer")["slowdown"].to_list()
-    assert any(one == pytest.approx(table["mean_slowdown"][0], rel=1e-4) for one in found_there) or table["unfinished"][0] > 0
+    assert table.height and all(any(one == pytest.approx(told, rel=1e-4) for one in found_there) for told in table["mean_slowdown"])
     log = pl.read_csv(found / "tables" / "fig4.csv").filter(pl.col("unfinished") == 0)
     assert log.height and log["return"].to_list() == pytest.approx([-60 * x for x in log["slowdown"]], rel=1e-5)
     training = pl.read_csv(found / "tables" / "training.csv")
@@ -162,8 +162,9 @@ def test_no_training_is_done_twice(tmp_path: Path) -> None:
 
 def test_what_a_mark_is_of() -> None:
     assert [mark_of("A2C, slot scorer", rate)[0] for rate in (0.6, 0.7, 0.8, 0.9)] == [None, 0.10, None, 0.20]
-    assert "compact observation" in mark_of("A2C, slot scorer", 0.7)[1]
-    assert all(mark_of("A2C, Conv3-16 on the image", rate) == (None, "a finding, no test") for rate in (0.6, 0.7, 0.8, 0.9))
+    assert [mark_of("A2C, Conv3-16 on the image", rate)[0] for rate in (0.6, 0.7, 0.8, 0.9)] == [None, 0.10, None, 0.20]
+    assert "compact observation" in mark_of("A2C, Conv3-16 on the image", 0.7)[1]
+    assert mark_of("A2C, slot scorer", 0.6)[1] == "a finding, no test"
     assert [mark_of("recommended", rate)[0] for rate in (0.6, 0.7, 0.8, 0.9)] == [0.03, 0.0, 0.0, 0.03]
 
 

@@ -48,11 +48,13 @@ def test_pictures_and_table_show_what_the_agent_has_before_it() -> None:
     assert [(one["time"], one["job"], one["held"], one["fresh"]) for one in seen] == [
         (0, 1, False, True), (0, NONE, True, False), (1, NONE, True, False), (2, 2, False, True), (2, NONE, True, False),
     ]  # fmt: skip
-    pictures, titles, table = agent_frames(_ShortOnly(), _lists())
+    pictures, titles, names, table = agent_frames(_ShortOnly(), _lists())
     wait = "lets time pass, though a job fits"
     assert titles == ["time 2: places job 2", *(f"time {time}: {wait}" for time in (2, 3, 4))]
-    wide = GAP + 5 * (10 * CELL + GAP)
-    assert len(pictures) == 4 and all(picture.shape == (20 * CELL + 2 * GAP, wide, 3) for picture in pictures)
+    part = 10 * CELL + 1  # cells, and the line after the last
+    assert len(pictures) == 4 and all(picture.shape == (20 * CELL + 1 + 2 * GAP, GAP + 5 * (part + GAP), 3) for picture in pictures)
+    assert [name for _, name in names[0]] == ["chart", "slot 1: job 0", "slot 2: job 2", "slot 3: empty", "slot 4: empty"]
+    assert [column for column, _ in names[0]] == [GAP + part / 2 + k * (part + GAP) for k in range(5)]
     for picture, (_, rows) in zip(pictures, table.group_by("look", maintain_order=True), strict=True):
         shades = {tuple(map(int, one)) for one in np.unique(picture.reshape(-1, 3), axis=0)}
         assert shades == {colour(j) for j in rows["job"]} | {EMPTY, LINE, (255, 255, 255)}
