@@ -16,7 +16,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents import checkpoint, slot_teaching
-from escala.agents.agent import FORMAT, Agent
+from escala.agents.agent import FORMAT, MANIFEST, Agent
 from escala.agents.early import Early, check_days
 from escala.agents.network import build_learner, check_algorithm, check_request, pin_threads
 from escala.agents.presets import Preset, preset_of
@@ -28,11 +28,13 @@ from escala.policies.rollout_names import rollout_of
 
 
 class _Between(BaseCallback):
-    """Between two rollouts: points of the learning curve and checkpoints from time to time, progress, and the end of the time allowed."""
+    """Between two rollouts: points of the learning curve, snapshots and checkpoints from time to time, progress, and the end of the time
+    allowed."""
 
     def __init__(
         self,
         save: Callable[[], None] | None,
+        snap: Callable[[], None],
         progress: Callable[[float], None] | None,
         target: int,
         minutes: float | None,
@@ -42,7 +44,7 @@ class _Between(BaseCallback):
     ) -> None:
         super().__init__()
         self._save, self._progress, self._target, self._watch, self._early = save, progress, target, watch, early
-        self._returns = returns
+        self._returns, self._snap = returns, snap
         self._minutes = minutes
         self._end: float | None = None
         self._began = self._saved = time.monotonic()
@@ -53,6 +55,7 @@ class _Between(BaseCallback):
             self._end = self._began + 60.0 * self._minutes
 
     def _on_rollout_start(self) -> None:
+        self._snap()
         self._returns.between(self.num_timesteps, self._share())
         if self._early is not None:
             self._early.between(self.num_timesteps, self._share())
@@ -145,6 +148,7 @@ def train(
     curve: bool | None = None,
     validation: Sequence[Any] | None = None,
     patience: int = 0,
+    snapshots: Sequence[int] = (),
     **env_options: Any,
 ) -> Agent:
     """Train an agent.
@@ -161,6 +165,8 @@ def train(
     whatever has been learnt (such runs are not repeatable). curve: keep a learning curve (`Agent.curve`), see `escala.agents.watch`; by
     default where there is an `out`. It moves no weight. validation: days that are not learnt from; the weights that did best on them, at
     one of 20 looks, are kept (`Agent.manifest["validation"]`), and training stops after `patience` looks without a better one (0: never).
+    snapshots: decisions after which (rounded up to whole rollouts) the agent as it then is is kept too, in `out`/after-DECISIONS. Where the
+    preset's learning rate does not fall (`printed`), that is the agent of a whole training of so many decisions.
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
@@ -178,6 +184,7 @@ def train(
     chosen = preset_of(env_id, preset)
     folder = None if out is None else Path(out)
     checkpoint.check_folder(folder, resume)
+    _check_snapshots(snapshots, steps, folder)
     options = {**chosen.environment, **(chosen.drawn if workload is None else {}), **env_options}
     settings = {**chosen.learn, **(learn or {})}
     request = {
@@ -197,6 +204,7 @@ def train(
     native = _environment(env_id, request["num_envs"], workload, platform, options)
     training = _Training(request, chosen, settings, native, folder)
     training.look_on(options, folder is not None if curve is None else curve, validation, patience)
+    training.snapshots, training.platform = sorted(snapshots), platform
     if resume:
         training.take_up()
     elif teacher is not None:
@@ -204,7 +212,15 @@ def train(
     if not resume and folder is not None:
         _make(folder)
     training.fit(progress, minutes)
-    return training.agent(platform)
+    return training.agent()
+
+
+def _check_snapshots(snapshots: Any, steps: int, folder: Path | None) -> None:
+    whole_numbers = isinstance(snapshots, Sequence) and all(isinstance(n, int) and not isinstance(n, bool) for n in snapshots)
+    if not whole_numbers or any(not 0 < n <= steps for n in snapshots):
+        raise EscalaError(f"snapshots={snapshots!r}: give numbers of decisions from 1 to steps={steps}")
+    if snapshots and folder is None:
+        raise EscalaError("snapshots need out: the folder in which they are kept")
 
 
 class _Training:
@@ -221,6 +237,8 @@ class _Training:
         self.returns = Returns(self.model)
         self.watch: Watch | None = None
         self.early: Early | None = None
+        self.snapshots: list[int] = []
+        self.platform: Any = None
         self._began, self._before_s = 0.0, 0.0  # of this sitting; what those before took
 
     def look_on(self, options: Mapping[str, Any], curve: bool, validation: Sequence[Any] | None, patience: int) -> None:
@@ -258,16 +276,29 @@ class _Training:
     def fit(self, progress: Callable[[float], None] | None, minutes: float | None) -> None:
         """Learn what is left to learn."""
         steps = self.request["steps"]
-        between = _Between(self.save if self.folder is not None else None, progress, steps, minutes, self.returns, self.watch, self.early)
+        save = self.save if self.folder is not None else None
+        between = _Between(save, self.snap, progress, steps, minutes, self.returns, self.watch, self.early)
         self._began = time.monotonic()
         if self.model.num_timesteps < steps:
             self.model.learn(steps - self.model.num_timesteps, callback=between, reset_num_timesteps=False)
 
-    def agent(self, platform: Any) -> Agent:
+    def snap(self) -> None:
+        """Keep the agent as it is where a snapshot is due."""
+        while self.snapshots and self.model.num_timesteps >= self.snapshots[0]:
+            assert self.folder is not None
+            kept = self.folder / f"after-{self.snapshots.pop(0)}"
+            if not (kept / MANIFEST).is_file():  # by an interrupted training
+                Agent(self.model.policy, self._manifest(self._elapsed_s())).save(kept)
+
+    def _manifest(self, elapsed_s: float) -> dict[str, Any]:
+        return _manifest(self.request, self.chosen, self.native, self.platform, self.model, self.normaliser, elapsed_s)
+
+    def agent(self) -> Agent:
         """What was learnt, saved where there is a folder."""
+        self.snap()
         elapsed_s, step = self._elapsed_s(), int(self.model.num_timesteps)
         kept = None if self.watch is None else self.watch.end(step, elapsed_s)
-        manifest = _manifest(self.request, self.chosen, self.native, platform, self.model, self.normaliser, elapsed_s)
+        manifest = self._manifest(elapsed_s)
         manifest["returns"] = self.returns.end(step)
         if self.early is not None:
             self.early.end(step)

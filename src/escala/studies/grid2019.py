@@ -6,8 +6,8 @@ lists, where they are at hand, against his own table. *Fresh lists*: the same ge
 then run to completion; every job counts. All agents see the compact observation.
 
 Published: a plan of the list is searched (from its clairvoyant schedule), a network of 128 units imitates it and goes on with PPO (preset
-"planned"). Beside it PPO from nothing (preset "one-list"), its learning curve, and the printed setting (image, 20 ReLU). These agents see
-ten slots and may reserve, as the author's did; actions are sampled, as in the paper.
+"planned"). Beside it PPO from nothing: the printed setting (image, 20 ReLU) with its learning curve, and the preset "one-list". These
+agents see ten slots and may reserve, as the author's did; actions are sampled, as in the paper.
 
 Fresh: the scheduler `rollout` looks ahead on training lists (greedy SJF plays them at a load where it is better); the network that scores
 slots imitates it (preset "look-ahead"), one agent for each load and one for all, and at the highest load goes on with PPO. Agents and the
@@ -36,22 +36,22 @@ VARIANTS = tuple((load, *other) for load in (100, 190) for other in ((50, "autho
 @dataclass(frozen=True)
 class Scale:
     """How much is done. published, fresh_all, fresh_one, ten, variant: decisions to train on; rounds: of the search for a plan; alone: PPO
-    from nothing on the author's lists, (load, decisions), by default as many as he trained for.
+    from nothing (preset "one-list") on the author's lists, (load, decisions), by default as many as he trained for.
 
     updates: of each imitation, at most (0: as many as it takes). own: loads whose agents go on with PPO after imitation; lessons: training
     lists a load on which look-ahead over `futures` futures teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of
-    one load that only imitate (published_imitated_seeds: of those on the author's lists); ten_seeds: PPO alone with ten slots; curve:
-    budgets of the learning curve at load 100; printed: budget of the printed setting; best: test lists a load whose optimum is searched
-    for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand). longer: updates of the
-    imitation of a variant that needs more than usual. more: (load, how many times as many lists of it, of every kind): with few jobs in a
-    list, little can be told from one.
+    one load that only imitate (published_imitated_seeds: of those on the author's lists); ten_seeds: PPO alone with ten slots; printed:
+    budget of the printed setting; curve: decisions after which its agents of load 100 are judged, too; best: test lists a load whose
+    optimum is searched for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand).
+    longer: updates of the imitation of a variant that needs more than usual. more: (load, how many times as many lists of it, of every
+    kind): with few jobs in a list, little can be told from one.
     """
 
     loads: tuple[int, ...] = LOADS
     seeds: int = 5
     published: int = 100_000
     rounds: int = 600
-    alone: tuple[tuple[int, int], ...] = ((100, 2_500_000), (190, 9_000_000))
+    alone: tuple[tuple[int, int], ...] = ((190, 9_000_000),)
     alone_seeds: int = 2
     lessons: int = 120
     futures: int = 32
@@ -63,11 +63,10 @@ class Scale:
     published_imitated_seeds: int = 1
     ten: int = 1_000_000
     ten_seeds: int = 1
-    curve: tuple[int, ...] = (25_000, 50_000, 100_000, 250_000, 500_000, 750_000, 1_000_000)
-    curve_seeds: int = 5
-    printed: int = 100_000
+    curve: tuple[int, ...] = (50_000, 100_000, 250_000, 500_000, 750_000, 1_000_000)
+    printed: int = 1_000_000
     printed_loads: tuple[int, ...] = (100,)
-    printed_seeds: int = 1
+    printed_seeds: int = 5
     pool: int = 8192
     validation: int = 200
     test: int = 500
@@ -95,8 +94,9 @@ class Scale:
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         loads=(40, 100), seeds=1, published=4096, rounds=20, alone=((100, 16_384),), alone_seeds=1, lessons=8, futures=8,
-        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0, ten=16_384, curve=(),
-        printed_loads=(), pool=256, validation=20, test=40, episodes=20, best=2, ahead=8, variants=((190, 50, "clip10"),), variant_seeds=1,
+        fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0, ten=16_384,
+        curve=(1536, 3072), printed=3072, printed_seeds=1, pool=256, validation=20, test=40, episodes=20, best=2, ahead=8,
+        variants=((190, 50, "clip10"),), variant_seeds=1,
         variant_lessons=8, updates=500,
     ),
     "short": Scale(),
@@ -206,10 +206,9 @@ def _published(scale: Scale, author: str, agents: Path, seed: int, done: Mapping
         ask = given | {"load": load, "steps": steps}
         cells.append(Cell(f"alone/{load}/{seed}", work.published_agent, ask, 2 + steps / 6e4))
     for load in scale.printed_loads if seed < scale.printed_seeds else ():
-        ask = given | {"load": load, "steps": scale.printed, "preset": "printed"}
+        ask = given | {"load": load, "steps": scale.printed, "preset": "printed", "keep": str(agents / f"printed-{load}-{seed}")}
+        ask["looks"] = list(scale.curve) if load == work.CURVE else []
         cells.append(Cell(f"printed/{load}/{seed}", work.published_agent, ask, scale.printed / 8e3))
-    for budget in scale.curve if seed < scale.curve_seeds else ():
-        cells.append(Cell(f"curve/{budget}/{seed}", work.published_agent, given | {"load": 100, "steps": budget}, 2 + budget / 6e4))
     return cells
 
 

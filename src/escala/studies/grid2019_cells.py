@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ QUEUE = 32
 """Slots per 100 steps of arrivals that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones
 behind them."""
 
+CURVE = 100
+"""The load of figure 4's learning curve."""
 EASY_WHOLE = "easy, whole queue"
 """EASY as the author ran it, beside the slots: not with ten of them. His starts differ in reservations and by messages."""
 
@@ -129,7 +132,7 @@ def judge(agent: Any, lists: JobLists, seed: int) -> dict[str, Any]:
     return {"sampled": _figures(sampled), "likeliest": _figures(likeliest), "steps": int(agent.manifest["steps_done"])}
 
 
-def _trained(steps: int, seed: int, preset: str, algorithm: str, keep: str | None, **given: Any) -> Any:
+def _trained(steps: int, seed: int, preset: str, algorithm: str | None, keep: str | None, **given: Any) -> Any:
     """Train, go on with an interrupted training, or take up an agent that an interrupted study has finished."""
     import escala
 
@@ -137,6 +140,13 @@ def _trained(steps: int, seed: int, preset: str, algorithm: str, keep: str | Non
         return escala.load_agent(keep)
     unfinished = keep is not None and (Path(keep) / "checkpoint.pt").is_file()
     return escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished, **given)
+
+
+def _at(keep: str | None, n: int) -> Any:
+    """The agent that was kept after n decisions."""
+    import escala
+
+    return escala.load_agent(f"{keep}/after-{n}")
 
 
 def _short(teacher: dict[str, Any], updates: int) -> dict[str, Any]:
@@ -192,17 +202,20 @@ def published_agent(
     algorithm: str = "ppo",
     plan: dict[str, Any] | None = None,
     updates: int = 0,
+    looks: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Train on one published list and play it `episodes` times. plan: a cell of `published_plan` to imitate first (preset "planned");
+    """Train on one published list and play it `episodes` times. looks: decisions after which the agent as it was then plays it too; it needs
+    keep. plan: a cell of `published_plan` to imitate first (preset "planned");
     updates: of that imitation, at most (0: as many as it takes). "longer": how much longer steps than the preset's were kept."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
     given: dict[str, Any] = {"preset": preset, "algorithm": algorithm, "workload": [lists.workload(0)], "platform": lists.platform}
     if plan is None:
-        agent, longer = _trained(steps, seed, keep=keep, **given), 1.0
+        agent, longer = _trained(steps, seed, keep=keep, **given, **({"snapshots": looks} if looks else {})), 1.0
     else:
         given |= {"teacher": _short({"plan": plan["plan"]}, updates), "placement": plan["placement"]}
         agent, longer = _planned(plan, lists, steps, seed, keep, **given)
-    return judge(agent, lists.part([0] * episodes), seed) | {"longer": longer}
+    seen = [judge(_at(keep, n), lists.part([0] * episodes), seed) for n in looks]
+    return judge(agent, lists.part([0] * episodes), seed) | {"longer": longer, "looks": seen}
 
 
 def fresh_agent(

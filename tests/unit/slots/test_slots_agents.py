@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import escala
+from escala.agents import checkpoint
 from escala.agents.presets import PRESETS
 from escala.agents.slot_networks import SlotScorer
 from escala.envs.batch import new_turn
@@ -170,6 +171,52 @@ def test_a_network_on_the_image_learns_by_a_masked_algorithm_too() -> None:
     given["learn"] = {**LEARN, "learning_rate": 0.0}
     assert agent.manifest["algorithm"] == "maskable-ppo"
     assert _learnt(agent, escala.train("escala/Slots-v0", algorithm="maskable-ppo", **given, **LISTS))
+
+
+@pytest.mark.learn
+def test_snapshots_are_whole_trainings_where_the_rate_does_not_fall(tmp_path: Path) -> None:
+    """Also over an interruption; a rollout has 32 decisions."""
+    given: dict[str, Any] = {"preset": "printed-compact", "num_envs": 4, "learn": {"n_steps": 8, "batch_size": 16}, **LISTS}
+    asked = {**given, "steps": 128, "out": tmp_path / "agent", "snapshots": [90, 32, 128]}
+    seen = 0
+
+    def interrupt(share: float) -> None:
+        nonlocal seen
+        seen += 1
+        if seen == 3:
+            raise KeyboardInterrupt
+
+    whole = escala.train("escala/Slots-v0", **{**asked, "out": tmp_path / "whole"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint, "EVERY_S", 0.0)
+        with pytest.raises(KeyboardInterrupt):
+            escala.train("escala/Slots-v0", **asked, progress=interrupt)
+    assert (tmp_path / "agent" / "after-32").is_dir() and not (tmp_path / "agent" / "after-90").exists()
+    escala.train("escala/Slots-v0", **asked, resume=True)
+    for n, steps in ((32, 32), (90, 96), (128, 128)):
+        alone = escala.train("escala/Slots-v0", **given, steps=n)
+        for folder in ("whole", "agent"):
+            kept = escala.load_agent(tmp_path / folder / f"after-{n}")
+            assert kept.manifest["steps_done"] == alone.manifest["steps_done"] == steps
+            assert all(torch.equal(a, b) for a, b in zip(kept.network.parameters(), alone.network.parameters(), strict=True))
+    last = escala.load_agent(tmp_path / "agent").network.parameters()
+    assert all(torch.equal(a, b) for a, b in zip(last, whole.network.parameters(), strict=True))
+
+
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"snapshots": [32]}, "snapshots need out"),
+        ({"snapshots": [0], "out": "."}, r"snapshots=\[0\]: give numbers of decisions from 1 to steps=64"),
+        ({"snapshots": [65], "out": "."}, "to steps=64"),
+        ({"snapshots": [1.5], "out": "."}, r"snapshots=\[1.5\]"),
+        ({"snapshots": 3, "out": "."}, "snapshots=3"),
+    ],
+)
+def test_bad_snapshots_are_one_clear_line(given: dict[str, Any], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(EscalaError, match=words):
+        escala.train("escala/Slots-v0", steps=64, **given)
 
 
 def _with_resources(kinds: tuple[str, ...]) -> tuple[Workload, Platform]:

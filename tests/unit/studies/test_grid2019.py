@@ -56,6 +56,13 @@ def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
         assert row["change_low"] <= row["change"] <= row["change_high"]
     for name in ("fig2-fresh", "fig3-fresh", "fig5"):
         assert (found / "figures" / f"{name}.png").stat().st_size > 1000 and (found / "figures" / f"{name}.svg").exists()
+    if folder_of_author():
+        assert {"r1.published.printed.100", "r1.steps_to_pass_sjf.100"} <= set(ids) and (found / "figures" / "fig4.png").exists()
+        curve = pl.read_csv(found / "tables" / "curve.csv")
+        assert curve.filter(line="sampled")["step"].to_list() == [1536, 3072] and curve.height == 4
+        printed = pl.read_csv(found / "tables" / "published.csv").filter(policy="printed setting")  # the last look is the agent itself
+        last = curve.filter(line="sampled", step=3072)
+        assert (printed["mean_slowdown"][0], printed["unfinished"][0]) == (pytest.approx(last["value"][0], rel=1e-5), last["unfinished"][0])
     shown = pl.read_csv(found / "tables" / "fig5.csv")
     looks = shown["look"].unique().sort().to_list()
     assert looks == list(range(looks[0], looks[0] + 4)) and shown["time"].is_sorted()
@@ -99,19 +106,21 @@ def test_a_study_tells_how_long_it_computed(found: Path) -> None:
 
 
 def test_steps_until_sjf_is_passed_seed_by_seed() -> None:
-    """The least budget whose episodes all end below SJF, of each seed; a larger one that left episodes unfinished is told."""
+    """The first look whose episodes all end below SJF, of each seed; a later one that left episodes unfinished is told."""
 
-    def cell(steps: int, *slowdown: float | None) -> dict[str, Any]:
+    def look(steps: int, *slowdown: float | None) -> dict[str, Any]:
         return {"steps": steps, "sampled": {"slowdown": list(slowdown)}}
 
     cells: dict[str, Any] = {"published/rules": {"100": {"sjf": {"slowdown": [3.0]}}}}
     runs = {10: [(4.0, 4.0), (2.0, 3.0), (4.0, 2.5)], 20: [(2.9, 2.9), (1.0, None), (3.0, 3.0)], 30: [(1.0, 1.0), (1.0, 1.0), (2.9, 3.0)]}
-    cells |= {f"curve/{budget}/{seed}": cell(budget + 2, *run) for budget, of in runs.items() for seed, run in enumerate(of)}
-    scale = replace(grid2019.SCALES["smoke"], curve=(20, 10, 30), curve_seeds=3, episodes=2)
+    for seed in range(3):
+        cells[f"printed/100/{seed}"] = {"looks": [look(budget + 2, *of[seed]) for budget, of in runs.items()]}
+    scale = replace(grid2019.SCALES["smoke"], curve=(20, 10, 30), printed_seeds=3, episodes=2)
     found = pass_claim(scale, cells)
     assert (found.ours, found.low, found.high, found.seeds, found.holds) == (22.0, 12.0, 32.0, 3, None)
     assert "of these left episodes unfinished: 22 (seed 1);" in found.note
-    none = pass_claim(replace(scale, curve=(10,)), cells | {"curve/10/1": cell(12, 4.0, 4.0)})
+    late = {f"printed/100/{seed}": {"looks": [look(12, 4.0, 4.0)]} for seed in range(3)}
+    none = pass_claim(scale, cells | late)
     assert none.ours is None and none.low is None and "unfinished" not in none.note
 
 
