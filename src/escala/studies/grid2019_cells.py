@@ -204,13 +204,13 @@ def published_agent(
     updates: int = 0,
     looks: Sequence[int] = (),
 ) -> dict[str, Any]:
-    """Train on one published list and play it `episodes` times. looks: decisions after which the agent as it was then plays it too; it needs
-    keep. plan: a cell of `published_plan` to imitate first (preset "planned");
-    updates: of that imitation, at most (0: as many as it takes). "longer": how much longer steps than the preset's were kept."""
+    """Train on one published list and play it `episodes` times. looks: decisions after which the agent as it was then plays it too (it
+    needs keep). plan: a cell of `published_plan` to imitate first (preset "planned"); updates: of that imitation, at most (0: as many as
+    it takes). "longer": how much longer steps than the preset's were kept."""
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
     given: dict[str, Any] = {"preset": preset, "algorithm": algorithm, "workload": [lists.workload(0)], "platform": lists.platform}
     if plan is None:
-        agent, longer = _trained(steps, seed, keep=keep, **given, **({"snapshots": looks} if looks else {})), 1.0
+        agent, longer = _trained(steps, seed, keep=keep, **given, snapshots=looks), 1.0
     else:
         given |= {"teacher": _short({"plan": plan["plan"]}, updates), "placement": plan["placement"]}
         agent, longer = _planned(plan, lists, steps, seed, keep, **given)
