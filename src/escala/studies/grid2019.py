@@ -52,7 +52,7 @@ class Scale:
     published: int = 100_000
     rounds: int = 600
     alone: tuple[tuple[int, int], ...] = ((190, 9_000_000),)
-    alone_seeds: int = 2
+    alone_seeds: int = 1
     lessons: int = 120
     futures: int = 32
     fresh_all: int = 0
