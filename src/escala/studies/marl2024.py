@@ -16,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from escala.studies import marl2024_learning as learning
 from escala.studies.cells import Cell, run_cells
 from escala.studies.claims import finished, scale_of
 from escala.studies.marl2024_report import write_all
+from escala.studies.marl2024_values import APART
 
 NAME = "marl2024"
 LOADS = (10, 30, 50, 70, 90, 110, 120)
@@ -34,11 +36,11 @@ LOADS = (10, 30, 50, 70, 90, 110, 120)
 class Scale:
     """How much is done. steps: decisions of all agents to train on; shapes: (agents, machines); imitated: seeds of the same teams before
     they learn by PPO; local: seeds of 3 x 1 teams with local information; printed: seeds of R4's own settings, of `printed_steps`
-    decisions; void: seeds of teams whose turns last until the void; growth: agents of one machine each that learn with shared parameters
-    from nothing, from `growth_steps` decisions, beside one central learner of as many machines, all until the void; ahead: shapes of teams
-    that imitate look-ahead first, of `ahead_seeds` seeds; nothing: seeds of 3 x 1 teams that learn from nothing, from `nothing_steps`
-    decisions: in turns with global and with local information, with shared parameters, and all at once; test, sampled, validation: lists
-    to judge on."""
+    decisions; void: seeds of teams whose turns last until the void; growth: agents of one machine each that learn with shared
+    parameters from nothing, from `growth_steps` decisions a load, beside one central learner of as many machines, all until the void;
+    ahead: shapes of teams that imitate look-ahead first, of `ahead_seeds` seeds; nothing: seeds of 3 x 1 teams that learn from nothing,
+    from `nothing_steps` decisions a load: in turns with global and with local information, with shared parameters, and all at once;
+    test, sampled, validation: lists to judge on."""
 
     shapes: tuple[tuple[int, int], ...] = ((3, 1), (2, 1), (2, 2), (3, 2))
     loads: tuple[int, ...] = LOADS
@@ -51,11 +53,11 @@ class Scale:
     void: int = 3
     growth: tuple[int, ...] = (2, 3, 5, 8)
     growth_seeds: int = 3
-    growth_steps: int = 200_000
+    growth_steps: int = 300_000
     ahead: tuple[tuple[int, int], ...] = ((2, 1), (3, 1))
     ahead_seeds: int = 3
     nothing: int = 3
-    nothing_steps: int = 1_000_000
+    nothing_steps: int = 500_000
     test: int = 200
     sampled: int = 200
     validation: int = 100
@@ -107,19 +109,20 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
     for seed in range(scale.void):
         for agents, machines in scale.shapes:
             further.append(team(agents, machines, "turns", "global", seed, f"void/{agents}x{machines}/{seed}", turns="until-void"))
-    for seed in range(scale.nothing):
-        more = {"steps": scale.nothing_steps, "nothing": True}
+    apart = [load for load in APART if load in scale.loads]
+    for seed, load in product(range(scale.nothing), apart):
+        more = {"steps": scale.nothing_steps, "nothing": True, "loads": [load]}
         for kind, (mode, information, _) in learning.KINDS.items():
-            further.append(team(3, 1, mode, information, seed, f"{kind}/3x1/{seed}", **more))
+            further.append(team(3, 1, mode, information, seed, f"{kind}-{load}/3x1/{seed}", **more))
     for seed in range(scale.local):
         further.append(team(3, 1, "turns", "local", seed, f"local/3x1/{seed}"))
     for seed in range(scale.printed):
         further.append(team(3, 1, "turns", "global", seed, f"printed/3x1/{seed}", preset="printed", steps=scale.printed_steps))
-    for seed in range(scale.growth_seeds):
+    for seed, load in product(range(scale.growth_seeds), apart):
         for agents in scale.growth:
-            few = {"loads": [load for load in scale.loads if load in (50, 90)], "nothing": True, "steps": scale.growth_steps}
-            growing.append(team(agents, 1, "shared", "global", seed, f"growth/{agents}/{seed}", turns="until-void", **few))
-            growing.append(team(1, agents, "shared", "global", seed, f"central/{agents}/{seed}", turns="until-void", **few))
+            few = {"loads": [load], "nothing": True, "steps": scale.growth_steps, "turns": "until-void"}
+            growing.append(team(agents, 1, "shared", "global", seed, f"growth-{load}/{agents}/{seed}", **few))
+            growing.append(team(1, agents, "shared", "global", seed, f"central-{load}/{agents}/{seed}", **few))
     return rules + teams + room.cells_of(scale) + further + growing
 
 

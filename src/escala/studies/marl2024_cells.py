@@ -15,10 +15,11 @@ TRAINING, VALIDATION, TEST, LOOKED_AT = 1, 3, 5, 7  # seeds of the job lists; no
 STEPS = 200  # units of arrivals
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
 JUDGED, LOOKS = (50, 90), 5
-FROM_NOTHING = {"learning_rate": 3e-3, "ent_coef": 0.003, "batch_size": 512, "gamma": 0.95}
-"""What the preset `tuned` needs to learn without a teacher: larger and more steps (the rate falls to 0), and a shorter sight. After 200 000
-decisions sampled actions are at 1.27 of SJF's slowdown with this (one seed, validation lists, 1.61 before), at 1.42 with R4's gamma of
-0.99."""
+FROM_NOTHING = {"learning_rate": 3e-3, "ent_coef": 0.01, "gamma": 0.99}
+"""What the preset `tuned` needs to learn without a teacher: larger steps (the rate falls to 0), some entropy, and a team for each load.
+Best look of one seed with shared parameters and a million decisions, against SJF by sampled actions on validation lists: 1.01 at 50 %
+and 1.02 at 90 %; one team for all seven loads 1.11 in the mean of both, with gamma 0.95, entropy 0.003 and batches of 512 1.14 to 1.35
+(three seeds)."""
 CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from escala.studies import marl2024_learning as learning
 from escala.studies.claims import Claim
-from escala.studies.marl2024_values import KINDS, Cells, best_acting, best_of, claim, label, rule_values, seeds_of, values
+from escala.studies.marl2024_values import APART, KINDS, Cells, best_acting, best_of, claim, label, rule_values, seeds_of, values
 
 
 def chosen(cells: Cells, shape: str, loads: Sequence[int]) -> str:
@@ -39,9 +39,9 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
     return out
 
 
-def kept(cells: Cells, names: list[str]) -> str:
-    """What a note says of the weights that judges kept."""
-    return f"; weights kept after {', '.join(str(cells[name]['kept']) for name in names)} decisions (0: as imitated)"
+def kept(cells: Cells, names: list[str], first: str = "as imitated") -> str:
+    """What a note says of the weights that judges kept. first: how a team is before it learns."""
+    return f"; weights kept after {', '.join(str(cells[name]['kept']) for name in names)} decisions (0: {first})"
 
 
 def _against_rules(cells: Cells, kind: str, names: list[str], shape: str, load: int) -> list[Claim]:
@@ -179,24 +179,24 @@ def _growth(scale: Any, cells: Cells) -> list[Claim]:
     """Agents that learn with shared parameters from nothing, against the best heuristic in the same turns and one central learner."""
     out = []
     for agents in scale.growth:
-        names, central = seeds_of(cells, f"growth/{agents}"), seeds_of(cells, f"central/{agents}")
-        loads = [load for load in scale.loads if load in (50, 90) and names]
-        how = best_acting(cells, names, loads) if loads else "likeliest"
-        other = best_acting(cells, central, loads) if loads and central else "likeliest"
-        for load in loads:
+        for load in [load for load in scale.loads if seeds_of(cells, f"growth-{load}/{agents}")]:
+            names, central = seeds_of(cells, f"growth-{load}/{agents}"), seeds_of(cells, f"central-{load}/{agents}")
+            how = best_acting(cells, names, [load])
             ours = values(cells, names, load, how)
             if f"rules/{agents}x1/{load}" in cells:
                 best, theirs = best_of(cells, f"{agents}x1", load, "void", "slowdown")
                 text = f"mean slowdown of {agents} agents, shared parameters, from nothing, against the best heuristic, load {load} %"
-                note = f"best: {best}; turns until the void; {how} actions; beyond the paper{label(load)}"
+                note = f"best: {best}; turns until the void; {how} actions; beyond the paper{kept(cells, names, 'untrained')}{label(load)}"
                 out.append(claim(f"r4.growth.{agents}.{load}", text, ours, theirs, 0.02, note))
             if central:
+                other = best_acting(cells, central, [load])
                 one = values(cells, central, load, other)
                 text = f"mean slowdown of {agents} such agents against one central learner of all machines, load {load} %"
-                note = f"both choose until the void; {how} actions against {other} ones; beyond the paper{label(load)}"
+                note = f"both choose until the void; {how} actions against {other} ones; beyond the paper"
+                note += f"{kept(cells, names + central, 'untrained')}{label(load)}"
                 out.append(claim(f"r4.team_vs_central.{agents}.{load}", text, ours, one, 0.02, note))
         for kind, told in (("growth", "agents with shared parameters"), ("central", "machines of one central learner")):
-            its = [cells[name] for name in seeds_of(cells, f"{kind}/{agents}")]
+            its = [cells[name] for load in APART for name in seeds_of(cells, f"{kind}-{load}/{agents}")]
             if its:
                 took = [cell["processor_s"] for cell in its]
                 text = f"training of {agents} {told} from nothing, {its[0]['steps']} decisions"

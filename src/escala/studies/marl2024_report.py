@@ -15,7 +15,7 @@ from escala.studies import marl2024_learning as learning
 from escala.studies.claims import Claim, write_claims, write_table
 from escala.studies.marl2024_claims import chosen, claims_of
 from escala.studies.marl2024_figures import write_figures
-from escala.studies.marl2024_values import KINDS, OVERLOAD, Cells, best_acting, best_of, label, rule_values, seeds_of, values
+from escala.studies.marl2024_values import KINDS, OVERLOAD, Cells, best_acting, best_of, label, plain, rule_values, seeds_of, values
 
 
 def _headroom(scale: Any, found: Cells, cells: Cells) -> tuple[list[Claim], pl.DataFrame]:
@@ -49,7 +49,7 @@ def table_of(scale: Any, cells: Cells) -> pl.DataFrame:
             for how in ("likeliest", "sampled"):
                 figures = {what: np.concatenate(values(cells, names, load, how, what)) for what in ("slowdown", "turnaround", "wait")}
                 where = shape if "x" in shape else f"{shape}x1"
-                rows.append(_row(where, load, f"{KINDS.get(kind, kind)}, {how}", figures, len(names)))
+                rows.append(_row(where, load, f"{KINDS[plain(kind)]}, {how}", figures, len(names)))
     return pl.DataFrame(rows).sort("shape", "load", "policy")
 
 
@@ -115,14 +115,14 @@ def seeds_table(cells: Cells) -> pl.DataFrame:
     for name in sorted(name for name in cells if not name.startswith("rules/")):
         kind, shape, seed = name.split("/")
         where = shape if "x" in shape else f"{shape}x1"
-        path = {"void": ("void", "slowdown"), "growth": ("void", "slowdown"), "central": ("central", "slowdown")}.get(kind, ())
+        path = {"void": ("void", "slowdown"), "growth": ("void", "slowdown"), "central": ("central", "slowdown")}.get(plain(kind), ())
         loads = [int(key) for key in cells[name] if key.isdigit()]
-        how = best_acting(cells, seeds_of(cells, f"{kind}/{shape}"), loads) if kind in ("growth", "central") else "likeliest"
+        how = best_acting(cells, seeds_of(cells, f"{kind}/{shape}"), loads) if plain(kind) in ("growth", "central") else "likeliest"
         for load in (load for load in loads if f"rules/{where}/{load}" in cells):
             best, theirs = best_of(cells, where, load, *path)
             ours = values(cells, [name], load, how)
             rows.append({
-                "kind": KINDS.get(kind, kind), "shape": where, "seed": int(seed), "load": load, "acting": how, "kept": cells[name]["kept"],
+                "kind": KINDS[plain(kind)], "shape": where, "seed": int(seed), "load": load, "acting": how, "kept": cells[name]["kept"],
                 "mean_slowdown": float(ours.mean()), "best": best, "best_slowdown": float(theirs.mean()),
             })  # fmt: skip
     schema = {"kind": pl.String, "shape": pl.String, "seed": pl.Int64, "load": pl.Int64, "acting": pl.String, "kept": pl.Int64,

@@ -13,10 +13,18 @@ from escala.studies.claims import Claim, at_most
 
 Cells = Mapping[str, Any]
 OVERLOAD = 70  # per cent
+APART = (50, 90)
+"""Loads of which each has a team of its own where teams learn from nothing."""
 KINDS = {"team": "in turns, global", "imitated": "imitates dense", "void": "in turns, until void", "local": "in turns, local",
          "printed": "R4's settings", "ahead": "taught by look-ahead", "nothing": "from nothing, global",
          "nothing-local": "from nothing, local", "nothing-shared": "from nothing, shared parameters",
          "nothing-simultaneous": "from nothing, all at once", "growth": "growth", "central": "central"}  # fmt: skip
+"""Kind of cells -> its name in tables; the cells of those that learn from nothing have the load as well, as in growth-50."""
+
+
+def plain(kind: str) -> str:
+    """A kind of cells without the load that it may name."""
+    return kind.rsplit("-", 1)[0] if kind.rsplit("-", 1)[-1].isdigit() else kind
 
 
 def seeds_of(cells: Cells, prefix: str) -> list[str]:

@@ -115,6 +115,11 @@ def _team(
     return {str(load): ways | cut for load in LOADS} | took
 
 
+def _only(cell: dict[str, Any], load: int) -> dict[str, Any]:
+    """A cell of a team that learnt one load."""
+    return {key: content for key, content in cell.items() if not key.isdigit() or int(key) == load}
+
+
 def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path) -> None:
     cells: dict[str, Any] = {f"rules/{shape}/{load}": _rules(2.0) for shape in ("3x1", "2x1") for load in LOADS}
     for seed in range(2):
@@ -124,14 +129,19 @@ def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path
             "ahead/3x1": _team(2.1),
             "void/3x1": _team(1.71),
             "local/3x1": _team(1.995),
-            "nothing/3x1": _team(2.8, 1.5, 1.2, sampled=2.4),
-            "nothing-local/3x1": _team(3.0, 1.6, 1.5, sampled=3.0),
-            "nothing-shared/3x1": _team(2.6, 1.5, 1.04, sampled=2.1),
-            "nothing-simultaneous/3x1": _team(2.6, 1.5, 1.3, sampled=2.5),
             "printed/3x1": _team(None if seed else 6.0, 1.9, 1.8, sampled=3.6),
-            "growth/2": _team(3.6, sampled=2.7),
-            "central/2": _team(1.8),
         }
+        for load in (50, 90):
+            own |= {
+                f"nothing-{load}/3x1": _team(2.8, 1.5, 1.2, sampled=2.4),
+                f"nothing-local-{load}/3x1": _team(3.0, 1.6, 1.5, sampled=3.0),
+                f"nothing-shared-{load}/3x1": _team(2.6, 1.5, 1.04, sampled=2.1),
+                f"nothing-simultaneous-{load}/3x1": _team(2.6, 1.5, 1.3, sampled=2.5),
+                f"growth-{load}/2": _team(3.6, sampled=2.7),
+                f"central-{load}/2": _team(1.8, kept=500),
+            }
+            apart = ("nothing", "growth", "central")
+            own |= {kind: _only(cell, load) for kind, cell in own.items() if kind.startswith(apart) and f"-{load}/" in kind}
         cells |= {f"{kind}/{seed}": cell for kind, cell in own.items()}
     scale = replace(marl2024.SCALES["smoke"], shapes=((3, 1),), ahead=((3, 1),), growth=(2,), test=2)
     marl2024_report.write_all(tmp_path, scale, cells, "tiny")
@@ -149,17 +159,20 @@ def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path
     assert ours("r4.local_vs_global.50") == pytest.approx(0.05)
     assert ours("r4.nothing.shared_vs_turns.90") == pytest.approx(2.1 / 2.4 - 1)
     assert ours("r4.nothing.simultaneous_vs_turns.50") == pytest.approx(2.5 / 2.4 - 1)
-    assert ours("r4.nothing.shared.50.sampled") == pytest.approx(0.05) and ours("r4.nothing.decisions.shared") == 1000
+    assert ours("r4.nothing.shared.50.sampled") == pytest.approx(0.05) and ours("r4.nothing.decisions.shared.50") == 1000
+    assert "r4.nothing.shared.10" not in found and "a team for this load" in found["r4.nothing.shared.50"]["note"]
     stuck = found["r4.nothing.printed.50"]
     assert stuck["ours"] is None and "2 runs not finished" in stuck["note"] and ours("r4.nothing.early.printed") == 1.9
     assert ours("r4.growth.2.50") == pytest.approx(2.7 / 1.8 - 1) and "sampled actions" in found["r4.growth.2.50"]["note"]
     assert ours("r4.team_vs_central.2.90") == pytest.approx(0.5)  # each by the actions that do better on validation lists
+    assert "0, 0 decisions (0: untrained)" in found["r4.growth.2.50"]["note"]
+    assert "0, 0, 500, 500 decisions (0: untrained)" in found["r4.team_vs_central.2.90"]["note"]
     assert ours("r4.growth_cost.2") == 2.0 and "1 s for 1000 decisions" in found["r4.growth_cost.2"]["note"]
     rows = pl.read_csv(tmp_path / "tables" / "seeds.csv", infer_schema_length=None)
     assert set(rows.filter(kind="growth")["acting"]) == {"sampled"} and set(rows.filter(kind="central")["acting"]) == {"likeliest"}
     learning = pl.read_csv(tmp_path / "tables" / "learning.csv")
-    assert learning["learns"].unique().len() == 5
-    for name in ("fig2-global", "fig3-local", "learning", "growth", "fig4-3x1"):
+    assert learning["learns"].unique().len() == 5 and set(learning["load"]) == {50, 90, None}
+    for name in ("fig2-global", "fig3-local", "learning-50", "learning-90", "growth", "fig4-3x1"):
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 1000
 
 
@@ -175,31 +188,31 @@ def test_learning_from_nothing_is_told_by_kind(tmp_path: Path) -> None:
     def cell(slowdown: float, *judged: float | None) -> dict[str, Any]:
         looks = [[1000 * k, value] for k, value in enumerate(judged)]
         both = {how: {"slowdown": [slowdown, slowdown]} for how in ("likeliest", "sampled")}
-        return {"50": both, "judged": looks}
+        return {"50": both, "judged": looks, "kept": 0}
 
     rules = {rule: {"slowdown": [2.0, 2.0]} for rule in ("sjf", "packer", "tetris", "tetris-normalised", "random")}
     cells = {
         "rules/3x1/50": rules,
-        "nothing/3x1/0": cell(2.02, 1.5, 1.04, 1.1),
-        "nothing/3x1/1": cell(2.02, 1.5, 1.2, 1.0),
-        "nothing-local/3x1/0": cell(2.2, 1.5, 1.4, 1.3),
-        "nothing-local/3x1/1": cell(2.2, 1.5, 1.4, 1.05),
-        "nothing-shared/3x1/0": cell(2.2, None, 1.4, None),
-        "nothing-shared/3x1/1": cell(2.2, 1.5, 1.4, 1.2),
+        "nothing-50/3x1/0": cell(2.02, 1.5, 1.04, 1.1),
+        "nothing-50/3x1/1": cell(2.02, 1.5, 1.2, 1.0),
+        "nothing-local-50/3x1/0": cell(2.2, 1.5, 1.4, 1.3),
+        "nothing-local-50/3x1/1": cell(2.2, 1.5, 1.4, 1.05),
+        "nothing-shared-50/3x1/0": cell(2.2, None, 1.4, None),
+        "nothing-shared-50/3x1/1": cell(2.2, 1.5, 1.4, 1.2),
     }
     found = {claim.id: claim for claim in marl2024_learning.claims((50,), cells)}
     assert found["r4.nothing.global.50"].ours == pytest.approx(0.01) and found["r4.nothing.global.50"].holds
     assert found["r4.nothing.local.50"].ours == pytest.approx(0.1) and found["r4.nothing.local.50"].holds is False
     assert found["r4.nothing.local_vs_global.50"].ours == pytest.approx(2.2 / 2.02 - 1)
     assert found["r4.nothing.global.50.sampled"].ours == pytest.approx(0.01)
-    assert found["r4.nothing.early.global"].ours == 1.5  # of three looks until 2000 decisions the last one until 400
-    assert found["r4.nothing.decisions.global"].ours == 1500 and "1000, 2000" in found["r4.nothing.decisions.global"].note
-    late = found["r4.nothing.decisions.local"]
+    assert found["r4.nothing.early.global.50"].ours == 1.5  # of three looks until 2000 decisions the last one until 400
+    assert found["r4.nothing.decisions.global.50"].ours == 1500 and "1000, 2000" in found["r4.nothing.decisions.global.50"].note
+    late = found["r4.nothing.decisions.local.50"]
     assert late.ours is None and "2000 (1 never)" in late.note  # a seed that came nowhere near
-    idle = found["r4.nothing.early.shared"]
+    idle = found["r4.nothing.early.shared.50"]
     assert idle.ours is None and "1.50, does not end" in idle.note  # runs that do not end are told, not left out
-    rows = [("nothing", "3x1", seed, step, agent, -2.0 + agent) for seed in (0, 1) for step in (0, 1000) for agent in (0, 1)]
+    rows = [("nothing-90", "3x1", seed, step, agent, -2.0 + agent) for seed in (0, 1) for step in (0, 1000) for agent in (0, 1)]
     curve = pl.DataFrame(rows, schema=["kind", "shape", "seed", "step", "agent", "value"], orient="row")
     (tmp_path / "figures").mkdir()
     marl2024_learning.write_figures(tmp_path, curve, marl2024_learning.judged_table(cells))
-    assert sorted(path.name for path in (tmp_path / "figures").glob("*.png")) == ["fig2-global.png", "learning.png"]
+    assert sorted(path.name for path in (tmp_path / "figures").glob("*.png")) == ["fig2-global.png", "learning-50.png"]
