@@ -29,7 +29,7 @@ def against_sjf(*lists: JobLists, sampled: bool = False) -> Judge:
     lists: job lists neither learnt from nor tested on, one `JobLists` a load. sampled: actions are drawn, by one seed for all looks;
     else the likeliest are taken, as in a comparison. Raises EscalaError: no lists; and, when asked, lists that do not suit the team's game.
     """
-    if not lists:
+    if not lists or not all(isinstance(part, JobLists) for part in lists):
         raise EscalaError("a judge needs job lists: give one or more, for instance options_of({...}).job_lists()")
 
     def judge(team: Team) -> float:

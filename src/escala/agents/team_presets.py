@@ -47,4 +47,4 @@ PRESETS = {
 }  # fmt: skip
 PRESETS["look-ahead"] = replace(PRESETS["tuned"], options={"skip": "forced", "lists": 1024}, teacher={"rollout": 16}, clock=True)
 """`printed`: R4's tables 1 and 2 (n_steps: one episode of 200 units; 8 games, which it does not tell); `tuned`: what learns well in little
-time here; `look-ahead`: its teacher is look-ahead, which is nearly all: steps=0 will do."""
+time here; `look-ahead`: its teacher is look-ahead; steps=0 imitates only."""

@@ -39,6 +39,8 @@ class _Table:
             self._random, _ = seeding.np_random(seed)
             chosen = seed if seed is not None else int(self._random.integers(1 << 62))
             self.batch.seed(_ROW, np.array([chosen], np.uint64))
+        if options is not None and not isinstance(options, Mapping):
+            raise EscalaError(f"reset options {options!r}: give them by name, for instance {{'list': 3}}")
         given = {name: value for name, value in (options or {}).items() if name == "list"}
         self.batch.restart(_ROW, self.turn, given)
         self.shown()
@@ -50,6 +52,12 @@ class _Table:
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < n:
             raise EscalaError(f"{name}: action {action!r} is none: give a whole number in 0..{n - 1}")
         return value
+
+    def number(self, name: str) -> int:
+        """Which agent this is."""
+        if name not in self.names:
+            raise EscalaError(f"agent {name!r} is not known: use one of {', '.join(self.names)}")
+        return self.names.index(name)
 
     def act(self, action: int) -> None:
         self.batch.step(np.array([action], np.int64), self.turn)
@@ -146,11 +154,11 @@ class MultiSlotsAEC(AECEnv[str, NDArray[Any], int]):
 
     def observe(self, agent: str) -> NDArray[Any]:
         """What an agent sees now."""
-        return self._table.look(self.possible_agents.index(agent))[0]
+        return self._table.look(self._table.number(agent))[0]
 
     def action_mask(self, agent: str) -> NDArray[np.int8]:
         """Which actions make sense for an agent now, int8 [actions]."""
-        return self._table.look(self.possible_agents.index(agent))[1]
+        return self._table.look(self._table.number(agent))[1]
 
     def render(self) -> NDArray[np.uint8] | None:
         """A picture, uint8 [height, width, 3], with `rgb_array`. With `human` each reset and step shows itself in a window."""

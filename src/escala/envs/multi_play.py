@@ -40,6 +40,8 @@ def play(
     turns after which a run counts as not finished. rescue: when so many units have passed without a submission and nothing runs, the void
     is taken from the mask where something fits (0: never).
     """
+    if not isinstance(lists, JobLists) and (lists is not None or batch is None):
+        raise EscalaError(f"lists {lists!r:.60}: give JobLists, for instance options_of({{...}}).job_lists()")
     whole("patience", patience, 1)
     whole("rescue", rescue, 0)
     batch = batch if batch is not None else MultiBatch(len(lists or ()), lists, **options)
@@ -67,11 +69,13 @@ def play(
 
 def members_of(team: Member | Sequence[Member], options: MultiOptions) -> list[Member]:
     """One member for each agent."""
+    if not (isinstance(team, str | Sequence) or callable(team)):
+        raise EscalaError(f"team {team!r}: give a rule, a function of (observations, masks), or one of them for each agent")
     members = [team] * options.agents if isinstance(team, str) or callable(team) else list(team)
     if len(members) != options.agents:
         raise EscalaError(f"a team of {len(members)} for a game of {options.agents} agents: give one member, or one for each agent")
     for member in members:
-        if isinstance(member, str) and member not in RULES:
+        if member not in RULES if isinstance(member, str) else not callable(member):
             raise EscalaError(f"unknown rule {member!r}: use one of {', '.join(RULES)}, or a function")
     return members
 
