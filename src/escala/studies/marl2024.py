@@ -111,7 +111,7 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
             further.append(team(agents, machines, "turns", "global", seed, f"void/{agents}x{machines}/{seed}", turns="until-void"))
     apart = [load for load in APART if load in scale.loads]
     for seed, load in product(range(scale.nothing), apart):
-        more = {"steps": scale.nothing_steps, "nothing": True, "loads": [load]}
+        more = {"steps": scale.nothing_steps, "preset": "from-nothing", "loads": [load]}
         for kind, (mode, information, _) in learning.KINDS.items():
             further.append(team(3, 1, mode, information, seed, f"{kind}-{load}/3x1/{seed}", **more))
     for seed in range(scale.local):
@@ -120,7 +120,7 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
         further.append(team(3, 1, "turns", "global", seed, f"printed/3x1/{seed}", preset="printed", steps=scale.printed_steps))
     for seed, load in product(range(scale.growth_seeds), apart):
         for agents in scale.growth:
-            few = {"loads": [load], "nothing": True, "steps": scale.growth_steps, "turns": "until-void"}
+            few = {"loads": [load], "preset": "from-nothing", "steps": scale.growth_steps, "turns": "until-void"}
             growing.append(team(agents, 1, "shared", "global", seed, f"growth-{load}/{agents}/{seed}", **few))
             growing.append(team(1, agents, "shared", "global", seed, f"central-{load}/{agents}/{seed}", **few))
     return rules + teams + room.cells_of(scale) + further + growing

@@ -15,11 +15,6 @@ TRAINING, VALIDATION, TEST, LOOKED_AT = 1, 3, 5, 7  # seeds of the job lists; no
 STEPS = 200  # units of arrivals
 FIGURES = ("slowdown", "turnaround", "wait", "finished")
 JUDGED, LOOKS = (50, 90), 5
-FROM_NOTHING = {"learning_rate": 3e-3, "ent_coef": 0.01, "gamma": 0.99}
-"""What the preset `tuned` needs to learn without a teacher: larger steps (the rate falls to 0), some entropy, and a team for each load.
-Best look of one seed with shared parameters and a million decisions, against SJF by sampled actions on validation lists: 1.01 at 50 %
-and 1.02 at 90 %; one team for all seven loads 1.11 in the mean of both, with gamma 0.95, entropy 0.003 and batches of 512 1.14 to 1.35
-(three seeds)."""
 CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
 
 
@@ -75,12 +70,11 @@ def team(
     keep: str,
     preset: str = "tuned",
     turns: str = "single",
-    nothing: bool = False,
 ) -> dict[str, Any]:
     """Train one team on all loads, or go on with it, and judge it on each: likeliest actions on `test` and `validation` lists, sampled ones
     on the first `sampled` and on `validation` lists. While it learns it is judged on further lists (`LOOKS` times, by its likeliest
-    actions) and the best weights are kept. nothing: it imitates nothing first, and sampled actions are judged, more often. preset
-    "printed": R4's settings, judged so too."""
+    actions) and the best weights are kept; without a teacher (presets "from-nothing" and R4's own, "printed") sampled ones are judged,
+    more often."""
     from escala.agents import load_team, train_team
 
     shape: dict[str, Any] = {"agents": agents, "machines": machines, "information": information, "rewards": information, "turns": turns}
@@ -88,8 +82,7 @@ def team(
         made = load_team(keep)
     else:
         given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING, "steps": steps, "mode": mode, "seed": seed}
-        if nothing or preset == "printed":
-            given |= {} if preset == "printed" else {"teacher": None, "learn": FROM_NOTHING}
+        if preset in ("from-nothing", "printed"):
             given |= {"judge": _judge_of(agents * machines, loads, validation, True)}
         elif steps:
             given |= {"judge": _judge_of(agents * machines, loads, validation, False), "looks": LOOKS}

@@ -240,6 +240,13 @@ def test_bad_requests_give_one_clear_line(given: dict[str, Any], match: str) -> 
         train_team(**{**SMALL, **given})
 
 
+def test_a_team_learns_from_nothing() -> None:
+    few = {"steps": 64, "num_envs": 4, "lists": 16, "agents": 2, "preset": "from-nothing"}
+    team, still = (train_team(**few, learn={"n_steps": 8, "batch_size": 16, **rate}) for rate in ({}, {"learning_rate": 0.0}))
+    assert team.manifest["teacher"] is None and team.manifest["learn"]["learning_rate"] == 3e-3
+    assert not all((a == b).all() for a, b in zip(weights(team), weights(still), strict=True))
+
+
 def test_settings_of_another_algorithm_are_left_out() -> None:
     given = {**SMALL, "teacher": None, "agents": 2}
     whole = train_team(**given)
