@@ -55,6 +55,10 @@ class Kept:
 
         return of
 
+    def ratio(self, claim: str) -> Known:
+        """A claim with its interval, as a multiple of what it is held against."""
+        return lambda key: [1.0 + self.claims[f"{claim}.{key}"][part] for part in ("ours", "low", "high")]
+
     def note(self, claim: str, pattern: str) -> Known:
         """A number in a claim's note."""
         return lambda key: [float(re.search(pattern, self.claims[f"{claim}.{key}"]["note"])[1])]  # type: ignore[index]
@@ -66,11 +70,16 @@ def shown(cell: str) -> list[tuple[float, float]]:
     return [(float(text), 0.5 * 10.0 ** -len(text.partition(".")[2])) for text in found]
 
 
-def disagreements(rows: list[Row], columns: Mapping[int, Known]) -> list[str]:
+def first_cell(row: Row) -> str:
+    """What tells rows apart: the first cell without its unit."""
+    return row[0].removesuffix("%").strip()
+
+
+def disagreements(rows: list[Row], columns: Mapping[int, Known], key_of: Callable[[Row], str] = first_cell) -> list[str]:
     """Cells that show other numbers than the data have."""
     wrong = []
     for row in rows:
-        key = row[0].removesuffix("%").strip()
+        key = key_of(row)
         for column, known in columns.items():
             wanted, told = known(key), shown(row[column])
             fits = len(told) == len(wanted) and all(
@@ -119,6 +128,42 @@ def a2c2020_rates(kept: Kept) -> tuple[str, dict[int, Known]]:
     heading = "| rate | SJF | Tetris (raw) | Random | hold-back | the same, end known | **recommended** | change "
     heading += "| against hold-back, end known | PPO alone | A2C, slot scorer "
     return heading + "| A2C as printed | the paper's change | head-room |", columns
+
+
+def test_the_page_of_marl2024_prints_what_its_data_have() -> None:
+    kept = Kept("marl2024")
+    data = pl.read_csv(kept.folder / "tables" / "slowdown.csv")
+
+    def shape_and_load(column: int) -> Callable[[Row], str]:
+        return lambda row: f"{row[0].replace(' ', '')}.{row[column].removesuffix('%').strip()}"
+
+    def mean(policy: str) -> Known:
+        def of(key: str) -> list[float | None]:
+            shape, load = key.split(".")
+            return [data.filter(pl.col("shape") == shape, pl.col("load") == int(load), pl.col("policy") == policy)["mean_slowdown"].item()]
+
+        return of
+
+    heading = "| agents x machines | team | load | SJF | normalised Tetris | team's | to Tetris | to the best heuristic |"
+    columns = {3: mean("sjf"), 4: mean("tetris-normalised"), 6: kept.ratio("r4.vs_tetris"), 7: kept.ratio("r4.vs_best_heuristic")}
+    rows = kept.rows(heading)
+    assert len(rows) == 8 and disagreements(rows, columns, shape_and_load(2)) == []
+    heading = "| shape | load | SJF | team | SJF that sees every job | best found | bound | share of best found | share proved |"
+    columns = {7: kept.change("r4.headroom"), 8: kept.change("r4.headroom_proved")}
+    rows = kept.rows(heading)
+    assert len(rows) == 8 and disagreements(rows, columns, shape_and_load(1)) == []
+    heading = "| machines | load | team against the best heuristic | team against one learner | processor time, team | one learner |"
+    columns = {2: kept.change("r4.growth"), 3: kept.change("r4.team_vs_central")}
+    rows = kept.rows(heading)
+    assert len(rows) == 8 and disagreements(rows, columns, shape_and_load(1)) == []
+    heading = "| load | how they learn | after 100 000 | best looks | last looks | sampled | likeliest |"
+    rows = kept.rows(heading)[:-1]  # the last: R4's own settings, both loads
+    words = {"in turns, global information": "global", "in turns, local information": "local", "all at once": "simultaneous"}
+    for column, end in ((5, ".sampled"), (6, "")):
+        for row in rows:
+            ident = f"r4.nothing.{words.get(row[1], 'shared')}.{first_cell(row)}{end}"
+            known = [100.0 * kept.claims[ident][part] for part in ("ours", "low", "high")]
+            assert disagreements([row], {column: lambda _, known=known: known}) == []  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("table", [grid2019_published, grid2019_fresh, a2c2020_rates])
