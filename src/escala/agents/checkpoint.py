@@ -84,6 +84,8 @@ def capture(model: Any, face: NativeVecEnv, normaliser: Any, request: dict[str, 
 def read(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     """The checkpoint in a folder; EscalaError where there is none, or where it belongs to another training."""
     path = folder / FILE
+    if not path.is_file() and (folder / "manifest.json").is_file():
+        raise EscalaError(f"{folder}: this training has ended, nothing is left to resume: load it, or train for another folder")
     if not path.is_file():
         raise EscalaError(f"{folder}: no {FILE} to resume from; train without resume first")
     try:

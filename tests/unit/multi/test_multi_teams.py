@@ -91,6 +91,8 @@ def test_a_killed_training_resumed_equals_an_uninterrupted_one(mode: str, tmp_pa
     assert not (tmp_path / "team" / checkpoint.FILE).exists()
     with pytest.raises(EscalaError, match="holds a training already"):
         train_team(**given, out=tmp_path / "team")
+    with pytest.raises(EscalaError, match="has ended, nothing is left to resume"):
+        train_team(**given, out=tmp_path / "team", resume=True)
 
 
 def test_the_weights_of_the_best_look_are_kept_also_over_a_checkpoint() -> None:
