@@ -257,7 +257,7 @@ def _figures(out: Path, cells: Cells, every: list[str]) -> None:
     """R3 figures 21 (waste summed over days, means of wait and of per-processor slowdown so far), 25 (jobs by class of slowdown) and 26
     (slowdown of sequential submissions, outliers left out). In the latter two all runs of all seeds count as the agent's jobs, and a job
     that did not start has waited until the day's end."""
-    from escala.report import curves, save, study_plots
+    from escala.report import class_plots, save, study_plots
 
     figures = out / "figures"
     for name in every:
@@ -276,8 +276,8 @@ def _figures(out: Path, cells: Cells, every: list[str]) -> None:
             sequential[policy] = boxes_by_class(values, pl.Series(np.tile(follows, len(runs))))
         write_table(out, f"fig25-{name}", by_policy(shares))
         write_table(out, f"fig26-{name}", by_policy(sequential))
-        save(curves.by_class(shares, "mean_slowdown", share=True), figures / f"fig25-{name}")
-        save(curves.boxes(sequential, "mean_slowdown"), figures / f"fig26-{name}")
+        save(class_plots.by_class(shares, "mean_slowdown", share=True), figures / f"fig25-{name}")
+        save(class_plots.boxes(sequential, "mean_slowdown"), figures / f"fig26-{name}")
 
 
 def _searched(cells: Cells, name: str) -> list[Any]:

@@ -120,7 +120,7 @@ def _chosen(told: dict[str, float]) -> dict[str, float]:
 def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
     """R3 figures 22 and 23: slowdown by inter-arrival class; runtimes of the 10 000 most slowed jobs. Held-out days, cut; a job that did
     not start has waited until the day's end."""
-    from escala.report import curves, save
+    from escala.report import class_plots, save
 
     about = cells[f"about/{name}"]
     gap, runtime = np.array(about["gap_s"]) / 60.0, np.array(about["runtime_s"])
@@ -138,5 +138,5 @@ def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
         by_length[policy] = by_class(pl.Series(values[worst]), pl.Series(lengths[worst], dtype=pl.Enum(kinds)))
     write_table(out, f"fig22-{name}", by_policy(by_gap))
     write_table(out, f"fig23-{name}", by_policy(by_length))
-    save(curves.by_class(by_gap, "bounded_slowdown", log=True), out / "figures" / f"fig22-{name}")
-    save(curves.by_class(by_length, "bounded_slowdown", share=True), out / "figures" / f"fig23-{name}")
+    save(class_plots.by_class(by_gap, "bounded_slowdown", log=True), out / "figures" / f"fig22-{name}")
+    save(class_plots.by_class(by_length, "bounded_slowdown", share=True), out / "figures" / f"fig23-{name}")

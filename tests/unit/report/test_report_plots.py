@@ -19,7 +19,7 @@ from synthetic import Run, run
 from escala.errors import EscalaError
 from escala.metrics import compare
 from escala.metrics import jobs as jm
-from escala.report import curves, frontier_plots, labels, plots, study_plots, style
+from escala.report import class_plots, curves, frontier_plots, labels, plots, study_plots, style
 from escala.report.quantities import scale
 
 pytestmark = pytest.mark.slow
@@ -84,9 +84,9 @@ FIGURES: dict[str, Callable[[Runs], Figure]] = {
     "learning_curve": lambda runs: curves.learning_curve(_training()),
     "learning_curves": lambda runs: curves.learning_curves([_training(), _training()]),
     "learning_panels": lambda runs: _panels(),
-    "by_class": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", log=True),
-    "boxes": lambda runs: curves.boxes(_boxes(runs), "mean_slowdown"),
-    "shares": lambda runs: curves.by_class(_classes(runs), "mean_slowdown", share=True),
+    "by_class": lambda runs: class_plots.by_class(_classes(runs), "mean_slowdown", log=True),
+    "boxes": lambda runs: class_plots.boxes(_boxes(runs), "mean_slowdown"),
+    "shares": lambda runs: class_plots.by_class(_classes(runs), "mean_slowdown", share=True),
     "sums_by_group": lambda runs: study_plots.sums_by_group(_groups(list(runs)), list(runs)),
     "running_means": lambda runs: study_plots.running_means(_days(list(runs)), ("waste_j", "mean_wait_s"), list(runs)),
     "against": lambda runs: curves.against(_against(), "load", ["mean_wait_s", "mean_stretch"], x_label="Offered load"),
