@@ -46,9 +46,7 @@ PRESETS = {
     ),
 }  # fmt: skip
 PRESETS["look-ahead"] = replace(PRESETS["tuned"], options={"skip": "forced", "lists": 1024}, teacher={"rollout": 16}, clock=True)
-PRESETS["from-nothing"] = replace(
-    PRESETS["tuned"], learn={**PRESETS["tuned"].learn, "learning_rate": 3e-3, "ent_coef": 0.01}, teacher=None
-)  # fmt: skip
+PRESETS["from-nothing"] = replace(PRESETS["tuned"], learn={**PRESETS["tuned"].learn, "learning_rate": 3e-3, "ent_coef": 0.01}, teacher=None)
 """`printed`: R4's tables 1 and 2 (n_steps: one episode of 200 units; 8 games, which it does not tell); `tuned`: what learns well in
 little time here; `look-ahead`: its teacher is look-ahead; steps=0 imitates only; `from-nothing`: no teacher, so larger steps (the
 rate falls to 0) and some entropy; it needs a team for each load: with shared parameters and a million decisions 3 x 1 comes within 2

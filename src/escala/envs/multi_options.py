@@ -25,7 +25,7 @@ LOADS = (0.001, 100.0)  # below, a list has no job for ever; above, more than me
 Capacity = int | Sequence[int] | Sequence[Sequence[int]]
 
 
-MOST_OWNERS = 1000  # agents, and machines of each
+CEILINGS = MOST | {"agents": 1000, "machines": 1000}
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class MultiOptions:
         least |= {"limit": 0, "arrivals_end": 0}
         for name, low in (least | {"lists_seed": 0}).items():
             object.__setattr__(self, name, whole(name, getattr(self, name), low))
-        for name, most in (MOST | dict.fromkeys(("agents", "machines"), MOST_OWNERS)).items():
+        for name, most in CEILINGS.items():
             at_most(name, getattr(self, name), most)
         for name in ("alpha", "beta", "gamma"):
             if not number(getattr(self, name)):

@@ -262,7 +262,7 @@ def _gaps(axes: Axes, steps: pl.Series, name: str, colour: Any, less_is_better: 
 
 @styled
 def learning_panels(
-    points: pl.DataFrame, levels: pl.DataFrame, metrics: Mapping[str, str], *, more_is_better: Collection[str] = ("return",)
+    points: pl.DataFrame, levels: pl.DataFrame, metrics: Mapping[str, str], *, more_is_better: Collection[str] = ()
 ) -> Figure:
     """One panel a metric against the decisions of training (logarithmic): several learners, each the mean over its seeds with their range
     shaded, and a level line for each other policy (R2 figures 3 and 4). A metric that spans a wide range has a logarithmic axis.

@@ -115,13 +115,13 @@ def write_curves(out: Path, scale: Any, cells: Cells, longest: Mapping[str, list
     jobs = lists_of(scale.network_rate, scale.test, TEST).jobs_of
     points, lines = rate_points(scale, cells, longest), levels(cells[f"rules/{scale.network_rate}"], jobs, rules)
     write_table(out, "fig3", points)
-    save(curves.learning_panels(points.filter("chosen"), lines, SHOWN), figures / "fig3")
+    save(curves.learning_panels(points.filter("chosen"), lines, SHOWN, more_is_better=("return",)), figures / "fig3")
     points = log_points(scale, cells, log)
     sixty = int(log_lists(None if log is None else str(log)).jobs_of[0])
     lines = levels(cells["log/rules"], np.array([sixty]), rules)
     write_table(out, "fig4", points)
     both = points.with_columns(line=pl.format("{}, {}", "line", "acting"))
-    save(curves.learning_panels(both, lines, SHOWN), figures / "fig4")
+    save(curves.learning_panels(both, lines, SHOWN, more_is_better=("return",)), figures / "fig4")
     if scale.networks:
         training = training_frame(scale, cells)
         write_table(out, "training", training)

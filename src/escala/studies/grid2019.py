@@ -3,7 +3,7 @@
 Two studies that are never mixed. *As published*: the author trained and tested on one and the same job list a load; so do we, on his
 lists, where they are at hand, against his own table. *Fresh lists*: the same generator, with separate lists for training, validation
 (where hold-back is tuned, and where the agent of a load is chosen) and test; that is what generalises. Window: 100 steps of arrivals,
-then run to completion; every job counts. All agents see the compact observation.
+then run to completion; every job counts. All agents but those of the printed setting see the compact observation.
 
 Published: a plan of the list is searched (from its clairvoyant schedule), a network of 128 units imitates it and goes on with PPO (preset
 "planned"). Beside it PPO from nothing: the printed setting (image, 20 ReLU) with its learning curve, and the preset "one-list". These

@@ -9,7 +9,7 @@ import numpy as np
 
 from escala.studies import marl2024_learning as learning
 from escala.studies.claims import Claim
-from escala.studies.marl2024_values import APART, KINDS, Cells, best_acting, best_of, claim, label, rule_values, seeds_of, values
+from escala.studies.marl2024_values import APART, KINDS, Cells, best_acting, best_of, claim, kept, label, rule_values, seeds_of, values
 
 
 def chosen(cells: Cells, shape: str, loads: Sequence[int]) -> str:
@@ -37,11 +37,6 @@ def claims_of(scale: Any, cells: Cells) -> list[Claim]:
     out += _by_kind(scale, cells) + _ppo_gain(scale, cells) + _information(scale, cells) + _growth(scale, cells)
     out += learning.claims(scale.loads, cells)
     return out
-
-
-def kept(cells: Cells, names: list[str], first: str = "as imitated") -> str:
-    """What a note says of the weights that judges kept. first: how a team is before it learns."""
-    return f"; weights kept after {', '.join(str(cells[name]['kept']) for name in names)} decisions (0: {first})"
 
 
 def _against_rules(cells: Cells, kind: str, names: list[str], shape: str, load: int) -> list[Claim]:

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from escala.envs import multi
+from escala.studies.marl2024_values import APART
 
 FIGURE_4 = ("sjf", "tetris", "tetris-normalised", "packer", "random", "dense")
 FAR = ("tetris", "packer", "random")  # left out of the relative figure, in which percents tell
-BOTH = (50, 90)
 
 
 def write_figures(out: Path, scale: Any, table: pl.DataFrame, seeds: pl.DataFrame, kinds: Mapping[str, str]) -> None:
@@ -59,7 +59,7 @@ def _growth(out: Path, seeds: pl.DataFrame) -> None:
 
     ratio = pl.col("mean_slowdown") / pl.col("best_slowdown")
     points = (
-        seeds.filter(pl.col("kind").is_in(["growth", "central"]) & pl.col("load").is_in(BOTH))
+        seeds.filter(pl.col("kind").is_in(["growth", "central"]) & pl.col("load").is_in(APART))
         .with_columns(machines=pl.col("shape").str.split("x").list.first().cast(pl.Int64), ratio=ratio)
         .group_by("kind", "load", "machines", maintain_order=True)
         .agg(ratio=pl.col("ratio").mean(), ratio_low=pl.col("ratio").min(), ratio_high=pl.col("ratio").max())

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from escala.studies.claims import Claim
-from escala.studies.marl2024_values import APART, Cells, best_of, claim, label, seeds_of, values
+from escala.studies.marl2024_values import APART, Cells, best_of, claim, kept, label, seeds_of, values
 
 SHAPE = "3x1"
 KINDS = {
@@ -67,7 +67,7 @@ def claims(loads: Sequence[int], cells: Cells) -> list[Claim]:
         for load in [load for load in loads if names and own in (None, load)]:
             rule, theirs = best_of(cells, SHAPE, load)
             text = f"mean slowdown of 3 x 1 that learnt from nothing, {TOLD[kind]}, against the best heuristic, load {load} %"
-            note = f"best: {rule}; {who}; weights kept after {', '.join(str(cells[name]['kept']) for name in names)} decisions{label(load)}"
+            note = f"best: {rule}; {who}{kept(cells, names, 'untrained')}{label(load)}"
             ours, drawn = values(cells, names, load, "likeliest"), values(cells, names, load, "sampled")
             out.append(claim(f"{ident}.{load}", text, ours, theirs, 0.02, note))
             out.append(claim(f"{ident}.{load}.sampled", f"{text}, sampled actions", drawn, theirs[: drawn.shape[1]], 0.02, note))

@@ -72,6 +72,11 @@ def claim(ident: str, text: str, ours: np.ndarray, theirs: np.ndarray, most: flo
     return Claim(ident, text, None, found.value, found.low, found.high, "relative change", found.seeds, found.episodes, holds, note)
 
 
+def kept(cells: Cells, names: list[str], first: str = "as imitated") -> str:
+    """What a note says of the weights that judges kept. first: how a team is before it learns."""
+    return f"; weights kept after {', '.join(str(cells[name]['kept']) for name in names)} decisions (0: {first})"
+
+
 def label(load: int) -> str:
     """What a note says of such a load."""
     return "; overload, depends on the window" if load > OVERLOAD else ""

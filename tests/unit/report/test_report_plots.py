@@ -214,7 +214,7 @@ def test_runs_that_do_not_end_stand_at_the_worse_edge() -> None:
         assert list(cross.get_xdata()) == [18] and list(cross.get_ydata()) == [float(less_is_better)]
     points = pl.DataFrame({"line": "one", "step": [10, 20], "seed": 0, "return": [-3.0, None], "slowdown": [3.0, None]})
     levels = pl.DataFrame({"policy": ["sjf"], "return": [-2.0], "slowdown": [2.0]})
-    panels = curves.learning_panels(points, levels, {"return": "Return", "slowdown": "Slowdown"}).axes[:2]
+    panels = curves.learning_panels(points, levels, {"return": "Return", "slowdown": "Slowdown"}, more_is_better=("return",)).axes[:2]
     assert [[float(y) for line in axes.lines if line.get_marker() == "x" for y in line.get_ydata()] for axes in panels] == [[0.0], [1.0]]
 
 
