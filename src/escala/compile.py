@@ -92,3 +92,8 @@ def lean(function: F) -> F:
 def inlined(function: F) -> F:
     """Like `lean`, for small functions called in inner loops: LLVM is told to inline them."""
     return _compile(function, _nrt=False, forceinline=True)
+
+
+def summed(function: F) -> F:
+    """Like `lean`, where sums may be reordered and multiplied in one step: for networks, whose sums no schedule depends on to the bit."""
+    return _compile(function, _nrt=False, fastmath={"reassoc", "contract", "nsz"})

@@ -8,19 +8,20 @@ The value has E, C and a hidden layer of its own. Jobs may change slots without 
 all. From nothing it learns more than one hidden layer of R1's 20 units, or of 64, from as many decisions and in as much processor time: a
 measurement beside the study, told in docs/studies/grid2019.
 
-Only taken slots are worked through, as rows of one table: most of a long window is empty most of the time. An empty slot's features are
-all 0, so that it adds relu(bias of E) to the mean, and its preference is u . relu(bias of A + B c).
+An empty slot's features are all 0, so that it adds relu(bias of E) to the mean, and its preference is u . relu(bias of A + B c): all of
+them are worked through as one (`escala.agents.slot_layers`), as most of a long window is empty most of the time.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
+from escala.agents.slot_layers import mean_embedding, preferences
 from escala.envs.slots_observe import CLOCK, GLOBAL, SLOT
 from escala.errors import EscalaError
 
@@ -36,41 +37,17 @@ def split_of(numbers: int, slots: int, horizon: int) -> tuple[int, int]:
     return SLOT + kinds, kinds * horizon + GLOBAL + rest
 
 
-class Parts(NamedTuple):
-    """A compact observation, cut: features of the taken slots [taken, features], where each of them is in [batch x slots] and in [batch],
-    how many slots are empty [batch, 1], and the numbers after the slots [batch, rest]."""
-
-    jobs: torch.Tensor
-    place: torch.Tensor
-    row: torch.Tensor
-    empty: torch.Tensor
-    rest: torch.Tensor
-
-
-def cut(numbers: torch.Tensor, slots: int, features: int) -> Parts:
-    """[batch, numbers] -> its parts."""
-    end = slots * features
-    rows = numbers[:, :end].reshape(-1, features)
-    taken = rows[:, 0] > 0
-    place = taken.nonzero().squeeze(1)
-    empty = slots - taken.reshape(-1, slots).sum(dim=1, keepdim=True)
-    return Parts(rows[place], place, torch.div(place, slots, rounding_mode="floor"), empty, numbers[:, end:])
-
-
 class Context(nn.Module):
     """c of the formula above."""
 
-    def __init__(self, features: int, rest: int, embedded: int, hidden: int, slots: int) -> None:
+    def __init__(self, features: int, rest: int, embedded: int, hidden: int) -> None:
         super().__init__()
-        self.slots = slots
         self.embed = nn.Linear(features, embedded)
         self.mix = nn.Linear(rest + embedded, hidden)
 
-    def forward(self, parts: Parts) -> torch.Tensor:
-        """-> [batch, hidden]."""
-        of_empty = parts.empty * torch.relu(self.embed.bias)
-        mean = of_empty.index_add(0, parts.row, torch.relu(self.embed(parts.jobs))) / self.slots
-        return torch.relu(self.mix(torch.cat([parts.rest, mean], dim=1)))
+    def forward(self, mean: torch.Tensor, rest: torch.Tensor) -> torch.Tensor:
+        """e [batch, embedded], g [batch, rest] -> [batch, hidden]."""
+        return torch.relu(self.mix(torch.cat([rest, mean], dim=1)))
 
 
 class SlotScorer(nn.Module):
@@ -81,36 +58,42 @@ class SlotScorer(nn.Module):
         self.slots = slots
         self.features, rest = split_of(numbers, slots, horizon)
         self.latent_dim_pi, self.latent_dim_vf = slots + 1, hidden
-        self.context = Context(self.features, rest, embedded, hidden, slots)
+        self.context = Context(self.features, rest, embedded, hidden)
         self.of_job = nn.Linear(self.features, embedded)
         self.of_context = nn.Linear(hidden, embedded, bias=False)
         self.preference = nn.Linear(embedded, 1)
         self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))
-        self.seen = Context(self.features, rest, embedded, hidden, slots)
+        self.seen = Context(self.features, rest, embedded, hidden)
         self.judged = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU())
 
     def forward(self, numbers: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """[batch, numbers] -> preferences [batch, 1 + slots], hidden layer of the value [batch, hidden]."""
-        parts = cut(numbers, self.slots, self.features)
-        return self._preferences(parts), self._judge(parts)
+        both = self.context.embed, self.seen.embed
+        weight, bias = torch.cat([embed.weight for embed in both]), torch.cat([embed.bias for embed in both])
+        mine, judges = mean_embedding(numbers, self.slots, weight, bias).chunk(2, dim=1)
+        return self._preferences(numbers, mine), self._judge(numbers, judges)
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
         """Preferences: the void, then the slots."""
-        return self._preferences(cut(numbers, self.slots, self.features))
+        embed = self.context.embed
+        return self._preferences(numbers, mean_embedding(numbers, self.slots, embed.weight, embed.bias))
 
     def forward_critic(self, numbers: torch.Tensor) -> torch.Tensor:
         """What the value is read from."""
-        return self._judge(cut(numbers, self.slots, self.features))
+        embed = self.seen.embed
+        return self._judge(numbers, mean_embedding(numbers, self.slots, embed.weight, embed.bias))
 
-    def _preferences(self, parts: Parts) -> torch.Tensor:
-        context = self.context(parts)
-        of_context = self.of_context(context)
-        of_empty = self.preference(torch.relu(self.of_job.bias + of_context)).expand(-1, self.slots).reshape(-1)
-        of_taken = self.preference(torch.relu(self.of_job(parts.jobs) + of_context.index_select(0, parts.row))).squeeze(1)
-        return torch.cat([self.void(context), of_empty.scatter(0, parts.place, of_taken).reshape(-1, self.slots)], dim=1)
+    def _rest(self, numbers: torch.Tensor) -> torch.Tensor:
+        return numbers[:, self.slots * self.features :]
 
-    def _judge(self, parts: Parts) -> torch.Tensor:
-        out: torch.Tensor = self.judged(self.seen(parts))
+    def _preferences(self, numbers: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
+        context = self.context(mean, self._rest(numbers))
+        job, score = self.of_job, self.preference
+        of_slots = preferences(numbers, self.slots, job.weight, job.bias, self.of_context(context), score.weight[0]) + score.bias
+        return torch.cat([self.void(context), of_slots], dim=1)
+
+    def _judge(self, numbers: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
+        out: torch.Tensor = self.judged(self.seen(mean, self._rest(numbers)))
         return out
 
 

@@ -46,7 +46,8 @@ def look_ahead(lists: JobLists, futures: int, seed: int) -> Callable[[SlotsBatch
         raise EscalaError("teacher rollout: looks ahead over one pool of cores; these jobs demand further resources")
     rng = np.random.default_rng([seed, 0x5107])
     chosen = rng.permutation(len(lists))[:MOST_LISTS]
-    law = Lists([lists.workload(int(e)) for e in chosen])
+    of = [lists.job[lists.first[e] : lists.first[e + 1]] for e in chosen]
+    law = Lists.of_arrays([(jobs["submit"], jobs["runtime"], jobs["runtime"], jobs["cores"]) for jobs in of])
     cores = lists.platform.total_cores
     bases = [Base(name, cores) for name in BASES]
     playing: dict[int, tuple[SlotsBatch, list[Rollout]]] = {}

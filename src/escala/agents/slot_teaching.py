@@ -43,7 +43,7 @@ class Manner(NamedTuple):
 
 
 OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
-OF_LOOK_AHEAD = Manner(0.05, 0.01, 6000, 0.01, 512, 3e-3)
+OF_LOOK_AHEAD = Manner(0.05, 0.01, 4500, 0.01, 512, 3e-3)
 OF_PLAN = Manner(0.02, 0.003, 12000, 0.0, straight=0.5)  # a single list is played again and again: the way itself counts
 
 
@@ -139,24 +139,22 @@ def check(teacher: Any) -> None:
 
 
 def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.random.Generator) -> None:
-    seen, choice = torch.as_tensor(whole.seen), torch.as_tensor(whole.choice)
-    barred = torch.as_tensor(~whole.mask)
+    seen, barred = torch.as_tensor(whole.seen), torch.as_tensor(~whole.mask)
     value = torch.as_tensor((whole.value / scale).astype(np.float32))
-    optimizer = torch.optim.Adam(policy.parameters(), lr=manner.rate, fused=True)
+    wanted = (1 - manner.smoothing) * functional.one_hot(torch.as_tensor(whole.choice), barred.shape[1]).float()
+    wanted += manner.smoothing * (~barred).float() / (~barred).sum(dim=1, keepdim=True)
+    weights = list(policy.parameters())
+    optimizer = torch.optim.Adam(weights, lr=manner.rate, fused=True)
     policy.set_training_mode(True)
     updates = min(manner.updates, 1 + PASSES * len(seen) // manner.batch)
     for update in range(updates):
         for group in optimizer.param_groups:
             group["lr"] = manner.rate * (1 - update / updates)
-        rows = rng.integers(0, len(seen), manner.batch)
+        rows = torch.as_tensor(rng.integers(0, len(seen), manner.batch))
         latent, judged = policy.mlp_extractor(seen[rows])
-        logits = policy.action_net(latent).masked_fill(barred[rows], -1e8)
-        chance = functional.log_softmax(logits, dim=1)
-        open_choices = (~barred[rows]).float()
-        wanted = (1 - manner.smoothing) * functional.one_hot(choice[rows], logits.shape[1]).float()
-        wanted = wanted + manner.smoothing * open_choices / open_choices.sum(dim=1, keepdim=True)
-        loss = -(wanted * chance).sum(dim=1).mean() + 0.5 * functional.mse_loss(policy.value_net(judged).squeeze(1), value[rows])
+        chance = functional.log_softmax(policy.action_net(latent).masked_fill(barred[rows], -1e8), dim=1)
+        loss = -(wanted[rows] * chance).sum(dim=1).mean() + 0.5 * functional.mse_loss(policy.value_net(judged).squeeze(1), value[rows])
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(policy.parameters(), 2.0)
+        torch.nn.utils.clip_grad_norm_(weights, 2.0)
         optimizer.step()

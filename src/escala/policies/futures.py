@@ -96,17 +96,30 @@ class Lists:
     """Futures are what other workloads hold after this time of theirs: days of the same log, or lists of a known generator."""
 
     def __init__(self, workloads: Sequence[Workload]) -> None:
-        if not workloads or not any(len(w) for w in workloads):
+        lists = []
+        for workload in workloads:
+            jobs = workload.jobs.sort("submit_s", maintain_order=True)
+            times = (microseconds(jobs[name].to_numpy()) for name in ("submit_s", "walltime_s", "runtime_s"))
+            lists.append((*times, jobs["cores"].to_numpy()))
+        self._lay_out(lists)
+
+    @classmethod
+    def of_arrays(cls, lists: Sequence[tuple[Numbers, Numbers, Numbers, Numbers]]) -> Lists:
+        """The same from int64 arrays of each list: submit (in order), walltime and runtime in us, cores."""
+        made = cls.__new__(cls)
+        made._lay_out(lists)
+        return made
+
+    def _lay_out(self, lists: Sequence[tuple[Numbers, Numbers, Numbers, Numbers]]) -> None:
+        sizes = [len(submit) for submit, *_ in lists]
+        if not any(sizes):
             raise EscalaError("rollout: arrivals needs at least one workload with jobs")
-        longest = max(len(w) for w in workloads)
-        shape = len(workloads), longest + 1
+        shape = len(lists), max(sizes) + 1
         self.at = np.full(shape, codes.NEVER_US, np.int64)
         self.cores, self.walltime, self.runtime = np.ones(shape, np.int64), np.ones(shape, np.int64), np.ones(shape, np.int64)
-        for i, workload in enumerate(workloads):
-            jobs, n = workload.jobs.sort("submit_s", maintain_order=True), len(workload)
-            for name, target in (("submit_s", self.at), ("walltime_s", self.walltime), ("runtime_s", self.runtime)):
-                target[i, :n] = microseconds(jobs[name].to_numpy())
-            self.cores[i, :n] = jobs["cores"].to_numpy()
+        for i, columns in enumerate(lists):
+            for target, column in zip((self.at, self.walltime, self.runtime, self.cores), columns, strict=True):
+                target[i, : sizes[i]] = column
 
     def draw(self, memory: Memory, now_us: int, k: int, most: int, draw: np.random.Generator) -> Coming:
         which = draw.integers(0, len(self.at), k)
