@@ -76,7 +76,7 @@ class Scale:
     ahead: int = 32
     more: tuple[tuple[int, int], ...] = ((10, 20),)
     variants: tuple[tuple[int, int, str], ...] = VARIANTS
-    longer: tuple[tuple[tuple[int, int, str], int], ...] = (((190, 200, "author"), 9000),)
+    longer: tuple[tuple[tuple[int, int, str], int], ...] = (((100, 200, "author"), 6000), ((190, 200, "author"), 9000))
     variant: int = 0
     variant_seeds: int = 5
     variant_lessons: int = 120
