@@ -1,5 +1,5 @@
 """The two layers that look at every slot of a compact observation, compiled: their hidden numbers (jobs x units) stay in the processor's
-nearest cache, where torch writes a table of them for every step of the formula and reads it again. Three times as fast, forth and back.
+nearest cache, where torch writes a table of them for every step of the formula and reads it again (what that gains: docs/design.md).
 
 Shapes: numbers [batch, slots x features, and more behind them]; weights as torch keeps them, [units, features]. An empty slot's features
 are all 0 (the first of them tells: a job's is above 0), so that all empty slots of a row are worked through as one.
@@ -48,8 +48,8 @@ def _add_mean(numbers: Any, slots: int, weight: Any, bias: Any, room: Any, out: 
 
 
 @summed
-def _mean_back(numbers: Any, slots: int, weight: Any, bias: Any, room: Any, wanted: Any, of_weight: Any, of_bias: Any) -> None:
-    """Add to of_weight [features, units] and of_bias what `wanted` [batch, units], the slope along the mean, makes of them."""
+def _mean_back(numbers: Any, slots: int, weight: Any, bias: Any, room: Any, grad: Any, of_weight: Any, of_bias: Any) -> None:
+    """Add to of_weight [features, units] and of_bias what `grad` [batch, units], the gradient along the mean, makes of them."""
     features, units = weight.shape
     zero, share = weight.dtype.type(0), weight.dtype.type(1) / weight.dtype.type(slots)
     for b in range(numbers.shape[0]):
@@ -59,7 +59,7 @@ def _mean_back(numbers: Any, slots: int, weight: Any, bias: Any, room: Any, want
             if numbers[b, at] > zero:
                 _hidden(numbers[b, at : at + features], weight, bias, room)
                 for j in range(units):
-                    room[j] = wanted[b, j] * share if room[j] > zero else zero
+                    room[j] = grad[b, j] * share if room[j] > zero else zero
                     of_bias[j] += room[j]
                 for i in range(features):
                     x = numbers[b, at + i]
@@ -69,7 +69,7 @@ def _mean_back(numbers: Any, slots: int, weight: Any, bias: Any, room: Any, want
                 empty += share
         for j in range(units):
             if bias[j] > zero:
-                of_bias[j] += empty * wanted[b, j]
+                of_bias[j] += empty * grad[b, j]
 
 
 @summed
@@ -95,17 +95,18 @@ def _prefer(numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room
 
 @summed
 def _prefer_back(
-    numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room: Any, wanted: Any, of_weight: Any, of_context: Any, of_score: Any
+    numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room: Any, grad: Any, of_weight: Any, of_context: Any, of_score: Any
 ) -> None:
-    """Add to of_weight [features, units], of_context [batch, units] and of_score what `wanted` [batch, slots] makes of them."""
+    """Add to of_weight [features, units], of_context [batch, units] and of_score what `grad` [batch, slots], the gradient along the
+    preferences, makes of them."""
     features, units = weight.shape
     zero = weight.dtype.type(0)
     for b in range(numbers.shape[0]):
         for j in range(units):
             room[0, j] = bias[j] + context[b, j]
         at_empty = zero
-        for k in range(wanted.shape[1]):
-            at, slope = k * features, wanted[b, k]
+        for k in range(grad.shape[1]):
+            at, slope = k * features, grad[b, k]
             if numbers[b, at] > zero:
                 _hidden(numbers[b, at : at + features], weight, room[0], room[1])
                 for j in range(units):
@@ -125,9 +126,14 @@ def _prefer_back(
                 of_context[b, j] += at_empty * score[j]
 
 
-def _turned(weight: torch.Tensor) -> Any:
+def _transposed(weight: torch.Tensor) -> Any:
     """As the compiled functions read it: [features, units]."""
     return weight.detach().t().contiguous().numpy()
+
+
+def _arrays(*tensors: torch.Tensor) -> list[Any]:
+    """As the compiled functions read them."""
+    return [tensor.detach().contiguous().numpy() for tensor in tensors]
 
 
 class _Mean(torch.autograd.Function):
@@ -136,18 +142,15 @@ class _Mean(torch.autograd.Function):
         ctx.slots = slots
         ctx.save_for_backward(numbers, weight, bias)
         out, room = bias.new_empty(len(numbers), len(bias)), bias.new_empty(len(bias))
-        _add_mean(numbers.numpy(), slots, _turned(weight), bias.detach().numpy(), room.numpy(), out.numpy())
+        _add_mean(numbers.numpy(), slots, _transposed(weight), *_arrays(bias, room), out.numpy())
         return out
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, wanted: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         numbers, weight, bias = ctx.saved_tensors
         of_weight, of_bias, room = bias.new_zeros(weight.shape[::-1]), torch.zeros_like(bias), torch.empty_like(bias)
-        _mean_back(
-            numbers.numpy(), ctx.slots, _turned(weight), bias.detach().numpy(), room.numpy(), wanted.contiguous().numpy(),
-            of_weight.numpy(), of_bias.numpy(),
-        )  # fmt: skip
+        _mean_back(numbers.numpy(), ctx.slots, _transposed(weight), *_arrays(bias, room, grad), of_weight.numpy(), of_bias.numpy())
         return None, None, of_weight.t(), of_bias
 
 
@@ -158,20 +161,16 @@ class _Preferences(torch.autograd.Function):
     ) -> torch.Tensor:
         ctx.save_for_backward(numbers, weight, bias, context, score)
         out, room = bias.new_empty(len(numbers), slots), bias.new_empty(2, len(bias))
-        given = (bias, context, score)
-        _prefer(numbers.numpy(), _turned(weight), *(x.detach().contiguous().numpy() for x in given), room.numpy(), out.numpy())
+        _prefer(numbers.numpy(), _transposed(weight), *_arrays(bias, context, score, room), out.numpy())
         return out
 
     @staticmethod
     @once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, wanted: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        numbers, weight, *given = ctx.saved_tensors
-        bias, context, score = given
-        of_weight, of_context, of_score = bias.new_zeros(weight.shape[::-1]), torch.zeros_like(context), torch.zeros_like(score)
-        _prefer_back(
-            numbers.numpy(), _turned(weight), *(x.detach().contiguous().numpy() for x in given), bias.new_empty(2, len(bias)).numpy(),
-            wanted.contiguous().numpy(), of_weight.numpy(), of_context.numpy(), of_score.numpy(),
-        )  # fmt: skip
+    def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        numbers, weight, bias, context, score = ctx.saved_tensors
+        of_weight, of_context, of_score = bias.new_zeros(weight.shape[::-1]), bias.new_zeros(context.shape), bias.new_zeros(score.shape)
+        given = _arrays(bias, context, score, bias.new_empty(2, len(bias)), grad)
+        _prefer_back(numbers.numpy(), _transposed(weight), *given, of_weight.numpy(), of_context.numpy(), of_score.numpy())
         return None, None, of_weight.t(), of_context.sum(dim=0), of_context, of_score
 
 
