@@ -54,7 +54,7 @@ class Scale:
     alone: tuple[tuple[int, int], ...] = ((190, 9_000_000),)
     alone_seeds: int = 1
     lessons: int = 120
-    futures: int = 32
+    futures: int = 16
     fresh_all: int = 0
     all_seeds: int = 5
     fresh_one: int = 700_000
@@ -135,9 +135,9 @@ def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], less
     rules = about | {"validation": validation, "test": test, "slots": work.queue_slots(about.get("steps", 100))}
     best = about | {"test": test, "count": count}
     short = about.get("steps", 100) / 100
-    thin = min(1.0, short**-2)
+    thin = min(1.0, 1.0 / short)
     enough = short ** (-1.0 if short < 1.0 else -0.5)
-    futures, ahead, lists = (max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin, times * lessons * enough))
+    futures, ahead, lists = (max(1, int(n)) for n in (scale.futures * thin, scale.ahead * thin**2, times * lessons * enough))
     taught = about | {"pool": scale.pool, "lists": lists, "futures": futures, "keep": str(_file(out, name)), "validation": validation}
     weight = about["load"] / 100 * short**2 / 64
     return [
