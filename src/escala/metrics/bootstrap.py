@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -93,21 +93,28 @@ def _resampled(ours: Floats, theirs: Floats, resamples: int, seed: int) -> Itera
     most = max(1, _CHUNK // episodes)
     for begin in range(0, resamples, most):
         n = min(most, resamples - begin)
-        if begin == 0:
-            weight, random.bit_generator.state = _first(seed, episodes, n)
-        else:
-            weight = _episodes(random, episodes, n)
+        weight = _drawn_once(random, episodes, n)
         yield _weighted(ours, weight, random), _weighted(theirs, weight, random)
 
 
-@lru_cache(maxsize=4)
-def _first(seed: int, episodes: int, n: int) -> tuple[Floats, Any]:
-    """The first chunk of a seed's weights, and the generator's state behind it: drawing them is nearly all of the time, and tables of many
-    rows want the same ones."""
-    random = np.random.default_rng(seed)
-    weight = _episodes(random, episodes, n)
-    weight.flags.writeable = False
-    return weight, random.bit_generator.state
+_KEPT: OrderedDict[tuple[Any, ...], tuple[NDArray[np.unsignedinteger[Any]], Any]] = OrderedDict()
+"""Weights drawn last, and the generator's state behind them."""
+_MOST_KEPT = 200_000_000  # bytes of weights
+
+
+def _drawn_once(random: np.random.Generator, episodes: int, n: int) -> Floats:
+    """`_episodes`, which is nearly all of the time, done once for each state of the generator: the many rows of a table want the same."""
+    key = (episodes, n, *random.bit_generator.state["state"].values())
+    if key in _KEPT:
+        _KEPT.move_to_end(key)
+        weight, random.bit_generator.state = _KEPT[key]
+        return weight.astype(np.float64)
+    drawn = _episodes(random, episodes, n)
+    narrow = drawn.astype(np.min_scalar_type(int(drawn.max())))
+    _KEPT[key] = narrow, random.bit_generator.state
+    while sum(weight.nbytes for weight, _ in _KEPT.values()) > _MOST_KEPT:
+        _KEPT.popitem(last=False)
+    return drawn
 
 
 def _episodes(random: np.random.Generator, episodes: int, n: int) -> Floats:

@@ -6,8 +6,8 @@ lists, where they are at hand, against his own table. *Fresh lists*: the same ge
 then run to completion; every job counts. All agents but those of the printed setting see the compact observation.
 
 Published: a plan of the list is searched (from its clairvoyant schedule), a network of 128 units imitates it and goes on with PPO (preset
-"planned"). Beside it PPO from nothing: the printed setting (image, 20 ReLU) with its learning curve, and the preset "one-list". These
-agents see ten slots and may reserve, as the author's did; actions are sampled, as in the paper.
+"planned"). Beside it PPO from nothing: the printed setting (image, 20 ReLU) with its learning curve, and in `paper` the preset "one-list".
+These agents see ten slots and may reserve, as the author's did; actions are sampled, as in the paper.
 
 Fresh: the scheduler `rollout` looks ahead on training lists (greedy SJF plays them at a load where it is better); the network that scores
 slots imitates it (preset "look-ahead"), one agent for each load and one for all, and at the highest load goes on with PPO. Agents and the
@@ -36,7 +36,7 @@ VARIANTS = tuple((load, *other) for load in (100, 190) for other in ((50, "autho
 @dataclass(frozen=True)
 class Scale:
     """How much is done. published, fresh_all, fresh_one, ten, variant: decisions to train on; rounds: of the search for a plan; alone: PPO
-    from nothing (preset "one-list") on the author's lists, (load, decisions), by default as many as he trained for.
+    from nothing (preset "one-list") on the author's lists, (load, decisions), in `paper` as many as he trained for.
 
     updates: of each imitation, at most (0: as many as it takes). own: loads whose agents go on with PPO after imitation; lessons: training
     lists a load on which look-ahead over `futures` futures teaches (variant_lessons: of a window of 100 steps); imitated_seeds: agents of
@@ -51,7 +51,7 @@ class Scale:
     seeds: int = 5
     published: int = 100_000
     rounds: int = 600
-    alone: tuple[tuple[int, int], ...] = ((190, 9_000_000),)
+    alone: tuple[tuple[int, int], ...] = ()
     alone_seeds: int = 1
     lessons: int = 120
     futures: int = 16
