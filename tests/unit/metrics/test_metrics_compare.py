@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from escala.errors import EscalaError
-from escala.metrics import compare, summarise
+from escala.metrics import bootstrap, compare, summarise
 
 
 @pytest.fixture
@@ -82,6 +82,19 @@ def test_seeded() -> None:
     a, b = random.exponential(1, (4, 30)), random.exponential(1, 30)
     assert compare.paired(a, b, seed=7) == compare.paired(a, b, seed=7)
     assert compare.paired(a, b, seed=7) != compare.paired(a, b, seed=8)
+
+
+def test_weights_that_are_drawn_once_are_those_of_each_chunk() -> None:
+    """Many episodes are resampled in chunks, which several tables share: intervals do not depend on what was asked before."""
+    random = np.random.default_rng(3)
+    values, reference = random.uniform(1, 3, (2, 60_000)), random.uniform(1, 3, 60_000)
+    asked = ((values, 1), (values[:1], 1), (values, 2), (values, 1), (values[:1], 1))
+    together = [compare.paired(ours, reference, resamples=100, seed=seed) for ours, seed in asked]
+    alone = []
+    for ours, seed in asked:
+        bootstrap._KEPT.clear()
+        alone.append(compare.paired(ours, reference, resamples=100, seed=seed))
+    assert together == alone and together[0] != together[2] and together[0] != together[1]
 
 
 def test_pairs_are_kept() -> None:
