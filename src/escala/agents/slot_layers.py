@@ -81,6 +81,7 @@ def _prefer(numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room
         of_empty = zero
         for j in range(units):
             room[0, j] = bias[j] + context[b, j]
+        for j in range(units):  # a loop of its own: beside a write, the order of a sum depends on where its arrays lie in memory
             of_empty += score[j] * max(room[0, j], zero)
         for k in range(out.shape[1]):
             at = k * features
