@@ -2,14 +2,16 @@
 
 `compiled` turns a function of plain loops over arrays into machine code. The code is cached on disk; where no cache folder can be written
 Numba would raise at import (numba#5566), so the cache is then left out and each process compiles anew. Numba keys its cache by the file
-of the function alone: editing a callee in another file would leave callers stale. The cache folder therefore carries a hash of all of
-Escala's compiled sources.
+of the function alone: editing a callee in another file would leave callers stale. Each module therefore has a cache folder of its own,
+which carries a hash of its source and of every module of Escala that it imports, directly or not: an edit recompiles what may call it.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -21,15 +23,48 @@ from numba.core import types
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _source_hash() -> str:
-    """Hash of every source file below this package that is compiled: the kernel, and whatever else imports this module."""
-    root = Path(__file__).parent
-    digest = hashlib.sha256(numba.__version__.encode())
-    digest.update(os.environ.get("NUMBA_BOUNDSCHECK", "").encode())
-    for path in sorted(root.rglob("*.py")):
-        text = path.read_bytes()
-        if b"escala.compile" in text or path.parent.name == "kernel":
-            digest.update(text)
+ROOT = Path(__file__).parent
+STATE, WORLD = ROOT / "kernel" / "state.py", ROOT / "kernel" / "world.py"
+# Imports at the top of a file alone: compiled code sees nothing else.
+_IMPORT = re.compile(r"^(?:from (escala[\w.]*) import (\([^)]*\)|[^\n#]*)|import (escala[\w.]*))", re.MULTILINE)
+
+
+def _file_of(module: str) -> Path | None:
+    """The source file of a module of Escala; None if there is none of that name."""
+    path = ROOT.joinpath(*module.split(".")[1:])
+    return next((f for f in (path.with_suffix(".py"), path / "__init__.py") if f.is_file()), None)
+
+
+@functools.cache
+def _imports(path: Path) -> tuple[Path, ...]:
+    """Files of Escala that a file imports at its top."""
+    found = []
+    for package, names, plain in _IMPORT.findall(path.read_text(encoding="utf-8")):
+        parts = [f"{package}.{name}" for name in re.findall(r"\w+", names)] if package else []
+        found += [package or plain, *parts]
+    return tuple(f for f in map(_file_of, found) if f is not None)
+
+
+def sources_of(path: Path) -> list[Path]:
+    """A file and all files of Escala that it imports, directly or not, sorted."""
+    seen = {path}
+    waiting = [path]
+    while waiting:
+        for other in _imports(waiting.pop()):
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+        if STATE in seen and WORLD not in seen:  # how a simulation is passed: code that names no more than its type depends on it
+            seen.add(WORLD)
+            waiting.append(WORLD)
+    return sorted(seen)
+
+
+@functools.cache
+def _source_hash(path: Path) -> str:
+    digest = hashlib.sha256()
+    for source in sources_of(path):
+        digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -37,7 +72,8 @@ def _cache_folder() -> Path | None:
     """A writable folder for compiled code, or None."""
     given = os.environ.get("ESCALA_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
     home = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "escala"
-    folder = home / f"compiled-{_source_hash()}"
+    checked = "-checked" if os.environ.get("NUMBA_BOUNDSCHECK", "") not in ("", "0") else ""
+    folder = home / f"compiled-numba-{numba.__version__}{checked}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -47,8 +83,6 @@ def _cache_folder() -> Path | None:
 
 
 CACHE_FOLDER: Path | None = _cache_folder()
-if CACHE_FOLDER is not None:
-    numba.config.CACHE_DIR = str(CACHE_FOLDER)  # type: ignore[attr-defined]
 
 
 def _plain(kind: Any) -> Any:
@@ -76,6 +110,9 @@ def _one_specialisation(dispatcher: Any) -> Any:
 
 
 def _compile(function: Any, **more: Any) -> Any:
+    if CACHE_FOLDER is not None:  # Numba asks for the folder while it decorates
+        path = Path(function.__code__.co_filename)
+        numba.config.CACHE_DIR = str(CACHE_FOLDER / f"{path.stem}-{_source_hash(path)}")  # type: ignore[attr-defined]
     return _one_specialisation(numba.njit(cache=CACHE_FOLDER is not None, nogil=True, error_model="numpy", **more)(function))
 
 
