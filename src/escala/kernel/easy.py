@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from escala.compile import compiled, inlined, lean
-from escala.kernel import bits, codes
+from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.fit import fits_now, may_wake, start_if_fits
 from escala.kernel.jobs import start
@@ -49,20 +49,11 @@ def pass_head(w: World, j: int) -> None:
             start(w, j, True, waking)
 
 
-@lean
+@inlined
 def _extra_on(w: World) -> int:
     """Free cores of nodes that are on which the reservation leaves alone."""
     s = w.s[0]
-    if s.free_boot + s.free_off == 0 or w.o[0].head == codes.LATEST_RELEASED:
-        return min(s.extra, s.free_on)
-    total = 0
-    for n in range(w.o[0].n_nodes):
-        if bits.has(w.bits[codes.SET_ON], n):
-            if w.o[0].unit == 0:
-                total += min(w.node[n].free, w.node[n].limit)
-            elif not bits.has(w.bits[codes.SET_RESERVED], n):
-                total += 1
-    return total
+    return min(s.extra, s.free_on) if w.o[0].head == codes.LATEST_RELEASED else s.extra_on
 
 
 @compiled

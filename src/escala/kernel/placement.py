@@ -76,8 +76,8 @@ def node_take(w: World, n: int, need: int, beyond: bool) -> int:
 
 
 @inlined
-def _use_node(w: World, n: int, k: int, beyond: bool) -> None:
-    """Take `k` cores of node `n` (several cores a node): its count, its limit, and what remains beside the reservation."""
+def _use_node(w: World, n: int, k: int, which: int, beyond: bool) -> None:
+    """Take `k` cores of node `n` of a set (several cores a node): its count, its limit, and what remains beside the reservation."""
     s = w.s[0]
     node = w.node[n]
     if s.head != codes.NONE and w.o[0].head == codes.LOWEST_ID:
@@ -85,7 +85,10 @@ def _use_node(w: World, n: int, k: int, beyond: bool) -> None:
         node.free -= k
         if beyond:
             node.limit -= k
-        s.extra -= before - min(node.free, node.limit)
+        fewer = before - min(node.free, node.limit)
+        s.extra -= fewer
+        if which == codes.SET_ON:
+            s.extra_on -= fewer
     else:
         node.free -= k
 
@@ -102,7 +105,7 @@ def _take_nodes(w: World, j: int, last: int, need: int, which: int, beyond: bool
             word &= word - bits.ONE
             k = node_take(w, n, need, beyond)
             if k > 0:
-                _use_node(w, n, k, beyond)
+                _use_node(w, n, k, which, beyond)
                 if w.node[n].free == 0:
                     bits.drop(row, n)
                 last = append_chunk(w, j, last, n, n, k)
@@ -133,7 +136,10 @@ def _take_words(w: World, j: int, last: int, need: int, which: int, beyond: bool
         row[i] &= ~word
         need -= bits.population(word)
         if counted:
-            s.extra -= bits.population(word & ~reserved[i])
+            fewer = bits.population(word & ~reserved[i])
+            s.extra -= fewer
+            if which == codes.SET_ON:
+                s.extra_on -= fewer
         if empty_so_far:
             raise_hint(w, which, i)
             empty_so_far = row[i] == bits.ZERO

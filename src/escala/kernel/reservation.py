@@ -228,6 +228,7 @@ def _no_reservation(w: World) -> None:
     """The head can never start as things stand: it reserves nothing."""
     s = w.s[0]
     s.extra = s.free_on + s.free_boot + s.free_off
+    s.extra_on = s.free_on
     if w.o[0].unit == 1:
         w.bits[codes.SET_RESERVED, :] = bits.ZERO
     else:
@@ -240,6 +241,7 @@ def _reserve_words(w: World, need: int, woken: bool) -> None:
     """Reserve the lowest `need` nodes of one core of those free by the reservation's time."""
     s = w.s[0]
     s.extra = 0
+    s.extra_on = 0
     for i in range(w.bits.shape[1]):
         free = w.bits[codes.SET_ON, i]
         others = w.bits[codes.SET_BOOT, i] | w.bits[codes.SET_OFF, i]
@@ -253,6 +255,7 @@ def _reserve_words(w: World, need: int, woken: bool) -> None:
         need -= bits.population(word)
         w.bits[codes.SET_RESERVED, i] = word
         s.extra += bits.population((free | others) & ~word)
+        s.extra_on += bits.population(free & ~word)
 
 
 @lean
@@ -261,6 +264,7 @@ def _reserve_nodes(w: World, need: int, woken: bool) -> None:
     and nothing released are passed over: they have no limit to set."""
     s = w.s[0]
     s.extra = 0
+    s.extra_on = 0
     for i in range(w.bits.shape[1]):
         free_now = w.bits[codes.SET_ON, i] | w.bits[codes.SET_BOOT, i] | w.bits[codes.SET_OFF, i]
         word = free_now | w.bits[codes.SET_RELEASED, i]
@@ -274,3 +278,5 @@ def _reserve_nodes(w: World, need: int, woken: bool) -> None:
             need -= reserved
             node.limit = free + node.released - reserved
             s.extra += min(free, node.limit)
+            if node.power == codes.ON:
+                s.extra_on += min(free, node.limit)

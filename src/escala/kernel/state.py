@@ -77,6 +77,7 @@ SCALARS = np.dtype(
         ("shadow_us", "i8"),  # its time
         ("shadow_fine", "i8"),
         ("extra", "i8"),  # cores free now that the reservation leaves alone
+        ("extra_on", "i8"),  # those of them on nodes that are on; lowest-id only
         ("next_off_us", "i8"),  # next instant at which a timeout may fall due
         ("overdue", "i8"),  # 1: some idle node is past its timeout
         ("tick_us", "i8"),  # next periodic decision
