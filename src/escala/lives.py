@@ -39,16 +39,13 @@ def switches_of(world: World, i: int) -> Array:
     return log
 
 
-def node_texts(chunks: Array, jobs: int) -> list[str]:
+def node_texts(chunks: Array, jobs: int) -> pl.Series:
     """Interval list of the nodes of each job row, "" for a job that has not started."""
     first = np.searchsorted(chunks[0], np.arange(jobs + 1))
-    ends = np.empty(jobs, np.int64)
-    size = 64 + 48 * chunks.shape[1]
-    text = np.empty(size, np.uint8)
-    length = interval_text(np.ascontiguousarray(chunks[1]), np.ascontiguousarray(chunks[2]), first, text, ends)
-    whole = text[:length].tobytes().decode("ascii")
-    starts = np.concatenate([[0], ends[:-1]]) if jobs else ends
-    return [whole[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    text = np.empty(64 + 48 * chunks.shape[1] + jobs, np.uint8)
+    length = interval_text(np.ascontiguousarray(chunks[1]), np.ascontiguousarray(chunks[2]), first, text)
+    lines = pl.Series([text[: length - 1].tobytes().decode("ascii")] if jobs else [], dtype=pl.String)
+    return lines.str.split("\n").explode()
 
 
 def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int]) -> pl.DataFrame:
@@ -76,14 +73,17 @@ def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int])
 class NodeLives:
     """The life of every node of one finished run, made from its allocations and its switches."""
 
-    def __init__(self, world: World, i: int, platform: Platform, job_ids: pl.Series, window: tuple[int, int], start_off: bool) -> None:
+    def __init__(
+        self, world: World, i: int, platform: Platform, job_ids: pl.Series, rows: Array, window: tuple[int, int], start_off: bool
+    ) -> None:
         n = int(world.o[i, 0]["n_jobs"])
         self.platform = platform
-        self.job_ids = job_ids
+        self.job_ids, self.rows = job_ids, rows
         self.window = window
         self.chunks = chunks_of(world, i)
-        self.run = world.run[i, :n].copy()
-        self.job = world.job[i, :n].copy()
+        self.start = world.run[i, :n]["start"].copy()
+        self.runtime = world.job[i, :n]["runtime"].copy()
+        self.load = world.job[i, :n]["load"].copy()
         self.log = switches_of(world, i).copy()
         self.start_off = start_off
 
@@ -108,18 +108,18 @@ class NodeLives:
     def allocations(self) -> pl.DataFrame:
         """job_id, node, cores, joules: what these cores drew while the job ran, idle power included, within the window."""
         row, node, cores = self._by_node()
-        start = self.run["start"][row]
-        seconds = (np.minimum(start + self.job["runtime"][row], self.window[1]) - start).clip(0) / SECOND
+        start = self.start[row]
+        seconds = (np.minimum(start + self.runtime[row], self.window[1]) - start).clip(0) / SECOND
         watts = np.array([[p.idle_w, p.computing_w - p.idle_w] for p in self.platform.profiles])[self.platform.profile_of[node]]
-        joules = (watts[:, 0] + watts[:, 1] * self.job["load"][row]) * seconds * cores / self.platform.cores[node]
-        ids = self.job_ids[row] if len(row) else pl.Series([], dtype=pl.String)
+        joules = (watts[:, 0] + watts[:, 1] * self.load[row]) * seconds * cores / self.platform.cores[node]
+        ids = self.job_ids[self.rows[row]] if len(row) else pl.Series([], dtype=pl.String)
         return pl.DataFrame({"job_id": ids, "node": node, "cores": cores, "joules": joules})
 
     def _intervals(self) -> tuple[Array, Array]:
         row, node, per = self._by_node()
-        start = self.run["start"][row]
-        finish = start + self.job["runtime"][row]
-        share = self.job["load"][row].astype(float) * per / self.platform.cores[node]
+        start = self.start[row]
+        finish = start + self.runtime[row]
+        share = self.load[row].astype(float) * per / self.platform.cores[node]
         log, size = self.log, len(row)
         first_off = np.array([p.can_switch for p in self.platform.profiles])[self.platform.profile_of] & self.start_off
         off = np.flatnonzero(first_off)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
@@ -26,6 +27,7 @@ from escala.result import FORMAT, Result
 from escala.workload import Workload
 
 CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with; it grows
+STATES = pl.Series(["QUEUED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "KILLED"])  # by the kernel's codes
 LONGEST_S = 1e12  # spans beyond are endless
 INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches and its timers
 
@@ -157,10 +159,7 @@ class Simulation:
         job["cores"] = jobs["cores"].to_numpy()[cast.rows]
         job["load"] = jobs["load"].to_numpy()[cast.rows]
         job["single"] = jobs["single_node"].to_numpy()[cast.rows]
-        users = jobs["user"]
-        job["user"] = (
-            codes.NONE if users.null_count() == len(users) else users.rank("dense").fill_null(0).to_numpy().astype(np.int64)[cast.rows] - 1
-        )
+        job["user"] = self.workloads[i].user_ranks[cast.rows]
         for k, kind in enumerate(self._kinds()):
             if f"demand_{kind}" in jobs.columns:
                 w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[cast.rows]
@@ -236,10 +235,10 @@ class Simulation:
         """The tables of simulation i, as it stands."""
         n = len(self.casts[i].rows)
         window = self._window(i)
-        life = NodeLives(self.world, i, self.platform, self.workloads[i].jobs["job_id"][self.casts[i].rows], window, self.options.start_off)
+        life = NodeLives(self.world, i, self.platform, self.workloads[i].jobs["job_id"], self.casts[i].rows, window, self.options.start_off)
         about = {
             "format": FORMAT,
-            "escala": version("escala"),
+            "escala": _version(),
             "workload": {
                 "name": self.workloads[i].name,
                 "source": self.workloads[i].source,
@@ -264,33 +263,39 @@ class Simulation:
         submits = self.casts[i].submit_us
         return (int(submits[0]), max(int(self.world.s[i, 0]["last_finish"]), int(submits[0]))) if len(submits) else (0, 0)
 
-    def _job_table(self, i: int, nodes: list[str]) -> pl.DataFrame:
+    def _job_table(self, i: int, nodes: pl.Series) -> pl.DataFrame:
         """The jobs in the order of the workload; times that did not happen are null."""
         cast = self.casts[i]
         jobs = self.workloads[i].jobs
         run = self.world.run[i, : len(cast.rows)]
-        ended = (run["state"] == codes.COMPLETED) | (run["state"] == codes.KILLED)
-        states = np.array(["QUEUED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "KILLED"])[run["state"]]
-        start = run["start"]
-        submit = cast.submit_us
-        table = pl.DataFrame(
-            {
-                "row": np.concatenate([cast.rows, cast.rejected]),
-                "start_s": _seconds(start, start >= 0, cast.rejected),
-                "finish_s": _seconds(start + cast.runtime_us, ended, cast.rejected),
-                "wait_s": _seconds(start - submit, start >= 0, cast.rejected),
-                "runtime_s": pl.concat(
-                    [pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64), jobs["runtime_s"][cast.rejected].cast(pl.Float64)]
-                )
-                if len(cast.rejected)
-                else pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64),
-                "state": pl.Series([*states.tolist(), *["REJECTED"] * len(cast.rejected)], dtype=pl.String),
-                "nodes": pl.Series([*nodes, *[""] * len(cast.rejected)], dtype=pl.String),
-            }
-        ).sort("row")
-        own = jobs.select("job_id", "submit_s", "cores", "walltime_s", "user", *(c for c in ("limited",) if c in jobs.columns))
+        start, state = run["start"].copy(), run["state"].astype(np.int64)
+        ended = (state == codes.COMPLETED) | (state == codes.KILLED)
+        table = {
+            "start_s": _seconds(start, start >= 0),
+            "finish_s": _seconds(start + cast.runtime_us, ended),
+            "wait_s": _seconds(start - cast.submit_us, start >= 0),
+            "runtime_s": pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64),
+            "state": STATES[state] if len(state) else STATES[:0],
+            "nodes": nodes,
+        }
+        if len(cast.rejected):
+            runtime = jobs["runtime_s"][cast.rejected].cast(pl.Float64)
+            left = pl.DataFrame({"runtime_s": runtime}).with_columns(state=pl.lit("REJECTED"), nodes=pl.lit(""))
+            rows = pl.Series(np.concatenate([cast.rows, cast.rejected]))
+            whole = pl.concat([pl.DataFrame(table), left], how="diagonal").with_columns(row=rows).sort("row")
+            table = {name: whole[name] for name in table}
+        elif not bool((np.diff(cast.rows) > 0).all()):
+            place = np.argsort(cast.rows)
+            table = {name: column[place] for name, column in table.items()}
+        own = {name: jobs[name] for name in ("job_id", "submit_s", "cores", "walltime_s", "user", "limited") if name in jobs.columns}
         columns = ["job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"]
-        return pl.concat([own, table], how="horizontal").select(*columns, *own.columns[5:])
+        both = {**own, **table}
+        return pl.DataFrame([both[name].alias(name) for name in (*columns, *(["limited"] if "limited" in own else []))])
+
+
+@functools.cache
+def _version() -> str:
+    return version("escala")
 
 
 def _longest(seconds: float) -> int:
@@ -298,7 +303,7 @@ def _longest(seconds: float) -> int:
     return codes.NEVER_US if seconds > LONGEST_S else int(microseconds(seconds))
 
 
-def _seconds(us: NDArray[np.int64], happened: NDArray[np.bool_], rejected: NDArray[np.int64]) -> pl.Series:
-    values = np.concatenate([us / SECOND, np.zeros(len(rejected))])
-    valid = np.concatenate([happened, np.zeros(len(rejected), bool)])
-    return pl.Series(values).set(pl.Series(~valid), None)
+def _seconds(us: NDArray[np.int64], happened: NDArray[np.bool_]) -> pl.Series:
+    """Times in s; null where they did not happen."""
+    seconds = pl.Series(us / SECOND, dtype=pl.Float64)
+    return seconds if happened.all() else seconds.set(pl.Series(~happened), None)

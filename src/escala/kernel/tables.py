@@ -95,11 +95,11 @@ def node_lives(times: Any, busy: Any, share: Any, power: Any, first: Any, start:
 
 
 @compiled
-def interval_text(low: Any, high: Any, first: Any, text: Any, ends: Any) -> int:
-    """Write the interval lists "0-3 7" of all jobs as bytes.
+def interval_text(low: Any, high: Any, first: Any, text: Any) -> int:
+    """Write the interval lists "0-3 7" of all jobs as bytes, a line each.
 
-    Intervals sorted by job and low node; those of job j are first[j] .. first[j + 1] - 1; touching ones are merged. `ends` [jobs]
-    receives where each text ends. Returns the length, or -1 where `text` is too short.
+    Intervals sorted by job and low node; those of job j are first[j] .. first[j + 1] - 1; touching ones are merged. Returns the length,
+    or -1 where `text` is too short.
     """
     k = 0
     digits = 0
@@ -112,7 +112,7 @@ def interval_text(low: Any, high: Any, first: Any, text: Any, ends: Any) -> int:
             while b < first[j + 1] and low[b] <= top + 1:
                 top = max(top, high[b])
                 b += 1
-            if k + 48 > text.shape[0]:
+            if k + 49 > text.shape[0]:
                 return -1
             if k > began:
                 text[k] = 32
@@ -134,5 +134,6 @@ def interval_text(low: Any, high: Any, first: Any, text: Any, ends: Any) -> int:
                     value //= 10
                 k += digits
             a = b
-        ends[j] = k
+        text[k] = 10
+        k += 1
     return k

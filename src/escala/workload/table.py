@@ -6,10 +6,12 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from escala.errors import EscalaError
 from escala.workload import transform
@@ -90,12 +92,25 @@ class Workload:
         cores = "" if self.max_cores is None else f", {self.max_cores} cores"
         return f"Workload({self.name!r}, {len(self)} jobs, {self.span_s / 86400:.2f} days{cores})"
 
+    @cached_property
+    def user_ranks(self) -> NDArray[np.int64]:
+        """Users as whole numbers in the order of their names, by job; -1 for none."""
+        users = self.jobs["user"]
+        if users.null_count() == len(users):
+            return np.full(len(users), -1, np.int64)
+        names = users.unique().drop_nulls().sort()
+        return users.replace_strict(names, np.arange(len(names)), default=-1, return_dtype=pl.Int64).to_numpy()
+
     def digest(self) -> str:
         """SHA-256 of what a simulation sees of the jobs: submissions, runtimes, walltimes (float64) and cores (int64), one after the
         other."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         found = hashlib.sha256()
         for name in ("submit_s", "runtime_s", "walltime_s", "cores"):
-            found.update(np.ascontiguousarray(self.jobs[name].to_numpy()).tobytes())
+            found.update(np.ascontiguousarray(self.jobs[name].to_numpy()))
         return found.hexdigest()
 
     @property
