@@ -5,19 +5,18 @@ Gymnasium nor an environment.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 GYMNASIUM = "gymnasium"
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """module: where the classes are; single, vector: their names there (`BatchEnv` and `BatchVectorEnv`)."""
 
     module: str
@@ -54,8 +53,9 @@ def register_when_imported() -> None:
         sys.meta_path.insert(0, _Waiting())
 
 
-class _Waiting(MetaPathFinder):
-    """Finds Gymnasium as it is found without this, until it is imported."""
+class _Waiting:
+    """Finds Gymnasium as it is found without this, until it is imported. (A finder without its base class: `importlib.abc` takes longer to
+    import than all that this package needs.)"""
 
     def __init__(self) -> None:
         self._looking = False
@@ -69,14 +69,14 @@ class _Waiting(MetaPathFinder):
         finally:
             self._looking = False
         if spec is not None and spec.loader is not None:
-            spec.loader = _Registering(spec.loader, self)
+            spec.loader = _Registering(spec.loader, self)  # type: ignore[assignment]
         return spec
 
 
-class _Registering(Loader):
+class _Registering:
     """Gymnasium's own loader, and then the names."""
 
-    def __init__(self, own: Loader, finder: _Waiting) -> None:
+    def __init__(self, own: Any, finder: _Waiting) -> None:
         self._own, self._finder = own, finder
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:

@@ -31,10 +31,12 @@ def _at_a_terminal(arguments: list[str], stream: str) -> tuple[str, str]:
     reader.start()
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: theirs}
     environment = {name: value for name, value in os.environ.items() if name != "NO_COLOR"} | {"TERM": "xterm-256color", "COLUMNS": "120"}
-    done = subprocess.run([sys.executable, "-m", "escala", *arguments], env=environment, timeout=120, **streams)  # type: ignore[call-overload]
-    os.close(theirs)
-    reader.join(20)
-    os.close(ours)
+    try:
+        done = subprocess.run([sys.executable, "-m", "escala", *arguments], env=environment, timeout=240, **streams)  # type: ignore[call-overload]
+    finally:  # else the reader waits for ever
+        os.close(theirs)
+        reader.join(20)
+        os.close(ours)
     piped = done.stderr if stream == "stdout" else done.stdout
     assert done.returncode == 0, piped
     return b"".join(seen).decode(), piped.decode()

@@ -11,6 +11,11 @@ __all__ = ["main"]
 def main() -> None:
     """Run on `sys.argv` and end the process. Ctrl-C is one line from the first import on."""
     try:
+        if sys.argv[1:] == ["--version"] and sys.stdout is not None:  # answered before the program is built
+            from escala import __version__
+
+            sys.stdout.write(f"escala {__version__}\n")
+            return
         from escala.cli.app import main as program
 
         program()

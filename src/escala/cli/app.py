@@ -11,8 +11,9 @@ from typing import Annotated
 
 import typer
 
-from escala.cli import bounds, demo, doctor, learn, logs, pages, policies, render, replay, study, terminal
+from escala.cli import terminal
 from escala.cli.interrupt import Stopped, listen_for_termination
+from escala.cli.verbs import Verbs
 from escala.errors import EscalaError
 from escala.extras import missing
 
@@ -20,6 +21,7 @@ OK, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 
 app = typer.Typer(
     name="escala",
+    cls=Verbs,
     help="Learn scheduling and power policies for batch clusters: replay a job log exactly, compare policies, train one, "
     "judge it on days it has not seen.",
     no_args_is_help=True,
@@ -27,8 +29,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for part in (demo, replay, pages, bounds, learn, render, logs, policies, study, doctor):
-    part.add_to(app)
 
 
 def _show_version(wanted: bool) -> None:
@@ -55,7 +55,7 @@ def _usage(error: Exception) -> str:
     wrong = getattr(error, "option_name", None)
     if wrong is not None:
         message = message.partition(" (Possible options")[0]
-        known = [name for parameter in context.command.params for name in parameter.opts]
+        known = [name for parameter in context.command.get_params(context) for name in parameter.opts]
         near = get_close_matches(wrong, known, n=2)
         message += f"; did you mean {' or '.join(near)}?" if near else ""
     return f"{message.rstrip('?')}{'?' if message.endswith('?') else ''} (see {context.command_path} --help)"
@@ -63,6 +63,8 @@ def _usage(error: Exception) -> str:
 
 def run(arguments: list[str]) -> int:
     """Run the program on its arguments; returns the exit status. Bad input and bad usage are one line on stderr."""
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
     try:
         status = app(arguments, prog_name="escala", standalone_mode=False)
         if status == INTERRUPTED:

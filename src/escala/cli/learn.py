@@ -28,7 +28,11 @@ FIRST_DAYS = "days of the log, in time order (but see --split), that have at lea
 Groups = Annotated[
     list[int] | None,
     typer.Option(
-        "--group", min=1, max=5, metavar="1..5", help="of these only days of this group (`escala describe` counts them); repeat [all]"
+        "--group",
+        min=1,
+        max=5,
+        metavar="1..5",
+        help="only days of this group (`escala workload describe` counts them); repeat [all]",
     ),
 ]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import typer.core
 from rich.table import Table
 
 from escala.cli import options as opt
@@ -20,6 +19,7 @@ from escala.cli.reading import read_log
 from escala.cli.slurm import from_slurm
 from escala.cli.tables import amount, facts_table, rows_table
 from escala.cli.terminal import emit, progress
+from escala.cli.verbs import Verb
 from escala.errors import EscalaError
 from escala.report.quantities import quantity
 
@@ -32,11 +32,12 @@ OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="NAME.swf o
 Speed = Annotated[float | None, typer.Option("--speed", metavar="FLOPS", help="NAME.json: flop/s of one core", show_default=False)]
 
 
-class _ListsGenerators(typer.core.TyperCommand):
+class _ListsGenerators(Verb):
     """Ends its help with the generators and their settings; they are loaded only for that."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """The generators, with their settings and defaults."""
+        """The example, and the generators with their settings and defaults."""
+        super().format_epilog(ctx, formatter)
         with formatter.section("Generators"):
             formatter.write_dl([(name, f"{what}. Settings: {settings}") for name, (what, settings) in generator_lines().items()])
 

@@ -25,14 +25,13 @@ PlatformSpec = Annotated[
         show_default=False,
     ),
 ]
-Out = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="folder for the output, written whole or not at all", show_default=False)
-]
-OutNeeded = Annotated[
-    Path, typer.Option("--out", metavar="DIR", help="folder for the output, written whole or not at all", show_default=False)
-]
-Force = Annotated[bool, typer.Option("--force", help="replace an output folder that holds other files")]
-Json = Annotated[bool, typer.Option("--json", help="print one JSON document instead of tables")]
+_OUT: Any = typer.Option(
+    "--out", metavar="DIR", help="folder for the output, written whole or not at all", show_default=False, rich_help_panel="Output"
+)
+Out = Annotated[Path | None, _OUT]
+OutNeeded = Annotated[Path, _OUT]
+Force = Annotated[bool, typer.Option("--force", help="replace an output folder that holds other files", rich_help_panel="Output")]
+Json = Annotated[bool, typer.Option("--json", help="print one JSON document instead of tables", rich_help_panel="Output")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="seed of everything random")]
 
 Rules = Annotated[

@@ -7,11 +7,10 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, RenderableType
-from rich.measure import Measurement
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
 
 Share = Callable[[float], None]
 """Called with the share of a piece of work that is done, 0..1."""
@@ -22,11 +21,15 @@ Begin = Callable[[str], Share | None]
 
 def stdout(width: int | None = None) -> Console:
     """The console of the results; asked for at each use, so that a replaced `sys.stdout` is respected."""
+    from rich.console import Console
+
     return Console(highlight=False, width=width)
 
 
 def stderr() -> Console:
     """The console of progress and errors."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
 
 
@@ -52,6 +55,8 @@ def emit(as_json: bool, payload: Any, *shown: RenderableType) -> None:
     if as_json:
         sys.stdout.write(json.dumps(plain(payload), indent=2) + "\n")
         return
+    from rich.measure import Measurement
+
     console = stdout()
     for entry in shown:
         if isinstance(entry, str):
@@ -78,12 +83,13 @@ def progress() -> Iterator[Begin]:
 
     Silent where stderr is no terminal.
     """
-    console = stderr()
-    if not console.is_terminal:
+    if not sys.stderr.isatty():
         yield lambda what: None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     text = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
-    with Progress(*text, console=console, transient=True) as bar:
+    with Progress(*text, console=stderr(), transient=True) as bar:
 
         def begin(what: str) -> Share:
             for earlier in bar.task_ids:

@@ -1,0 +1,136 @@
+"""The verbs of the program, each loaded when it is called: help, version and a wrong word cost no import of what verbs need."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import typer
+import typer.core
+import typer.main
+
+VERBS = {
+    "The main job": {"demo": ("demo", "the main job end to end, on a built-in log or yours")},
+    "Replay": {
+        "simulate": ("replay", "replay a log under one scheduler and one shutdown policy"),
+        "compare": ("replay", "replay a log under several schedulers and shutdown policies"),
+        "bound": ("bounds", "how far any scheduler could still get below the classic ones"),
+    },
+    "Learn": {
+        "train": ("learn", "train an agent on the days of a log"),
+        "evaluate": ("learn", "judge a trained agent beside classic policies, day by day"),
+        "render": ("render", "show an episode: GIF, MP4, or a window"),
+    },
+    "Logs and pages": {
+        "workload": ("logs", "describe, convert, generate and fetch job logs"),
+        "report": ("pages", "what these verbs saved, as one self-contained HTML page"),
+    },
+    "Know more": {
+        "policies": ("policies", "every scheduler, shutdown policy and generator, with one line each"),
+        "study": ("study", "studies: list them, run them"),
+        "doctor": ("doctor", "versions, the cache of compiled code, threads, extras"),
+    },
+}
+"""Panel of the help -> verb -> (module of `escala.cli`, its line)."""
+
+MODULES = {verb: module for verbs in VERBS.values() for verb, (module, _) in verbs.items()}
+
+EXAMPLES = {
+    "demo": "escala demo --minutes 1",
+    "simulate": "escala simulate month.swf --platform orion --scheduler easy --shutdown timeout:300 --out run",
+    "compare": "escala compare month.swf --platform orion --schedulers fcfs,easy,saf --shutdowns never,timeout:0 --out compared",
+    "bound": "escala bound month.swf --platform orion --objective wait --limit 20",
+    "train": "escala train escala/OffReservation-v0 --workload month.swf --platform orion --days 20 --minutes 1 --out agent",
+    "evaluate": "escala evaluate agent month.swf --after 20 --days 5",
+    "render": "escala render escala/Slots-v0 --steps 60 --out episode.gif",
+    "workload describe": "escala workload describe month.swf --platform orion",
+    "workload convert": "escala workload convert jobs.txt --out jobs.swf",
+    "workload generate": "escala workload generate grid5000 cluster=orion days=30 --seed 1 --out month.swf",
+    "workload fetch": "escala workload fetch KTH-SP2",
+    "workload from-slurm": "escala workload from-slurm --start 2026-01-01 --end 2026-07-01",
+    "report": "escala report run compared --out report.html",
+    "policies": "escala policies",
+    "study list": "escala study list",
+    "study run": "escala study run grid2019 --scale smoke --out study",
+    "doctor": "escala doctor",
+}
+"""Verb -> a call of it, shown under its help."""
+
+
+class Verb(typer.core.TyperCommand):
+    """A verb whose help shows its options by group, and ends with an example."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments, options without a group, and the groups in the order of their first option."""
+        groups: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            if record is not None:
+                groups.setdefault(getattr(parameter, "rich_help_panel", None) or kind, []).append(record)
+        for name, records in groups.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The example, on one line whatever the width, so that it can be copied; and the verb's own last words."""
+        example = EXAMPLES.get(ctx.command_path.partition(" ")[2])
+        if example is not None:
+            with formatter.section("Example"):
+                formatter.write(f"  {example}\n")
+        super().format_epilog(ctx, formatter)
+
+
+class Verbs(typer.core.TyperGroup):
+    """The program: a group whose verbs are imported when asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """All verbs, in the order of the help."""
+        return list(MODULES)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The verb of this name, None if there is none."""
+        if cmd_name in MODULES and cmd_name not in self.commands:
+            self.commands.update(_loaded(MODULES[cmd_name]))
+        return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """The verbs by panel, each with its line."""
+        for panel, verbs in VERBS.items():
+            with formatter.section(panel):
+                formatter.write_dl([(verb, line) for verb, (_, line) in verbs.items()], col_max=10)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that is called; a wrong word is answered with the near ones, those inside a group too."""
+        word = args[0]
+        if word not in MODULES and not word.startswith("-") and not ctx.resilient_parsing:
+            ctx.fail(f"No such command {word!r}.{_near(word, self._paths(ctx))}")
+        return super().resolve_command(ctx, args)
+
+    def _paths(self, ctx: Any) -> list[str]:
+        """Every verb, with its group before it."""
+        paths = []
+        for name in self.list_commands(ctx):
+            inner = getattr(self.get_command(ctx, name), "commands", {})
+            paths += [name, *(f"{name} {verb}" for verb in inner)]
+        return paths
+
+
+def _near(word: str, paths: list[str]) -> str:
+    """ " Did you mean ...?" with the verbs whose last word is like this one, or nothing."""
+    last = {path.rpartition(" ")[2]: path for path in reversed(paths)}
+    near = [repr(last[name]) for name in get_close_matches(word, last)]
+    return f" Did you mean {' or '.join(near)}?" if near else ""
+
+
+def _loaded(module: str) -> dict[str, Any]:
+    """The commands that a module of `escala.cli` adds to the program."""
+    app = typer.Typer(rich_markup_mode=None)
+    app.callback()(lambda: None)  # a group, even with one verb alone
+    import_module(f"escala.cli.{module}").add_to(app)
+    for part in (app, *(group.typer_instance for group in app.registered_groups)):
+        for command in part.registered_commands if part is not None else ():
+            command.cls = command.cls if command.cls is not None and issubclass(command.cls, Verb) else Verb
+    return dict(typer.main.get_group(app).commands)
