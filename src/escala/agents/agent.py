@@ -89,7 +89,7 @@ class Agent:
         target = Path(folder)
         try:
             target.mkdir(parents=True, exist_ok=True)
-            checkpoint.write(target / WEIGHTS, self.network.state_dict())
+            checkpoint.write_weights(target / WEIGHTS, self.network.state_dict())
             self._save_curve(target / CURVE)
             digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
             temporary = target / f".{MANIFEST}.{os.getpid()}"

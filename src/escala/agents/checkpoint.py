@@ -1,24 +1,28 @@
 """Everything that an interrupted training needs to go on exactly, in one file that is replaced as a whole.
 
-stable-baselines3's own files do not resume exactly: they leave out the state of the environment and of the random generators.
+stable-baselines3's own files do not resume exactly: they leave out the state of the environment and of the random generators; and they
+hold pickles, which run code when they are read. A checkpoint is arrays and JSON (`escala.agents.packed`), and its request is read first.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import torch
 
+from escala.agents import packed
 from escala.agents.vecenv import NativeVecEnv
 from escala.errors import EscalaError
 from escala.workload import Workload
 
-FILE = "checkpoint.pt"
+FILE = "checkpoint.npz"
+OLD = "checkpoint.pt"  # of versions that kept pickles; never read
 SEARCH = "search.npz"  # of an unfinished search
 EVERY_S = 30.0
 
@@ -27,7 +31,7 @@ def check_folder(folder: Path | None, resume: bool) -> None:
     """Refuse to resume nothing, to write over a training, and to train for a folder that cannot be written."""
     if resume and folder is None:
         raise EscalaError("resume=True needs out: the folder of the interrupted training")
-    if folder is not None and not resume and any(os.path.exists(folder / name) for name in ("manifest.json", FILE, SEARCH)):
+    if folder is not None and not resume and any(os.path.exists(folder / name) for name in ("manifest.json", FILE, OLD, SEARCH)):
         raise EscalaError(f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder")
     check_place(folder)
 
@@ -48,11 +52,21 @@ def about_days(days: Sequence[Any], what: str = "workload") -> dict[str, Any]:
     return {"days": len(days), "jobs": sum(len(day) for day in days), "first": days[0].name, "last": days[-1].name}
 
 
-def write(path: Path, content: Any) -> None:
-    """Write by torch, atomically: the file is the old one or the new one, never a half."""
+def write(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a checkpoint, atomically: the file is the old one or the new one. content: its `request`, and all that goes with it."""
+    _whole(path, lambda stream: packed.write(stream, content["request"], content))
+
+
+def write_weights(path: Path, weights: Mapping[str, Any]) -> None:
+    """Write the weights of a network, atomically, by torch."""
+    _whole(path, lambda stream: torch.save(weights, stream))
+
+
+def _whole(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        torch.save(content, temporary)
+        with temporary.open("wb") as stream:
+            fill(stream)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -61,6 +75,11 @@ def write(path: Path, content: Any) -> None:
 def _running(normaliser: Any) -> tuple[Any, ...]:
     rms = normaliser.ret_rms
     return rms.mean, rms.var, rms.count, normaliser.returns
+
+
+def _python_random() -> tuple[int, Any, float | None]:
+    release, words, spare = random.getstate()
+    return release, np.array(words, np.int64), spare
 
 
 def capture(model: Any, face: NativeVecEnv, normaliser: Any, request: dict[str, Any]) -> dict[str, Any]:
@@ -77,7 +96,7 @@ def capture(model: Any, face: NativeVecEnv, normaliser: Any, request: dict[str, 
         "episodes": list(model.ep_info_buffer),
         "environment": face.state(),
         "normaliser": None if normaliser is None else _running(normaliser),
-        "random": (torch.get_rng_state(), np.random.get_state(), random.getstate()),  # noqa: NPY002
+        "random": (torch.get_rng_state(), np.random.get_state(), _python_random()),  # noqa: NPY002
     }
 
 
@@ -86,19 +105,32 @@ def read(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     path = folder / FILE
     if not path.is_file() and (folder / "manifest.json").is_file():
         raise EscalaError(f"{folder}: this training has ended, nothing is left to resume: load it, or train for another folder")
+    if not path.is_file() and (folder / OLD).is_file():
+        raise EscalaError(f"{folder / OLD}: of an older version of escala, which this one does not read: train anew into another folder")
     if not path.is_file():
         raise EscalaError(f"{folder}: no {FILE} to resume from; train without resume first")
+    _same_request(path, request)
+    return dict(_guarded(path, packed.read))
+
+
+def _guarded(path: Path, reader: Callable[[IO[bytes]], Any]) -> dict[str, Any]:
+    """What a reader makes of a checkpoint; EscalaError where it is none."""
     try:
-        saved: dict[str, Any] = torch.load(path, weights_only=False)
-        known = saved["request"]
-    except Exception as error:
+        with path.open("rb") as stream:
+            found = reader(stream)
+        if not isinstance(found, dict):
+            raise TypeError("holds no checkpoint")
+    except Exception as error:  # zip, zlib, JSON and numpy have their own kinds
         raise EscalaError(f"{path}: not a readable checkpoint ({type(error).__name__}); train anew into another folder") from error
-    for name, value in request.items():
+    return found
+
+
+def _same_request(path: Path, request: Mapping[str, Any]) -> None:
+    known = _guarded(path, packed.read_request)
+    for name, value in json.loads(json.dumps(request)).items():
         if known.get(name) != value:
-            raise EscalaError(
-                f"{path}: belongs to a training with {name}={known.get(name)!r}, not {value!r}: resume with the same arguments"
-            )
-    return saved
+            told = f"{name}={repr(known.get(name))[:200]}, not {value!r}"
+            raise EscalaError(f"{path}: belongs to a training with {told}: resume with the same arguments")
 
 
 def restore(saved: dict[str, Any], model: Any, face: NativeVecEnv, normaliser: Any) -> None:
@@ -118,4 +150,5 @@ def restore(saved: dict[str, Any], model: Any, face: NativeVecEnv, normaliser: A
     state, numpy_state, python_state = saved["random"]
     torch.set_rng_state(state)
     np.random.set_state(numpy_state)  # noqa: NPY002
-    random.setstate(python_state)
+    release, words, spare = python_state
+    random.setstate((release, tuple(map(int, words)), spare))

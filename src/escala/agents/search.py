@@ -206,7 +206,7 @@ class CrossEntropy:
         """Go on from a file, if there is one; EscalaError where it belongs to another search."""
         if not path.is_file():
             return
-        with np.load(path) as kept:
+        with np.load(path, allow_pickle=False) as kept:
             theirs, ours = json.loads(str(kept["request"])), json.loads(json.dumps(request))
             if theirs != ours:
                 name = next(name for name in {**ours, **theirs} if theirs.get(name) != ours.get(name))

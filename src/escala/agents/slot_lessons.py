@@ -136,7 +136,7 @@ def read(files: Sequence[str | Path], options: Mapping[str, Any], gamma: float) 
     parts = []
     for file in files:
         try:
-            with np.load(file) as held:
+            with np.load(file, allow_pickle=False) as held:
                 about = json.loads(str(held["about"]))
                 parts.append(Lessons(*(held[name] for name in Lessons._fields)))
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:

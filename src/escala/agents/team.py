@@ -106,7 +106,7 @@ class Team:
             target.mkdir(parents=True, exist_ok=True)
             digests = []
             for k, network in enumerate(self.networks):
-                checkpoint.write(target / f"weights-{k}.pt", network.state_dict())
+                checkpoint.write_weights(target / f"weights-{k}.pt", network.state_dict())
                 digests.append(hashlib.sha256((target / f"weights-{k}.pt").read_bytes()).hexdigest())
             temporary = target / f".{MANIFEST}.{os.getpid()}"
             temporary.write_text(json.dumps(self.manifest | {"weights_sha256": digests}, indent=2) + "\n", encoding="utf-8")

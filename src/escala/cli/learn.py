@@ -21,7 +21,7 @@ from escala.cli.tables import facts_table
 from escala.cli.terminal import Begin, emit, progress
 from escala.errors import EscalaError
 
-WRITTEN = ("manifest.json", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
+WRITTEN = ("manifest.json", "checkpoint.npz", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
 STEPS = 500_000
 ENVS = "escala/OffReservation-v0, escala/Scheduling-v0, or escala/Slots-v0: one machine with slots, times in whole seconds"
 FIRST_DAYS = "days of the log, in time order (but see --split), that have at least two jobs"

@@ -92,7 +92,7 @@ def trained(
     if keep is not None and (Path(keep) / "manifest.json").is_file():
         agent = escala.load_agent(keep)
     else:
-        unfinished = keep is not None and (Path(keep) / "checkpoint.pt").is_file()
+        unfinished = keep is not None and (Path(keep) / "checkpoint.npz").is_file()
         teacher = [list(tune_hold_back(lists_of(rate, validation, TRAINING), slots=SLOTS))] if taught else None
         agent = escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished,
                              rate=rate, lists=pool, lists_seed=TRAINING, teacher=teacher)  # fmt: skip

@@ -146,7 +146,7 @@ def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: 
     if (Path(keep) / "manifest.json").is_file():
         agent = load_agent(keep)
     else:
-        unfinished = (Path(keep) / "checkpoint.pt").is_file()
+        unfinished = (Path(keep) / "checkpoint.npz").is_file()
         agent = train(
             "escala/Scheduling-v0", list(one.train), one.platform, steps=steps, seed=seed, preset=preset, out=keep, resume=unfinished,
             validation=list(one.validation[::LOOKED_AT]),

@@ -197,7 +197,7 @@ def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: 
     one = inputs.days(**source)
     agent = _done(keep)
     if agent is None:
-        unfinished = (Path(keep) / "checkpoint.pt").is_file()
+        unfinished = (Path(keep) / "checkpoint.npz").is_file()
         agent = train(
             "escala/OffReservation-v0", list(one.train), one.platform, steps=steps, seed=seed, preset=preset, out=keep, resume=unfinished,
             validation=list(one.validation[::LOOKED_AT]), **options,

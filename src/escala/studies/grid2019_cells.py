@@ -138,7 +138,7 @@ def _trained(steps: int, seed: int, preset: str, algorithm: str | None, keep: st
 
     if keep is not None and (Path(keep) / "manifest.json").is_file():
         return escala.load_agent(keep)
-    unfinished = keep is not None and (Path(keep) / "checkpoint.pt").is_file()
+    unfinished = keep is not None and (Path(keep) / "checkpoint.npz").is_file()
     return escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished, **given)
 
 

@@ -86,7 +86,7 @@ def team(
             given |= {"judge": _judge_of(agents * machines, loads, validation, True)}
         elif steps:
             given |= {"judge": _judge_of(agents * machines, loads, validation, False), "looks": LOOKS}
-        made = train_team(**given, **shape, preset=preset, out=keep, resume=(Path(keep) / "checkpoint.pt").is_file())
+        made = train_team(**given, **shape, preset=preset, out=keep, resume=(Path(keep) / "checkpoint.npz").is_file())
     told = {"curve": "curve", "steps": "steps_done", "elapsed_s": "elapsed_s", "processor_s": "processor_s"}
     out: dict[str, Any] = {name: made.manifest[key] for name, key in told.items()}
     out["judged"] = made.manifest.get("judged", [])

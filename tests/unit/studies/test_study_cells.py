@@ -74,12 +74,12 @@ def test_a_cell_that_is_killed_in_training_goes_on_from_its_checkpoint(tmp_path:
         patch.setattr(checkpoint, "write", write_twice)
         with pytest.raises(_Killed):
             run_cells(tmp_path / "killed", [cell("killed")], {}, 1)
-    assert (tmp_path / "killed" / "agent" / "checkpoint.pt").is_file() and not (tmp_path / "killed" / "agent" / "manifest.json").exists()
+    assert (tmp_path / "killed" / "agent" / "checkpoint.npz").is_file() and not (tmp_path / "killed" / "agent" / "manifest.json").exists()
     resumed: list[int] = []
     monkeypatch.setattr(checkpoint, "restore", lambda saved, *rest: (resumed.append(saved["steps"]), restore(saved, *rest)))
     found = run_cells(tmp_path / "killed", [cell("killed")], {}, 1)
     assert resumed == [written[1]] and 0 < resumed[0] < given["steps"]
-    assert not (tmp_path / "killed" / "agent" / "checkpoint.pt").exists()
+    assert not (tmp_path / "killed" / "agent" / "checkpoint.npz").exists()
     assert {**found["agent"], "seconds": 0} == {**whole["agent"], "seconds": 0}
 
 
