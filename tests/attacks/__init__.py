@@ -1,0 +1,1 @@
+"""Attacks: what was tried against Escala, each as a command that says what held."""

@@ -1,0 +1,128 @@
+"""Bugs to plant, one at a time, and the tests that have to notice: `python -m tests.attacks.mutants`.
+
+Each is one small change that a tired person makes: a bound off by one, a sign, a comparison, a forgotten line. Nobody chose the tests for
+a bug: all bugs of one area are shown to all tests of that area.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+AREAS = {
+    "kernel": (
+        "tests/golden/test_hand_events.py", "tests/golden/test_hand_schedulers.py", "tests/golden/test_hand_power.py",
+        "tests/golden/test_hand_hold.py", "tests/golden/test_hand_single_node.py", "tests/golden/test_reference.py",
+        "tests/oracle/test_worlds.py", "tests/unit/policies/test_hold.py", "tests/unit/policies/test_run.py", "tests/laws",
+    ),
+    "policies": (
+        "tests/golden/test_hand_schedulers.py", "tests/golden/test_peers.py", "tests/unit/policies", "tests/oracle/test_worlds.py",
+        "tests/unit/test_options.py",
+    ),
+    "metrics": ("tests/unit/metrics", "tests/theory"),
+    "readers": ("tests/unit/workload", "tests/unit/platform"),
+    "envs": (
+        "tests/unit/envs", "tests/unit/slots/test_slots_environment.py", "tests/unit/slots/test_slots_author.py", "tests/contracts",
+        "tests/unit/multi/test_multi_game.py",
+    ),
+}  # fmt: skip
+
+
+class Bug(NamedTuple):
+    """`old` stands exactly once in src/escala/`file` and becomes `new`."""
+
+    area: str
+    file: str
+    old: str
+    new: str
+
+    @property
+    def name(self) -> str:
+        line = next(line for line in self.old.splitlines() if line.strip()).strip()
+        return f"{self.file}: {line[:70]}"
+
+
+BUGS = [
+    # kernel
+    Bug("kernel", "kernel/events.py", "heap[a].time == heap[b].time and heap[a].id < heap[b].id)", "heap[a].time == heap[b].time and heap[a].id > heap[b].id)"),
+    Bug("kernel", "kernel/events.py", "    return min(t, s.tick_us)", "    return t"),
+    Bug("kernel", "kernel/advance.py", "    return w.s[0].now >= limit or", "    return w.s[0].now > limit or"),
+    Bug("kernel", "kernel/advance.py", "        if j == codes.NONE or w.run[j].state == codes.QUEUED:", "        if j == codes.NONE:"),
+    Bug("kernel", "kernel/energy.py", "        since = max(since, w.job[0].submit)\n", "        pass\n"),
+    Bug("kernel", "kernel/energy.py", "ledger.rate * (dt * 1e-6)", "ledger.rate * ((dt - 1) * 1e-6)"),
+    Bug("kernel", "kernel/energy.py", "        return codes.IS_SWITCHING_ON\n    return codes.IS_SWITCHING_OFF", "        return codes.IS_SWITCHING_OFF\n    return codes.IS_SWITCHING_ON"),
+    Bug("kernel", "kernel/fit.py", "permission(w, j) <= w.s[0].now", "permission(w, j) < w.s[0].now"),
+    Bug("kernel", "kernel/fit.py", "            if w.room[n, k] < w.demand[j, k]:", "            if w.room[n, k] <= w.demand[j, k]:"),
+    Bug("kernel", "kernel/reservation.py", "w.job[j].walltime + 0.5)), w.o[0].cap_us)", "w.job[j].walltime)), w.o[0].cap_us + 1)"),
+    Bug("kernel", "kernel/reservation.py", "        return s.free_on + s.free_boot + s.free_off\n    return s.free_on", "        return s.free_on + s.free_boot\n    return s.free_on"),
+    Bug("kernel", "kernel/reservation.py", "        if w.heaps[HEAP_ENDS, k].time <= time:", "        if w.heaps[HEAP_ENDS, k].time < time:"),
+    Bug("kernel", "kernel/nodes.py", "        w.node[n].since = s.now\n        if free_cores", "        if free_cores"),
+    Bug("kernel", "kernel/nodes.py", "and w.node[n].held == 0 and free_cores(w, n) == w.node[n].cores", "and free_cores(w, n) == w.node[n].cores"),
+    Bug("kernel", "kernel/nodes.py", "    w.ledger[w.node[n].profile].switch_ons += 1\n", ""),
+    Bug("kernel", "kernel/jobs.py", "    elif node.busy == 0:\n", "    elif node.busy <= 1:\n"),
+    Bug("kernel", "kernel/jobs.py", "            if unit or w.node[n].free == w.node[n].cores:", "            if unit:"),
+    Bug("kernel", "kernel/jobs.py", "    w.run[j].state = codes.KILLED if w.job[j].killed == 1 else codes.COMPLETED", "    w.run[j].state = codes.COMPLETED"),
+    Bug("kernel", "kernel/shutdown.py", "due(w, w.node[n].since) <= s.now)", "due(w, w.node[n].since) < s.now)"),
+    Bug("kernel", "kernel/shutdown.py", "    n = w.o[0].n_nodes - 1\n", "    n = w.o[0].n_nodes - 2\n"),
+    Bug("kernel", "kernel/shutdown.py", "np.ceil(o.fraction * _computing(w))", "np.floor(o.fraction * _computing(w))"),
+    Bug("kernel", "kernel/plans.py", "    _rise(w, i)\n    _sink", "    _sink"),
+    Bug("kernel", "kernel/plans.py", "    return a < b", "    return a > b"),
+    Bug("kernel", "kernel/single.py", "        fits = cores[n] >= w.job[j].cores\n        if w.demand.shape[0] > 0:\n            for k in range(room.shape[1]):\n                fits = fits and room[n, k] >= w.demand[j, k]\n        if fits:\n            return n", "        fits = cores[n] > w.job[j].cores\n        if w.demand.shape[0] > 0:\n            for k in range(room.shape[1]):\n                fits = fits and room[n, k] >= w.demand[j, k]\n        if fits:\n            return n"),
+    Bug("kernel", "kernel/single.py", "                    cores[n] -= w.job[j].cores\n                    if w.demand", "                    if w.demand"),
+    Bug("kernel", "kernel/schedule.py", "    need = w.job[j].cores - s.free_on - s.free_boot\n", "    need = w.job[j].cores - s.free_on\n"),
+    # policies
+    Bug("policies", "policies/scores.py", "    return -walltime_us", "    return -walltime_us * cores"),
+    Bug("policies", "policies/scores.py", "    return np.sqrt(r) * cores + 2.56e4", "    return np.sqrt(r) * cores + 2.65e4"),
+    Bug("policies", "policies/scores.py", "    return r * np.sqrt(cores) + 5.30e5", "    return r * np.sqrt(cores) + 5.30e4"),
+    Bug("policies", "policies/scores.py", "np.maximum(submit_us / 1e6, 1.0)", "np.maximum(submit_us / 1e6, 10.0)"),
+    Bug("policies", "policies/shutdown.py", "            self._off //= 2\n", "            self._off = 0\n"),
+    Bug("policies", "policies/shutdown.py", "backlog >= self._last", "backlog > self._last"),
+    Bug("policies", "policies/futures.py", "            del values[:-LATEST]", "            del values[:LATEST]"),
+    Bug("policies", "policies/futures.py", "known, elapsed / np.maximum(walltime, 1), side=\"right\")", "known, elapsed / np.maximum(walltime, 1), side=\"left\")"),
+    Bug("policies", "policies/futures.py", "        first = (at <= now_us).sum(axis=1)", "        first = (at < now_us).sum(axis=1)"),
+    Bug("policies", "policies/compose.py", "            walltime = np.minimum(walltime, microseconds(jobs[\"runtime_s\"].to_numpy()))", "            walltime = microseconds(jobs[\"runtime_s\"].to_numpy())"),
+    Bug("policies", "policies/compose.py", "if value else 0.5}, None", "if value else 0.25}, None"),
+    # metrics
+    Bug("metrics", "metrics/bootstrap.py", "self.low > 0.0 or", "self.low >= 0.0 or"),
+    Bug("metrics", "metrics/bootstrap.py", "    tail = 50.0 * (1.0 - level)", "    tail = 100.0 * (1.0 - level)"),
+    Bug("metrics", "metrics/bootstrap.py", "        return (ours - theirs) / episodes", "        return ours - theirs"),
+    Bug("metrics", "metrics/compare.py", "(value - reference) / abs(reference)", "(value - reference) / reference"),
+    Bug("metrics", "metrics/compare.py", "ours < theirs if smaller", "ours <= theirs if smaller"),
+    Bug("metrics", "metrics/compare.py", "    rank = below + (equal + 1) / 2", "    rank = below + equal"),
+    Bug("metrics", "metrics/compare.py", "    if not _same(completion - wait, runtime, scale=completion):", "    if not _same(completion - wait, runtime, scale=1e9 * completion):"),
+    Bug("metrics", "metrics/machine.py", ".clip(upper_bound=end_s) -", " -"),
+    Bug("metrics", "metrics/machine.py", "(pl.col(\"time_s\") > start_s) & (pl.col(\"time_s\") <= end_s)", "(pl.col(\"time_s\") >= start_s) & (pl.col(\"time_s\") <= end_s)"),
+    Bug("metrics", "metrics/machine.py", "np.where(both[\"waiting\"].to_numpy() > 0,", "np.where(both[\"waiting\"].to_numpy() >= 0,"),
+    Bug("metrics", "metrics/jobs.py", "(_WAIT / _W).ge(theta)", "(_WAIT / _W).gt(theta)"),
+    Bug("metrics", "metrics/jobs.py", "    return (_TURNAROUND / _P.clip(lower_bound=bound_s)).clip(lower_bound=1.0)", "    return (_TURNAROUND / _P.clip(lower_bound=bound_s))"),
+    Bug("metrics", "metrics/jobs.py", "np.percentile(x, (50.0, 95.0))", "np.percentile(x, (50.0, 95.0), method=\"higher\")"),
+    Bug("metrics", "metrics/energy.py", "WASTE = (\"idle\", \"switching_off\", \"switching_on\")", "WASTE = (\"idle\", \"switching_on\", \"switching_off\", \"off\")"),
+    Bug("metrics", "metrics/headroom.py", "(theirs.sum() - ours.mean(axis=0).sum()) / room", "(theirs.sum() - ours.sum()) / room"),
+    # readers
+    Bug("readers", "workload/swf.py", "    if first_submit_s >= ABSOLUTE_FROM_S:", "    if first_submit_s > ABSOLUTE_FROM_S * 10:"),
+    Bug("readers", "workload/swf.py", "        whole = whole.set(whole < 0, None)", "        whole = whole.set(whole <= 0, None)"),
+    Bug("readers", "workload/swf.py", "preferred.zip_with(preferred > 0, other)", "preferred.zip_with(preferred >= 0, other)"),
+    Bug("readers", "workload/swf_scan.py", "                decimals = digits - point if point >= 0 else 0", "                decimals = digits - point - 1 if point >= 1 else 0"),
+    Bug("readers", "workload/clean.py", "        cores=cores.ceil().cast(pl.Int64),", "        cores=cores.floor().cast(pl.Int64),"),
+    Bug("readers", "workload/clean.py", "pl.when(wait.is_finite() & (wait >= 0)).then(wait)", "pl.when(wait.is_finite() & (wait > 0)).then(wait)"),
+    Bug("readers", "workload/transform.py", "search_sorted(at, side=\"left\")", "search_sorted(at, side=\"right\")"),
+    Bug("readers", "workload/transform.py", "(pl.col(\"submit_s\") - first) / factor)", "(pl.col(\"submit_s\") - first) * factor)"),
+    Bug("readers", "workload/transform.py", "    kept = workload.jobs.filter(pl.col(\"cores\") <= cores)", "    kept = workload.jobs.filter(pl.col(\"cores\") < cores)"),
+    Bug("readers", "workload/slurm.py", "days * 86400 + hours * 3600 + minutes * 60 + seconds", "days * 86400 + hours * 3600 + minutes * 60"),
+    Bug("readers", "workload/slurm.py", "(pl.col(\"start_at\") - submit).alias(\"wait_s\")", "(pl.col(\"start_at\") - pl.col(\"submit_at\")).alias(\"wait_s\")"),
+    Bug("readers", "workload/pbs.py", "for part in rest if (found", "for part in rest[1:] if (found"),
+    Bug("readers", "workload/pbs.py", "& (ran >= limit)", "& (ran > limit)"),
+    # environments
+    Bug("envs", "envs/reward.py", "        total += watts[p, 1] * node_us(w, p, codes.IS_SWITCHING_OFF)\n", ""),
+    Bug("envs", "envs/reward.py", ">= tau * job.walltime and job.cores <= free", "> tau * job.walltime and job.cores <= free"),
+    Bug("envs", "envs/observation.py", "    out[5] = crowd(s.n_queued)", "    out[5] = crowd(s.n_queued + 1)"),
+    Bug("envs", "envs/observation.py", "history[(newest + 1 + k) % length]", "history[(newest + k) % length]"),
+    Bug("envs", "envs/slots_step.py", "rewards[i] = m.shown - value", "rewards[i] = value - m.shown"),
+    Bug("envs", "envs/slots_step.py", "        if st.limit > 0 and m.row >= st.limit:", "        if st.limit > 0 and m.row > st.limit:"),
+    Bug("envs", "envs/slots_step.py", "    m.makespan = (w.s[0].last_finish - w.job[0].submit) / st.unit_us", "    m.makespan = w.s[0].last_finish / st.unit_us"),
+    Bug("envs", "envs/slots_rules.py", "        if value < least:", "        if value <= least:"),
+    Bug("envs", "envs/slots_rules.py", "        passes = length_of(w, st, j) <= shadow", "        passes = length_of(w, st, j) < shadow"),
+    Bug("envs", "envs/confidence.py", "for k in range(min(entered[u], RECENT)):\n        ratio", "for k in range(RECENT):\n        ratio"),
+    Bug("envs", "envs/action.py", "held = allowed >= most and lacking <= 0", "held = allowed > most and lacking <= 0"),
+    Bug("envs", "envs/scheduling_step.py", "    value -= st.sigma * reward.waited(w, memory.seen_us)\n", "    value -= st.sigma * reward.waited(w, 0)\n"),
+    Bug("envs", "envs/scheduling_step.py", "        mask[1 + k] = memory.over == 0 and fits_now(w, j)", "        mask[1 + k] = fits_now(w, j)"),
+]  # fmt: skip
