@@ -52,6 +52,7 @@ check: $(STAMP)
 
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.oracle.fuzz --worlds $(WORLDS)
+	$(PYTEST) -n $(WORKERS) -m long
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -18,7 +18,7 @@ AREAS = {
         "tests/golden/test_hand_schedulers.py", "tests/golden/test_peers.py", "tests/unit/policies", "tests/oracle/test_worlds.py",
         "tests/unit/test_options.py",
     ),
-    "metrics": ("tests/unit/metrics", "tests/theory"),
+    "metrics": ("tests/unit/metrics", "tests/unit/result"),
     "readers": ("tests/unit/workload", "tests/unit/platform"),
     "envs": (
         "tests/unit/envs", "tests/unit/slots/test_slots_environment.py", "tests/unit/slots/test_slots_author.py", "tests/contracts",

@@ -24,6 +24,7 @@ class Run:
     plan_margin_s: float | None = None
     starts: bool = True  # False: rounding in the engine's clock splits instants, so totals and energy only
     slow: bool = False  # for the oracle
+    long: bool = False  # half a minute and more for the oracle: the whole run under `make fuzz` only, its beginning always
 
     @property
     def flop(self) -> bool:
@@ -39,13 +40,13 @@ RUNS = (
     Run("kth-fcfs_fast", "fcfs", slow=True),
     Run("kth-easy_bf", "easy", slow=True),
     Run("kth-easy_bf_fast", "easy-fast", slow=True),
-    Run("kth-conservative_bf", "conservative", slow=True),
+    Run("kth-conservative_bf", "conservative", slow=True, long=True),
     Run("hpc2n-easy_bf-flop", "easy", starts=False, slow=True),
     Run("hpc2n-easy_bf_fast-flop", "easy-fast", slow=True),
     Run("cerit-fcfs_fast", "fcfs", slow=True),
     Run("cerit-easy_bf", "easy", slow=True),
-    Run("theta22-easy_bf_fast", "easy-fast", slow=True),
-    Run("theta22-easy_bf", "easy", slow=True),
+    Run("theta22-easy_bf_fast", "easy-fast", slow=True, long=True),
+    Run("theta22-easy_bf", "easy", slow=True, long=True),
     Run("ties1-fcfs_fast", "fcfs"),
     Run("ties1-easy_bf", "easy"),
     Run("ties1-easy_bf_fast", "easy-fast"),

@@ -56,8 +56,9 @@ def test_whole_run(run: Run, traces: Path) -> None:
     assert_equal_to_reference(run, traces / "batsim" / "golden-runs" / run.name)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("run", [run for run in RUNS if run.slow], ids=lambda run: run.name)
+@pytest.mark.parametrize(
+    "run", [pytest.param(run, marks=pytest.mark.long if run.long else ()) for run in RUNS if run.slow], ids=lambda run: run.name
+)
 def test_whole_long_run(run: Run, traces: Path) -> None:
     assert_equal_to_reference(run, traces / "batsim" / "golden-runs" / run.name)
 
