@@ -1,8 +1,9 @@
-"""Verbs on studies: list, run."""
+"""Verbs on studies: list, run, replay."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -23,6 +24,7 @@ def add_to(app: typer.Typer) -> None:
     group.callback()(_studies)
     group.command("list")(list_studies)
     group.command("run")(run_study)
+    group.command("replay")(replay_study)
     app.add_typer(group, name="study")
 
 
@@ -54,10 +56,7 @@ def run_study(
     """Run a study, or go on with one that was interrupted in the same folder; what is done is not done again."""
     from escala.studies import RUNNABLE
 
-    if name not in RUNNABLE:
-        near = difflib.get_close_matches(name, RUNNABLE, n=1, cutoff=0.4)
-        hint = f"did you mean {near[0]!r}? " if near else ""
-        raise EscalaError(f"no study {name!r} to run: {hint}known are {', '.join(RUNNABLE)}")
+    _known(name, RUNNABLE, "run")
     if out.exists() and not out.is_dir():
         raise EscalaError(f"{out}: is a file; name a folder for the output")
     study = import_module(RUNNABLE[name])
@@ -73,3 +72,48 @@ def run_study(
     columns = ["id", "paper", "ours", "low", "high", "holds"]
     where = f"Claims, tables and figures: {out} (as one page: escala report {out})"
     emit(as_json, found, rows_table(found["claims"], columns), *found["missing"], where)
+
+
+def replay_study(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="a study: see escala study list")],
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="new test sets drawn by it, in place of the study's own", show_default=False)
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="the study's folder with agents/ and tables/ [docs/studies/NAME of the repository]"),
+    ] = None,
+    agents: Annotated[list[str] | None, typer.Option("--agent", metavar="NAME", help="only this one; may be repeated")] = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Play the kept agents of a study again: the page's figures beside today's.
+
+    Ends with status 1 where one differs: on the study's own test set by more than its last printed digit, on a new one by more than four
+    standard errors.
+    """
+    from escala.studies.replay import REPLAYED, replay
+
+    _known(name, REPLAYED, "replay")
+    with progress() as begin:
+        found = replay(name, folder, seed=seed, agents=agents or (), progress=begin(f"replaying {name}"))
+    rows = [
+        {
+            "agent": one.agent, "figure": one.figure, "page": f"{one.page:.6f}", "now": f"{one.now:.6f}",
+            "tolerance": f"{one.tolerance:.1g}", "verdict": "same" if one.same else "DIFFERS",
+        }
+        for one in found.figures
+    ]  # fmt: skip
+    told = (
+        f"{len(found.figures)} figures of {len({one.agent for one in found.figures})} agents in {found.folder}: {len(found.differ)} differ"
+    )
+    emit(as_json, found.told(), rows_table(rows), *(f"not replayed: {one}" for one in found.missing), told)
+    if found.differ:
+        raise typer.Exit(1)
+
+
+def _known(name: str, studies: Mapping[str, str], verb: str) -> None:
+    """EscalaError where this study cannot be run, or replayed."""
+    if name not in studies:
+        near = difflib.get_close_matches(name, studies, n=1, cutoff=0.4)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise EscalaError(f"no study {name!r} to {verb}: {hint}known are {', '.join(studies)}")

@@ -28,7 +28,7 @@ VERBS = {
     },
     "Know more": {
         "policies": ("policies", "every scheduler, shutdown policy and generator, with one line each"),
-        "study": ("study", "studies: list them, run them"),
+        "study": ("study", "studies: list them, run them, replay their agents"),
         "doctor": ("doctor", "versions, the cache of compiled code, threads, extras"),
     },
 }
@@ -53,6 +53,7 @@ EXAMPLES = {
     "policies": "escala policies",
     "study list": "escala study list",
     "study run": "escala study run grid2019 --scale smoke --out study",
+    "study replay": "escala study replay grid2019",
     "doctor": "escala doctor",
 }
 """Verb -> a call of it, shown under its help."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from escala.agents.presets import PRESETS
 from escala.agents.slot_lessons import record
 from escala.agents.slot_rollout import look_ahead
 from escala.envs.batch import new_turn
@@ -175,20 +176,22 @@ better of both is told."""
 
 def _planned(plan: dict[str, Any], lists: JobLists, steps: int, seed: int, keep: str | None, **given: Any) -> tuple[Any, float]:
     """An agent that imitates a plan, then learns by PPO, and how much longer its steps are than the preset's. Where those of the preset
-    have not learnt the plan, larger ones are tried too, and what does better on the list, which is all that is learnt here, is kept. (As
-    large everywhere, they lose plans that the small ones keep.)"""
+    have not learnt the plan, larger ones are tried too, and what does better on the list, which is all that is learnt here, is kept in
+    the folder `keep`, whichever it is. (As large everywhere, they lose plans that the small ones keep.)"""
 
     def seen(agent: Any) -> float:
         drawn = judge(agent, lists.part([0] * LOOKED_AT), seed + 7000)["sampled"]["slowdown"]
         return float("inf") if None in drawn else float(np.mean(drawn))
 
-    first = _trained(steps, seed, keep=keep, **given)
-    if steps == 0 or seen(first) <= FAR * plan["planned"]:
-        return first, 1.0
-    larger = None if keep is None else f"{keep}-larger"
-    second = _trained(steps, seed, keep=larger, learn={"learning_rate": LARGER}, **given)
-    ratio = LARGER / float(first.manifest["learn"]["learning_rate"])
-    return min(((first, 1.0), (second, ratio)), key=lambda one: seen(one[0]))
+    best = _trained(steps, seed, keep=keep, **given)
+    if steps and seen(best) > FAR * plan["planned"]:
+        larger = None if keep is None else f"{keep}-larger"
+        second = _trained(steps, seed, keep=larger, learn={"learning_rate": LARGER}, **given)
+        if seen(second) < seen(best):
+            best = second
+            if keep is not None:
+                best.save(keep)
+    return best, float(best.manifest["learn"]["learning_rate"] / PRESETS["escala/Slots-v0", "planned"].learn["learning_rate"])
 
 
 def published_agent(

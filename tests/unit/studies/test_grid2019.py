@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -130,26 +129,42 @@ def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
 
 
 def test_larger_steps_are_tried_where_a_plan_is_not_learnt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Agents of hand-made quality: the better of both is kept, and nothing is tried where the first follows its plan."""
-    made: list[tuple[str | None, Any]] = []
+    """Agents of hand-made quality: the better of both is kept in the agent's own folder, and nothing is tried where the first follows its
+    plan. Ended before the cell was written, the same call gives the same again."""
+    quality: dict[float, list[float | None]] = {}
+    folders: dict[str, Any] = {}
+    made: list[tuple[str | None, float]] = []
 
-    def trained(steps: int, seed: int, *, keep: str | None, **given: Any) -> Any:
-        made.append((keep, given.get("learn")))
-        return SimpleNamespace(manifest={"learn": {"learning_rate": 3e-5}}, quality=quality[len(made) - 1])
+    class Hand:
+        def __init__(self, rate: float) -> None:
+            self.manifest, self.quality = {"learn": {"learning_rate": rate}}, quality[rate]
+
+        def save(self, folder: str) -> None:
+            folders[folder] = self
+
+    def trained(steps: int, seed: int, *, keep: str | None, learn: dict[str, float] | None = None, **given: Any) -> Any:
+        rate = 3e-5 if learn is None else learn["learning_rate"]
+        if keep not in folders:
+            made.append((keep, rate))
+            folders[keep or ""] = Hand(rate)
+        return folders[keep or ""]
 
     monkeypatch.setattr(work, "_trained", trained)
     monkeypatch.setattr(work, "judge", lambda agent, lists, seed: {"sampled": {"slowdown": agent.quality}})
     lists = options_of({"lists": 1, "lists_seed": 3, "window": 5}).job_lists()
-    for quality, trainings, best, longer in (
-        ([[2.1] * 2], 1, 0, 1.0),
-        ([[2.5, 2.5], [2.3, 2.3]], 2, 1, 10.0),
-        ([[2.5, 2.5], [2.6, 2.6]], 2, 0, 1.0),
-        ([[2.5, 2.5], [2.0, None]], 2, 0, 1.0),  # a run that did not end
+    usual, larger = ("agents/x", 3e-5), ("agents/x-larger", work.LARGER)
+    for first, second, trainings, longer in (
+        ([2.1] * 2, None, [usual], 1.0),
+        ([2.5, 2.5], [2.3, 2.3], [usual, larger], 10.0),
+        ([2.5, 2.5], [2.6, 2.6], [usual, larger], 1.0),
+        ([2.5, 2.5], [2.0, None], [usual, larger], 1.0),  # a run that did not end
     ):
-        made.clear()
-        agent, found = work._planned({"planned": 2.0}, lists, 10, 0, "agents/x")
-        assert agent.quality == quality[best] and found == pytest.approx(longer) and len(made) == trainings
-        assert made[1:] == [("agents/x-larger", {"learning_rate": work.LARGER})] * (trainings - 1)
-    made.clear()
-    quality = [[9.0, 9.0]]
+        quality.update({3e-5: first, work.LARGER: second or []})
+        folders.clear(), made.clear()
+        for _ in range(2):
+            agent, found = work._planned({"planned": 2.0}, lists, 10, 0, "agents/x")
+            assert agent.quality == (first if longer == 1.0 else second) and found == pytest.approx(longer)
+            assert folders["agents/x"] is agent and made == trainings
+    made.clear(), folders.clear()
+    quality[3e-5] = [9.0, 9.0]
     assert work._planned({"planned": 2.0}, lists, 0, 0, None)[1] == 1.0 and len(made) == 1  # imitation alone
