@@ -1,7 +1,43 @@
-"""The one error that users see: what is wrong, where, and how to mend it, in one line."""
+"""The one error that users see: what is wrong, where, and how to mend it, in one line of at most 500 characters."""
 
 from __future__ import annotations
 
+import reprlib
+
+MOST_CHARACTERS = 500
+_TAIL = 170  # of a message that is too long: its end says how to mend it
+
 
 class EscalaError(ValueError):
-    """Bad input or an impossible request. The message is one line: what, where, how to mend it."""
+    """Bad input or an impossible request. The message is one line: what, where, how to mend it.
+
+    Whatever a file or a user put into it: line breaks become blanks, other characters that no terminal shows become escapes, and what
+    is longer than `MOST_CHARACTERS` loses its middle.
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(one_line(str(message)))
+
+
+def one_line(text: str, most: int = MOST_CHARACTERS) -> str:
+    """The text as one printable line of at most `most` characters (more than 200)."""
+    if len(text) > 2 * most:
+        text = text[:most] + text[-most:]
+    if not text.isprintable():
+        text = "".join(sign if sign.isprintable() else " " if sign.isspace() else repr(sign)[1:-1] for sign in text)
+    return text if len(text) <= most else f"{text[: most - _TAIL - 5]} ... {text[-_TAIL:]}"
+
+
+_quotes = reprlib.Repr()
+_quotes.maxstring = _quotes.maxother = 60
+_quotes.maxlong = 40
+_quotes.maxlevel = 3
+
+
+def quoted(value: object) -> str:
+    """The value as a message quotes it: its `repr`, with the middle of what is long left out before it is built."""
+    try:
+        text = _quotes.repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        text = "a number of thousands of digits"
+    return text if len(text) <= 80 else f"{text[:50]}...{text[-27:]}"

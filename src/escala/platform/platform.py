@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
 from escala.platform.power import PowerProfile
+from escala.reading import first_twin
 
 Ints = NDArray[np.int64]
 MOST_NODES = 1_000_000
@@ -23,9 +24,9 @@ MOST_CORES = 100_000_000
 def check_size(name: str, nodes: int, cores: int) -> None:
     """EscalaError where a platform is larger than Escala can simulate; `cores`: of all nodes together."""
     if nodes > MOST_NODES:
-        raise EscalaError(f"platform {name!r} has {nodes:.10g} nodes; at most {MOST_NODES} are possible")
+        raise EscalaError(f"platform {quoted(name)} has {min(nodes, 10**300):.10g} nodes; at most {MOST_NODES} are possible")
     if cores > MOST_CORES:
-        raise EscalaError(f"platform {name!r} has {cores:.10g} cores; at most {MOST_CORES} are possible")
+        raise EscalaError(f"platform {quoted(name)} has {min(cores, 10**300):.10g} cores; at most {MOST_CORES} are possible")
 
 
 def _whole(values: ArrayLike, what: str, least: int) -> Ints:
@@ -218,8 +219,6 @@ def _profile(power: PowerProfile | str | None) -> PowerProfile:
 
 
 def _refuse_twins(names: Sequence[str], what: str) -> None:
-    if len(set(names)) == len(names):
-        return
-    seen: set[str] = set()
-    twin = next(name for name in names if name in seen or cast(bool, seen.add(name)))
-    raise EscalaError(f"{what} {twin!r}; names must differ")
+    twin = first_twin(names)
+    if twin is not None:
+        raise EscalaError(f"{what} {quoted(twin)}; names must differ")

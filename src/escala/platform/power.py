@@ -11,10 +11,12 @@ import math
 from dataclasses import dataclass, fields, replace
 from numbers import Real
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 
 WATTS = ("computing_w", "idle_w", "off_w", "switching_off_w", "switching_on_w")
 SECONDS = ("switch_off_s", "switch_on_s")
+MOST = 1e11
+"""Of watts and of seconds: more than any machine draws, and the longest time of a log."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class PowerProfile:
     def __post_init__(self) -> None:
         for field in WATTS + SECONDS:
             value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:
-                raise EscalaError(f"power profile {self.name!r}: {field} is {value!r}; give a number >= 0")
+            if isinstance(value, bool) or not isinstance(value, Real) or not 0 <= value <= MOST:  # type: ignore[operator]
+                raise EscalaError(f"power profile {quoted(self.name)}: {field} is {quoted(value)}; give a number >= 0")
             object.__setattr__(self, field, float(value))
 
     def per_core(self, cores: int) -> PowerProfile:
@@ -105,5 +107,5 @@ def by_name(name: str) -> PowerProfile:
     if profile is None:
         near = difflib.get_close_matches(name.lower(), PROFILES, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise EscalaError(f"unknown power profile {name!r}; {hint}known: {', '.join(sorted(PROFILES))}")
+        raise EscalaError(f"unknown power profile {quoted(name)}; {hint}known: {', '.join(sorted(PROFILES))}")
     return profile

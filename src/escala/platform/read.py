@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import os.path
 import re
 from pathlib import Path
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.platform.platform import Platform
 from escala.platform.presets import PRESETS, preset
 from escala.platform.simgrid import platform_of_xml
+from escala.platform.yaml_file import read_yaml
+from escala.reading import guarded, read_all
 
 _GRID = re.compile(r"([0-9]{1,18})[xX]([0-9]{1,18})")
 _POWER = re.compile(r"(?P<what>[^:]+)(?::(?P<power>[A-Za-z0-9_-]+)(?P<per_core>/core)?)?")
@@ -34,7 +35,7 @@ def read_platform(spec: str | Path | Platform) -> Platform:
     if not mark:
         return _read_whole(text)
     if not re.fullmatch(r"[0-9]{1,10}", number):
-        raise EscalaError(f"platform {_short(text)}: after # there must be the number of nodes to keep, not {_short(number)}")
+        raise EscalaError(f"platform {quoted(text)}: after # there must be the number of nodes to keep, not {quoted(number)}")
     return _read_whole(before).first(int(number))
 
 
@@ -52,48 +53,23 @@ def _read_whole(text: str) -> Platform:
     raise EscalaError(_unknown(text))
 
 
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:77] + "...")
-
-
 def _unknown(text: str) -> str:
     if os.path.isdir(text):
-        return f"platform {_short(text)} is a folder; give a platform file in it"
+        return f"platform {quoted(text)} is a folder; give a platform file in it"
     near = difflib.get_close_matches(text.partition(":")[0].lower(), PRESETS, n=2)
     hint = f" (did you mean {' or '.join(near)}?)" if near else ""
     known = ", ".join(sorted(PRESETS))
-    return f"unknown platform {_short(text)}: no such file and no such preset{hint}; give a file, NODESxCORES, or one of {known}"
+    return f"unknown platform {quoted(text)}: no such file and no such preset{hint}; give a file, NODESxCORES, or one of {known}"
 
 
 def read_platform_file(path: Path) -> Platform:
     """A platform file, its format found from its content: gzip, then XML (SimGrid, Batsim), else YAML."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise EscalaError(f"{path}: cannot be read ({error.strerror}); check the file") from None
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError) as error:
-            raise EscalaError(f"{path}: broken gzip file ({error}); fetch it again") from None
-    name = re.sub(r"(\.(xml|ya?ml))?(\.gz)?$", "", path.name) or "platform"
-    if data.lstrip().startswith(b"<"):
-        return platform_of_xml(data.lstrip(), name=name, path=str(path))
-    return _read_yaml(data, path)
-
-
-def _read_yaml(data: bytes, path: Path) -> Platform:
-    import yaml
-
-    try:
-        spec = yaml.safe_load(data)
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{path}, line {mark.line + 1}" if mark else str(path)
-        raise EscalaError(f"{where}: neither XML nor YAML; give a platform file") from None
-    if not isinstance(spec, dict):
-        raise EscalaError(f"{path}: holds no platform; a YAML platform file has the entries name and nodes")
-    try:
+    with guarded(path, "a platform"):
+        data = read_all(path)
+        name = re.sub(r"(\.(xml|ya?ml))?(\.gz)?$", "", path.name) or "platform"
+        if data.lstrip().startswith(b"<"):
+            return platform_of_xml(data.lstrip(), name=name, path=str(path))
+        spec = read_yaml(data, path)
+        if not isinstance(spec, dict):
+            raise EscalaError(f"{path}: holds no platform; a YAML platform file has the entries name and nodes")
         return Platform.from_spec(spec)
-    except EscalaError as error:
-        raise EscalaError(f"{path}: {error}") from None

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.platform.platform import MOST_NODES, Platform
 from escala.platform.power import NONE, PowerProfile
 
@@ -38,6 +38,7 @@ _SPEED = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(" + "|".join(sor
 _MASTER = re.compile(r"master(_host)?\d*")  # with a number where the master is a group of one host
 _GROUPS = {"cluster", "cabinet"}
 _HOSTS = {"host", "peer"}
+MOST_TEXT = 100_000_000  # characters of all host names of a cluster
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,16 @@ class _Host:
 
 def platform_of_xml(data: bytes, name: str, path: str) -> Platform:
     """The platform of a SimGrid file's content. `path` is for messages. Raises EscalaError with one line."""
+    if b"<!ENTITY" in data:
+        raise EscalaError(f"{path}: defines entities, which no SimGrid platform needs; write out what they stand for")
     try:
         root = ElementTree.fromstring(data)
     except ElementTree.ParseError as error:
         raise EscalaError(f"{path}: not well-formed XML ({error}); mend the file") from None
+    except (LookupError, ValueError) as error:  # encoding="utf-7" and the like
+        raise EscalaError(f"{path}: an encoding that XML readers do not take ({error}); save it as UTF-8") from None
     if root.tag != "platform":
-        raise EscalaError(f"{path}: the outermost element is <{root.tag}>; a SimGrid platform file begins with <platform>")
+        raise EscalaError(f"{path}: the outermost element is <{root.tag[:60]}>; a SimGrid platform file begins with <platform>")
     if next(root.iter("include"), None) is not None:
         raise EscalaError(f"{path}: <include> is not supported; put the included hosts into one file")
     hosts = sorted(_hosts(root, path), key=lambda host: host.name)
@@ -73,7 +78,7 @@ def _assemble(hosts: list[_Host], name: str) -> Platform:
     """Hosts in order -> platform; equal power profiles become one, named after the first host that has it."""
     numbers: dict[PowerProfile, int] = {}
     profile_of = [numbers.setdefault(replace(host.profile, name=""), len(numbers)) for host in hosts]
-    firsts = [hosts[profile_of.index(number)] for number in range(len(numbers))]
+    firsts = [hosts[k] for k in np.unique(profile_of, return_index=True)[1]]
     speeds = {host.speed for host in hosts}
     return Platform(
         name=name,
@@ -91,32 +96,38 @@ def _named(host: _Host, name: str) -> PowerProfile:
 
 def _hosts(root: ElementTree.Element, path: str) -> Iterator[_Host]:
     """The computing hosts of the file, in the order of the file."""
+    left = MOST_NODES
     for element in root.iter():
         if element.tag not in _HOSTS | _GROUPS:
             continue
-        properties = {prop.get("id", ""): prop.get("value", "") for prop in element.iter("prop")}
-        names = [name for name in _names(element, path) if _is_node(name, properties)]
+        properties = {prop.get("id", ""): prop.get("value", "") for prop in element.findall("prop")}
+        named = _names(element, path, left)
+        left -= len(named)
+        names = [name for name in named if _is_node(name, properties)]
         if names:
-            first = _host(element, names[0], properties, f"{path}, host {names[0]!r}")
+            first = _host(element, names[0], properties, f"{path}, host {quoted(names[0])}")
             yield from (replace(first, name=name) for name in names)
 
 
-def _names(element: ElementTree.Element, path: str) -> list[str]:
-    """The host names that an element stands for: its id, or prefix + number + suffix for each number of the radical."""
+def _names(element: ElementTree.Element, path: str, most: int) -> list[str]:
+    """The host names that an element stands for: its id, or prefix + number + suffix for each number of the radical; `most` at most."""
+    too_many = EscalaError(f"{path}: <{element.tag}>: more than {MOST_NODES} hosts in all; shorten its radical, no platform is as large")
     if element.tag in _HOSTS:
+        if most < 1:
+            raise too_many
         return [_attribute(element, ("id",), path)]
     prefix, suffix = element.get("prefix", ""), element.get("suffix", "")
-    radical = _attribute(element, ("radical",), path)
+    radical, where = _attribute(element, ("radical",), path), f"{path}: <{element.tag}> {quoted(prefix)}: radical"
     numbers: list[int] = []
     for part in radical.split(","):
         match = re.fullmatch(r"\s*([0-9]{1,12})(?:\s*-\s*([0-9]{1,12}))?\s*", part)
         if not match:
-            raise EscalaError(f"{path}: <{element.tag}> {prefix!r}: radical {radical!r} is not a list of numbers and ranges such as 0-3,7")
+            raise EscalaError(f"{where} {quoted(radical)} is not a list of numbers and ranges such as 0-3,7")
         first, last = int(match[1]), int(match[2] or match[1])
-        if not first <= last < first + MOST_NODES:
-            raise EscalaError(
-                f"{path}: <{element.tag}> {prefix!r}: radical {part.strip()!r} runs backwards or over more than {MOST_NODES} hosts"
-            )
+        if first > last:
+            raise EscalaError(f"{where} {quoted(part.strip())} runs backwards; give the smaller number first")
+        if len(numbers) + last - first + 1 > most or (len(numbers) + last - first + 1) * len(prefix + suffix) > MOST_TEXT:
+            raise too_many
         numbers.extend(range(first, last + 1))
     return [f"{prefix}{number}{suffix}" for number in numbers]
 
@@ -138,7 +149,7 @@ def _host(element: ElementTree.Element, name: str, properties: dict[str, str], w
     speeds = [_speed(text, where) for text in _attribute(element, ("speed", "power"), where).split(",")]
     cores = element.get("core", "1")
     if not re.fullmatch(r"[0-9]{1,9}", cores) or int(cores) < 1:
-        raise EscalaError(f"{where}: core is {cores!r}; give a whole number of at least 1")
+        raise EscalaError(f"{where}: core is {quoted(cores)}; give a whole number of at least 1")
     triple = _sleep_triple(properties, len(speeds), where)
     computing = next((i for i, speed in enumerate(speeds) if speed > 0 and i not in (triple or ())), None)
     if computing is None:
@@ -151,7 +162,7 @@ def _speed(text: str, where: str) -> float:
     """flop/s of `76.3Mf`, `16.673E9flops`, `1Gf`, `1e6f` or a plain number."""
     match = _SPEED.fullmatch(text.strip())
     if not match:
-        raise EscalaError(f"{where}: speed {text.strip()!r} is not a number with f, kf, Mf, Gf or Tf")
+        raise EscalaError(f"{where}: speed {quoted(text.strip())} is not a number with f, kf, Mf, Gf or Tf")
     return float(match[1]) * _UNITS[match[2]]
 
 
@@ -162,10 +173,12 @@ def _sleep_triple(properties: dict[str, str], pstates: int, where: str) -> tuple
         return None
     first = text.split(",")[0].split(":")
     if len(first) != 3 or not all(re.fullmatch(r"[0-9]{1,6}", part.strip()) for part in first):
-        raise EscalaError(f"{where}: sleep_pstates {text!r} is not a list of sleep:off:on triples such as 13:14:15")
+        raise EscalaError(f"{where}: sleep_pstates {quoted(text)} is not a list of sleep:off:on triples such as 13:14:15")
     sleep, off, on = (int(part) for part in first)
     if max(sleep, off, on) >= pstates:
-        raise EscalaError(f"{where}: sleep_pstates {text!r} names pstate {max(sleep, off, on)}, but `speed` has {pstates}, numbered from 0")
+        raise EscalaError(
+            f"{where}: sleep_pstates {quoted(text)} names pstate {max(sleep, off, on)}, but `speed` has {pstates}, numbered from 0"
+        )
     return sleep, off, on
 
 
@@ -207,6 +220,6 @@ def _watts(text: str, pstates: int, where: str) -> list[tuple[float, float]]:
         except ValueError:
             values = []
         if len(values) not in (2, 3) or not all(math.isfinite(value) and value >= 0 for value in values):
-            raise EscalaError(f"{where}: power entry {':'.join(parts)!r} is neither idle:full nor idle:epsilon:full, in watts >= 0")
+            raise EscalaError(f"{where}: power entry {quoted(':'.join(parts))} is neither idle:full nor idle:epsilon:full, in watts >= 0")
         watts.append((values[0], values[-1]))
     return watts

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
 from escala.platform.platform import Platform, check_size
 from escala.platform.power import SECONDS, WATTS, PowerProfile
@@ -32,20 +32,20 @@ _ALLOWED = {
 def platform_of(spec: Mapping[str, Any]) -> Platform:
     """The platform that `spec` describes. Raises EscalaError with one line on a missing, unknown or ill-typed entry."""
     _check_keys(spec, "platform", "platform file")
-    name = str(spec["name"])
+    name = _name(spec["name"], "platform file: name")
     profiles = _profiles(spec.get("profiles") or {})
     groups = spec["nodes"]
     if not isinstance(groups, list) or not groups:
-        raise EscalaError(f"platform {name!r}: `nodes` must be a list of groups such as {{count: 4, cores: 12, power: grid5000}}")
+        raise EscalaError(f"platform {quoted(name)}: `nodes` must be a list of groups such as {{count: 4, cores: 12, power: grid5000}}")
     used: dict[str, int] = {}
     counts, cores, profile_of, kinds = [], [], [], list(_resources(groups[0], name))
     amounts: dict[str, list[int]] = {kind: [] for kind in kinds}
     for number, group in enumerate(groups, start=1):
-        where = f"platform {name!r}, node group {number}"
+        where = f"platform {quoted(name)}, node group {number}"
         _check_keys(group, "nodes", where)
         counts.append(_count(group["count"], where, "count"))
         cores.append(_count(group["cores"], where, "cores"))
-        profile_of.append(used.setdefault(str(group["power"]), len(used)))
+        profile_of.append(used.setdefault(_name(group["power"] or "none", f"{where}: power"), len(used)))
         resources = _resources(group, where)
         if set(resources) != set(kinds):
             raise EscalaError(
@@ -71,9 +71,21 @@ def _check_keys(entry: object, kind: str, where: str) -> None:
     missing = sorted(_NEEDED[kind] - set(entry))
     if missing:
         raise EscalaError(f"{where}: `{missing[0]}` is missing; add it")
-    unknown = sorted(str(key) for key in set(entry) - _ALLOWED[kind])
+    unknown = sorted(map(_shown, set(entry) - _ALLOWED[kind]))
     if unknown:
         raise EscalaError(f"{where}: unknown entry `{unknown[0]}`; known: {', '.join(sorted(_ALLOWED[kind]))}")
+
+
+def _name(value: object, where: str) -> str:
+    """A name: text, or a number that was not quoted."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise EscalaError(f"{where} is {quoted(value)}; give a name")
+    return value if isinstance(value, str) else quoted(value)
+
+
+def _shown(key: object) -> str:
+    """A key, without the quotes of text."""
+    return quoted(key).strip("'")
 
 
 def _profiles(entries: object) -> dict[str, PowerProfile]:
@@ -82,20 +94,23 @@ def _profiles(entries: object) -> dict[str, PowerProfile]:
     profiles = {}
     for key, entry in entries.items():
         if not isinstance(entry, Mapping):
-            raise EscalaError(f"power profile {key!r}: expected entries such as computing_w, idle_w; found {entry!r}")
+            raise EscalaError(f"power profile {quoted(key)}: expected entries such as computing_w, idle_w; found {quoted(entry)}")
         switching = entry.get("can_switch", True)
         if not isinstance(switching, bool):
-            raise EscalaError(f"power profile {key!r}: can_switch is {switching!r}; give true or false")
+            raise EscalaError(f"power profile {quoted(key)}: can_switch is {quoted(switching)}; give true or false")
         needed = WATTS + SECONDS if switching else WATTS[:2]
         missing = [name for name in needed if name not in entry]
         if missing:
             raise EscalaError(
-                f"power profile {key!r}: `{missing[0]}` is missing; give it, or say can_switch: false with computing_w and idle_w only"
+                f"power profile {quoted(key)}: `{missing[0]}` is missing; give it, or can_switch: false with computing_w and idle_w only"
             )
-        unknown = sorted(str(name) for name in set(entry) - {*WATTS, *SECONDS, "can_switch", "source"})
+        unknown = sorted(map(_shown, set(entry) - {*WATTS, *SECONDS, "can_switch", "source"}))
         if unknown:
-            raise EscalaError(f"power profile {key!r}: unknown entry `{unknown[0]}`")
-        profiles[str(key)] = PowerProfile(name=str(key), **entry)
+            raise EscalaError(f"power profile {quoted(key)}: unknown entry `{unknown[0]}`")
+        if not isinstance(entry.get("source", ""), str):
+            raise EscalaError(f"power profile {quoted(key)}: source is {quoted(entry['source'])}; give text")
+        name = _name(key, "platform file: a power profile's name")
+        profiles[name] = PowerProfile(name=name, **entry)
     return profiles
 
 
@@ -105,14 +120,14 @@ def _resources(group: object, where: str) -> Mapping[str, Any]:
         return {}
     if not isinstance(resources, Mapping):
         raise EscalaError(f"{where}: resources must map a kind to its capacity, such as {{memory: 64}}")
-    return {str(kind): capacity for kind, capacity in resources.items()}
+    return {_name(kind, f"{where}: a kind of resource"): capacity for kind, capacity in resources.items()}
 
 
 def _count(value: object, where: str, what: str, least: int = 1) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise EscalaError(f"{where}: {what} is {value!r}; give a whole number of at least {least}")
+        raise EscalaError(f"{where}: {what} is {quoted(value)}; give a whole number of at least {least}")
     if value >= 2**63:
-        raise EscalaError(f"{where}: {what} is {value:.10g}; give a number below 2^63")
+        raise EscalaError(f"{where}: {what} is {quoted(value)}; give a number below 2^63")
     return value
 
 
@@ -120,8 +135,8 @@ def _names(value: object, name: str) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise EscalaError(f"platform {name!r}: host_names must be a list of names, one for each node")
-    return tuple(str(host) for host in value)
+        raise EscalaError(f"platform {quoted(name)}: host_names must be a list of names, one for each node")
+    return tuple(_name(host, f"platform {quoted(name)}: a host name") for host in value)
 
 
 def _speed(value: object, name: str) -> float | None:
@@ -129,5 +144,5 @@ def _speed(value: object, name: str) -> float | None:
         return None
     try:
         return float(value)  # type: ignore[arg-type]  # a YAML 1e9 without a point is text
-    except (TypeError, ValueError):
-        raise EscalaError(f"platform {name!r}: speed_flop_per_s is {value!r}; give a number") from None
+    except (TypeError, ValueError, OverflowError):
+        raise EscalaError(f"platform {quoted(name)}: speed_flop_per_s is {quoted(value)}; give a number") from None

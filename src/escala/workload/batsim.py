@@ -22,8 +22,9 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from escala.errors import EscalaError
-from escala.workload.files import read_text, write_atomic
+from escala.errors import EscalaError, quoted
+from escala.reading import parse_json, read_text
+from escala.workload.files import write_atomic
 from escala.workload.swf import refuse_unsayable
 from escala.workload.table import Workload
 
@@ -40,6 +41,8 @@ PROFILE_NAMES = {
 }
 SPREAD = "DefinedAmountsSpreadUniformly"  # the amounts of a homogeneous task are totals (since Batsim 5)
 COMMUNICATION = "note: communication ignored"
+DEEPEST = 100  # sequences within sequences
+MOST_PARTS = 10_000_000  # of all sequences and lists of amounts
 
 
 class Effort(NamedTuple):
@@ -71,15 +74,10 @@ def read_batsim(path: Path, speed: float | None = None) -> BatsimLog:
     """All jobs. `speed`: flop/s of one core, to turn work into runtimes at once (needed where a sequence mixes both)."""
     if speed is not None:
         check_speed(speed)
-    try:
-        document = json.loads(read_text(path))
-    except json.JSONDecodeError as error:
-        raise EscalaError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}): mend the file") from None
-    except RecursionError:
-        raise EscalaError(f"{path}: JSON nested too deeply: not a Batsim workload") from None
+    document = parse_json(read_text(path), path)
     jobs, profiles = _parts(document, path)
-    efforts: dict[tuple[str, float], Effort] = {}
-    rows = [_row(job, k, profiles, efforts, speed, path) for k, job in enumerate(jobs)]
+    efforts = _Efforts(profiles, path)
+    rows = [_row(job, k, efforts, speed, path) for k, job in enumerate(jobs)]
     names = ("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "load", "flops", "communicates")
     types = (pl.String, pl.Float64, pl.Float64, pl.Float64, pl.Float64, pl.String, pl.Float64, pl.Float64, pl.Boolean)
     frame = pl.DataFrame(rows, schema=dict(zip(names, types)), orient="row")
@@ -90,8 +88,7 @@ def read_batsim(path: Path, speed: float | None = None) -> BatsimLog:
     frame = frame.drop("communicates") if frame["flops"].null_count() < frame.height else frame.drop("communicates", "flops")
     size = document.get("nb_res")
     nb_res = size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
-    origin = document.get("origin_s", 0.0)
-    return BatsimLog(frame, nb_res, float(origin) if isinstance(origin, int | float) else 0.0, counts, firsts)
+    return BatsimLog(frame, nb_res, _number(document.get("origin_s", 0.0), str(path), "origin_s"), counts, firsts)
 
 
 def _parts(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:
@@ -105,31 +102,27 @@ def _parts(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:
     return document["jobs"], document["profiles"]
 
 
-def _row(
-    job: Any, k: int, profiles: Mapping[str, Any], efforts: dict[tuple[str, float], Effort], speed: float | None, path: Path
-) -> tuple[Any, ...]:
+def _row(job: Any, k: int, efforts: _Efforts, speed: float | None, path: Path) -> tuple[Any, ...]:
     """One job as a record."""
     if not isinstance(job, dict):
         raise EscalaError(f"{path}: job number {k + 1} is not an object: a job has id, subtime, res, profile")
     for key in ("id", "subtime", "res", "profile"):
         if key not in job:
-            raise EscalaError(f"{path}: job {job.get('id', k + 1)!r} has no {key!r}: a job has id, subtime, res, profile")
-    where = f"{path}: job {job['id']!r}"
+            raise EscalaError(f"{path}: job {quoted(job.get('id', k + 1))} has no {key!r}: a job has id, subtime, res, profile")
+    label = _label(job["id"], f"{path}: job number {k + 1}", "id")
+    where = f"{path}: job {quoted(job['id'])}"
     submit, cores = _number(job["subtime"], where, "subtime"), _number(job["res"], where, "res")
     walltime = job.get("walltime")
     walltime = None if walltime is None else _number(walltime, where, "walltime")
-    name = str(job["profile"])
-    effort = efforts.get((name, cores))
-    if effort is None:
-        effort = efforts[name, cores] = _effort(name, cores, profiles, path, ())
+    name = _label(job["profile"], where, "profile")
+    effort = efforts.of(name, cores)
+    profile = f"{path}: profile {quoted(name)}"
     if effort.communicates and effort.flops == 0 and effort.delay_s == 0:
-        kind = profiles[name].get("type")
-        raise EscalaError(
-            f"{path}: profile {name!r} ({kind}) only communicates: its runtime needs a network model; remove job {job['id']!r}"
-        )
-    runtime, flops, load = _runtime(effort, speed, f"{path}: profile {name!r}")
+        kind = efforts.type_of(name)
+        raise EscalaError(f"{profile} ({kind}) only communicates: its runtime needs a network model; remove job {quoted(label)}")
+    runtime, flops, load = _runtime(effort, speed, profile)
     user = job.get("user", job.get("user_id"))
-    return str(job["id"]), submit, runtime, walltime, cores, None if user is None else str(user), load, flops, effort.communicates
+    return label, submit, runtime, walltime, cores, None if user is None else _label(user, where, "user"), load, flops, effort.communicates
 
 
 def _runtime(effort: Effort, speed: float | None, where: str) -> tuple[float, float | None, float]:
@@ -145,63 +138,106 @@ def _runtime(effort: Effort, speed: float | None, where: str) -> tuple[float, fl
     return effort.delay_s + busy, None, share * busy / (effort.delay_s + busy) if effort.delay_s else share
 
 
-def _effort(name: str, cores: float, profiles: Mapping[str, Any], path: Path, within: tuple[str, ...]) -> Effort:
-    """What profile `name` takes on that many cores. `within`: the sequences being unfolded."""
-    profile = profiles.get(name)
-    if not isinstance(profile, dict) or "type" not in profile:
-        raise EscalaError(f"{path}: profile {name!r} is named by a job but not defined (or has no type): define it under 'profiles'")
-    where, kind = f"{path}: profile {name!r}", KINDS.get(str(profile["type"]))
-    if kind == "delay":
-        return Effort(_amount(profile.get("delay"), where, "delay"), 0.0, 0.0, False)
-    if kind in ("homogeneous", "total"):
-        flops, com = _amount(profile.get("cpu"), where, "cpu"), _amount(profile.get("com", 0), where, "com")
-        if kind == "total" or profile.get("generation_strategy") == SPREAD:
-            flops /= max(cores, 1.0)
-        return Effort(0.0, flops, flops, com > 0)
-    if kind == "parallel":
-        return _uneven(profile, cores, where)
-    if kind == "sequence":
-        return _sequence(profile, name, cores, profiles, path, within)
-    raise EscalaError(f"{where} has type {profile['type']!r}, whose runtime needs a network, storage or trace model: remove its jobs")
+class _Efforts:
+    """What the profiles of a file take. Each is unfolded once for each number of cores, and all together within `MOST_PARTS`."""
+
+    def __init__(self, profiles: Mapping[str, Any], path: Path) -> None:
+        self._profiles, self._path = profiles, path
+        self._known: dict[tuple[str, float], Effort] = {}
+        self._parts = 0  # unfolded so far
+
+    def of(self, name: str, cores: float, within: tuple[str, ...] = ()) -> Effort:
+        """What profile `name` takes on that many cores. `within`: the sequences being unfolded."""
+        known = self._known.get((name, cores))
+        if known is None:
+            known = self._known[name, cores] = self._unfolded(name, cores, within)
+        return known
+
+    def type_of(self, name: str) -> str:
+        """The type of a profile, as a message quotes it."""
+        return quoted(self._profiles[name]["type"])
+
+    def _unfolded(self, name: str, cores: float, within: tuple[str, ...]) -> Effort:
+        profile, where = self._profiles.get(name), f"{self._path}: profile {quoted(name)}"
+        if not isinstance(profile, dict) or "type" not in profile:
+            raise EscalaError(f"{where} is named by a job but not defined (or has no type): define it under 'profiles'")
+        kind = KINDS.get(str(profile["type"])[:60])
+        if kind == "delay":
+            return Effort(_amount(profile.get("delay"), where, "delay"), 0.0, 0.0, False)
+        if kind in ("homogeneous", "total"):
+            flops, com = _amount(profile.get("cpu"), where, "cpu"), _amount(profile.get("com", 0), where, "com")
+            if kind == "total" or profile.get("generation_strategy") == SPREAD:
+                flops /= max(cores, 1.0)
+            return Effort(0.0, flops, flops, com > 0)
+        if kind == "parallel":
+            return self._uneven(profile, cores, where)
+        if kind == "sequence":
+            return self._sequence(profile, name, cores, within)
+        raise EscalaError(
+            f"{where} has type {quoted(profile['type'])}, whose runtime needs a network, storage or trace model: remove its jobs"
+        )
+
+    def _uneven(self, profile: Mapping[str, Any], cores: float, where: str) -> Effort:
+        """A parallel task with an amount for each core."""
+        amounts, com = profile.get("cpu") or [], profile.get("com") or []
+        if not isinstance(amounts, list) or not isinstance(com, list):
+            raise EscalaError(f"{where}: cpu and com must be lists of amounts")
+        if amounts and len(amounts) != cores:
+            raise EscalaError(f"{where} has {len(amounts)} cpu amounts but a job of {cores:g} cores: give one amount a core")
+        self._count(len(amounts) + len(com), where)
+        flops = [_amount(value, where, "cpu") for value in amounts]
+        return Effort(0.0, max(flops, default=0.0), sum(flops) / max(len(flops), 1), any(_amount(value, where, "com") > 0 for value in com))
+
+    def _sequence(self, profile: Mapping[str, Any], name: str, cores: float, within: tuple[str, ...]) -> Effort:
+        """The parts of a sequence, one after the other."""
+        where = f"{self._path}: profile {quoted(name)}"
+        if name in within:
+            raise EscalaError(f"{where} contains itself: mend its 'seq'")
+        if len(within) >= DEEPEST:
+            raise EscalaError(f"{where}: sequences within sequences, more than {DEEPEST} deep: write them as one")
+        parts, repeat = profile.get("seq"), profile.get("repeat", 1)
+        if not isinstance(parts, list) or not isinstance(repeat, int) or repeat < 1:
+            raise EscalaError(f"{where}: 'seq' must be a list of profile names and 'repeat' a positive whole number")
+        self._count(len(parts), where)
+        times = _amount(repeat, where, "repeat")
+        efforts = [self.of(_label(part, where, "a part of 'seq'"), cores, (*within, name)) for part in parts]
+        try:
+            delay, flops, mean = (math.fsum(column) * times for column in list(zip(*efforts))[:3]) if efforts else (0.0, 0.0, 0.0)
+        except OverflowError:
+            delay = flops = mean = math.inf
+        if not math.isfinite(delay + flops):
+            raise EscalaError(f"{where} repeats its parts to more than any number can say: mend its 'repeat'")
+        return Effort(delay, flops, mean, any(effort.communicates for effort in efforts))
+
+    def _count(self, parts: int, where: str) -> None:
+        self._parts += parts
+        if self._parts > MOST_PARTS:
+            raise EscalaError(f"{where}: the profiles unfold to more than {MOST_PARTS:,} parts: no log of real jobs needs as many")
 
 
-def _uneven(profile: Mapping[str, Any], cores: float, where: str) -> Effort:
-    """A parallel task with an amount for each core."""
-    amounts, com = profile.get("cpu") or [], profile.get("com") or []
-    if not isinstance(amounts, list) or not isinstance(com, list):
-        raise EscalaError(f"{where}: cpu and com must be lists of amounts")
-    if amounts and len(amounts) != cores:
-        raise EscalaError(f"{where} has {len(amounts)} cpu amounts but a job of {cores:g} cores: give one amount a core")
-    flops = [_amount(value, where, "cpu") for value in amounts]
-    return Effort(0.0, max(flops, default=0.0), sum(flops) / max(len(flops), 1), any(_amount(value, where, "com") > 0 for value in com))
-
-
-def _sequence(
-    profile: Mapping[str, Any], name: str, cores: float, profiles: Mapping[str, Any], path: Path, within: tuple[str, ...]
-) -> Effort:
-    """The parts of a sequence, one after the other."""
-    if name in within:
-        raise EscalaError(f"{path}: profile {name!r} contains itself: mend its 'seq'")
-    parts, repeat = profile.get("seq"), profile.get("repeat", 1)
-    if not isinstance(parts, list) or not isinstance(repeat, int) or repeat < 1:
-        raise EscalaError(f"{path}: profile {name!r}: 'seq' must be a list of profile names and 'repeat' a positive whole number")
-    efforts = [_effort(str(part), cores, profiles, path, (*within, name)) for part in parts]
-    delay, flops, mean = (math.fsum(column) * repeat for column in list(zip(*efforts))[:3]) if efforts else (0.0, 0.0, 0.0)
-    return Effort(delay, flops, mean, any(effort.communicates for effort in efforts))
+def _label(value: Any, where: str, what: str) -> str:
+    """An id or a name: text or a number."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise EscalaError(f"{where}: {what} is {quoted(value)}: text or a number is needed")
+    text = str(value)
+    return text if text.isascii() else text.encode(errors="replace").decode()  # half a pair of surrogates is no character
 
 
 def _number(value: Any, where: str, what: str) -> float:
     """A JSON number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise EscalaError(f"{where}: {what} is {value!r}: a number is needed")
-    return float(value)
+        raise EscalaError(f"{where}: {what} is {quoted(value)}: a number is needed")
+    try:
+        return float(value)
+    except OverflowError:
+        raise EscalaError(f"{where}: {what} has hundreds of digits: a number of seconds, cores or flops is needed") from None
 
 
 def _amount(value: Any, where: str, what: str) -> float:
     """A JSON number, finite and 0 or more."""
     number = _number(value, where, what)
     if not (math.isfinite(number) and number >= 0):
-        raise EscalaError(f"{where}: {what} is {value!r}: a finite number, 0 or more, is needed")
+        raise EscalaError(f"{where}: {what} is {quoted(value)}: a finite number, 0 or more, is needed")
     return number
 
 

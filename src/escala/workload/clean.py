@@ -27,11 +27,12 @@ from typing import Literal, NamedTuple
 
 import polars as pl
 
-from escala.errors import EscalaError
-from escala.workload.table import LEAST_S, MOST_S
+from escala.errors import EscalaError, quoted
+from escala.workload.table import LEAST_S, MOST_CORES, MOST_S
 
 KEEPING = ("zero runtime", "no request", "absurd request", "fractional processors", "over request", "repeated id")
-FAITHFUL = ("over request", "no request", "job step rows", "repeated record", "partial execution")
+ABSURD_SIZE = "note: absurd machine size"
+FAITHFUL = ("over request", "no request", "job step rows", "repeated record", "partial execution", ABSURD_SIZE)
 """Rules that neither lose a job nor change one: the table says what the log says."""
 TOLD = {
     "job step rows": "belong to jobs that have rows of their own",
@@ -39,6 +40,7 @@ TOLD = {
     "partial execution": "of jobs that have lines of their own",
     "fractional processors": "rounded up",
     "repeated id": "renamed ID#2, ID#3, ...",
+    ABSURD_SIZE: "in the header passed over",
     "note: communication ignored": "without their communication, whose time depends on a network model",
     "note: shared GPU taken whole": "given whole GPUs",
 }
@@ -52,7 +54,7 @@ class CleaningRules:
     zero_runtime_s: float | None = 1.0  # None: drop these jobs
     no_request: Literal["runtime", "drop"] | float = "runtime"  # a number: a limit of that many seconds
     longest_s: float = 1e9  # about 32 years
-    most_cores: int = 2**31 - 1
+    most_cores: int = MOST_CORES
 
     def __post_init__(self) -> None:
         numbers = {"zero_runtime_s": self.zero_runtime_s, "longest_s": self.longest_s, "most_cores": self.most_cores}
@@ -104,7 +106,7 @@ def remarks(counts: Mapping[str, int], firsts: Mapping[str, str], rules: Cleanin
 def record_name(frame: pl.DataFrame, row: int, name: str = "job_id") -> str:
     """A record in words: its id, and its line where that is known (column `line`)."""
     line = f", line {frame['line'][row]}" if "line" in frame.columns else ""
-    return f"job {frame[name][row]!r}{line}"
+    return f"job {quoted(frame[name][row])}{line}"
 
 
 def clean(frame: pl.DataFrame, rules: CleaningRules) -> Cleaned:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from escala.workload.table import OPTIONAL, SCHEMA
+from escala.workload.table import MOST_CORES, OPTIONAL, SCHEMA
 
 UNITS = {"ms": 1e-3, "s": 1.0, "step": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 TIMES = ("submit_s", "start_s", "end_s", "runtime_s", "walltime_s", "wait_s")
@@ -107,14 +107,17 @@ def alibaba_jobs(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int], dic
         pl.max_horizontal((number["cpu_milli"] / 1000).ceil(), 1.0).alias("cores"),
         (number["scheduled_time"] - number["creation_time"]).alias("wait_s"),
         pl.lit(True).alias("single_node"),
-        number["memory_mib"].cast(pl.Int64).alias("demand_memory"),
-        number["num_gpu"].cast(pl.Int64).alias("demand_gpu"),
+        number["memory_mib"].alias("demand_memory"),
+        number["num_gpu"].alias("demand_gpu"),
         pl.col("pod_phase").str.to_uppercase().replace_strict(WORDS, default=None, return_dtype=pl.String).alias("status"),
         ((number["num_gpu"] == 1) & (number["gpu_milli"] < 1000)).alias("shares"),
     )
     waiting = frame["wait_s"].is_null()
     noted = {"never started": frame.filter(waiting)["job_id"]}
     frame = frame.filter(~waiting)
+    sane = frame.select(pl.all_horizontal(pl.col("demand_memory", "demand_gpu").is_between(0, MOST_CORES)).fill_null(False).alias("sane"))
+    noted["absurd demand"] = frame.filter(~sane["sane"])["job_id"]
+    frame = frame.filter(sane["sane"]).with_columns(pl.col("demand_memory", "demand_gpu").ceil().cast(pl.Int64))
     noted["note: shared GPU taken whole"] = frame.filter("shares")["job_id"]
     noted = {rule: ids for rule, ids in noted.items() if len(ids)}
     return frame.drop("shares"), {rule: len(ids) for rule, ids in noted.items()}, {rule: f"job {ids[0]!r}" for rule, ids in noted.items()}

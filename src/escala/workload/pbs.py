@@ -9,7 +9,7 @@ from typing import Literal
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.workload.files import read_text
+from escala.reading import read_text
 from escala.workload.slurm import duration
 
 RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];[^;]*;")
@@ -61,10 +61,10 @@ def _number(name: str) -> pl.Expr:
 
 def _size(shape: str) -> float:
     """Cores of `2:ppn=8+1:ppn=4:gpus=1`, `node7:ppn=2` (TORQUE) or `2:ncpus=16:mem=4gb` (PBS Pro)."""
-    total = 0
+    total = 0.0
     for chunk in shape.split("+"):
         first, *rest = chunk.split(":")
-        each = next((int(found[2]) for part in rest if (found := re.fullmatch(r"(ppn|ncpus)=(\d+)", part))), 1)
+        each = next((float(found[2]) for part in rest if (found := re.fullmatch(r"(ppn|ncpus)=(\d+)", part))), 1.0)
         alone = re.fullmatch(r"(ppn|ncpus)=(\d+)", first)
-        total += int(alone[2]) if alone else (int(first) if first.isdigit() else 1) * each
-    return float(total)
+        total += float(alone[2]) if alone else (float(first) if first.isdecimal() else 1.0) * each
+    return total

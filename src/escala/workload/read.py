@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
-from escala.errors import EscalaError
-from escala.workload.clean import FAITHFUL, CleaningRules, clean, remarks
-from escala.workload.files import read_head
-from escala.workload.table import Workload
+from escala.errors import EscalaError, quoted
+from escala.reading import guarded, read_head
+from escala.workload.clean import ABSURD_SIZE, FAITHFUL, CleaningRules, clean, remarks
+from escala.workload.table import MOST_CORES, Workload
 
 FLAGS = {"columns": "--column, --fields", "unit": "--unit", "select": "--select", "speed": "--speed", "cores": "--cores"}
 FLAGS |= {"submission": "--submission"}  # how the command line calls an option
@@ -78,37 +78,59 @@ def read_workload(
     if not isinstance(path, str | os.PathLike):
         raise EscalaError(f"a workload is a Workload or the path of a log, not {type(path).__name__}: give one of these")
     where = Path(path)
+    given = {"columns": columns, "units": units, "unit": unit, "select": select, "speed": speed, "cores": cores, "submission": submission}
+    options = {option: value for option, value in given.items() if value is not None}
+    with guarded(where, "a log of jobs"):
+        kind = _kind(where, format, columns, options)
+        found = _noted_size(READERS[kind](where, options))
+        kept, counts, firsts = clean(found.frame, rules or CleaningRules())
+        counts, firsts = {**found.counts, **counts}, {**found.firsts, **firsts}
+        if strict:
+            _refuse_touched(where, counts, firsts, rules)
+        if kept.is_empty():
+            reasons = "; ".join(remarks(counts, firsts, rules))
+            raise EscalaError(
+                f"{where}: no job is left after cleaning ({reasons}): check the file, or read it by other rules= ({RULE_FLAGS})"
+            )
+        workload = Workload.from_jobs(
+            kept,
+            name=name or _stem(where),
+            max_cores=max_cores or found.max_cores,
+            source=f"{where.name}: {found.note}",
+            cleaning=counts,
+            first_cleaned=firsts,
+            read_as={"path": os.path.abspath(where), "format": kind, **options, **_beside(rules, shift, name, max_cores)},
+        )
+        return _placed(workload, found, shift)
+
+
+def _kind(where: Path, format: str | None, columns: Columns, options: Mapping[str, Any]) -> str:
+    """The format of a file, given or found; refused where an option means nothing there."""
     kind = detect(where, columns) if format is None else format
     if kind not in TAKES:
         raise EscalaError(f"{where}: format {kind!r} is not known: give one of {', '.join(TAKES)}")
-    given = {"columns": columns, "units": units, "unit": unit, "select": select, "speed": speed, "cores": cores, "submission": submission}
-    options = {option: value for option, value in given.items() if value is not None}
     foreign = sorted(set(options) - TAKES[kind])
     if foreign:
         flag = f" ({FLAGS[foreign[0]]})" if foreign[0] in FLAGS else ""
         raise EscalaError(f"{where}: is read as {kind}, which takes no {foreign[0]}={flag}: leave it out, or name the format= (--format)")
-    found = READERS[kind](where, options)
-    kept, counts, firsts = clean(found.frame, rules or CleaningRules())
-    counts, firsts = {**found.counts, **counts}, {**found.firsts, **firsts}
-    if strict:
-        _refuse_touched(where, counts, firsts, rules)
-    if kept.is_empty():
-        reasons = "; ".join(remarks(counts, firsts, rules))
-        raise EscalaError(f"{where}: no job is left after cleaning ({reasons}): check the file, or read it by other rules= ({RULE_FLAGS})")
-    workload = Workload.from_jobs(
-        kept,
-        name=name or _stem(where),
-        max_cores=max_cores or found.max_cores,
-        source=f"{where.name}: {found.note}",
-        cleaning=counts,
-        first_cleaned=firsts,
-        read_as={"path": os.path.abspath(where), "format": kind, **options, **_beside(rules, shift, name, max_cores)},
-    )
+    return kind
+
+
+def _placed(workload: Workload, found: Found, shift: bool | None) -> Workload:
+    """On its own clock, or with its first submission as time 0."""
     first = float(workload.jobs["submit_s"][0])
     origin = found.origin_s(first)
     if found.shift if shift is None else shift:
         return workload.with_jobs(workload.jobs.with_columns(pl.col("submit_s") - first), origin_s=origin + first)
     return workload.with_jobs(workload.jobs, origin_s=origin) if origin else workload
+
+
+def _noted_size(found: Found) -> Found:
+    """Without a size of the machine that no machine has, which is counted."""
+    if found.max_cores is None or found.max_cores <= MOST_CORES:
+        return found
+    counts = {**found.counts, ABSURD_SIZE: 1}
+    return found._replace(max_cores=None, counts=counts, firsts={**found.firsts, ABSURD_SIZE: f"{quoted(found.max_cores)} cores"})
 
 
 def _beside(rules: CleaningRules | None, shift: bool | None, name: str | None, max_cores: int | None) -> dict[str, Any]:
@@ -132,7 +154,7 @@ def _swf(path: Path, options: dict[str, Any]) -> Found:
     size = header_number(log.header, "MaxProcs", "MaxNodes")
     facts = [value for key in ("Version", "Computer", "Installation") for value in log.header.get(key, [])[:1] if value]
     note = ", ".join(["SWF", *facts])
-    most = int(size) if size and size > 0 else None
+    most = int(min(size, 1e300)) if size and size > 0 else None
     return Found(log.frame, log.counts, True, note, lambda first_s: origin(log.header, first_s), most, log.firsts)
 
 
@@ -233,7 +255,7 @@ def _detect_lines(lines: list[str], path: Path, columns: Columns) -> str:
     if len(names) > 1 and (is_known(names) or (even and plain)):
         return "csv"
     raise EscalaError(
-        f"{path}: no log of jobs that Escala knows (begins {first.strip()[:40]!r}): give SWF, Batsim JSON, sacct text, PBS or a table"
+        f"{path}: no log of jobs that Escala knows (begins {quoted(first.strip()[:40])}): give SWF, Batsim JSON, sacct text, PBS or a table"
     )
 
 

@@ -14,8 +14,8 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from escala.errors import EscalaError
+from escala.reading import read_text
 from escala.workload.clean import record_name
-from escala.workload.files import read_text
 
 XDMOD = (  # what Open XDMoD asks sacct for, without a header
     *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit", "Eligible", "Start", "End"),

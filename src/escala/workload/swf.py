@@ -17,12 +17,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
+from escala.reading import BOM, guarded, line_breaks, reading, refuse_nul
 from escala.workload.clean import record_name
-from escala.workload.files import BOM, line_breaks, reading, write_atomic
-from escala.workload.table import Workload
+from escala.workload.files import write_atomic
+from escala.workload.table import MOST_S, Workload
 
 CHUNK_BYTES = 1 << 23
+LONGEST_LINE = 1 << 26
 ABSOLUTE_FROM_S = 5e8  # a first submission later than this (1985) is Unix time, not time since the start of the log
 FIELDS = {"job number": 1, "submit time": 2, "wait time": 3, "run time": 4, "allocated processors": 5, "requested processors": 8}
 FIELDS |= {"requested time": 9, "status": 11, "user": 12, "queue": 15, "partition": 16}  # in the order of the scanner's rows
@@ -50,7 +52,7 @@ def read_swf(path: Path, cores: CoresField = "allocated") -> SwfLog:
     header: dict[str, list[str]] = {}
     frames = []
     with reading(path) as stream:
-        for text, first_line in _chunks(stream):
+        for text, first_line in _chunks(stream, path):
             frames.append(_parse(text, first_line, path, header, cores))
     frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame()
     if frame.is_empty():
@@ -73,8 +75,9 @@ def read_swf(path: Path, cores: CoresField = "allocated") -> SwfLog:
 def read_header(path: str | Path) -> dict[str, list[str]]:
     """The header of an SWF file: `; Name: value` lines, name -> values in order. Reading stops at the first job."""
     header: dict[str, list[str]] = {}
-    with reading(Path(path)) as stream:
-        for text, _ in _chunks(stream):
+    path = Path(path)
+    with guarded(path, "SWF"), reading(path) as stream:
+        for text, _ in _chunks(stream, path):
             for raw in text.split(b"\n"):
                 line = raw.strip()
                 if line and not line.startswith((b";", b"#")):
@@ -97,16 +100,20 @@ def origin(header: dict[str, list[str]], first_submit_s: float) -> float:
     """Unix time (where the log allows) of the submission that becomes time 0; the log's own first time otherwise."""
     if first_submit_s >= ABSOLUTE_FROM_S:
         return 0.0
-    return header_number(header, "UnixStartTime") or 0.0
+    start = header_number(header, "UnixStartTime") or 0.0
+    return start if abs(start) <= MOST_S else 0.0
 
 
-def _chunks(stream: BinaryIO) -> Iterator[tuple[bytes, int]]:
+def _chunks(stream: BinaryIO, path: Path) -> Iterator[tuple[bytes, int]]:
     """Whole lines, some megabytes at a time, each ended by a newline, with the number of the first (from 1)."""
     rest, line = b"", 1
     for data in itertools.chain([stream.read(CHUNK_BYTES).removeprefix(BOM)], iter(lambda: stream.read(CHUNK_BYTES), b"")):
+        refuse_nul(data, path, line)
         end = data.rfind(b"\n") + 1
         if end == 0:
             rest += data
+            if len(rest) > LONGEST_LINE:
+                raise EscalaError(f"{path}, line {line}: a line of more than {LONGEST_LINE:,} bytes: no SWF")
             continue
         text = line_breaks(rest + data[:end])
         yield text, line
@@ -152,8 +159,8 @@ def _mend(values: npt.NDArray[np.float64], odd: list[int], tokens: list[bytes], 
         try:
             values[job] = float(token)
         except ValueError:
-            shown = token.decode(errors="replace")[:40]
-            raise EscalaError(f"{place}: field {FIELDS[name]} ({name}) is {shown!r}: a number is needed") from None
+            shown = quoted(token.decode(errors="replace"))
+            raise EscalaError(f"{place}: field {FIELDS[name]} ({name}) is {shown}: a number is needed") from None
 
 
 def _label(values: npt.NDArray[np.float64], odd: list[int], tokens: list[bytes], keep_negative: bool) -> pl.Series:

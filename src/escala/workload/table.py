@@ -13,10 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.workload import transform
 
 LEAST_S = 0.5e-6  # the clock ticks in microseconds: a shorter time would round to nothing
+MOST_CORES = 2**31 - 1  # of a job or a machine; some 40 million is the most that was ever built
 MOST_S = 1e11  # times of some 3000 years; the clock's integers end at 9.2e12 s
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -63,8 +64,10 @@ class Workload:
     def __post_init__(self) -> None:
         jobs = _ordered(_typed(self.jobs))
         _check_values(jobs)
-        if self.max_cores is not None and self.max_cores < 1:
-            raise EscalaError(f"workload {self.name!r}: max_cores is {self.max_cores}: give the machine's number of cores (>= 1) or None")
+        if self.max_cores is not None and not 1 <= self.max_cores <= 2**53:
+            raise EscalaError(
+                f"workload {self.name!r}: max_cores is {quoted(self.max_cores)}: give the machine's number of cores (1 to 2^53) or None"
+            )
         if not math.isfinite(self.origin_s):
             raise EscalaError(f"workload {self.name!r}: origin_s is {self.origin_s}: give a finite number of seconds")
         object.__setattr__(self, "jobs", jobs)
@@ -312,4 +315,4 @@ def _refuse(jobs: pl.DataFrame, rules: list[Rule]) -> None:
         if is_broken:
             first = int(jobs.select(rule.bad.fill_null(False).arg_max()).item())
             job, value = jobs["job_id"][first], jobs[rule.column][first]
-            raise EscalaError(f"workload: job {job!r} (row {first + 1}) has {rule.column} = {value}: {rule.need}")
+            raise EscalaError(f"workload: job {quoted(job)} (row {first + 1}) has {rule.column} = {value}: {rule.need}")

@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
+from escala.reading import BOM, guarded, line_breaks, read_all, refuse_nul
 from escala.workload.clean import CleaningRules, clean
-from escala.workload.files import BOM, line_breaks, read_all
 from escala.workload.layouts import ALIBABA, ALIBABA_NEEDS, LAYOUTS, PACK, TIMES, UNITS, WORDS, Layout, alibaba_jobs
 from escala.workload.table import OPTIONAL, SCHEMA, Workload
+
+MOST_COLUMNS = 5000
+FREE_ROWS = 10_000_000
 
 
 class TabularLog(NamedTuple):
@@ -59,13 +62,19 @@ def read_pack(path: str | Path, unit: str, rules: CleaningRules | None = None) -
     `"min"` or `"step"` (1 s). Times count from the start of each file and are kept as they are.
     """
     where = Path(path)
+    with guarded(where, "a pack of days"):
+        return _packs(where, unit, rules or CleaningRules())
+
+
+def _packs(where: Path, unit: str, rules: CleaningRules) -> dict[tuple[str, str], Workload]:
+    """The workloads of a pack."""
     table = load_table(where)
     if not PACK.fits(set(table.columns)):
         raise EscalaError(f"{where}: not a pack of days (set, file, id, subtime, res, walltime, runtime, ...): use read_workload")
     frame = _records(table, PACK, {}, unit, where).with_columns(table["set", "file"].cast(pl.String))
     packs = {}
     for key, part in frame.partition_by("set", "file", maintain_order=True, as_dict=True).items():
-        kept, counts, firsts = clean(part.drop("set", "file"), rules or CleaningRules())
+        kept, counts, firsts = clean(part.drop("set", "file"), rules)
         name = f"{key[0]}/{key[1]}"
         about = {"name": name, "source": f"{where.name} {name}", "cleaning": counts, "first_cleaned": firsts}
         packs[str(key[0]), str(key[1])] = Workload.from_jobs(kept, **about)
@@ -75,17 +84,28 @@ def read_pack(path: str | Path, unit: str, rules: CleaningRules | None = None) -
 def load_table(path: Path) -> pl.DataFrame:
     """The file as a data frame; CSV columns as text unless they are numbers throughout."""
     data = read_all(path)
-    if data[:4] != b"PAR1" and b"\n" not in data:
-        data = line_breaks(data)
     try:
         if data[:4] == b"PAR1":
-            return pl.read_parquet(io.BytesIO(data))
+            return _parquet(data, path)
+        refuse_nul(data, path)
+        data = data if b"\n" in data else line_breaks(data)
         header = data.removeprefix(BOM).split(b"\n", 1)[0]
-        table = pl.read_csv(io.BytesIO(data), separator=_separator(header).decode(), infer_schema=False, encoding="utf8-lossy")
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise EscalaError(f"{path}{_odd_line(data)}: not a readable table ({reason}): mend the file") from None
-    return table.rename({name: name.strip() for name in table.columns})
+        separator = _separator(header)
+        if header.count(separator) >= MOST_COLUMNS:
+            raise EscalaError(f"{path}: a header of more than {MOST_COLUMNS} columns: no table of jobs")
+        table = pl.read_csv(io.BytesIO(data), separator=separator.decode(), infer_schema=False, encoding="utf8-lossy")
+        return table.rename({name: name.strip() for name in table.columns})
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise EscalaError(f"{path}{_odd_line(data)}: not a readable table ({reason[:200]}): mend the file") from None
+
+
+def _parquet(data: bytes, path: Path) -> pl.DataFrame:
+    """The table of a Parquet file. A few bytes can stand for any number of equal rows, so the rows are counted first."""
+    rows = int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
+    if rows > max(FREE_ROWS, len(data)):
+        raise EscalaError(f"{path}: {rows:,} rows in {len(data):,} bytes: no table of real jobs")
+    return pl.read_parquet(io.BytesIO(data))
 
 
 def _separator(header: bytes) -> bytes:
@@ -239,7 +259,7 @@ def _refuse_lost(values: pl.Series, read: pl.Series, name: str, path: Path, need
     lost = read.is_null() & values.is_not_null() & (values.str.strip_chars() != "")
     if lost.any():
         row = int(lost.arg_true()[0])
-        raise EscalaError(f"{path}, line {row + 2}: column {values.name!r} (for {name}) is {values[row][:40]!r}: {need} is needed")
+        raise EscalaError(f"{path}, line {row + 2}: column {values.name!r} (for {name}) is {quoted(values[row])}: {need} is needed")
 
 
 def _few(names: Sequence[str]) -> str:

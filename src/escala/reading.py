@@ -1,0 +1,192 @@
+"""The one entry for every read of a user's file: plain or gzipped, within limits, and every failure one clear line.
+
+`guarded` stands around each reader. A reader says itself what is wrong with a file, as an `EscalaError`. What it did not foresee, an
+error of a library deep inside, becomes `Unreadable`, with that error as `__cause__`: the user gets one line all the same, and the tests
+count these and want none. Errors that only our own mistakes raise (TypeError, AttributeError, AssertionError) pass through.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import stat
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from escala.errors import EscalaError, one_line, quoted
+
+GZIP_MAGIC = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+CHUNK_BYTES = 1 << 23
+MOST_RATIO = 200
+"""How many times its own size a gzipped file may unpack to; logs and platforms shrink 5 to 30 times."""
+FREE_BYTES = 1 << 26
+"""What a gzipped file may unpack to whatever its size."""
+
+_FOREIGN = (ValueError, ArithmeticError, LookupError, RecursionError, MemoryError, EOFError, OSError, zlib.error)
+_LIBRARIES = ("polars", "pyo3_runtime", "_pickle", "yaml", "xml")
+
+
+class Unreadable(EscalaError):
+    """An error of a library at which no reader of ours looked; it is the `__cause__`."""
+
+
+@contextmanager
+def guarded(path: Path | str, what: str = "the file") -> Iterator[None]:
+    """Around every read of a user's file: whatever it holds ends in an `EscalaError` that names the file.
+
+    what: what the file should be, for a failure that nothing else explains.
+    """
+    try:
+        yield
+    except EscalaError as error:
+        if one_line(str(path))[:200] in str(error):
+            raise
+        raise type(error)(f"{path}: {error}") from error.__cause__
+    except MemoryError as error:
+        raise EscalaError(f"{path}: needs more memory than there is: give a part of it, or a machine with more") from error
+    except _FOREIGN as error:
+        raise _unreadable(path, what, error) from error
+    except BaseException as error:
+        if type(error).__module__.partition(".")[0] not in _LIBRARIES:
+            raise
+        raise _unreadable(path, what, error) from error
+
+
+def _unreadable(path: Path | str, what: str, error: BaseException) -> Unreadable:
+    reason = one_line(str(error)[:120]) or "no reason given"
+    return Unreadable(f"{path}: cannot be read as {what} ({type(error).__name__}: {reason}): mend the file, or write it again")
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[BinaryIO]:
+    """The content of `path` as a stream of bytes, unpacked if it is gzipped (found by content, not by name)."""
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode) and not stat.S_ISDIR(about.st_mode):
+            raise EscalaError(f"{path}: is a pipe or a device: save its content as a file first")
+        raw = path.open("rb")
+    except FileNotFoundError:
+        raise EscalaError(f"{path}: no such file: check the path") from None
+    except IsADirectoryError:
+        raise EscalaError(f"{path}: is a folder: give one file in it") from None
+    except PermissionError:
+        raise EscalaError(f"{path}: may not be read: check its permissions") from None
+    except EscalaError:
+        raise
+    except (OSError, ValueError) as error:
+        raise EscalaError(f"{path}: cannot be opened ({error}): check the path") from None
+    with raw:
+        try:
+            packed = raw.peek(2)[:2] == GZIP_MAGIC
+            yield cast(BinaryIO, _Unpacked(raw, path, about.st_size)) if packed else raw
+        except EOFError:
+            raise EscalaError(f"{path}: the gzip file ends too early: fetch or copy it again") from None
+        except (gzip.BadGzipFile, zlib.error) as error:
+            raise EscalaError(f"{path}: the gzip file is damaged ({error}): fetch or copy it again") from None
+        except OSError as error:
+            raise EscalaError(f"{path}: cannot be read ({error.strerror or error}): check the disk and the path") from None
+
+
+class _Unpacked:
+    """The content of a gzipped file, as long as it does not grow beyond all reason."""
+
+    def __init__(self, raw: BinaryIO, path: Path, packed_bytes: int) -> None:
+        self._stream = gzip.GzipFile(fileobj=raw)
+        self._path = path
+        self._left = max(FREE_BYTES, MOST_RATIO * packed_bytes)
+
+    def read(self, size: int = -1) -> bytes:
+        """At most `size` bytes; all that is left where it is negative."""
+        if size < 0:
+            return b"".join(iter(lambda: self.read(CHUNK_BYTES), b""))
+        data = self._stream.read(size)
+        self._left -= len(data)
+        if self._left < 0:
+            raise EscalaError(f"{self._path}: unpacks to more than {MOST_RATIO} times its size: unpack it yourself if you trust it")
+        return data
+
+
+def read_head(path: Path, size: int = 1 << 18) -> bytes:
+    """The first `size` bytes (unpacked)."""
+    with reading(path) as stream:
+        return stream.read(size)
+
+
+def read_all(path: Path) -> bytes:
+    """The whole content (unpacked)."""
+    with reading(path) as stream:
+        return stream.read()
+
+
+def read_text(path: Path) -> str:
+    """The whole content as text; a byte-order mark goes, bytes that are not UTF-8 become replacement characters (names in old logs)."""
+    data = read_all(path)
+    refuse_nul(data, path)
+    return data.decode("utf-8-sig", errors="replace")
+
+
+def refuse_nul(data: bytes, path: Path, first_line: int = 1) -> None:
+    """`EscalaError` where a text holds a byte 0, which only a damaged file does. first_line: the number of its first line."""
+    at = data.find(b"\0")
+    if at >= 0:
+        line = first_line + data.count(b"\n", 0, at)
+        raise EscalaError(f"{path}, line {line}: a byte 0 in a text: the file is damaged; fetch, copy or export it again")
+
+
+def line_breaks(data: bytes) -> bytes:
+    """The same lines, where a carriage return alone ends some of them (old Macintosh files); unchanged where none does."""
+    if data.count(b"\r") == data.count(b"\r\n"):
+        return data
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds; `EscalaError` with the line where it is none."""
+    with guarded(path, "JSON"):
+        return parse_json(read_text(path), path)
+
+
+def first_twin(names: Sequence[str]) -> str | None:
+    """The first name that was there before; None where all differ."""
+    if len(set(names)) == len(names):
+        return None
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
+
+
+def parse_json(text: str, path: Path) -> Any:
+    """The content of a JSON file. An object that names a key twice is refused: whatever reads it would take one and drop the other."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        entries = dict(pairs)
+        if len(entries) < len(pairs):
+            twin = first_twin([key for key, _ in pairs])
+            raise EscalaError(f"{path}: JSON with an object that names {quoted(twin)} twice: keep one of them")
+        return entries
+
+    try:
+        return json.loads(text, object_pairs_hook=once)
+    except json.JSONDecodeError as error:
+        raise EscalaError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}): mend the file") from None
+    except RecursionError:
+        raise EscalaError(f"{path}: JSON nested too deeply: mend the file") from None
+    except EscalaError:
+        raise
+    except ValueError:
+        line = 1 + text.count("\n", 0, _long_number(text))
+        raise EscalaError(f"{path}, line {line}: a number of thousands of digits: mend the file") from None
+
+
+def _long_number(text: str) -> int:
+    """Where the first number of more than 4000 digits begins."""
+    found = re.search(r"\d{4000}", text)
+    return found.start() if found else 0
