@@ -7,6 +7,7 @@ from typing import Any
 from escala.compile import compiled
 from escala.kernel import bits, codes, commands
 from escala.kernel.nodes import add_free, due, lower_hint, set_of
+from escala.kernel.queue import EMPTY
 from escala.kernel.world import one
 
 
@@ -28,7 +29,7 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
         w.run[j].state = codes.PENDING
         w.run[j].start = codes.NONE
         w.run[j].chunk = codes.NONE
-    w.tree[:, :] = 1 << 60
+    w.tree[:, :] = EMPTY
     for n in range(o.n_nodes):
         node = w.node[n]
         node.free = node.cores

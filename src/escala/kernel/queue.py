@@ -13,7 +13,8 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.state import FAN, World
 
-EMPTY = 1 << 60  # least value of a cell without queued jobs
+EMPTY = 1 << 62  # least value of a cell without queued jobs
+NO_LIMIT = EMPTY - 1  # of cores or walltime, in a search: every job passes, an empty cell never does
 SHORT_QUEUE = 24  # up to this length the list is walked: measured faster than the tree (bench/bench_easy.py)
 
 
@@ -121,6 +122,7 @@ def _may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> 
 def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
     """Least rank >= start of a queued job with cores <= free and (walltime <= window or cores <= extra); n_jobs if there is none."""
     n_jobs = w.o[0].n_jobs
+    free = min(free, NO_LIMIT)
     rank = start
     while rank < n_jobs:
         end = min((rank // FAN + 1) * FAN, n_jobs)

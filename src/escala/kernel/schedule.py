@@ -12,12 +12,10 @@ from escala.compile import compiled, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
-from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, rank_of, row_at
+from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, next_fit, rank_of, row_at
 from escala.kernel.reservation import permission
 from escala.kernel.scores import best_dynamic, by_dynamic_score
 from escala.kernel.state import World
-
-LOOSE = 1 << 60  # no limit
 
 
 @lean
@@ -31,9 +29,9 @@ def first_in_order(w: World) -> int:
         return s.first
     if ordering == codes.BY_RANK:
         if s.n_queued <= SHORT_QUEUE:
-            return _least_rank(w, s.first, codes.NONE, LOOSE)
+            return _least_rank(w, s.first, codes.NONE, NO_LIMIT)
         index_new(w)
-        return row_at(w, next_fit(w, 0, LOOSE, LOOSE, LOOSE))
+        return row_at(w, next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT))
     return best_dynamic(w, False)
 
 
@@ -134,7 +132,7 @@ def _greedy_walk(w: World) -> None:
     first = s.first if s.changed == 1 else first_new(w)
     done = codes.NONE  # ranks up to here were looked at
     while first != codes.NONE:
-        free = s.free_on + s.free_boot + s.free_off if w.o[0].plain == 1 else LOOSE
+        free = s.free_on + s.free_boot + s.free_off if w.o[0].plain == 1 else NO_LIMIT
         best = _least_rank(w, first, done, free)
         if best == codes.NONE:
             return
@@ -151,8 +149,8 @@ def _greedy_tree(w: World) -> None:
     index_new(w)
     rank = s.first if o.ordering == codes.BY_QUEUE and s.n_queued > 0 else 0
     while s.n_queued > 0:
-        free = s.free_on + s.free_boot + s.free_off if o.plain == 1 else LOOSE
-        rank = next_fit(w, rank, free, LOOSE, LOOSE)
+        free = s.free_on + s.free_boot + s.free_off if o.plain == 1 else NO_LIMIT
+        rank = next_fit(w, rank, free, NO_LIMIT, NO_LIMIT)
         if rank >= o.n_jobs:
             return
         start_if_fits(w, row_at(w, rank))

@@ -19,12 +19,10 @@ from escala.kernel.jobs import place, start
 from escala.kernel.nodes import free_cores
 from escala.kernel.placement import node_fits, readiness, take_single
 from escala.kernel.plans import following
-from escala.kernel.queue import index_new, next_fit, row_at
+from escala.kernel.queue import NO_LIMIT, index_new, next_fit, row_at
 from escala.kernel.reservation import first_release, hold_of_head, next_switch
 from escala.kernel.scores import by_dynamic_score
 from escala.kernel.state import World
-
-LOOSE = 1 << 60
 
 
 @lean
@@ -256,8 +254,8 @@ def easy_single(w: World) -> None:
                 _pass(w, j, cores, room)
         return
     index_new(w)
-    rank = next_fit(w, 0, LOOSE, LOOSE, LOOSE)
+    rank = next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT)
     while rank < o.n_jobs:
         if row_at(w, rank) != s.head:
             _pass(w, row_at(w, rank), cores, room)
-        rank = next_fit(w, rank + 1, LOOSE, LOOSE, LOOSE)
+        rank = next_fit(w, rank + 1, NO_LIMIT, NO_LIMIT, NO_LIMIT)
