@@ -51,6 +51,13 @@ _HOME = {
 }
 """Public name -> the module that defines it."""
 
+_EXTRAS = {
+    "agents": ("Agent", "agents", "evaluate", "load_agent", "train"),
+    "envs": ("envs",),
+    "report": ("report",),
+}
+"""Extra -> the public names that need it."""
+
 _PARTS = ("agents", "envs", "metrics", "optimum", "platform", "policies", "report", "studies", "workload")
 """Subpackages that are public as they are."""
 
@@ -95,7 +102,7 @@ def __getattr__(name: str) -> Any:
     try:
         value = getattr(import_module(_HOME[name]), name) if name in _HOME else import_module(f"escala.{name}")
     except ModuleNotFoundError as error:
-        raise missing(error) or error from error
+        raise missing(error, f"escala.{name}", *(extra for extra, names in _EXTRAS.items() if name in names)) or error from error
     globals()[name] = value
     return value
 

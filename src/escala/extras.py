@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from importlib.util import find_spec
+
 from escala.errors import EscalaError
 
 EXTRAS = {
@@ -24,12 +27,48 @@ EXTRAS = {
 IMPORTED = {"PIL": "pillow"}
 """Where a package is imported by another name than its own."""
 
+BRINGS = {"agents": ("envs",), "all": ("agents", "envs", "report", "optimum")}
+"""Extra -> the extras that it installs too."""
 
-def missing(error: ModuleNotFoundError) -> EscalaError | None:
-    """What to tell a user who lacks an optional package; None where the missing module is none of these."""
+SELDOM = ("pettingzoo", "pygame", "tensorboard", "joblib")
+"""Packages that a part of their extra's users import: their absence keeps nobody else from working."""
+
+
+def found(package: str) -> bool:
+    """Whether a package can be imported; nothing is imported for that."""
+    module = next((name for name, own in IMPORTED.items() if own == package), package)
+    return find_spec(module) is not None
+
+
+def lacking(*extras: str) -> list[str]:
+    """The packages of these extras that are not here."""
+    wanted = {*extras, *(other for extra in extras for other in BRINGS.get(extra, ()))}
+    return [package for package, extra in EXTRAS.items() if extra in wanted and package not in SELDOM and not found(package)]
+
+
+def need(what: str, *extras: str) -> None:
+    """EscalaError that names all extras that `what` needs, if a package of them is not here."""
+    absent = lacking(*extras)
+    if absent:
+        raise EscalaError(_asked(what, extras, absent))
+
+
+def missing(error: ModuleNotFoundError, what: str = "this", *extras: str) -> EscalaError | None:
+    """What to tell a user who lacks an optional package; None where the missing module is none of these.
+
+    extras: all that `what` needs, where that is known; else the one of the missing package.
+    """
     module = (error.name or "").partition(".")[0]
     package = IMPORTED.get(module, module)
-    extra = EXTRAS.get(package)
-    if extra is None:
+    if package not in EXTRAS:
         return None
-    return EscalaError(f"this needs the package {package}, which is not installed; install Escala with its extra [{extra}]")
+    asked = extras or (EXTRAS[package],)
+    return EscalaError(_asked(what, asked, [package, *(other for other in lacking(*asked) if other != package)]))
+
+
+def _asked(what: str, extras: Sequence[str], absent: Sequence[str]) -> str:
+    names, plural = ",".join(extras), "s" if len(extras) > 1 else ""
+    return (
+        f"{what} needs the extra{plural} [{names}] of Escala, of which {', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not "
+        f"installed: in Escala's folder, pip install '.[{names}]'"
+    )

@@ -26,6 +26,23 @@ def test_gymnasium_finds_nothing_wrong(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore::UserWarning")
+def test_each_is_made_without_arguments(name: str) -> None:
+    check_env(gymnasium.make(name).unwrapped, skip_render_check=True)
+    many = gymnasium.make_vec(name, num_envs=2)
+    observations, info = many.reset(seed=0)
+    assert many.observation_space.contains(observations)
+    many.step(np.array([valid_action(mask, 0) for mask in info["action_mask"]]))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if arguments(name)])
+@pytest.mark.parametrize("given", ["workload", "platform"])
+def test_a_log_without_a_machine_is_one_clear_line(name: str, given: str) -> None:
+    with pytest.raises(EscalaError, match=f"^{given} is given and [a-z]+ is not: give both, or neither"):
+        gymnasium.make(name, **{given: arguments(name)[given]})
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_it_shows_itself_in_a_window(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Through Gymnasium's own wrapper, which draws what `rgb_array` gives; here without a screen."""
     pygame = pytest.importorskip("pygame")

@@ -9,10 +9,12 @@ from escala.agents.team import Team, load_team
 from escala.agents.team_looks import against_sjf
 from escala.agents.team_train import train_team
 from escala.agents.train import train
+from escala.agents.vecenv import NativeVecEnv
 
 __all__ = [
     "PRESETS",
     "Agent",
+    "NativeVecEnv",
     "Preset",
     "Team",
     "against_sjf",

@@ -10,12 +10,25 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
 from escala.envs import BatchVectorEnv
+from escala.errors import EscalaError
 
 
 class NativeVecEnv(VecEnv):
-    """The face. Episode returns and lengths of ended episodes go into `infos` as stable-baselines3's monitor writes them."""
+    """All rows of a native vector environment as one `VecEnv`, for stable-baselines3 and sb3-contrib.
+
+    venv: what `gymnasium.make_vec(ID, num_envs=N)` gives for an environment of Escala. Returns and lengths of ended episodes go into
+    `infos` as stable-baselines3's monitor writes them; `action_masks` is there for `MaskablePPO`.
+
+    Raises:
+        EscalaError: anything else, wrapped vector environments too (their wrappers would be passed by).
+    """
 
     def __init__(self, venv: BatchVectorEnv) -> None:
+        if not isinstance(venv, BatchVectorEnv):
+            raise EscalaError(
+                f"NativeVecEnv takes a native vector environment of Escala, not {type(venv).__name__}: make it by "
+                "gymnasium.make_vec(ID, num_envs=N), and wrap the NativeVecEnv by wrappers of stable-baselines3 if need be"
+            )
         self.venv = venv
         super().__init__(venv.num_envs, venv.single_observation_space, venv.single_action_space)
         self._actions: NDArray[Any] = np.zeros(venv.num_envs, np.int64)

@@ -43,10 +43,8 @@ def demo(
     as_json: opt.Json = False,
 ) -> None:
     """Describe a log, compare policies on it, train one, judge it on days it has not seen, and write one page about it."""
-    import escala
     from escala.studies import demo as study
 
-    _ = escala.report.write_report  # what the page needs is missed now, or never
     if (workload is None) != (platform is None):
         raise EscalaError("give --workload and --platform together, or neither for the built-in month of the cluster orion")
     with output_folder(out, "demo", force=force) as folder, progress() as begin:

@@ -16,7 +16,7 @@ from escala.cli.tables import facts_table, rows_table
 from escala.cli.terminal import emit
 from escala.extras import EXTRAS
 
-CORE = ("numpy", "numba", "llvmlite", "polars", "typer", "rich", "pydantic", "PyYAML", "pooch")
+CORE = ("numpy", "numba", "llvmlite", "polars", "typer", "rich", "PyYAML", "pooch")
 
 
 def add_to(app: typer.Typer) -> None:

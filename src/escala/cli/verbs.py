@@ -10,6 +10,8 @@ import typer
 import typer.core
 import typer.main
 
+from escala.extras import need
+
 VERBS = {
     "The main job": {"demo": ("demo", "the main job end to end, on a built-in log or yours")},
     "Replay": {
@@ -36,6 +38,16 @@ VERBS = {
 
 MODULES = {verb: module for verbs in VERBS.values() for verb, (module, _) in verbs.items()}
 
+EXTRAS = {
+    "demo": ("agents", "report"),
+    "train": ("agents",),
+    "evaluate": ("agents",),
+    "render": ("envs", "report"),
+    "report": ("report",),
+    "study run": ("agents", "report"),
+}
+"""Verb -> the extras that it needs, asked for all at once before it begins."""
+
 EXAMPLES = {
     "demo": "escala demo --minutes 1",
     "simulate": "escala simulate month.swf --platform orion --scheduler easy --shutdown timeout:300 --out run",
@@ -60,7 +72,12 @@ EXAMPLES = {
 
 
 class Verb(typer.core.TyperCommand):
-    """A verb whose help shows its options by group, and ends with an example."""
+    """A verb that asks for its extras, and whose help shows its options by group and ends with an example."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run it, if what it needs is installed."""
+        need(ctx.command_path, *EXTRAS.get(_path(ctx), ()))
+        return super().invoke(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, options without a group, and the groups in the order of their first option."""
@@ -77,7 +94,7 @@ class Verb(typer.core.TyperCommand):
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The example, on one line whatever the width, so that it can be copied; and the verb's own last words."""
-        example = EXAMPLES.get(ctx.command_path.partition(" ")[2])
+        example = EXAMPLES.get(_path(ctx))
         if example is not None:
             with formatter.section("Example"):
                 formatter.write(f"  {example}\n")
@@ -117,6 +134,11 @@ class Verbs(typer.core.TyperGroup):
             inner = getattr(self.get_command(ctx, name), "commands", {})
             paths += [name, *(f"{name} {verb}" for verb in inner)]
         return paths
+
+
+def _path(ctx: Any) -> str:
+    """The verb, with its group before it."""
+    return str(ctx.command_path.partition(" ")[2])
 
 
 def _near(word: str, paths: list[str]) -> str:

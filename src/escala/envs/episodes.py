@@ -21,10 +21,28 @@ from escala.kernel.world import PLACE, WORDS, table_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
 from escala.simulation import Simulation
-from escala.workload import Workload, read_workload
+from escala.workload import Workload, generate, read_workload
 
 STATIC = ("job", "order", "demand", "profile")  # arrays that no run changes
 GUARD_INSTANTS = 1 << 40
+
+
+BUILT_IN = {"cluster": "orion", "days": 14, "seed": 0}
+"""The log that is played where none is given: two weeks of the generator `grid5000`, on the cluster that it is drawn for."""
+
+
+def given_or_built_in(workload: Any, platform: Any) -> tuple[Any, Any]:
+    """The workload and the platform, or the built-in ones where neither is given.
+
+    Raises:
+        EscalaError: one of the two alone.
+    """
+    if workload is None and platform is None:
+        return generate.grid5000(**BUILT_IN), BUILT_IN["cluster"]
+    for name, other, value in (("workload", "platform", workload), ("platform", "workload", platform)):
+        if value is None:
+            raise EscalaError(f"{other} is given and {name} is not: give both, or neither for the built-in log")
+    return workload, platform
 
 
 def days_of(workload: Any, day_s: float, min_jobs: int) -> list[Workload]:

@@ -15,7 +15,7 @@ from escala.envs.action import FORMS, GUARDS
 from escala.envs.batch import Rows, Turn, take_up
 from escala.envs.checks import chosen_actions
 from escala.envs.environment import BatchEnv
-from escala.envs.episodes import Episodes, days_of, idle_watts, watts_of, whole_us
+from escala.envs.episodes import Episodes, days_of, given_or_built_in, idle_watts, watts_of, whole_us
 from escala.envs.render import Strip
 from escala.envs.tables import MEMORY, SETTINGS
 from escala.envs.vector import BatchVectorEnv
@@ -188,9 +188,10 @@ def options_of(given: Mapping[str, Any]) -> OffReservationOptions:
 class OffReservationBatch:
     """N days at once; see `escala.envs.batch.Batch`."""
 
-    def __init__(self, num_envs: int, workload: Any, platform: Any, **options: Any) -> None:
+    def __init__(self, num_envs: int, workload: Any = None, platform: Any = None, **options: Any) -> None:
         self.options = options_of(options)
         chosen = self.options
+        workload, platform = given_or_built_in(workload, platform)
         days = days_of(workload, chosen.day_s, chosen.min_jobs)
         self.episodes = Episodes(num_envs, days, platform, self.plan, chosen.simulation_options(), timers=self.timed)
         self.platform = self.episodes.platform
@@ -320,7 +321,8 @@ class OffReservation(BatchEnv):
 
     ## Arguments
     workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
-    platform: a Platform or a spec.
+    platform: a Platform or a spec. Without both, the built-in log: two generated weeks of the cluster orion (`BUILT_IN` in
+    `escala.envs.episodes`).
     action, holds, observation, history, jobs, qos, tau, stretch_cost, normalise, window, day_s, period_s, drain_days, start_off,
     oversized ("error", "drop").
     guard: `"late"` (default with wake: jobs that have waited `guard_at` of their walltime and could start may wake what they need; with
@@ -334,7 +336,7 @@ class OffReservation(BatchEnv):
     v0: first.
     """
 
-    def __init__(self, workload: Any, platform: Any, *, render_mode: str | None = None, **options: Any) -> None:
+    def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
         super().__init__(OffReservationBatch(1, workload, platform, **options), render_mode)
 
 
@@ -342,6 +344,13 @@ class OffReservationVector(BatchVectorEnv):
     """Many days at once, see `OffReservation` and `BatchVectorEnv`."""
 
     def __init__(
-        self, num_envs: int, workload: Any, platform: Any, *, copy: bool = True, render_mode: str | None = None, **options: Any
+        self,
+        num_envs: int,
+        workload: Any = None,
+        platform: Any = None,
+        *,
+        copy: bool = True,
+        render_mode: str | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(OffReservationBatch(num_envs, workload, platform, **options), copy=copy, render_mode=render_mode)

@@ -15,7 +15,7 @@ from escala.envs.batch import Rows, Turn, take_up
 from escala.envs.checks import chosen_actions
 from escala.envs.confidence import KINDS
 from escala.envs.environment import BatchEnv
-from escala.envs.episodes import Episodes, days_of, watts_of, whole_us
+from escala.envs.episodes import Episodes, days_of, given_or_built_in, watts_of, whole_us
 from escala.envs.observation import SNAPSHOT
 from escala.envs.render import Strip
 from escala.envs.tables import MEMORY, RECENT, SETTINGS
@@ -100,9 +100,10 @@ def options_of(given: Mapping[str, Any]) -> SchedulingOptions:
 class SchedulingBatch:
     """N days at once; see `escala.envs.batch.Batch`."""
 
-    def __init__(self, num_envs: int, workload: Any, platform: Any, **options: Any) -> None:
+    def __init__(self, num_envs: int, workload: Any = None, platform: Any = None, **options: Any) -> None:
         self.options = options_of(options)
         chosen = self.options
+        workload, platform = given_or_built_in(workload, platform)
         days = days_of(workload, chosen.day_s, chosen.min_jobs)
         self.episodes = Episodes(num_envs, days, platform, chosen.plan, chosen.simulation_options())
         self.platform = self.episodes.platform
@@ -227,14 +228,16 @@ class Scheduling(BatchEnv):
 
     ## Arguments
     workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
-    platform: a Platform or a spec. places, waits, rho, sigma, tau, confidence ("ended", "submitted"), shutdown, window, day_s, period_s,
+    platform: a Platform or a spec. Without both, the built-in log: two generated weeks of the cluster orion (`BUILT_IN` in
+    `escala.envs.episodes`).
+    places, waits, rho, sigma, tau, confidence ("ended", "submitted"), shutdown, window, day_s, period_s,
     drain_days, start_off, oversized ("error", "drop").
 
     ## Version history
     v0: first.
     """
 
-    def __init__(self, workload: Any, platform: Any, *, render_mode: str | None = None, **options: Any) -> None:
+    def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
         super().__init__(SchedulingBatch(1, workload, platform, **options), render_mode)
 
 
@@ -242,6 +245,13 @@ class SchedulingVector(BatchVectorEnv):
     """Many days at once, see `Scheduling` and `BatchVectorEnv`."""
 
     def __init__(
-        self, num_envs: int, workload: Any, platform: Any, *, copy: bool = True, render_mode: str | None = None, **options: Any
+        self,
+        num_envs: int,
+        workload: Any = None,
+        platform: Any = None,
+        *,
+        copy: bool = True,
+        render_mode: str | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(SchedulingBatch(num_envs, workload, platform, **options), copy=copy, render_mode=render_mode)
