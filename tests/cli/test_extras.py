@@ -21,7 +21,7 @@ PROJECT = tomllib.loads((Path(__file__).resolve().parents[2] / "pyproject.toml")
 def test_a_verb_names_all_its_extras_in_one_line(verb: str, escala_: Escala, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "found", lambda package: False)
     outcome = escala_(*EXAMPLES[verb].split()[1:])
-    assert outcome.status == 2 and outcome.out == "" and outcome.err.count("\n") == 1
+    assert outcome.status == 2 and outcome.out == "" and outcome.err.count("\n") == 1, outcome.err
     assert f"[{','.join(EXTRAS[verb])}]" in outcome.err and f"escala {verb} needs" in outcome.err
 
 

@@ -45,6 +45,7 @@ EXTRAS = {
     "render": ("envs", "report"),
     "report": ("report",),
     "study run": ("agents", "report"),
+    "study replay": ("agents",),
 }
 """Verb -> the extras that it needs, asked for all at once before it begins."""
 
