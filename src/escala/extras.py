@@ -37,7 +37,10 @@ SELDOM = ("pettingzoo", "pygame", "tensorboard", "joblib")
 def found(package: str) -> bool:
     """Whether a package can be imported; nothing is imported for that."""
     module = next((name for name, own in IMPORTED.items() if own == package), package)
-    return find_spec(module) is not None
+    try:
+        return find_spec(module) is not None
+    except (ModuleNotFoundError, ValueError):  # an import hook says no; a name that was put among the modules as None
+        return False
 
 
 def lacking(*extras: str) -> list[str]:
