@@ -92,7 +92,7 @@ BUGS = [
     Bug("metrics", "metrics/machine.py", ".clip(upper_bound=end_s) -", " -"),
     Bug("metrics", "metrics/machine.py", "(pl.col(\"time_s\") > start_s) & (pl.col(\"time_s\") <= end_s)", "(pl.col(\"time_s\") >= start_s) & (pl.col(\"time_s\") <= end_s)"),
     Bug("metrics", "metrics/machine.py", "np.where(both[\"waiting\"].to_numpy() > 0,", "np.where(both[\"waiting\"].to_numpy() >= 0,"),
-    Bug("metrics", "metrics/jobs.py", "(_WAIT / _W).ge(theta)", "(_WAIT / _W).gt(theta)"),
+    Bug("metrics", "metrics/jobs.py", "(_WAIT / _W).ge(theta)", "_WAIT.ge(theta)"),
     Bug("metrics", "metrics/jobs.py", "    return (_TURNAROUND / _P.clip(lower_bound=bound_s)).clip(lower_bound=1.0)", "    return (_TURNAROUND / _P.clip(lower_bound=bound_s))"),
     Bug("metrics", "metrics/jobs.py", "np.percentile(x, (50.0, 95.0))", "np.percentile(x, (50.0, 95.0), method=\"higher\")"),
     Bug("metrics", "metrics/energy.py", "WASTE = (\"idle\", \"switching_off\", \"switching_on\")", "WASTE = (\"idle\", \"switching_on\", \"switching_off\", \"off\")"),

@@ -36,6 +36,23 @@ def test_change_against_zero_has_no_value(summary: Any) -> None:
     assert got["mean_wait_s_change"].to_list() == [None, None]
 
 
+def test_change_is_of_the_size_of_the_reference() -> None:
+    assert compare.change(-3.0, -4.0) == 0.25  # less negative is more
+    assert compare.change(-5.0, -4.0) == -0.25
+
+
+def test_an_interval_that_touches_zero_is_not_clear() -> None:
+    touching = [(0.0, 1.0), (-1.0, 0.0), (0.0, 0.0), (-1.0, 1.0)]
+    assert not any(bootstrap.Interval(0.5, low, high, 0.95, 9, 1).clear for low, high in touching)
+    assert all(bootstrap.Interval(0.5, low, high, 0.95, 9, 1).clear for low, high in [(0.1, 1.0), (-1.0, -0.1)])
+
+
+def test_equal_episodes_are_not_better() -> None:
+    rows = [("ref", k, 1.0) for k in range(4)] + [("other", k, value) for k, value in enumerate((1.0, 1.0, 0.5, 2.0))]
+    both = compare.episodes(pl.DataFrame(rows, schema=["policy", "episode", "x"], orient="row"), "x", reference="ref", resamples=100)
+    assert dict(both.select("policy", "better_share").iter_rows()) == {"ref": 0.0, "other": 0.25}
+
+
 def test_refuses_other_jobs(summary: Any) -> None:
     with pytest.raises(EscalaError, match="not the same jobs"):
         compare.table({"a": summary(1.0), "b": summary(1.0, runs=(10.0, 31.0))})

@@ -29,6 +29,11 @@ def test_each_measure_by_hand(jobs: pl.DataFrame) -> None:
     assert jm.makespan(jobs) == 18.0
 
 
+def test_a_slowdown_is_at_least_1(table: Any) -> None:
+    """A job far shorter than the bound that starts at once: 1 / 10 without that rule."""
+    assert jm.bounded_slowdown(table([(0.0, 0.0, 1.0, 1, 20.0, "COMPLETED")])).to_list() == [1.0]
+
+
 def test_delay_counts_from_the_threshold_itself(table: Any) -> None:
     at_threshold = table([(0.0, 10.0, 20.0, 1, 20.0, "COMPLETED")])
     assert jm.delay(at_threshold).to_list() == [0.0]  # wait / wall = theta: wait - theta wall = 0
