@@ -13,10 +13,11 @@ from typing import Any
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.export.folder import whole_folder
 from escala.metrics import summarise
+from escala.writing import SEAL, saved_folder
 
 FORMAT = 1
+SAVED = "simulate"  # the verb that leaves such a folder
 TABLES = ("jobs", "nodes", "power", "decisions")
 TOO_MANY_INTERVALS = 30_000_000  # node intervals; about 1 GB as a table
 
@@ -95,10 +96,10 @@ class Result:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write manifest.json, summary.json and Parquet tables into `folder`, at once: a killed run leaves no half-written folder.
 
-        A folder that holds a saved Result and nothing else is replaced; any other folder that is not empty is refused.
+        A folder that holds an unchanged saved Result and nothing else is replaced; any other folder that is not empty is refused.
         """
         target = Path(folder)
-        with whole_folder(target, _is_ours, "Escala result") as scratch:
+        with saved_folder(target, SAVED) as scratch:
             self._write(scratch)
         return target
 
@@ -137,6 +138,7 @@ class Result:
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             found = manifest.get("format") if isinstance(manifest, dict) else None
             raise EscalaError(f"{path}: format {found!r} is not {FORMAT}: run it again with this version of Escala")
+        manifest = {name: value for name, value in manifest.items() if name not in SEAL}  # of that folder, not of the run
         decisions = read("decisions") if (source / "decisions.parquet").exists() else None
 
         def table(name: str) -> Callable[[], pl.DataFrame]:
@@ -162,16 +164,6 @@ class Result:
 
 def _unreadable(folder: Path, error: Exception) -> EscalaError:
     return EscalaError(f"{folder} holds no readable Escala result ({str(error).splitlines()[0]}): give a folder written by simulate --out")
-
-
-def _is_ours(folder: Path) -> bool:
-    """True for a folder that holds a saved Result and nothing else."""
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text())
-    except (OSError, ValueError):
-        return False
-    names = {"manifest.json", "summary.json", *(f"{table}.parquet" for table in (*TABLES, "totals", "allocations"))}
-    return isinstance(manifest, dict) and {"escala", "format"} <= set(manifest) and {path.name for path in folder.iterdir()} <= names
 
 
 def _finite(summary: dict[str, float | int]) -> dict[str, float | int | None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from escala.agents import checkpoint
 from escala.agents.network import build_policy, pin_threads
 from escala.errors import EscalaError
+from escala.writing import whole_file, write_whole
 
 MANIFEST = "manifest.json"
 WEIGHTS = "weights.pt"
@@ -92,9 +92,7 @@ class Agent:
             checkpoint.write_weights(target / WEIGHTS, self.network.state_dict())
             self._save_curve(target / CURVE)
             digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
-            temporary = target / f".{MANIFEST}.{os.getpid()}"
-            temporary.write_text(json.dumps(self.manifest | {"weights_sha256": digest}, indent=2) + "\n", encoding="utf-8")
-            os.replace(temporary, target / MANIFEST)
+            write_whole(target / MANIFEST, json.dumps(self.manifest | {"weights_sha256": digest}, indent=2) + "\n")
         except OSError as error:
             raise EscalaError(f"{target}: cannot write the agent ({error.strerror}): give a folder that can be written") from error
 
@@ -102,9 +100,8 @@ class Agent:
         if self.curve is None:
             path.unlink(missing_ok=True)  # of an agent that was here before
             return
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        self.curve.write_csv(temporary)
-        os.replace(temporary, path)
+        with whole_file(path) as aside:
+            self.curve.write_csv(aside)
 
 
 def is_team(folder: str | Path) -> bool:

@@ -20,6 +20,7 @@ from escala.agents import packed
 from escala.agents.vecenv import NativeVecEnv
 from escala.errors import EscalaError
 from escala.workload import Workload
+from escala.writing import whole_file
 
 FILE = "checkpoint.npz"
 OLD = "checkpoint.pt"  # of versions that kept pickles; never read
@@ -54,22 +55,14 @@ def about_days(days: Sequence[Any], what: str = "workload") -> dict[str, Any]:
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
     """Write a checkpoint, atomically: the file is the old one or the new one. content: its `request`, and all that goes with it."""
-    _whole(path, lambda stream: packed.write(stream, content["request"], content))
+    with whole_file(path) as aside, aside.open("wb") as stream:
+        packed.write(stream, content["request"], content)
 
 
 def write_weights(path: Path, weights: Mapping[str, Any]) -> None:
     """Write the weights of a network, atomically, by torch."""
-    _whole(path, lambda stream: torch.save(weights, stream))
-
-
-def _whole(path: Path, fill: Callable[[IO[bytes]], None]) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("wb") as stream:
-            fill(stream)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with whole_file(path) as aside:
+        torch.save(weights, aside)
 
 
 def _running(normaliser: Any) -> tuple[Any, ...]:

@@ -8,7 +8,6 @@ generation draws candidates around the present mean, and the best of them are th
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +29,7 @@ from escala.agents.presets import OFF_RESERVATION, ORDERED_HOLDS
 from escala.envs.offreservation import OffReservationBatch
 from escala.errors import EscalaError
 from escala.platform import read_platform
+from escala.writing import claimed, remove, whole_file
 
 Floats = NDArray[np.float64]
 Score = Callable[[Floats], tuple[float, int]]
@@ -114,18 +114,18 @@ def run_search(
     run: CrossEntropy, generations: int, folder: Path | None, request: Mapping[str, Any], progress: Callable[[float], None] | None
 ) -> CrossEntropy:
     """All generations, or those that an interrupted search in this folder has left."""
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        run.take_up(folder / checkpoint.SEARCH, request)
-        run.keep(folder / checkpoint.SEARCH, request)
-    while run.generation < generations:
-        began = time.monotonic()
-        run.step()
-        run.elapsed_s += time.monotonic() - began
+    with claimed(folder):
         if folder is not None:
+            run.take_up(folder / checkpoint.SEARCH, request)
             run.keep(folder / checkpoint.SEARCH, request)
-        if progress is not None:
-            progress(run.generation / generations)
+        while run.generation < generations:
+            began = time.monotonic()
+            run.step()
+            run.elapsed_s += time.monotonic() - began
+            if folder is not None:
+                run.keep(folder / checkpoint.SEARCH, request)
+            if progress is not None:
+                progress(run.generation / generations)
     return run
 
 
@@ -133,7 +133,7 @@ def finish(agent: Agent, folder: Path | None) -> None:
     """The agent takes the place of the unfinished search."""
     if folder is not None:
         agent.save(folder)
-        (folder / checkpoint.SEARCH).unlink(missing_ok=True)
+        remove(folder / checkpoint.SEARCH)
 
 
 class CrossEntropy:
@@ -192,15 +192,11 @@ class CrossEntropy:
 
     def keep(self, path: Path, request: Mapping[str, Any]) -> None:
         """Everything needed to go on, in one file that is replaced as a whole."""
-        temporary = path.with_name(f".{os.getpid()}.{path.name}")
         numbers = np.array([self.generation, self.decisions, self.best_value, self.elapsed_s])
         told = np.array(json.dumps(request))
         state = {"mean": self.mean, "spread": self.spread, "best": self.best, "numbers": numbers, "curve": np.array(self.curve)}
-        try:
-            np.savez(temporary, **state, request=told)
-            os.replace(temporary, path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        with whole_file(path) as aside:
+            np.savez(aside, **state, request=told)
 
     def take_up(self, path: Path, request: Mapping[str, Any]) -> None:
         """Go on from a file, if there is one; EscalaError where it belongs to another search."""

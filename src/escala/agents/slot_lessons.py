@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from escala.envs.batch import Turn, new_turn
 from escala.envs.slots import SlotsBatch
 from escala.envs.slots_lists import JobLists
 from escala.errors import EscalaError
+from escala.writing import whole_file
 
 LONGEST_NAP = 60
 PATIENCE = 4000  # rows of voids and choices after which a teacher is given up
@@ -124,10 +124,8 @@ def record(
     about = {name: getattr(shape, name) for name in SHAPE} | {"gamma": gamma}
     target = Path(file)
     target.parent.mkdir(parents=True, exist_ok=True)
-    half = target.with_name(f".{target.name}")
-    with half.open("wb") as stream:
+    with whole_file(target) as aside, aside.open("wb") as stream:
         np.savez_compressed(stream, about=np.array(json.dumps(about)), **whole._asdict())
-    os.replace(half, target)
     return len(whole.seen)
 
 

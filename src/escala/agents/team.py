@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from escala.agents.team_networks import MaskedPairPolicy, Shape
 from escala.envs.multi_options import MultiOptions
 from escala.envs.multi_play import RESCUE, Member
 from escala.errors import EscalaError
+from escala.writing import write_whole
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -108,9 +108,7 @@ class Team:
             for k, network in enumerate(self.networks):
                 checkpoint.write_weights(target / f"weights-{k}.pt", network.state_dict())
                 digests.append(hashlib.sha256((target / f"weights-{k}.pt").read_bytes()).hexdigest())
-            temporary = target / f".{MANIFEST}.{os.getpid()}"
-            temporary.write_text(json.dumps(self.manifest | {"weights_sha256": digests}, indent=2) + "\n", encoding="utf-8")
-            os.replace(temporary, target / MANIFEST)
+            write_whole(target / MANIFEST, json.dumps(self.manifest | {"weights_sha256": digests}, indent=2) + "\n")
         except OSError as error:
             raise EscalaError(f"{target}: cannot write the team ({error.strerror}): give a folder that can be written") from error
 

@@ -25,6 +25,7 @@ from escala.agents.team_view import EVERYBODY, TeamView, relative_weights
 from escala.envs.multi_batch import MultiBatch
 from escala.envs.multi_options import MultiOptions
 from escala.errors import EscalaError
+from escala.writing import claimed, remove
 
 MODES = ("turns", "simultaneous", "shared")
 
@@ -137,36 +138,37 @@ def train_team(
         "learn": dict(settings), "options": {k: _plain(v) for k, v in given.items()},
         "workload": "generated" if workload is None else type(workload).__name__, "looks": looks if judge is not None else 0,
     }  # fmt: skip
-    learners = _learners(workload, given, mode, games, chosen, settings, seed)
-    seen = Looks(judge, looks, [learner.model.policy for learner in learners])
-    state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "elapsed_s": 0.0, "processor_s": 0.0}
-    began = _now()
-    if resume:
-        assert folder is not None
-        saved = checkpoint.read(folder, request)
-        seen.take_up(saved["looks"])
-        _restore(saved, learners, state)
-    elif rule is not None:
-        batch = learners[0].view.batch
-        pairs = [x.model for x in learners], [x.normaliser for x in learners]
-        loads = len(batch.options.models()) if workload is None else 1
-        team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
-    _tick(state, began)
+    with claimed(folder):
+        learners = _learners(workload, given, mode, games, chosen, settings, seed)
+        seen = Looks(judge, looks, [learner.model.policy for learner in learners])
+        state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "elapsed_s": 0.0, "processor_s": 0.0}
+        began = _now()
+        if resume:
+            assert folder is not None
+            saved = checkpoint.read(folder, request)
+            seen.take_up(saved["looks"])
+            _restore(saved, learners, state)
+        elif rule is not None:
+            batch = learners[0].view.batch
+            pairs = [x.model for x in learners], [x.normaliser for x in learners]
+            loads = len(batch.options.models()) if workload is None else 1
+            team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
+        _tick(state, began)
 
-    def team_now() -> Team:
-        return _team(learners, request, state | {"judged": seen.points})
+        def team_now() -> Team:
+            return _team(learners, request, state | {"judged": seen.points})
 
-    seen.look(state["done"], state["done"] / max(steps, 1), team_now)
-    for share in _rounds(learners, chosen.rounds, request, state, folder, seen):
-        seen.look(state["done"], share, team_now)
-        if progress is not None:
-            progress(share)
-    seen.end()
-    team = team_now()
-    if folder is not None:
-        team.save(folder)
-        (folder / checkpoint.FILE).unlink(missing_ok=True)
-    return team
+        seen.look(state["done"], state["done"] / max(steps, 1), team_now)
+        for share in _rounds(learners, chosen.rounds, request, state, folder, seen):
+            seen.look(state["done"], share, team_now)
+            if progress is not None:
+                progress(share)
+        seen.end()
+        team = team_now()
+        if folder is not None:
+            team.save(folder)
+            remove(folder / checkpoint.FILE)
+        return team
 
 
 def _now() -> tuple[float, float]:
@@ -188,7 +190,6 @@ def _rounds(
     while state["done"] < request["steps"]:
         began = _now()
         if folder is not None and began[0] - saved_at >= checkpoint.EVERY_S:
-            folder.mkdir(parents=True, exist_ok=True)
             checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request) | {"looks": looks.state()})
             saved_at = time.monotonic()
         _round(learners, request["mode"], rounds, request["steps"], state)

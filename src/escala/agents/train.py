@@ -25,6 +25,7 @@ from escala.agents.watch import Returns, Watch, watch_of
 from escala.envs import ENVIRONMENTS, BatchVectorEnv
 from escala.errors import EscalaError
 from escala.policies.rollout_names import rollout_of
+from escala.writing import claimed, remove
 
 
 class _Between(BaseCallback):
@@ -201,18 +202,17 @@ def train(
         "validation_days": None if validation is None else checkpoint.about_days(validation, "validation") | {"patience": patience},
     }
     pin_threads()
-    native = _environment(env_id, request["num_envs"], workload, platform, options)
-    training = _Training(request, chosen, settings, native, folder)
-    training.look_on(options, folder is not None if curve is None else curve, validation, patience)
-    training.snapshots, training.platform = sorted(snapshots), platform
-    if resume:
-        training.take_up()
-    elif teacher is not None:
-        slot_teaching.teach(training.model, training.normaliser, native.batch, teacher, seed)
-    if not resume and folder is not None:
-        _make(folder)
-    training.fit(progress, minutes)
-    return training.agent()
+    with claimed(folder):
+        native = _environment(env_id, request["num_envs"], workload, platform, options)
+        training = _Training(request, chosen, settings, native, folder)
+        training.look_on(options, folder is not None if curve is None else curve, validation, patience)
+        training.snapshots, training.platform = sorted(snapshots), platform
+        if resume:
+            training.take_up()
+        elif teacher is not None:
+            slot_teaching.teach(training.model, training.normaliser, native.batch, teacher, seed)
+        training.fit(progress, minutes)
+        return training.agent()
 
 
 def _check_snapshots(snapshots: Any, steps: int, folder: Path | None) -> None:
@@ -306,20 +306,13 @@ class _Training:
         agent = Agent(self.model.policy, manifest, kept)
         if self.folder is not None:
             agent.save(self.folder)
-            (self.folder / checkpoint.FILE).unlink(missing_ok=True)
+            remove(self.folder / checkpoint.FILE)
         return agent
 
 
 def _normaliser(face: NativeVecEnv, settings: Mapping[str, Any]) -> VecNormalize:
     """Rewards divided by a running deviation of returns."""
     return VecNormalize(face, norm_obs=False, norm_reward=True, gamma=float(settings.get("gamma", 0.99)))
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise EscalaError(f"{folder}: cannot be made ({error.strerror}): give a folder that can be written") from error
 
 
 def _manifest(

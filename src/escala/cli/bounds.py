@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from escala.cli import options as opt
-from escala.cli.folder import output_folder
 from escala.cli.interrupt import INTERRUPTED, Stopped
 from escala.cli.reading import read_log
 from escala.cli.tables import amount, number, rows_table
 from escala.cli.terminal import emit, progress
+from escala.writing import output_folder
 
 WASTE = "waste"
 

@@ -10,12 +10,12 @@ import typer
 from rich.console import RenderableType
 
 from escala.cli import options as opt
-from escala.cli.folder import output_folder
 from escala.cli.judged import judged_table
 from escala.cli.reading import read_log
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
+from escala.writing import output_folder
 
 if TYPE_CHECKING:
     from escala.studies.demo import Findings

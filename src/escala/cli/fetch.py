@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from escala.cli import options as opt
-from escala.cli.folder import output_file
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
+from escala.writing import output_file
 
 
 def fetch(

@@ -36,14 +36,18 @@ def listen_for_termination() -> None:
 
 
 @contextmanager
-def keeping(hint: str) -> Iterator[None]:
+def keeping(hint: str | Callable[[], str]) -> Iterator[None]:
     """Work that keeps what it has done when it is ended from outside (Ctrl-C, SIGTERM): `hint` says what is kept, and how to go on."""
+
+    def told() -> str:
+        return hint if isinstance(hint, str) else hint()
+
     try:
         yield
     except KeyboardInterrupt:
-        raise Stopped(f"interrupted; {hint}", INTERRUPTED) from None
+        raise Stopped(f"interrupted; {told()}", INTERRUPTED) from None
     except Stopped as stopped:
-        raise Stopped(f"terminated; {hint}", stopped.status) from None
+        raise Stopped(f"terminated; {told()}", stopped.status) from None
 
 
 def interruptible(work: Callable[[], T]) -> T:

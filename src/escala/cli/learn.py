@@ -12,7 +12,6 @@ import typer
 from escala.cli import day_headroom as room
 from escala.cli import options as opt
 from escala.cli import searching, splitting
-from escala.cli.folder import output_folder, partial_sibling
 from escala.cli.headroom import save
 from escala.cli.interrupt import INTERRUPTED, KEPT, Stopped, keeping
 from escala.cli.judged import judged_table
@@ -20,6 +19,7 @@ from escala.cli.reading import read_log
 from escala.cli.tables import facts_table
 from escala.cli.terminal import Begin, emit, progress
 from escala.errors import EscalaError
+from escala.writing import claimed, output_folder
 
 WRITTEN = ("manifest.json", "checkpoint.npz", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
 STEPS = 500_000
@@ -96,8 +96,8 @@ def train(
     searching.check(algorithm, environment, by_gradient, by_search)
     drawn_by = splitting.seed_of(split, days is not None, "--days")
     _check_training_folder(out)
-    with partial_sibling(Path(out).absolute()):
-        pass  # a place that cannot be written is refused before the work
+    with claimed(out):
+        pass  # a place that cannot be written, or where a training goes on, is refused before the log is read
     with progress() as begin:
         begin(f"reading {workload}")
         machine = escala.read_platform(platform)

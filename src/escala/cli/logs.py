@@ -13,7 +13,6 @@ from rich.table import Table
 
 from escala.cli import options as opt
 from escala.cli.fetch import fetch
-from escala.cli.folder import output_file
 from escala.cli.policies import generator_lines
 from escala.cli.reading import read_log
 from escala.cli.slurm import from_slurm
@@ -22,6 +21,7 @@ from escala.cli.terminal import emit, progress
 from escala.cli.verbs import Verb
 from escala.errors import EscalaError
 from escala.report.quantities import quantity
+from escala.writing import output_file
 
 if TYPE_CHECKING:
     from escala.workload import Description, Workload

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from escala.cli import options as opt
-from escala.cli.folder import PAGE, output_file
 from escala.cli.saved import WRITERS, Saved, merged, read_saved
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
+from escala.writing import PAGE, output_file, own_page
 
 
 def add_to(app: typer.Typer) -> None:
@@ -48,7 +48,7 @@ def report(
     target = out if out is not None else (alone.folder / PAGE if alone else Path(PAGE))
     operator: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
     runs = merged(parts)
-    with output_file(target, force=force or (alone is not None and out is None)) as page, progress() as begin:
+    with output_file(target, force=force or (alone is not None and out is None and own_page(target))) as page, progress() as begin:
         begin(f"writing {target}")
         if alone is not None and alone.kind == "demo":
             demo.page(alone.folder, page, **operator)

@@ -12,10 +12,10 @@ import typer
 
 from escala.cli import options as opt
 from escala.cli.episode import MULTI, NAMES, NEEDS_LOG, Episode, environment, kind_of, trained
-from escala.cli.folder import output_file
 from escala.cli.reading import read_log
 from escala.cli.terminal import Share, emit, progress
 from escala.errors import EscalaError
+from escala.writing import output_file
 
 PAUSE_S = 1  # the last picture stays
 

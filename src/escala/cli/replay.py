@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from escala.cli import headroom as room
 from escala.cli import options as opt
-from escala.cli.folder import output_folder
-from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible
+from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log
 from escala.cli.tables import metrics_table, rows_table
-from escala.cli.terminal import emit, progress
+from escala.cli.terminal import emit, progress, remark
 from escala.cli.unused import tell_unused
 from escala.errors import EscalaError
+from escala.writing import output_folder
+
+if TYPE_CHECKING:
+    from escala.policies.pairs import KeptRuns
 
 EXPORTS = ("batsim",)
 AGENT = "agent:"
@@ -101,19 +106,22 @@ def compare(
 
     import escala
     from escala.metrics import compare as comparing
-    from escala.studies.saving import save_runs
+    from escala.policies.pairs import KeptRuns
+    from escala.studies.saving import save_runs, source_digest
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     room.check(headroom, stretch, limit, options)
-    with output_folder(out, "compare", force=force) as folder:
-        with progress() as begin:
+    with output_folder(out, "compare", force=force, keeps=True) as folder:
+        kept = None if folder is None else KeptRuns(folder, {"source": source_digest()}, identity([*chosen, *switching]))
+        total = len(chosen) * len(switching)
+        with progress() as begin, keeping(lambda: what_is_kept(out, kept, total)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform)
             found = policies(chosen, switching)
             tell_unused(chosen, switching, options)
             log = read_log(workload, read, machine)
             room.check_inputs(headroom, log, machine)
-            share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
+            share = begin(f"replaying {len(log)} jobs under {total} pairs of policies")
             comparison = interruptible(
                 lambda: escala.compare(
                     log,
@@ -121,9 +129,12 @@ def compare(
                     schedulers=found[0],
                     shutdowns=found[1],
                     progress=None if share is None else lambda _, done: share(done),
+                    keep=kept,
                     **options,
                 )
             )
+            if kept is not None and kept.found:
+                remark(f"{len(kept.found)} of {total} runs were kept from an interrupted comparison")
         summaries = {name: result.summary() for name, result in comparison.results.items()}
         table = comparing.table(summaries, cut=options["until_s"] is not None)
         remarks = comparing.check(summaries, cut=True)
@@ -148,6 +159,22 @@ def compare(
     emit(as_json, told, f"{log.name} on {machine.name}: {len(log):,} jobs", rows_table(rows, columns), *remarks)
     if measured is not None and measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of what was proved until then", INTERRUPTED)
+
+
+def what_is_kept(out: Path | None, kept: KeptRuns | None, total: int) -> str:
+    """For an interrupted comparison: what of it is kept, and how to go on."""
+    if kept is None or kept.done == 0:
+        return "nothing was written"
+    return f"{kept.done} of {total} runs are kept beside {out}: the same command goes on"
+
+
+def identity(names: list[str]) -> dict[str, str]:
+    """Of trained agents among these policies: the hash of what lies in their folders (a manifest holds the hash of the weights)."""
+    return {
+        name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for name in names
+        if name.startswith(AGENT) and (path := Path(name.removeprefix(AGENT)) / "manifest.json").is_file()
+    }
 
 
 def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], list[Any]]:

@@ -16,6 +16,7 @@ from escala.cli.interrupt import keeping
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
+from escala.writing import claimed
 
 
 def add_to(app: typer.Typer) -> None:
@@ -67,7 +68,7 @@ def run_study(
             raise EscalaError(f"--{key}: {name} does not take it; leave it out")
         if isinstance(value, Path) and not value.exists():
             raise EscalaError(f"--{key} {value}: no such file or folder")
-    with progress() as begin, keeping(f"{out} keeps what is done: the same command goes on"):
+    with claimed(out), progress() as begin, keeping(f"{out} keeps what is done: the same command goes on"):
         found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"), **given)
     columns = ["id", "paper", "ours", "low", "high", "holds"]
     where = f"Claims, tables and figures: {out} (as one page: escala report {out})"

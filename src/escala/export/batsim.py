@@ -16,7 +16,6 @@ What differs from Batsim's own files, all for the sake of true values:
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from escala.export.batsim_energy import consumed_energy
-from escala.export.folder import whole_folder
+from escala.writing import saved_folder
 
 FILES = ("jobs.csv", "schedule.csv", "machine_states.csv", "consumed_energy.csv", "pstate_changes.csv")
 FINAL_STATES = {"COMPLETED": "COMPLETED_SUCCESSFULLY", "KILLED": "COMPLETED_WALLTIME_REACHED", "REJECTED": "REJECTED"}
@@ -64,18 +63,10 @@ def export(result: Run, folder: Path) -> Path:
         "consumed_energy.csv": consumed_energy(result, pstates["time"]),
         "pstate_changes.csv": pstates.with_columns(machine_id=intervals(pstates["machine_id"])),
     }
-    with whole_folder(folder, _is_ours, "such export of Escala") as scratch:
+    with saved_folder(folder, "export") as scratch:
         for name in FILES:
             tables[name].write_csv(scratch / name, float_precision=6, null_value="NA")
     return folder
-
-
-def _is_ours(folder: Path) -> bool:
-    """True for a folder with these files only, written by Escala."""
-    if {path.name for path in folder.iterdir()} != set(FILES):
-        return False
-    with (folder / "schedule.csv").open(newline="") as stream:
-        return any(str(row.get("batsim_version")).startswith("escala") for row in csv.DictReader(stream))
 
 
 def _is_cut(result: Run) -> bool:

@@ -1,15 +1,14 @@
-"""Running: one workload on one platform under one pair of policies, and many pairs side by side."""
+"""Running: one workload on one platform under one pair of policies. Many pairs side by side: `escala.policies.pairs`."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from escala import metrics
 from escala.errors import EscalaError
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
@@ -209,44 +208,3 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
             f"workload {log.name!r} does not hold the jobs of that run (manifest: sha256): give the workload that was simulated"
         )
     return simulate(log, machine, about["scheduler"], about["shutdown"], progress=progress, **about["options"])
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Several policies on the same jobs. results: "scheduler + shutdown" -> Result, the first is the reference."""
-
-    results: dict[str, Result]
-
-    def table(self, reference: str | None = None) -> pl.DataFrame:
-        """Metrics per policy, with relative changes against the reference; see `escala.metrics.table`."""
-        summaries = {name: result.summary() for name, result in self.results.items()}
-        return metrics.table(summaries, reference=reference or next(iter(summaries)))
-
-
-def compare(
-    workload: Any,
-    platform: Any,
-    schedulers: Iterable[Any] = ("fcfs", "easy", "saf"),
-    shutdowns: Iterable[Any] = ("never",),
-    *,
-    progress: Callable[[str, float], None] | None = None,
-    **options: Any,
-) -> Comparison:
-    """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`. progress: called with the pair's name and
-    the share of all work done."""
-    loaded, machine = read(workload, platform)
-    pairs = [(s, d) for s in schedulers for d in shutdowns]
-    if not pairs:
-        raise EscalaError("compare needs at least one scheduler and one shutdown policy")
-    results: dict[str, Result] = {}
-    names = [f"{name_of(s)} + {name_of(d)}" for s, d in pairs]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise EscalaError(f"two of the pairs are called {twice[0]!r}: give each policy a name of its own (its attribute `name`)")
-    for k, ((one_scheduler, one_shutdown), name) in enumerate(zip(pairs, names, strict=True)):
-        if progress is not None:
-            progress(name, k / len(pairs))
-        results[name] = simulate(loaded, machine, one_scheduler, one_shutdown, **options)
-    if progress is not None:
-        progress("", 1.0)
-    return Comparison(results)

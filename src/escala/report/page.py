@@ -6,8 +6,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
@@ -25,6 +23,7 @@ from escala.report import curves, gantt, operator, plots, tables, verdict
 from escala.report.curves import Training
 from escala.report.quantities import QUANTITIES
 from escala.report.style import STATE_COLOURS, inline_file, inline_svg
+from escala.writing import sealed_text, write_whole
 
 LINES_SHOWN = 8
 """Policies in a figure of lines; with more, the first ones are drawn and the page says so."""
@@ -101,15 +100,7 @@ def write_report(
     target = Path(path)
     target = target / "report.html" if target.is_dir() else target
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            out.write(html)
-        os.chmod(aside, 0o644)
-        os.replace(aside, target)
-    except BaseException:
-        Path(aside).unlink(missing_ok=True)
-        raise
+    write_whole(target, sealed_text(html))
     return target
 
 

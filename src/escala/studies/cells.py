@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError
-from escala.studies.saving import source_digest, write_whole
+from escala.studies.saving import source_digest
+from escala.writing import write_whole
 
 Share = Callable[[float], None]
 SECONDS = "seconds.json"  # beside the cells: how long each took

@@ -14,7 +14,8 @@ import polars as pl
 
 from escala.errors import EscalaError
 from escala.studies.cells import spent
-from escala.studies.saving import write_manifest, write_whole
+from escala.studies.saving import write_manifest
+from escala.writing import write_whole
 
 
 @dataclass(frozen=True)

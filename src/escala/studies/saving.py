@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,9 @@ from typing import Any
 import polars as pl
 
 import escala
+from escala.policies.pairs import folder_of
 from escala.result import Result
+from escala.writing import write_whole
 
 JUDGED = "judged.csv"
 """What `metrics.compare.episodes` found, beside the manifest of a demo or of an evaluation."""
@@ -22,10 +23,11 @@ DAYS = "days.csv"
 
 
 def save_runs(results: Mapping[str, Result], table: pl.DataFrame, folder: Path) -> None:
-    """Write `table.csv`, `manifest.json`, and each Result into a subfolder of its name."""
+    """Write `table.csv`, `manifest.json`, and each Result into a subfolder of its name, unless it was kept there already."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, result in results.items():
-        result.save(folder / name.replace("/", "-"))
+        if not (folder / folder_of(name)).exists():
+            result.save(folder / folder_of(name))
     table.write_csv(folder / "table.csv")
     write_manifest(folder, "comparison", {"runs": list(results)})
 
@@ -42,14 +44,7 @@ def source_digest() -> str:
 def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:
     """`manifest.json`, which marks the folder as Escala's own output."""
     manifest = {"escala": escala.__version__, "source": source_digest(), "python": platform.python_version(), "kind": kind, **content}
-    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2, default=str) + "\n", encoding="utf-8")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(folder / "manifest.json", json.dumps(manifest, indent=2, default=str) + "\n")
 
 
 def read_judged(folder: Path) -> pl.DataFrame:

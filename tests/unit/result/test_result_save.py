@@ -14,6 +14,7 @@ import escala
 from escala import result as module
 from escala.errors import EscalaError
 from escala.export import batsim
+from escala.writing import moves
 from tests.unit.result.test_result_totals import jobs, mixed_platform
 
 
@@ -54,7 +55,6 @@ def test_summary_without_values_is_valid_json(tmp_path: Path) -> None:
 
 def test_saving_replaces_an_older_result(run: escala.Result, tmp_path: Path) -> None:
     folder = run.save(tmp_path / "out")
-    (folder / "decisions.parquet").touch()
     assert run.save(folder) == folder and names(folder) == FILES
     assert escala.Result.load(folder).save(folder) == folder  # onto itself: tables are read before they go
     assert escala.Result.load(folder).nodes.equals(run.nodes)
@@ -79,7 +79,7 @@ def test_foreign_folders_are_refused(run: escala.Result, write: Any, foreign: st
     folder = tmp_path / "out"
     folder.mkdir()
     (folder / foreign).write_text('{"format": 1}')
-    with pytest.raises(EscalaError, match=r"not empty .*name another folder") as caught:
+    with pytest.raises(EscalaError, match=r"did not write|keeps no hashes") as caught:
         write(run, folder)
     assert "\n" not in str(caught.value)
     assert names(folder) == {foreign} and names(tmp_path) == {"out"}
@@ -90,8 +90,15 @@ def test_batsim_s_own_files_are_never_overwritten(run: escala.Result, tmp_path: 
     run.export("batsim", folder)  # Escala's own may be replaced
     table = (folder / "schedule.csv").read_text()
     (folder / "schedule.csv").write_text(table.replace("escala-", ""))
-    with pytest.raises(EscalaError, match="not empty"):
+    with pytest.raises(EscalaError, match=r"'schedule\.csv', which was changed"):
         run.export("batsim", folder)
+
+
+def test_a_result_with_anything_else_in_it_is_not_replaced(run: escala.Result, tmp_path: Path) -> None:
+    folder = run.save(tmp_path / "out")
+    (folder / "decisions.parquet").touch()
+    with pytest.raises(EscalaError, match=r"'decisions\.parquet', which escala simulate did not write there; name another folder$"):
+        run.save(folder)
 
 
 def test_a_file_in_the_way(run: escala.Result, write: Any, tmp_path: Path) -> None:
@@ -151,17 +158,18 @@ def test_a_failure_in_the_middle_leaves_things_as_they_were(
 def test_a_failed_swap_puts_the_old_folder_back(run: escala.Result, write: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write(run, tmp_path / "out")
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
-    rename, calls = Path.rename, 0
+    rename, calls = os.rename, 0
 
-    def second_fails(self: Path, target: Path) -> Path:
+    def second_fails(source: Path, target: Path) -> None:
         nonlocal calls
         calls += 1
         if calls == 2:
             raise OSError(5, "Input/output error")
-        return rename(self, target)
+        rename(source, target)
 
-    monkeypatch.setattr(Path, "rename", second_fails)
-    with pytest.raises(EscalaError, match="Input/output error"):
+    monkeypatch.setattr(moves, "_renameat2", lambda: None)  # as where the system knows no exchange
+    monkeypatch.setattr(os, "rename", second_fails)
+    with pytest.raises(EscalaError, match="input/output error"):
         write(run, folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == kept and names(tmp_path) == {"out"}
 
@@ -229,4 +237,4 @@ def test_giants_keep_their_jobs(run: escala.Result, tmp_path: Path, monkeypatch:
 def test_unknown_export(run: escala.Result, tmp_path: Path) -> None:
     with pytest.raises(EscalaError, match="use 'batsim'"):
         run.export("excel", tmp_path / "out")
-    assert set(batsim.FILES) == names(run.export("batsim", tmp_path / "out"))
+    assert {*batsim.FILES, "manifest.json"} == names(run.export("batsim", tmp_path / "out"))

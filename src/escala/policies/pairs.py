@@ -1,0 +1,146 @@
+"""Comparing: one workload on one platform under many pairs of policies, each finished run kept where there is a folder.
+
+The work is a list of pairs (`pairs_of`); `play` runs those that are not kept yet, one after the other, keeps each as soon as it is
+finished, and gives all of them in the order of the list. The table comes last, from results that may have been read back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from escala import metrics
+from escala.errors import EscalaError
+from escala.platform import Platform
+from escala.policies.run import read, simulate
+from escala.policy import name_of
+from escala.result import Result
+from escala.workload import Workload
+from escala.writing import Kept
+
+Told = Callable[[str, float], None]  # the pair that runs now, and the share of all work done
+
+
+@dataclass(frozen=True)
+class Named:
+    """A scheduler and a shutdown policy (names or objects), and what the two are called in tables."""
+
+    name: str
+    scheduler: Any
+    shutdown: Any
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several policies on the same jobs. results: "scheduler + shutdown" -> Result, the first is the reference."""
+
+    results: dict[str, Result]
+
+    def table(self, reference: str | None = None) -> pl.DataFrame:
+        """Metrics per policy, with relative changes against the reference; see `escala.metrics.table`."""
+        summaries = {name: result.summary() for name, result in self.results.items()}
+        return metrics.table(summaries, reference=reference or next(iter(summaries)))
+
+
+class KeptRuns:
+    """Finished runs in the work folder of a `writing.output_folder(..., keeps=True)`: each is a saved Result in the folder of its pair.
+
+    work: the folder. about: what all runs depend on besides the pair, the jobs, the platform and the options (the program's own state).
+    identity: of policies whose names do not say all of them (trained agents), name -> the hash of what they are.
+    """
+
+    def __init__(self, work: Path, about: Mapping[str, Any], identity: Mapping[str, str] | None = None) -> None:
+        self._kept, self._work, self._about, self._identity = Kept(work), work, dict(about), dict(identity or {})
+        self._requests: dict[str, Any] = {}
+        self.found: list[str] = []
+        """Pairs that an interrupted run had finished."""
+        self.done = 0
+
+    def begin(self, pairs: Sequence[Named], workload: Workload, platform: Platform, options: Mapping[str, Any]) -> None:
+        """Find what was kept for these very runs, and forget all else."""
+        about = {**self._about, "jobs": _digest(workload), "platform": platform.spec(), "options": dict(options)}
+        for pair in pairs:
+            known = {name: self._identity[name] for name in (name_of(pair.scheduler), name_of(pair.shutdown)) if name in self._identity}
+            self._requests[pair.name] = {**about, "pair": [name_of(pair.scheduler), name_of(pair.shutdown)], "identity": known}
+        there = self._kept.only({folder_of(name): request for name, request in self._requests.items()})
+        self.found = [name for name in self._requests if folder_of(name) in there]
+        self.done = len(self.found)
+
+    def load(self, name: str) -> Result:
+        """A run that was kept."""
+        return Result.load(self._work / folder_of(name))
+
+    def keep(self, name: str, result: Result) -> None:
+        """Keep a run that is finished."""
+        self._kept.keep(folder_of(name), self._requests[name], result.save)
+        self.done += 1
+
+
+def folder_of(name: str) -> str:
+    """The folder of a pair's run in the output of a comparison."""
+    return name.replace("/", "-")
+
+
+def _digest(workload: Workload) -> str:
+    """SHA-256 of all that is known of the jobs, and of where they were read."""
+    stream = io.BytesIO()
+    workload.jobs.write_ipc(stream)
+    told = f"{workload.name} {workload.origin_s} {workload.max_cores} {sorted(workload.read_as.items())}"
+    return hashlib.sha256(stream.getvalue() + told.encode()).hexdigest()
+
+
+def pairs_of(schedulers: Iterable[Any], shutdowns: Iterable[Any]) -> list[Named]:
+    """Every pair of a scheduler and a shutdown policy. EscalaError where there is none, or two have one name."""
+    pairs = [Named(f"{name_of(s)} + {name_of(d)}", s, d) for s in schedulers for d in shutdowns]
+    if not pairs:
+        raise EscalaError("compare needs at least one scheduler and one shutdown policy")
+    names = [pair.name for pair in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise EscalaError(f"two of the pairs are called {twice[0]!r}: give each policy a name of its own (its attribute `name`)")
+    return pairs
+
+
+def play(
+    pairs: Sequence[Named], run: Callable[[Named], Result], keep: KeptRuns | None = None, progress: Told | None = None
+) -> dict[str, Result]:
+    """Run the pairs that are not kept yet, one after the other, and keep each that ends; name -> its Result, in the order of `pairs`."""
+    found: dict[str, Result] = {}
+    if keep is not None:
+        found = {name: keep.load(name) for name in keep.found}
+    for pair in pairs:
+        if pair.name in found:
+            continue
+        if progress is not None:
+            progress(pair.name, len(found) / len(pairs))
+        found[pair.name] = run(pair)
+        if keep is not None:
+            keep.keep(pair.name, found[pair.name])
+    if progress is not None:
+        progress("", 1.0)
+    return {pair.name: found[pair.name] for pair in pairs}
+
+
+def compare(
+    workload: Any,
+    platform: Any,
+    schedulers: Iterable[Any] = ("fcfs", "easy", "saf"),
+    shutdowns: Iterable[Any] = ("never",),
+    *,
+    progress: Told | None = None,
+    keep: KeptRuns | None = None,
+    **options: Any,
+) -> Comparison:
+    """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`. progress: called with the pair's name and
+    the share of all work done. keep: where each finished run goes at once, and finished ones are taken from."""
+    loaded, machine = read(workload, platform)
+    pairs = pairs_of(schedulers, shutdowns)
+    if keep is not None:
+        keep.begin(pairs, loaded, machine, options)
+    return Comparison(play(pairs, lambda pair: simulate(loaded, machine, pair.scheduler, pair.shutdown, **options), keep, progress))

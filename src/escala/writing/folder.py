@@ -1,0 +1,167 @@
+"""Output folders that appear whole or not at all.
+
+The work goes into `.NAME.partial/new` beside the target; the folder `.NAME.partial` is locked while the run lives. At the end `new` and
+the target exchange names in one step, and the old content goes. Where the system has no such exchange, a journal says which of the two
+renames were done, and the next run of the same target ends what a killed one began.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from escala.errors import EscalaError
+from escala.writing import locks, settling
+from escala.writing.files import made
+from escala.writing.places import check_replaceable, real, unwritable
+from escala.writing.sealing import foreign, sign
+
+NEW, KEPT = "new", "kept"
+
+
+def check_target(target: Path, verb: str, force: bool | None) -> None:
+    """Refuse a target that may not be replaced.
+
+    Raises:
+        EscalaError: it may not be written, or holds anything but an untouched output of the same verb (unless `force`; None: nobody can
+            ask for that).
+    """
+    if target.is_dir() and not os.access(target, os.W_OK | os.X_OK):
+        raise EscalaError(f"{target}: is a folder that you may not write to; name another folder")
+    if target.is_dir() and not force and any(target.iterdir()):
+        reason = foreign(target, verb)
+        if reason is not None:
+            raise EscalaError(f"{target}: {reason}; name another folder{'' if force is None else ', or replace it with --force'}")
+
+
+def partial_of(target: Path) -> Path:
+    """Where the work for a target goes."""
+    return target.with_name(f".{target.name}.partial")
+
+
+@contextlib.contextmanager
+def output_folder(target: Path | None, verb: str, *, force: bool | None = False, keeps: bool = False) -> Iterator[Path | None]:
+    """A folder to write into, which becomes `target` if the block ends well; None stays None. verb: which verb writes it. keeps: the work
+    is done in pieces noted by `Kept`; those of an interrupted run are found in the folder again, and an interruption leaves them there.
+
+    Raises:
+        EscalaError: it is a file; see `check_target` and `places.check_replaceable`; the place cannot be written; another run writes
+            there now: on entering, before the work. At the end, where the target was changed meanwhile: it stays, and the output is
+            kept beside it.
+    """
+    if target is None:
+        yield None
+        return
+    place = real(os.path.abspath(target))
+    if os.path.exists(place) and not place.is_dir():
+        raise EscalaError(f"{target}: is a file; name a folder for the output")
+    check_replaceable(place)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(made(place.parent))
+            run = stack.enter_context(_running(place, target))
+            settling.settle(run, place)
+            check_target(place, verb, force)
+            before = settling.listing(place)
+            work = _fresh(run, verb, keeps)
+        except OSError as error:
+            raise unwritable(target, error) from error
+        yield work
+        try:
+            sign(work, verb)
+            os.chmod(work, 0o777 & ~_umask())
+            settling.put(run, work, place, before)
+        except OSError as error:
+            raise unwritable(target, error) from error
+
+
+@contextlib.contextmanager
+def saved_folder(target: Path, verb: str) -> Iterator[Path]:
+    """As `output_folder`, for what is saved from Python: a failure to write is an EscalaError too."""
+    try:
+        with output_folder(target, verb, force=None) as work:
+            assert work is not None
+            yield work
+    except Exception as error:
+        if isinstance(error, OSError) or type(error).__module__.startswith("polars"):
+            raise unwritable(target, error) from error
+        raise
+
+
+@contextlib.contextmanager
+def claimed(folder: Path | None) -> Iterator[None]:
+    """A folder that is written to bit by bit, made and kept to this run; None stays None. Where nothing was written, it goes again.
+
+    Raises:
+        EscalaError: it cannot be made or written to, or another run writes there now.
+    """
+    if folder is None:
+        yield
+        return
+    place = real(folder)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(made(place))
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        if not os.access(place, os.W_OK | os.X_OK):
+            raise EscalaError(f"{folder}: is a folder that you may not write to; name another folder")
+        stack.enter_context(locks.locked(place, folder))
+        yield
+
+
+@contextlib.contextmanager
+def _running(place: Path, told: Path) -> Iterator[Path]:
+    """The locked folder of this run. It goes at the end, but for pieces that were kept."""
+    run = partial_of(place)
+    handle = None
+    for _ in range(100):  # another run may end, and remove it, just now
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(run)
+        handle = locks.take(run)
+        if handle is not None or run.exists():
+            break
+    if handle is None:
+        raise EscalaError(f"{told}: another run writes there now: wait for it, or name another folder")
+    try:
+        yield run
+    finally:
+        if not any_kept(run):
+            with contextlib.suppress(OSError):
+                clear(run, place)
+        os.close(handle)
+
+
+def clear(run: Path, place: Path) -> None:
+    """Remove the folder of a run that is over; see `settling.settle` for what stood at the target before."""
+    settling.settle(run, place)
+    shutil.rmtree(run)
+
+
+def any_kept(run: Path) -> bool:
+    """Are there finished pieces of an interrupted run?"""
+    try:
+        return (run / NEW).is_dir() and any(os.scandir(run / KEPT))
+    except OSError:
+        return False
+
+
+def _fresh(run: Path, verb: str, keeps: bool) -> Path:
+    """The folder to work in: with the pieces of an interrupted run of the same verb, or empty."""
+    note, work = run / "verb", run / NEW
+    same = keeps and note.is_file() and note.read_text() == verb
+    for entry in list(run.iterdir()):
+        if not same or entry.name not in (note.name, NEW, KEPT):
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+    note.write_text(verb)
+    work.mkdir(exist_ok=True)
+    return work
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

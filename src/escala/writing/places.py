@@ -1,0 +1,47 @@
+"""Where something may be written: links are followed, and what must be refused is refused before the work."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from escala.errors import EscalaError
+
+
+def real(path: Path | str) -> Path:
+    """The place itself, links followed. EscalaError for a link that leads nowhere."""
+    found = Path(os.path.realpath(path))
+    if os.path.islink(path) and not os.path.exists(found):
+        raise EscalaError(f"{path}: is a link to {found}, which is not there: make it, or name another place")
+    return found
+
+
+def check_replaceable(target: Path) -> None:
+    """EscalaError for folders that no output may ever replace: the root, the home, the current folder, what these lie in, mount points."""
+    if not target.exists():
+        return
+    precious = {"the folder that you are in": Path.cwd(), "your home": Path(os.path.realpath(Path.home()))}
+    for what, place in precious.items():
+        if target == place:
+            raise EscalaError(f"{target}: is {what}, which is never replaced: name a folder in it")
+        if target in place.parents:
+            raise EscalaError(f"{target}: holds {what}, and is never replaced: name a folder in it")
+    if os.path.ismount(target):
+        raise EscalaError(f"{target}: is a mount point, which cannot be replaced: name a folder in it")
+
+
+def unwritable(target: Path, error: Exception) -> EscalaError:
+    """The error for a place where nothing can be written."""
+    reason = str(getattr(error, "strerror", None) or error).splitlines()[0].lower()
+    room = "make room on the disk, or " if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT) else ""
+    return EscalaError(f"{target}: cannot be written ({reason}): {room}name a folder where you may write")
+
+
+def free_name(target: Path, word: str) -> Path:
+    """A name beside the target that nothing has yet: NAME.word-1, -2, ..."""
+    for k in range(1, 10_000):
+        path = target.with_name(f"{target.name}.{word}-{k}")
+        if not os.path.lexists(path):
+            return path
+    raise EscalaError(f"{target}: ten thousand {word} lie beside it: remove some")

@@ -1,0 +1,93 @@
+"""How Escala knows its own output from what a user changed, added or put in its place: by a hash of each file, never by names."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+MARK = "manifest.json"
+SEAL = ("verb", "files")  # what `sign` notes in a manifest
+PAGE = "report.html"
+_SEAL = re.compile(rb"\n<!-- written by escala, sha256 ([0-9a-f]{64}) -->\n\Z")
+
+
+def entries(folder: Path) -> list[str]:
+    """All files and links below a folder, by their relative paths; links are not followed."""
+    found = []
+    for where, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(where, name))]
+        found += [os.path.relpath(os.path.join(where, name), folder) for name in (*files, *links)]
+    return sorted(Path(name).as_posix() for name in found)
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file; of a link, of where it points to."""
+    if path.is_symlink():
+        return hashlib.sha256(b"link " + os.fsencode(os.readlink(path))).hexdigest()
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _digest_of_manifest(manifest: dict[str, Any]) -> str:
+    told = {name: value for name, value in manifest.items() if name != "files"}
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def sign(work: Path, verb: str) -> None:
+    """Note in the manifest who wrote what: verb, and the hash of each file (of the manifest, of all but these hashes)."""
+    path = work / MARK
+    manifest: dict[str, Any] = {"escala": _version()}
+    if path.exists():
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["verb"] = verb
+    files = {name: digest(work / name) for name in entries(work) if name != MARK}
+    manifest["files"] = {**files, MARK: _digest_of_manifest(manifest)}
+    path.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("escala")
+
+
+def foreign(folder: Path, verb: str) -> str | None:
+    """Why the folder is not an untouched output of this verb; None if it is."""
+    try:
+        manifest = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return "holds files that Escala did not write"
+    if not isinstance(manifest, dict) or "escala" not in manifest:
+        return "holds files that Escala did not write"
+    files, wrote = manifest.get("files"), f"escala {str(manifest.get('verb'))[:40]}"
+    if not isinstance(files, dict):
+        return "keeps no hashes of its files (an older version wrote it), so that changed ones could not be told"
+    if files.get(MARK) != _digest_of_manifest(manifest):
+        return f"holds a {MARK} that was changed since {wrote} wrote it"
+    for name in entries(folder):
+        if name == MARK or (name == PAGE and own_page(folder / name)):
+            continue
+        if name not in files:
+            return f"holds {name[:200]!r}, which {wrote} did not write there"
+        if digest(folder / name) != files[name]:
+            return f"holds {name[:200]!r}, which was changed since {wrote} wrote it"
+    return None if manifest.get("verb") == verb else f"holds what {wrote} wrote"
+
+
+def sealed_text(page: str) -> str:
+    """A page with a last line that holds its own hash, by which it is known to be unchanged."""
+    body = page.rstrip("\n")
+    return f"{body}\n<!-- written by escala, sha256 {hashlib.sha256(body.encode()).hexdigest()} -->\n"
+
+
+def own_page(path: Path) -> bool:
+    """Is this a page of `escala report` that nobody changed? It can be written again."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    text = path.read_bytes()
+    seal = _SEAL.search(text[-200:])
+    return seal is not None and hashlib.sha256(text[: len(text) - len(seal.group())]).hexdigest() == seal.group(1).decode()
