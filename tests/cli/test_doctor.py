@@ -14,6 +14,7 @@ import pytest
 import escala
 from escala.cli import doctor
 from escala.extras import EXTRAS
+from escala.writing import output_folder
 from tests.cli.program import Escala
 
 
@@ -33,6 +34,20 @@ def test_doctor_says_what_is_missing(escala_: Escala, monkeypatch: pytest.Monkey
     outcome = escala_("doctor")
     assert outcome.status == 0 and "pip install '.[agents]'" in outcome.out and "ESCALA_CACHE_DIR" in outcome.out
     assert len(json.loads(escala_("doctor", "--json").out)["hints"]) == 2
+
+
+def test_doctor_names_and_removes_what_killed_runs_left(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in (".killed.partial", ".mine.partial"):
+        (tmp_path / name / "new").mkdir(parents=True)
+        (tmp_path / name / "new" / "half").write_text("half")
+    (tmp_path / ".killed.partial" / "verb").write_text("simulate")
+    with output_folder(tmp_path / "live", "simulate"):
+        for more in ((), ("--clean",)):
+            assert json.loads(escala_("doctor", "--json", *more).out)["stale"] == [str(tmp_path / ".killed.partial")]
+        assert (tmp_path / ".live.partial").is_dir()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".mine.partial", "live"]
+    assert json.loads(escala_("doctor", "--json").out)["stale"] == []
 
 
 def test_doctor_imports_no_extra() -> None:

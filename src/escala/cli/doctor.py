@@ -6,7 +6,7 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -17,6 +17,8 @@ from escala.cli.terminal import emit
 from escala.extras import EXTRAS
 
 CORE = ("numpy", "numba", "llvmlite", "polars", "typer", "rich", "PyYAML", "pooch")
+
+Clean = Annotated[bool, typer.Option("--clean", help="remove what killed runs left in the current folder")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -53,15 +55,28 @@ def _extras() -> list[dict[str, Any]]:
     return [{"extra": extra, "package": package, "version": _version(package)} for package, extra in EXTRAS.items()]
 
 
-def doctor(as_json: opt.Json = False) -> None:
-    """Versions, the cache folder, threads, and which extras are there."""
+def _left_behind(clean: bool) -> tuple[list[str], list[str]]:
+    """Work folders of killed runs in the current folder, and what to say of them. clean: remove them."""
+    from escala.writing.stale import remove_stale, stale
+
+    found = [str(path) for path in (remove_stale if clean else stale)(Path.cwd())]
+    if not found:
+        return found, []
+    told = (
+        "removed" if clean else "the next run of the same target goes on with them or removes them; escala doctor --clean removes them now"
+    )
+    return found, [f"Left by runs that were ended: {', '.join(found)}: {told}."]
+
+
+def doctor(clean: Clean = False, as_json: opt.Json = False) -> None:
+    """Versions, the cache folder, threads, which extras are there, and what killed runs left in the current folder."""
     import escala
 
     core = {package: _version(package) for package in CORE}
     cache, threads, extras = _cache(), _threads(), _extras()
     lacking = sorted({entry["extra"] for entry in extras if entry["version"] is None})
     machine = {"escala": escala.__version__, "python": platform.python_version(), "system": platform.platform()}
-    hints = []
+    stale, hints = _left_behind(clean)
     if cache["folder"] is None:
         hints.append("No cache folder can be written: every process compiles anew. ESCALA_CACHE_DIR names another.")
     if lacking:
@@ -73,7 +88,7 @@ def doctor(as_json: opt.Json = False) -> None:
         ("processors", f"{threads['processors']}, usable {threads['usable']}"),
         ("OMP_NUM_THREADS", threads["OMP_NUM_THREADS"] or "not set"),
     ]
-    payload = {**machine, "packages": core, "cache": cache, "threads": threads, "extras": extras, "hints": hints}
+    payload = {**machine, "packages": core, "cache": cache, "threads": threads, "extras": extras, "stale": stale, "hints": hints}
     rows = [{**entry, "version": entry["version"] or "missing"} for entry in extras]
     tables = (facts_table([(*fact, "") for fact in facts], values="left"), facts_table([(*fact, "") for fact in where], values="left"))
     emit(as_json, payload, *tables, rows_table(rows), *map(escape, hints or ["Everything is there."]))

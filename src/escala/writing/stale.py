@@ -1,0 +1,45 @@
+"""What killed runs left in a folder: found, and removed when asked for. What a live run holds is left alone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from escala.writing import locks
+from escala.writing.folder import clear
+
+ENDING = ".partial"
+
+
+def stale(folder: Path) -> list[Path]:
+    """Work folders in a folder whose runs are over."""
+    found = []
+    for path in sorted(folder.glob(f".*{ENDING}")):
+        with _held(path) as ours:
+            if ours:
+                found.append(path)
+    return found
+
+
+def remove_stale(folder: Path) -> list[Path]:
+    """Remove them, and end what they had begun: what stood at their targets stays. Those that went."""
+    gone = []
+    for path in stale(folder):
+        with _held(path) as ours:
+            if ours:
+                clear(path, path.with_name(path.name.removeprefix(".").removesuffix(ENDING)))
+                gone.append(path)
+    return gone
+
+
+@contextmanager
+def _held(path: Path) -> Iterator[bool]:
+    """Is it a work folder that `output_folder` made, whose run is over? Then it is locked meanwhile."""
+    handle = locks.take(path) if not path.is_symlink() and (path / "verb").is_file() else None
+    try:
+        yield handle is not None
+    finally:
+        if handle is not None:
+            os.close(handle)
