@@ -23,6 +23,7 @@ def fetch(
         str | None, typer.Option("--mirror", metavar="URL", help="another server with the archive's folders", show_default=False)
     ] = None,
     sha256: Annotated[str | None, typer.Option("--sha256", metavar="HEX", help="refuse another file than this", show_default=False)] = None,
+    insecure: Annotated[bool, typer.Option("--insecure", help="allow a mirror without https")] = False,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -45,8 +46,9 @@ def fetch(
     target = out or Path(f"{log.name}.swf.gz")
     with output_file(target, force=force) as work, progress() as begin:
         begin(f"loading {log.name}")
-        loaded = archive.fetch(log, mirror=mirror, sha256=sha256)
+        loaded = archive.fetch(log, mirror=mirror, sha256=sha256, insecure=insecure)
         shutil.copyfile(loaded.path, work)
-    checked = "as asked for" if sha256 else "the archive states none to compare with"
+    first = "first load: kept, and compared with every later one"
+    checked = "as asked for" if sha256 else ("as at the first load" if loaded.known else first)
     payload = {**facts, "file": str(target), "sha256": loaded.sha256, "acknowledge": loaded.acknowledge}
     emit(as_json, payload, f"{'sha256:':10} {loaded.sha256} ({checked})", f"{'file:':10} {target}")

@@ -1,7 +1,7 @@
 """Logs of the Parallel Workloads Archive: where they lie, whom to thank, and loading them (`escala workload fetch`).
 
-The archive states no checksums, so that what was loaded can only be tested for being a gzipped SWF log; its SHA-256 is given, and a known
-one can be asked for.
+The archive states no checksums, so that what is loaded first can only be tested for being a gzipped SWF log. Its SHA-256 is told and kept
+beside the cache, and every later load must have the same (trust on first use); a known one can be asked for.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import difflib
 import gzip
 import hashlib
+import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from escala.errors import EscalaError
+from escala.writing import write_whole
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
 CITATION = (
@@ -23,6 +25,8 @@ CITATION = (
 TERMS = "free for research; work that uses a log names the archive, its paper, and the people who gave the log"
 SDSC_TERMS = "copyright 2000 The Regents of the University of California: educational, research and non-profit use; see the log's header"
 TIMEOUT_S = 30.0
+MOST_BYTES = 2 << 30  # of a packed log: the largest of the archive have some hundred MB
+HASHES = "sha256.json"  # beside the logs: name -> the hash of the first load
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,12 @@ LOGS: dict[str, ArchivedLog] = {log.name: log for log in _LOGS}
 
 @dataclass(frozen=True)
 class Fetched:
-    """A loaded log: where it lies in the cache, its SHA-256, and whom its header asks to thank."""
+    """A loaded log: where it lies in the cache, its SHA-256, whom its header asks to thank, and whether an earlier load had this hash."""
 
     path: Path
     sha256: str
     acknowledge: list[str]
+    known: bool = False
 
 
 def find(name: str) -> ArchivedLog:
@@ -95,23 +100,50 @@ def cache_folder() -> Path:
     return home / "workloads"
 
 
-def fetch(log: ArchivedLog, *, mirror: str | None = None, sha256: str | None = None, folder: Path | None = None) -> Fetched:
+class _Limit:
+    """Ends a download that is too large; pooch calls it as a progress bar."""
+
+    def __init__(self, address: str) -> None:
+        self.address, self.total, self.seen = address, 0, 0
+
+    def update(self, size: int) -> None:
+        """So many bytes more have come."""
+        self.seen += size
+        if self.seen > MOST_BYTES:
+            raise EscalaError(f"{self.address}: larger than {MOST_BYTES:,} bytes, which no log of the archive is; it was not kept")
+
+    def reset(self) -> None:
+        """All has come."""
+        self.seen = 0
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+def fetch(
+    log: ArchivedLog, *, mirror: str | None = None, sha256: str | None = None, folder: Path | None = None, insecure: bool = False
+) -> Fetched:
     """Load a log into the cache, or find it there.
 
-    sha256: refuse another file than this (64 hexadecimal digits).
+    sha256: refuse another file than this (64 hexadecimal digits). insecure: allow a mirror without https.
 
     Raises:
-        EscalaError: no network, no such file on the server, not a log, or another checksum.
+        EscalaError: no network, no such file on the server, not a log, too large, another checksum than asked for, or than the first load
+            had.
     """
     import pooch
     import requests
 
     pooch.get_logger().setLevel("ERROR")
     address = log.address(mirror)
+    if not insecure and not address.lower().startswith("https://"):
+        raise EscalaError(f"--mirror {mirror}: anybody on the way could change the log: give an https address, or say --insecure")
     place = folder or cache_folder()
     try:
-        loader = pooch.HTTPDownloader(timeout=TIMEOUT_S)
+        loader = pooch.HTTPDownloader(timeout=TIMEOUT_S, progressbar=_Limit(address))
         path = Path(pooch.retrieve(address, None, f"{log.name}.swf.gz", place, downloader=loader))
+    except EscalaError:  # a ValueError too
+        raise
     except requests.HTTPError as error:
         status = error.response.status_code if error.response is not None else "an error"
         raise EscalaError(f"{address}: the server answers {status}; look for the log at {ARCHIVE}/ and give its file") from None
@@ -120,7 +152,26 @@ def fetch(log: ArchivedLog, *, mirror: str | None = None, sha256: str | None = N
         raise EscalaError(
             f"{address}: {why}; load the file where there is a network, and give it to any verb as it is, or try --mirror URL"
         ) from None
-    return _checked(path, address, sha256)
+    return _as_before(_checked(path, address, sha256), log, address, asked=sha256 is not None)
+
+
+def _as_before(loaded: Fetched, log: ArchivedLog, address: str, asked: bool) -> Fetched:
+    """The same file as at the first load, whose hash is kept; one that was asked for by its hash takes its place."""
+    path = loaded.path.with_name(HASHES)
+    try:
+        hashes = json.loads(path.read_text(encoding="utf-8"))
+        before = hashes.get(log.name)
+    except (OSError, ValueError, AttributeError):
+        hashes, before = {}, None
+    if before is not None and before != loaded.sha256 and not asked:
+        loaded.path.unlink()
+        raise EscalaError(
+            f"{address}: its SHA-256 is {loaded.sha256}, that of the first load was {before}; the file was not kept. If the archive has "
+            "changed the log, ask for the new one with --sha256"
+        )
+    if before != loaded.sha256:
+        write_whole(path, json.dumps({**hashes, log.name: loaded.sha256}, indent=1) + "\n")
+    return replace(loaded, known=before == loaded.sha256)
 
 
 def _checked(path: Path, address: str, sha256: str | None) -> Fetched:
