@@ -131,7 +131,7 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
         rows.append({"policy": "proved lower bound", metric: result.lower, "headroom": None})
         if result.found_by not in (None, "search"):
             remarks.append(f"The best schedule found is that of {result.found_by}.")
-    gap = "" if result.gap is None else f"; gap {100 * result.gap:.2g} %"
+    gap = "" if result.gap is None else f"; gap {100 * result.gap:.{1 if result.gap < 0.1 else 0}f} %"
     if result.detail.cut and not result.detail.interrupted:
         remarks.append("The proof was cut short, by the limit or the size of the model: more time or a shorter log may tell more.")
     proved = [] if result.lower is None else [f"No schedule is below {amount(metric, result.lower, down=True)} ({result.detail.prover})."]

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from escala.cli import options as opt
 from escala.cli.tables import facts_table, rows_table
-from escala.cli.terminal import emit
+from escala.cli.terminal import emit, progress
 from escala.extras import EXTRAS
 
 CORE = ("numpy", "numba", "llvmlite", "polars", "typer", "rich", "PyYAML", "pooch")
@@ -68,10 +68,27 @@ def _left_behind(clean: bool) -> tuple[list[str], list[str]]:
     return found, [f"Left by runs that were ended: {', '.join(found)}: {told}."]
 
 
-def doctor(clean: Clean = False, as_json: opt.Json = False) -> None:
+def _warmed(wanted: bool) -> list[str]:
+    """What was played so that its code is compiled."""
+    if not wanted:
+        return []
+    import escala.policies  # before the progress begins: it tells of compilation once Numba is there
+    from escala.cli.warm import warm
+
+    _ = escala.policies.compare
+    with progress() as begin:
+        return warm(begin)
+
+
+def doctor(
+    clean: Clean = False,
+    warm: Annotated[bool, typer.Option("--warm", help="compile the code of the usual paths now, for later runs")] = False,
+    as_json: opt.Json = False,
+) -> None:
     """Versions, the cache folder, threads, which extras are there, and what killed runs left in the current folder."""
     import escala
 
+    warmed = _warmed(warm)
     core = {package: _version(package) for package in CORE}
     cache, threads, extras = _cache(), _threads(), _extras()
     lacking = sorted({entry["extra"] for entry in extras if entry["version"] is None})
@@ -89,6 +106,7 @@ def doctor(clean: Clean = False, as_json: opt.Json = False) -> None:
         ("OMP_NUM_THREADS", threads["OMP_NUM_THREADS"] or "not set"),
     ]
     payload = {**machine, "packages": core, "cache": cache, "threads": threads, "extras": extras, "stale": stale, "hints": hints}
+    payload |= {"warmed": warmed}
     rows = [{**entry, "version": entry["version"] or "missing"} for entry in extras]
     tables = (facts_table([(*fact, "") for fact in facts], values="left"), facts_table([(*fact, "") for fact in where], values="left"))
     emit(as_json, payload, *tables, rows_table(rows), *map(escape, hints or ["Everything is there."]))

@@ -168,8 +168,8 @@ NoRequest = Annotated[
     str | None,
     typer.Option(
         "--no-request",
-        metavar="WHAT",
-        help="jobs without a requested time: runtime (no limit, policies see it), drop, or a limit in seconds [runtime]",
+        metavar="runtime|drop|SECONDS",
+        help="a job that requests no time gets: runtime (no limit, policies see it), drop, or a limit in seconds [runtime]",
         show_default=False,
         rich_help_panel="Reading",
     ),

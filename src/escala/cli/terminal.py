@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from escala.compiling import LINE, tell_when_compiling
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -81,10 +83,10 @@ def remark(message: str) -> None:
 def progress() -> Iterator[Begin]:
     """A progress line on stderr with the time spent and, where the share done is known, the time left.
 
-    Silent where stderr is no terminal.
+    Silent where stderr is no terminal, but for the line that says that code is compiled.
     """
     if not sys.stderr.isatty():
-        yield lambda what: None
+        yield lambda what: tell_when_compiling()
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -95,6 +97,23 @@ def progress() -> Iterator[Begin]:
             for earlier in bar.task_ids:
                 bar.remove_task(earlier)
             task = bar.add_task(what, total=None)
-            return lambda share: bar.update(task, total=1.0, completed=share)
+            compiling = False
+
+            def wait() -> None:
+                nonlocal compiling
+                compiling = True
+                if task in bar.task_ids:
+                    bar.update(task, description=f"{what}: {LINE}", total=None)
+
+            def share(done: float) -> None:
+                nonlocal compiling
+                if compiling:  # the time left is counted from here on
+                    compiling = False
+                    bar.reset(task, description=what)
+                bar.update(task, total=1.0, completed=done)
+
+            tell_when_compiling(wait)
+            return share
 
         yield begin
+        tell_when_compiling()

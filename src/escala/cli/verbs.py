@@ -67,7 +67,7 @@ EXAMPLES = {
     "study list": "escala study list",
     "study run": "escala study run grid2019 --scale smoke --out study",
     "study replay": "escala study replay grid2019",
-    "doctor": "escala doctor",
+    "doctor": "escala doctor --warm",
 }
 """Verb -> a call of it, shown under its help."""
 

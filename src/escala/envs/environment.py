@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.compiling import tell_when_compiling
 from escala.envs.batch import Batch, new_turn
 from escala.errors import EscalaError
 
@@ -22,6 +23,11 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Before the batch is made, which compiles code where no cache has it: a line on stderr says so."""
+        tell_when_compiling()
+        return super().__new__(cls)
 
     def __init__(self, batch: Batch, render_mode: str | None = None) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:

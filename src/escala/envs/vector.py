@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from escala.compiling import tell_when_compiling
 from escala.envs.batch import Batch, Turn, new_turn
 from escala.errors import EscalaError
 
@@ -33,6 +34,11 @@ class BatchVectorEnv(VectorEnv[Array, Array, Array]):
         "render_fps": 10,
         "autoreset_mode": AutoresetMode.SAME_STEP,
     }
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Before the batch is made, which compiles code where no cache has it: a line on stderr says so."""
+        tell_when_compiling()
+        return super().__new__(cls)
 
     def __init__(self, batch: Batch, *, copy: bool = True, render_mode: str | None = None) -> None:
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:

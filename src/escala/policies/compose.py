@@ -108,7 +108,7 @@ def scheduler(name: str) -> Scheduler:
         known = sorted([*SCHEDULERS, ROLLOUT])
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise EscalaError(f"unknown scheduler {name!r}: {hint}known are {', '.join(known)}")
+        raise EscalaError(f"unknown scheduler {name!r}: {hint}all {len(known)} are listed by escala policies")
     return SCHEDULERS[name]
 
 

@@ -1,0 +1,50 @@
+"""Whoever waits for compilation is told; code from the cache is none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from escala.cli import warm
+from escala.compiling import LINE
+from escala.policies import compose
+from tests.cli.program import Escala
+
+DRAWN = """
+import sys
+import numpy as np
+import escala.envs.batch
+from escala.cli.terminal import progress
+with progress() as begin:
+    begin("drawing")
+    for _ in range(2):
+        escala.envs.batch.draw(np.zeros(2, np.uint64), np.zeros(2, np.int64))
+"""
+
+
+def test_compilation_is_one_line_and_what_is_cached_is_silent(tmp_path: Path) -> None:
+    """One small function in an empty cache, without a terminal; then the same again."""
+    for expected in (f"{LINE}\n", ""):
+        environment = {**os.environ, "ESCALA_CACHE_DIR": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", DRAWN], capture_output=True, text=True, timeout=240, env=environment)
+        assert done.returncode == 0 and done.stderr == expected, done.stderr
+
+
+@pytest.mark.slow
+def test_the_doctor_warms_the_usual_paths(escala_: Escala) -> None:
+    outcome = escala_("doctor", "--warm", "--json")
+    assert outcome.status == 0 and "easy + timeout:300" in outcome.out and "escala/Slots-v0" in outcome.out
+
+
+def test_what_is_warmed_exists() -> None:
+    assert set(warm.SCHEDULERS) <= set(compose.SCHEDULERS)
+
+
+def test_an_unknown_scheduler_gets_the_near_names_alone(escala_: Escala, log: Path) -> None:
+    outcome = escala_("simulate", log, "--platform", "4x1:none", "--scheduler", "eazy")
+    assert outcome.status == 2 and "did you mean easy" in outcome.err and "escala policies" in outcome.err
+    assert len(outcome.err) < 200
