@@ -18,6 +18,9 @@ ASIDE = ".part-"  # .part-PID-NAME: the ending of the name is kept, since writer
 def whole_file(path: Path | str) -> Iterator[Path]:
     """A file to write, which takes the place of `path` if the block ends well. OSError where that cannot be."""
     target = real(path)
+    if target.name.startswith(ASIDE):  # within `output_file`: beside its target already
+        yield target
+        return
     with _aside(target) as aside:
         yield aside
         os.replace(aside, target)

@@ -1,0 +1,20 @@
+"""Kills at file operations lose nothing. 200 of them: python -m tests.attacks.kills."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_change_of_a_file_loses_nothing() -> None:
+    """In a process of its own: children of a process with threads may hang."""
+    asked = [sys.executable, "-m", "tests.attacks.kills", "--kills", "24", "--seed", "1"]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=600, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert told["held"] == 24 and len(told["tried"]) == 8
