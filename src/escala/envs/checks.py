@@ -41,6 +41,8 @@ def above_zero(name: str, given: Any, example: str) -> list[float]:
 
 def chosen_actions(given: Any, rows: int, n: int) -> NDArray[np.int64]:
     """One action 0..n - 1 of each of the rows, [rows]."""
+    if rows == 1 and type(given) is list and len(given) == 1 and type(given[0]) in (int, np.int64) and 0 <= given[0] < n:
+        return np.array(given, np.int64)  # a single environment's step, without the reductions below
     try:
         actions = np.asarray(given)
     except ValueError:  # of different lengths
