@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -45,12 +46,17 @@ def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
             "before the simulation starts "
             f"({options.start_s} s): shift the times or set start_s"
         )
+    return Cast(rows, np.flatnonzero(too_large), *times_of(jobs, rows, options))
+
+
+def times_of(jobs: pl.DataFrame, rows: Any, options: Options) -> tuple[Any, Any, Any, Any]:
+    """(submission, run, walltime as policies see it, killed) of these rows of a workload's table: us, us, us, bool."""
     runtime = microseconds(jobs["runtime_s"].to_numpy())[rows]
     walltime = microseconds(jobs["walltime_s"].to_numpy())[rows]
     run = np.minimum(runtime, walltime)
     seen = run if options.estimate == "runtime" else walltime
     limited = jobs["limited"].to_numpy()[rows] if "limited" in jobs.columns else True
-    return Cast(rows, np.flatnonzero(too_large), submit, run, seen, (runtime >= walltime) & limited)
+    return microseconds(jobs["submit_s"].to_numpy())[rows], run, seen, (runtime >= walltime) & limited
 
 
 def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.int64]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,166 +12,103 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
+from escala.sealed import Budget, Command, QueuedJob, RunningJob, eyes, foresight, hands
 
-NODE_STATES = ("on", "switching_on", "off", "switching_off")  # by code of NODE.power
-
-
-class QueuedJob(NamedTuple):
-    """A waiting job, as a scheduler may know it."""
-
-    row: int  # names the job in commands
-    cores: int
-    walltime_s: float
-    submit_s: float
-    wait_s: float
-    user: int  # -1: unknown
-    single_node: bool
-    demand: tuple[int, ...]  # per further resource kind
-
-
-class RunningJob(NamedTuple):
-    """A job that holds cores: running, or waiting for its nodes to be on."""
-
-    row: int
-    cores: int
-    planned_end_s: float  # by walltime; it may end earlier
-    user: int
-    walltime_s: float
+LONGEST_S = 1e12
 
 
 class View:
     """What may be known at a decision. Actual runtimes are not here; see `ClairvoyantView`.
 
-    Everything is read when asked for, so that it shows the effect of the commands given so far.
+    Everything is read when asked for, so that it shows the effect of the commands given so far. Answers are values and fresh arrays:
+    writing into them changes nothing, and no attribute leads to the simulation (see `escala.sealed`).
     """
 
-    def __init__(self, simulation: Any, i: int) -> None:
-        self._simulation = simulation
-        self._i = i
+    __slots__ = ("__weakref__", "_see")
 
-    @property
-    def _world(self) -> Any:
-        return self._simulation.world
+    def __init__(self, simulation: Any, i: int) -> None:
+        self._see = eyes(simulation, i)
 
     @property
     def now_s(self) -> float:
         """The clock, s."""
-        return float(self._world.s[self._i, 0]["now"]) / SECOND
+        return self._see("now_s")
 
     @property
     def queue_length(self) -> int:
         """Number of waiting jobs."""
-        return int(self._world.s[self._i, 0]["n_queued"])
+        return self._see("queue_length")
 
     @property
     def queue(self) -> list[QueuedJob]:
         """Waiting jobs in order of submission."""
-        w, i = self._world, self._i
-        now = int(w.s[i, 0]["now"])
-        out = []
-        row = int(w.s[i, 0]["first"])
-        while row != codes.NONE:
-            j = w.job[i, row]
-            demand = tuple(int(d) for d in w.demand[i, row]) if w.demand.shape[1] else ()
-            submit = int(j["submit"])
-            out.append(
-                QueuedJob(
-                    row,
-                    int(j["cores"]),
-                    int(j["walltime"]) / SECOND,
-                    submit / SECOND,
-                    (now - submit) / SECOND,
-                    int(j["user"]),
-                    bool(j["single"]),
-                    demand,
-                )
-            )
-            row = int(w.run[i, row]["next"])
-        return out
+        return self._see("queue")
 
     @property
     def running(self) -> list[RunningJob]:
         """Jobs that hold cores, by planned end."""
-        w, i = self._world, self._i
-        n = int(w.s[i, 0]["next_job"])
-        states = w.run[i, :n]["state"]
-        rows = np.flatnonzero((states == codes.RUNNING) | (states == codes.GIVEN))
-        job, plan = w.job[i, rows], w.run[i, rows]["plan"] / SECOND
-        columns = (rows, job["cores"], plan, job["user"], job["walltime"] / SECOND)
-        out = [RunningJob(*values) for values in zip(*(column.tolist() for column in columns), strict=True)]
-        return sorted(out, key=lambda job: (job.planned_end_s, job.row))
+        return self._see("running")
 
     @property
     def node_states(self) -> list[str]:
         """Power state of each node: on, switching_on, off, switching_off."""
-        return [NODE_STATES[p] for p in self._world.node[self._i]["power"].tolist()]
+        return self._see("node_states")
+
+    @property
+    def node_cores(self) -> NDArray[np.int64]:
+        """Cores of each node, int64 [nodes]."""
+        return self._see("node_cores")
 
     @property
     def free_cores(self) -> NDArray[np.int64]:
         """Cores of each node that no job holds, int64 [nodes], whatever the node's power state."""
-        w, i = self._world, self._i
-        node = w.node[i]
-        if int(w.o[i, 0]["unit"]) == 0:
-            return np.asarray(node["free"], np.int64)
-        words = w.bits[i, : codes.SET_OFF + 1]
-        union = np.bitwise_or.reduce(words, axis=0)
-        free = np.unpackbits(union.view(np.uint8), bitorder="little")[: len(node)].astype(np.int64)
-        free[(node["power"] == codes.SWITCHING_OFF) | (node["held"] == 1)] = 1
-        return free
+        return self._see("free_cores")
 
     @property
     def free_now(self) -> int:
         """Free cores of nodes that are on."""
-        return int(self._world.s[self._i, 0]["free_on"])
+        return self._see("free_now")
 
     @property
     def free_any(self) -> int:
         """Free cores that a job may be given now, of nodes on, switching on, or off (woken for it)."""
-        s = self._world.s[self._i, 0]
-        return int(s["free_on"] + s["free_boot"] + s["free_off"])
+        return self._see("free_any")
 
     @property
     def idle_since_s(self) -> NDArray[np.float64]:
         """Since when each node has been idle, s [nodes]; NaN for a node that is not idle."""
-        node = self._world.node[self._i]
-        idle = (node["power"] == codes.ON) & (self.free_cores == node["cores"])
-        return np.where(idle, node["since"] / SECOND, np.nan)
+        return self._see("idle_since_s")
 
 
 class ClairvoyantView(View):
     """A View that also knows actual runtimes: for oracles and bounds, never for a policy that could run on a machine."""
 
+    __slots__ = ("_foresee",)
+
+    def __init__(self, simulation: Any, i: int) -> None:
+        super().__init__(simulation, i)
+        self._foresee = foresight(simulation, i)
+
     def runtime_s(self, row: int) -> float:
         """How long the job will run, s."""
-        return float(self._world.job[self._i, row]["runtime"]) / SECOND
-
-
-class Command(NamedTuple):
-    """A command that was given: when (us), its kind and arguments (see `escala.kernel.calls`), and why it was refused, if it was."""
-
-    time_us: int
-    kind: int
-    a: int
-    b: int
-    refusal: str
+        return self._foresee(row)
 
 
 class Commands:
     """What a policy may order. Each returns True, or False where it was refused; `refusal` then says why. Nothing changes by a refused
-    command."""
+    command. What is no whole number (1.5, None, True) names no job and no node. EscalaError for more commands in one decision than any
+    policy needs (`escala.sealed.MOST_COMMANDS`)."""
 
-    def __init__(self, simulation: Any, i: int, log: list[Command] | None = None) -> None:
-        self._simulation = simulation
-        self._i = i
-        self._log = log
+    __slots__ = ("_give", "refusal")
+
+    def __init__(self, simulation: Any, i: int, log: list[Command] | None = None, budget: Budget | None = None) -> None:
+        self._give = hands(simulation, i, budget or Budget(), log)
         self.refusal = ""
 
-    def _order(self, kind: int, a: int, b: int = 0) -> bool:
-        code = self._simulation.command(self._i, kind, int(a), int(b))
+    def _order(self, kind: int, a: Any, b: Any = 0) -> bool:
+        code = self._give(kind, a, b)
         self.refusal = codes.REFUSALS.get(code, "")
-        if self._log is not None:
-            self._log.append(Command(int(self._simulation.world.s[self._i, 0]["now"]), kind, int(a), int(b), self.refusal))
-        return bool(code == codes.REFUSED_NONE)
+        return code == codes.REFUSED_NONE
 
     def start(self, job: QueuedJob | int) -> bool:
         """Start a waiting job on the lowest cores that it may be given."""
@@ -194,9 +132,13 @@ class Commands:
 
     def call_at(self, time_s: float) -> bool:
         """Ask for a decision at this time (> now), s."""
-        if not -1e12 < time_s < 1e12:
-            raise EscalaError(f"call_at({time_s}): give a time in seconds later than now")
-        return self._order(calls.TIMER, int(np.floor(time_s * SECOND + 0.5)))
+        try:
+            seconds = float(time_s)
+        except (TypeError, ValueError, OverflowError):
+            seconds = math.nan
+        if not -LONGEST_S < seconds < LONGEST_S:
+            raise EscalaError(f"call_at({time_s!r:.50}): give a time in seconds later than now")
+        return self._order(calls.TIMER, math.floor(seconds * SECOND + 0.5))
 
 
 @runtime_checkable
@@ -211,6 +153,27 @@ class Policy(Protocol):
 
 
 PolicyLike = str | Policy | Callable[[View, Commands], None]
+
+
+INSIDERS: set[type] = set()
+"""Policies of Escala's own that decide in compiled code, on the simulation's tables."""
+
+Class = TypeVar("Class", bound=type)
+
+
+def insider(policy: Class) -> Class:
+    """Register a class of Escala's own policies. A run calls `begin_run()` at its start, and `decide_inside(simulation, i, act)` in place
+    of `decide`; the policy keeps no reference to the simulation. Their compiled code reads what a View shows, and no more. EscalaError for
+    a class from elsewhere."""
+    if not policy.__module__.startswith("escala."):
+        raise EscalaError(f"{policy.__name__} is no policy of Escala's own: write decide(view, act); `clairvoyant = True` shows runtimes")
+    INSIDERS.add(policy)
+    policy.decide = _refuse  # type: ignore[attr-defined]
+    return policy
+
+
+def _refuse(policy: Any, view: View, act: Commands) -> None:
+    raise EscalaError(f"{name_of(policy)} decides on the simulation's own tables: give it to simulate itself, not to a policy around it")
 
 
 class _Function:
@@ -230,6 +193,11 @@ def as_policy(policy: Any) -> Any:
     if callable(policy):
         return _Function(policy)
     raise EscalaError(f"{policy!r} is no policy: give a name, a function of (view, act), or an object with decide(view, act)")
+
+
+def clairvoyant(policy: Any) -> bool:
+    """Does this policy say that it knows the future?"""
+    return bool(getattr(policy, "clairvoyant", False))
 
 
 def name_of(policy: Any) -> str:

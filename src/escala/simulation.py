@@ -6,6 +6,7 @@ import functools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
+from functools import cached_property
 from importlib.metadata import version
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.casting import cast_jobs, demands_of
+from escala.casting import cast_jobs, demands_of, times_of
 from escala.errors import EscalaError
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
@@ -65,14 +66,16 @@ class Simulation:
     def __len__(self) -> int:
         return len(self.workloads)
 
-    def _kinds(self) -> list[str]:
+    @cached_property
+    def kinds(self) -> list[str]:
+        """Resource kinds beyond cores that the platform has and some workload demands."""
         wanted = {k for w in self.workloads for k in demands_of(w, self.platform)}
         return [k for k in self.platform.resources if k in wanted]
 
     def _allocate(self, plans: Sequence[Plan]) -> World:
         p = self.platform
         jobs = max((len(c.rows) for c in self.casts), default=0)
-        kinds = self._kinds()
+        kinds = self.kinds
         single = any(bool(w.jobs["single_node"].any()) for w in self.workloads)
         self.plain = not single and not kinds
         queueings = {plan.queueing for plan in plans}
@@ -103,7 +106,7 @@ class Simulation:
         node = w.node[i]
         node["cores"] = p.cores
         node["profile"] = p.profile_of
-        for k, kind in enumerate(self._kinds()):
+        for k, kind in enumerate(self.kinds):
             w.room[i, :, k] = p.resources[kind]
         for k, profile in enumerate(p.profiles):
             switches = microseconds(profile.switch_on_s), microseconds(profile.switch_off_s)
@@ -114,12 +117,13 @@ class Simulation:
         cast = self.casts[i]
         strict = plan.queueing == codes.STRICT
         can_switch = any(self.platform.profiles[k].can_switch for k in set(self.platform.profile_of.tolist()))
+        asked = plan.period_s > 0 or plan.queueing == codes.EXTERNAL or plan.shutdown == codes.POWER_EXTERNAL  # `run` counts decisions
         switching = can_switch and (plan.shutdown != codes.NEVER or opts.start_off or plan.queueing == codes.EXTERNAL)
         values = {
             "n_jobs": len(cast.rows),
             "n_nodes": self.platform.n_nodes,
             "n_cores": self.platform.total_cores,
-            "n_kinds": len(self._kinds()),
+            "n_kinds": len(self.kinds),
             "unit": int(self.platform.cores.max()) == 1,
             "queueing": plan.queueing,
             "ordering": plan.ordering,
@@ -139,7 +143,7 @@ class Simulation:
             "until_us": int(microseconds(opts.until_s)) if opts.until_s is not None else codes.NEVER_US,
             "limited": opts.until_s is not None,
             "record": opts.record,
-            "max_instants": 1_000_000 + INSTANTS_PER_JOB * (len(cast.rows) + 1) * (4 if plan.period_s == 0 else 1_000_000),
+            "max_instants": 1_000_000 + INSTANTS_PER_JOB * (len(cast.rows) + 1) * (1_000_000 if asked else 4),
             "pause_before": plan.pause_before,
             "plain": self.plain,
             "given": switching and not strict,
@@ -160,7 +164,7 @@ class Simulation:
         job["load"] = jobs["load"].to_numpy()[cast.rows]
         job["single"] = jobs["single_node"].to_numpy()[cast.rows]
         job["user"] = self.workloads[i].user_ranks[cast.rows]
-        for k, kind in enumerate(self._kinds()):
+        for k, kind in enumerate(self.kinds):
             if f"demand_{kind}" in jobs.columns:
                 w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[cast.rows]
         if plan.keys is not None:
@@ -226,13 +230,40 @@ class Simulation:
 
     def command(self, i: int, kind: int, a: int = 0, b: int = 0) -> int:
         """One command (kinds of `escala.kernel.calls`) to simulation i; a refusal code, 0 if it was carried out."""
-        if kind == calls.TIMER and int(self.world.s[i, 0]["n_timers"]) >= self.world.heaps.shape[2]:
-            self.world.s[i, 0]["grow"] = codes.GROW_TIMERS
-            self._grow(i)
+        if kind == calls.TIMER:
+            self.make_room(i, 1)
         return int(calls.command(self.table, i, kind, a, b))
 
+    def make_room(self, i: int, timers: int) -> None:
+        """Room for so many more timers in simulation i."""
+        while int(self.world.s[i, 0]["n_timers"]) + timers > self.world.heaps.shape[2]:
+            self.world.s[i, 0]["grow"] = codes.GROW_TIMERS
+            self._grow(i)
+
+    def _check(self, i: int) -> None:
+        """EscalaError unless the kernel's jobs are still those of the workload, and none started before its submission."""
+        cast, workload = self.casts[i], self.workloads[i]
+        n = len(cast.rows)
+        job, run = self.world.job[i, :n], self.world.run[i, :n]
+        same = {
+            **dict(zip(("submit", "runtime", "walltime", "killed"), times_of(workload.jobs, cast.rows, self.options), strict=True)),
+            "cores": workload.jobs["cores"].to_numpy()[cast.rows],
+        }
+        for name, values in same.items():
+            wrong = np.flatnonzero(job[name] != values)
+            if len(wrong):
+                raise self._falsified(i, int(wrong[0]), f"has another {name} than in the workload")
+        early = np.flatnonzero((run["start"] >= 0) & (run["start"] < job["submit"]))
+        if len(early):
+            raise self._falsified(i, int(early[0]), "started before it was submitted")
+
+    def _falsified(self, i: int, row: int, what: str) -> EscalaError:
+        ident = self.workloads[i].jobs["job_id"][int(self.casts[i].rows[row])]
+        return EscalaError(f"workload {self.workloads[i].name!r}: job {ident!r} {what}: a policy has changed the simulation; no result")
+
     def result(self, i: int = 0, manifest: dict[str, Any] | None = None) -> Result:
-        """The tables of simulation i, as it stands."""
+        """The tables of simulation i, as it stands. EscalaError where somebody has changed its jobs."""
+        self._check(i)
         n = len(self.casts[i].rows)
         window = self._window(i)
         life = NodeLives(self.world, i, self.platform, self.workloads[i].jobs["job_id"], self.casts[i].rows, window, self.options.start_off)

@@ -12,8 +12,7 @@ from escala.envs import offreservation, offreservation_step, scheduling, schedul
 from escala.envs.slots_policy import SHAPING, SlotPolicy
 from escala.envs.tables import MEMORY
 from escala.errors import EscalaError
-from escala.kernel import codes
-from escala.policy import Commands, View
+from escala.policy import Commands, insider
 
 
 class _Learnt:
@@ -23,7 +22,7 @@ class _Learnt:
         self.agent = agent
         self.name = agent.name if sampled else f"{agent.name}, likeliest actions"
         self._sampled, self._seed = sampled, seed
-        self._run: tuple[int, int] | None = None
+        self._new = True
         self._random: np.random.Generator | None = None
         shape = tuple(agent.manifest["observation_shape"])
         self._observation = np.zeros((1, *shape), np.float32)
@@ -37,20 +36,16 @@ class _Learnt:
                 f"{self.agent.env_id} now shows {shape}): train it again"
             )
 
-    def _is_new(self, view: View) -> bool:
-        """Is this another run than the last one?"""
-        run = (id(view._simulation), view._i)
-        if run == self._run:
-            return False
-        self._run = run
-        self._keep = view._simulation  # so that no other run can have its id
+    def begin_run(self) -> None:
+        """The next decision is the first of a run."""
+        self._new = True
         self._random = np.random.default_rng(self._seed) if self._sampled else None
-        return True
 
     def _choose(self) -> int:
         return int(self.agent.act(self._observation, self._mask, self._random)[0])
 
 
+@insider
 class LearntShutdown(_Learnt):
     """An off-reservation agent as a shutdown policy: `simulate(w, p, scheduler="saf", shutdown=agent)`."""
 
@@ -66,8 +61,8 @@ class LearntShutdown(_Learnt):
         self.beneath = offreservation.BENEATH[self.options.action]
         self._fractions = self.options.fractions()
 
-    def _begin(self, view: View) -> None:
-        simulation = view._simulation
+    def _begin(self, simulation: Any, i: int) -> None:
+        self._new = False
         platform, world = simulation.platform, simulation.world
         actions = self.options.actions(platform)
         if actions != self._mask.shape[1]:
@@ -79,14 +74,13 @@ class LearntShutdown(_Learnt):
         self._memory = np.zeros(1, MEMORY)
         self._memory["standing"] = self.options.resting % actions
         self._history = np.zeros((1, self.options.history, self.options.width), np.float32)
-        self._users = np.zeros(max(1, int(world.job[view._i]["user"].max(initial=0)) + 1), np.int64)
+        self._users = np.zeros(max(1, int(world.job[i]["user"].max(initial=0)) + 1), np.int64)
         self._frontier = np.zeros(world.plans.shape[1] + 1, np.int64)
 
-    def decide(self, view: View, act: Commands) -> None:
+    def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
         """Renew the action in force, or choose one."""
-        if self._is_new(view):
-            self._begin(view)
-        simulation, i = view._simulation, view._i
+        if self._new:
+            self._begin(simulation, i)
         flat = self._observation.reshape(1, -1)
         what = offreservation_step.look(
             simulation.table, i, self._settings, self._memory, self._history, self._users, self._frontier, flat, self._mask
@@ -94,19 +88,11 @@ class LearntShutdown(_Learnt):
         if what == 0:
             return
         chosen = self._choose() if what == 2 else int(self._memory[0]["standing"])
-        make_room(simulation, i)
+        simulation.make_room(i, int(simulation.world.s[i, 0]["n_queued"]) + 2)  # a timer for each waiting job
         offreservation_step.put(simulation.table, i, self._settings, self._fractions, self._memory, chosen)
 
 
-def make_room(simulation: Any, i: int) -> None:
-    """Room for one more timer for each waiting job."""
-    s = simulation.world.s[i, 0]
-    while int(s["n_timers"] + s["n_queued"]) + 2 > simulation.world.heaps.shape[2]:
-        s["grow"] = codes.GROW_TIMERS
-        simulation._grow(i)
-        s = simulation.world.s[i, 0]
-
-
+@insider
 class LearntScheduler(_Learnt):
     """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`. Not sampled, it starts the likeliest job where nothing
     runs and something fits, whatever it thinks of waiting."""
@@ -119,16 +105,17 @@ class LearntScheduler(_Learnt):
         self._expects(self.options.shape)
         self._settings = self.options.settings()
 
-    def _begin(self, view: View) -> None:
-        world = view._simulation.world
-        users = max(1, int(world.job[view._i]["user"].max(initial=0)) + 1)
+    def _begin(self, simulation: Any, i: int) -> None:
+        self._new = False
+        world = simulation.world
+        users = max(1, int(world.job[i]["user"].max(initial=0)) + 1)
         self._records = scheduling.Records(1, self.options.places, users, world.plans.shape[1])
 
-    def decide(self, view: View, act: Commands) -> None:
+    def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
         """Start waiting jobs, one by one, until a void choice."""
-        if self._is_new(view):
-            self._begin(view)
-        r, table, i = self._records, view._simulation.table, view._i
+        if self._new:
+            self._begin(simulation, i)
+        r, table = self._records, simulation.table
         while scheduling_step.look(
             table,
             i,
@@ -143,7 +130,7 @@ class LearntScheduler(_Learnt):
             self._observation,
             self._mask,
         ):
-            s = view._simulation.world.s[i, 0]
+            s = simulation.world.s[i, 0]
             if not self._sampled and s["n_ends"] + s["n_starts"] == 0 and self._mask[0, 1:].any():
                 self._mask[0, 0] = False  # the likeliest choice alone could idle for ever
             scheduling_step.put(table, i, self._settings, r.memory, r.live, self._choose())

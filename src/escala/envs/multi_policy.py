@@ -28,7 +28,7 @@ from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import World
 from escala.kernel.world import one
-from escala.policy import Commands, View
+from escala.policy import Commands, insider
 
 SHAPING = ("agents", "machines", "resources", "horizon", "slots", "backlog", "information", "turns", "skip", "arrivals_end")
 """Options of the game that shape what is seen and done."""
@@ -93,6 +93,7 @@ def carry_out(
     return lens.place(w, st, m, slots, used, ends, running, action % st.slots, n)
 
 
+@insider
 class TeamPolicy:
     """A scheduler over M visible jobs by several agents, each with machines of its own.
 
@@ -115,12 +116,15 @@ class TeamPolicy:
         self.options = options_of({key: value for key, value in options.items() if key in SHAPING})
         self.name = name or (team if isinstance(team, str) else "team")
         self._team, self._unit, self._rescue = team, round(unit_s * SECOND), rescue
-        self._of: Any = None
+        self._new = True
 
-    def decide(self, view: View, act: Commands) -> None:
+    def begin_run(self) -> None:
+        """The next decision is the first of a run."""
+        self._new = True
+
+    def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
         """One round of turns."""
-        simulation, i = view._simulation, view._i
-        if self._of is not simulation.world.o or simulation.world.s[i, 0]["instants"] == 1:
+        if self._new:
             self._begin(simulation, i)
         memory = self._memory
         for a in range(self.options.agents):
@@ -156,7 +160,7 @@ class TeamPolicy:
             raise EscalaError(
                 f"platform {platform.name!r}: {self.name} schedules {chosen.agents} agents x {chosen.machines} machines of several cores"
             )
-        kinds = simulation._kinds()
+        kinds = simulation.kinds
         if 1 + len(kinds) != chosen.resources:
             raise EscalaError(
                 f"platform {platform.name!r}: {self.name} knows {chosen.resources} resources, the workload has {1 + len(kinds)}"
@@ -185,4 +189,4 @@ class TeamPolicy:
         self._numbers = np.zeros((1, chosen.numbers()), np.float32)
         self._picture, self._mask = np.zeros(0, np.uint8), np.zeros((1, chosen.machines * chosen.slots + 1), bool)
         self._members = members_of(self._team if isinstance(self._team, str) else list(self._team()), chosen)
-        self._of = simulation.world.o
+        self._new = False

@@ -166,7 +166,7 @@ def given_lists(workloads: Any, platform: Any, unit_s: float, estimate: str) -> 
     source = Simulation(lists, machine, Plan(queueing=codes.EXTERNAL, period_s=unit_s), options)
     sizes = np.array([len(cast.rows) for cast in source.casts], np.int64)
     job = np.concatenate([source.world.job[i, :n] for i, n in enumerate(sizes)])
-    kinds = ("cores", *source._kinds())
+    kinds = ("cores", *source.kinds)
     further = source.world.demand.shape[1] > 0
     demand = (
         np.concatenate([source.world.demand[i, :n] for i, n in enumerate(sizes)])

@@ -26,7 +26,7 @@ from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import World
 from escala.kernel.world import one
-from escala.policy import Commands, View
+from escala.policy import Commands, insider
 
 Choose = Callable[[NDArray[Any], NDArray[np.bool_], np.random.Generator | None], int]
 """From one observation, one mask and a generator (None: choose the best) to an action."""
@@ -99,6 +99,7 @@ def write(
         mask[k + 1] = starts[k] != lens.NOWHERE
 
 
+@insider
 class SlotPolicy:
     """A scheduler over M visible jobs. `choose`: the name of a rule of `slots_rules`, or a function (see `Choose`).
 
@@ -135,12 +136,15 @@ class SlotPolicy:
         self._seed = seed if sampled else None
         self._luck = luck_of(seed, 1)
         self._choose = choose
-        self._of: Any = None
+        self._new = True
 
-    def decide(self, view: View, act: Commands) -> None:
+    def begin_run(self) -> None:
+        """The next decision is the first of a run."""
+        self._new = True
+
+    def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
         """Choices until the void."""
-        simulation, i = view._simulation, view._i
-        if self._of is not simulation.world.o or simulation.world.s[i, 0]["instants"] == 1:
+        if self._new:
             self._begin(simulation, i)
         while True:
             action = int(look(simulation.table, i, *self._lens, self.rule))
@@ -173,7 +177,7 @@ class SlotPolicy:
         named = int(platform.cores.max()) == 1
         if not named and platform.n_nodes > 1:
             raise EscalaError(f"platform {platform.name!r}: {self.name} schedules one machine: nodes of one core (10x1), or a single node")
-        kinds = simulation._kinds()
+        kinds = simulation.kinds
         capacity = np.array([platform.total_cores, *(int(platform.resources[k].sum()) for k in kinds)], np.int64)
         reserve, drawn = chosen.placement == "reserve", chosen.observation == "image"
         if (reserve or drawn) and capacity.max() > 62:
@@ -214,4 +218,4 @@ class SlotPolicy:
         self._picture = np.zeros(chosen.horizon * self._width if drawn else 0, np.uint8)
         self._mask = np.zeros(chosen.slots + 1, bool)
         self._random = None if self._seed is None else np.random.default_rng(self._seed)
-        self._of = simulation.world.o
+        self._new = False

@@ -90,6 +90,7 @@ REFUSED_NOT_OFF = 4
 REFUSED_NO_SUCH = 5
 REFUSED_CANNOT_SWITCH = 6
 REFUSED_PAST = 7
+REFUSED_NO_NUMBER = 8
 REFUSALS = {
     REFUSED_NOT_QUEUED: "the job is not in the queue",
     REFUSED_NO_ROOM: "the job does not fit now",
@@ -98,6 +99,7 @@ REFUSALS = {
     REFUSED_NO_SUCH: "there is no such job or node",
     REFUSED_CANNOT_SWITCH: "the node has no sleep state",
     REFUSED_PAST: "the time is not later than now",
+    REFUSED_NO_NUMBER: "that is no whole number, so no job and no node",
 }
 
 # A time that never comes, in microseconds: far beyond any run, far from overflow.

@@ -16,7 +16,7 @@ from escala.kernel.state import HEAP_TIMERS, World
 @lean
 def command_start(w: World, j: int) -> int:
     """Start the queued job `j` on the lowest cores that may be given."""
-    if j < 0 or j >= w.o[0].n_jobs:
+    if j < 0 or j >= w.s[0].next_job:  # a job that is not submitted yet cannot be told from none
         return codes.REFUSED_NO_SUCH
     if w.run[j].state != codes.QUEUED:
         return codes.REFUSED_NOT_QUEUED
@@ -29,7 +29,7 @@ def command_start(w: World, j: int) -> int:
 @lean
 def command_start_on(w: World, j: int, n: int) -> int:
     """Start the queued single-node job `j` on node `n`."""
-    if j < 0 or j >= w.o[0].n_jobs or n < 0 or n >= w.o[0].n_nodes:
+    if j < 0 or j >= w.s[0].next_job or n < 0 or n >= w.o[0].n_nodes:
         return codes.REFUSED_NO_SUCH
     if w.run[j].state != codes.QUEUED:
         return codes.REFUSED_NOT_QUEUED

@@ -15,7 +15,8 @@ is drawn from the shares of their walltimes that ended jobs took; nothing is use
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +30,8 @@ from escala.options import Options, Plan
 from escala.platform import read_platform
 from escala.policies.compose import SCHEDULERS, Scheduler
 from escala.policies.futures import Arrivals, AsBefore, Lists, Memory, Numbers
-from escala.policy import Commands, QueuedJob, View
+from escala.policy import Commands, View
+from escala.sealed import QueuedJob
 from escala.simulation import Simulation
 from escala.workload import Workload
 
@@ -157,8 +159,7 @@ class Rollout:
         self.arrivals: Arrivals = AsBefore() if arrivals is None else Lists(arrivals) if isinstance(arrivals, Sequence) else arrivals
         self.futures, self.horizon, self.objective = futures, horizon, objective
         self.choices, self.depth, self.every_s, self.optimism, self.seed = choices, depth, every_s, optimism, seed
-        self._of: Any = None
-        self._last_s = 0.0
+        self._of: Callable[[], View | None] = lambda: None
 
     def decide(self, view: View, act: Commands) -> None:
         """Start jobs as long as starting one promises more than waiting."""
@@ -189,10 +190,9 @@ class Rollout:
         return (None if best == WAIT else queue[best]), float(waits[0].soon.mean()) / SECOND
 
     def _begin(self, view: View) -> None:
-        if self._of is not view._simulation.world.o or view.now_s < self._last_s:
-            self._of = view._simulation.world.o
-            self.forget(view._simulation.platform.total_cores)
-        self._last_s = view.now_s
+        if self._of() is not view:  # another run
+            self._of = weakref.ref(view)
+            self.forget(int(view.node_cores.sum()))
 
     def forget(self, cores: int, bases: Sequence[Base] | None = None) -> None:
         """Begin anew, on a machine of so many cores. bases: tables to use in place of own ones."""

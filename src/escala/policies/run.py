@@ -7,23 +7,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from escala.errors import EscalaError
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
+from escala.kernel.state import SCALARS
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
 from escala.policies.rollout_names import rollout_of
-from escala.policy import ClairvoyantView, Command, Commands, View, as_policy, name_of
+from escala.policy import INSIDERS, ClairvoyantView, Commands, View, as_policy, clairvoyant, name_of
 from escala.result import Result
+from escala.sealed import Budget, Command
 from escala.simulation import Simulation
 from escala.workload import CleaningRules, Workload, read_workload
 
 Progress = Callable[[float], None]  # share done, 0..1
 
-PATIENCE = 100_000  # decisions without an event, while jobs wait on an idle machine, after which a policy will never start them
+# Decisions in a row between which no job is submitted, started or ended.
+PATIENCE = 100_000  # so many on an idle machine while jobs wait, and nothing is to come: the policy will never start them
+SHORTEST_S = 1000.0  # so many within less than this: the policy asks every 10 ms or more often, for ever
+MOST_ASKED = 10_000_000  # so many at any distance
+WAITS = "waits"
+TURNS = {codes.DECISION: "scheduler", codes.BEFORE: "shutdown", codes.AFTER: "shutdown"}
+COUNTS = SCALARS.names.index("next_job")  # type: ignore[union-attr]
+assert SCALARS.names[COUNTS : COUNTS + 3] == ("next_job", "n_ended", "n_queued")  # type: ignore[index]
 
 
 @dataclass(frozen=True)
@@ -59,19 +69,65 @@ def _of_role(policy: Any, role: str) -> Any:
     return policy
 
 
-def _view(policy: Any, simulation: Simulation, i: int) -> View:
-    return ClairvoyantView(simulation, i) if getattr(policy, "clairvoyant", False) else View(simulation, i)
+Log = list[Command]
+
+
+def _decider(policy: Any, simulation: Simulation, i: int, log: Log | None) -> Callable[[], None]:
+    """One decision of a policy. Escala's own compiled policies get the simulation; all others a View and Commands."""
+    budget = Budget()
+    act = Commands(simulation, i, log, budget)
+    decide, known = policy.decide, tuple[Any, ...]()
+    if type(policy) in INSIDERS:
+        policy.begin_run()
+        decide, known = policy.decide_inside, (simulation, i)
+    else:
+        known = (ClairvoyantView(simulation, i) if clairvoyant(policy) else View(simulation, i),)
+
+    def turn() -> None:
+        budget.renew(simulation, i)
+        decide(*known, act)
+
+    return turn
+
+
+class _Progress:
+    """Counts decisions in a row between which no job was submitted, started or ended. Limits: see MOST_ASKED, SHORTEST_S and PATIENCE."""
+
+    def __init__(self, simulation: Simulation, i: int) -> None:
+        self._simulation, self._i = simulation, i
+        self._counts = simulation.world.s.view(np.int64)[i, COUNTS : COUNTS + 3]
+        self._asked, self._since, self._seen = 0, 0, b""
+
+    def lost(self) -> str:
+        """After a decision: why the run will never end, or does not get on; "" while it may."""
+        w, i = self._simulation.world, self._i
+        seen = self._counts.tobytes()
+        if seen != self._seen:
+            self._seen, self._asked, self._since = seen, 0, w.s["now"].item(i)
+            return ""
+        self._asked += 1
+        if self._asked < PATIENCE:
+            return ""
+        s = w.s[i, 0]
+        if s["n_ends"] + s["n_starts"] == 0 and s["next_job"] == w.o[i, 0]["n_jobs"] and s["n_queued"] > 0:
+            return WAITS
+        spent = (s["now"] - self._since) / SECOND
+        return f"{self._asked:,} decisions within {spent:.6g} s" if spent < SHORTEST_S or self._asked >= MOST_ASKED else ""
 
 
 def run(
     simulation: Simulation, i: int, chosen: Pair, progress: Progress | None = None, log: dict[str, list[Command]] | None = None
 ) -> None:
     """Run simulation i to its end: the only rollout loop. log: gets the commands given from outside, "scheduler" and "shutdown"."""
-    act, switch = (Commands(simulation, i, None if log is None else log.setdefault(who, [])) for who in ("scheduler", "shutdown"))
-    views = {id(p): _view(p, simulation, i) for p in (chosen.scheduler, chosen.shutdown) if p is not None}
+    asked = {"scheduler": chosen.scheduler, "shutdown": chosen.shutdown}
+    turns = {
+        who: _decider(policy, simulation, i, None if log is None else log.setdefault(who, []))
+        for who, policy in asked.items()
+        if policy is not None
+    }
+    counted = _Progress(simulation, i)
     horizon = _horizon(simulation, i) if progress is not None else None
-    step = pauses = 0
-    seen: tuple[int, ...] = ()
+    step = 0
     while True:
         until = None if horizon is None else horizon * (step + 1) / 100.0
         stop = simulation.advance(i, None if step >= 100 else until)
@@ -81,30 +137,24 @@ def run(
             step += 1
             if progress is not None:
                 progress(min(step / 100.0, 0.99))
-        elif stop == codes.DECISION:
-            chosen.scheduler.decide(views[id(chosen.scheduler)], act)
-        elif stop in (codes.BEFORE, codes.AFTER):
-            chosen.shutdown.decide(views[id(chosen.shutdown)], switch)
+        elif stop in TURNS:
+            turns[TURNS[stop]]()
+            why = counted.lost()
+            if why:
+                raise _stuck(simulation, i, chosen, why)
         else:
-            raise _stuck(simulation, i, chosen)
-        if stop != codes.NONE:
-            now = _events(simulation, i)
-            pauses, seen = (pauses + 1 if now and now == seen else 0), now
-            if pauses > PATIENCE:
-                raise _stuck(simulation, i, chosen)
+            raise _stuck(simulation, i, chosen, WAITS)
     if progress is not None:
         progress(1.0)
 
 
-def _events(simulation: Simulation, i: int) -> tuple[int, ...]:
-    """Counts that change whenever something happens to a job; empty while something is bound to happen."""
-    s = simulation.world.s[i, 0]
-    busy = s["n_ends"] + s["n_starts"] > 0 or s["next_job"] < simulation.world.o[i, 0]["n_jobs"]
-    return () if busy or s["n_queued"] == 0 else (int(s["n_queued"]), int(s["n_ended"]))
-
-
-def _stuck(simulation: Simulation, i: int, chosen: Pair) -> EscalaError:
-    """What to say when jobs wait and nothing more will happen."""
+def _stuck(simulation: Simulation, i: int, chosen: Pair, found: str) -> EscalaError:
+    """What to say when jobs wait and nothing more will happen, or policies ask for decisions without end."""
+    if found != WAITS:
+        now = simulation.world.s["now"].item(i) / SECOND
+        return EscalaError(
+            f"{chosen.name}: {found}, at {now} s, and no job is submitted, started or ended: ask less often (call_at, period_s)"
+        )
     waiting = int(simulation.world.s[i, 0]["n_queued"])
     kept = int((simulation.world.node[i]["held"] == 1).sum())
     why = (

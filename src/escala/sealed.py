@@ -1,0 +1,193 @@
+"""What a policy may see and do, as two functions from which nothing leads back to the simulation.
+
+A `View` and `Commands` hold one *sealed* function each. It answers a closed list of questions, with copies, and takes a closed list of
+commands. No attribute of a sealed function (`__closure__`, `__self__`, `__wrapped__`, `__dict__`, ...) leads to what it works on: C code
+holds that, and shows it to the garbage collector alone.
+
+What this is not: a jail. Code in the same process may read the stack (`sys._getframe`, the frames of a traceback), ask the garbage
+collector, or read memory (`ctypes`), and Python has no means against that. Every result is therefore checked against its workload too.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.kernel.clock import SECOND
+from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, JOB
+
+NODE_STATES = ("on", "switching_on", "off", "switching_off")  # by code of NODE.power
+MOST_COMMANDS, TRIES = 1_000_000, 10
+"""In one decision: so many commands, and so many tries of each waiting job on each node on top."""
+
+
+class QueuedJob(NamedTuple):
+    """A waiting job, as a scheduler may know it."""
+
+    row: int  # names the job in commands
+    cores: int
+    walltime_s: float
+    submit_s: float
+    wait_s: float
+    user: int  # -1: unknown
+    single_node: bool
+    demand: tuple[int, ...]  # per further resource kind
+
+
+class RunningJob(NamedTuple):
+    """A job that holds cores: running, or waiting for its nodes to be on."""
+
+    row: int
+    cores: int
+    planned_end_s: float  # by walltime; it may end earlier
+    user: int
+    walltime_s: float
+
+
+class Command(NamedTuple):
+    """A command that was given: when (us), its kind and arguments (see `escala.kernel.calls`), and why it was refused, if it was."""
+
+    time_us: int
+    kind: int
+    a: int
+    b: int
+    refusal: str
+
+
+def sealed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function behind C code that shows nothing of it: a cache that keeps nothing."""
+    shut = functools.lru_cache(maxsize=0)(function)
+    shut.__dict__.clear()  # __wrapped__ leads to the function
+    return shut
+
+
+# What may be asked. Each takes the tables and the number of the simulation, and gives values or fresh arrays.
+
+
+def _queue(w: Any, i: int) -> list[QueuedJob]:
+    rows = []
+    row, after = w.s["first"].item(i), w.run["next"][i]
+    while row != codes.NONE:
+        rows.append(row)
+        row = after.item(row)
+    if not rows:
+        return []
+    now, at = w.s["now"].item(i), np.array(rows)
+    demands = map(tuple, w.demand[i, at].tolist()) if w.demand.shape[1] else [()] * len(rows)
+    return [
+        QueuedJob(row, cores, walltime / SECOND, submit / SECOND, (now - submit) / SECOND, user, single == 1, demand)
+        for row, (submit, _, walltime, cores, _, _, single, user), demand in zip(rows, w.job[i, at].tolist(), demands, strict=True)
+    ]
+
+
+def _running(w: Any, i: int) -> list[RunningJob]:
+    ends, starts = w.s["n_ends"].item(i), w.s["n_starts"].item(i)
+    rows = w.heaps["id"][i, HEAP_ENDS, :ends].tolist() + w.heaps["id"][i, HEAP_STARTS, :starts].tolist()
+    if not rows:
+        return []
+    at = np.array(rows)
+    found = [
+        RunningJob(row, cores, plan / SECOND, user, walltime / SECOND)
+        for row, (_, _, walltime, cores, _, _, _, user), plan in zip(
+            rows, w.job[i, at].tolist(), w.run["plan"][i, at].tolist(), strict=True
+        )
+    ]
+    return sorted(found, key=lambda job: (job.planned_end_s, job.row))
+
+
+def _free_cores(w: Any, i: int) -> NDArray[np.int64]:
+    node = w.node[i]
+    if w.o["unit"].item(i) == 0:
+        return node["free"].astype(np.int64)
+    words = w.bits[i, : codes.SET_OFF + 1]
+    union = np.bitwise_or.reduce(words, axis=0)
+    free = np.unpackbits(union.view(np.uint8), bitorder="little")[: len(node)].astype(np.int64)
+    free[(node["power"] == codes.SWITCHING_OFF) | (node["held"] == 1)] = 1
+    return free
+
+
+def _idle_since(w: Any, i: int) -> NDArray[np.float64]:
+    node = w.node[i]
+    idle = (node["power"] == codes.ON) & (_free_cores(w, i) == node["cores"])
+    return np.where(idle, node["since"] / SECOND, np.nan)
+
+
+def _free_any(w: Any, i: int) -> int:
+    return sum(w.s[name].item(i) for name in ("free_on", "free_boot", "free_off"))
+
+
+QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
+    "now_s": lambda w, i: w.s["now"].item(i) / SECOND,
+    "queue_length": lambda w, i: w.s["n_queued"].item(i),
+    "queue": _queue,
+    "running": _running,
+    "node_states": lambda w, i: [NODE_STATES[p] for p in w.node["power"][i].tolist()],
+    "node_cores": lambda w, i: w.node["cores"][i].astype(np.int64),
+    "free_cores": _free_cores,
+    "free_now": lambda w, i: w.s["free_on"].item(i),
+    "free_any": _free_any,
+    "idle_since_s": _idle_since,
+}
+FIELDS = ("submit", "runtime", "walltime", "cores", "load", "killed", "single", "user")  # of a job, as unpacked above
+assert JOB.names == FIELDS
+
+
+def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
+    """The sealed function behind a View: answers QUESTIONS."""
+    return sealed(lambda what: QUESTIONS[what](simulation.world, i))
+
+
+def foresight(simulation: Any, i: int) -> Callable[[int], float]:
+    """The sealed function behind a ClairvoyantView: how long the job of a row will run, s."""
+    return sealed(lambda row: simulation.world.job[i, row]["runtime"].item() / SECOND)
+
+
+class Budget:
+    """Commands given in this decision, and how many there may be."""
+
+    def __init__(self) -> None:
+        self.given, self.limit = 0, MOST_COMMANDS
+
+    def renew(self, simulation: Any, i: int) -> None:
+        """A new decision begins."""
+        self.given = 0
+        self.limit = MOST_COMMANDS + TRIES * simulation.world.s["n_queued"].item(i) * (simulation.platform.n_nodes + 1)
+
+
+def hands(simulation: Any, i: int, budget: Budget, log: list[Command] | None) -> Callable[[int, Any, Any], int]:
+    """The sealed function behind Commands: (kind, a, b) -> refusal code. EscalaError beyond the budget of a decision."""
+
+    def order(kind: int, a: Any, b: Any) -> int:
+        budget.given += 1
+        if budget.given > budget.limit:
+            raise EscalaError(
+                f"the policy gives more than {budget.limit:,} commands in one decision, at {simulation.world.s['now'].item(i) / SECOND} s: "
+                "return from decide when there is nothing more to do"
+            )
+        one, other = _whole(a), _whole(b)
+        code = codes.REFUSED_NO_NUMBER if one is None or other is None else simulation.command(i, kind, one, other)
+        if log is not None:
+            x, y = (codes.NONE if value is None else value for value in (one, other))
+            log.append(Command(simulation.world.s["now"].item(i), kind, x, y, codes.REFUSALS.get(code, "")))
+        return int(code)
+
+    return sealed(order)
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number that fits 64 bits; None for anything else (True and 1.0 included)."""
+    if type(value) is not int:
+        if isinstance(value, bool | np.bool_):
+            return None
+        try:
+            value = operator.index(value)
+        except TypeError:
+            return None
+    return value if -(1 << 62) < value < 1 << 62 else None
