@@ -56,6 +56,7 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) 
         write_table(out, "table3", network_frame(scale, cells))
     write_table(out, "table4", log_frame(scale, cells))
     write_table(out, "paper", paper_frame())
+    write_table(out, "seeds", seeds_frame(cells))
     _figures(out, scale, cells, rates, log)
     about = (
         f"Scale {name}. Two resources of 10, dominant demand 3..5, the other 1; 5 slots; 50 steps of arrivals, then run to completion, "
@@ -173,6 +174,16 @@ def rate_frame(scale: Any, cells: Cells) -> pl.DataFrame:
         for label, names in learners(scale, rate).items():
             rows += _learner_rows(cells, rate, label, names)
     return pl.DataFrame(rows).rename({"load": "rate"})
+
+
+def seeds_frame(cells: Cells) -> pl.DataFrame:
+    """The mean slowdown of each recommended agent, seed by seed; none where an episode did not end."""
+    rows = []
+    for name in (name for name in cells if name.startswith("agent/")):
+        kind, rate, seed = name.split("/")
+        ways = {how: float(matrix(cells, [name], how, "slowdown").mean()) for how in WAYS}
+        rows.append({"kind": kind, "rate": float(rate), "seed": int(seed)} | ways)
+    return pl.DataFrame(rows).fill_nan(None)
 
 
 def _learner_rows(cells: Cells, rate: float, label: str, names: list[str]) -> list[dict[str, Any]]:

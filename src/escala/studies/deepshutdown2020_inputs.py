@@ -69,10 +69,10 @@ def names(traces: Path | None) -> list[str]:
 
 
 @lru_cache(maxsize=4)
-def days(name: str, traces: str | None, generated_days: int, most: int | None) -> Days:
-    """The days of an input. generated_days: length of a generated log; most: at most so many days of each part."""
+def days(name: str, traces: str | None, generated_days: int, most: int | None, seed: int = 0) -> Days:
+    """The days of an input. generated_days: length of a generated log, drawn by `seed`; most: at most so many days of each part."""
     if name in GENERATED:
-        log = escala.workload.generate.grid5000(cluster=name, days=generated_days, seed=0)
+        log = escala.workload.generate.grid5000(cluster=name, days=generated_days, seed=seed)
         return _in_time(name, days_of(log), read_platform(name)).first(most)
     if traces is None:
         raise EscalaError(f"input {name!r} is a real log: set ESCALA_TRACES to the folder of traces")

@@ -102,6 +102,19 @@ def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def fresh_seeds_frame(cells: Cells) -> pl.DataFrame:
+    """The mean slowdown of each agent of fresh lists, seed by seed; none where an episode did not end. trained: the load that it was trained
+    for, or all."""
+    rows = []
+    for name, cell in cells.items():
+        kind, *about = name.split("/")
+        if kind in ("fresh", "imitated", "ten-agent") and len(about) == 2:
+            for load in (key for key in cell if key.isdigit()):
+                ways = {how: float(matrix(cells, [name], load, how, "slowdown").mean()) for how in ("sampled", "likeliest")}
+                rows.append({"kind": kind, "trained": about[0], "seed": int(about[1]), "load": int(load)} | ways)
+    return pl.DataFrame(rows).fill_nan(None)
+
+
 def other_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     """What the slowdown costs: makespan, turnaround and wait of the agent chosen for each load, against greedy SJF."""
     rows = []

@@ -16,6 +16,7 @@ from escala.studies.grid2019_fresh import (
     best_frame,
     fresh_claims,
     fresh_frame,
+    fresh_seeds_frame,
     headroom_frame,
     other_frame,
     variant_claims,
@@ -39,6 +40,7 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
     fresh = fresh_frame(scale, cells)
     write_table(out, "fresh", fresh)
     write_table(out, "fresh_other", other_frame(scale, cells))
+    write_table(out, "fresh_seeds", fresh_seeds_frame(cells))
     write_table(out, "headroom", headroom_frame(scale, cells))
     if author is not None:
         write_table(out, "published_seeds", seeds_frame(scale, cells))

@@ -43,10 +43,15 @@ def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
     return out
 
 
-def _seen(made: Any, shape: dict[str, Any]) -> dict[str, Any]:
+def _seen(made: Any) -> dict[str, Any]:
     """The options of the game that a team is judged in: its shape, and what it was trained to see."""
     trained = {"skip": made.options.get("skip", "none"), "arrivals_end": made.options.get("arrivals_end", 0)}
-    return {name: shape[name] for name in ("agents", "machines", "information", "turns")} | trained
+    return {name: made.options[name] for name in ("agents", "machines", "information", "turns")} | trained
+
+
+def by_likeliest(made: Any, lists: JobLists) -> dict[str, list[Any]]:
+    """A team on lists by its likeliest actions: what its figures are."""
+    return _kept(play(lists, made.members(sampled=False), rescue=RESCUE, **_seen(made)), FIGURES)
 
 
 def _judge_of(machines: int, loads: list[int], validation: int, sampled: bool) -> Callable[[Any], float]:
@@ -92,11 +97,11 @@ def team(
     out["judged"] = made.manifest.get("judged", [])
     known = [(value, step) for step, value in out["judged"] if value is not None]
     out["kept"] = min(known)[1] if known else made.manifest["steps_done"]
-    seen = _seen(made, shape)
+    seen = _seen(made)
     for load in loads:
         lists, tried = lists_of(agents * machines, load, test), lists_of(agents * machines, load, validation, VALIDATION)
         out[str(load)] = {
-            "likeliest": _kept(play(lists, made.members(sampled=False), rescue=RESCUE, **seen), FIGURES),
+            "likeliest": by_likeliest(made, lists),
             "sampled": _kept(play(lists.part(range(sampled)), made.members(seed=seed), **seen), FIGURES),
             "cut": _kept(play(lists, made.members(sampled=False), limit=STEPS, **seen), CUT),
             "validation": _kept(play(tried, made.members(sampled=False), rescue=RESCUE, **seen), ("slowdown",)),

@@ -12,7 +12,11 @@ from escala.errors import EscalaError
 from escala.studies.replay.figures import Figure, NotAtHand, folder_of
 
 REPLAYED = {
+    "a2c2020": "slots",
+    "deepscheduler2020": "days",
+    "deepshutdown2020": "days",
     "grid2019": "slots",
+    "marl2024": "teams",
 }
 """Study -> the module here that plays its agents, with a function of the study's name: (study, agent, seed) -> figures."""
 

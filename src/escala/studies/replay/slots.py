@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from escala.agents import load_agent
+from escala.studies import a2c2020_cells as a2c
 from escala.studies import grid2019_cells as grid
 from escala.studies.published import LOADS, folder_of_author, published_lists
-from escala.studies.replay.figures import PRINTED, Figure, NotAtHand, Study, wide
+from escala.studies.replay.figures import OTHER, PRINTED, Figure, NotAtHand, Study, wide
 
 WAYS = ("sampled", "likeliest")
 
 
 def grid2019(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
-    """Those of the author's lists (published-LOAD-SEED) and of fresh lists (fresh-LOAD-SEED, imitated-LOAD-SEED, fresh-all-SEED)."""
+    """Those of the author's lists (published-LOAD-SEED) and of fresh lists (fresh-LOAD-SEED, fresh-all-SEED, imitated-LOAD-SEED)."""
     kind, trained, number = _parts(agent)
     drawn = int(number) if seed is None else seed
     if kind == "published":
@@ -28,7 +29,21 @@ def grid2019(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
         made = load_agent(study.folder / "agents" / agent)
         yield from _figures(agent, f"load {trained}", "published_seeds", row, grid.judge(made, lists, drawn), seed)
         return
-    raise NotAtHand(f"{agent}: no row of its own in the tables")
+    rows = study.rows("fresh_seeds", agent, kind=kind, trained=trained, seed=number)
+    made, more = load_agent(study.folder / "agents" / agent), dict(study.settings["more"])
+    for row in rows:
+        count = more.get(row["load"], 1) * study.settings["test"]
+        lists = grid.lists_of(row["load"], count, grid.TEST if seed is None else OTHER + seed)
+        yield from _figures(agent, f"load {row['load']}", "fresh_seeds", row, grid.judge(made, lists, drawn), seed)
+
+
+def a2c2020(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
+    """The recommended agents, agent-RATE-SEED."""
+    kind, rate, number = _parts(agent)
+    row = study.rows("seeds", agent, kind=kind, rate=rate, seed=number)[0]
+    lists = a2c.lists_of(float(rate), study.settings["test"], a2c.TEST if seed is None else OTHER + seed)
+    made = load_agent(study.folder / "agents" / agent)
+    yield from _figures(agent, f"rate {rate}", "seeds", row, a2c.judge(made, lists, int(number) if seed is None else seed), seed)
 
 
 def _parts(agent: str) -> tuple[str, str, str]:
