@@ -103,8 +103,8 @@ def fresh_frame(scale: Any, cells: Cells) -> pl.DataFrame:
 
 
 def fresh_seeds_frame(cells: Cells) -> pl.DataFrame:
-    """The mean slowdown of each agent of fresh lists, seed by seed; none where an episode did not end. trained: the load that it was trained
-    for, or all."""
+    """The mean slowdown of each agent of fresh lists, seed by seed; none where an episode did not end. trained: its own load, or
+    all."""
     rows = []
     for name, cell in cells.items():
         kind, *about = name.split("/")
