@@ -161,7 +161,10 @@ def test_a_study_has_a_page_with_its_claims_and_figures(escala_: Escala, tmp_pat
     done = escala_("report", folder)
     assert done.status == 0, done.err
     html, text = (folder / "report.html").read_text(), _text(folder / "report.html")
-    told = "Of 4 claims 1 hold, 1 do not; 1 are figures without a mark to meet. 1 could not be measured. Left out of this run: not done: y."
+    told = (
+        "Of 1 figures that the paper prints 0 are reproduced or bettered, 1 are not. Of 4 claims 1 meet our own aim, 1 do not; the others "
+    )
+    told += "have none, or it cannot be told. 1 could not be measured. Left out of this run: not done: y."
     assert told in text and "Forty days, drawn by lot." in text
     assert "−25.0" in text and "[−30.0, −20.0]" in text and "x.less" in text, "a relative change in per cent"
     assert "−0" not in text.replace("−0.", ""), "noise is zero"

@@ -70,7 +70,7 @@ def run_study(
             raise EscalaError(f"--{key} {value}: no such file or folder")
     with claimed(out), progress() as begin, keeping(f"{out} keeps what is done: the same command goes on"):
         found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"), **given)
-    columns = ["id", "paper", "ours", "low", "high", "holds"]
+    columns = ["id", "paper", "ours", "low", "high", "reproduces", "meets_aim"]
     where = f"Claims, tables and figures: {out} (as one page: escala report {out})"
     emit(as_json, found, rows_table(found["claims"], columns), *found["missing"], where)
 

@@ -11,14 +11,17 @@ from escala.report.page import Section
 from escala.report.quantities import count, number
 from escala.report.tables import Cell, Table, between
 
-HOLDS, FAILS, MEASURED, ABSENT = "holds", "does not hold", "measured", "not measured"
+YES, NO, OPEN = "yes", "no", "–"
+ABSENT = "not measured"
 
 
 def sections_of(folder: Path, claims: Sequence[Mapping[str, Any]], missing: Sequence[str]) -> list[Section]:
     """The claims (as `claims.json` keeps them) and the figures that a study left in its folder, SVG before PNG."""
-    counts = Counter(_verdict(claim) for claim in claims)
-    told = f"Of {len(claims)} claims {counts[HOLDS]} hold, {counts[FAILS]} do not; {counts[MEASURED]} are figures without a mark to meet."
-    told += f" {counts[ABSENT]} could not be measured." if counts[ABSENT] else ""
+    paper, aim = (Counter(claim[what] for claim in claims) for what in ("reproduces", "meets_aim"))
+    printed, absent = sum(claim["paper"] is not None for claim in claims), sum(claim["ours"] is None for claim in claims)
+    told = f"Of {printed} figures that the paper prints {paper[True]} are reproduced or bettered, {paper[False]} are not. "
+    told += f"Of {len(claims)} claims {aim[True]} meet our own aim, {aim[False]} do not; the others have none, or it cannot be told."
+    told += f" {absent} could not be measured." if absent else ""
     undone = f" Left out of this run: {'; '.join(missing)}." if missing else ""
     parts = [Section("What became of the claims", told + undone, tables=[claims_table(claims)])]
     stems = sorted({path.with_suffix("") for path in (folder / "figures").glob("*.*") if path.suffix in (".svg", ".png")})
@@ -27,10 +30,13 @@ def sections_of(folder: Path, claims: Sequence[Mapping[str, Any]], missing: Sequ
 
 
 def claims_table(claims: Sequence[Mapping[str, Any]]) -> Table:
-    """One row a claim: the paper's figure, ours with its interval, and whether it holds."""
-    headers = [("Claim", "", ""), ("Paper", "", ""), ("Ours", "95 % interval", ""), ("Unit", "", ""), ("Verdict", "", "")]
-    headers += [("Training seeds", "", ""), ("Episodes", "", ""), ("Note", "", "")]
-    return Table(headers, [_row(claim) for claim in claims])
+    """One row a claim: the paper's figure, ours with its interval, whether it reproduces the paper's and meets our aim. First what does not
+    reproduce, then what misses our aim."""
+    headers = [("Claim", "", ""), ("Paper", "", ""), ("Ours", "95 % interval", ""), ("Unit", "", ""), ("Reproduces", "", "")]
+    headers += [("Meets our aim", "", ""), ("Training seeds", "", ""), ("Episodes", "", ""), ("Note", "", "")]
+    return Table(
+        headers, [_row(claim) for claim in sorted(claims, key=lambda c: (c["reproduces"] is not False, c["meets_aim"] is not False))]
+    )
 
 
 def _row(claim: Mapping[str, Any]) -> list[Cell]:
@@ -42,18 +48,19 @@ def _row(claim: Mapping[str, Any]) -> list[Cell]:
         Cell(_text(paper)),
         Cell(_text(ours), between(low, high, 1.0)),
         Cell("%, relative change" if relative else claim["unit"], plain=True),
-        Cell(_verdict(claim), plain=True),
+        Cell(_verdict(claim, "reproduces"), plain=True),
+        Cell(_verdict(claim, "meets_aim"), plain=True),
         Cell(count(claim["seeds"])),
         Cell(count(claim["episodes"])),
         Cell(claim["note"], plain=True),
     ]
 
 
-def _verdict(claim: Mapping[str, Any]) -> str:
+def _verdict(claim: Mapping[str, Any], what: str) -> str:
     """What became of a claim; many are told for their figure alone."""
-    if claim["holds"] is None:
-        return ABSENT if claim["ours"] is None else MEASURED
-    return HOLDS if claim["holds"] else FAILS
+    if claim[what] is None:
+        return ABSENT if claim["ours"] is None else OPEN
+    return YES if claim[what] else NO
 
 
 def _clean(value: float | None, factor: float) -> float | None:

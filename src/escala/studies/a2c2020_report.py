@@ -92,12 +92,12 @@ def mark_of(label: str, rate: float) -> tuple[float | None, str]:
     """(how far above SJF a learner's slowdown may be, None: a finding; what is held, in words)."""
     if label in (AGENT, ALONE):
         limit = LIMITS.get(rate, 0.0)
-        return limit, f"holds: at most {limit:+.0%}"
+        return limit, f"aim: at most {limit:+.0%}"
     found = A2C_LIMITS.get(rate)
     if found is None:
         return None, "a finding, no test"
     known = " (a mark from trials on the compact observation)" if label == PRINTED else ""
-    return found, f"holds: at most {found:+.0%}{known}"
+    return found, f"aim: at most {found:+.0%}{known}"
 
 
 def learner_claims(cells: Cells, rate: float, label: str, names: list[str]) -> list[Claim]:
@@ -111,7 +111,7 @@ def learner_claims(cells: Cells, rate: float, label: str, names: list[str]) -> l
         ours, sjf = matrix(cells, names, how, metric), np.array(cells[f"rules/{rate}"]["sjf"][metric], np.float64)
         printed = PAPER[rate][metric]
         note = f"{how} actions: {np.nanmean(ours):.3f} against {sjf.mean():.3f}; {cells[names[0]]['steps']} decisions; "
-        note += held if metric == "slowdown" else "shown beside the slowdown; holds: not above SJF"
+        note += held if metric == "slowdown" else "shown beside the slowdown; aim: not above SJF"
         allowed, told = limit if metric == "slowdown" else 0.0, printed[3] / printed[2] - 1
         claims.append(claim(f"r2.{ident}.{rate}", f"{label}: mean {metric} against SJF, rate {rate}", told, ours, sjf, allowed, note))
     return claims

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,9 @@ from escala.writing import write_whole
 @dataclass(frozen=True)
 class Claim:
     """One claim of a paper, and what was found. paper, ours, low, high: figures in `unit` (relative changes as fractions, -0.46: 46 %
-    less); None: not given, or not measured. holds: None where nothing can be said."""
+    less); None: not given, or not measured. paper: printed by the paper for this very setting, or nothing. meets_aim: whether our mark
+    is met. reproduces: whether the paper's figure is reached, less being better in all they print: yes where the whole interval is at
+    or below it, no where the whole is above. Both None where nothing can be said."""
 
     id: str
     claim: str
@@ -32,8 +34,13 @@ class Claim:
     unit: str
     seeds: int
     episodes: int
-    holds: bool | None
+    reproduces: bool | None = field(init=False)
+    meets_aim: bool | None
     note: str = ""
+
+    def __post_init__(self) -> None:
+        told = self.paper is not None and self.ours is not None
+        object.__setattr__(self, "reproduces", at_most(self.paper)(self.ours, self.low, self.high) if told else None)  # type: ignore[arg-type]
 
 
 Verdict = Callable[[float, float | None, float | None], bool | None]
@@ -68,15 +75,22 @@ def write_claims(folder: Path, title: str, claims: Sequence[Claim], about: str) 
     """`claims.json` and `claims.md`."""
     rows = [{name: _strict(value) for name, value in asdict(claim).items()} for claim in claims]
     write_whole(folder / "claims.json", json.dumps(rows, indent=2) + "\n")
-    lines = [f"# {title}", "", about, "", "| id | claim | paper | ours (95 % interval) | unit | seeds | episodes | holds | note |"]
-    lines.append("|---|---|---|---|---|---|---|---|---|")
+    lines = [
+        f"# {title}",
+        "",
+        about,
+        "",
+        "| id | claim | paper | ours (95 % interval) | unit | seeds | episodes | reproduces | meets aim | note |",
+    ]
+    lines.append("|---|---|---|---|---|---|---|---|---|---|")
     for c in claims:
         found = "not measured" if c.ours is None else _figure(c.ours)
         if c.low is not None and c.high is not None:
             found += f" ({_figure(c.low)} … {_figure(c.high)})"
-        verdict = {True: "yes", False: "no", None: "–"}[c.holds]
+        said = {True: "yes", False: "no", None: "–"}
+        verdicts = f"{said[c.reproduces]} | {said[c.meets_aim]}"
         paper = "–" if c.paper is None else _figure(c.paper)
-        lines.append(f"| {c.id} | {c.claim} | {paper} | {found} | {c.unit} | {c.seeds} | {c.episodes} | {verdict} | {c.note} |")
+        lines.append(f"| {c.id} | {c.claim} | {paper} | {found} | {c.unit} | {c.seeds} | {c.episodes} | {verdicts} | {c.note} |")
     write_whole(folder / "claims.md", "\n".join(lines) + "\n")
 
 

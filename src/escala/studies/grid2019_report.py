@@ -91,7 +91,7 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
         ours = matrix(cells, [f"published/190/{seed}" for seed in range(scale.seeds)], "sampled", "makespan")
         packer = np.array(rules["190"]["packer"]["makespan"])
         claims.append(claim("r1.published.makespan_vs_packer.190", "makespan against Packer, load 190 %", 0.135, ours, packer,
-                             0.135, "the price of the slowdown; holds: no larger than the paper's"))  # fmt: skip
+                             0.135, "the price of the slowdown; aim: no larger than the paper's"))  # fmt: skip
     claims += alone_claims(scale, cells, author)
     if _curve_cells(scale):
         claims.append(pass_claim(scale, cells))
@@ -158,7 +158,7 @@ def alone_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
         text = f"the printed setting (image, 20 ReLU units): mean slowdown against greedy SJF, load {load} %"
         paper = {p: table.filter((pl.col("load") == load) & (pl.col("policy") == p))["mean_slowdown"][0] for p in ("PPO", "SJF")}
         note = f"{np.nanmean(ours):.3f} after {scale.printed} decisions; SJF {sjf[0]:.3f}; author's PPO {paper['PPO']:.3f} (after 2.5 "
-        note += "million at 100 %, 9 million at 190 %); holds: below SJF"
+        note += "million at 100 %, 9 million at 190 %); aim: below SJF"
         told = paper["PPO"] / paper["SJF"] - 1
         claims.append(claim(f"r1.published.printed.{load}", text, told, ours, sjf, 0.0, note))
     return claims

@@ -74,7 +74,7 @@ def _worst(found: list[Claim]) -> list[Claim]:
     if not known:
         return [Claim("r4.worst_against_best_heuristic", text, None, None, None, None, "relative change", 0, 0, None, "not measured")]
     worst = max(known, key=lambda c: c.ours or 0.0)
-    verdicts = {c.holds for c in rows}
+    verdicts = {c.meets_aim for c in rows}
     holds = False if False in verdicts else None if None in verdicts else True
     seeds, episodes = min(c.seeds for c in known), min(c.episodes for c in known)
     note = f"at {worst.id.removeprefix('r4.vs_best_heuristic.')}; seeds: the fewest of any shape"
@@ -147,7 +147,7 @@ def _information(scale: Any, cells: Cells) -> list[Claim]:
     if not ours or not theirs:
         return []
     text = "mean slowdown with local information and rewards against global, 3 x 1, load {} %"
-    note = "both begin with dense; the paper: no large difference; holds: at most 5 % worse"
+    note = "both begin with dense; the paper: no large difference; aim: at most 5 % worse"
     out = []
     for load in scale.loads:
         local, whole = (values(cells, names, load, "likeliest") for names in (ours, theirs))
@@ -165,7 +165,7 @@ def _ppo_gain(scale: Any, cells: Cells) -> list[Claim]:
         for load in [load for load in scale.loads if load in (50, 90) and names]:
             ours, theirs = values(cells, names, load, "likeliest"), values(cells, before, load, "likeliest")
             text = f"what PPO in turns adds: mean slowdown of {shape} agents x machines against the same teams before it, load {load} %"
-            note = f"{cells[names[0]]['steps']} decisions{kept(cells, names)}; holds: not above{label(load)}"
+            note = f"{cells[names[0]]['steps']} decisions{kept(cells, names)}; aim: not above{label(load)}"
             out.append(claim(f"r4.ppo_gain.{shape}.{load}", text, ours, theirs, 0.0, note))
     return out
 

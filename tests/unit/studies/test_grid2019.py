@@ -30,7 +30,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.learn
 def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
     claims = json.loads((found / "claims.json").read_text())
-    fields = {"id", "claim", "paper", "ours", "low", "high", "unit", "seeds", "episodes", "holds", "note"}
+    fields = {"id", "claim", "paper", "ours", "low", "high", "unit", "seeds", "episodes", "reproduces", "meets_aim", "note"}
     assert all(set(claim) == fields for claim in claims)
     ids = [claim["id"] for claim in claims]
     assert len(ids) == len(set(ids))
@@ -74,7 +74,7 @@ def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
 @pytest.mark.learn
 def test_heuristics_equal_the_authors_table(found: Path, traces: Path) -> None:
     claims = {claim["id"]: claim for claim in json.loads((found / "claims.json").read_text())}
-    assert claims["r1.published.heuristics"]["ours"] == 0.0 and claims["r1.published.heuristics"]["holds"] is True
+    assert claims["r1.published.heuristics"]["ours"] == 0.0 and claims["r1.published.heuristics"]["meets_aim"] is True
 
 
 def _square(x: int, log: str) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def test_steps_until_sjf_is_passed_seed_by_seed() -> None:
         cells[f"printed/100/{seed}"] = {"looks": [look(budget + 2, *of[seed]) for budget, of in runs.items()]}
     scale = replace(grid2019.SCALES["smoke"], curve=(20, 10, 30), printed_seeds=3, episodes=2)
     found = pass_claim(scale, cells)
-    assert (found.ours, found.low, found.high, found.seeds, found.holds) == (22.0, 12.0, 32.0, 3, None)
+    assert (found.ours, found.low, found.high, found.seeds, found.meets_aim) == (22.0, 12.0, 32.0, 3, None)
     assert "of these left episodes unfinished: 22 (seed 1);" in found.note
     late = {f"printed/100/{seed}": {"looks": [look(12, 4.0, 4.0)]} for seed in range(3)}
     none = pass_claim(scale, cells | late)

@@ -152,7 +152,7 @@ def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path
 
     assert ours("r4.vs_best_heuristic.3x1.50") == ours("r4.turns.vs_best_heuristic.3x1.50") == pytest.approx(-0.05)
     assert "kept after 1000, 1000 decisions" in found["r4.vs_best_heuristic.3x1.50"]["note"]
-    assert ours("r4.ppo_gain.3x1.90") == pytest.approx(-0.05) and found["r4.ppo_gain.3x1.90"]["holds"]
+    assert ours("r4.ppo_gain.3x1.90") == pytest.approx(-0.05) and found["r4.ppo_gain.3x1.90"]["meets_aim"]
     assert ours("r4.ahead.vs_best_heuristic.3x1.50") == pytest.approx(0.05)
     assert "0, 0 decisions" in found["r4.void.vs_tetris.3x1.90"]["note"]
     assert ours("r4.void.vs_tetris.3x1.90") == pytest.approx(-0.05) and ours("r4.vs_central.3x1.50") == pytest.approx(1.9 / 1.6 - 1)
@@ -180,7 +180,7 @@ def test_a_shape_with_unfinished_runs_is_not_forgotten() -> None:
     cells = {f"rules/{shape}/50": _rules(2.0) for shape in ("3x1", "2x1")} | {"team/3x1/0": _team(None), "team/2x1/0": _team(2.02)}
     scale = replace(marl2024.SCALES["smoke"], shapes=((3, 1), (2, 1)), loads=(50,))
     worst = next(claim for claim in claims_of(scale, cells) if claim.id == "r4.worst_against_best_heuristic")
-    assert worst.ours == pytest.approx(0.01) and worst.holds is False
+    assert worst.ours == pytest.approx(0.01) and worst.meets_aim is False
     assert worst.note.endswith("not among them, as runs did not finish: 3x1.50")
 
 
@@ -201,8 +201,8 @@ def test_learning_from_nothing_is_told_by_kind(tmp_path: Path) -> None:
         "nothing-shared-50/3x1/1": cell(2.2, 1.5, 1.4, 1.2),
     }
     found = {claim.id: claim for claim in marl2024_learning.claims((50,), cells)}
-    assert found["r4.nothing.global.50"].ours == pytest.approx(0.01) and found["r4.nothing.global.50"].holds
-    assert found["r4.nothing.local.50"].ours == pytest.approx(0.1) and found["r4.nothing.local.50"].holds is False
+    assert found["r4.nothing.global.50"].ours == pytest.approx(0.01) and found["r4.nothing.global.50"].meets_aim
+    assert found["r4.nothing.local.50"].ours == pytest.approx(0.1) and found["r4.nothing.local.50"].meets_aim is False
     assert found["r4.nothing.local_vs_global.50"].ours == pytest.approx(2.2 / 2.02 - 1)
     assert found["r4.nothing.global.50.sampled"].ours == pytest.approx(0.01)
     assert found["r4.nothing.early.global.50"].ours == 1.5  # of three looks until 2000 decisions the last one until 400
