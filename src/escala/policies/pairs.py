@@ -1,14 +1,16 @@
 """Comparing: one workload on one platform under many pairs of policies, each finished run kept where there is a folder.
 
-The work is a list of pairs (`pairs_of`); `play` runs those that are not kept yet, one after the other, keeps each as soon as it is
-finished, and gives all of them in the order of the list. The table comes last, from results that may have been read back.
+The work is a list of pairs (`pairs_of`); `play` runs those that are not kept yet, one a core, keeps each as soon as it is finished, and
+gives all of them in the order of the list. The table comes last, from results that may have been read back.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,23 +110,51 @@ def pairs_of(schedulers: Iterable[Any], shutdowns: Iterable[Any]) -> list[Named]
 
 
 def play(
-    pairs: Sequence[Named], run: Callable[[Named], Result], keep: KeptRuns | None = None, progress: Told | None = None
+    pairs: Sequence[Named],
+    run: Callable[[Named], Result],
+    keep: KeptRuns | None = None,
+    progress: Told | None = None,
+    jobs: int | None = None,
 ) -> dict[str, Result]:
-    """Run the pairs that are not kept yet, one after the other, and keep each that ends; name -> its Result, in the order of `pairs`."""
-    found: dict[str, Result] = {}
-    if keep is not None:
-        found = {name: keep.load(name) for name in keep.found}
-    for pair in pairs:
-        if pair.name in found:
-            continue
+    """Run the pairs that are not kept yet, and keep each that ends; name -> its Result, in the order of `pairs`.
+
+    jobs: how many run side by side, each in a thread (compiled code releases the interpreter's lock), by default one a core. Pairs with a
+    policy outside the kernel run one after the other: the object may be the same in several of them, and may remember.
+    """
+    found = {} if keep is None else {name: keep.load(name) for name in keep.found}
+    waiting = [pair for pair in pairs if pair.name not in found]
+    beside = [pair for pair in waiting if _compiled(pair)]
+
+    def ended(pair: Named, result: Result) -> None:
+        found[pair.name] = result
+        if keep is not None:
+            keep.keep(pair.name, result)
         if progress is not None:
             progress(pair.name, len(found) / len(pairs))
-        found[pair.name] = run(pair)
-        if keep is not None:
-            keep.keep(pair.name, found[pair.name])
+
     if progress is not None:
-        progress("", 1.0)
+        progress("", len(found) / len(pairs))
+    with ThreadPoolExecutor(jobs or _cores()) as pool:
+        running = {pool.submit(run, pair): pair for pair in beside}
+        try:
+            for future in as_completed(running):
+                ended(running[future], future.result())
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    for pair in waiting:
+        if pair not in beside:
+            ended(pair, run(pair))
     return {pair.name: found[pair.name] for pair in pairs}
+
+
+def _compiled(pair: Named) -> bool:
+    """Do both policies decide inside the kernel, or in objects made for this run alone?"""
+    return isinstance(pair.scheduler, str) and isinstance(pair.shutdown, str)
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def compare(
@@ -135,12 +165,19 @@ def compare(
     *,
     progress: Told | None = None,
     keep: KeptRuns | None = None,
+    jobs: int | None = None,
     **options: Any,
 ) -> Comparison:
-    """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`. progress: called with the pair's name and
-    the share of all work done. keep: where each finished run goes at once, and finished ones are taken from."""
+    """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`.
+
+    progress: called with the name of the pair that ended last and the share of all work done. keep: where each finished run goes at once,
+    and finished ones are taken from. jobs: how many pairs of named policies run side by side, by default one a core; the results are the
+    same for any number. EscalaError for jobs < 1.
+    """
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+        raise EscalaError(f"compare: jobs={jobs!r}: give the number of pairs to run side by side, at least 1")
     loaded, machine = read(workload, platform)
     pairs = pairs_of(schedulers, shutdowns)
     if keep is not None:
         keep.begin(pairs, loaded, machine, options)
-    return Comparison(play(pairs, lambda pair: simulate(loaded, machine, pair.scheduler, pair.shutdown, **options), keep, progress))
+    return Comparison(play(pairs, lambda pair: simulate(loaded, machine, pair.scheduler, pair.shutdown, **options), keep, progress, jobs))
