@@ -301,7 +301,7 @@ class Simulation:
         run = self.world.run[i, : len(cast.rows)]
         start, state = run["start"].copy(), run["state"].astype(np.int64)
         ended = (state == codes.COMPLETED) | (state == codes.KILLED)
-        table = {
+        table: dict[str, pl.Series] = {
             "start_s": _seconds(start, start >= 0),
             "finish_s": _seconds(start + cast.runtime_us, ended),
             "wait_s": _seconds(start - cast.submit_us, start >= 0),
@@ -320,7 +320,7 @@ class Simulation:
             table = {name: column[place] for name, column in table.items()}
         own = {name: jobs[name] for name in ("job_id", "submit_s", "cores", "walltime_s", "user", "limited") if name in jobs.columns}
         columns = ["job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"]
-        both = {**own, **table}
+        both: dict[str, pl.Series] = {**own, **table}
         return pl.DataFrame([both[name].alias(name) for name in (*columns, *(["limited"] if "limited" in own else []))])
 
 

@@ -14,7 +14,7 @@ from tests.cli.program import Escala
 
 
 def _compare(escala_: Escala, log: Path, out: Path, *more: object) -> Any:
-    return escala_("compare", log, "--platform", "4x1", "--schedulers", "fcfs,sjf,easy,saf", "--out", out, "--json", *more)
+    return escala_("compare", log, "--platform", "4x1", "--schedulers", "fcfs,sjf,easy,saf", "--out", out, "--jobs", "1", "--json", *more)
 
 
 def _interrupt(monkeypatch: pytest.MonkeyPatch, at: int) -> list[str]:

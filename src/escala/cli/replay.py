@@ -97,6 +97,7 @@ def compare(
     headroom: room.Objective = None,
     stretch: room.Stretch = None,
     limit: room.Limit = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")] = None,
     out: opt.Out = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -130,6 +131,7 @@ def compare(
                     shutdowns=found[1],
                     progress=None if share is None else lambda _, done: share(done),
                     keep=kept,
+                    jobs=jobs,
                     **options,
                 )
             )

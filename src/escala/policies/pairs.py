@@ -123,7 +123,8 @@ def play(
     """
     found = {} if keep is None else {name: keep.load(name) for name in keep.found}
     waiting = [pair for pair in pairs if pair.name not in found]
-    beside = [pair for pair in waiting if _compiled(pair)]
+    threads = jobs or _cores()
+    beside = [pair for pair in waiting if threads > 1 and _compiled(pair)]
 
     def ended(pair: Named, result: Result) -> None:
         found[pair.name] = result
@@ -134,13 +135,19 @@ def play(
 
     if progress is not None:
         progress("", len(found) / len(pairs))
-    with ThreadPoolExecutor(jobs or _cores()) as pool:
+    failure: BaseException | None = None
+    with ThreadPoolExecutor(threads) as pool:
         running = {pool.submit(run, pair): pair for pair in beside}
-        try:
-            for future in as_completed(running):
+        for future in as_completed(running):
+            if future.cancelled():
+                continue
+            failure = failure or future.exception()
+            if failure is not None:  # what runs already is finished and kept, nothing more begins
+                pool.shutdown(wait=False, cancel_futures=True)
+            if future.exception() is None:
                 ended(running[future], future.result())
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    if failure is not None:
+        raise failure
     for pair in waiting:
         if pair not in beside:
             ended(pair, run(pair))

@@ -113,7 +113,7 @@ class Workload:
     def _digest(self) -> str:
         found = hashlib.sha256()
         for name in ("submit_s", "runtime_s", "walltime_s", "cores"):
-            found.update(np.ascontiguousarray(self.jobs[name].to_numpy()))
+            found.update(np.ascontiguousarray(self.jobs[name].to_numpy()).data)
         return found.hexdigest()
 
     @property

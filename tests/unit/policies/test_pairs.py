@@ -1,0 +1,55 @@
+"""Many pairs side by side: the same results as one after the other, and the first error ends them."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from polars.testing import assert_frame_equal
+
+import escala
+from escala.errors import EscalaError
+from escala.policies import pairs
+
+NAMES = ("fcfs", "first-fit", "easy", "saf", "conservative", "rollout:2")
+
+
+@pytest.fixture(scope="module")
+def log() -> escala.Workload:
+    return escala.workload.generate.lublin(cores=32, jobs=60, seed=3)
+
+
+def test_the_number_of_threads_changes_nothing(log: escala.Workload) -> None:
+    one, three = (escala.compare(log, "4x8:grid5000", NAMES, ["never", "timeout:60"], jobs=jobs) for jobs in (1, 3))
+    assert list(one.results) == list(three.results)
+    for name, result in one.results.items():
+        assert_frame_equal(result.jobs, three.results[name].jobs)
+        assert_frame_equal(result.nodes, three.results[name].nodes)
+        assert_frame_equal(result.totals, three.results[name].totals)
+
+
+def test_named_pairs_run_side_by_side_and_objects_one_after_the_other() -> None:
+    """Two named pairs wait for each other, which no single thread could do; pairs with an object run in the caller's thread."""
+    both, places = threading.Barrier(2, timeout=60), {}
+
+    def run(pair: pairs.Named) -> str:
+        places[pair.name] = threading.current_thread()
+        if pair.scheduler != own:
+            both.wait()
+        return pair.name
+
+    def own(view: object, act: object) -> None: ...
+
+    todo = pairs.pairs_of(["fcfs", "easy", own], ["never"])
+    assert list(pairs.play(todo, run, jobs=2)) == [pair.name for pair in todo]
+    assert [places[pair.name] is threading.current_thread() for pair in todo] == [False, False, True]
+
+
+def test_the_share_grows_to_one_and_an_error_comes_through(log: escala.Workload) -> None:
+    shares: list[float] = []
+    escala.compare(log, "4x8", ["fcfs", "easy"], progress=lambda _, share: shares.append(share), jobs=2)
+    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == 1.0
+    with pytest.raises(EscalaError, match="unknown scheduler"):
+        escala.compare(log, "4x8", ["fcfs", "nothing"], jobs=2)
+    with pytest.raises(EscalaError, match="jobs=0"):
+        escala.compare(log, "4x8", ["fcfs"], jobs=0)
