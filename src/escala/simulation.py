@@ -318,9 +318,11 @@ class Simulation:
         elif not bool((np.diff(cast.rows) > 0).all()):
             place = np.argsort(cast.rows)
             table = {name: column[place] for name, column in table.items()}
-        own = {name: jobs[name] for name in ("job_id", "submit_s", "cores", "walltime_s", "user", "limited") if name in jobs.columns}
+        own: dict[str, pl.Series] = {
+            name: jobs[name] for name in ("job_id", "submit_s", "cores", "walltime_s", "user", "limited") if name in jobs.columns
+        }
         columns = ["job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"]
-        both: dict[str, pl.Series] = {**own, **table}
+        both = {**own, **table}
         return pl.DataFrame([both[name].alias(name) for name in (*columns, *(["limited"] if "limited" in own else []))])
 
 
