@@ -2,7 +2,7 @@
 #
 #   make demo        the main job end to end on a built-in log (sets everything up first)
 #   make test        the whole suite        make test-fast   a smoke subset, within a minute
-#   make check       lint, types, floors    make fuzz        random small worlds against the slow, obvious simulator
+#   make check       lint, types, floors    make fuzz        random small worlds against the slow, obvious simulator; damaged files
 #   make test-bounds part of the suite with every array access of the compiled code checked
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
@@ -53,6 +53,7 @@ check: $(STAMP)
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.oracle.fuzz --worlds $(WORLDS)
 	$(PYTEST) -n $(WORKERS) -m long
+	$(BIN)/python -m tests.attacks.mutations --count $(WORLDS)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -89,7 +89,7 @@ LAYOUTS = (
 
 
 ALIBABA = "Alibaba GPU cluster 2023"
-ALIBABA_NEEDS = {"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time"}
+ALIBABA_NEEDS = {"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time", "pod_phase"}
 
 
 def alibaba_jobs(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int], dict[str, str]]:
@@ -98,7 +98,7 @@ def alibaba_jobs(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int], dic
     Thousandths of a CPU are rounded up to cores; a pod that shares a GPU gets a whole one (counted): the table has whole resources only.
     Also the counts of these notes, and the first pod of each.
     """
-    number = {name: pl.col(name).cast(pl.Float64, strict=False) for name in ALIBABA_NEEDS if name != "name"}
+    number = {name: pl.col(name).cast(pl.Float64, strict=False) for name in ALIBABA_NEEDS - {"name", "pod_phase"}}
     frame = table.select(
         pl.col("name").alias("job_id"),
         number["creation_time"].alias("submit_s"),

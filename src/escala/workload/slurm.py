@@ -163,15 +163,20 @@ def _records(lines: list[str], first: int, fields: list[str], path: Path) -> tup
 
 def _join(lines: list[str], k: int, fields: list[str]) -> tuple[list[str] | None, int]:
     """The record that begins at line k and how many lines it takes; None if none fits."""
-    text = ""
+    separators, least = 0, len(fields) - 1
     for used in range(1, LONGEST_RECORD + 1):
         if k + used > len(lines):
             break
         line = lines[k + used - 1]
-        if used > 1 and line.count("|") == len(fields) - 1 and _fits(line.split("|"), fields):
+        here = line.count("|")
+        if used > 1 and here == least and _fits(line.split("|"), fields):
             break  # a whole record of its own
-        text = line if used == 1 else f"{text}\n{line}"
-        values = _align(text.split("|"), fields)
+        separators += here
+        if separators > least + MOST_SEPARATORS:
+            break  # more lines only add to them
+        if separators < least:
+            continue
+        values = _align("\n".join(lines[k : k + used]).split("|"), fields)
         if values is not None:
             return values, used
     return None, 1

@@ -1,0 +1,298 @@
+"""Files with random damage: a workload, a platform or one clear line, never another error, a hang, or a machine full.
+
+    python -m tests.attacks.mutations --count 20000 [--seed 0] [--first 0]
+
+prints as JSON what was tried and what held; the exit status is 1 where anything did not. Input k depends on the seed and k alone. The
+inputs are read in child processes: one that takes more than `SECONDS` of processor time or `BYTES` of memory is a find, not an end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+SECONDS, WALL_SECONDS = 10.0, 300.0
+BYTES = 2 << 30
+LONGEST_MESSAGE = 500
+HELD = ("read", "refused")
+
+SWF = """; UnixStartTime: 1000
+; MaxProcs: 64
+1 0 0 10 4 -1 -1 4 60 -1 1 7 3 -1 2 -1 -1 -1
+job_2 5.25 0 1e3 4 -1 -1 4 60 -1 1 7 3 -1 2 -1 1 -1
+"""
+BATSIM = """{"nb_res": 4, "origin_s": 5, "jobs": [{"id": "1", "subtime": 0, "res": 2, "walltime": 9, "profile": "a"},
+{"id": 2, "subtime": 1.5, "res": 2, "profile": "b", "user": "x"}, {"id": 3, "subtime": 1, "res": 1, "walltime": 5, "profile": "c"}],
+"profiles": {"a": {"type": "delay", "delay": 5}, "b": {"type": "composed", "repeat": 2, "seq": ["a", "a"]},
+"c": {"type": "parallel", "cpu": [1e9], "com": [0]}}}
+"""
+SACCT = """JobID|User|Account|QOS|State|Submit|Eligible|Start|End|Elapsed|Timelimit|AllocCPUS|AllocTRES|NodeList|JobName
+1|u|a|q|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:05|2024-03-01T10:00:15|00:00:10|1-00:00:00|4|cpu=4,mem=2G|n1|a
+2_[3-5]|u|a|q|PENDING|2024-03-01T10:00:00|2024-03-01T10:00:00|Unknown|Unknown|00:00:00|UNLIMITED|0||None assigned|a|b
+3|u|a|q|CANCELLED by 5|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:05|2024-03-01T10:00:15|00:10|05:00|4|cpu=4|n1|c
+4+0|u|a|q|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:05|2024-03-01T10:00:15|00:10|05:00|4|cpu=4|n1|c
+4+1|u|a|q|COMPLETED|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:05|2024-03-01T10:00:15|00:10|05:00|4|cpu=4|n1|c
+"""
+PBS = """10/01/2017 00:00:16;Q;5.m1;queue=batch
+10/01/2017 00:01:38;E;5.m1;user=u queue=batch ctime=1000 qtime=1005 etime=1010 start=1060 exec_host=c3/30 Resource_List.nodes=2:ppn=8+n1 \
+Resource_List.walltime=08:00:00 Resource_List.mem=4gb end=1160 Exit_status=0
+"""
+PACK = """set,file,id,subtime,res,walltime,runtime,user,type
+a,d,1,5,12,60,4,0,msg_par_hg
+a,d,2,3,24,60,61,,msg_par_hg
+"""
+EAGLE = """job_id,user,account,partition,qos,wallclock_req,processors_req,submit_time,start_time,run_time,state
+532209,u1,a,p,q,172800.0,10,2019-01-01 08:55:55,2019-01-01 08:55:56,99825.0,COMPLETED
+"""
+ALIBABA = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
+openb-pod-0000,12000,16384,1,1000,,LS,Running,0,12537496,0
+openb-pod-0001,6000,12288,1,460,,LS,Running,427061,12902960,427061
+"""
+YAML = """name: c
+profiles:
+  blade: &b {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120, switch_off_s: 20, switch_on_s: 90}
+  twin: {<<: *b, idle_w: 91}
+nodes:
+  - {count: 3, cores: 32, power: blade, resources: {memory: 128}}
+  - {count: 2, cores: 64, power: grid5000, resources: {memory: 512}}
+host_names: [a, b, c, d, e]
+speed_flop_per_s: 1.0e9
+"""
+XML = """<?xml version='1.0' encoding='utf-8'?>
+<!DOCTYPE platform SYSTEM "http://simgrid.gforge.inria.fr/simgrid/simgrid.dtd">
+<platform version="4"><zone id="z" routing="Full"><host id="master_host" speed="1Gf"/>
+<host id="h1" speed="1Gf,2Mf,1f,0.5f" core="4"><prop id="wattage_per_state" value="90:100,9:9,50:50,60:60"/>
+<prop id="sleep_pstates" value="1:2:3"/></host>
+<cluster id="c" prefix="n" suffix="x" radical="0-3,7" speed="1Gf" bw="1" lat="1"><prop id="role" value="compute"/></cluster>
+</zone></platform>
+"""
+LOGS = {"swf": SWF, "batsim": BATSIM, "sacct": SACCT, "pbs": PBS, "pack": PACK, "eagle": EAGLE, "alibaba": ALIBABA}
+PLATFORMS = {"yaml": YAML, "xml": XML}
+FILES = {**LOGS, **PLATFORMS}
+
+PIECES = [b"", b"\0", b"\n", b"\r", b" ", b"|", b";", b",", b"-", b"1e999", b"nan", b"\xff", b"\xed\xa0\x80", b'"', b"'", b"{", b"}", b"["]
+PIECES += [b"]", b":", b"&a ", b"*b", b"<", b">", b"&", b"+", b"#", b"null", b"true", b"9" * 30, b"-1", b"x", b".", b"\xef\xbb\xbf"]
+NUMBERS = ["0", "-1", "0.5", "1e308", "1e-320", "-1e300", "nan", "inf", "NaN", "Infinity", "9" * 19, "9" * 400, "9" * 5000, str(2**31)]
+NUMBERS += [
+    str(2**53 + 1),
+    str(2**63 - 1),
+    str(2**63),
+    str(2**64),
+    "1e18",
+    "1_000",
+    "0x1F",
+    "0o7",
+    "1:30:00",
+    "2024-13-45",
+    "1,5",
+    "[1]",
+    "{}",
+]
+ENCODINGS = ["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "latin-1", "cp037", "utf-7"]
+DEEP = [b"[", b"{a: ", b'{"a":', b"<a>", b"- ", b"(", b"&x [*x, "]
+
+
+def mutated(chance: random.Random, content: bytes) -> bytes:
+    """The content with one to four kinds of damage."""
+    kinds = (_bytes, _number, _number, _line, _nested, _word, _swapped, _encoded, _token)
+    for _ in range(chance.choice((1, 1, 2, 3, 4))):
+        content = chance.choice(kinds)(chance, content)
+    return content
+
+
+def _bytes(chance: random.Random, content: bytes) -> bytes:
+    at, width = chance.randint(0, len(content)), chance.choice((0, 1, 1, 4, 40))
+    return content[:at] + chance.choice(PIECES) + content[at + width :]
+
+
+def _number(chance: random.Random, content: bytes) -> bytes:
+    found = list(re.finditer(rb"\d+(\.\d+)?", content))
+    if not found:
+        return content
+    one = chance.choice(found)
+    return content[: one.start()] + chance.choice(NUMBERS).encode() + content[one.end() :]
+
+
+def _line(chance: random.Random, content: bytes) -> bytes:
+    """A line twice, many times, gone, or cut."""
+    lines = content.split(b"\n")
+    k = chance.randrange(len(lines))
+    lines[k : k + 1] = chance.choice(([lines[k]] * 2, [lines[k]] * 300, [], [lines[k][: len(lines[k]) // 2]], [lines[k], b""]))
+    return b"\n".join(lines)
+
+
+def _nested(chance: random.Random, content: bytes) -> bytes:
+    at = chance.randint(0, len(content))
+    return content[:at] + chance.choice(DEEP) * chance.choice((3, 60, 1200, 5000)) + content[at:]
+
+
+def _word(chance: random.Random, content: bytes) -> bytes:
+    """A word in the place of another: keys twice, names of others, references in a circle."""
+    found = list(re.finditer(rb"\w+", content))
+    if len(found) < 2:
+        return content
+    one, other = chance.choice(found), chance.choice(found)
+    return content[: one.start()] + other[0] * chance.choice((1, 1, 1, 2, 20_000)) + content[one.end() :]
+
+
+def _swapped(chance: random.Random, content: bytes) -> bytes:
+    """One bit of one byte."""
+    if not content:
+        return content
+    damaged = bytearray(content)
+    damaged[chance.randrange(len(damaged))] ^= 1 << chance.randrange(8)
+    return bytes(damaged)
+
+
+def _encoded(chance: random.Random, content: bytes) -> bytes:
+    name = chance.choice(ENCODINGS)
+    if chance.random() < 0.5:
+        return content.replace(b"encoding='utf-8'", f"encoding='{name}'".encode())
+    return content.decode("latin-1").encode(name, errors="replace")
+
+
+def _token(chance: random.Random, content: bytes) -> bytes:
+    """A quoted or separated value becomes one of another type."""
+    found = list(re.finditer(rb"\"[^\"]*\"|[^\s|,;:]+", content))
+    if not found:
+        return content
+    one = chance.choice(found)
+    return (
+        content[: one.start()] + chance.choice((b"null", b"[]", b"{}", b"true", b'"\\ud800"', b"1.5", b"''", b"~")) + content[one.end() :]
+    )
+
+
+def case(seed: int, number: int) -> tuple[str, bytes]:
+    """Input `number`: the name of what it was and its bytes; each third is gzipped, and may be damaged once more."""
+    chance = random.Random(f"{seed}/{number}")
+    name = sorted(FILES)[number % len(FILES)]
+    content = mutated(chance, FILES[name].encode())
+    if number // len(FILES) % 3 == 2:
+        content, name = gzip.compress(content, mtime=0), f"{name}.gz"
+        if chance.random() < 0.5:
+            content = chance.choice((_bytes, _swapped))(chance, content)
+    return name, content
+
+
+def attempt(name: str, path: Path) -> tuple[str, str]:
+    """What became of the file: read, refused, unforeseen (the last resort of `guarded`), long message, or another error; and its words."""
+    from escala.errors import EscalaError
+    from escala.platform import read_platform
+    from escala.reading import Unreadable
+    from escala.workload import read_workload
+
+    try:
+        if name.partition(".")[0] in PLATFORMS:
+            read_platform(path)
+        else:
+            read_workload(path, unit="min" if name.startswith("pack") else None)
+    except Unreadable as error:
+        return "unforeseen", f"{type(error.__cause__).__name__}: {error}"
+    except EscalaError as error:
+        message = str(error)
+        return ("refused" if message.isprintable() and len(message) <= LONGEST_MESSAGE else "bad message"), message
+    except BaseException as error:
+        return "another error", f"{type(error).__name__}: {str(error)[:300]}"
+    return "read", ""
+
+
+def work(seed: int, first: int, last: int) -> None:
+    """In a child process: one line of JSON for each input, `[number]` before it is read, `[number, name, outcome, words]` behind."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        for name, content in FILES.items():  # all that is compiled and imported, before the limits
+            path.write_text(content)
+            attempt(name, path)
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+        resource.setrlimit(resource.RLIMIT_AS, (used + BYTES, used + BYTES))
+        for number in range(first, last):
+            name, content = case(seed, number)
+            path.write_bytes(content)
+            print(json.dumps([number]), flush=True)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            signal.setitimer(signal.ITIMER_REAL, WALL_SECONDS)
+            outcome, words = attempt(name, path)
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            print(json.dumps([number, name, outcome, words]), flush=True)
+
+
+def command(seed: int, first: int, last: int) -> list[str]:
+    """What a child process runs."""
+    asked = {"--seed": seed, "--first": first, "--count": last - first}
+    return [sys.executable, "-m", "tests.attacks.mutations", *(str(word) for pair in asked.items() for word in pair), "--work"]
+
+
+def outcomes(seed: int, first: int, last: int) -> Iterator[tuple[int, str, str, str]]:
+    """(number, name, outcome, words) of each input; a child that a hang or its memory ends is followed by another."""
+    while first < last:
+        environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
+        child = subprocess.Popen(command(seed, first, last), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
+        begun: int | None = None
+        done = first
+        assert child.stdout is not None
+        for line in child.stdout:
+            entry = json.loads(line)
+            begun = entry[0]
+            if len(entry) > 1:
+                done = begun + 1
+                yield tuple(entry)
+        status = child.wait()
+        if done < last:
+            if begun is None or begun < done:
+                raise RuntimeError(f"the child that reads ended with status {status} and no input at work")
+            hang = status in (-signal.SIGPROF, -signal.SIGALRM)
+            yield begun, case(seed, begun)[0], "hang" if hang else "died", f"status {status}"
+            done = begun + 1
+        first = done
+
+
+def tried(count: int, seed: int = 0, first: int = 0) -> dict[str, Any]:
+    """What `count` inputs gave: counts of outcomes by kind of file, and each find by its number."""
+    table: dict[str, Counter[str]] = {}
+    finds = []
+    for number, name, outcome, words in outcomes(seed, first, first + count):
+        table.setdefault(name, Counter())[outcome] += 1
+        if outcome not in HELD:
+            finds.append({"number": number, "file": name, "outcome": outcome, "words": words})
+    total = sum(table.values(), Counter())
+    return {
+        "inputs": count,
+        "seed": seed,
+        "held": sum(total[outcome] for outcome in HELD),
+        "outcomes": dict(total),
+        "files": {name: dict(counts) for name, counts in sorted(table.items())},
+        "finds": finds,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Read files with random damage.")
+    parser.add_argument("--count", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first input")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.work:
+        work(given.seed, given.first, given.first + given.count)
+        return 0
+    result = tried(given.count, given.seed, given.first)
+    print(json.dumps(result, indent=1))
+    return 1 if result["finds"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
