@@ -1,0 +1,33 @@
+"""What is measured: axes of growth, and pairs of a scheduler and a shutdown policy, from the registries of names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from escala.policies.compose import EXAMPLES, SCHEDULERS, SHUTDOWN_FORMS
+
+AXES: dict[str, list[dict[str, Any]]] = {
+    "jobs": [{"jobs": 400}, {"jobs": 1600}],
+    "waiting": [{"jobs": 200, "at_once": True}, {"jobs": 800, "at_once": True}],
+    "nodes": [{"nodes": 32}, {"nodes": 256}],
+}
+SMALLER: dict[tuple[str, str], list[dict[str, Any]]] = {
+    ("conservative", "jobs"): [{"jobs": 100}, {"jobs": 400}],
+    ("conservative", "waiting"): [{"jobs": 40, "at_once": True}, {"jobs": 160, "at_once": True}],
+    ("conservative", "nodes"): [{"nodes": 16, "jobs": 200}, {"nodes": 64, "jobs": 200}],
+}
+"""Worlds of schedulers that are slow in large ones."""
+CARRIERS = ("fcfs", "easy", "conservative")  # schedulers under which each shutdown policy is tried
+
+
+def example(form: str) -> str:
+    """A shutdown policy of this form."""
+    for word, number in EXAMPLES.items():
+        form = form.replace(word, number)
+    return form
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Every scheduler, and every shutdown policy under each carrier."""
+    alone = [(scheduler, "never") for scheduler in SCHEDULERS]
+    return alone + [(scheduler, example(form)) for form in SHUTDOWN_FORMS if form != "never" for scheduler in CARRIERS]

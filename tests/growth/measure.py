@@ -1,0 +1,63 @@
+"""`python -m tests.growth`: how the steps of compiled code grow, for every scheduler and shutdown policy that has a name; JSON.
+
+Three axes, each a small and a large world: *jobs* (the same machine and load), *waiting* (all jobs arrive at once, so that all of them
+wait), *nodes* (the same number of jobs on a larger machine, at the same load). A row says how the steps a job grow: exponent 0 is a cost
+that does not depend on the axis, 1 one that is proportional to it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from typing import Any
+
+import numpy as np
+
+import escala
+from escala.options import Options
+from escala.policies import run as policies
+from escala.simulation import Simulation
+from tests.growth.axes import AXES, SMALLER, pairs
+from tests.growth.counted import steps_of
+
+
+def jobs_of(jobs: int, cores: int, at_once: bool) -> escala.Workload:
+    """1 to 8 cores, 1 to 60 minutes, walltimes of 1 to 5 times that; load 0.7, or all at once."""
+    random = np.random.default_rng(1)
+    size = random.integers(1, 9, jobs)
+    runtime = np.ceil(np.exp(random.uniform(np.log(60), np.log(3600), jobs)))
+    gaps = random.exponential(float((runtime * size).mean()) / (0.7 * cores), jobs)
+    submit = np.zeros(jobs) if at_once else np.cumsum(gaps).round()
+    walltime = (runtime * random.uniform(1, 5, jobs)).round()
+    return escala.Workload.from_jobs({"submit_s": submit, "runtime_s": runtime, "walltime_s": walltime, "cores": size})
+
+
+def steps(scheduler: str, shutdown: str, jobs: int = 400, nodes: int = 16, at_once: bool = False) -> dict[str, int]:
+    """Steps of one run, by function."""
+    platform, options = escala.read_platform(f"{nodes}x4" + (":none" if shutdown == "never" else "")), Options(record=False)
+    workload = jobs_of(jobs, platform.total_cores, at_once)
+    chosen = policies.pair(workload, scheduler, shutdown, options)
+    simulation = Simulation(workload, platform, chosen.plan, options)
+    return steps_of(lambda: policies.run(simulation, 0, chosen))
+
+
+def growth(scheduler: str, shutdown: str, axis: str) -> dict[str, Any]:
+    """Exponent of the steps a job, and the functions that took most of them in the larger world."""
+    small, large = SMALLER.get((scheduler, axis), AXES[axis])
+    a, b = steps(scheduler, shutdown, **small), steps(scheduler, shutdown, **large)
+    factor = max(large[key] / small[key] for key in small if key in ("jobs", "nodes"))
+    per_job = large.get("jobs", 1) / small.get("jobs", 1)
+    return {
+        "scheduler": scheduler,
+        "shutdown": shutdown,
+        "axis": axis,
+        "steps": [sum(a.values()), sum(b.values())],
+        "exponent": math.log(sum(b.values()) / sum(a.values()) / per_job, factor),
+        "most": dict(sorted(b.items(), key=lambda item: -item[1])[:3]),
+    }
+
+
+def main(words: list[str]) -> None:
+    wanted = [pair for pair in pairs() if not words or any(word in ("+".join(pair), *pair) for word in words)]
+    json.dump([growth(*pair, axis) for pair in wanted for axis in AXES], sys.stdout)

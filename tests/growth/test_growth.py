@@ -1,0 +1,70 @@
+"""No scheduler and no shutdown policy grows faster than it should: steps of compiled code are counted, nothing is timed.
+
+The limits are exponents of the steps a job (0: the same for ever; 1: proportional). Those of DESIGN are 0.15; worlds as small as these add
+logarithms and the way from short queues to long ones, hence 0.3. What is allowed more stands below, each with its reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from escala.policies.compose import SCHEDULERS, SHUTDOWN_FORMS
+from tests.growth.axes import AXES, pairs
+
+LIMIT = 0.3
+EVERY_DECISION = {  # schedulers that look at the whole queue at each decision: their order is another one each time
+    name for name in SCHEDULERS if "wfp3" in name or "unicep" in name or name in ("packer", "tetris", "easy-fast")
+}
+WAKING = ("hold", "timeout", "proportional", "arrivals-known")  # each decision looks at the nodes that are on, or that were released
+
+
+def limit(scheduler: str, shutdown: str, axis: str) -> float:
+    """The largest exponent of the steps a job that this pair may have on this axis."""
+    if scheduler == "conservative":  # the plan of each waiting job is looked at after each early end, node by node
+        return {"jobs": 1.0, "waiting": 2.7, "nodes": 2.7 if shutdown.startswith(("hold", "oracle")) else 1.3}[axis]
+    if shutdown == "oracle":  # its plan is made anew after each start, from all waiting and all running jobs
+        return {"jobs": LIMIT, "waiting": 1.0, "nodes": 1.7}[axis]
+    if axis == "waiting" and scheduler in EVERY_DECISION:
+        return 1.0
+    if axis == "nodes" and shutdown.startswith("hold"):  # the more nodes, the more jobs run and are held, too
+        return 0.85
+    if axis == "nodes" and shutdown.startswith(WAKING):
+        return 0.55
+    return LIMIT
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[tuple[str, str, str], dict[str, Any]]:
+    """Every pair on every axis, from a process of its own: this one has the kernel without counters."""
+    environment = {**os.environ, "NUMBA_OPT": "1", "PYTHONHASHSEED": "0"}
+    done = subprocess.run([sys.executable, "-m", "tests.growth"], env=environment, capture_output=True, text=True, timeout=850, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return {(row["scheduler"], row["shutdown"], row["axis"]): row for row in json.loads(done.stdout)}
+
+
+def test_every_name_is_measured() -> None:
+    assert {scheduler for scheduler, _ in pairs()} == set(SCHEDULERS)
+    kinds = {shutdown.partition(":")[0] for _, shutdown in pairs()}
+    assert kinds == {form.partition(":")[0] for form in SHUTDOWN_FORMS}
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_steps_grow_no_faster_than_they_should(axis: str, measured: dict[tuple[str, str, str], dict[str, Any]]) -> None:
+    found = [
+        f"{scheduler} + {shutdown}: exponent {row['exponent']:.2f}, limit {limit(scheduler, shutdown, axis)}, most steps in {row['most']}"
+        for (scheduler, shutdown, where), row in measured.items()
+        if where == axis and row["exponent"] > limit(scheduler, shutdown, axis)
+    ]
+    assert {(s, h) for s, h, a in measured if a == axis} == set(pairs())
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_the_counter_sees_every_pair_work(axis: str, measured: dict[tuple[str, str, str], dict[str, Any]]) -> None:
+    assert all(min(row["steps"]) > 1000 for row in measured.values() if row["axis"] == axis)
