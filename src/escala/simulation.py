@@ -92,11 +92,12 @@ class Simulation:
             len(kinds),
             len(p.profiles),
             ranked=any(plan.keys is not None for plan in plans),
-            searched=bool(queueings & {codes.EASY, codes.GREEDY, codes.STRICT}),
+            searched=bool(queueings & {codes.EASY, codes.EASY_FAST, codes.GREEDY, codes.STRICT}),
             planned=bool(queueings & {codes.EASY, codes.EASY_FAST, codes.CONSERVATIVE, codes.EXTERNAL}),
             agenda=conservative,
             multi=not self.plain,
             chunks=CHUNKS_PER_JOB * jobs if self.options.record else 0,
+            aging=any(plan.ordering in (codes.BY_WFP3, codes.BY_UNICEP) for plan in plans),
         )
 
     def _fill(self, i: int, plan: Plan) -> None:
@@ -167,8 +168,8 @@ class Simulation:
         for k, kind in enumerate(self.kinds):
             if f"demand_{kind}" in jobs.columns:
                 w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[cast.rows]
-        if plan.keys is not None:
-            order = np.argsort(plan.keys[cast.rows], kind="stable")
+        if w.order.shape[2] > 0:
+            order = np.arange(n) if plan.keys is None else np.argsort(plan.keys[cast.rows], kind="stable")
             w.order[i, 0, :n] = order
             w.order[i, 1, order] = np.arange(n)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled, inlined, lean
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.fit import fits_now, may_wake, start_if_fits
@@ -15,8 +15,8 @@ from escala.kernel.placement import readiness
 from escala.kernel.plans import planned_fine
 from escala.kernel.queue import SHORT_QUEUE, index_new, next_fit, rank_of, row_at
 from escala.kernel.reservation import reserve_head
-from escala.kernel.scores import by_dynamic_score
 from escala.kernel.state import World
+from escala.kernel.urgency import beyond_first, front_of, next_urgent
 
 
 @inlined
@@ -56,7 +56,7 @@ def _extra_on(w: World) -> int:
     return min(s.extra, s.free_on) if w.o[0].head == codes.LATEST_RELEASED else s.extra_on
 
 
-@compiled
+@lean
 def easy(w: World, frontier: Any) -> None:
     """The head starts while it fits, else it gets a reservation; the others are tried once, in the scheduler's order.
 
@@ -84,9 +84,7 @@ def easy(w: World, frontier: Any) -> None:
             pass_head(w, j)
             j = after
     elif w.o[0].ordering == codes.BY_WFP3 or w.o[0].ordering == codes.BY_UNICEP:
-        for j in by_dynamic_score(w):
-            if j != s.head:
-                pass_head(w, j)
+        _backfill_urgent(w)
     else:
         _backfill_tree(w)
 
@@ -110,6 +108,23 @@ def _backfill_tree(w: World) -> None:
 
 
 @lean
+def _backfill_urgent(w: World) -> None:
+    """Try the others in the order of a score that grows with the wait, looking only at those that may pass."""
+    s = w.s[0]
+    window = s.shadow_us - s.now - w.o[0].margin_us
+    n = front_of(w, s.free_on + s.free_boot + s.free_off, window, s.extra)
+    while True:
+        free = s.free_on + s.free_boot + s.free_off
+        n = next_urgent(w, n, free, window, s.extra)
+        if n == 0:
+            return
+        j = w.front[0].row
+        if j != s.head:
+            pass_head(w, j)
+        n = beyond_first(w, n, free, window, s.extra)
+
+
+@lean
 def _pass_fast(w: World, j: int) -> None:
     """Start job `j` if it fits now and ends by the head's time."""
     s = w.s[0]
@@ -127,18 +142,38 @@ def easy_fast(w: World, frontier: Any) -> None:
     only the new jobs.
     """
     s = w.s[0]
-    j = s.first
     if s.changed == 1 and s.head != codes.NONE:
         head = s.head
         s.head = codes.NONE
         if not start_if_fits(w, head):
             s.head = head
-        j = s.first
-    while j != codes.NONE:
-        after = np.int64(w.run[j].next)
-        if s.head == codes.NONE:
-            if not start_if_fits(w, j):
-                reserve_head(w, j, frontier)
-        elif j != s.head and (s.changed == 1 or j >= s.new_from):
+    if s.head == codes.NONE:
+        while s.n_queued > 0 and start_if_fits(w, s.first):
+            pass
+        if s.n_queued == 0:
+            return
+        reserve_head(w, s.first, frontier)
+    if s.changed == 0:
+        for j in range(s.new_from, s.next_job):
+            if w.run[j].state == codes.QUEUED and j != s.head:
+                _pass_fast(w, j)
+    elif s.n_queued <= SHORT_QUEUE:
+        j = np.int64(w.run[s.head].next)
+        while j != codes.NONE:
+            after = np.int64(w.run[j].next)
             _pass_fast(w, j)
-        j = after
+            j = after
+    else:
+        _pass_fast_by_tree(w)
+
+
+@lean
+def _pass_fast_by_tree(w: World) -> None:
+    """Try the jobs behind the head, looking only at those that may end in time."""
+    s = w.s[0]
+    index_new(w)
+    window = s.shadow_us - s.now - w.o[0].margin_us
+    j = next_fit(w, s.head + 1, s.free_on + s.free_boot + s.free_off, window, codes.NONE)
+    while j < w.o[0].n_jobs:
+        _pass_fast(w, j)
+        j = next_fit(w, j + 1, s.free_on + s.free_boot + s.free_off, window, codes.NONE)

@@ -14,7 +14,9 @@ from escala.kernel import codes
 from escala.kernel.state import FAN, World
 
 EMPTY = 1 << 62  # least value of a cell without queued jobs
+OUTDATED = -EMPTY  # `UNTIL` of a cell whose first job has to be found anew
 NO_LIMIT = EMPTY - 1  # of cores or walltime, in a search: every job passes, an empty cell never does
+CORES, WALLTIME, FIRST, UNTIL = range(4)  # rows of the tree; the last two where scores grow with the wait (`urgency`)
 SHORT_QUEUE = 24  # up to this length the list is walked: measured faster than the tree (bench/bench_easy.py)
 
 
@@ -45,24 +47,28 @@ def _least_of_jobs(w: World, cell: int) -> tuple[int, int]:
 
 @lean
 def _refresh(w: World, rank: int) -> None:
-    """Recompute the cells above a rank, as far up as something changes."""
+    """Recompute the cells above a rank, as far up as something changes. A cell that is out of date has no parent that is not."""
     cell = rank // FAN
+    aging = w.tree.shape[0] > UNTIL
     cores, walltime = _least_of_jobs(w, cell)
     base = 0
     width = -(-w.o[0].n_jobs // FAN)
     while True:
-        if w.tree[0, base + cell] == cores and w.tree[1, base + cell] == walltime:
+        same = w.tree[CORES, base + cell] == cores and w.tree[WALLTIME, base + cell] == walltime
+        if same and (not aging or w.tree[UNTIL, base + cell] == OUTDATED):
             return
-        w.tree[0, base + cell] = cores
-        w.tree[1, base + cell] = walltime
+        w.tree[CORES, base + cell] = cores
+        w.tree[WALLTIME, base + cell] = walltime
+        if aging:
+            w.tree[UNTIL, base + cell] = OUTDATED
         if width == 1:
             return
         parent = cell // FAN
         cores = EMPTY
         walltime = EMPTY
         for child in range(parent * FAN, min((parent + 1) * FAN, width)):
-            cores = min(cores, w.tree[0, base + child])
-            walltime = min(walltime, w.tree[1, base + child])
+            cores = min(cores, w.tree[CORES, base + child])
+            walltime = min(walltime, w.tree[WALLTIME, base + child])
         base += width
         width = -(-width // FAN)
         cell = parent
@@ -114,7 +120,8 @@ def dequeue(w: World, j: int, state: int) -> None:
 
 
 @inlined
-def _may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> bool:
+def may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> bool:
+    """Does a job need at most `free` cores, and either end in time or need at most `extra`?"""
     return cores <= free and (walltime <= window or cores <= extra)
 
 
@@ -128,7 +135,7 @@ def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
         end = min((rank // FAN + 1) * FAN, n_jobs)
         while rank < end:
             j = row_at(w, rank)
-            if w.run[j].state == codes.QUEUED and _may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
+            if w.run[j].state == codes.QUEUED and may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
                 return rank
             rank += 1
         if rank >= n_jobs:
@@ -150,7 +157,7 @@ def _next_cell(w: World, start: int, free: int, window: int, extra: int) -> int:
     width = bottom
     cell = start
     while cell < width:
-        if _may_pass(w.tree[0, base + cell], w.tree[1, base + cell], free, window, extra):
+        if may_pass(w.tree[CORES, base + cell], w.tree[WALLTIME, base + cell], free, window, extra):
             if level == 0:
                 return cell
             level -= 1

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import compiled, lean
+from escala.compile import lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
 from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, next_fit, rank_of, row_at
 from escala.kernel.reservation import permission
-from escala.kernel.scores import best_dynamic, by_dynamic_score
+from escala.kernel.scores import best_packing, by_rank
 from escala.kernel.state import World
+from escala.kernel.urgency import beyond_first, front_of, most_urgent, next_urgent
 
 
 @lean
@@ -32,7 +33,7 @@ def first_in_order(w: World) -> int:
             return _least_rank(w, s.first, codes.NONE, NO_LIMIT)
         index_new(w)
         return row_at(w, next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT))
-    return best_dynamic(w, False)
+    return most_urgent(w)
 
 
 @lean
@@ -92,27 +93,28 @@ def _wake_single(w: World, j: int) -> None:
             return
 
 
-@compiled
+@lean
 def greedy(w: World) -> None:
-    """Start whatever fits, in order."""
+    """Start whatever fits, in order. With nothing released since the last decision only the new jobs can start."""
     s = w.s[0]
-    ordering = w.o[0].ordering
-    if ordering == codes.BY_QUEUE and (s.changed == 0 or s.n_queued <= SHORT_QUEUE or w.o[0].plain == 0):
+    o = w.o[0]
+    new = s.next_job - s.new_from if s.changed == 0 else o.n_jobs
+    if o.ordering == codes.BY_QUEUE and (s.changed == 0 or s.n_queued <= SHORT_QUEUE or o.plain == 0):
         j = s.first if s.changed == 1 else first_new(w)
         while j != codes.NONE:
             after = np.int64(w.run[j].next)
             start_if_fits(w, j)
             j = after
-    elif ordering == codes.BY_RANK and s.n_queued <= SHORT_QUEUE:
-        _greedy_walk(w)
-    elif ordering == codes.BY_QUEUE or ordering == codes.BY_RANK:
+    elif o.ordering == codes.BY_WFP3 or o.ordering == codes.BY_UNICEP:
+        _greedy_urgent(w, new)
+    elif o.ordering == codes.BY_QUEUE or (by_rank(w) and s.n_queued > SHORT_QUEUE and new > SHORT_QUEUE):
         _greedy_tree(w)
-    elif ordering == codes.BY_WFP3 or ordering == codes.BY_UNICEP:
-        _greedy_once(w)
+    elif by_rank(w):
+        _greedy_walk(w)
     else:
-        j = best_dynamic(w, True)
+        j = best_packing(w)
         while j != codes.NONE and start_if_fits(w, j):
-            j = best_dynamic(w, True)
+            j = best_packing(w)
 
 
 @lean
@@ -127,7 +129,7 @@ def first_new(w: World) -> int:
 
 @lean
 def _greedy_walk(w: World) -> None:
-    """By rank, a short queue: it is walked for each job that starts."""
+    """By rank, a short queue, or few that might start: they are walked for each job that starts."""
     s = w.s[0]
     first = s.first if s.changed == 1 else first_new(w)
     done = codes.NONE  # ranks up to here were looked at
@@ -157,8 +159,20 @@ def _greedy_tree(w: World) -> None:
         rank += 1
 
 
-@compiled
-def _greedy_once(w: World) -> None:
-    """One walk in the order of a score of this instant."""
-    for j in by_dynamic_score(w):
-        start_if_fits(w, j)
+@lean
+def _greedy_urgent(w: World, new: int) -> None:
+    """In the order of a score that grows with the wait; `new`: jobs of which one might start."""
+    s = w.s[0]
+    if new <= 1 and w.o[0].shutdown != codes.ORACLE:
+        j = first_new(w)
+        if j != codes.NONE:
+            start_if_fits(w, j)
+        return
+    n = front_of(w, s.free_on + s.free_boot + s.free_off, NO_LIMIT, NO_LIMIT)
+    while True:
+        free = s.free_on + s.free_boot + s.free_off
+        n = next_urgent(w, n, free, NO_LIMIT, NO_LIMIT)
+        if n == 0:
+            return
+        start_if_fits(w, w.front[0].row)
+        n = beyond_first(w, n, free, NO_LIMIT, NO_LIMIT)

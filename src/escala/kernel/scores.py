@@ -1,27 +1,24 @@
-"""Scores that change with time or with what is free, recomputed at each decision; the smallest is first. Fixed ones are ranks, prepared
-in `policies.scores`."""
+"""Scores of packing: how well a waiting job fits what is free now; the smallest is first. Scores that grow with the wait are in `urgency`;
+fixed ones are ranks, prepared in `policies.scores`, and so are these where all jobs may be given the same cores."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from escala.compile import compiled, lean
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.placement import find_single
 from escala.kernel.reservation import permission, usable
 from escala.kernel.state import World
 
 
-@lean
-def dynamic_score(w: World, j: int) -> float:
-    """WFP3: -(wait / walltime)^3 cores. UNICEP: -wait / (log2(max(cores, 2)) walltime) (Tang et al. 2009). Seconds, cores."""
-    ratio = (w.s[0].now - w.job[j].submit) / w.job[j].walltime  # one division of whole numbers: equal ratios tie
-    cores = np.int64(w.job[j].cores)
-    if w.o[0].ordering == codes.BY_WFP3:
-        return -(ratio * ratio * ratio) * cores
-    return -ratio / np.log2(max(cores, 2))
+@inlined
+def by_rank(w: World) -> bool:
+    """Is the order fixed? That of packing is, where jobs take cores of any nodes and one may be given what any other may."""
+    o = w.o[0]
+    if o.ordering == codes.BY_PACKER or o.ordering == codes.BY_TETRIS:
+        return o.plain == 1 and o.shutdown != codes.HOLD and o.shutdown != codes.ORACLE
+    return o.ordering == codes.BY_RANK
 
 
 @lean
@@ -55,29 +52,15 @@ def packing_score(w: World, j: int) -> float:
 
 
 @lean
-def best_dynamic(w: World, fitting: bool) -> int:
-    """Queued job of the smallest score (ties in queue order); with `fitting` the best that fits now, or NONE."""
+def best_packing(w: World) -> int:
+    """Queued job of the smallest score that fits now (ties in queue order), or NONE."""
     best = codes.NONE
     least = np.inf
     j = w.s[0].first
     while j != codes.NONE:
-        score = packing_score(w, j) if fitting else dynamic_score(w, j)
+        score = packing_score(w, j)
         if score < least:
             least = score
             best = j
         j = np.int64(w.run[j].next)
     return best
-
-
-@compiled
-def by_dynamic_score(w: World) -> Any:
-    """Rows of the waiting jobs in the order of a score of this instant, int64 [queued]."""
-    n = w.s[0].n_queued
-    rows = np.empty(n, np.int64)
-    values = np.empty(n, np.float64)
-    j = w.s[0].first
-    for i in range(n):
-        rows[i] = j
-        values[i] = dynamic_score(w, j)
-        j = np.int64(w.run[j].next)
-    return rows[np.argsort(values, kind="mergesort")]

@@ -21,8 +21,8 @@ from escala.kernel.placement import node_fits, readiness, take_single
 from escala.kernel.plans import following
 from escala.kernel.queue import NO_LIMIT, index_new, next_fit, row_at
 from escala.kernel.reservation import first_release, hold_of_head, next_switch
-from escala.kernel.scores import by_dynamic_score
 from escala.kernel.state import World
+from escala.kernel.urgency import beyond_first, front_of, next_urgent
 
 
 @lean
@@ -249,10 +249,15 @@ def easy_single(w: World) -> None:
             j = after
         return
     if o.ordering == codes.BY_WFP3 or o.ordering == codes.BY_UNICEP:
-        for j in by_dynamic_score(w):
-            if j != s.head:
-                _pass(w, j, cores, room)
-        return
+        n = front_of(w, s.free_on + s.free_boot + s.free_off, NO_LIMIT, NO_LIMIT)
+        while True:
+            free = s.free_on + s.free_boot + s.free_off
+            n = next_urgent(w, n, free, NO_LIMIT, NO_LIMIT)
+            if n == 0:
+                return
+            if w.front[0].row != s.head:
+                _pass(w, w.front[0].row, cores, room)
+            n = beyond_first(w, n, free, NO_LIMIT, NO_LIMIT)
     index_new(w)
     rank = next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT)
     while rank < o.n_jobs:

@@ -117,6 +117,7 @@ RUN = np.dtype(
         ("chunk", "i4"),  # first chunk of its allocation
         ("place", "i4"),  # position in the heap of planned ends
         ("state", "i1"),
+        ("slope", "f4"),  # growth of a score that grows with the wait, 1/us
     ],
     align=True,
 )
@@ -140,6 +141,7 @@ NODE = np.dtype(
 PROFILE = np.dtype([("on_us", "i8"), ("off_us", "i8"), ("can_switch", "i8"), ("break_even_us", "i8")])  # NEVER_US: idling costs nothing
 CHUNK = np.dtype([("low", "i4"), ("high", "i4"), ("per", "i4"), ("next", "i4")])  # `per` cores on each of the nodes low..high
 EVENT = np.dtype([("time", "i8"), ("id", "i8")])
+FRONT = np.dtype([("score", "f8"), ("row", "i8"), ("place", "i8")])  # a job, first of a part of the search tree
 LOG = np.dtype([("time", "i8"), ("node", "i4"), ("state", "i4")])  # a switch of a node
 LEDGER = np.dtype(
     [
@@ -171,7 +173,8 @@ class World(NamedTuple):
     heaps: Any  # EVENT [N, 4, capacity]: job ends, starts of given jobs, node switches, timers
     plans: Any  # int32 [N, capacity]: running jobs, a heap by planned end
     order: Any  # int32 [N, 2, jobs or 0]: row at each rank; rank of each row
-    tree: Any  # int64 [N, 2, capacity]: least cores and least walltime of queued jobs, 16 ranks a cell, level by level
+    tree: Any  # int64 [N, 2 or 4, capacity]: least cores, least walltime (first job, until when) of queued jobs; 16 ranks a cell, by level
+    front: Any  # FRONT [N, capacity]: a search in the order of scores that grow with the wait, a heap
     log: Any  # LOG [N, capacity]
     slices: Any  # int64 [N, 3, capacity]: conservative agenda: time, residue, free cores
     agenda: Any  # int32 [N, capacity, nodes + 1]: free cores per slice and node, and their sum
@@ -199,6 +202,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "plans": (np.int32, 1),
     "order": (np.int32, 2),
     "tree": (np.int64, 2),
+    "front": (FRONT, 1),
     "log": (LOG, 1),
     "slices": (np.int64, 2),
     "agenda": (np.int32, 2),
@@ -232,11 +236,13 @@ def allocate(
     agenda: bool,
     multi: bool,
     chunks: int,
+    aging: bool = False,
 ) -> World:
     """Empty tables for `n` simulations; `simulation.py` fills them in.
 
     ranked: a fixed order of the jobs is given; searched: the queue may be long and is searched by a tree; planned: planned ends are kept;
-    agenda: conservative backfilling; multi: some job has demands beyond cores; chunks: how many recorded chunks to expect.
+    agenda: conservative backfilling; multi: some job has demands beyond cores; chunks: how many recorded chunks to expect; aging: scores
+    grow with the wait.
     """
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
@@ -260,7 +266,8 @@ def allocate(
         heaps=zeros((4, heap), EVENT),
         plans=zeros((live if planned else 0,), np.int32),
         order=zeros((2, jobs if ranked else 0), np.int32),
-        tree=zeros((2, tree_size(jobs) if searched else 0), np.int64),
+        tree=zeros((4 if aging else 2, tree_size(jobs) if searched else 0), np.int64),
+        front=zeros((jobs + tree_size(jobs) if aging else 0,), FRONT),
         log=zeros((4 * nodes + 64,), LOG),
         slices=zeros((3, 64 if agenda else 0), np.int64),
         agenda=zeros((64 if agenda else 0, nodes + 1), np.int32),

@@ -13,14 +13,15 @@ import numpy as np
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import Options, Plan, microseconds
-from escala.policies.scores import CHANGING, FIXED, PACKING, Score
+from escala.policies.scores import CHANGING, FIXED, PACKING, Score, by_size
 from escala.policies.shutdown import Inertial, RandomReservation
 from escala.workload import Workload
 
 
 @dataclass(frozen=True)
 class Scheduler:
-    """A way to walk the queue, and an order: by queue, by a fixed score, or by a changing one."""
+    """A way to walk the queue, and an order: by queue, by a fixed score, or by a changing one (then `score` tells in which order the
+    kernel keeps the jobs)."""
 
     queueing: int
     ordering: int = codes.BY_QUEUE
@@ -56,11 +57,11 @@ def _schedulers() -> dict[str, Scheduler]:
         table[f"{name}-fit"] = Scheduler(codes.GREEDY, by_rank, score)
         table[f"easy-{name}"] = Scheduler(codes.EASY, by_rank, score)
     for name, ordering in CHANGING.items():
-        table[name] = Scheduler(codes.STRICT, ordering)
-        table[f"{name}-fit"] = Scheduler(codes.GREEDY, ordering)
-        table[f"easy-{name}"] = Scheduler(codes.EASY, ordering)
-    for name, ordering in PACKING.items():
-        table[name] = Scheduler(codes.GREEDY, ordering)
+        table[name] = Scheduler(codes.STRICT, ordering, by_size)
+        table[f"{name}-fit"] = Scheduler(codes.GREEDY, ordering, by_size)
+        table[f"easy-{name}"] = Scheduler(codes.EASY, ordering, by_size)
+    for name, (ordering, score) in PACKING.items():
+        table[name] = Scheduler(codes.GREEDY, ordering, score)
     table["saf"] = table["easy-saf"]
     return table
 

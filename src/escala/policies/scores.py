@@ -1,7 +1,8 @@
 """Scores: one number a job, the smallest first, ties in queue order. A combinator (`compose`) makes a scheduler of a score.
 
-r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives; `wfp3` and `unicep` change
-while it waits and are computed in the kernel (`escala.kernel.scores`), as are `packer` and `tetris`, which depend on what is free.
+r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives. `wfp3` and `unicep` grow while
+it waits and are computed in the kernel (`escala.kernel.urgency`), which needs alike jobs side by side; `packer` and `tetris` depend on what
+is free, and only where all jobs may be given the same cores is their order a fixed one (else `escala.kernel.scores`).
 """
 
 from __future__ import annotations
@@ -66,6 +67,23 @@ def f4(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
     return r * np.sqrt(cores) + 5.30e5 * np.log10(s)
 
 
+def packer(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """Packer (Grandl et al. 2014): most cores first, -n."""
+    return -cores
+
+
+def tetris(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """Tetris (same source): -(n / 2 + 1 / (2 r))."""
+    return -(0.5 * cores + 0.5 / (walltime_us / 1e6))
+
+
+def by_size(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """By cores, then walltime: alike jobs side by side."""
+    keys = np.empty(len(cores), np.int64)
+    keys[np.lexsort((walltime_us, cores))] = np.arange(len(cores))
+    return keys
+
+
 FIXED: dict[str, Score] = {"sjf": sjf, "ljf": ljf, "saf": saf, "smallest": smallest, "f1": f1, "f2": f2, "f3": f3, "f4": f4}
 CHANGING = {"wfp3": codes.BY_WFP3, "unicep": codes.BY_UNICEP}
-PACKING = {"packer": codes.BY_PACKER, "tetris": codes.BY_TETRIS}
+PACKING: dict[str, tuple[int, Score]] = {"packer": (codes.BY_PACKER, packer), "tetris": (codes.BY_TETRIS, tetris)}

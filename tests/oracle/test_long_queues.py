@@ -1,0 +1,173 @@
+"""Queues of some hundreds of waiting jobs: what the kernel finds in its search tree is what a plain look at every waiting job finds."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+import escala
+from tests.oracle.scores import SCORES, ordered
+from tests.oracle.world import Job, microseconds
+from tests.oracle.worlds import SCHEDULERS
+
+POOL = 32  # cores
+JOBS = 400
+LOOKED_AT_ELSEWHERE = ("conservative", "random")  # plans without a search tree; keys of its own
+
+
+@dataclass
+class Pool:
+    """One pool of cores: time (us), what is free, who waits in order of submission, who runs until when by walltime."""
+
+    now: int = 0
+    free: int = POOL
+    queue: list[Job] = field(default_factory=list)
+    running: dict[int, tuple[int, int, int]] = field(default_factory=dict)  # row: (planned end, end, cores)
+    started: dict[int, int] = field(default_factory=dict)
+    head: tuple[Job, int] | None = None  # easy-fast: the head and its time
+
+    def start(self, job: Job) -> None:
+        self.queue.remove(job)
+        self.free -= job.cores
+        self.started[job.row] = self.now
+        self.running[job.row] = (self.now + walltime(job), self.now + job.length, job.cores)
+
+    def reservation(self, job: Job) -> tuple[int, int]:
+        """When enough cores will be free for the job, and how many of them it leaves."""
+        free = self.free
+        when = 0
+        for end, _, cores in sorted(self.running.values()):
+            if free >= job.cores and end > when:
+                break
+            free += cores
+            when = end
+        return when, free - job.cores
+
+
+def walltime(job: Job) -> int:
+    return microseconds(job.seen_s)
+
+
+Decision = Callable[[Pool], None]
+
+
+def strict(name: str | None) -> Decision:
+    def decide(pool: Pool) -> None:
+        for job in ordered(pool, list(pool.queue), SCORES[name] if name else None):  # type: ignore[arg-type]
+            if job.cores > pool.free:
+                return
+            pool.start(job)
+
+    return decide
+
+
+def greedy(name: str | None) -> Decision:
+    def decide(pool: Pool) -> None:
+        for job in ordered(pool, list(pool.queue), SCORES[name] if name else None):  # type: ignore[arg-type]
+            if job.cores <= pool.free:
+                pool.start(job)
+
+    return decide
+
+
+def best_first(value: Callable[[Job], float]) -> Decision:
+    def decide(pool: Pool) -> None:
+        while fitting := [job for job in pool.queue if job.cores <= pool.free]:
+            pool.start(max(fitting, key=value))  # the first of equals
+
+    return decide
+
+
+def easy(name: str | None) -> Decision:
+    def decide(pool: Pool) -> None:
+        while pool.queue and pool.queue[0].cores <= pool.free:
+            pool.start(pool.queue[0])
+        if not pool.queue:
+            return
+        when, spare = pool.reservation(pool.queue[0])
+        for job in ordered(pool, pool.queue[1:], SCORES[name] if name else None):  # type: ignore[arg-type]
+            if job.cores <= pool.free:
+                in_time = pool.now + walltime(job) <= when
+                if in_time or job.cores <= spare:
+                    pool.start(job)
+                    spare -= 0 if in_time else job.cores
+
+    return decide
+
+
+def easy_fast(pool: Pool) -> None:
+    while pool.queue and pool.queue[0].cores <= pool.free:
+        pool.start(pool.queue[0])
+    if not pool.queue:
+        return
+    if pool.head is None or pool.head[0] is not pool.queue[0]:
+        pool.head = pool.queue[0], pool.reservation(pool.queue[0])[0]
+    for job in pool.queue[1:]:
+        if job.cores <= pool.free and pool.now + walltime(job) <= pool.head[1]:
+            pool.start(job)
+
+
+def decision(scheduler: str) -> Decision:
+    if scheduler == "easy-fast":
+        return easy_fast
+    if scheduler == "packer":
+        return best_first(lambda job: job.cores)
+    if scheduler == "tetris":
+        return best_first(lambda job: 0.5 * job.cores + 0.5 / job.seen_s)
+    if scheduler in ("easy", "saf") or scheduler.startswith("easy-"):
+        name = scheduler.removeprefix("easy-")
+        return easy(None if name == "easy" else name)
+    if scheduler == "first-fit" or scheduler.endswith("-fit"):
+        return greedy(None if scheduler == "first-fit" else scheduler.removesuffix("-fit"))
+    return strict(None if scheduler == "fcfs" else scheduler.removesuffix("-strict"))
+
+
+def replay(jobs: list[Job], decide: Decision) -> list[int]:
+    """Start of each job, us."""
+    pool = Pool()
+    left = list(jobs)
+    while left or pool.running:
+        pool.now = min([end for _, end, _ in pool.running.values()] + [job.submit for job in left[:1]])
+        for row in [row for row, (_, end, _) in pool.running.items() if end == pool.now]:
+            pool.free += pool.running.pop(row)[2]
+        while left and left[0].submit == pool.now:
+            pool.queue.append(left.pop(0))
+        decide(pool)
+    return [pool.started[job.row] for job in jobs]
+
+
+def alike(rng: random.Random) -> tuple[int, int]:
+    """(walltime in s, cores): few kinds of jobs, so that many scores are equal."""
+    return rng.choice((10, 20, 80)), rng.choice((1, 1, 2, 8, 27))
+
+
+def varied(rng: random.Random) -> tuple[int, int]:
+    return round(10 ** rng.uniform(0, 4)), min(POOL, round(2 ** rng.uniform(0, 5.2)))
+
+
+def drawn(rng: random.Random, kind: Callable[[random.Random], tuple[int, int]]) -> list[Job]:
+    """A rush: jobs come in bursts, faster than they go."""
+    jobs, submit, shape = [], 0, kind(rng)
+    for row in range(JOBS):
+        submit += rng.choice((0, 0, 0, 0, 1, 7))
+        shape = shape if rng.random() < 0.3 else kind(rng)
+        wall, cores = shape
+        jobs.append(Job(row, str(row), submit, rng.choice((wall, wall, max(1, wall // 3))), wall, cores, seen_s=wall))
+    return jobs
+
+
+@pytest.mark.parametrize("kind", [alike, varied])
+@pytest.mark.parametrize("scheduler", [name for name in SCHEDULERS if name not in LOOKED_AT_ELSEWHERE])
+def test_a_plain_look_at_every_waiting_job_starts_the_same(scheduler: str, kind: Callable[[random.Random], tuple[int, int]]) -> None:
+    jobs = drawn(random.Random(zlib.crc32(f"{scheduler} {kind.__name__}".encode())), kind)
+    expected = replay(jobs, decision(scheduler))
+    columns = ("submit_s", "runtime_s", "walltime_s", "cores")
+    workload = escala.Workload.from_jobs({column: [getattr(job, column) for job in jobs] for column in columns})
+    result = escala.simulate(workload, escala.read_platform(f"1x{POOL}:none"), scheduler=scheduler)
+    found = [microseconds(start) for start in result.jobs["start_s"]]
+    wrong = [row for row in range(JOBS) if found[row] != expected[row]]
+    assert not wrong, f"{len(wrong)} jobs, first {wrong[0]}: {expected[wrong[0]]} us, kernel {found[wrong[0]]}"
