@@ -189,6 +189,18 @@ def test_what_is_not_whole_is_refused_in_one_line(escala_: Escala, tmp_path: Pat
     assert not (folder / "report.html").exists()
 
 
+def test_a_study_with_the_verdicts_of_an_earlier_version_is_refused_in_one_line(escala_: Escala, tmp_path: Path) -> None:
+    folder = _study(tmp_path / "study")
+    claims = json.loads((folder / "claims.json").read_text())
+    for claim in claims:
+        claim["holds"] = claim.pop("meets_aim")
+        del claim["reproduces"]
+    (folder / "claims.json").write_text(json.dumps(claims))
+    done = escala_("report", folder)
+    assert done.status == 2 and "earlier version" in done.err and done.err.count("\n") == 1, done.err
+    assert not (folder / "report.html").exists()
+
+
 def test_the_saved_comparison_is_read_as_it_was_written(tmp_path: Path) -> None:
     folder = _evaluation(tmp_path / "judged")
     table = read_judged(folder)

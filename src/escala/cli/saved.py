@@ -140,6 +140,11 @@ def _study(folder: Path, manifest: dict[str, Any]) -> Saved:
     from escala.report.study_page import sections_of
 
     claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    if any("reproduces" not in claim for claim in claims):  # one verdict, `holds`, for the paper's figure and our own aim
+        raise EscalaError(
+            f"{folder}: claims.json is of an earlier version of Escala, with one verdict where there are two now; claims.md beside it "
+            "can still be read, and `escala study run` into another folder makes a new one"
+        )
     lines = (folder / "claims.md").read_text(encoding="utf-8").splitlines()
     about = [line for line in lines[1:] if line.strip()][:1]
     notes = [line.replace("*", "") for line in about if not line.startswith("|")]  # a page has no Markdown
