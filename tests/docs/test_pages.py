@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -25,7 +26,11 @@ def _drafts() -> set[Path]:
 DRAFTS = _drafts() if shutil.which("git") else set()
 WRITTEN = sorted(p for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")] if "_build" not in p.parts)
 PAGES = [page for page in WRITTEN if page not in DRAFTS]
+OF_TODAY = [page for page in PAGES if page.name != "CHANGELOG.md"]  # which names what was there once
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+FILE = re.compile(r"(?<![\w/.\-:*{])((?:[\w\-]+/)+(?:[\w\-]+\.[a-z]{2,8})?)(?![\w/*{<])")
+IN_CODE = re.compile(r"`([^`\n]+)`")
+CLAIM = re.compile(r"r\d\.[a-z]\w*(?:\.\w+)*")
 FENCED = re.compile(r"^(```|:::).*?^\1", re.MULTILINE | re.DOTALL)
 
 
@@ -45,6 +50,37 @@ def test_relative_links_lead_somewhere(page: Path) -> None:
         assert target.exists(), f"{page.relative_to(ROOT)}: {link} leads nowhere"
         assert target.is_relative_to(ROOT), f"{link} leads out of the repository"
         assert not anchor or anchor in _anchors(target), f"{page.relative_to(ROOT)}: no heading {link}"
+
+
+def named_files(text: str) -> set[str]:
+    """Paths in code spans of a page: words with a slash that begin as a folder of the repository, of the package or of a study does."""
+    begins = {path.name for place in (ROOT, ROOT / "src" / "escala") for path in place.iterdir() if path.is_dir()}
+    begins = {name for name in begins if not name.startswith((".", "_"))} - {"escala"} | {"tables", "figures"}  # escala/NAME-v0
+    found = {name for span in IN_CODE.findall(FENCED.sub("", text)) for name in FILE.findall(span)}
+    return {name for name in found if name.split("/")[0] in begins}
+
+
+@pytest.mark.parametrize("page", OF_TODAY, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_a_page_names_exist(page: Path) -> None:
+    places = (ROOT, ROOT / "src" / "escala", page.parent)
+    lost = {name for name in named_files(page.read_text(encoding="utf-8")) if not any((place / name).exists() for place in places)}
+    assert not lost, f"{page.relative_to(ROOT)} names {sorted(lost)}"
+
+
+def test_the_files_of_a_page_are_found() -> None:
+    page = "see `bench/gone.py`, `kernel/queue.py -x` and `tests/`, not `escala/X-v0`, `a/b`, `out/x.html`, bench/plain.py"
+    page += "\n```\n`bench/no.py`\n```"
+    assert named_files(page) == {"bench/gone.py", "kernel/queue.py", "tests/"}
+
+
+def test_claims_that_pages_name_exist() -> None:
+    known = {claim["id"] for path in (ROOT / "docs" / "studies").glob("*/claims.json") for claim in json.loads(path.read_text())}
+    named = {}
+    for page in OF_TODAY:
+        for span in IN_CODE.findall(page.read_text(encoding="utf-8")):
+            named |= {span: page.relative_to(ROOT)} if CLAIM.fullmatch(span) else {}
+    assert len(named) > 3
+    assert {name: page for name, page in named.items() if name not in known} == {}
 
 
 def test_the_table_of_bounds_has_the_rows_that_its_bench_writes() -> None:

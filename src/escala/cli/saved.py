@@ -48,6 +48,8 @@ def read_saved(folder: Path) -> Saved:
     if reader is not None:
         try:
             return reader(folder, manifest)
+        except EscalaError:
+            raise
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise _broken(folder, kind, error) from error
     inside = sorted(path.parent.name for path in folder.glob("*/manifest.json"))
