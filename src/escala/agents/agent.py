@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from escala.agents import checkpoint
 from escala.agents.network import build_policy, pin_threads
 from escala.errors import EscalaError
-from escala.writing import whole_file, write_whole
+from escala.writing import SEAL, saved_folder, whole_file
+from escala.writing.sealing import digest
 
 MANIFEST = "manifest.json"
+KIND = "agent"
 WEIGHTS = "weights.pt"
 CURVE = "curve.csv"
 CURVE_SCHEMA = {"policy": pl.String, "step": pl.Int64, "value": pl.Float64}
@@ -85,23 +87,22 @@ class Agent:
         return policy_of(self, self.sampled if sampled is None else sampled, seed)
 
     def save(self, folder: str | Path) -> None:
-        """Write weights, curve and manifest, each as a whole, the manifest last."""
-        target = Path(folder)
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            checkpoint.write_weights(target / WEIGHTS, self.network.state_dict())
-            self._save_curve(target / CURVE)
-            digest = hashlib.sha256((target / WEIGHTS).read_bytes()).hexdigest()
-            write_whole(target / MANIFEST, json.dumps(self.manifest | {"weights_sha256": digest}, indent=2) + "\n")
-        except OSError as error:
-            raise EscalaError(f"{target}: cannot write the agent ({error.strerror}): give a folder that can be written") from error
+        """Write weights, curve and manifest into `folder`, at once: a killed run leaves what was there, or the new agent.
 
-    def _save_curve(self, path: Path) -> None:
-        if self.curve is None:
-            path.unlink(missing_ok=True)  # of an agent that was here before
-            return
-        with whole_file(path) as aside:
-            self.curve.write_csv(aside)
+        A folder that holds an unchanged saved agent and nothing else is replaced; any other folder that is not empty is refused.
+        """
+        with saved_folder(Path(folder), KIND) as work:
+            self.write(work)
+
+    def write(self, folder: Path) -> None:
+        """Write the agent into the folder of its training, each file as a whole, the manifest last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        checkpoint.write_weights(folder / WEIGHTS, self.network.state_dict())
+        if self.curve is not None:
+            with whole_file(folder / CURVE) as aside:
+                self.curve.write_csv(aside)
+        files = [WEIGHTS] if self.curve is None else [WEIGHTS, CURVE]
+        checkpoint.write_manifest(folder, self.manifest | {"weights_sha256": digest(folder / WEIGHTS)}, KIND, files)
 
 
 def is_team(folder: str | Path) -> bool:
@@ -133,7 +134,7 @@ def load_agent(folder: str | Path) -> Agent:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise EscalaError(f"{source / MANIFEST}: does not describe a network ({error}): save the agent again") from error
     load_weights(network, source / WEIGHTS)
-    return Agent(network, manifest, _curve(source / CURVE))
+    return Agent(network, {name: value for name, value in manifest.items() if name not in SEAL}, _curve(source / CURVE))
 
 
 def load_weights(network: Any, path: Path) -> None:

@@ -20,7 +20,8 @@ from escala.agents import packed
 from escala.agents.vecenv import NativeVecEnv
 from escala.errors import EscalaError
 from escala.workload import Workload
-from escala.writing import whole_file
+from escala.writing import whole_file, write_whole
+from escala.writing.sealing import MARK, digest, sealed
 
 FILE = "checkpoint.npz"
 OLD = "checkpoint.pt"  # of versions that kept pickles; never read
@@ -63,6 +64,12 @@ def write_weights(path: Path, weights: Mapping[str, Any]) -> None:
     """Write the weights of a network, atomically, by torch."""
     with whole_file(path) as aside:
         torch.save(weights, aside)
+
+
+def write_manifest(folder: Path, manifest: Mapping[str, Any], kind: str, names: Sequence[str]) -> None:
+    """Write the manifest of a saved agent or team, atomically, with the hashes of its files, so that it is known again as untouched."""
+    signed = sealed(manifest, kind, {name: digest(folder / name) for name in names})
+    write_whole(folder / MARK, json.dumps(signed, indent=2) + "\n")
 
 
 def _running(normaliser: Any) -> tuple[Any, ...]:

@@ -132,7 +132,7 @@ def run_search(
 def finish(agent: Agent, folder: Path | None) -> None:
     """The agent takes the place of the unfinished search."""
     if folder is not None:
-        agent.save(folder)
+        agent.write(folder)
         remove(folder / checkpoint.SEARCH)
 
 

@@ -20,9 +20,11 @@ from escala.agents.team_networks import MaskedPairPolicy, Shape
 from escala.envs.multi_options import MultiOptions
 from escala.envs.multi_play import RESCUE, Member
 from escala.errors import EscalaError
-from escala.writing import write_whole
+from escala.writing import SEAL, saved_folder
+from escala.writing.sealing import digest
 
 MANIFEST = "manifest.json"
+KIND = "team"
 FORMAT = 1
 
 
@@ -100,17 +102,21 @@ class Team:
         return TeamPolicy(lambda: self.members(sampled, seed), name=self.name, rescue=0 if sampled else RESCUE, **self.options)
 
     def save(self, folder: str | Path) -> None:
-        """Write weights and manifest, each as a whole, the manifest last."""
-        target = Path(folder)
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            digests = []
-            for k, network in enumerate(self.networks):
-                checkpoint.write_weights(target / f"weights-{k}.pt", network.state_dict())
-                digests.append(hashlib.sha256((target / f"weights-{k}.pt").read_bytes()).hexdigest())
-            write_whole(target / MANIFEST, json.dumps(self.manifest | {"weights_sha256": digests}, indent=2) + "\n")
-        except OSError as error:
-            raise EscalaError(f"{target}: cannot write the team ({error.strerror}): give a folder that can be written") from error
+        """Write weights and manifest into `folder`, at once: a killed run leaves what was there, or the new team.
+
+        A folder that holds an unchanged saved team and nothing else is replaced; any other folder that is not empty is refused.
+        """
+        with saved_folder(Path(folder), KIND) as work:
+            self.write(work)
+
+    def write(self, folder: Path) -> None:
+        """Write the team into the folder of its training, each file as a whole, the manifest last."""
+        folder.mkdir(parents=True, exist_ok=True)
+        files = [f"weights-{k}.pt" for k in range(len(self.networks))]
+        for name, network in zip(files, self.networks, strict=True):
+            checkpoint.write_weights(folder / name, network.state_dict())
+        digests = [digest(folder / name) for name in files]
+        checkpoint.write_manifest(folder, self.manifest | {"weights_sha256": digests}, KIND, files)
 
 
 def load_team(folder: str | Path) -> Team:
@@ -122,18 +128,18 @@ def load_team(folder: str | Path) -> Team:
         raise EscalaError(f"{source}: no trained team here ({MANIFEST}): {error}") from error
     _check(manifest, source)
     networks = []
-    for k, digest in enumerate(manifest["weights_sha256"]):
+    for k, known in enumerate(manifest["weights_sha256"]):
         path = source / f"weights-{k}.pt"
         try:
             raw = path.read_bytes()
         except OSError as error:
             raise EscalaError(f"{path}: cannot be read ({error.strerror}): save the team again") from error
-        if hashlib.sha256(raw).hexdigest() != digest:
+        if hashlib.sha256(raw).hexdigest() != known:
             raise EscalaError(f"{path}: is not the file that {MANIFEST} was written for: save the team again")
         network = build(manifest)
         load_weights(network, path)
         networks.append(network)
-    return Team(networks, manifest)
+    return Team(networks, {name: value for name, value in manifest.items() if name not in SEAL})
 
 
 def _check(manifest: Any, source: Path) -> None:

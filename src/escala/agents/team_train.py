@@ -166,7 +166,7 @@ def train_team(
         seen.end()
         team = team_now()
         if folder is not None:
-            team.save(folder)
+            team.write(folder)
             remove(folder / checkpoint.FILE)
         return team
 

@@ -26,6 +26,7 @@ from escala.envs import ENVIRONMENTS, BatchVectorEnv
 from escala.errors import EscalaError
 from escala.policies.rollout_names import rollout_of
 from escala.writing import claimed, remove
+from escala.writing.stale import remove_stale
 
 
 class _Between(BaseCallback):
@@ -305,8 +306,9 @@ class _Training:
             manifest["validation"] = self.early.points
         agent = Agent(self.model.policy, manifest, kept)
         if self.folder is not None:
-            agent.save(self.folder)
+            agent.write(self.folder)
             remove(self.folder / checkpoint.FILE)
+            remove_stale(self.folder)  # of killed snapshots
         return agent
 
 

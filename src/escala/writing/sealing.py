@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +41,16 @@ def _digest_of_manifest(manifest: dict[str, Any]) -> str:
 def sign(work: Path, verb: str) -> None:
     """Note in the manifest who wrote what: verb, and the hash of each file (of the manifest, of all but these hashes)."""
     path = work / MARK
-    manifest: dict[str, Any] = {"escala": _version()}
-    if path.exists():
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    manifest["verb"] = verb
-    files = {name: digest(work / name) for name in entries(work) if name != MARK}
-    manifest["files"] = {**files, MARK: _digest_of_manifest(manifest)}
-    path.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    manifest = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    signed = sealed(manifest, verb, {name: digest(work / name) for name in entries(work) if name != MARK})
+    path.write_text(json.dumps(signed, indent=1) + "\n", encoding="utf-8")
+
+
+def sealed(manifest: Mapping[str, Any], verb: str, files: Mapping[str, str]) -> dict[str, Any]:
+    """A manifest with what `sign` notes in it. files: their hashes, by their relative paths."""
+    told = {"escala": _version(), **manifest, "verb": verb}
+    told.pop("files", None)
+    return {**told, "files": {**files, MARK: _digest_of_manifest(told)}}
 
 
 def _version() -> str:
@@ -61,7 +65,7 @@ def foreign(folder: Path, verb: str) -> str | None:
         manifest = json.loads((folder / MARK).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return "holds files that Escala did not write"
-    if not isinstance(manifest, dict) or "escala" not in manifest:
+    if not isinstance(manifest, dict) or not _ours(manifest):
         return "holds files that Escala did not write"
     files, wrote = manifest.get("files"), f"escala {str(manifest.get('verb'))[:40]}"
     if not isinstance(files, dict):
@@ -76,6 +80,12 @@ def foreign(folder: Path, verb: str) -> str | None:
         if digest(folder / name) != files[name]:
             return f"holds {name[:200]!r}, which was changed since {wrote} wrote it"
     return None if manifest.get("verb") == verb else f"holds what {wrote} wrote"
+
+
+def _ours(manifest: Mapping[str, Any]) -> bool:
+    """Is it a manifest of Escala's? Agents of older versions name it among their packages."""
+    packages = manifest.get("versions")
+    return "escala" in manifest or (isinstance(packages, dict) and "escala" in packages)
 
 
 def sealed_text(page: str) -> str:
