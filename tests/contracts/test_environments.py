@@ -71,6 +71,23 @@ def test_what_is_no_action_is_one_clear_line(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_what_a_single_step_gave_stays_and_is_what_the_batch_tells(name: str) -> None:
+    env = single(name).unwrapped
+    _, info = env.reset(seed=3)
+    given = []
+    for count in range(30):
+        seen, reward, ended, cut, info = env.step(valid_action(info["action_mask"], count))
+        told = {figure: values[0] for figure, values in env.batch.info().items()}
+        assert {figure: value for figure, value in info.items() if figure != "action_mask"} == told
+        assert (type(reward), type(ended), type(cut)) == (float, bool, bool)
+        given.append((seen, info["action_mask"], seen.copy(), info["action_mask"].copy()))
+        if ended or cut:
+            _, info = env.reset()
+    for seen, mask, seen_then, mask_then in given:
+        assert np.array_equal(seen, seen_then) and np.array_equal(mask, mask_then)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_the_vector_form_is_one_native_batch(name: str) -> None:
     env = vector(name, 3)
     assert isinstance(env.unwrapped, escala_vector())

@@ -53,6 +53,9 @@ class Batch(Protocol):
         """Figures of the last step by name, arrays [N]: what `info` tells beside the mask. New arrays, or ones that no later step
         changes."""
 
+    def info_of(self, i: int) -> dict[str, Any]:
+        """The same of simulation i alone, as plain numbers: a single environment's step asks for no more."""
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes, as arrays: with `restore` an interrupted run goes on exactly."""
 

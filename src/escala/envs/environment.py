@@ -53,9 +53,9 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Take one action."""
         turn = self._turn
         self.batch.step([action], turn)
-        info: dict[str, Any] = {name: values[0] for name, values in self.batch.info().items()}
-        info["action_mask"] = self.action_masks()
-        return turn.observation[0].copy(), float(turn.reward[0]), bool(turn.terminated[0]), bool(turn.truncated[0]), info
+        info = self.batch.info_of(0)
+        info["action_mask"] = turn.mask[0].copy()
+        return turn.observation[0].copy(), turn.reward.item(), turn.terminated.item(), turn.truncated.item(), info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Which actions make sense now, bool [actions] (the name that sb3-contrib asks for)."""

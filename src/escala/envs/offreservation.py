@@ -260,6 +260,17 @@ class OffReservationBatch:
             "day": self.episodes.day.copy(),
         }
 
+    def info_of(self, i: int) -> dict[str, Any]:
+        """The same of simulation i."""
+        memory, episodes = self.memory, self.episodes
+        return {
+            "waste_j": memory["step_waste_j"].item(i),
+            "late_cores": memory["shown_late"].item(i),
+            "waited": memory["shown_wait"].item(i),
+            "time_s": episodes.world.s["now"].item(i) * 1e-6,
+            "day": episodes.day.item(i),
+        }
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes."""
         return self.episodes.state() | {"memory": self.memory.copy(), "history": self.history.copy()}

@@ -149,6 +149,15 @@ class SchedulingBatch:
             "day": self.episodes.day.copy(),
         }
 
+    def info_of(self, i: int) -> dict[str, Any]:
+        """The same of simulation i."""
+        episodes = self.episodes
+        return {
+            "waste_j": self.records.memory["step_waste_j"].item(i),
+            "time_s": episodes.world.s["now"].item(i) * 1e-6,
+            "day": episodes.day.item(i),
+        }
+
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes."""
         return self.episodes.state() | {name: getattr(self.records, name).copy() for name in Records.CHANGING}

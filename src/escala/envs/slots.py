@@ -22,6 +22,7 @@ from escala.errors import EscalaError
 from escala.kernel import codes
 
 STATE = ("memory", "slots", "starts", "used", "busy", "chart", "ends", "booked", "seeds", "count")
+TOLD = ("row", "slowdown", "turnaround", "wait", "longest_wait", "makespan")
 EMPTY = np.zeros(1, MEMORY)
 
 
@@ -115,8 +116,14 @@ class SlotsBatch:
         """row: the clock, in units; list: the job list played. After the end of a run also means over its jobs: slowdown, turnaround and
         wait, longest_wait and makespan, in units (0 before)."""
         memory = self.memory.view(np.int64).copy().view(MEMORY)  # numpy copies records field by field
-        ended = {name: memory[name] for name in ("row", "slowdown", "turnaround", "wait", "longest_wait", "makespan")}
-        return ended | {"list": self.worlds.chosen.copy()}
+        return {name: memory[name] for name in TOLD} | {"list": self.worlds.chosen.copy()}
+
+    def info_of(self, i: int) -> dict[str, Any]:
+        """The same of simulation i."""
+        memory = self.memory
+        told = {name: memory[name].item(i) for name in TOLD}
+        told["list"] = self.worlds.chosen.item(i)
+        return told
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes."""
