@@ -6,6 +6,7 @@
 #   make test-bounds part of the suite with every array access of the compiled code checked
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
+#   make lock        requirements.lock anew: what the tests run with, by version and hash
 
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -21,7 +22,7 @@ OUT ?= demo-out
 # One thread for each numerical library: the tests and the training run side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: setup demo test test-fast test-bounds check fuzz bench docs clean
+.PHONY: setup demo test test-fast test-bounds check fuzz bench docs lock clean
 
 setup: $(STAMP)
 
@@ -61,6 +62,10 @@ bench: $(STAMP)
 docs: $(STAMP)
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d docs/_build/doctrees docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+lock: $(STAMP)
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --dry-run --ignore-installed --report $(VENV)/lock.json -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m tests.lock < $(VENV)/lock.json > requirements.lock
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
