@@ -87,13 +87,13 @@ def table(answers: Answer) -> str:
     """The block of the page: a row for each attack, and one for each area of planted bugs."""
     what = {
         "kills": "a command killed at a change of a file",
-        "mutations": "an input file damaged at random",
+        "mutations": "an input file damaged at random, plain and packed",
         "future": "a policy reaching for the future, or changing the run",
     }
     rows = ["| attack | tried | held | what did not hold |", "|---|---|---|---|"]
     for name, words in what.items():
         one = answers.get(name)
-        rows.append(f"| {words} | {NOT_RUN} | | |" if one is None else _row(words, one["tried"], one["held"], one["failed"]))
+        rows.append(f"| {words} | {NOT_RUN} | | |" if one is None else _row(words + _kinds(one), one["tried"], one["held"], one["failed"]))
     areas = answers.get("mutants")
     if areas is None:
         return "\n".join([*rows, f"| a bug planted in the program | {NOT_RUN} | | |"])
@@ -105,6 +105,12 @@ def table(answers: Answer) -> str:
         part = "" if one["planted"] == one["of"] else f" (of {one['of']})"
         rows.append(_row(words, one["planted"], one["planted"] - len(one["survivors"]), one["survivors"], part))
     return "\n".join(rows)
+
+
+def _kinds(one: Answer) -> str:
+    """Of what: commands without their targets, formats packed or not."""
+    names = dict.fromkeys(name.split(",")[0].removesuffix(".gz") for name in one.get("by", ()))
+    return f": {', '.join(names)}" if names else ""
 
 
 def _row(words: str, tried: int, held: int, failed: list[Any], part: str = "") -> str:

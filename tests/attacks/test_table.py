@@ -26,6 +26,7 @@ def test_what_did_not_hold_is_shown_and_counts() -> None:
     answers = attacks.gathered([KILLS, KILLS, MUTATIONS, FUTURE], {})
     rows = attacks.table(answers).splitlines()
     assert '| 6 | 4 | `{"verb": "simulate", "wrong": ["half a / result"]}`;' in rows[2]
+    assert rows[2].startswith("| a command killed at a change of a file: simulate |") and ": pbs, swf |" in rows[3]
     assert rows[3].endswith("| 4 | 4 | - |") and answers["mutations"]["by"] == {"pbs": 1, "swf": 3}
     assert rows[4].endswith("| 2 | 1 | `b: view.x` |")
     assert attacks.broken(answers) == ["kills", "future"]
