@@ -56,9 +56,7 @@ def add_to(app: typer.Typer) -> None:
 def describe(
     workload: opt.Log,
     read: dict[str, Any],
-    platform: Annotated[
-        str | None, typer.Option("--platform", metavar="SPEC", help="machine for the utilisation [the log's]", show_default=False)
-    ] = None,
+    platform: opt.PlatformOfLog = None,
     as_json: opt.Json = False,
 ) -> None:
     """What a log is like: sizes, times, use of the machine, bursts, groups of days, and what was cleaned."""

@@ -25,6 +25,10 @@ PlatformSpec = Annotated[
         show_default=False,
     ),
 ]
+PlatformOfLog = Annotated[
+    str | None,
+    typer.Option("--platform", metavar="SPEC", help="machine for the utilisation [the log's]", show_default=False),
+]
 _OUT: Any = typer.Option(
     "--out", metavar="DIR", help="folder for the output, written whole or not at all", show_default=False, rich_help_panel="Output"
 )
@@ -205,6 +209,14 @@ MostCores = Annotated[
         rich_help_panel="Reading",
     ),
 ]
+
+Price = Annotated[
+    float | None, typer.Option("--price", min=0.0, metavar="X", help="price of a kWh: what a year would save", show_default=False)
+]
+Carbon = Annotated[
+    float | None, typer.Option("--carbon", min=0.0, metavar="G", help="g CO2 of a kWh: what a year would save", show_default=False)
+]
+Currency = Annotated[str, typer.Option("--currency", metavar="NAME", help="of --price, as EUR", show_default=False)]
 
 
 def names(text: str, option: str) -> list[str]:

@@ -27,13 +27,9 @@ def report(
         Path | None,
         typer.Option("--out", metavar="FILE", help="the page to write [DIR/report.html; of several, report.html]", show_default=False),
     ] = None,
-    price: Annotated[
-        float | None, typer.Option("--price", min=0.0, metavar="X", help="price of a kWh: what a year would save", show_default=False)
-    ] = None,
-    carbon: Annotated[
-        float | None, typer.Option("--carbon", min=0.0, metavar="G", help="g CO2 of a kWh: what a year would save", show_default=False)
-    ] = None,
-    currency: Annotated[str, typer.Option("--currency", metavar="NAME", help="of --price, as EUR", show_default=False)] = "",
+    price: opt.Price = None,
+    carbon: opt.Carbon = None,
+    currency: opt.Currency = "",
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:

@@ -151,10 +151,13 @@ def _near(word: str, paths: list[str]) -> str:
 
 def _loaded(module: str) -> dict[str, Any]:
     """The commands that a module of `escala.cli` adds to the program."""
+    from escala.cli.site import configured
+
     app = typer.Typer(rich_markup_mode=None)
     app.callback()(lambda: None)  # a group, even with one verb alone
     import_module(f"escala.cli.{module}").add_to(app)
     for part in (app, *(group.typer_instance for group in app.registered_groups)):
         for command in part.registered_commands if part is not None else ():
+            command.callback = command.callback and configured(command.callback)
             command.cls = command.cls if command.cls is not None and issubclass(command.cls, Verb) else Verb
     return dict(typer.main.get_group(app).commands)
