@@ -26,6 +26,7 @@ from typing import Any
 
 SECONDS, WALL_SECONDS = 10.0, 300.0
 BYTES = 2 << 30
+MOST_BYTES = 1 << 20  # of an input
 LONGEST_MESSAGE = 500
 HELD = ("read", "refused")
 
@@ -109,7 +110,7 @@ def mutated(chance: random.Random, content: bytes) -> bytes:
     """The content with one to four kinds of damage."""
     kinds = (_bytes, _number, _number, _line, _nested, _word, _swapped, _encoded, _token)
     for _ in range(chance.choice((1, 1, 2, 3, 4))):
-        content = chance.choice(kinds)(chance, content)
+        content = chance.choice(kinds)(chance, content)[:MOST_BYTES]
     return content
 
 
@@ -145,7 +146,7 @@ def _word(chance: random.Random, content: bytes) -> bytes:
     if len(found) < 2:
         return content
     one, other = chance.choice(found), chance.choice(found)
-    return content[: one.start()] + other[0] * chance.choice((1, 1, 1, 2, 20_000)) + content[one.end() :]
+    return content[: one.start()] + other[0][:1000] * chance.choice((1, 1, 1, 2, 20_000)) + content[one.end() :]
 
 
 def _swapped(chance: random.Random, content: bytes) -> bytes:
