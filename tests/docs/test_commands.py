@@ -76,6 +76,7 @@ FILLED = {
     "bound": "escala bound LOG --platform SPEC --limit 1",
     "report": "escala report run agent --out all.html",
     "render": "escala render escala/Slots-v0 --steps 20 --out episode.gif",
+    "study": "escala study list",
     "workload": "escala workload describe LOG",  # fetch asks the network; the log that all others read is generated
 }
 """What is run for those of the README's commands that take long, or have a choice in capitals."""
