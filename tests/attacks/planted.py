@@ -79,7 +79,7 @@ BUGS = [
     Bug("policies", "policies/futures.py", "            del values[:-LATEST]", "            del values[:LATEST]"),
     Bug("policies", "policies/futures.py", "known, elapsed / np.maximum(walltime, 1), side=\"right\")", "known, elapsed / np.maximum(walltime, 1), side=\"left\")"),
     Bug("policies", "policies/futures.py", "        first = (at <= now_us).sum(axis=1)", "        first = (at < now_us).sum(axis=1)"),
-    Bug("policies", "policies/compose.py", "            walltime = np.minimum(walltime, microseconds(jobs[\"runtime_s\"].to_numpy()))", "            walltime = microseconds(jobs[\"runtime_s\"].to_numpy())"),
+    Bug("policies", "policies/schedulers.py", "            walltime = np.minimum(walltime, microseconds(jobs[\"runtime_s\"].to_numpy()))", "            walltime = microseconds(jobs[\"runtime_s\"].to_numpy())"),
     Bug("policies", "policies/compose.py", "if value else 0.5}, None", "if value else 0.25}, None"),
     # metrics
     Bug("metrics", "metrics/bootstrap.py", "self.low > 0.0 or", "self.low >= 0.0 or"),

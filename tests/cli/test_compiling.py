@@ -11,7 +11,7 @@ import pytest
 
 from escala.cli import warm
 from escala.compiling import LINE
-from escala.policies import compose
+from escala.policies import SCHEDULERS
 from tests.cli.program import Escala
 
 DRAWN = """
@@ -41,7 +41,7 @@ def test_the_doctor_warms_the_usual_paths(escala_: Escala) -> None:
 
 
 def test_what_is_warmed_exists() -> None:
-    assert set(warm.SCHEDULERS) <= set(compose.SCHEDULERS)
+    assert set(warm.SCHEDULERS) <= set(SCHEDULERS)
 
 
 def test_an_unknown_scheduler_gets_the_near_names_alone(escala_: Escala, log: Path) -> None:

@@ -53,6 +53,23 @@ def test_help_and_version_import_no_verb(arguments: list[str]) -> None:
     assert done.stdout.endswith("[] False\n"), done.stderr
 
 
+def test_the_names_of_policies_are_told_without_the_compiler() -> None:
+    code = (
+        "import sys; from escala.cli.app import run\n"
+        "assert run(['policies', '--json']) == 0\n"
+        "print([m for m in sys.modules if m in {'numba', 'escala.optimum', 'escala.kernel.state'}], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stderr == "[]\n" and '"easy-wfp3"' in done.stdout
+
+
+def test_every_public_name_of_the_policies_is_there() -> None:
+    assert all(getattr(escala.policies, name) is not None for name in escala.policies.__all__)
+    assert set(dir(escala.policies)) == set(escala.policies.__all__)
+    with pytest.raises(AttributeError, match=r"'escala\.policies' has no attribute 'simulat'"):
+        _ = escala.policies.simulat
+
+
 @pytest.mark.parametrize("path", [" ".join(path) for path, command in VERBS if path and not hasattr(command, "commands")])
 def test_every_verb_ends_its_help_with_an_example_that_is_understood(path: str, escala_: Escala) -> None:
     example = EXAMPLES[path]

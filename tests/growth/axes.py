@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from escala.policies.compose import EXAMPLES, SCHEDULERS, SHUTDOWN_FORMS
+from escala.policies import SCHEDULERS, SHUTDOWN_FORMS
+from escala.policies.compose import EXAMPLES
 
 AXES: dict[str, list[dict[str, Any]]] = {
     "jobs": [{"jobs": 400}, {"jobs": 1600}],

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from escala.policies.compose import SCHEDULERS, SHUTDOWN_FORMS
+from escala.policies import SCHEDULERS, SHUTDOWN_FORMS
 from tests.growth.axes import AXES, pairs
 
 LIMIT = 0.3

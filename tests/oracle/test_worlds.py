@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from escala.policies.compose import SCHEDULERS as REGISTRY
+from escala.policies import SCHEDULERS as REGISTRY
 from tests.laws.laws import check
 from tests.oracle.engines import differences, run_kernel
 from tests.oracle.worlds import EASY, GREEDY, SCHEDULERS, STRICT, Case, worlds

@@ -28,8 +28,8 @@ from escala.kernel.clock import SECOND
 from escala.kernel.lookahead import WAIT, look_ahead
 from escala.options import Options, Plan
 from escala.platform import read_platform
-from escala.policies.compose import SCHEDULERS, Scheduler
 from escala.policies.futures import Arrivals, AsBefore, Lists, Memory, Numbers
+from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policy import Commands, View
 from escala.sealed import QueuedJob
 from escala.simulation import Simulation
