@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import itertools
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 import escala
 import escala.envs
 from bench.measure import Case, seconds
+from escala.envs.exported import load_exported
 
 NUM_ENVS = 256
 STEPS = 400
@@ -105,6 +108,37 @@ def lstm_training(steps: int = 3_000_000) -> tuple[float, str]:
     return train(10_000) * steps / 60.0, "min"
 
 
+def one_step(name: str) -> tuple[float, str]:
+    """Processor time of a step of a single environment without wrappers, resets included; always action 0."""
+    env = gymnasium.make(name).unwrapped
+    env.reset(seed=0)
+    steps = 20_000
+
+    def roll() -> None:
+        for _ in range(steps):
+            _, _, ended, cut, _ = env.step(0)
+            if ended or cut:
+                env.reset()
+
+    return 1e6 * seconds(roll, 5) / steps, "us"
+
+
+def decision(agent: str) -> tuple[float, str]:
+    """Processor time within which 99 of 100 decisions of an exported agent are made."""
+    studies = Path(__file__).parents[1] / "docs" / "studies"
+    with tempfile.TemporaryDirectory() as folder:
+        escala.load_agent(studies / agent).export(Path(folder) / "exported")
+        exported = load_exported(Path(folder) / "exported")
+    seen = np.random.default_rng(0).random((1, *exported.manifest["observation_shape"]), np.float32)
+    mask = np.ones((1, exported.manifest["actions"]), bool)
+    taken = []
+    for _ in range(5_000):
+        begin = time.process_time()
+        exported.act(seen, mask, None)
+        taken.append(time.process_time() - begin)
+    return 1e3 * float(np.quantile(taken, 0.99)), "ms"
+
+
 def _off(jobs: int, observation: str) -> Case:
     what = f"OffReservation, action `wake`, always all, 48 nodes x 20, {jobs} jobs a day, 256 simulations, {observation}"
     return Case(what, "≥ 250 k steps/s", lambda: steps_per_s("escala/OffReservation-v0", jobs, wake_all, observation=observation))
@@ -140,6 +174,12 @@ CASES = [
         lambda: steps_per_s("escala/Scheduling-v0", 1000, first_fit),
     ),
     Case("3 M decisions of PPO on OffReservation, the printed LSTM (action `count`), one core", "≤ 60 min", lstm_training),
+    *(
+        Case(f"One step of a single {name}, its compiled part included", "≤ 8 us", functools.partial(one_step, name))
+        for name in ("escala/OffReservation-v0", "escala/Scheduling-v0", "escala/Slots-v0")
+    ),
+    Case("A decision of an exported agent, dense layers, p99", "≤ 0.2 ms", lambda: decision("grid2019/agents/published-100-0")),
+    Case("A decision of an exported agent, slot scorer, p99", "≤ 0.2 ms", lambda: decision("grid2019/agents/fresh-190-0")),
     Case("Ten years of a cluster of 48 nodes x 20, 60 jobs a day, SAF under five shutdown policies", "≤ 60 s", lambda: ten_years()),
 ]
 

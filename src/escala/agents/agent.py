@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from escala.agents import checkpoint
 from escala.agents.network import build_policy, pin_threads
+from escala.envs import exported
+from escala.envs.deciding import Deciding
 from escala.errors import EscalaError
 from escala.writing import SEAL, saved_folder, whole_file
 from escala.writing.sealing import digest
@@ -28,63 +30,27 @@ CURVE_SCHEMA = {"policy": pl.String, "step": pl.Int64, "value": pl.Float64}
 FORMAT = 1
 
 
-class Agent:
+class Agent(Deciding):
     """What `train` gives. `manifest`: how it came to be, and what it needs; `network`: stable-baselines3's policy; `curve`: how it learnt
     (see `escala.agents.watch`), None where no curve was kept.
     """
 
     def __init__(self, network: Any, manifest: Mapping[str, Any], curve: pl.DataFrame | None = None) -> None:
+        super().__init__(manifest)
         self.network = network.eval()
-        self.manifest = dict(manifest)
         self.curve = curve
         pin_threads()
 
-    @property
-    def env_id(self) -> str:
-        """The environment in which it was trained."""
-        return str(self.manifest["env_id"])
-
-    @property
-    def env_options(self) -> dict[str, Any]:
-        """The environment's options."""
-        return dict(self.manifest["env_options"])
-
-    @property
-    def name(self) -> str:
-        """For tables."""
-        return f"agent ({self.manifest['algorithm']})"
-
-    def probabilities(self, observation: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Probability of each action, [n, actions], for observations [n, ...] and masks [n, actions]. Masked actions have none."""
+    def logits(self, seen: NDArray[np.float32]) -> NDArray[np.float64]:
+        """By stable-baselines3's policy."""
         with torch.no_grad():
-            seen = torch.as_tensor(np.array(observation, np.float32))
-            logits = self.network.get_distribution(seen).distribution.logits.double().numpy()
-        logits = np.where(mask, logits, -np.inf)
-        logits = logits - logits.max(axis=1, keepdims=True)
-        weights = np.exp(logits)
-        out: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+            out: NDArray[np.float64] = self.network.get_distribution(torch.as_tensor(seen)).distribution.logits.double().numpy()
         return out
 
-    def act(self, observation: NDArray[np.float32], mask: NDArray[np.bool_], random: np.random.Generator | None) -> NDArray[np.int64]:
-        """Actions [n]: sampled by `random` (one draw an observation), or the likeliest without."""
-        share = self.probabilities(observation, mask)
-        if random is None:
-            return share.argmax(axis=1)
-        drawn = random.random(len(share))
-        picked: NDArray[np.int64] = (share.cumsum(axis=1) <= drawn[:, None] * share.sum(axis=1, keepdims=True)).sum(axis=1)
-        return np.minimum(picked, share.shape[1] - 1)
-
-    @property
-    def sampled(self) -> bool:
-        """Does it do better by sampled actions than by its likeliest ones? What is taken where nothing is said."""
-        return bool(self.manifest.get("sampled", True))
-
-    def policy(self, sampled: bool | None = None, seed: int = 0) -> Any:
-        """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`; else the likeliest;
-        by default as its preset does better."""
-        from escala.agents.policy import policy_of
-
-        return policy_of(self, self.sampled if sampled is None else sampled, seed)
+    def export(self, folder: str | Path) -> None:
+        """Write it into `folder` so that it decides without torch: see `escala.envs.exported`. EscalaError for other networks."""
+        weights = {name: value.numpy() for name, value in self.network.state_dict().items()}
+        exported.export(self.manifest, weights, folder)
 
     def save(self, folder: str | Path) -> None:
         """Write weights, curve and manifest into `folder`, at once: a killed run leaves what was there, or the new agent.
@@ -114,9 +80,11 @@ def is_team(folder: str | Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("kind") == "team"
 
 
-def load_agent(folder: str | Path) -> Agent:
-    """The agent saved in a folder; EscalaError where there is none, or its files do not belong together."""
+def load_agent(folder: str | Path) -> Any:
+    """The agent saved or exported in a folder; EscalaError where there is none, or its files do not belong together."""
     source = Path(folder)
+    if exported.is_exported(source):
+        return exported.load_exported(source)
     try:
         manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
         raw = (source / WEIGHTS).read_bytes()

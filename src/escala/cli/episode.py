@@ -126,7 +126,7 @@ def kind_of(folder: Path) -> tuple[dict[str, Any], str]:
     except (OSError, ValueError):
         manifest = None
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
-    if kind not in ("agent", "team"):
+    if kind not in ("agent", "exported agent", "team"):
         raise EscalaError(f"{folder}: no trained agent here; give a folder that escala train wrote, or one of {', '.join(NAMES)}")
     return manifest, MULTI if kind == "team" else str(manifest["env_id"])
 

@@ -41,6 +41,7 @@ def add_to(app: typer.Typer) -> None:
     """Register the verbs."""
     app.command()(opt.reading(train))
     app.command()(opt.reading(evaluate))
+    app.command()(export)
 
 
 def train(
@@ -243,6 +244,19 @@ def evaluate(
     emit(as_json, told, title, judged_table(judged, room.columns(measured)), room.remark(measured))
     if measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of the days that were bounded until then", INTERRUPTED)
+
+
+def export(
+    agent: Annotated[Path, typer.Argument(metavar="DIR", help="the trained agent's folder", show_default=False)], out: opt.OutNeeded
+) -> None:
+    """Write a trained agent so that it decides without torch."""
+    import escala
+
+    trained = escala.load_agent(agent)
+    if not isinstance(trained, escala.Agent):
+        raise EscalaError(f"{agent}: is exported already: give the folder of the training")
+    trained.export(out)
+    emit(False, {}, f"{out}: use it as agent:{out} in simulate and compare; neither needs torch for it")
 
 
 def _played(

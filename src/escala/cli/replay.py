@@ -198,9 +198,15 @@ def policy(name: str) -> Any:
     """The policy of this name; "agent:DIR" is the trained agent in that folder, or the team, by its likeliest actions."""
     if not name.startswith(AGENT):
         return name
-    from escala.agents import is_team, load_agent, load_team
+    from escala.envs.exported import is_exported, load_exported
 
     folder = name.removeprefix(AGENT)
+    if is_exported(folder):
+        loaded = load_exported(folder).policy()
+        loaded.name = name
+        return loaded
+    from escala.agents import is_team, load_agent, load_team
+
     loaded = load_team(folder).policy(sampled=False) if is_team(folder) else load_agent(folder).policy()
     loaded.name = name
     return loaded

@@ -22,6 +22,7 @@ VERBS = {
     "Learn": {
         "train": ("learn", "train an agent on the days of a log"),
         "evaluate": ("learn", "judge a trained agent beside classic policies, day by day"),
+        "export": ("learn", "write a trained agent so that it decides without torch"),
         "render": ("render", "show an episode: GIF, MP4, or a window"),
     },
     "Logs and pages": {
@@ -42,6 +43,7 @@ EXTRAS = {
     "demo": ("agents", "report"),
     "train": ("agents",),
     "evaluate": ("agents",),
+    "export": ("agents",),
     "render": ("envs", "report"),
     "report": ("report",),
     "study run": ("agents", "report"),
@@ -56,6 +58,7 @@ EXAMPLES = {
     "bound": "escala bound month.swf --platform orion --objective wait --limit 20",
     "train": "escala train escala/OffReservation-v0 --workload month.swf --platform orion --days 20 --minutes 1 --out agent",
     "evaluate": "escala evaluate agent month.swf --after 20 --days 5",
+    "export": "escala export agent --out exported",
     "render": "escala render escala/Slots-v0 --steps 60 --out episode.gif",
     "workload describe": "escala workload describe month.swf --platform orion",
     "workload convert": "escala workload convert jobs.txt --out jobs.swf",

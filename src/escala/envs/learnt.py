@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from escala.agents.agent import Agent
-from escala.agents.presets import OFF_RESERVATION, SCHEDULING, SLOTS
 from escala.envs import offreservation, offreservation_step, scheduling, scheduling_step
+from escala.envs.deciding import Deciding
 from escala.envs.slots_policy import SHAPING, SlotPolicy
 from escala.envs.tables import MEMORY
 from escala.errors import EscalaError
@@ -18,7 +17,7 @@ from escala.policy import Commands, insider
 class _Learnt:
     """An agent and its draws. A run that it has not seen yet is begun from nothing, with the same draws."""
 
-    def __init__(self, agent: Agent, sampled: bool, seed: int) -> None:
+    def __init__(self, agent: Deciding, sampled: bool, seed: int) -> None:
         self.agent = agent
         self.name = agent.name if sampled else f"{agent.name}, likeliest actions"
         self._sampled, self._seed = sampled, seed
@@ -52,7 +51,7 @@ class LearntShutdown(_Learnt):
     role = "shutdown"
     before_scheduler = True
 
-    def __init__(self, agent: Agent, sampled: bool = True, seed: int = 0) -> None:
+    def __init__(self, agent: Deciding, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
         self.options = offreservation.options_of(agent.env_options)
         self._expects(self.options.shape)
@@ -99,7 +98,7 @@ class LearntScheduler(_Learnt):
 
     role = "scheduler"
 
-    def __init__(self, agent: Agent, sampled: bool = True, seed: int = 0) -> None:
+    def __init__(self, agent: Deciding, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
         self.options = scheduling.options_of(agent.env_options)
         self._expects(self.options.shape)
@@ -136,7 +135,7 @@ class LearntScheduler(_Learnt):
             scheduling_step.put(table, i, self._settings, r.memory, r.live, self._choose())
 
 
-def learnt_slots(agent: Agent, sampled: bool = True, seed: int = 0) -> SlotPolicy:
+def learnt_slots(agent: Deciding, sampled: bool = True, seed: int = 0) -> SlotPolicy:
     """A slotted agent as a scheduler: `simulate(w, p, scheduler=agent)`. Each run draws from the same seed."""
     shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
     return SlotPolicy(
@@ -149,11 +148,15 @@ def learnt_slots(agent: Agent, sampled: bool = True, seed: int = 0) -> SlotPolic
     )
 
 
-POLICIES: dict[str, Any] = {OFF_RESERVATION: LearntShutdown, SCHEDULING: LearntScheduler, SLOTS: learnt_slots}
+POLICIES: dict[str, Any] = {
+    "escala/OffReservation-v0": LearntShutdown,
+    "escala/Scheduling-v0": LearntScheduler,
+    "escala/Slots-v0": learnt_slots,
+}
 """Environment -> the policy that its agents make."""
 
 
-def policy_of(agent: Agent, sampled: bool, seed: int) -> Any:
+def policy_of(agent: Deciding, sampled: bool, seed: int) -> Any:
     """The policy of an agent; EscalaError where its environment has none."""
     if agent.env_id not in POLICIES:
         raise EscalaError(f"an agent of {agent.env_id} is no policy of simulate: use agents of {', '.join(POLICIES)}")

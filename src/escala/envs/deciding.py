@@ -1,0 +1,64 @@
+"""What decides: a trained agent as it is asked for choices, whoever works out its preferences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Deciding:
+    """What agents with torch and exported agents share. `manifest`: how it came to be, and what it needs."""
+
+    def __init__(self, manifest: Mapping[str, Any]) -> None:
+        self.manifest = dict(manifest)
+
+    def logits(self, seen: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Preferences [n, actions] for observations [n, ...], before the mask."""
+        raise NotImplementedError
+
+    @property
+    def env_id(self) -> str:
+        """The environment in which it was trained."""
+        return str(self.manifest["env_id"])
+
+    @property
+    def env_options(self) -> dict[str, Any]:
+        """The environment's options."""
+        return dict(self.manifest["env_options"])
+
+    @property
+    def name(self) -> str:
+        """For tables."""
+        return f"agent ({self.manifest['algorithm']})"
+
+    def probabilities(self, observation: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Probability of each action, [n, actions], for observations [n, ...] and masks [n, actions]. Masked actions have none."""
+        logits = np.where(mask, self.logits(np.array(observation, np.float32)), -np.inf)
+        logits = logits - logits.max(axis=1, keepdims=True)
+        weights = np.exp(logits)
+        out: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+        return out
+
+    def act(self, observation: NDArray[np.float32], mask: NDArray[np.bool_], random: np.random.Generator | None) -> NDArray[np.int64]:
+        """Actions [n]: sampled by `random` (one draw an observation), or the likeliest without."""
+        share = self.probabilities(observation, mask)
+        if random is None:
+            return share.argmax(axis=1)
+        drawn = random.random(len(share))
+        picked: NDArray[np.int64] = (share.cumsum(axis=1) <= drawn[:, None] * share.sum(axis=1, keepdims=True)).sum(axis=1)
+        return np.minimum(picked, share.shape[1] - 1)
+
+    @property
+    def sampled(self) -> bool:
+        """Does it do better by sampled actions than by its likeliest ones? What is taken where nothing is said."""
+        return bool(self.manifest.get("sampled", True))
+
+    def policy(self, sampled: bool | None = None, seed: int = 0) -> Any:
+        """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`; else the likeliest;
+        by default as its preset does better."""
+        from escala.envs.learnt import policy_of
+
+        return policy_of(self, self.sampled if sampled is None else sampled, seed)
