@@ -2,23 +2,46 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 from escala.studies.replay import REPLAYED, Study, replay
+from escala.studies.replay.figures import folder_of
 
 ROOT = Path(__file__).resolve().parents[2] / "docs" / "studies"
 KEPT = [(study, agent) for study in REPLAYED for agent in Study(ROOT / study).agents()]
 
 
+LONG = ("deepshutdown2020", "grid2019/fresh", "marl2024/ahead-2x1", "marl2024/printed", "marl2024/team-3x2")
+"""The agents that take longest, as their names begin: all their figures under `make fuzz`, one of each in every run of the tests."""
+
+
+def _is_long(study: str, agent: str) -> bool:
+    return f"{study}/{agent}".startswith(LONG)
+
+
+def _marked(study: str, agent: str) -> Any:
+    return pytest.param(study, agent, marks=pytest.mark.long if _is_long(study, agent) else ())
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("study, agent", KEPT, ids=lambda one: str(one))
+@pytest.mark.parametrize("study, agent", [_marked(*one) for one in KEPT], ids=lambda one: str(one))
 def test_a_kept_agent_is_that_of_its_row(traces: Path, study: str, agent: str) -> None:
     found = replay(study, ROOT / study, agents=[agent])
     assert found.figures and not found.missing
     assert [f"{one.figure}: {one.page} on the page, {one.now} now" for one in found.differ] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study, agent", [one for one in KEPT if _is_long(*one)], ids=lambda one: str(one))
+def test_the_first_figure_of_an_agent_that_takes_long_is_that_of_its_row(traces: Path, study: str, agent: str) -> None:
+    play = getattr(import_module(f"escala.studies.replay.{REPLAYED[study]}"), study)
+    first = next(iter(play(folder_of(study, ROOT / study), agent, None)))
+    assert first.same, f"{first.figure}: {first.page} on the page, {first.now} now"
 
 
 @pytest.mark.parametrize("agent", Study(ROOT / "a2c2020").agents())
