@@ -17,7 +17,7 @@ EMPTY = 1 << 62  # least value of a cell without queued jobs
 OUTDATED = -EMPTY  # `UNTIL` of a cell whose first job has to be found anew
 NO_LIMIT = EMPTY - 1  # of cores or walltime, in a search: every job passes, an empty cell never does
 CORES, WALLTIME, FIRST, UNTIL = range(4)  # rows of the tree; the last two where scores grow with the wait (`urgency`)
-SHORT_QUEUE = 24  # up to this length the list is walked: measured faster than the tree (bench/bench_easy.py)
+SHORT_QUEUE = 24  # up to this length the list is walked: measured faster than the tree
 
 
 @inlined
