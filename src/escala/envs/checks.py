@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Integral, Real
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,17 @@ def chosen_actions(given: Any, rows: int, n: int) -> NDArray[np.int64]:
         many = "one whole number" if rows == 1 else f"{rows} whole numbers"
         raise EscalaError(f"actions must be {many} in 0..{n - 1}; got {given!r}")
     return actions.astype(np.int64, copy=False)
+
+
+def choice(name: str, given: Any, n: int) -> int:
+    """The action 0..n - 1 that a function chose."""
+    try:
+        action = index(given)
+    except TypeError:
+        action = -1
+    if not 0 <= action < n:
+        raise EscalaError(f"{name}: its function chose {given!r}: return one whole number in 0..{n - 1}")
+    return action
 
 
 def wanted_lists(given: Any, rows: int, lists: int) -> NDArray[np.int64]:

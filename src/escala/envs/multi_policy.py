@@ -14,7 +14,7 @@ import numpy as np
 
 from escala.compile import lean
 from escala.envs import multi_lens as lens
-from escala.envs.checks import number, whole
+from escala.envs.checks import choice, number, whole
 from escala.envs.multi_options import check_names, options_of
 from escala.envs.multi_play import Member, members_of
 from escala.envs.multi_rules import RULES, decide
@@ -151,7 +151,7 @@ class TeamPolicy:
         silent = memory["row"] - memory["last"] >= self._rescue and s["n_ends"] + s["n_starts"] == 0
         if self._rescue > 0 and silent and self._mask[0, :-1].any():
             self._mask[0, -1] = False
-        return int(member(self._numbers, self._mask)[0])
+        return choice(self.name, member(self._numbers, self._mask)[0], self._mask.shape[1])
 
     def _begin(self, simulation: Any, i: int) -> None:
         """Empty slots on this simulation's machines."""

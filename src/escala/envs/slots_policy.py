@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from escala.compile import lean
 from escala.envs import slots_lens as lens
+from escala.envs.checks import choice
 from escala.envs.luck import luck_of
 from escala.envs.slots_observe import begin_of_arrivals, compact, image
 from escala.envs.slots_options import RESCUE, check_hold, options_of
@@ -151,7 +152,7 @@ class SlotPolicy:
             if action == -2:
                 raise EscalaError(f"{self.name}: a reservation could not be kept; placement='reserve' needs jobs alone on the machine")
             if action > 0 and self.rule == BY_CHOICE:
-                action = int(self._ask(simulation, i))
+                action = choice(self.name, self._ask(simulation, i), len(self._slots) + 1)
             if action <= 0 or not carry_out(simulation.table, i, *self._lens, action):
                 break
         if (self._slots >= 0).any() or self._memory["booked"][0] > 0:

@@ -3,6 +3,7 @@
 from escala.metrics import compare, energy, jobs, machine
 from escala.metrics.compare import table
 from escala.metrics.headroom import headroom
+from escala.metrics.promises import Promises, promises
 from escala.metrics.summary import summarise
 
-__all__ = ["compare", "energy", "headroom", "jobs", "machine", "summarise", "table"]
+__all__ = ["Promises", "compare", "energy", "headroom", "jobs", "machine", "promises", "summarise", "table"]

@@ -214,6 +214,14 @@ def test_a_bad_team_policy_is_one_clear_line(team: Any, given: dict[str, Any], m
         TeamPolicy(team, **given)
 
 
+@pytest.mark.parametrize("action", [-1, -5, 10**6])
+def test_an_action_out_of_range_is_one_clear_line(action: int) -> None:
+    lists = options_of({"agents": 2, "load": 0.6, "lists": 1, "steps": 30}).job_lists()
+    team = TeamPolicy(lambda: [lambda seen, mask: np.array([action])] * 2, agents=2, name="mine")
+    with pytest.raises(EscalaError, match=f"mine: its function chose .*{action}.*: return one whole number in 0"):
+        escala.simulate(lists.workload(0), lists.platform, scheduler=team)
+
+
 def test_a_team_in_compare() -> None:
     lists = options_of({"agents": 2, "load": 0.6, "lists": 1, "steps": 30}).job_lists()
     team, work = TeamPolicy("packer", agents=2, name="team"), lists.workload(0)

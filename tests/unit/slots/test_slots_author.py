@@ -165,3 +165,11 @@ def test_what_a_policy_cannot_schedule_is_one_clear_line() -> None:
     shape = (options_of({}).numbers(1),)
     with pytest.raises(EscalaError, match="trained on another machine"):
         escala.simulate(lists.workload(0), lists.platform, scheduler=SlotPolicy(lambda seen, mask, random: 0, seen=shape))
+
+
+@pytest.mark.parametrize("action", [-1, 11, 10**6, 1.0, None])
+def test_an_action_out_of_range_is_one_clear_line(action: Any) -> None:
+    jobs = escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [5.0], "cores": [3]})
+    policy = SlotPolicy(lambda seen, mask, random: action, slots=10, name="mine")
+    with pytest.raises(EscalaError, match=r"mine: its function chose .*: return one whole number in 0\.\.10"):
+        escala.simulate(jobs, "10x1:none", scheduler=policy)
