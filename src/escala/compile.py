@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
-from numba.core import types
+from numba.core import event, types
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -134,3 +134,22 @@ def inlined(function: F) -> F:
 def summed(function: F) -> F:
     """Like `lean`, where sums may be reordered and multiplied in one step: for networks, whose sums no schedule depends on to the bit."""
     return _compile(function, _nrt=False, fastmath={"reassoc", "contract", "nsz"})
+
+
+class _Begun(event.Listener):
+    """Calls a function whenever Numba begins to compile."""
+
+    def __init__(self, begun: Callable[[], None]) -> None:
+        self._begun = begun
+
+    def on_start(self, event: Any) -> None:
+        """Compilation begins."""
+        self._begun()
+
+    def on_end(self, event: Any) -> None:
+        """It ends: nobody is told."""
+
+
+def when_compiling(begun: Callable[[], None]) -> None:
+    """From now on `begun` is called whenever code is compiled that is not in the cache."""
+    event.register("numba:compile", _Begun(begun))  # type: ignore[no-untyped-call]

@@ -12,14 +12,14 @@ _watchers: list[Callable[[], Any]] = []
 
 
 def tell_when_compiling(watcher: Callable[[], Any] | None = None) -> None:
-    """One line on stderr when Numba begins to compile for the first time in this process; `watcher` is called whenever it begins.
+    """One line on stderr when code is compiled for the first time in this process; `watcher` is called whenever compilation begins.
 
-    A watcher takes the place of the one before. Does nothing while Numba is not imported.
+    A watcher takes the place of the one before. Does nothing while no compiled part of Escala is imported.
     """
-    if "numba.core.dispatcher" not in sys.modules:
+    if "escala.compile" not in sys.modules:
         return
     if not _watchers:
-        _listen()
+        sys.modules["escala.compile"].when_compiling(_begun)
     _watchers[:] = [watcher or _nothing]
 
 
@@ -27,24 +27,14 @@ def _nothing() -> None:
     """Watches nothing."""
 
 
-def _listen() -> None:
-    from numba.core import event
+_told: list[str] = []
 
-    class Told(event.Listener):
-        """Tells the first, and passes all on."""
 
-        told = False
-
-        def on_start(self, event: Any) -> None:
-            """Compilation begins."""
-            if not self.told and sys.stderr is not None:
-                self.told = True
-                sys.stderr.write(f"{LINE}\n")
-                sys.stderr.flush()
-            for watcher in _watchers:
-                watcher()
-
-        def on_end(self, event: Any) -> None:
-            """It ends: nobody is told."""
-
-    event.register("numba:compile", Told())  # type: ignore[no-untyped-call]
+def _begun() -> None:
+    """Tell the first time, and pass all on."""
+    if not _told and sys.stderr is not None:
+        _told.append(LINE)
+        sys.stderr.write(f"{LINE}\n")
+        sys.stderr.flush()
+    for watcher in _watchers:
+        watcher()
