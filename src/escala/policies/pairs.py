@@ -139,13 +139,14 @@ def play(
     with ThreadPoolExecutor(threads) as pool:
         running = {pool.submit(run, pair): pair for pair in beside}
         for future in as_completed(running):
-            if future.cancelled():
-                continue
-            failure = failure or future.exception()
-            if failure is not None:  # what runs already is finished and kept, nothing more begins
-                pool.shutdown(wait=False, cancel_futures=True)
-            if future.exception() is None:
-                ended(running[future], future.result())
+            failure = future.exception()
+            if failure is not None:
+                break
+            ended(running[future], future.result())
+        pool.shutdown(cancel_futures=True)  # after a failure nothing more begins; what runs already is finished and kept
+    for future, pair in running.items():
+        if pair.name not in found and not future.cancelled() and future.exception() is None:
+            ended(pair, future.result())
     if failure is not None:
         raise failure
     for pair in waiting:

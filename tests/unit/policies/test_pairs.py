@@ -53,3 +53,18 @@ def test_the_share_grows_to_one_and_an_error_comes_through(log: escala.Workload)
         escala.compare(log, "4x8", ["fcfs", "nothing"], jobs=2)
     with pytest.raises(EscalaError, match="jobs=0"):
         escala.compare(log, "4x8", ["fcfs"], jobs=0)
+
+
+def test_after_an_error_nothing_more_begins_and_what_ran_is_kept() -> None:
+    begun, told = [], []
+
+    def run(pair: pairs.Named) -> str:
+        begun.append(pair.name)
+        if pair.scheduler == "sjf":
+            raise EscalaError("planted")
+        return pair.name
+
+    todo = pairs.pairs_of(["fcfs", "sjf", "easy", "saf", "ljf", "f1", "f2", "f3", "f4"], ["never"])
+    with pytest.raises(EscalaError, match="planted"):
+        pairs.play(todo, run, progress=lambda name, _: told.append(name), jobs=2)
+    assert set(told) - {""} == set(begun) - {"sjf + never"}
