@@ -69,7 +69,7 @@ def first_fit(env: Any) -> NDArray[np.int64]:
 
 def steps_per_s(name: str, jobs: int, act: Callable[[Any], NDArray[np.int64]], **options: Any) -> tuple[float, str]:
     """Rate of a rollout with a fixed rule, resets included, steps/s of processor time."""
-    env = gymnasium.make_vec(name, num_envs=NUM_ENVS, workload=list(days(jobs, 960)), platform="48x20", copy=False, **options)
+    env = gymnasium.make_vec(name, num_envs=NUM_ENVS, workload=list(days(jobs, 960)), platform="48x20:grid5000", copy=False, **options)
     env.reset(seed=0)
 
     def roll() -> None:
@@ -89,7 +89,7 @@ def ten_years() -> tuple[float, str]:
 
     def replay() -> None:
         for shutdown in policies:
-            escala.simulate(log, "48x20", scheduler="saf", shutdown=shutdown, record=False)
+            escala.simulate(log, "48x20:grid5000", scheduler="saf", shutdown=shutdown, record=False)
 
     return seconds(replay, 1), "s"
 
@@ -101,7 +101,7 @@ def lstm_training(steps: int = 3_000_000) -> tuple[float, str]:
     def train(decisions: int) -> float:
         begin = time.process_time()
         given: dict[str, Any] = {"preset": "printed", "learn": {"n_steps": 180}, "steps": decisions}
-        agent = escala.train("escala/OffReservation-v0", list(days(60, 960)), "48x20", **given)
+        agent = escala.train("escala/OffReservation-v0", list(days(60, 960)), "48x20:grid5000", **given)
         return (time.process_time() - begin) / agent.manifest["steps_done"]
 
     train(1)

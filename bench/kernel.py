@@ -26,7 +26,7 @@ TRACES = Path(os.environ.get("ESCALA_TRACES", Path(__file__).resolve().parents[2
 Settings = dict[str, Any]
 MILLION = 1_000_000
 LARGEST_JOB = 256  # cores
-POOL, NODES, FINE = "1x10000:none", "625x16", "10000x1"
+POOL, NODES, FINE = "1x10000:none", "625x16:grid5000", "10000x1:grid5000"
 SHORT: Settings = {"jobs": 300_000, "platform": POOL}
 SHORT_NODES: Settings = {"jobs": 300_000, "platform": NODES, "shutdown": "timeout:300"}
 
@@ -135,7 +135,7 @@ CASES = [
     Case(
         "growth: 100 times the nodes (62 to 6250 of 16 cores), timeout 300 s",
         "almost 1",
-        lambda: growth(SHORT_NODES | {"platform": "62x16"}, SHORT_NODES | {"platform": "6250x16"}, 3),
+        lambda: growth(SHORT_NODES | {"platform": "62x16:grid5000"}, SHORT_NODES | {"platform": "6250x16:grid5000"}, 3),
     ),
     Case("growth: a queue 1000 times longer", "≤ 3", lambda: growth(SHORT, SHORT | {"burst": 1000}, 3)),
     Case(
@@ -144,6 +144,6 @@ CASES = [
         lambda: growth(SHORT_NODES, SHORT_NODES | {"burst": 1000}, 1),
     ),
     Case("CEA-Curie (312 826 jobs, 93 312 cores), EASY, after reading, 5832 nodes", "≤ 2 s", lambda: curie("5832x16:none")),
-    Case("the same, timeout 300 s, CEA-Curie", "", lambda: curie("5832x16", "timeout:300")),
+    Case("the same, timeout 300 s, CEA-Curie", "", lambda: curie("5832x16:grid5000", "timeout:300")),
     Case("the same, one pool, CEA-Curie", "", lambda: curie("1x93312:none")),
 ]

@@ -18,6 +18,6 @@ log = escala.Workload.from_jobs(
     }
 )
 for scheduler in ("fcfs", "easy", small_first):
-    summary = escala.simulate(log, "4x12", scheduler=scheduler, shutdown="timeout:300").summary()
+    summary = escala.simulate(log, "4x12:grid5000", scheduler=scheduler, shutdown="timeout:300").summary()
     name = getattr(scheduler, "__name__", scheduler)
     print(f"{name:12} mean wait {summary['mean_wait_s']:6.0f} s   energy {summary['energy_j'] / 1e6:.3f} MJ")

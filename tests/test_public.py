@@ -97,7 +97,7 @@ class Absent:
 sys.meta_path.insert(0, Absent())
 import escala
 workload = escala.Workload.from_jobs({{'submit_s': [0.0, 1.0], 'runtime_s': [10.0, 5.0], 'walltime_s': [20.0, 9.0], 'cores': [2, 1]}})
-result = escala.simulate(workload, escala.read_platform('2x1'), scheduler='easy', shutdown='timeout:60')
+result = escala.simulate(workload, escala.read_platform('2x1:grid5000'), scheduler='easy', shutdown='timeout:60')
 print(result.jobs['start_s'].to_list())
 """
     assert _python(code).split("\n")[0] == "[0.0, 10.0]"

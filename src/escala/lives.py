@@ -49,8 +49,8 @@ def node_texts(chunks: Array, jobs: int) -> pl.Series:
 
 
 def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int]) -> pl.DataFrame:
-    """state, seconds, joules, transitions over all nodes, from the kernel's ledger; transitions within the window (us) where they were
-    recorded, else of the whole run."""
+    """state, seconds, joules (where every node has watts), transitions over all nodes, from the kernel's ledger; transitions within the
+    window (us) where they were recorded, else of the whole run."""
     ledger = world.ledger[i]
     seconds = np.zeros(5)
     joules = np.zeros(5)
@@ -67,7 +67,8 @@ def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int])
     else:
         offs, ons = int(ledger["switch_offs"].sum()), int(ledger["switch_ons"].sum())
     transitions = [0, 0, 0, offs, ons]
-    return pl.DataFrame({"state": codes.LEDGER_STATES, "seconds": seconds, "joules": joules, "transitions": transitions})
+    drawn = {"joules": joules} if platform.has_energy else {}
+    return pl.DataFrame({"state": codes.LEDGER_STATES, "seconds": seconds, **drawn, "transitions": transitions})
 
 
 class NodeLives:
@@ -106,13 +107,16 @@ class NodeLives:
         return row[which], low[which] + offset, per[which]
 
     def allocations(self) -> pl.DataFrame:
-        """job_id, node, cores, joules: what these cores drew while the job ran, idle power included, within the window."""
+        """job_id, node, cores and, where every node has watts, joules: what these cores drew while the job ran, idle power included,
+        within the window."""
         row, node, cores = self._by_node()
+        ids = self.job_ids[self.rows[row]] if len(row) else pl.Series([], dtype=pl.String)
+        if not self.platform.has_energy:
+            return pl.DataFrame({"job_id": ids, "node": node, "cores": cores})
         start = self.start[row]
         seconds = (np.minimum(start + self.runtime[row], self.window[1]) - start).clip(0) / SECOND
         watts = np.array([[p.idle_w, p.computing_w - p.idle_w] for p in self.platform.profiles])[self.platform.profile_of[node]]
         joules = (watts[:, 0] + watts[:, 1] * self.load[row]) * seconds * cores / self.platform.cores[node]
-        ids = self.job_ids[self.rows[row]] if len(row) else pl.Series([], dtype=pl.String)
         return pl.DataFrame({"job_id": ids, "node": node, "cores": cores, "joules": joules})
 
     def _intervals(self) -> tuple[Array, Array]:
@@ -150,7 +154,7 @@ class NodeLives:
         )
 
     def power(self) -> pl.DataFrame:
-        """node, state, seconds, joules, transitions: five rows a node."""
+        """node, state, seconds, joules (where every node has watts), transitions: five rows a node."""
         out, load = self._intervals()
         nodes = self.platform.n_nodes
         cell = out[0] * 5 + out[3]
@@ -166,12 +170,6 @@ class NodeLives:
         for state, column in ((codes.SWITCHING_OFF, codes.IS_SWITCHING_OFF), (codes.SWITCHING_ON, codes.IS_SWITCHING_ON)):
             inside = (self.log["state"] == state) & (self.log["time"] >= self.window[0]) & (self.log["time"] < self.window[1])
             np.add.at(transitions[:, column], self.log["node"][inside], 1)
-        return pl.DataFrame(
-            {
-                "node": np.repeat(np.arange(nodes), 5),
-                "state": pl.Series(codes.LEDGER_STATES * nodes),
-                "seconds": seconds.ravel(),
-                "joules": joules.ravel(),
-                "transitions": transitions.ravel(),
-            }
-        )
+        table = {"node": np.repeat(np.arange(nodes), 5), "state": pl.Series(codes.LEDGER_STATES * nodes), "seconds": seconds.ravel()}
+        drawn = {"joules": joules.ravel()} if self.platform.has_energy else {}
+        return pl.DataFrame({**table, **drawn, "transitions": transitions.ravel()})

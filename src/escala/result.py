@@ -14,6 +14,7 @@ import polars as pl
 
 from escala.errors import EscalaError
 from escala.metrics import summarise
+from escala.platform import Platform
 from escala.writing import SEAL, saved_folder
 
 FORMAT = 1
@@ -36,8 +37,9 @@ class Lives:
 class Result:
     """One run.
 
-    jobs: job_id, submit_s, start_s, finish_s, wait_s, cores, walltime_s, runtime_s, user, state, nodes. totals: state, seconds, joules,
-    transitions over all nodes. manifest: everything needed to run it again. `nodes` (node, from_s, to_s, state), `power` (node, state,
+    jobs: job_id, submit_s, start_s, finish_s, wait_s, cores, walltime_s, runtime_s, user, state, nodes; where the log recorded waits also
+    recorded_wait_s and queue. totals: state, seconds, joules, transitions over all nodes. manifest: everything needed to run it again.
+    There is a column joules only where every node has a power profile. `nodes` (node, from_s, to_s, state), `power` (node, state,
     seconds, joules, transitions) and `allocations` (job_id, node, cores) are made when first asked for. decisions: one row a command of a
     policy outside the kernel, where they were recorded.
     """
@@ -115,7 +117,7 @@ class Result:
         self.totals.write_parquet(folder / "totals.parquet")
         if self.decisions is not None:
             self.decisions.write_parquet(folder / "decisions.parquet")
-        manifest = {**self.manifest, "left_out": left_out}
+        manifest = without_places({**self.manifest, "left_out": left_out})
         (folder / "summary.json").write_text(json.dumps(_finite(self.summary()), indent=1) + "\n")
         (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 
@@ -127,7 +129,7 @@ class Result:
 
         def read(name: str) -> pl.DataFrame:
             try:
-                return pl.read_parquet(source / f"{name}.parquet")
+                return pl.read_parquet(source / f"{name}.parquet").drop([] if powered else ["joules"], strict=False)
             except (OSError, pl.exceptions.PolarsError) as error:
                 raise _unreadable(source, error) from error
 
@@ -139,6 +141,7 @@ class Result:
             found = manifest.get("format") if isinstance(manifest, dict) else None
             raise EscalaError(f"{path}: format {found!r} is not {FORMAT}: run it again with this version of Escala")
         manifest = {name: value for name, value in manifest.items() if name not in SEAL}  # of that folder, not of the run
+        powered = Platform.from_spec(manifest["platform"]).has_energy  # versions before kept zeros where there were no watts
         decisions = read("decisions") if (source / "decisions.parquet").exists() else None
 
         def table(name: str) -> Callable[[], pl.DataFrame]:
@@ -160,6 +163,15 @@ class Result:
         from escala.export.batsim import export
 
         return export(self, Path(folder))
+
+
+def without_places(manifest: dict[str, Any]) -> dict[str, Any]:
+    """A manifest to be shared: the name of the log's file in place of its path, which tells a reader of a page about somebody's machine."""
+    workload = manifest.get("workload")
+    if not isinstance(workload, dict) or "path" not in (how := workload.get("read_as") or {}):
+        return manifest
+    shown = {"file": os.path.basename(how["path"]), **{name: value for name, value in how.items() if name != "path"}}
+    return {**manifest, "workload": {**workload, "read_as": shown}}
 
 
 def _unreadable(folder: Path, error: Exception) -> EscalaError:

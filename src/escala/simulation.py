@@ -319,12 +319,13 @@ class Simulation:
         elif not bool((np.diff(cast.rows) > 0).all()):
             place = np.argsort(cast.rows)
             table = {name: column[place] for name, column in table.items()}
-        own: dict[str, pl.Series] = {
-            name: jobs[name] for name in ("job_id", "submit_s", "cores", "walltime_s", "user", "limited") if name in jobs.columns
-        }
+        given = ("job_id", "submit_s", "cores", "walltime_s", "user", "limited")
+        own: dict[str, pl.Series] = {name: jobs[name] for name in given if name in jobs.columns}
+        if jobs["wait_s"].null_count() < len(jobs):
+            own |= {"recorded_wait_s": jobs["wait_s"], "queue": jobs["queue"]}
         columns = ["job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"]
         both = {**own, **table}
-        return pl.DataFrame([both[name].alias(name) for name in (*columns, *(["limited"] if "limited" in own else []))])
+        return pl.DataFrame([both[name].alias(name) for name in dict.fromkeys((*columns, *own))])
 
 
 @functools.cache

@@ -80,7 +80,7 @@ def test_nothing_gains_more_than_all_where_nodes_boot(tmp_path: Path) -> None:
     """Two jobs and a node that boots first: of two orders sjf has the better one, so nothing is left to gain over it."""
     write_csv = "job_id,submit_s,runtime_s,walltime_s,cores\n1,0,100,100,1\n2,0.5,10,10,1\n"
     (tmp_path / "two.csv").write_text(write_csv)
-    given = ["compare", str(tmp_path / "two.csv"), "--platform", "1x1", "--schedulers", "fcfs,sjf", "--shutdowns", "timeout:0"]
+    given = ["compare", str(tmp_path / "two.csv"), "--platform", "1x1:grid5000", "--schedulers", "fcfs,sjf", "--shutdowns", "timeout:0"]
     done = escala(*given, "--start-off", "--headroom", "wait", "--limit", "5", "--json")
     assert done.returncode == 0, done.stderr
     fcfs, sjf = json.loads(done.stdout)

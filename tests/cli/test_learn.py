@@ -182,7 +182,7 @@ def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path) -> None:
         (["--workload", "x.swf"], ["--platform"]),
         (["--platform", "orion"], ["--workload"]),
         (["--workload", "{week}", "--platform", "4x12:none"], ["cannot switch off"]),
-        (["--workload", "{week}", "--platform", "2x1"], ["cores", "2x1"]),
+        (["--workload", "{week}", "--platform", "2x1:grid5000"], ["cores", "2x1:grid5000"]),
     ],
     ids=lambda value: " ".join(value),
 )

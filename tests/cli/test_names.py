@@ -89,7 +89,7 @@ def test_a_hold_that_makes_no_sense(escala_: Escala, log: Path, name: str, why: 
     with pytest.raises(EscalaError) as caught:
         shutdown(name, Options())
     assert str(caught.value) == f"shutdown policy {name!r}: {why}"
-    outcome = escala_("simulate", log, "--platform", "4x1", "--shutdown", name)
+    outcome = escala_("simulate", log, "--platform", "4x1:grid5000", "--shutdown", name)
     assert outcome.status == 2 and outcome.out == "" and outcome.err == f"error: {caught.value}\n"
 
 

@@ -18,7 +18,7 @@ from tests.cli.program import Escala
 
 def _simulated(escala_: Escala, log: Path, name: str, *more: str) -> Path:
     out = log.parent / name
-    assert escala_("simulate", log, "--platform", "4x1", "--out", out, *more).status == 0
+    assert escala_("simulate", log, "--platform", "4x1:grid5000", "--out", out, *more).status == 0
     return out
 
 
@@ -102,7 +102,7 @@ def test_results_with_their_page_beside_them_can_be_written_again(escala_: Escal
     _simulated(escala_, log, "out")
     assert not (out / "report.html").exists(), "the page was of the results before"
     (out / "report.html").write_text("<html>my own notes</html>")
-    refused = escala_("simulate", log, "--platform", "4x1", "--out", out)
+    refused = escala_("simulate", log, "--platform", "4x1:grid5000", "--out", out)
     assert refused.status == 2 and "report.html" in refused.err
 
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_priced_is_refused_in_one_line(escala_: Escala, log: Path
     for folder in (old, run, _study(log.parent / "study")):
         refused = escala_("report", folder, *option)
         assert refused.status == 2 and refused.err.count("\n") == 1, refused.err
-        assert ("--price" if option[0] == "--currency" else "power data") in refused.err
+        assert ("--price" if option[0] == "--currency" else "power profile") in refused.err
         assert not (folder / "report.html").exists()
 
 

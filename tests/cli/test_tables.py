@@ -27,7 +27,7 @@ def _printed(table: object) -> list[str]:
         ("mean_wait_s", [9.0, 30.0], "Mean wait\n(s)", ["9", "30"]),
         ("mean_wait_s", [1200.0, None], "Mean wait\n(min)", ["20", "-"]),
         ("makespan_s", [40 * 86400.0], "Makespan\n(d)", ["40"]),
-        ("energy_j", [5.25e7, 1e6], "Energy (MJ)", ["52.50", "1.00"]),
+        ("energy_j", [5.25e7, 3.6e6], "Energy\n(kWh)", ["14.58", "1.00"]),
         ("mean_wait_s", [354_000.0, 5700.0, 6600.0], "Mean wait\n(min)", ["5,900", "95", "110"]),
         ("utilisation", [0.7, 0.125], "Utilisation\n(%)", ["70.0", "12.5"]),
         ("n_jobs", [7, 12345], "Submitted", ["7", "12,345"]),
@@ -57,8 +57,8 @@ def test_numbers_align_at_the_right() -> None:
 
 
 def test_one_metric_a_line_each_in_its_unit() -> None:
-    lines = _printed(metrics_table({"n_jobs": 3, "energy_j": 2.5e6, "mean_wait_s": math.nan}))
-    assert [line.split() for line in lines] == [["Submitted", "3"], ["Energy", "2.500", "MJ"], ["Mean", "wait", "-", "s"]]
+    lines = _printed(metrics_table({"n_jobs": 3, "energy_j": 9e6, "mean_wait_s": math.nan}))
+    assert [line.split() for line in lines] == [["Submitted", "3"], ["Energy", "2.500", "kWh"], ["Mean", "wait", "-", "s"]]
 
 
 def test_facts_may_be_text() -> None:

@@ -45,7 +45,7 @@ def _at_a_terminal(arguments: list[str], stream: str) -> tuple[str, str]:
 
 
 def _compare(log: Path) -> list[str]:
-    return ["compare", str(log), "--platform", "4x1", "--schedulers", "fcfs,easy,saf", "--shutdowns", "never,timeout:0"]
+    return ["compare", str(log), "--platform", "4x1:grid5000", "--schedulers", "fcfs,easy,saf", "--shutdowns", "never,timeout:0"]
 
 
 def test_progress_and_its_time_left_go_to_the_terminal_alone(log: Path) -> None:

@@ -32,7 +32,7 @@ def _json(outcome: Outcome) -> Any:
 
 @pytest.mark.parametrize("scheduler", MEAN_WAIT)
 def test_simulate_prints_the_metrics(escala_: Escala, log: Path, scheduler: str) -> None:
-    summary = _json(escala_("simulate", log, "--platform", "4x1", "--scheduler", scheduler, "--json"))
+    summary = _json(escala_("simulate", log, "--platform", "4x1:grid5000", "--scheduler", scheduler, "--json"))
     assert summary["mean_wait_s"] == pytest.approx(MEAN_WAIT[scheduler], abs=1e-6)
     assert summary["n_jobs"] == 4 and summary["n_killed"] == 1 and summary["makespan_s"] == 420.0
     assert summary["energy_j"] == pytest.approx(JOULES, rel=1e-12)
@@ -40,7 +40,7 @@ def test_simulate_prints_the_metrics(escala_: Escala, log: Path, scheduler: str)
 
 
 def test_simulate_shows_a_table_with_units(escala_: Escala, log: Path) -> None:
-    outcome = escala_("simulate", log, "--platform", "4x1")
+    outcome = escala_("simulate", log, "--platform", "4x1:grid5000")
     assert outcome.status == 0 and outcome.err == ""
     shown = [line.split() for line in outcome.out.splitlines()]
     assert ["Mean", "wait", "22.50", "s"] in shown and ["Makespan", "7", "min"] in shown and ["Killed", "1"] in shown
@@ -48,7 +48,7 @@ def test_simulate_shows_a_table_with_units(escala_: Escala, log: Path) -> None:
 
 def test_simulate_saves_a_result_that_can_be_loaded_and_reported(escala_: Escala, log: Path) -> None:
     out = log.parent / "out"
-    assert escala_("simulate", log, "--platform", "4x1", "--export", "batsim", "--out", out).status == 0
+    assert escala_("simulate", log, "--platform", "4x1:grid5000", "--export", "batsim", "--out", out).status == 0
     result = escala.Result.load(out)
     starts = dict(result.jobs.select("job_id", "start_s").iter_rows())
     assert starts == {"1": 0.0, "2": 100.0, "3": 20.0, "4": 400.0}
@@ -57,7 +57,9 @@ def test_simulate_saves_a_result_that_can_be_loaded_and_reported(escala_: Escala
         rows = {row["job_id"]: float(row["starting_time"]) for row in csv.DictReader(file)}
     assert rows == starts
     before = sorted(os.listdir(out))
-    assert escala_("simulate", log, "--platform", "4x1", "--export", "batsim", "--out", out).status == 0, "our own output may be replaced"
+    assert escala_("simulate", log, "--platform", "4x1:grid5000", "--export", "batsim", "--out", out).status == 0, (
+        "our own output may be replaced"
+    )
     assert sorted(os.listdir(out)) == before and sorted(os.listdir(log.parent)) == ["out", "small.swf"]
     assert _json(escala_("report", out, "--json"))["runs"] == ["easy + never"]
     page = (out / "report.html").read_text()
@@ -67,7 +69,7 @@ def test_simulate_saves_a_result_that_can_be_loaded_and_reported(escala_: Escala
 
 def test_options_reach_the_simulator(escala_: Escala, log: Path) -> None:
     def simulate(*more: str) -> Any:
-        return _json(escala_("simulate", log, "--platform", "4x1", "--json", *more))
+        return _json(escala_("simulate", log, "--platform", "4x1:grid5000", "--json", *more))
 
     assert simulate("--until", "120")["n_running"] == 1
     assert simulate("--shutdown", "timeout:0")["transitions"] > 0
@@ -85,7 +87,7 @@ def test_options_reach_the_simulator(escala_: Escala, log: Path) -> None:
 
 
 def test_compare_tells_policies_apart(escala_: Escala, log: Path) -> None:
-    verb = ["compare", log, "--platform", "4x1", "--schedulers", "fcfs,easy", "--shutdowns", "never,timeout:0"]
+    verb = ["compare", log, "--platform", "4x1:grid5000", "--schedulers", "fcfs,easy", "--shutdowns", "never,timeout:0"]
     pairs = ["fcfs + never", "fcfs + timeout:0", "easy + never", "easy + timeout:0"]
     rows = {row["policy"]: row for row in _json(escala_(*verb, "--json"))}
     assert list(rows) == pairs
@@ -97,9 +99,9 @@ def test_compare_tells_policies_apart(escala_: Escala, log: Path) -> None:
 
 
 def test_compare_tells_the_share_of_what_is_possible(escala_: Escala, log: Path) -> None:
-    verb = ["compare", log, "--platform", "4x1", "--schedulers", "fcfs,easy", "--headroom", "wait"]
+    verb = ["compare", log, "--platform", "4x1:grid5000", "--schedulers", "fcfs,easy", "--headroom", "wait"]
     rows = _json(escala_(*verb, "--json"))
-    best = escala.bound(escala.read_workload(log), "4x1", "wait", policies=()).found
+    best = escala.bound(escala.read_workload(log), "4x1:grid5000", "wait", policies=()).found
     assert best is not None
     assert [row["headroom"] for row in rows] == [0.0, pytest.approx((MEAN_WAIT["fcfs"] - MEAN_WAIT["easy"]) / (MEAN_WAIT["fcfs"] - best))]
     shown = escala_(*verb)
@@ -108,12 +110,12 @@ def test_compare_tells_the_share_of_what_is_possible(escala_: Escala, log: Path)
 
 
 def test_compare_reports_what_a_cut_run_left_out(escala_: Escala, log: Path) -> None:
-    outcome = escala_("compare", log, "--platform", "4x1", "--schedulers", "fcfs,easy", "--until", "120")
+    outcome = escala_("compare", log, "--platform", "4x1:grid5000", "--schedulers", "fcfs,easy", "--until", "120")
     assert outcome.status == 0 and "unfinished" in outcome.out
 
 
 def test_describe(escala_: Escala, log: Path) -> None:
-    described = _json(escala_("workload", "describe", log, "--platform", "4x1", "--json"))
+    described = _json(escala_("workload", "describe", log, "--platform", "4x1:grid5000", "--json"))
     assert described["jobs"] == 4 and described["cores"] == 4 and described["sequential_share"] == pytest.approx(2 / 3)
     shown = escala_("workload", "describe", log)
     assert shown.status == 0 and "2001-09-09" in shown.out and "over request" in shown.out

@@ -293,12 +293,20 @@ def test_an_agent_learns_that_waiting_for_company_saves_energy() -> None:
     jobs = [job for k in range(20) for job in ((k * 4000.0, 60.0, 3600.0, 1), (k * 4000.0 + 420.0, 60.0, 3600.0, 1))]
     day = workload(*jobs)
     agent = train(
-        OFF, workload=[day], platform="1x1", steps=20_000, seed=0, num_envs=16, action="hold", holds=(0.0, 0.25), learn={"ent_coef": 0.0}
+        OFF,
+        workload=[day],
+        platform="1x1:grid5000",
+        steps=20_000,
+        seed=0,
+        num_envs=16,
+        action="hold",
+        holds=(0.0, 0.25),
+        learn={"ent_coef": 0.0},
     )
     how: dict[str, Any] = {"scheduler": "saf", "start_off": True, "until_s": DAY_S}
-    eager = escala.simulate(day, "1x1", shutdown="timeout:0", **how).summary()["waste_j"]
-    best = escala.simulate(day, "1x1", shutdown="hold:0.25", **how).summary()["waste_j"]
-    learnt = escala.simulate(day, "1x1", shutdown=agent.policy(sampled=False), **how).summary()["waste_j"]
+    eager = escala.simulate(day, "1x1:grid5000", shutdown="timeout:0", **how).summary()["waste_j"]
+    best = escala.simulate(day, "1x1:grid5000", shutdown="hold:0.25", **how).summary()["waste_j"]
+    learnt = escala.simulate(day, "1x1:grid5000", shutdown=agent.policy(sampled=False), **how).summary()["waste_j"]
     assert best < 0.6 * eager
     assert learnt <= 1.05 * best
 

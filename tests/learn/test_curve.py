@@ -105,7 +105,7 @@ def test_levels_count_late_jobs_as_the_agent_s_reward_does() -> None:
     level = levels.levels(OFF_RESERVATION, batch)["timeout:0"](60.0)
     assert level == pytest.approx(levels.mean_return(batch, levels.always(0, batch.num_envs), 60.0), rel=1e-12)
     day = workload((0.0, 6000.0, 6000.0, 2), (60.0, 600.0, 600.0, 2))
-    late = OffReservationBatch(1, [day], "2x1", action="count", qos="all", normalise="none")
+    late = OffReservationBatch(1, [day], "2x1:grid5000", action="count", qos="all", normalise="none")
     waste = 2 * 60.0 * 125.0 + 2 * (86400.0 - 60.0 - 6600.0) * 95.0
     assert levels.levels(OFF_RESERVATION, late)["never"](60.0) == pytest.approx(-waste - 2.0 * 96.0, rel=1e-12)
 

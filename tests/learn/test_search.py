@@ -84,10 +84,10 @@ def test_the_search_finds_that_waiting_for_company_saves_energy() -> None:
     """Pairs of short jobs, the second 4 min after the first ends, with walltimes that allow to wait: one boot for two."""
     jobs = [job for k in range(20) for job in ((k * 4000.0, 60.0, 3600.0, 1), (k * 4000.0 + 420.0, 60.0, 3600.0, 1))]
     day = workload(*jobs)
-    agent = search([day], "1x1", generations=4, population=8, seed=0)
+    agent = search([day], "1x1:grid5000", generations=4, population=8, seed=0)
     how: dict[str, Any] = {"scheduler": "saf", "start_off": True, "until_s": DAY_S}
-    eager = escala.simulate(day, "1x1", shutdown="timeout:0", **how).summary()["waste_j"]
-    learnt = escala.simulate(day, "1x1", shutdown=agent.policy(sampled=False), **how).summary()["waste_j"]
+    eager = escala.simulate(day, "1x1:grid5000", shutdown="timeout:0", **how).summary()["waste_j"]
+    learnt = escala.simulate(day, "1x1:grid5000", shutdown=agent.policy(sampled=False), **how).summary()["waste_j"]
     assert learnt < 0.6 * eager
 
 
@@ -110,10 +110,10 @@ def test_a_searched_scheduler_learns_to_wait_for_nodes_that_are_on() -> None:
     """Pairs of 3-minute jobs a minute apart: one boot serves both where the second waits 3 minutes for the first's node."""
     jobs = [job for k in range(20) for job in ((k * 4000.0, 180.0, 600.0, 1), (k * 4000.0 + 60.0, 180.0, 600.0, 1))]
     day = workload(*jobs)
-    agent = search_scheduler([day], "2x1", price=1e-4, generations=3, population=8, seed=0, window="cut")
+    agent = search_scheduler([day], "2x1:grid5000", price=1e-4, generations=3, population=8, seed=0, window="cut")
     how: dict[str, Any] = {"shutdown": "timeout:300", "start_off": True, "until_s": DAY_S}
-    eager = escala.simulate(day, "2x1", scheduler="first-fit", **how).summary()["waste_j"]
-    learnt = escala.simulate(day, "2x1", scheduler=agent.policy(seed=0), **how).summary()["waste_j"]
+    eager = escala.simulate(day, "2x1:grid5000", scheduler="first-fit", **how).summary()["waste_j"]
+    learnt = escala.simulate(day, "2x1:grid5000", scheduler=agent.policy(seed=0), **how).summary()["waste_j"]
     assert learnt < 0.75 * eager
 
 
@@ -164,7 +164,7 @@ def test_whole_days_are_played_as_the_environment_plays_them(window: str) -> Non
 
 def test_a_job_that_is_submitted_after_the_end_of_a_day_has_not_waited() -> None:
     first, late = (0.0, 600.0, 900.0, 1), (DAY_S + 3600.0, 600.0, 900.0, 1)
-    alone, both = (SchedulingBatch(1, [workload(*jobs)], "1x1", window="cut", waits=True) for jobs in ((first,), (first, late)))
+    alone, both = (SchedulingBatch(1, [workload(*jobs)], "1x1:grid5000", window="cut", waits=True) for jobs in ((first,), (first, late)))
     assert queue_play.whole_days(begins()[0], both)[1] == pytest.approx(queue_play.whole_days(begins()[0], alone)[1])
 
 
@@ -254,9 +254,9 @@ def test_waiting_costs_only_beyond_what_is_free() -> None:
 
     def value(price: float, free_s: float) -> float:
         free = Free(np.zeros(1, np.int64), np.array([free_s]))
-        return values(begins()[0], SchedulingBatch(1, [day], "1x1", window="cut", waits=True), price, free)[0]
+        return values(begins()[0], SchedulingBatch(1, [day], "1x1:grid5000", window="cut", waits=True), price, free)[0]
 
-    run = escala.simulate(day, "1x1", scheduler="first-fit", shutdown="timeout:300", start_off=True, until_s=DAY_S)
+    run = escala.simulate(day, "1x1:grid5000", scheduler="first-fit", shutdown="timeout:300", start_off=True, until_s=DAY_S)
     wait_s = float(run.jobs["wait_s"].sum())
     assert wait_s > 1800.0
     waste = -value(0.0, 0.0)
@@ -264,12 +264,12 @@ def test_waiting_costs_only_beyond_what_is_free() -> None:
     assert value(2.0, wait_s / 2.0) == pytest.approx(-waste - 2.0 * wait_s / 120.0)
     assert value(2.0, wait_s) == pytest.approx(-waste)
     with pytest.raises(EscalaError, match="limit=-1"):
-        search_scheduler([day], "1x1", price=1.0, limit=-1.0)
+        search_scheduler([day], "1x1:grid5000", price=1.0, limit=-1.0)
 
 
 def test_what_is_gained_on_crowded_days_pays_for_no_wait_on_quiet_ones() -> None:
     """Days of four, two and one job, on one node: the four wait most."""
-    batch = SchedulingBatch(3, [workload(*[(0.0, 600.0, 900.0, 1)] * jobs) for jobs in (4, 1, 2)], "1x1", window="cut", waits=True)
+    batch = SchedulingBatch(3, [workload(*[(0.0, 600.0, 900.0, 1)] * jobs) for jobs in (4, 1, 2)], "1x1:grid5000", window="cut", waits=True)
     waits = queue_play.whole_days(begins()[0], batch)[1]
     whole, many = free_waits(batch, 0.5), free_waits(batch, 0.5, 4)
     assert whole.stratum.tolist() == [0, 0, 0] and whole.seconds.tolist() == pytest.approx([0.5 * waits.sum()])
@@ -280,7 +280,7 @@ def test_what_is_gained_on_crowded_days_pays_for_no_wait_on_quiet_ones() -> None
     cost = values(begins()[0], batch, 6.0, together)[0] - values(begins()[0], batch, 6.0, apart)[0]
     assert cost == pytest.approx(6.0 * 1.0 / 3)  # a minute beyond the limit of the quiet days, 3 days
     with pytest.raises(EscalaError, match="strata=0"):
-        search_scheduler([workload((0.0, 600.0, 900.0, 1))], "1x1", price=1.0, strata=0)
+        search_scheduler([workload((0.0, 600.0, 900.0, 1))], "1x1:grid5000", price=1.0, strata=0)
 
 
 def test_under_every_beginning_all_jobs_start() -> None:

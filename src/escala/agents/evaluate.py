@@ -35,7 +35,8 @@ def evaluate(
     progress: Callable[[float], None] | None = None,
     keep: Callable[[str, int, int, Result], None] | None = None,
 ) -> pl.DataFrame:
-    """One row a day, policy and run: energy_j, the energy of each node state (computing_j, ...), waste_j, transitions; mean_wait_s,
+    """One row a day, policy and run: where the platform has watts energy_j, that of each node state (computing_j, ...)
+    and waste_j; transitions; mean_wait_s,
     mean_stretch, mean_delay_s (of jobs that started); mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted;
     window_s: how long energy was counted (each day until the last of its runs ends, see `escala.metrics.energy.to_one_end`), and asleep_w:
     what the platform draws while all nodes are off.
@@ -53,7 +54,9 @@ def evaluate(
         raise EscalaError(f"agents of {agent.env_id} are not judged on days: use escala.envs.slots_play.play, or simulate and compare")
     options = agent.env_options
     cut = (window or options.get("window", "cut")) == "cut"
-    how: dict[str, Any] = {"start_off": options.get("start_off", True), "seed": seed, "oversized": options.get("oversized", "error")}
+    machine = read_platform(platform)
+    off = machine.has_profile and options.get("start_off", True)
+    how: dict[str, Any] = {"start_off": off, "seed": seed, "oversized": options.get("oversized", "error")}
     if cut:
         how["until_s"] = float(options.get("day_s", 86400.0))
     schedules = agent.env_id == SCHEDULING
@@ -62,24 +65,25 @@ def evaluate(
     policies += [("agent", run, agent.policy(sampled=True, seed=seed + run)) for run in range(runs)]
     if argmax:
         policies.append(("agent (argmax)", 0, agent.policy(sampled=False)))
-    rows, machine = [], read_platform(platform)
+    rows = []
     for k, (name, run, policy) in enumerate(policies):
         for number, day in enumerate(days):
             pair = {"scheduler": policy, "shutdown": other} if schedules else {"scheduler": other, "shutdown": policy}
-            result = simulate(day, platform, **pair, **how)
+            result = simulate(day, machine, **pair, **how)
             rows.append({"policy": name, "run": run, "episode": number, "day": day.name, **_figures(result), "asleep_w": machine.asleep_w})
             if keep is not None:
                 keep(name, run, number, result)
         if progress is not None:
             progress((k + 1) / len(policies))
-    return to_one_end(pl.DataFrame(rows))
+    played = to_one_end(pl.DataFrame(rows))
+    return played if machine.has_energy else played.drop("asleep_w")
 
 
 def _figures(result: Result) -> dict[str, Any]:
     summary = result.summary()
     jobs = result.jobs.filter(pl.col("state") != "REJECTED")
     measured = ("window_s", "waste_j", "energy_j", "transitions", *(f"{state}_j" for state in STATES))
-    figures = {name: float(summary[name]) for name in measured}
+    figures = {name: float(summary[name]) for name in measured if name in summary}
     started = jobs.filter(pl.col("start_s").is_not_null())
     wait = started["wait_s"]
     stretch = (wait / started["walltime_s"]).mean()

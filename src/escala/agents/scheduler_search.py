@@ -34,6 +34,7 @@ from escala.agents.search import CrossEntropy, Floats, Score, about, finish, fin
 from escala.envs.episodes import idle_watts
 from escala.envs.scheduling import SchedulingBatch
 from escala.errors import EscalaError
+from escala.platform.told import HOW
 
 PLACES = 128  # waiting jobs that are shown: with R3's 20 First-Fit itself waits 7 % longer on busy days
 FIRST_SPREAD = 0.3  # of the candidates: the best beginning is near
@@ -121,8 +122,8 @@ def search_scheduler(
         return known
     pin_threads()
     drawn = np.random.default_rng([seed, 0xCE]).permutation(len(days))[:days_each]
-    batch = SchedulingBatch(len(drawn), [days[k] for k in sorted(drawn)], platform, **env_options)
-    judge = None if validation is None else SchedulingBatch(len(validation), list(validation), platform, **env_options)
+    batch = _batch([days[k] for k in sorted(drawn)], platform, env_options)
+    judge = None if validation is None else _batch(list(validation), platform, env_options)
 
     def on(these: SchedulingBatch) -> Score:
         free = free_waits(these, limit, strata) if limit > 0.0 else None
@@ -138,7 +139,7 @@ def rule_scheduler(days: Sequence[Any], platform: Any, *, price: float, limit: f
     """What a search begins with, as an agent: the best of the rules `begins()` on these days. Arguments as in `search_scheduler`."""
     env_options = {"waits": True, "places": PLACES, **env_options}
     pin_threads()
-    batch = SchedulingBatch(len(days), list(days), platform, **env_options)
+    batch = _batch(list(days), platform, env_options)
     free = free_waits(batch, limit, strata) if limit > 0.0 else None
     scored = [values(weights, batch, price, free) for weights in begins()]
     request = {
@@ -148,6 +149,14 @@ def rule_scheduler(days: Sequence[Any], platform: Any, *, price: float, limit: f
     best = max(range(len(scored)), key=lambda k: scored[k][0])
     named = {"rule": list(rules())[best], "steps_done": sum(decisions for _, decisions in scored)}
     return _made(begins()[best], batch, request | named)
+
+
+def _batch(days: list[Any], platform: Any, env_options: Mapping[str, Any]) -> SchedulingBatch:
+    """One simulation a day; EscalaError where the platform has no watts, which the value of a day counts in."""
+    batch = SchedulingBatch(len(days), days, platform, **env_options)
+    if not batch.platform.has_energy:
+        raise EscalaError(f"platform {batch.platform.name!r} has nodes without watts, and idle energy is what is saved: {HOW}")
+    return batch
 
 
 def _agent(run: CrossEntropy, batch: SchedulingBatch, request: Mapping[str, Any]) -> Agent:

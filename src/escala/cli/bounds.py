@@ -55,6 +55,7 @@ def bound(
     ] = None,
     oversized: opt.Oversized = "error",
     seed: opt.Seed = 0,
+    power: opt.Power = None,
     out: opt.Out = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -73,7 +74,7 @@ def bound(
     with output_folder(out, "bound", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
-            machine = escala.read_platform(platform)
+            machine = escala.read_platform(platform, power)
             log = read_log(workload, read, machine)
             begin(f"replaying {len(log)} jobs under {', '.join(names)}")
 
@@ -140,6 +141,7 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
         document,
         f"{log.name} on {machine.name}: {result.jobs:,} jobs, {result.objective}: {result.status}{gap}",
         rows_table(rows, ["policy", metric, "headroom", *(["late"] if waste else [])], down=[len(rows) - 1]),
+        *([machine.power_line] if waste else []),
         *proved,
         *remarks,
         "What the bound leaves out: " + "; ".join(result.relaxations) + ".",

@@ -34,6 +34,7 @@ def demo(
     platform: Annotated[
         str | None, typer.Option("--platform", metavar="SPEC", help="machine of the log: see simulate --help [orion]", show_default=False)
     ] = None,
+    power: opt.Power = None,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for the report, the tables, the runs and the agent")] = Path(
         "demo-out"
     ),
@@ -49,7 +50,7 @@ def demo(
         raise EscalaError("give --workload and --platform together, or neither for the built-in month of the cluster orion")
     with output_folder(out, "demo", force=force) as folder, progress() as begin:
         assert folder is not None
-        log, machine = _given(workload, platform, read, seed)
+        log, machine = _given(workload, platform, power, read, seed)
         findings = study.run(log, machine, replace(study.Settings(), train_minutes=minutes, seed=seed), begin)
         begin("writing the report")
         study.write(findings, folder)
@@ -58,15 +59,15 @@ def demo(
     emit(as_json, {**payload, "cleaning": log.cleaning}, *tables(findings), f"The whole story, with figures: {page}")
 
 
-def _given(workload: Path | None, platform: str | None, read: dict[str, Any], seed: int) -> tuple[Any, Any]:
+def _given(workload: Path | None, platform: str | None, power: str | None, read: dict[str, Any], seed: int) -> tuple[Any, Any]:
     import escala
     from escala.studies.demo import built_in
 
     if workload is None or platform is None:
-        if read:
-            raise EscalaError("the options of reading say how to read a log: give --workload and --platform with them")
+        if read or power is not None:
+            raise EscalaError("--power and the options of reading are of a log of yours: give --workload and --platform with them")
         return built_in(seed)
-    machine = escala.read_platform(platform)
+    machine = escala.read_platform(platform, power)
     return read_log(workload, read, machine), machine
 
 
@@ -89,7 +90,8 @@ def tables(findings: Findings) -> list[RenderableType]:
         overall(findings.schedulers),
         f"3. Shutdown policies under {findings.settings.beneath}, the whole log",
         overall(findings.shutdowns),
-        f"4. {training['judged_days']} later days, not seen in training: means over days; change of the waste with its 95 % interval",
+        f"4. {training['judged_days']} later days, not seen in training: means over days, changes with their 95 % intervals",
         judged_table(findings.judged),
+        findings.platform.power_line,
         *([training["how"], FAIR] if training["trained"] else [training["why"]]),
     ]

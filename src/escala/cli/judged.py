@@ -12,20 +12,23 @@ from escala.cli.tables import rows_table
 if TYPE_CHECKING:
     import polars as pl
 
-CHANGE_OF = "waste_j"
+CHANGES_OF = {"energy_j": "energy", "mean_wait_s": "wait"}
 
 
 def judged_table(judged: pl.DataFrame, more: Mapping[str, Mapping[str, str]] | None = None) -> Table:
-    """One row per policy: the change of the energy waste against the reference, with its interval, and the mean of every metric.
+    """One row per policy: the changes of energy and wait (of what there is) against the reference, with their intervals, and the mean of
+    every metric.
 
     judged: as `metrics.compare.episodes` gives it. more: further columns, name -> policy -> text.
     """
     means = judged.pivot("metric", index="policy", values="mean", maintain_order=True).to_dicts()
-    changes = {row["policy"]: row for row in judged.filter(metric=CHANGE_OF).to_dicts()}
-    reference = next((name for name, row in changes.items() if row["difference"] is None), "")
+    changes = {(row["metric"], row["policy"]): row for row in judged.to_dicts()}
+    reference = next((policy for (_, policy), row in changes.items() if row["difference"] is None), "")
+    told = {word: metric for metric, word in CHANGES_OF.items() if (metric, reference) in changes}
     added = {} if more is None else more
     rows = [
-        {"policy": row["policy"], f"waste against {reference}": interval(changes[row["policy"]])}
+        {"policy": row["policy"]}
+        | {f"{word} against {reference}": interval(changes[metric, row["policy"]]) for word, metric in told.items()}
         | {name: texts[row["policy"]] for name, texts in added.items()}
         | row
         for row in means

@@ -16,6 +16,7 @@ from escala.cli.headroom import save
 from escala.cli.interrupt import INTERRUPTED, KEPT, Stopped, keeping
 from escala.cli.judged import judged_table
 from escala.cli.reading import read_log
+from escala.cli.replay import power_of
 from escala.cli.tables import facts_table
 from escala.cli.terminal import Begin, emit, progress
 from escala.errors import EscalaError
@@ -23,6 +24,7 @@ from escala.writing import claimed, output_folder
 
 WRITTEN = ("manifest.json", "checkpoint.npz", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
 STEPS = 500_000
+WITHOUT_WATTS = ("mean_wait_s", "mean_bounded_slowdown", "mean_stretch")
 ENVS = "escala/OffReservation-v0, escala/Scheduling-v0, or escala/Slots-v0: one machine with slots, times in whole seconds"
 FIRST_DAYS = "days of the log, in time order (but see --split), that have at least two jobs"
 Groups = Annotated[
@@ -83,6 +85,7 @@ def train(
     patience: Annotated[
         int, typer.Option("--patience", min=0, metavar="N", help="stop after N of 20 looks at them without better ones; 0: never")
     ] = 0,
+    power: opt.Power = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the interrupted training in DIR")] = False,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
@@ -101,7 +104,7 @@ def train(
         pass  # a place that cannot be written, or where a training goes on, is refused before the log is read
     with progress() as begin:
         begin(f"reading {workload}")
-        machine = escala.read_platform(platform)
+        machine = escala.read_platform(platform, power)
         log = read_log(workload, read, machine)
         chosen, held = _days(log, workload, days, drawn_by, group, validation, patience)
         how: dict[str, Any] = {"out": out, "resume": resume, "seed": seed, "validation": held or None}
@@ -196,6 +199,7 @@ def evaluate(
     headroom: room.Objective = None,
     stretch: room.Stretch = None,
     limit: room.Limit = None,
+    power: opt.Power = None,
     seed: opt.Seed = 0,
     out: opt.Out = None,
     force: opt.Force = False,
@@ -215,7 +219,7 @@ def evaluate(
     with output_folder(out, "evaluate", force=force) as folder, progress() as begin:
         begin(f"reading {workload}")
         trained = escala.load_agent(agent)
-        machine = escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else escala.read_platform(platform)
+        machine = escala.read_platform(escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else platform, power)
         log = read_log(workload, read, machine)
         _, later = splitting.parted(days_of(log), drawn_by, after)
         if not later:
@@ -230,18 +234,19 @@ def evaluate(
         if folder is not None:
             played.write_csv(folder / DAYS)
             judged.write_csv(folder / JUDGED)
-            about = {"agent": str(agent), "workload": str(workload), "after": after, "days": len(chosen), "window": window}
+            about = {"agent": agent.name, "workload": workload.name, "after": after, "days": len(chosen), "window": window}
+            about["platform"] = machine.spec()
             about |= ({"groups": sorted(set(group))} if group else {}) | ({"split": split} if drawn_by is not None else {})
             write_manifest(folder, "evaluation", about)
             if measured is not None:
                 save(measured, folder)
-    title = f"{len(chosen)} days: means over days, and the change of the waste with its 95 % interval"
-    told = [{**row, "cleaning": log.cleaning} for row in judged.to_dicts()]
+    title = f"{len(chosen)} days: means over days, changes with their 95 % intervals"
+    told = [{**row, "cleaning": log.cleaning, "power": power_of(machine)} for row in judged.to_dicts()]
     if measured is None:
-        emit(as_json, told, title, judged_table(judged))
+        emit(as_json, told, title, judged_table(judged), machine.power_line)
         return
     told = [row | (room.figures(measured, row["policy"]) if row["metric"] == measured["metric"] else {}) for row in told]
-    emit(as_json, told, title, judged_table(judged, room.columns(measured)), room.remark(measured))
+    emit(as_json, told, title, judged_table(judged, room.columns(measured)), machine.power_line, room.remark(measured))
     if measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of the days that were bounded until then", INTERRUPTED)
 
@@ -285,7 +290,7 @@ def _played(
 
 def _metrics(played: Any, measured: Any) -> list[str]:
     """What policies are compared by: figures that every day has."""
-    told = ["waste_j", "energy_j", "transitions", "mean_wait_s", "mean_stretch"]
+    told = ["energy_j", "mean_wait_s", "mean_stretch", "waste_j", "transitions"] if "energy_j" in played.columns else list(WITHOUT_WATTS)
     told += [measured["metric"]] if measured is not None and measured["metric"] not in told else []
     return [name for name in told if _finite(played[name])]
 

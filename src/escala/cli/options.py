@@ -29,6 +29,15 @@ PlatformOfLog = Annotated[
     str | None,
     typer.Option("--platform", metavar="SPEC", help="machine for the utilisation [the log's]", show_default=False),
 ]
+Power = Annotated[
+    str | None,
+    typer.Option(
+        "--power",
+        metavar="PROFILE",
+        help="watts of a node: a preset (grid5000, taurus), computing=W,idle=W,..., or a YAML file [the platform's; none is assumed]",
+        show_default=False,
+    ),
+]
 _OUT: Any = typer.Option(
     "--out", metavar="DIR", help="folder for the output, written whole or not at all", show_default=False, rich_help_panel="Output"
 )

@@ -56,6 +56,7 @@ def render(
     platform: Annotated[
         str | None, typer.Option("--platform", metavar="SPEC", help="its machine [an agent's: of its training]", show_default=False)
     ] = None,
+    power: opt.Power = None,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -88,7 +89,7 @@ def render(
     play = _player(what)
     with progress() as begin:
         begin("preparing" if workload is None else f"reading {workload}")
-        machine = _machine(what, platform)
+        machine = _machine(what, platform, power)
         _check_needs(play[1], workload, machine)
         log = None if workload is None else read_log(workload, read, machine)
         shown = play[0](log, machine, _settings(settings or []), seed, policy)
@@ -133,14 +134,16 @@ def _player(what: str) -> tuple[Callable[..., Episode], str]:
     raise EscalaError(f"{what!r} is no environment and no folder of a trained agent; {hint}known: {', '.join(NAMES)}")
 
 
-def _machine(what: str, platform: str | None) -> Any:
+def _machine(what: str, platform: str | None, power: str | None) -> Any:
     """The machine asked for, else the one that an agent was trained on; None where there is neither."""
     import escala
 
     if platform is not None:
-        return escala.read_platform(platform)
+        return escala.read_platform(platform, power)
     spec = None if what in NAMES else kind_of(Path(what))[0].get("platform")
-    return escala.Platform.from_spec(spec) if isinstance(spec, dict) else None  # job lists that were given: not kept
+    if not isinstance(spec, dict):
+        return None  # job lists that were given: not kept
+    return escala.read_platform(escala.Platform.from_spec(spec), power)
 
 
 def _check_needs(name: str, workload: Path | None, machine: Any) -> None:

@@ -13,6 +13,7 @@ from escala.cli import options as opt
 from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log
+from escala.cli.recorded import shown_waits
 from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress, remark
 from escala.cli.unused import tell_unused
@@ -27,8 +28,17 @@ AGENT = "agent:"
 
 SHOWN = (
     *("n_jobs", "n_killed", "n_rejected", "n_unfinished"),
-    *("mean_wait_s", "median_wait_s", "p95_wait_s", "mean_turnaround_s", "mean_slowdown", "mean_bounded_slowdown", "mean_stretch"),
-    *("makespan_s", "utilisation", "energy_j", "waste_j", "transitions", "mean_power_w"),
+    *(
+        "energy_j",
+        "mean_wait_s",
+        "median_wait_s",
+        "p95_wait_s",
+        "mean_turnaround_s",
+        "mean_slowdown",
+        "mean_bounded_slowdown",
+        "mean_stretch",
+    ),
+    *("makespan_s", "utilisation", "mean_power_w", "waste_j", "transitions"),
 )
 """The metrics shown on the terminal, of all those in summary.json."""
 
@@ -56,12 +66,16 @@ def simulate(
     export: Annotated[
         str | None, typer.Option("--export", metavar="FORMAT", help="write the run in another format too: batsim", show_default=False)
     ] = None,
+    power: opt.Power = None,
     out: opt.Out = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
     """Replay a log under one scheduler and one shutdown policy."""
     import escala
+    from escala.metrics.compare import measured
+    from escala.metrics.recorded import recorded_waits
+    from escala.policies.run import check_power
 
     if export is not None and export not in EXPORTS:
         raise EscalaError(f"unknown export format {export!r}; known: {', '.join(EXPORTS)}")
@@ -70,8 +84,9 @@ def simulate(
     with output_folder(out, "simulate", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
-            machine = escala.read_platform(platform)
+            machine = escala.read_platform(platform, power)
             pair = policies([scheduler], [shutdown])
+            check_power(machine, [shutdown], options["start_off"])
             tell_unused([scheduler], [shutdown], options)
             log = read_log(workload, read, machine)
             share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
@@ -81,8 +96,17 @@ def simulate(
             if export is not None:
                 result.export(export, folder / export)
         summary = result.summary()
-    title = f"{log.name} on {machine.name}: {scheduler} + {shutdown}"
-    emit(as_json, {**summary, "cleaning": log.cleaning}, title, metrics_table({name: summary[name] for name in SHOWN}))
+    waits = recorded_waits(result.jobs)
+    title, shown = f"{log.name} on {machine.name}: {scheduler} + {shutdown}", measured({"": summary}, SHOWN)
+    told = {**summary, "cleaning": log.cleaning, "power": power_of(machine), "recorded_waits": waits}
+    emit(
+        as_json,
+        told,
+        title,
+        metrics_table({name: summary[name] for name in shown}),
+        machine.power_line,
+        *shown_waits({f"{scheduler} + {shutdown}": waits}),
+    )
 
 
 def compare(
@@ -98,6 +122,7 @@ def compare(
     stretch: room.Stretch = None,
     limit: room.Limit = None,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")] = None,
+    power: opt.Power = None,
     out: opt.Out = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -107,7 +132,9 @@ def compare(
 
     import escala
     from escala.metrics import compare as comparing
+    from escala.metrics.recorded import recorded_waits
     from escala.policies.pairs import KeptRuns
+    from escala.policies.run import check_power
     from escala.studies.saving import save_runs, source_digest
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
@@ -117,8 +144,9 @@ def compare(
         total = len(chosen) * len(switching)
         with progress() as begin, keeping(lambda: what_is_kept(out, kept, total)):
             begin(f"reading {workload}")
-            machine = escala.read_platform(platform)
+            machine = escala.read_platform(platform, power)
             found = policies(chosen, switching)
+            check_power(machine, switching, options["start_off"])
             tell_unused(chosen, switching, options)
             log = read_log(workload, read, machine)
             room.check_inputs(headroom, log, machine)
@@ -155,10 +183,13 @@ def compare(
                 room.save(measured, folder)
     rows = table.to_dicts()
     columns = [name for name in table.columns if not name.endswith("_change") and name not in comparing.COUNTS]
-    told = [{**row, "cleaning": log.cleaning} for row in rows]
+    waits = {name: recorded_waits(result.jobs) for name, result in comparison.results.items()}
+    about = {"cleaning": log.cleaning, "power": power_of(machine)}
+    told = [{**row, **about, "recorded_waits": waits[row["policy"]]} for row in rows]
     if measured is not None:
         told = [{**row, "headroom_of": room.told(measured, row["policy"])} for row in told]
-    emit(as_json, told, f"{log.name} on {machine.name}: {len(log):,} jobs", rows_table(rows, columns), *remarks)
+    title = f"{log.name} on {machine.name}: {len(log):,} jobs"
+    emit(as_json, told, title, rows_table(rows, columns), machine.power_line, *shown_waits(waits), *remarks)
     if measured is not None and measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of what was proved until then", INTERRUPTED)
 
@@ -177,6 +208,11 @@ def identity(names: list[str]) -> dict[str, str]:
         for name in names
         if name.startswith(AGENT) and (path := Path(name.removeprefix(AGENT)) / "manifest.json").is_file()
     }
+
+
+def power_of(machine: Any) -> dict[str, Any] | None:
+    """What energies rest on, for JSON: the watts of each profile by name; None where no energy is told."""
+    return machine.spec()["profiles"] if machine.has_energy else None
 
 
 def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], list[Any]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from escala.cli import day_headroom, headroom
 from escala.errors import EscalaError
+from escala.platform import Platform
 
 if TYPE_CHECKING:
     import polars as pl
@@ -98,21 +99,27 @@ def _evaluation(folder: Path, manifest: dict[str, Any]) -> Saved:
         f"{manifest['agent']} on {manifest['days']} days of {manifest['workload']}, after the first {manifest['after']}; each day is "
         "played by itself, and policies are paired by day."
     )
-    days = _days(folder, cut=manifest.get("window") == "cut")
-    old = "" if days else "It was written before evaluations kept the energy by state, so it has no part for operators: evaluate again."
-    notes = [told, *([old] if old else [])]
+    machine = Platform.from_spec(manifest["platform"]) if "platform" in manifest else None
+    power = "" if machine is None else machine.power_line
+    days = _days(folder, manifest.get("window") == "cut", power)
+    old = (
+        ""
+        if days or machine is not None
+        else "It was written before evaluations kept the energy by state, so it has no part for operators: evaluate again."
+    )
+    notes = [told, *([power] if power and not days else []), *([old] if old else [])]
     return Saved(folder, "evaluation", comparison=_judged(folder), sections=day_headroom.section(folder), days=days, notes=notes)
 
 
-def _days(folder: Path, cut: bool) -> list[Any]:
-    """The days behind an evaluation; none where they lack what operators ask."""
+def _days(folder: Path, cut: bool, power: str) -> list[Any]:
+    """The days behind an evaluation, with whose watts they rest on; none where they lack what operators ask."""
     import polars as pl
 
     from escala.report import JudgedDays
     from escala.studies.saving import DAYS
 
     try:
-        days = JudgedDays(pl.read_csv(folder / DAYS, infer_schema_length=None), cut=cut)
+        days = JudgedDays(pl.read_csv(folder / DAYS, infer_schema_length=None), cut=cut, power=power)
     except FileNotFoundError:
         return []
     except pl.exceptions.PolarsError as error:

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from escala.envs.batch import Rows, draw, take_up
 from escala.errors import EscalaError
-from escala.kernel import calls
+from escala.kernel import calls, codes
 from escala.kernel.state import World
 from escala.kernel.world import PLACE, WORDS, table_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
+from escala.platform.told import HOW
 from escala.simulation import Simulation
 from escala.workload import Workload, generate, read_workload
 
@@ -78,7 +79,10 @@ class Episodes:
         self.platform: Platform = platform if isinstance(platform, Platform) else read_platform(platform)
         self.start_off = options.start_off
         self.days = list(days)
-        source = Simulation(self.days, self.platform, [plan(day, options) for day in self.days], options)
+        plans = [plan(day, options) for day in self.days]
+        if not self.platform.has_profile and any(one.shutdown != codes.NEVER for one in plans):
+            raise EscalaError(f"platform {self.platform.name!r} has no power profile, and its nodes are to be switched off: {HOW}")
+        source = Simulation(self.days, self.platform, plans, options)
         if not source.plain:
             raise EscalaError(
                 f"workload {self.days[0].name!r} has single-node jobs or further resource kinds: this environment plays jobs that take "

@@ -142,9 +142,9 @@ class SchedulingBatch:
             raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
 
     def info(self) -> dict[str, NDArray[Any]]:
-        """waste_j: joules wasted in the step; time_s: the clock; day: the day's number."""
+        """waste_j: joules wasted in the step, where the platform has watts; time_s: the clock; day: the day's number."""
         return {
-            "waste_j": self.records.memory["step_waste_j"].copy(),
+            **({"waste_j": self.records.memory["step_waste_j"].copy()} if self.platform.has_energy else {}),
             "time_s": self.episodes.world.s[:, 0]["now"] * 1e-6,
             "day": self.episodes.day.copy(),
         }
@@ -241,6 +241,7 @@ class Scheduling(BatchEnv):
     `escala.envs.episodes`).
     places, waits, rho, sigma, tau, confidence ("ended", "submitted"), shutdown, window, day_s, period_s,
     drain_days, start_off, oversized ("error", "drop").
+    A platform without a power profile takes shutdown="never" only: its nodes stay on.
 
     ## Version history
     v0: first.

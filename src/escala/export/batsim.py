@@ -10,6 +10,8 @@ What differs from Batsim's own files, all for the sake of true values:
   and of consumed_energy.csv.
 - pstates: 0 on, 1 off, -1 switching on, -2 switching off. Escala does not know the pstate numbers of a platform file.
 - `consumed_energy` of a job is that of its cores: a share of the node where it has only some of them.
+- Where some node has no power profile, no energy is told: `consumed_energy` of jobs is -1, `consumed_joules` NA, and there is no
+  consumed_energy.csv.
 - Jobs that still run or wait when a run is cut have no row; `nb_jobs` counts them. Means are over finished jobs.
 - `profile` and `metadata` are empty, `scheduling_time` is unknown (NaN), `batsim_version` says which Escala wrote the files.
 """
@@ -53,19 +55,22 @@ class Run(Protocol):
 
 
 def export(result: Run, folder: Path) -> Path:
-    """Write the five files into `folder`, all or none. Raises EscalaError: a folder with anything else, a place that cannot be written, a
+    """Write the files into `folder`, all or none: five, or without watts four, with no consumed_energy.csv.
+
+    Raises EscalaError: a folder with anything else, a place that cannot be written, a
     run whose table of nodes is too large to make."""
     pstates = pstate_changes(result.nodes)
     tables = {
         "jobs.csv": jobs(result),
         "schedule.csv": schedule(result, grouped=pstates.filter(pl.col("new_pstate") < 0).height),
         "machine_states.csv": machine_states(result.nodes, cut=_is_cut(result)),
-        "consumed_energy.csv": consumed_energy(result, pstates["time"]),
         "pstate_changes.csv": pstates.with_columns(machine_id=intervals(pstates["machine_id"])),
     }
+    if "joules" in result.totals.columns:
+        tables["consumed_energy.csv"] = consumed_energy(result, pstates["time"])
     with saved_folder(folder, "export") as scratch:
-        for name in FILES:
-            tables[name].write_csv(scratch / name, float_precision=6, null_value="NA")
+        for name, table in tables.items():
+            table.write_csv(scratch / name, float_precision=6, null_value="NA")
     return folder
 
 
@@ -75,10 +80,11 @@ def _is_cut(result: Run) -> bool:
 
 def jobs(result: Run) -> pl.DataFrame:
     """jobs.csv: ended jobs in the order in which they ended (completed before killed), rejected ones at their submission; -1 where a
-    rejected job has no value, and for a job without a limit."""
+    rejected job has no value, for a job without a limit, and for consumed energy where the platform has no watts."""
     state, finish = pl.col("state"), pl.col("finish_s")
     table = result.jobs.with_row_index("row").filter(state.is_in(list(FINAL_STATES)))
-    joules = result.allocations.group_by("job_id").agg(pl.col("joules").sum())
+    drawn = pl.col("joules").sum() if "joules" in result.allocations.columns else pl.lit(None, pl.Float64).alias("joules")
+    joules = result.allocations.group_by("job_id").agg(drawn)
     table = table.join(joules, on="job_id", how="left", maintain_order="left")
     limit = pl.col("walltime_s") if "limited" not in table.columns else pl.when("limited").then("walltime_s").otherwise(-1.0)
     run = finish - pl.col("start_s")
@@ -116,7 +122,7 @@ def schedule(result: Run, grouped: int) -> pl.DataFrame:
     measures = {"slowdown": slowdown, "turnaround_time": around, "waiting_time": ended["wait_s"]}
     row: dict[str, Any] = {
         "batsim_version": f"escala-{result.manifest['escala']}",
-        "consumed_joules": float(result.totals["joules"].sum()),
+        "consumed_joules": float(result.totals["joules"].sum()) if "joules" in result.totals.columns else None,
         "makespan": _number(ended["finish_s"].max()),
         **{f"max_{name}": _number(values.max()) for name, values in measures.items()},
         **{f"mean_{name}": _number(values.mean()) for name, values in measures.items()},

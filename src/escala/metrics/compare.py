@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 from escala.errors import EscalaError
 from escala.metrics.bootstrap import Floats, Interval, matrix, paired
 
-__all__ = ["COUNTS", "METRICS", "Interval", "change", "check", "episodes", "paired", "ranks", "table"]
+__all__ = ["COUNTS", "METRICS", "Interval", "change", "check", "episodes", "measured", "paired", "ranks", "table"]
 
 Summary = Mapping[str, float | int]
 
-METRICS = ("mean_wait_s", "mean_bounded_slowdown", "mean_stretch", "utilisation", "makespan_s", "energy_j", "waste_j", "transitions")
+METRICS = ("energy_j", "mean_wait_s", "mean_bounded_slowdown", "mean_stretch", "utilisation", "makespan_s", "waste_j", "transitions")
+"""In the order of reading. Waste is a part of the energy, which packing jobs may move into the rest: it stands last."""
 COUNTS = ("n_jobs", "n_completed", "n_killed", "n_rejected", "n_unfinished")
 _ROUNDING_S = 2e-6  # times are kept in whole microseconds, so a mean of differences may be off by about one
 
@@ -74,16 +75,17 @@ def change(value: float, reference: float) -> float | None:
 
 
 def table(
-    summaries: Mapping[str, Summary], *, reference: str | None = None, metrics: Sequence[str] = METRICS, cut: bool = False
+    summaries: Mapping[str, Summary], *, reference: str | None = None, metrics: Sequence[str] | None = None, cut: bool = False
 ) -> pl.DataFrame:
     """One row per policy: `policy`, each metric, its `<metric>_change` relative to the reference policy (the first by default), and the
-    counts of jobs.
+    counts of jobs. metrics: by default those of `METRICS` that there are, see `measured`.
 
     Changes are fractions (-0.1 is 10 % less). The comparison is checked first, see `check`.
     """
     if not summaries:
         raise EscalaError("nothing to compare: no summaries; give at least one")
     check(summaries, cut=cut)
+    metrics = measured(summaries) if metrics is None else metrics
     reference = next(iter(summaries)) if reference is None else reference
     if reference not in summaries:
         raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them")
@@ -99,6 +101,13 @@ def table(
         rows.append(row | {count: int(summary[count]) for count in COUNTS})
     schema = {"policy": pl.String} | {c: pl.Float64 for m in metrics for c in (m, f"{m}_change")} | dict.fromkeys(COUNTS, pl.Int64)
     return pl.DataFrame(rows, schema=schema)
+
+
+def measured(summaries: Mapping[str, Summary], metrics: Sequence[str] = METRICS) -> tuple[str, ...]:
+    """Those of the metrics that every run has: energies where every platform has watts, transitions where there are any, too."""
+    there = [name for name in metrics if all(name in summary for summary in summaries.values())]
+    switched = "energy_j" in there or any(summary.get("transitions") for summary in summaries.values())
+    return tuple(name for name in there if switched or name != "transitions")
 
 
 def ranks(values: Mapping[str, ArrayLike], *, smaller_is_better: bool = True) -> pl.DataFrame:

@@ -26,6 +26,11 @@ def _by_state(power: pl.DataFrame, column: str) -> dict[str, float]:
     return {state: float(sums.get(state, 0.0)) for state in STATES}
 
 
+def counted(power: pl.DataFrame) -> bool:
+    """False where no energy was counted: the platform has nodes without a power profile, and the table no column `joules`."""
+    return "joules" in power.columns
+
+
 def joules(power: pl.DataFrame) -> dict[str, float]:
     """Energy in each node state, J."""
     return _by_state(power, "joules")

@@ -29,7 +29,7 @@ def summarise(
     delay.
 
     Means are over the jobs that ran to their end; the counts (n_...) say what they leave out. What has no value (a mean over no job) is
-    NaN.
+    NaN. Without watts (`energy.counted`) there is no energy among them.
     """
     out: dict[str, float | int] = dict(job_metrics.counts(jobs))
     measured = job_metrics.measures(jobs, bound_s=bound_s, theta=theta)
@@ -45,6 +45,9 @@ def summarise(
 
 
 def _energy(power: pl.DataFrame, window_s: float) -> dict[str, float | int]:
+    nodes = {f"{state}_node_s": value for state, value in energy.node_seconds(power).items()}
+    if not energy.counted(power):
+        return {**nodes, "transitions": energy.transitions(power)}
     by_state = energy.joules(power)
     total, waste = sum(by_state.values()), sum(by_state[state] for state in energy.WASTE)
     return {
@@ -53,7 +56,7 @@ def _energy(power: pl.DataFrame, window_s: float) -> dict[str, float | int]:
         "waste_j": waste,
         "waste_w_min": waste / 60.0,
         **{f"{state}_j": value for state, value in by_state.items()},
-        **{f"{state}_node_s": value for state, value in energy.node_seconds(power).items()},
+        **nodes,
         "mean_power_w": total / window_s if window_s > 0.0 else float("nan"),
         "transitions": energy.transitions(power),
     }

@@ -98,14 +98,14 @@ class Platform:
         cls,
         nodes: int,
         cores: int = 1,
-        power: PowerProfile | str | None = power_profiles.GRID5000,
+        power: PowerProfile | str | None = None,
         name: str | None = None,
         resources: Mapping[str, int] | None = None,
         per_core: bool = False,
         speed: float | None = None,
     ) -> Platform:
-        """`nodes` equal nodes of `cores` cores. `power`: a profile, its name, or None (no energy). `resources`: capacity of one node for
-        each further kind.
+        """`nodes` equal nodes of `cores` cores. `power`: a profile or its name; without one no energy is counted and nodes stay on.
+        `resources`: capacity of one node for each further kind.
 
         With `per_core` the profile's watts are those of one core, and a node draws `cores` times as much.
         """
@@ -146,8 +146,25 @@ class Platform:
 
     @property
     def has_energy(self) -> bool:
-        """False where no node has any power data: every watt is 0, and no energy can be reported."""
-        return any(profile.computing_w or profile.idle_w for profile in self.profiles)
+        """False where some node has no watts: a sum that leaves it out would be too small, so none is told."""
+        return all(profile.has_watts for profile in self._used)
+
+    @property
+    def has_profile(self) -> bool:
+        """False where no node has a power profile, neither watts nor the times of a switch."""
+        return any(profile.has_watts or profile.can_switch for profile in self._used)
+
+    @property
+    def _used(self) -> list[PowerProfile]:
+        """The profiles that some node has."""
+        return list(self.profiles) if len(self.profiles) == 1 else [self.profiles[i] for i in np.unique(self.profile_of)]
+
+    @property
+    def power_line(self) -> str:
+        """One line for people: the watts of each profile, or how to give one."""
+        from escala.platform.told import power_line
+
+        return power_line(self)
 
     def first(self, n: int) -> Platform:
         """The platform of the first `n` nodes."""
@@ -163,22 +180,27 @@ class Platform:
             names=self.names[:n],
         )
 
-    def with_power(self, profile: PowerProfile | str | None) -> Platform:
-        """The same nodes, all with this power profile (a profile, its name, or None for no energy)."""
-        return replace(self, profiles=(_profile(profile),), profile_of=np.zeros(self.n_nodes, np.int64))
+    def with_power(self, profile: PowerProfile | str | None, per_core: bool = False) -> Platform:
+        """The same nodes, all with this power profile (a profile, its name, or None for none); `per_core`: its watts are of a core."""
+        given = _profile(profile)
+        sizes, profile_of = np.unique(self.cores, return_inverse=True) if per_core else (np.ones(1), np.zeros(self.n_nodes, np.int64))
+        return replace(self, profiles=tuple(given.per_core(int(cores)) for cores in sizes), profile_of=profile_of)
 
     def spec(self) -> dict[str, Any]:
-        """A plain dict (JSON, YAML) from which `from_spec` makes an equal platform; runs of equal nodes are one entry."""
+        """A plain dict (JSON, YAML) from which `from_spec` makes an equal platform; runs of equal nodes are one entry. Nodes without a
+        power profile have no entry `power`."""
         groups: list[dict[str, Any]] = []
         for i in range(self.n_nodes):
-            entry: dict[str, Any] = {"cores": int(self.cores[i]), "power": self.profiles[self.profile_of[i]].name}
+            profile = self.profiles[self.profile_of[i]]
+            entry: dict[str, Any] = {"cores": int(self.cores[i])} | ({} if profile == power_profiles.NONE else {"power": profile.name})
             if self.resources:
                 entry["resources"] = {kind: int(values[i]) for kind, values in self.resources.items()}
-            if groups and all(groups[-1][key] == value for key, value in entry.items()):
+            if groups and {**groups[-1], "count": 0} == {"count": 0, **entry}:
                 groups[-1]["count"] += 1
             else:
                 groups.append({"count": 1} | entry)
-        spec: dict[str, Any] = {"name": self.name, "profiles": {p.name: p.spec() for p in self.profiles}, "nodes": groups}
+        profiles = {p.name: p.spec() for p in self.profiles if p != power_profiles.NONE}
+        spec: dict[str, Any] = {"name": self.name, "profiles": profiles, "nodes": groups}
         if self.names != _default_names(self.n_nodes):
             spec["host_names"] = list(self.names)
         if self.speed is not None:

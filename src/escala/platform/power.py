@@ -46,11 +46,16 @@ class PowerProfile:
                 raise EscalaError(f"power profile {quoted(self.name)}: {field} is {quoted(value)}; give a number >= 0")
             object.__setattr__(self, field, float(value))
 
+    @property
+    def has_watts(self) -> bool:
+        """False where the profile says nothing of what a node draws, as `NONE` does: no energy can be told."""
+        return self.computing_w > 0.0 or self.idle_w > 0.0
+
     def per_core(self, cores: int) -> PowerProfile:
         """The profile of a node of `cores` cores where this profile describes one core: all watts times `cores`, the times unchanged."""
         if cores < 1:
             raise EscalaError(f"power profile {self.name!r}: cannot be multiplied by {cores} cores; give at least 1")
-        if cores == 1:
+        if cores == 1 or not self.has_watts:
             return self
         watts = {field: getattr(self, field) * cores for field in WATTS}
         return replace(self, name=f"{self.name}*{cores}", **watts)
@@ -97,6 +102,7 @@ TAURUS = PowerProfile(
 NONE = PowerProfile(
     computing_w=0.0, idle_w=0.0, can_switch=False, name="none", source="no power data: energy is not counted and nodes stay on"
 )
+"""What stands where no profile was given. None is assumed: watts that nobody named would look like measured ones."""
 
 PROFILES: dict[str, PowerProfile] = {profile.name: profile for profile in (GRID5000, TAURUS, NONE)}
 

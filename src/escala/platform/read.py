@@ -9,6 +9,8 @@ from pathlib import Path
 
 from escala.errors import EscalaError, quoted
 from escala.platform.platform import Platform
+from escala.platform.power import GRID5000
+from escala.platform.power_spec import read_power
 from escala.platform.presets import PRESETS, preset
 from escala.platform.simgrid import platform_of_xml
 from escala.platform.yaml_file import read_yaml
@@ -18,14 +20,24 @@ _GRID = re.compile(r"([0-9]{1,18})[xX]([0-9]{1,18})")
 _POWER = re.compile(r"(?P<what>[^:]+)(?::(?P<power>[A-Za-z0-9_-]+)(?P<per_core>/core)?)?")
 
 
-def read_platform(spec: str | Path | Platform) -> Platform:
-    """The platform that `spec` names; a Platform is returned as it is.
+def read_platform(spec: str | Path | Platform, power: str | Path | None = None) -> Platform:
+    """The platform that `spec` names; a Platform is taken as it is.
 
     A spec is a preset's name (see `presets`), `NODESxCORES` (`16x32`), or a file: a SimGrid/Batsim platform in XML or a YAML file (see
     `spec`), plain or gzipped. Presets and sizes take `:POWER`, the name of a power profile (`16x32:taurus`); its watts are those of a
-    node, or with `/core` of a core (`16x32:taurus/core`). `#N` at the end keeps the first N nodes. Raises EscalaError with one line on
-    anything else.
+    node, or with `/core` of a core (`16x32:taurus/core`). `#N` at the end keeps the first N nodes. A size without `:POWER` has no power
+    profile: no energy is counted, and nodes stay on. power: the profile of every node, in place of what the spec says: a preset,
+    measured watts or a file, see `power_spec.read_power`. Raises EscalaError with one line on anything else.
     """
+    if power is None:
+        return _read(spec)
+    named = _POWER.fullmatch(str(spec).partition("#")[0])
+    if not isinstance(spec, Platform) and named and named["power"] and not os.path.isfile(str(spec)):
+        raise EscalaError(f"platform {quoted(str(spec))} names power {named['power']!r}, and --power another: give one of them")
+    return _read(spec).with_power(*read_power(power))
+
+
+def _read(spec: str | Path | Platform) -> Platform:
     if isinstance(spec, Platform):
         return spec
     text = str(spec)
@@ -44,9 +56,9 @@ def _read_whole(text: str) -> Platform:
         return read_platform_file(Path(text))
     match = _POWER.fullmatch(text)
     if match:
-        what, power, per_core = match["what"], match["power"] or "grid5000", match["per_core"] is not None
+        what, power, per_core = match["what"], match["power"], match["per_core"] is not None
         if what.lower() in PRESETS:
-            return preset(what.lower(), power, per_core)
+            return preset(what.lower(), power or GRID5000, per_core)
         size = _GRID.fullmatch(what)
         if size:
             return Platform.uniform(int(size[1]), int(size[2]), power=power, name=text, per_core=per_core)

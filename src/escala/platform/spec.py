@@ -1,11 +1,11 @@
 """A platform as a plain dict: what `Platform.spec()` gives, what a run's manifest keeps, and what a YAML platform file holds.
 
 name: my-cluster
-profiles:                       # optional; `power` may also name a preset (grid5000, taurus, none)
+profiles:                       # optional, watts of one node; `power` may also name a preset (grid5000, taurus)
   blade: {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120, switch_off_s: 20, switch_on_s: 90}
 nodes:
   - {count: 16, cores: 32, power: blade, resources: {memory: 128}}
-  - {count: 2, cores: 64, power: grid5000, resources: {memory: 512}}
+  - {count: 2, cores: 64, power: grid5000, resources: {memory: 512}}      # `power` left out: no profile, no energy
 host_names: [...]               # optional, one for each node
 speed_flop_per_s: 1.0e9         # optional, of one core
 """
@@ -22,7 +22,7 @@ from escala.platform import power as power_profiles
 from escala.platform.platform import Platform, check_size
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 
-_NEEDED = {"platform": {"name", "nodes"}, "nodes": {"count", "cores", "power"}}
+_NEEDED = {"platform": {"name", "nodes"}, "nodes": {"count", "cores"}}
 _ALLOWED = {
     "platform": {"name", "nodes", "profiles", "host_names", "speed_flop_per_s"},
     "nodes": {"count", "cores", "power", "resources"},
@@ -36,7 +36,7 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
     profiles = _profiles(spec.get("profiles") or {})
     groups = spec["nodes"]
     if not isinstance(groups, list) or not groups:
-        raise EscalaError(f"platform {quoted(name)}: `nodes` must be a list of groups such as {{count: 4, cores: 12, power: grid5000}}")
+        raise EscalaError(f"platform {quoted(name)}: `nodes` must be a list of groups such as {{count: 4, cores: 12}}")
     used: dict[str, int] = {}
     counts, cores, profile_of, kinds = [], [], [], list(_resources(groups[0], name))
     amounts: dict[str, list[int]] = {kind: [] for kind in kinds}
@@ -45,7 +45,7 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
         _check_keys(group, "nodes", where)
         counts.append(_count(group["count"], where, "count"))
         cores.append(_count(group["cores"], where, "cores"))
-        profile_of.append(used.setdefault(_name(group["power"] or "none", f"{where}: power"), len(used)))
+        profile_of.append(used.setdefault(_name(group.get("power") or "none", f"{where}: power"), len(used)))
         resources = _resources(group, where)
         if set(resources) != set(kinds):
             raise EscalaError(
@@ -91,27 +91,29 @@ def _shown(key: object) -> str:
 def _profiles(entries: object) -> dict[str, PowerProfile]:
     if not isinstance(entries, Mapping):
         raise EscalaError("platform file: `profiles` must map names to power profiles")
-    profiles = {}
-    for key, entry in entries.items():
-        if not isinstance(entry, Mapping):
-            raise EscalaError(f"power profile {quoted(key)}: expected entries such as computing_w, idle_w; found {quoted(entry)}")
-        switching = entry.get("can_switch", True)
-        if not isinstance(switching, bool):
-            raise EscalaError(f"power profile {quoted(key)}: can_switch is {quoted(switching)}; give true or false")
-        needed = WATTS + SECONDS if switching else WATTS[:2]
-        missing = [name for name in needed if name not in entry]
-        if missing:
-            raise EscalaError(
-                f"power profile {quoted(key)}: `{missing[0]}` is missing; give it, or can_switch: false with computing_w and idle_w only"
-            )
-        unknown = sorted(map(_shown, set(entry) - {*WATTS, *SECONDS, "can_switch", "source"}))
-        if unknown:
-            raise EscalaError(f"power profile {quoted(key)}: unknown entry `{unknown[0]}`")
-        if not isinstance(entry.get("source", ""), str):
-            raise EscalaError(f"power profile {quoted(key)}: source is {quoted(entry['source'])}; give text")
-        name = _name(key, "platform file: a power profile's name")
-        profiles[name] = PowerProfile(name=name, **entry)
-    return profiles
+    named = {_name(key, "platform file: a power profile's name"): entry for key, entry in entries.items()}
+    return {name: profile_from(name, entry) for name, entry in named.items()}
+
+
+def profile_from(name: str, entry: object) -> PowerProfile:
+    """The power profile that the entries of a platform file, or of a file with one profile, describe; EscalaError on a wrong one."""
+    if not isinstance(entry, Mapping):
+        raise EscalaError(f"power profile {quoted(name)}: expected entries such as computing_w, idle_w; found {quoted(entry)}")
+    switching = entry.get("can_switch", True)
+    if not isinstance(switching, bool):
+        raise EscalaError(f"power profile {quoted(name)}: can_switch is {quoted(switching)}; give true or false")
+    needed = WATTS + SECONDS if switching else WATTS[:2]
+    missing = [key for key in needed if key not in entry]
+    if missing:
+        raise EscalaError(
+            f"power profile {quoted(name)}: `{missing[0]}` is missing; give it, or can_switch: false with computing_w and idle_w only"
+        )
+    unknown = sorted(map(_shown, set(entry) - {*WATTS, *SECONDS, "can_switch", "source"}))
+    if unknown:
+        raise EscalaError(f"power profile {quoted(name)}: unknown entry `{unknown[0]}`")
+    if not isinstance(entry.get("source", ""), str):
+        raise EscalaError(f"power profile {quoted(name)}: source is {quoted(entry['source'])}; give text")
+    return PowerProfile(name=name, **entry)
 
 
 def _resources(group: object, where: str) -> Mapping[str, Any]:

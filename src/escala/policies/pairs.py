@@ -20,7 +20,7 @@ import polars as pl
 from escala import metrics
 from escala.errors import EscalaError
 from escala.platform import Platform
-from escala.policies.run import read, simulate
+from escala.policies.run import check_power, read, simulate
 from escala.policy import name_of
 from escala.result import Result
 from escala.workload import Workload
@@ -186,6 +186,7 @@ def compare(
         raise EscalaError(f"compare: jobs={jobs!r}: give the number of pairs to run side by side, at least 1")
     loaded, machine = read(workload, platform)
     pairs = pairs_of(schedulers, shutdowns)
+    check_power(machine, [pair.shutdown for pair in pairs], bool(options.get("start_off", False)))
     if keep is not None:
         keep.begin(pairs, loaded, machine, options)
     return Comparison(play(pairs, lambda pair: simulate(loaded, machine, pair.scheduler, pair.shutdown, **options), keep, progress, jobs))

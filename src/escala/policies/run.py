@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from escala.kernel.clock import SECOND
 from escala.kernel.state import SCALARS
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
+from escala.platform.told import HOW
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
 from escala.policies.rollout_names import rollout_of
 from escala.policy import INSIDERS, ClairvoyantView, Commands, View, as_policy, clairvoyant, name_of
@@ -177,6 +179,17 @@ def read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
     return loaded, platform if isinstance(platform, Platform) else read_platform(platform)
 
 
+def check_power(machine: Platform, shutdowns: Iterable[Any], start_off: bool = False) -> None:
+    """EscalaError where nodes are to be switched and no node has a power profile, which has the times that a switch takes."""
+    asked = [f"shutdown policy {name_of(policy)}" for policy in shutdowns if not _is_never(policy)] + ["start_off"] * start_off
+    if asked and not machine.has_profile:
+        raise EscalaError(f"{asked[0]} needs a power profile, for the times of a switch; platform {machine.name!r} has none: {HOW}")
+
+
+def _is_never(policy: Any) -> bool:
+    return isinstance(policy, str) and policy == "never"
+
+
 def simulate(
     workload: Any,
     platform: Any,
@@ -190,12 +203,21 @@ def simulate(
     """Replay a workload on a platform.
 
     workload: a `Workload`, or a path. platform: a `Platform`, or a spec ("orion", "100x1", a file). scheduler, shutdown: names (see
-    docs/design.md), agents, functions of (view, act), or objects with `decide`. decisions: record the commands of policies outside the
+    docs/design.md), agents, functions of (view, act), or objects with `decide`; on a platform without a power profile nodes stay on, so
+    that shutdown can only be "never". decisions: record the commands of policies outside the
     kernel, as the Result's table `decisions`. options: fields of `escala.simulation.Options`. Raises
     EscalaError: unknown names, jobs that can never run, policies without progress.
     """
     loaded, machine = read(workload, platform)
     chosen_options = with_options(Options(), **options)
+    check_power(machine, [shutdown], chosen_options.start_off)
+    return _simulate(loaded, machine, scheduler, shutdown, chosen_options, progress, decisions)
+
+
+def _simulate(
+    loaded: Workload, machine: Platform, scheduler: Any, shutdown: Any, chosen_options: Options, progress: Progress | None, decisions: bool
+) -> Result:
+    """See `simulate`."""
     if machine.speed is not None and "flops" in loaded.jobs.columns:
         loaded = loaded.at_speed(machine.speed)
     chosen = pair(loaded, scheduler, shutdown, chosen_options)
@@ -237,24 +259,34 @@ def _decisions(log: dict[str, list[Command]], job_ids: pl.Series) -> pl.DataFram
 def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) -> Result:
     """Run again what a Result's manifest says.
 
-    run_: a Result, or the folder of a saved one. workload: in place of the file that was read then; it must hold the same jobs. Raises
-    EscalaError: policies that were objects, a log that is gone or holds other jobs now.
+    run_: a Result, or the folder of a saved one. workload: the log, or its path, which is then read as it was read for that run; it must
+    hold the same jobs. Without it the file that was read then is read again; a saved manifest keeps its name only, which is looked for in
+    the current folder. Raises EscalaError: policies that were objects, a log that is gone or holds other jobs now.
     """
     about = (run_ if isinstance(run_, Result) else Result.load(run_)).manifest
     told = about["workload"]
-    if workload is None:
-        how = dict(told["read_as"])
-        if not how:
-            raise EscalaError(f"workload {told['name']!r} was not read from a file: give it to rerun")
-        if "rules" in how:
-            how["rules"] = CleaningRules(**how["rules"])
-        workload = read_workload(how.pop("path"), **how)
+    log = workload if isinstance(workload, Workload) else _read_again(told, workload)
     machine = Platform.from_spec(about["platform"])
-    log = read(workload, machine)[0]
     if machine.speed is not None:
         log = log.at_speed(machine.speed)
     if log.digest() != told["sha256"]:
         raise EscalaError(
             f"workload {log.name!r} does not hold the jobs of that run (manifest: sha256): give the workload that was simulated"
         )
-    return simulate(log, machine, about["scheduler"], about["shutdown"], progress=progress, **about["options"])
+    options = with_options(Options(), **about["options"])
+    return _simulate(log, machine, about["scheduler"], about["shutdown"], options, progress, False)
+
+
+def _read_again(told: Mapping[str, Any], path: Any) -> Workload:
+    """The log that a manifest tells of, from `path` or, by default, from where it was; read with the options of then."""
+    how = dict(told["read_as"])
+    kept, name = how.pop("path", None), how.pop("file", None)
+    if path is None:
+        path = kept or name
+        if path is None:
+            raise EscalaError(f"workload {told['name']!r} was not read from a file: give it to rerun")
+        if not Path(path).is_file():
+            raise EscalaError(f"the log {Path(path).name!r} of that run is not here: give it to rerun, as rerun(run, PATH)")
+    if "rules" in how:
+        how["rules"] = CleaningRules(**how["rules"])
+    return read_workload(path, **how)

@@ -22,6 +22,7 @@ from escala.optimum import EnergyBound, PowerInstance, energy_bound
 from escala.optimum.energy import RELAXATIONS
 from escala.options import Options, with_options
 from escala.platform import Platform
+from escala.platform.told import HOW
 from escala.policies.run import read, simulate
 from escala.policies.sharing import shared
 from escala.policy import name_of
@@ -238,7 +239,7 @@ def check(log: Workload, machine: Platform) -> None:
         raise EscalaError(f"platform {machine.name!r} has nodes that differ in cores or power: the waste is bounded for equal nodes only")
     profile = machine.profiles[int(machine.profile_of[0])]
     if not machine.has_energy:
-        raise EscalaError(f"platform {machine.name!r} has no power data: name a profile, as in 14x12:grid5000, to bound the waste")
+        raise EscalaError(f"platform {machine.name!r} has no power data, and the waste is an energy: {HOW}")
     if not profile.can_switch:
         raise EscalaError(f"nodes of platform {machine.name!r} cannot switch off: no shutdown policy has anything to save")
 

@@ -17,7 +17,7 @@ from escala.report.tables import Cell, Table
 Summary = Mapping[str, float | int]
 STATES = ("computing", "idle", "switching_off", "switching_on", "off")
 WAITS = ("mean_wait_s", "mean_stretch", "mean_delay_s")
-OF_DAYS = (*(f"{state}_j" for state in STATES), "energy_j", "waste_j", "transitions", *WAITS)
+OF_DAYS = ("energy_j", *WAITS, *(f"{state}_j" for state in STATES), "waste_j", "transitions")
 UNSTARTED = "unstarted_share"
 DID_NOT_START = Quantity("Did not start", "%", "less", "share of the jobs that did not start in the measured time")
 DAY_S = 86400.0
@@ -31,13 +31,15 @@ class JudgedDays:
 
     rows: one for each policy, day and run: policy, day (NAME#k, k the number of the day in its log) and the columns `OF_DAYS`; jobs and
     unstarted tell the share of jobs that did not start. reference: what is saved is saved against this policy, the first by default. cut:
-    days end at midnight, so that policies may leave jobs undone. title: of the part of the page.
+    days end at midnight, so that policies may leave jobs undone. title: of the part of the page. power: whose watts the energies rest on,
+    in one line.
     """
 
     rows: pl.DataFrame
     reference: str | None = None
     cut: bool = False
     title: str = "For the operator: energy, waits, and a year of such days"
+    power: str = ""
 
     @property
     def whole(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,10 +19,13 @@ from matplotlib.figure import Figure
 from escala.errors import EscalaError
 from escala.metrics import compare
 from escala.metrics import jobs as job_metrics
-from escala.report import curves, gantt, operator, plots, tables, verdict
+from escala.metrics.recorded import recorded_waits
+from escala.platform import Platform
+from escala.report import curves, gantt, operator, plots, recorded, tables, verdict
 from escala.report.curves import Training
-from escala.report.quantities import QUANTITIES
+from escala.report.quantities import ENERGY_UNITS, QUANTITIES
 from escala.report.style import STATE_COLOURS, inline_file, inline_svg
+from escala.result import without_places
 from escala.writing import sealed_text, write_whole
 
 LINES_SHOWN = 8
@@ -78,7 +81,8 @@ def write_report(
     moved.
 
     results: policy -> Result; all over the same jobs (else EscalaError). notes: paragraphs under the title. reference: the policy that
-    changes are against, the first by default. comparison: `metrics.compare.episodes` over held-out episodes. training: learning curves.
+    changes are against, by default the first that keeps all nodes on, else the first. comparison: `metrics.compare.episodes` over
+    held-out episodes. training: learning curves.
     sections: further parts, shown after the comparison. days: policies judged day by day, each a part for operators. job_limit: jobs drawn
     in the interactive chart, over all policies. price (of a kWh, in `currency`), carbon (g CO2 of a kWh): what a year would save in these
     as well, see `report.operator`; EscalaError where the page has no part for operators.
@@ -124,7 +128,7 @@ def render(
     if not results and comparison is None and not sections and not curves_given and not days:
         raise EscalaError("nothing to report: no results, no comparison, no sections, no training; give at least one")
     summaries = {name: result.summary() for name, result in results.items()}
-    reference = next(iter(summaries), "") if reference is None else reference
+    reference = verdict.today(list(summaries)) if reference is None else reference
     if summaries and reference not in summaries:
         raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them")
     priced: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
@@ -133,10 +137,14 @@ def render(
     if not for_days and not for_runs and (price is not None or carbon is not None):
         raise EscalaError(
             "there is no energy by state that a price of a kWh, or its CO2, could be told for: give runs, a demo or an evaluation (an old "
-            "one judged anew) on a platform with power data, or leave the price and the CO2 out"
+            "one judged anew) on a platform with a power profile (--power), or leave the price and the CO2 out"
         )
     parts = [*_held_out_part(comparison), *for_days, *map(_section_part, sections)]
     parts += [*_single_run_parts(results, summaries, reference), *for_runs]
+    waits = {name: both for name, result in results.items() if (both := recorded_waits(result.jobs)) is not None}
+    parts += [_part("Wait: the log's own and its replays'", tables=[recorded.table(waits)])] if waits else []
+    power = list(dict.fromkeys([*map(_power, results.values()), *(judged.power for judged in days)]))
+    _name_watts(parts, " ".join(filter(None, power)))
     parts += [_part(t.title, figures=[(curves.learning_curve(t), t.caption)]) for t in curves_given]
     _number_figures(parts)
     charts = _charts(results, summaries, job_limit)
@@ -144,9 +152,10 @@ def render(
         title=title,
         subject=verdict.subject(summaries),
         notes=[notes] if isinstance(notes, str) else list(notes),
-        findings=verdict.held_out(comparison),
+        power=[line for line in power if line],
+        findings=verdict.held_out(comparison) or verdict.answers(summaries, reference),
         cards=verdict.cards(summaries, reference=reference) if comparison is None else verdict.held_out_cards(comparison),
-        warnings=compare.check(summaries, cut=True) if summaries else [],
+        warnings=[*filter(None, [recorded.sentence(waits)]), *(compare.check(summaries, cut=True) if summaries else [])],
         caution=verdict.caution(summaries, comparison),
         parts=parts,
         charts=charts,
@@ -177,6 +186,21 @@ def _part(
 ) -> dict[str, Any]:
     """folded: a line, and the tables that are shown when it is opened."""
     return {"title": title, "text": text, "tables": list(tables), "figures": list(figures), "folded": folded}
+
+
+def _power(result: Run) -> str:
+    """Whose watts a run's energies rest on; "" for a run that does not say its platform."""
+    spec = result.manifest.get("platform")
+    return Platform.from_spec(spec).power_line if isinstance(spec, Mapping) else ""
+
+
+def _name_watts(parts: Sequence[dict[str, Any]], power: str) -> None:
+    """Say beside every table with energies whose watts they rest on."""
+    for part in parts:
+        for i, table in enumerate(part["tables"]):
+            if power and any(unit in ENERGY_UNITS for _, unit, _ in table.headers):
+                told = f"{power[:1].upper()}{power[1:]}."
+                part["tables"][i] = replace(table, caption=f"{table.caption} {told}".strip())
 
 
 def _number_figures(parts: list[dict[str, Any]]) -> None:
@@ -212,7 +236,7 @@ def _section_part(section: Section) -> dict[str, Any]:
 
 def _operator_part(summaries: Mapping[str, Mapping[str, float | int]], reference: str, priced: Mapping[str, Any]) -> list[dict[str, Any]]:
     """For whoever runs the cluster; nothing where no energy was counted. priced: see `operator.year_table`."""
-    if not any(float(s["energy_j"]) > 0.0 for s in summaries.values()):
+    if not _energetic(summaries):
         return []
     yearly = operator.year_table(summaries, reference, **priced)
     return [_part("For the operator: energy, waits, and a year", tables=[operator.energy_table(summaries), yearly])]
@@ -228,7 +252,7 @@ def _single_run_parts(
     rest = "" if len(shown) == len(results) else f"Drawn for the first {len(shown)} of {len(results)} policies."
     jobs = {name: r.jobs for name, r in shown.items()}
     cores = int(next(iter(summaries.values()))["cores"])
-    energy = [s for s in summaries.values() if float(s["energy_j"]) > 0.0]
+    energy = _energetic(summaries)
     if energy:
         figures = [
             (
@@ -237,11 +261,11 @@ def _single_run_parts(
                 "the policy as well: jobs that share nodes need less of it than jobs spread over partly busy ones.",
             )
         ]
-        if len(results) > 1 and all(math.isfinite(float(s["mean_stretch"])) for s in summaries.values()):
+        if len(results) > 1 and all(math.isfinite(float(s["mean_wait_s"])) for s in summaries.values()):
             figures.append(
                 (
                     plots.frontier(summaries),
-                    "Energy waste against mean stretch (wait / walltime): round points are beaten by no other in both.",
+                    "Energy against mean wait: round points are beaten by no other in both.",
                 )
             )
         parts.append(_part("Energy", figures=figures))
@@ -280,6 +304,12 @@ def _charts(results: Mapping[str, Run], summaries: Mapping[str, Mapping[str, flo
     return charts
 
 
+def _energetic(summaries: Mapping[str, Mapping[str, float | int]]) -> bool:
+    """Did every run count energy, and some of them draw any? Runs with and without watts are not drawn side by side."""
+    every = [s.get("energy_j") for s in summaries.values()]
+    return None not in every and any(float(energy) > 0.0 for energy in every if energy is not None)
+
+
 def _window(result: Run) -> tuple[float, float] | None:
     """Start and end of the run, s; None for a run that does not say."""
     window = result.manifest.get("window")
@@ -295,4 +325,4 @@ def _node_tables(result: Run) -> tuple[pl.DataFrame, pl.DataFrame] | None:
 
 
 def _manifest(result: Run) -> str:
-    return json.dumps(result.manifest, indent=2, ensure_ascii=False, default=str)
+    return json.dumps(without_places(dict(result.manifest)), indent=2, ensure_ascii=False, default=str)

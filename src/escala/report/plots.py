@@ -134,7 +134,7 @@ def energy_by_state(summaries: Mapping[str, Summary]) -> Figure:
     return figure
 
 
-def frontier(summaries: Mapping[str, Summary], x: str = "mean_stretch", y: str = "waste_j") -> Figure:
+def frontier(summaries: Mapping[str, Summary], x: str = "mean_wait_s", y: str = "energy_j") -> Figure:
     """One metric against another, one point per policy; the staircase joins the policies that no other beats in both (both: less is
     better).
     """

@@ -21,6 +21,7 @@ class Quantity:
 QUANTITIES = {
     "mean_wait_s": Quantity("Mean wait", "s", "less", "start − submission, mean over finished jobs"),
     "p95_wait_s": Quantity("Wait, 95th percentile", "s", "less", "the wait that 95 % of the finished jobs do not exceed"),
+    "median_wait_s": Quantity("Wait, median", "s", "less", "the wait that half of the finished jobs do not exceed"),
     "max_wait_s": Quantity("Longest wait", "s", "less", "the largest wait of a finished job"),
     "mean_turnaround_s": Quantity("Mean turnaround", "s", "less", "finish − submission, mean over finished jobs"),
     "mean_runtime_s": Quantity("Mean runtime", "s", "", "what ran: min(runtime, walltime), mean over finished jobs"),
@@ -39,7 +40,7 @@ QUANTITIES = {
     "utilisation": Quantity("Utilisation", "%", "more", "core seconds used / (cores × measured span)"),
     "loss_of_capacity": Quantity("Loss of capacity", "%", "less", "share of core seconds that were free while a job waited"),
     "energy_j": Quantity("Energy", "J", "less", "electrical energy of all nodes in all states"),
-    "waste_j": Quantity("Energy waste", "J", "less", "energy of nodes that idle, switch on or switch off"),
+    "waste_j": Quantity("Energy waste", "J", "less", "part of the energy: of nodes that idle, switch on or switch off"),
     "mean_power_w": Quantity("Mean power", "W", "less", "energy / measured span"),
     "transitions": Quantity("Transitions", "n", "less", "switch-ons + switch-offs of nodes"),
     "n_jobs": Quantity("Submitted", "n", "", "jobs in the workload"),
@@ -54,10 +55,11 @@ QUANTITIES = {
 
 _SCALES = {
     "s": ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s")),
-    "J": ((1e12, "TJ"), (1e9, "GJ"), (1e6, "MJ"), (1e3, "kJ"), (1.0, "J")),
+    "J": ((3.6e12, "GWh"), (3.6e9, "MWh"), (3.6e6, "kWh"), (3.6e3, "Wh"), (1.0, "J")),  # as on an electricity bill
     "W": ((1e9, "GW"), (1e6, "MW"), (1e3, "kW"), (1.0, "W")),
     "%": ((0.01, "%"),),
 }
+ENERGY_UNITS = frozenset(unit for _, unit in _SCALES["J"])
 _ENOUGH = {"s": 2.0}  # minutes only from two minutes on, hours from two hours on
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from escala.metrics.compare import COUNTS, METRICS, change
+from escala.metrics.compare import COUNTS, change, measured
 from escala.report.quantities import count, number, percent, quantity, scale
 
 Summary = Mapping[str, float | int]
@@ -40,8 +40,10 @@ class Table:
     star: str = "best"
 
 
-def metrics_table(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence[str] = METRICS) -> Table:
-    """The metrics of each policy, with the change against the reference policy under each value."""
+def metrics_table(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence[str] | None = None) -> Table:
+    """The metrics of each policy (by default those of `METRICS` that there are), with the change against the reference policy under each
+    value."""
+    metrics = measured(summaries) if metrics is None else metrics
     columns = [metric_column(metric, [float(s[metric]) for s in summaries.values()]) for metric in metrics]
     against = list(summaries).index(reference)
     rows = []

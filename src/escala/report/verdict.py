@@ -10,12 +10,15 @@ from typing import Any
 import polars as pl
 
 from escala.metrics.compare import change
+from escala.report.operator import year
 from escala.report.quantities import amount, count, number, percent, quantity
 from escala.report.tables import between, outcome
 
 Summary = Mapping[str, float | int]
 
-HEADLINES = ("waste_j", "energy_j", "mean_wait_s", "mean_bounded_slowdown")
+HEADLINES = ("energy_j", "mean_wait_s", "mean_bounded_slowdown")
+ON = "never"
+"""The shutdown policy that most clusters run today: all nodes stay on."""
 ENOUGH = 10
 """Episodes; bootstrap intervals over fewer leave out the truth much more often than they say."""
 _SUPERLATIVE = {"less": "Lowest", "more": "Highest", "": "Lowest"}
@@ -42,13 +45,61 @@ def subject(summaries: Mapping[str, Summary]) -> str:
     return f"{policies} · {count(first['n_jobs'])} jobs · {size} · {amount('window_s', max(spans))}"
 
 
+def today(names: Sequence[str]) -> str:
+    """What runs ("scheduler + shutdown") are judged against where nobody says: the first one that keeps all nodes on, else the first."""
+    return next((name for name in names if name.rpartition(" + ")[2] == ON), next(iter(names), ""))
+
+
+def answers(summaries: Mapping[str, Summary], reference: str) -> list[str]:
+    """What an operator asks, in plain sentences: the energy and the wait under the reference, who takes less, who waits less, and a year.
+    Nothing of energy where none was counted."""
+    if not summaries or not math.isfinite(float(summaries[reference]["mean_wait_s"])):
+        return []
+    counted = all(float(s.get("energy_j", 0.0)) > 0.0 for s in summaries.values())
+    told, base = ("energy_j", "mean_wait_s") if counted else ("mean_wait_s",), summaries[reference]
+    on = " (all nodes stay on)" if reference.rpartition(" + ")[2] == ON and counted else ""
+    spent = f"the nodes take {amount('energy_j', base['energy_j'])} in {amount('window_s', base['window_s'])}; " if counted else ""
+    out = [f"Under {reference}{on} {spent}jobs wait {amount('mean_wait_s', base['mean_wait_s'])} in the mean."]
+    others = {name: s for name, s in summaries.items() if name != reference}
+    waits = [float(s["mean_wait_s"]) for s in summaries.values()]
+    if others and math.isclose(min(waits), max(waits), rel_tol=1e-9, abs_tol=1e-6):
+        out.append("Jobs wait alike under every policy: this load cannot tell their waits apart.")
+    for metric, word in (("energy_j", "Least energy"), ("mean_wait_s", "Shortest wait")):
+        best = min(summaries, key=lambda name: float(summaries[name].get(metric, math.nan)))
+        if metric in told and change(float(summaries[best][metric]), float(base[metric])) not in (None, 0.0):
+            figures = [f"{_low(m)} {amount(m, float(summaries[best][m]))}{_than(summaries[best], base, m)}" for m in _first(metric, told)]
+            out.append(f"{word}: {best}: {', '.join(figures)}.")
+    return out + (_year(summaries, reference) if counted else [])
+
+
+def _first(metric: str, told: Sequence[str]) -> list[str]:
+    return [metric, *(name for name in told if name != metric)]
+
+
+def _than(summary: Summary, base: Summary, metric: str) -> str:
+    """The change against the reference, in brackets; nothing where the reference is 0."""
+    share = change(float(summary[metric]), float(base[metric]))
+    return "" if share is None else f" ({percent(share)})"
+
+
+def _year(summaries: Mapping[str, Summary], reference: str) -> list[str]:
+    """A year of such a load, in one sentence."""
+    base = summaries[reference]
+    if float(base["window_s"]) <= 0.0:
+        return []
+    years = {name: year(s, base) for name, s in summaries.items()}
+    best = min(years, key=lambda name: years[name]["kwh"])
+    less = f", under {best} {number(years[best]['saved_kwh'])} kWh less" if years[best]["saved_kwh"] > 0.0 else ""
+    return [f"A year of this load, at the watts named above: {number(years[reference]['kwh'])} kWh under {reference}{less}."]
+
+
 def cards(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence[str] = HEADLINES) -> list[Card]:
     """The best policy in each headline metric, against the reference; for a single policy its values. Metrics without a value, or all
     zero, are left out.
     """
     out = []
     for metric in metrics:
-        values = {name: float(s[metric]) for name, s in summaries.items() if math.isfinite(float(s[metric]))}
+        values = {name: float(s[metric]) for name, s in summaries.items() if math.isfinite(float(s.get(metric, math.nan)))}
         if not values or not any(values.values()):
             continue
         what = quantity(metric)

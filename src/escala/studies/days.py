@@ -16,7 +16,7 @@ from escala.platform import Platform
 from escala.workload import Workload, day_group
 
 DAY_S = 86400.0
-METRICS = ("waste_j", "energy_j", "transitions", "mean_wait_s", "mean_bounded_slowdown", "mean_stretch")
+METRICS = ("energy_j", "mean_wait_s", "mean_bounded_slowdown", "mean_stretch", "waste_j", "transitions")
 THETA = 0.5  # share of the walltime from which a wait is a delay (R3 equation 5.1)
 
 Floats = np.ndarray[Any, np.dtype[np.float64]]

@@ -24,6 +24,8 @@ LOGS: dict[str, tuple[str, str]] = {
     "sdsc": ("swf/SDSC-SP2-1998-5K-sample.swf.gz", "128x1"),
 }
 """Real logs beside the traces -> (file, or folder of files of two weeks each; platform)."""
+POWER = "grid5000"
+"""The dissertation's power profile, a node each, under every input."""
 GROUPS = (1, 2, 3, 4, 5)
 BUSY = 400  # days with more jobs are left out of training and of the choice of models: a few saturated days would drown the others
 WINDOWS = 30  # files of two weeks taken of a log that comes in many
@@ -81,7 +83,7 @@ def days(name: str, traces: str | None, generated_days: int, most: int | None, s
     file, platform = LOGS[name]
     place = Path(traces) / file
     files = sorted(place.glob("*.swf*"), key=_number)[:WINDOWS] if place.is_dir() else [place]
-    return _in_time(name, [day for one in files for day in days_of(read_workload(one))], read_platform(platform)).first(most)
+    return _in_time(name, [day for one in files for day in days_of(read_workload(one))], read_platform(platform, POWER)).first(most)
 
 
 def whole_log(name: str, traces: str | None, days: int) -> Workload | None:

@@ -64,4 +64,4 @@ def idle_minute_j(cells: Cells, name: str) -> float:
 
 def platform_of(cells: Cells, name: str) -> Platform:
     """An input's nodes, for their power; of one core each."""
-    return read_platform(f"{cells[f'about/{name}']['nodes']}x1")
+    return read_platform(f"{cells[f'about/{name}']['nodes']}x1", inputs.POWER)

@@ -18,6 +18,7 @@ import escala
 from escala.errors import EscalaError
 from escala.metrics import compare as comparing
 from escala.platform import Platform, read_platform
+from escala.platform.told import HOW
 from escala.policies import Comparison
 from escala.report.operator import OF_DAYS, JudgedDays
 from escala.studies.days import METRICS, days_of, judge
@@ -25,7 +26,8 @@ from escala.studies.saving import JUDGED, read_judged, save_runs, write_manifest
 from escala.workload import Description, Workload
 
 CLUSTER = "orion"
-REFERENCE = "timeout:0"
+REFERENCE = "never"
+"""What most clusters run today: all nodes on."""
 AGENT, LIKELIEST = "trained agent", "trained agent (argmax)"
 NO_LIMIT = 10**9
 DAYS = "unseen-days.csv"
@@ -62,7 +64,7 @@ class Settings:
 @dataclass(frozen=True)
 class Findings:
     """What came out. schedulers, shutdowns: the classic policies over the whole log. days: one row per policy and unseen day. judged: the
-    policies over the unseen days against `timeout:0`, as `metrics.compare.episodes` gives it. training: what was trained, or why nothing.
+    policies over the unseen days against `never`, as `metrics.compare.episodes` gives it. training: what was trained, or why nothing.
     """
 
     workload: Workload
@@ -93,8 +95,8 @@ def run(workload: Workload, platform: Platform, settings: Settings | None = None
         EscalaError: the log does not fit the platform, or has too few days to train on some and judge on others.
     """
     plan = settings or Settings()
-    if not any(profile.can_switch and profile.idle_w > 0.0 for profile in platform.profiles):
-        raise EscalaError(f"platform {platform.name!r}: its nodes cannot switch off, or draw nothing; give it power, as in 4x12:grid5000")
+    if not (platform.has_energy and any(profile.can_switch and profile.idle_w > 0.0 for profile in platform.profiles)):
+        raise EscalaError(f"platform {platform.name!r}: not all nodes have watts, or none can switch off; {HOW}")
     days = days_of(workload)
     cut = round(plan.train_share * len(days))
     if not 0 < cut < len(days):

@@ -55,7 +55,7 @@ def test_a_constant_action_is_a_classic_policy_to_the_joule(case: tuple[str, dic
 
 def test_waking_all_is_timeout_0_on_a_real_log(traces: Path) -> None:
     log = escala.read_workload(traces / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz")
-    days, platform = log.split_days()[:12], escala.read_platform("100x1")
+    days, platform = log.split_days()[:12], escala.read_platform("100x1:grid5000")
     sums = constant(platform.n_nodes, days, platform)
     assert np.array_equal(sums["waste_j"], _replayed(days, platform, "timeout:0", "cut"))
 
@@ -94,7 +94,7 @@ def test_passing_quiet_minutes_changes_nothing(options: dict[str, Any]) -> None:
 
 def _asked(day: escala.Workload, **options: Any) -> tuple[list[float], float]:
     """When the agent was asked until the first job was given nodes, and when that job starts. All nodes held until 90 s, then none."""
-    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1", action="count", guard="none", **options)
+    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1:grid5000", action="count", guard="none", **options)
     env.reset(seed=0)
     batch = env.unwrapped.batch  # type: ignore[attr-defined]
     times = []
@@ -149,7 +149,7 @@ def test_the_reward_is_the_metric() -> None:
 def test_a_cost_of_stretch_counts_the_walltimes_that_queued_jobs_wait() -> None:
     """One job of 30 min of walltime at 10 min, never served: it waits 1430 min of the day."""
     day = workload((600.0, 600.0, 1800.0, 1))
-    told = constant(0, [day], "2x1", guard="none", min_jobs=1, qos="all", tau=1e9, stretch_cost=0.5, normalise="none")
+    told = constant(0, [day], "2x1:grid5000", guard="none", min_jobs=1, qos="all", tau=1e9, stretch_cost=0.5, normalise="none")
     assert told["reward"][0] == pytest.approx(-0.5 * 1430.0 / 30.0)
 
 
@@ -157,18 +157,18 @@ def test_a_day_by_hand() -> None:
     """Two nodes of one core, all off; a job of one core at 10 min for 30 min of walltime. Waking nothing without a guard: it waits for
     ever."""
     day = workload((600.0, 600.0, 1800.0, 1))
-    held = constant(0, [day], "2x1", guard="none", min_jobs=1)
+    held = constant(0, [day], "2x1:grid5000", guard="none", min_jobs=1)
     assert held["waste_j"][0] == 0.0
     minutes_late = 1440 - (10 + 15) + 1  # at every minute from 25 min on, the last at the end of the day
     assert held["late_cores"][0] == minutes_late
-    woken = constant(2, [day], "2x1", guard="none", min_jobs=1)
+    woken = constant(2, [day], "2x1:grid5000", guard="none", min_jobs=1)
     assert woken["waste_j"][0] == pytest.approx(125.0 * 60.0 + 101.0 * 180.0)
     assert woken["late_cores"][0] == 0.0
 
 
 def test_the_guard_lets_late_jobs_wake_what_they_need() -> None:
     day = workload((600.0, 600.0, 1800.0, 1), (600.0, 600.0, 1800.0, 1))
-    guarded = constant(0, [day], "4x1", guard="late", guard_at=0.3)
+    guarded = constant(0, [day], "4x1:grid5000", guard="late", guard_at=0.3)
     assert guarded["waste_j"][0] == pytest.approx(2 * (125.0 * 60.0 + 101.0 * 180.0))
     assert guarded["late_cores"][0] == 0.0
 
@@ -176,8 +176,8 @@ def test_the_guard_lets_late_jobs_wake_what_they_need() -> None:
 def test_startable_counts_only_jobs_that_fit_what_no_job_holds() -> None:
     """The first job takes the whole machine for 100 min; the second waits behind it, late from its 5th minute on."""
     day = workload((0.0, 6000.0, 6000.0, 2), (60.0, 600.0, 600.0, 2))
-    everyone = constant(2, [day], "2x1", qos="all")
-    startable = constant(2, [day], "2x1", qos="startable")
+    everyone = constant(2, [day], "2x1:grid5000", qos="all")
+    startable = constant(2, [day], "2x1:grid5000", qos="startable")
     assert everyone["late_cores"][0] == 2.0 * 96  # from 6 min to 101 min: the first job starts after a minute of booting
     assert startable["late_cores"][0] == 2.0  # at 101 min: the cores are free, the job has not started yet
 
@@ -186,7 +186,7 @@ def test_days_without_jobs_with_one_job_and_with_jobs_larger_than_what_is_free()
     empty = escala.Workload.from_jobs({"submit_s": [], "runtime_s": [], "walltime_s": [], "cores": []}, name="empty")
     one = workload((30.0, 60.0, 60.0, 1))
     crowded = workload((0.0, 3600.0, 3600.0, 3), (60.0, 60.0, 60.0, 4), (120.0, 60.0, 60.0, 4))
-    platform = escala.read_platform("4x1")
+    platform = escala.read_platform("4x1:grid5000")
     for window in ("cut", "drain"):
         sums = constant(4, [empty, one, crowded], platform, window=window)
         assert sums["waste_j"][0] == 0.0
@@ -196,7 +196,7 @@ def test_days_without_jobs_with_one_job_and_with_jobs_larger_than_what_is_free()
 def test_a_day_may_end_in_the_middle_of_a_switch() -> None:
     """A job that ends 60 s before midnight: its node is switching off at the cut."""
     day = workload((DAY_S - 180.0, 60.0, 60.0, 1))
-    sums = constant(1, [day], "1x1", min_jobs=1)
+    sums = constant(1, [day], "1x1:grid5000", min_jobs=1)
     assert sums["waste_j"][0] == pytest.approx(125.0 * 60.0 + 101.0 * 60.0)
 
 
@@ -220,18 +220,18 @@ def test_a_day_may_end_in_the_middle_of_a_switch() -> None:
 )
 def test_bad_options_are_told_in_one_line(options: dict[str, Any], what: str) -> None:
     with pytest.raises(escala.EscalaError, match=what) as told:
-        gymnasium.make("escala/OffReservation-v0", workload=[workload((0.0, 60.0, 60.0, 1))], platform="2x1", **options)
+        gymnasium.make("escala/OffReservation-v0", workload=[workload((0.0, 60.0, 60.0, 1))], platform="2x1:grid5000", **options)
     assert "\n" not in str(told.value)
 
 
 def test_bad_days_are_told_in_one_line() -> None:
     day = workload((0.0, 60.0, 60.0, 9))
     with pytest.raises(escala.EscalaError, match="9 cores"):
-        gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1")
-    gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1", oversized="drop")
+        gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1:grid5000")
+    gymnasium.make("escala/OffReservation-v0", workload=[day], platform="2x1:grid5000", oversized="drop")
     with pytest.raises(escala.EscalaError, match="no day"):
-        gymnasium.make("escala/OffReservation-v0", workload=day, platform="2x1")
-    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="9x1")
+        gymnasium.make("escala/OffReservation-v0", workload=day, platform="2x1:grid5000")
+    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="9x1:grid5000")
     with pytest.raises(escala.EscalaError, match="day=3"):
         env.reset(options={"day": 3})
 
@@ -240,9 +240,9 @@ def test_keeping_all_nodes_off_leaves_the_first_job_what_it_needs() -> None:
     """One node of one core, off at first. The second job waits while the first runs and starts the instant that it ends, as under T(0):
     the reservation takes no node that the queue's first job needs. 125 W for a minute to switch on, 101 W for three to switch off."""
     day = workload((0.0, 600.0, 3600.0, 1), (120.0, 600.0, 3600.0, 1))
-    kept = constant(1, [day], "1x1", action="count", min_jobs=1)
+    kept = constant(1, [day], "1x1:grid5000", action="count", min_jobs=1)
     assert kept["waste_j"][0] == pytest.approx(125.0 * 60.0 + 101.0 * 180.0)
-    assert kept["waste_j"][0] == pytest.approx(_replayed([day], escala.read_platform("1x1"), "timeout:0", "cut")[0])
+    assert kept["waste_j"][0] == pytest.approx(_replayed([day], escala.read_platform("1x1:grid5000"), "timeout:0", "cut")[0])
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ def test_a_first_job_that_needs_more_nodes_than_are_awake_together_starts_whatev
     the choice that holds most, and choices at random: every job ends, and before noon."""
     narrow = [(600.0 * k, 900.0, 1200.0, 1 + k % 3) for k in range(30)]
     day = workload(*narrow, (1500.0, 600.0, 3600.0, 8), (7000.0, 600.0, 3600.0, 8))
-    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="8x1", window="drain", **options)
+    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="8x1:grid5000", window="drain", **options)
     env.reset(seed=0)
     random, steps, terminated, truncated = np.random.default_rng(seed), 0, False, False
     while not (terminated or truncated):

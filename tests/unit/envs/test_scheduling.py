@@ -14,7 +14,7 @@ from escala.lives import totals_of
 from tests.unit.envs.days import DAY_S, scheduling_return, workload
 
 
-def _env(day: escala.Workload, platform: str = "2x1", **options: Any) -> Any:
+def _env(day: escala.Workload, platform: str = "2x1:grid5000", **options: Any) -> Any:
     return gymnasium.make("escala/Scheduling-v0", workload=[day], platform=platform, **options)
 
 
@@ -55,7 +55,7 @@ def test_confidence_knows_only_what_has_ended() -> None:
 
 def _seen_confidence(jobs: list[tuple[float, float, float, int]], kind: str) -> float:
     """Of the first waiting job at 1000 s; every job before is started when it comes, on nodes that are on."""
-    env = _env(workload(*jobs, users=["a"] * len(jobs)), "32x1", start_off=False, confidence=kind)
+    env = _env(workload(*jobs, users=["a"] * len(jobs)), "32x1:grid5000", start_off=False, confidence=kind)
     observation, info = env.reset(seed=0)
     while info.get("time_s", 0.0) < 1000.0:
         observation, _, _, _, info = env.step(1)
@@ -146,10 +146,10 @@ WATTS = {"computing": COMPUTING, "idle": IDLE, "off": OFF, "switching_off": SWIT
 
 EDGES: dict[str, tuple[list[tuple[float, float, float, int]], str, dict[str, tuple[float, float]]]] = {
     # jobs, platform, and by hand for each window the day's (waste, reward)
-    "no job": ([], "4x1", {"cut": (0.0, 0.0), "drain": (0.0, 0.0)}),
+    "no job": ([], "4x1:grid5000", {"cut": (0.0, 0.0), "drain": (0.0, 0.0)}),
     "one job": (  # it boots a node for a minute and runs for one; then 5 min of idling and a switch, not in a day run to completion
         [(30.0, 60.0, 60.0, 1)],
-        "4x1",
+        "4x1:grid5000",
         {
             "cut": (60 * SWITCHING_ON + 300 * IDLE + 180 * SWITCHING_OFF, -5.0 / 4 + 0.2 * 1.0 / 4),
             "drain": (60 * SWITCHING_ON, 0.2 * 1.0 / 4),
@@ -159,7 +159,7 @@ EDGES: dict[str, tuple[list[tuple[float, float, float, int]], str, dict[str, tup
         # Three of four nodes work until 61 min. The second job waits an hour for them, then they for the fourth node's boot; the third
         # follows it after 61 min. Computing: 3 x 60 + 2 x 4 node-minutes; booting 4; idle 3 before the second job, 4 x 5 at the end.
         [(0.0, 3600.0, 3600.0, 3), (60.0, 60.0, 60.0, 4), (120.0, 60.0, 60.0, 4)],
-        "4x1",
+        "4x1:grid5000",
         {
             "cut": (60 * (4 * SWITCHING_ON + 23 * IDLE + 12 * SWITCHING_OFF), (0.2 * 188 - 23) / 4 - 60 - 61),
             "drain": (60 * (4 * SWITCHING_ON + 3 * IDLE), (0.2 * 188 - 3) / 4 - 60 - 61),
@@ -167,12 +167,12 @@ EDGES: dict[str, tuple[list[tuple[float, float, float, int]], str, dict[str, tup
     ),
     "cut in the middle of switching off": (
         [(DAY_S - 480.0, 60.0, 60.0, 1)],
-        "1x1",
+        "1x1:grid5000",
         {"cut": (60 * SWITCHING_ON + 300 * IDLE + 60 * SWITCHING_OFF, -5.0 + 0.2), "drain": (60 * SWITCHING_ON, 0.2)},
     ),
     "cut in the middle of switching on": (
         [(DAY_S - 30.0, 60.0, 60.0, 1)],
-        "1x1",
+        "1x1:grid5000",
         {"cut": (30 * SWITCHING_ON, 0.0), "drain": (60 * SWITCHING_ON, 0.2)},
     ),
 }

@@ -41,7 +41,7 @@ def test_bad_watts_are_refused(bad: object) -> None:
 
 
 def test_uniform() -> None:
-    p = Platform.uniform(4, 12, resources={"memory": 64})
+    p = Platform.uniform(4, 12, "grid5000", resources={"memory": 64})
     assert (p.n_nodes, p.total_cores) == (4, 48)
     assert p.cores.dtype == np.int64 and p.cores.tolist() == [12] * 4
     assert p.resources["memory"].tolist() == [64] * 4 and p.resources["memory"].dtype == np.int64
@@ -76,7 +76,7 @@ def test_dict_text_and_pickle_give_it_back(platform: Platform) -> None:
 
 
 def test_equal_nodes_are_one_entry_of_the_dict() -> None:
-    assert Platform.uniform(1000, 4).spec()["nodes"] == [{"count": 1000, "cores": 4, "power": "grid5000"}]
+    assert Platform.uniform(1000, 4, "grid5000").spec()["nodes"] == [{"count": 1000, "cores": 4, "power": "grid5000"}]
 
 
 def test_first_and_power() -> None:

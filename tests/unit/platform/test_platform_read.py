@@ -15,7 +15,7 @@ from escala.platform import Platform, PowerProfile, power, preset, read_platform
 
 def test_names_and_sizes() -> None:
     assert read_platform("Orion") == preset("orion") and read_platform("orion").total_cores == 48
-    assert read_platform("16x32").profiles == (power.GRID5000,) and read_platform("16x32").total_cores == 512
+    assert read_platform("16x32").profiles == (power.NONE,) and read_platform("16x32").total_cores == 512
     assert read_platform("3x2:taurus").profiles == (power.TAURUS,)
     assert read_platform("3x2:taurus/core").profiles == (power.TAURUS.per_core(2),)
     assert not read_platform("3x2:none").has_energy

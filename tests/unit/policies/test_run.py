@@ -73,7 +73,7 @@ def test_view_tells_since_when_nodes_idle(shutdown: str) -> None:
         seen[view.now_s] = view.idle_since_s.tolist()
         assert view.free_any == int(view.free_cores.sum())
 
-    escala.simulate(TWO_NODES, "2x1", look, shutdown)
+    escala.simulate(TWO_NODES, "2x1:grid5000", look, shutdown)
     assert np.isnan(seen[0.0]).all()
     assert seen[50.0][0] == 50.0 and np.isnan(seen[50.0][1])
     assert seen[60.0] == [50.0, 60.0]
@@ -132,7 +132,7 @@ def test_a_saved_run_is_run_again_from_its_manifest(tmp_path: Path) -> None:
     log.write_text("site,at,took,size\na,0,5,1\nb,0,9,2\na,1,0,1\na,2,7,2\n")
     read = {"columns": {"submit_s": "at", "runtime_s": "took", "cores": "size"}, "select": {"site": "a"}, "name": "mine"}
     first = escala.simulate(escala.read_workload(log, **read), "2x1:grid5000", "easy-sjf", "timeout:3", start_off=True, until_s=40.0)
-    again = escala.rerun(first.save(tmp_path / "run"))
+    again = escala.rerun(first.save(tmp_path / "run"), log)
     assert again.jobs.equals(first.jobs) and again.totals.equals(first.totals)
     drop = {"elapsed_s"}
     assert {k: v for k, v in again.manifest.items() if k not in drop} == {k: v for k, v in first.manifest.items() if k not in drop}

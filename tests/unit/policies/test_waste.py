@@ -136,10 +136,10 @@ def test_which_jobs_may_lie_on_how_many_nodes() -> None:
     ("platform", "given", "word"),
     [
         ("8x1:none", {}, "no power data"),
-        ("8x1", {"stretch": -1.0}, "stretch"),
-        ("8x1", {"limit_s": 0.0}, "limit_s"),
-        ("8x1", {"policies": []}, "at least one"),
-        ("8x1", {"shutdowns": ["timout:0"]}, "timout"),
+        ("8x1:grid5000", {"stretch": -1.0}, "stretch"),
+        ("8x1:grid5000", {"limit_s": 0.0}, "limit_s"),
+        ("8x1:grid5000", {"policies": []}, "at least one"),
+        ("8x1:grid5000", {"shutdowns": ["timout:0"]}, "timout"),
     ],
 )
 def test_bad_input_is_one_clear_line(platform: str, given: dict[str, Any], word: str) -> None:
@@ -158,12 +158,12 @@ def test_unequal_nodes_and_foreign_options_are_refused() -> None:
     with pytest.raises(EscalaError, match="cannot switch off"):
         escala.bound(log, fixed, "waste")
     with pytest.raises(EscalaError, match="belong to the objective waste"):
-        escala.bound(log, "8x1", "wait", stretch=1.0)  # type: ignore[call-overload]
+        escala.bound(log, "8x1:grid5000", "wait", stretch=1.0)  # type: ignore[call-overload]
 
 
 def test_the_verb(tmp_path: Path) -> None:
     write_swf(random_log(np.random.default_rng(4), 4, 1), tmp_path / "log.swf")
-    command = [sys.executable, "-m", "escala", "bound", str(tmp_path / "log.swf"), "--platform", "4x1", "--objective", "waste"]
+    command = [sys.executable, "-m", "escala", "bound", str(tmp_path / "log.swf"), "--platform", "4x1:grid5000", "--objective", "waste"]
     done = subprocess.run(
         [*command, "--json", "--limit", "5", "--stretch", "1", "--out", str(tmp_path / "out")], capture_output=True, text=True, timeout=120
     )

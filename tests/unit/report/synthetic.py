@@ -9,8 +9,11 @@ import numpy as np
 import polars as pl
 
 from escala.metrics import summarise
+from escala.platform import Platform
 
 WATTS = {"computing": 190.0, "idle": 95.0, "switching_off": 101.0, "off": 9.0, "switching_on": 125.0}
+
+PLATFORM = Platform.uniform(4, 4, "grid5000").spec()
 
 
 @dataclass
@@ -22,7 +25,7 @@ class Run:
     power: pl.DataFrame
     n_nodes: int
     cores: int
-    manifest: dict[str, Any] = field(default_factory=lambda: {"scheduler": "fcfs", "shutdown": "timeout", "platform": {"nodes": 4}})
+    manifest: dict[str, Any] = field(default_factory=lambda: {"scheduler": "fcfs", "shutdown": "timeout", "platform": PLATFORM})
 
     def summary(self) -> dict[str, float | int]:
         start, end = (0.0, 0.0) if self.nodes.is_empty() else (self.nodes["from_s"].min(), self.nodes["to_s"].max())

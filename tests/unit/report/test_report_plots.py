@@ -146,9 +146,9 @@ def test_a_far_policy_does_not_squeeze_the_others() -> None:
 
 def test_units_are_on_the_axes(runs: Runs) -> None:
     assert FIGURES["power_over_time"](runs).axes[0].get_ylabel() == "Power (kW)"
-    assert FIGURES["energy_by_state"](runs).axes[0].get_xlabel() == "Energy (MJ)"
+    assert FIGURES["energy_by_state"](runs).axes[0].get_xlabel() == "Energy (kWh)"
     assert FIGURES["load_over_time"](runs).axes[1].get_xlabel() == "Time (d)"
-    assert FIGURES["frontier"](runs).axes[0].get_ylabel() == "Energy waste (MJ)"
+    assert FIGURES["frontier"](runs).axes[0].get_ylabel() == "Energy (kWh)"
 
 
 def test_bars_are_the_joules(runs: Runs) -> None:

@@ -45,7 +45,7 @@ def test_percent(fraction: float | None, text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "largest", "expected"),
     [("s", 90.0, (1.0, "s")), ("s", 120.0, (60.0, "min")), ("s", 7200.0, (3600.0, "h")), ("s", 172800.0, (86400.0, "d")),
-     ("J", 5e9, (1e9, "GJ")), ("J", 0.0, (1.0, "J")),
+     ("J", 5e9, (3.6e9, "MWh")), ("J", 0.0, (1.0, "J")),
      ("W", 2500.0, (1e3, "kW")), ("%", 0.4, (0.01, "%")), ("1", 1e9, (1.0, "")), ("s", math.nan, (1.0, "s"))],
 )  # fmt: skip
 def test_scale(kind: str, largest: float, expected: tuple[float, str]) -> None:
@@ -53,7 +53,7 @@ def test_scale(kind: str, largest: float, expected: tuple[float, str]) -> None:
 
 
 def test_amount_carries_its_unit() -> None:
-    assert amount("waste_j", 2.5e6) == "2.500\u202fMJ"
+    assert amount("waste_j", 9e6) == "2.500\u202fkWh"
     assert amount("transitions", 12345) == "12\u202f345"
     assert amount("utilisation", 0.5) == "50.00\u202f%"
 

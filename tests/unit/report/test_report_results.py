@@ -105,7 +105,7 @@ def test_the_load_of_a_cut_run_ends_at_the_cut() -> None:
     n = 200
     times = {"submit_s": [50 * i for i in range(n)], "runtime_s": [100] * n, "walltime_s": [200] * n}
     log = escala.Workload.from_jobs(times | {"cores": [2] * n})
-    result = escala.simulate(log, "2x1", scheduler="fcfs", until_s=420.0)
+    result = escala.simulate(log, "2x1:grid5000", scheduler="fcfs", until_s=420.0)
     page = render({"cut": result}, title="t")
     assert "196 of 200 jobs unfinished" in page  # four ended at 100, 200, 300, 400 s
     assert "Time (min)" in page and "Time (h)" not in page

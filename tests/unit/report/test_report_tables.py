@@ -61,9 +61,11 @@ def test_verdict_over_episodes(comparison: pl.DataFrame) -> None:
     assert said.startswith("Energy waste against never, over 12 paired episodes and 3 seeds: better under agent (−19.0\u202f% [")
     assert said.endswith("]) and rule (−10.0\u202f%).")
     assert price == "agent, the best in energy waste, is undecided in mean wait (±0\u202f%)."
-    waste, wait = verdict.held_out_cards(comparison)
-    assert (waste.label, waste.who) == ("Lowest energy waste, mean over episodes", "agent")
-    assert waste.note.startswith("−19.0") and waste.note.endswith("against never")
+    energy = comparison.with_columns(pl.col("metric").replace("waste_j", "energy_j"))
+    spent, wait = verdict.held_out_cards(energy)
+    assert (spent.label, spent.who) == ("Lowest energy, mean over episodes", "agent")
+    assert spent.note.startswith("−19.0") and spent.note.endswith("against never")
+    assert [card.label for card in verdict.held_out_cards(comparison)] == [wait.label], "waste leads nowhere"
     assert wait.label.startswith("Lowest mean wait")
 
 
@@ -105,11 +107,11 @@ def test_overview_by_hand(comparison: pl.DataFrame) -> None:
     table = tables.overview_table(comparison)
     assert [(name, unit) for name, unit, _ in table.headers] == [
         ("Policy", ""),
-        ("Energy waste", "MJ"),
+        ("Energy waste", "kWh"),
         ("Mean wait", "s"),
     ]  # 65.5 s: minutes are for two and more
-    waste = _column(table, "Energy waste")  # 1, 2, .. 12 MJ; 0.9 and 0.81 of it
-    assert [(c.text, c.best) for c in waste] == [("6.500", False), ("5.850", True), ("5.265", True)]
+    waste = _column(table, "Energy waste")  # 1, 2, .. 12 MJ of 3.6 a kWh; 0.9 and 0.81 of it
+    assert [(c.text, c.best) for c in waste] == [("1.806", False), ("1.625", True), ("1.462", True)]
     assert waste[0].note == "reference" and waste[1].note == "−10.0\u202f%\n[−10.0, −10.0]"
     assert not any(c.best for c in _column(table, "Mean wait"))
 
@@ -117,8 +119,8 @@ def test_overview_by_hand(comparison: pl.DataFrame) -> None:
 def test_verdict_of_single_runs(runs: dict[str, Run]) -> None:
     summaries = {name: r.summary() for name, r in runs.items()}
     cards = {c.label: c for c in verdict.cards(summaries, reference="fcfs + never")}
-    best = min(summaries, key=lambda name: float(summaries[name]["waste_j"]))
-    assert cards["Lowest energy waste"].who == best
+    best = min(summaries, key=lambda name: float(summaries[name]["energy_j"]))
+    assert cards["Lowest energy"].who == best
     assert cards["Lowest mean wait"].who == "fcfs + never and 1 equal to it"
     assert "carry no interval" in verdict.caution(summaries, None)
     assert verdict.subject(summaries).startswith("3 policies · 400 jobs · 16 nodes with 16 cores · ")

@@ -1,0 +1,32 @@
+"""The log's own waits beside those of its replays, on the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import RenderableType
+from rich.table import Table
+
+
+def shown_waits(waits: Mapping[str, Mapping[str, Any] | None]) -> list[RenderableType]:
+    """A table of both waits and, where no replay resembles the log, a sentence; nothing where the log recorded none. waits: policy ->
+    `metrics.recorded.recorded_waits`."""
+    from escala.report import recorded
+
+    known = {name: found for name, found in waits.items() if found is not None}
+    if not known:
+        return []
+    made = recorded.table(known)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for k, (name, unit, _) in enumerate(made.headers):
+        table.add_column(f"{name}\n({_plain(unit)})" if unit else name, justify="right" if k else "left")
+    for row in made.rows:
+        table.add_row(*(_plain(f"{cell.text} ({cell.note})" if cell.note else cell.text) for cell in row))
+    return [table, *(_plain(line) for line in (made.caption, recorded.sentence(known)) if line)]
+
+
+def _plain(text: str) -> str:
+    """Without the narrow spaces of a page."""
+    return text.replace("\u202f", " ")

@@ -1,0 +1,76 @@
+"""The log's own waits beside those of its replays, in sentences and tables for the terminal and the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from escala.metrics.recorded import FACTOR, LEAST_S
+from escala.report.quantities import count, number, scale
+from escala.report.tables import Cell, Table
+
+Waits = Mapping[str, Any]
+THE_LOG = "the log itself"
+MOST_QUEUES = 6  # the largest ones; a page says how many are left out
+
+
+def sentence(waits: Mapping[str, Waits]) -> str:
+    """What to know before the waits of these replays (policy -> `recorded_waits`) are taken for the machine's; "" where one of them
+    resembles the log."""
+    if not waits or any(found["resembles"] for found in waits.values()):
+        return ""
+    name, nearest = min(waits.items(), key=lambda item: abs(item[1]["mean_replayed_s"] - item[1]["mean_recorded_s"]))
+    which = "This replay does not resemble" if len(waits) == 1 else "None of these replays resembles"
+    here = "here" if len(waits) == 1 else f"under {name}, the nearest"
+    replayed, recorded = _in_one_unit([nearest["mean_replayed_s"], nearest["mean_recorded_s"]])
+    means = f"{replayed} in the mean {here}, {recorded} in the log"
+    return (
+        f"{which} the log: jobs waited {means} ({_counted(nearest)}). What it says of waits, and of what they cost, may not hold for "
+        "this machine: a replay knows no partitions, priorities, limits, reservations or failures, and the platform may not be the log's."
+    )
+
+
+def heading(waits: Waits) -> str:
+    """What a table of these waits is."""
+    return f"Wait: the log's own and the replay's, over {_counted(waits)}"
+
+
+def rule() -> str:
+    """The rule of `sentence`, in words."""
+    return f"A replay resembles its log where the mean waits differ by at most a factor of {FACTOR:g}, or by at most {LEAST_S:g} s."
+
+
+def table(waits: Mapping[str, Waits]) -> Table:
+    """Whose wait in rows, the log first; mean and median over all jobs and the mean of each of the largest queues in columns."""
+    first = next(iter(waits.values()))
+    shown = first["queues"][:MOST_QUEUES]
+    names = [entry["queue"] for entry in shown]
+    headers = [("Whose wait", "", ""), ("Mean", "", ""), ("Median", "", "")]
+    headers += [(f"{entry['queue']}, mean", f"{count(entry['jobs'])} jobs", "") for entry in shown]
+    marks = ["", *("" if found["resembles"] else "does not resemble the log" for found in waits.values())]
+    who = [Cell(name, mark, plain=True) for name, mark in zip((THE_LOG, *waits), marks, strict=True)]
+    sources = [(first, "recorded"), *((found, "replayed") for found in waits.values())]
+    columns = [[found[f"{statistic}_{which}_s"] for found, which in sources] for statistic in ("mean", "median")]
+    columns += [[_of_queue(found, queue, which) for found, which in sources] for queue in names]
+    rows = list(zip(who, *([Cell(text) for text in _in_one_unit(values)] for values in columns), strict=True))
+    left = len(first["queues"]) - len(shown)
+    more = f" {left} smaller queues are left out." if left else ""
+    return Table(headers, rows, f"{heading(first)}. {rule()}{more}")
+
+
+def _of_queue(found: Waits, queue: str, which: str) -> float:
+    """The mean wait in a queue, s; NaN where none of its jobs ended."""
+    return next((float(entry[f"mean_{which}_s"]) for entry in found["queues"] if entry["queue"] == queue), math.nan)
+
+
+def _in_one_unit(waits_s: Sequence[float]) -> list[str]:
+    """Waits that are read against each other, in the unit of the largest."""
+    divisor, unit = scale("s", max((w for w in waits_s if math.isfinite(w)), default=0.0))
+    return [f"{number(w / divisor)}\u202f{unit}" if math.isfinite(w) else "–" for w in waits_s]
+
+
+def _counted(found: Waits) -> str:
+    """The jobs that both waits are of."""
+    every = found["jobs"] == found["of"]
+    return f"{count(found['jobs'])} jobs" if every else f"the {count(found['jobs'])} of {count(found['of'])} jobs whose wait was recorded"
