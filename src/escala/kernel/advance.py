@@ -84,7 +84,7 @@ def needs_space(w: World) -> int:
     if timed and s.n_timers + arriving + 1 > w.heaps.shape[1]:
         return codes.GROW_TIMERS
     waiting = s.n_queued + arriving
-    if conservative and s.n_slices + 8 * waiting + s.n_plans + s.n_switches + 8 > w.slices.shape[1]:
+    if conservative and s.n_slices + 8 * waiting + 2 * s.n_plans + s.n_switches + 8 > w.slices.shape[1]:
         return codes.GROW_AGENDA
     if o.record == 1 or conservative:  # an instant makes at most one chunk a core, and one a node for each reservation
         reservations = (waiting + 2) * o.n_nodes if conservative else 0

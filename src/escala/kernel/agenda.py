@@ -1,7 +1,9 @@
 """Future availability for conservative backfilling: slices of time, each with the free cores of every node.
 
 Slice i holds from its time to that of slice i + 1; the last one for ever. Slices are kept in order through row numbers, so that cutting
-one in two moves three numbers a slice and copies one row. The last column of a row is the sum over nodes.
+one in two moves four numbers a slice and copies one row. The sums over nodes lie side by side: of one pool they say everything, and it
+has no rows; of more nodes they say where looking at rows is in vain. Where no node ever switches the agenda is kept from decision to
+decision: jobs that end give back what they had planned.
 """
 
 from __future__ import annotations
@@ -21,25 +23,71 @@ from escala.kernel.state import HEAP_SWITCHES, World
 
 TIME = 0
 FINE = 1
-ROW = 2
+ROW = 2  # the first `n_rows` of them are a permutation: those past the slices in use are free
+FREE = 3  # cores, all nodes together
+
+
+@inlined
+def kept(w: World) -> bool:
+    """Is the agenda kept from decision to decision? Not where nodes switch, nor with exact residues, nor if all is planned anew."""
+    o = w.o[0]
+    return o.queueing == codes.CONSERVATIVE and o.shutdown == codes.NEVER and o.given == 0 and o.exact == 0 and o.rebuild == 0
 
 
 @lean
-def _new_slice(w: World, at: int, us: int, fine: int, source: int) -> None:
-    """Insert a slice at position `at` with the counts of row `source`."""
+def _new_slice(w: World, at: int, us: int, fine: int) -> None:
+    """Insert a slice at position `at` with the counts of the one before it, if there is one."""
     s = w.s[0]
-    row = s.n_slices
-    for i in range(s.n_slices, at, -1):
-        w.slices[TIME, i] = w.slices[TIME, i - 1]
-        w.slices[FINE, i] = w.slices[FINE, i - 1]
-        w.slices[ROW, i] = w.slices[ROW, i - 1]
+    if s.n_slices == s.n_rows:
+        w.slices[ROW, s.n_slices] = s.n_rows
+        s.n_rows += 1
+    row = w.slices[ROW, s.n_slices]
+    for what in range(w.slices.shape[0]):
+        line = w.slices[what]
+        for i in range(s.n_slices, at, -1):
+            line[i] = line[i - 1]
     w.slices[TIME, at] = us
     w.slices[FINE, at] = fine
     w.slices[ROW, at] = row
-    if source != codes.NONE:
+    s.n_slices += 1
+    if at == 0:
+        return
+    w.slices[FREE, at] = w.slices[FREE, at - 1]
+    if w.o[0].n_nodes > 1:
+        source = w.slices[ROW, at - 1]
         for n in range(w.agenda.shape[1]):
             w.agenda[row, n] = w.agenda[source, n]
-    s.n_slices += 1
+
+
+@lean
+def _alike(w: World, a: int, b: int) -> bool:
+    """Do two slices say the same?"""
+    if w.slices[FREE, a] != w.slices[FREE, b]:
+        return False
+    if w.o[0].n_nodes > 1:
+        for n in range(w.agenda.shape[1]):
+            if w.agenda[w.slices[ROW, a], n] != w.agenda[w.slices[ROW, b], n]:
+                return False
+    return True
+
+
+@lean
+def tidy(w: World) -> None:
+    """The first slice begins now, and no slice says what the one before it says."""
+    s = w.s[0]
+    first = _position(w)
+    n = 0
+    for i in range(first, s.n_slices):
+        if i > first and _alike(w, n - 1, i):
+            continue
+        w.slices[TIME, n] = w.slices[TIME, i]
+        w.slices[FREE, n] = w.slices[FREE, i]
+        row = w.slices[ROW, n]
+        w.slices[ROW, n] = w.slices[ROW, i]
+        w.slices[ROW, i] = row
+        n += 1
+    s.n_slices = n
+    w.slices[TIME, 0] = s.now
 
 
 @lean
@@ -55,7 +103,7 @@ def slice_at(w: World, us: int, fine: int) -> int:
             low = middle + 1
     if w.slices[TIME, low - 1] == us and w.slices[FINE, low - 1] == fine:
         return low - 1
-    _new_slice(w, low, us, fine, w.slices[ROW, low - 1])
+    _new_slice(w, low, us, fine)
     return low
 
 
@@ -65,13 +113,15 @@ def rebuild(w: World, frontier: Any) -> None:
     s = w.s[0]
     nodes = w.o[0].n_nodes
     s.n_slices = 0
-    _new_slice(w, 0, s.now, exact(w, s.now), codes.NONE)
+    _new_slice(w, 0, s.now, exact(w, s.now))
+    row = w.slices[ROW, 0]
     total = 0
     for n in range(nodes):
         usable = w.node[n].held == 0 and w.node[n].power != codes.SWITCHING_OFF
-        w.agenda[0, n] = free_cores(w, n) if usable else 0
-        total += w.agenda[0, n]
-    w.agenda[0, nodes] = total
+        free = free_cores(w, n) if usable else 0
+        w.agenda[row, n] = free
+        total += free
+    w.slices[FREE, 0] = total
     size = 0
     if s.n_plans > 0:
         frontier[0] = 0
@@ -86,17 +136,22 @@ def rebuild(w: World, frontier: Any) -> None:
             at = slice_at(w, w.node[n].done, exact(w, w.node[n].done))
             for k in range(at, s.n_slices):
                 w.agenda[w.slices[ROW, k], n] += w.node[n].cores
-                w.agenda[w.slices[ROW, k], nodes] += w.node[n].cores
+                w.slices[FREE, k] += w.node[n].cores
 
 
 @lean
 def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int, sign: int) -> None:
     """Add (sign 1) or subtract (-1) the chunks of job `j` over [from, to)."""
-    nodes = w.o[0].n_nodes
     first = slice_at(w, from_us, from_fine)
     end = w.s[0].n_slices
     if to_us < codes.NEVER_US:
         end = slice_at(w, to_us, to_fine)
+    cores = sign * np.int64(w.job[j].cores)
+    free = w.slices[FREE]
+    for k in range(first, end):
+        free[k] += cores
+    if w.o[0].n_nodes == 1:
+        return
     for k in range(first, end):
         row = w.slices[ROW, k]
         c = np.int64(w.run[j].chunk)
@@ -105,7 +160,6 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
             for n in range(w.chunk[c].low, w.chunk[c].high + 1):
                 w.agenda[row, n] += per
             c = np.int64(w.chunk[c].next)
-        w.agenda[row, nodes] += sign * w.job[j].cores
 
 
 @lean
@@ -125,6 +179,14 @@ def hold(w: World, j: int, sign: int) -> None:
         add(w, j, run.plan, run.fine, end, fine, sign)
 
 
+@lean
+def release(w: World, j: int) -> None:
+    """Job `j`, which holds cores, ends now: what it had planned to hold from here on is free."""
+    s = w.s[0]
+    if s.n_slices > 0 and w.run[j].plan > s.now:
+        add(w, j, s.now, 0, w.run[j].plan, w.run[j].fine, 1)
+
+
 @inlined
 def _position(w: World) -> int:
     """Position of the slice that covers now."""
@@ -135,9 +197,29 @@ def _position(w: World) -> int:
 
 
 @lean
-def first_hole(w: World, j: int, least: Any) -> None:
+def possible(w: World, j: int, begin: int, before: int) -> int:
+    """Position of the first slice, from `begin` on, with the cores of job `j` free for its walltime or until `before` (us), all nodes
+    together; NONE if none begins before that time."""
+    times = w.slices[TIME]
+    free = w.slices[FREE]
+    n = w.s[0].n_slices
+    need = np.int64(w.job[j].cores)
+    length = w.job[j].walltime + w.o[0].margin_us
+    start = begin
+    k = begin
+    while k < n and times[k] < before:
+        if free[k] < need:
+            start = k + 1
+        elif k + 1 < n and times[k + 1] >= times[start] + length:
+            return start
+        k += 1
+    return start if start < k else codes.NONE
+
+
+@lean
+def first_hole(w: World, j: int, least: Any) -> bool:
     """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime; `least` [nodes] becomes the cores free throughout
-    it."""
+    it. False if there is none: an off-reservation keeps nodes for good."""
     s = w.s[0]
     o = w.o[0]
     nodes = o.n_nodes
@@ -147,7 +229,11 @@ def first_hole(w: World, j: int, least: Any) -> None:
         slice_at(w, waking, exact(w, waking))
     i = _position(w)
     first = i
-    while True:
+    while i < s.n_slices:
+        if o.given == 0:
+            i = possible(w, j, i, codes.NEVER_US)
+            if i == codes.NONE:
+                return False
         us = s.now if i == first else w.slices[TIME, i]
         fine = exact(w, s.now) if i == first else w.slices[FINE, i]
         end = us + w.job[j].walltime + o.margin_us
@@ -156,7 +242,9 @@ def first_hole(w: World, j: int, least: Any) -> None:
         fits = True
         while k < s.n_slices and (k == i or earlier(w.slices[TIME, k], w.slices[FINE, k], end, end_fine)):
             row = w.slices[ROW, k]
-            if o.given == 0 and w.agenda[row, nodes] < need:
+            if nodes == 1:  # no rows are kept of one pool
+                w.agenda[row, 0] = w.slices[FREE, k]
+            if o.given == 0 and w.slices[FREE, k] < need:
                 fits = False
                 i = k  # no hole can contain this slice
                 break
@@ -178,8 +266,9 @@ def first_hole(w: World, j: int, least: Any) -> None:
         if fits:
             w.run[j].plan = us
             w.run[j].fine = fine
-            return
+            return True
         i += 1
+    return False
 
 
 @lean

@@ -14,10 +14,10 @@ import numpy as np
 
 from escala.compile import compiled, lean
 from escala.kernel import bits, codes
-from escala.kernel.agenda import add, choose, first_hole, hold, rebuild
+from escala.kernel.agenda import TIME, add, choose, first_hole, hold, kept, possible, rebuild, tidy
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
-from escala.kernel.placement import recycle
+from escala.kernel.placement import append_chunk, recycle
 from escala.kernel.reservation import exact
 from escala.kernel.state import World
 
@@ -28,21 +28,51 @@ def conservative(w: World) -> None:
     s = w.s[0]
     o = w.o[0]
     least = np.empty(o.n_nodes, np.int32)
-    if s.changed == 1 or o.rebuild == 1 or o.given == 1 or s.n_slices == 0:
-        _replan(w, least)
+    keep = kept(w)
+    if s.n_slices == 0 or (not keep and (s.changed == 1 or o.rebuild == 1 or o.given == 1)):
+        _plan_all(w, least)
         return
+    if keep:
+        tidy(w)
+        if s.changed == 1:
+            _compress(w, least)
+            return
     waiting = 0
     j = s.first
     while j != codes.NONE and waiting < o.depth:
         after = np.int64(w.run[j].next)
-        if j >= s.new_from:
+        if w.run[j].chunk == codes.NONE:
             _put(w, j, least)
         waiting += w.run[j].state == codes.QUEUED
         j = after
 
 
+@lean
+def _compress(w: World, least: Any) -> None:
+    """Every waiting job at its first fit, the agenda as it is kept."""
+    s = w.s[0]
+    o = w.o[0]
+    waiting = 0
+    j = s.first
+    while j != codes.NONE and waiting < o.depth:
+        after = np.int64(w.run[j].next)
+        if w.run[j].chunk != codes.NONE:
+            lasting = w.run[j].plan > s.now and w.job[j].walltime + o.margin_us > 0  # its own hole is a fit: only earlier ones count
+            stays = lasting and o.n_nodes == 1 and possible(w, j, 0, w.run[j].plan) == codes.NONE
+            if stays:
+                waiting += 1
+                j = after
+                continue
+            hold(w, j, 1)
+            recycle(w, j)
+        _put(w, j, least)
+        waiting += w.run[j].state == codes.QUEUED
+        j = after
+
+
 @compiled
-def _replan(w: World, least: Any) -> None:
+def _plan_all(w: World, least: Any) -> None:
+    """Every waiting job at its first fit, the agenda made anew."""
     s = w.s[0]
     o = w.o[0]
     frontier = np.empty(max(s.n_plans, 1) + 1, np.int64)
@@ -70,9 +100,18 @@ def _replan(w: World, least: Any) -> None:
 
 @lean
 def _put(w: World, j: int, least: Any) -> None:
-    """Give job `j` its reservation; start it if that begins now."""
-    first_hole(w, j, least)
-    choose(w, j, least)
+    """Give job `j` its reservation; start it if that begins now. Without a hole it waits for the next decision."""
+    if w.o[0].n_nodes == 1 and kept(w):
+        k = possible(w, j, 0, codes.NEVER_US)
+        if k == codes.NONE:
+            return
+        w.run[j].plan = w.slices[TIME, k]
+        w.run[j].fine = 0
+        append_chunk(w, j, codes.NONE, 0, 0, w.job[j].cores)
+    else:
+        if not first_hole(w, j, least):
+            return
+        choose(w, j, least)
     hold(w, j, -1)
     if w.run[j].plan == w.s[0].now and w.run[j].fine == exact(w, w.s[0].now):
         _start_on_chunks(w, j)

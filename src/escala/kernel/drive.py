@@ -12,6 +12,7 @@ import numpy as np
 from escala.compile import compiled
 from escala.kernel import codes
 from escala.kernel.advance import advance
+from escala.kernel.agenda import kept
 from escala.kernel.conservative import conservative
 from escala.kernel.easy import easy, easy_fast
 from escala.kernel.schedule import greedy, strict
@@ -97,7 +98,7 @@ def drive_conservative(table: Any, i: int, until: int) -> int:
             return stop
         if w.s[0].n_queued > 0:
             conservative(w)
-        elif w.s[0].changed == 1:
+        elif w.s[0].changed == 1 and not kept(w):
             w.s[0].n_slices = 0  # something was released while nobody waited: the agenda is out of date
 
 

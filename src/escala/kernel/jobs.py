@@ -6,6 +6,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
+from escala.kernel.agenda import kept, release
 from escala.kernel.energy import move
 from escala.kernel.events import push
 from escala.kernel.nodes import due
@@ -117,6 +118,8 @@ def end(w: World, j: int) -> None:
     """Job `j` has run its time."""
     s = w.s[0]
     occupy(w, j, -1)
+    if kept(w):
+        release(w, j)
     give_back(w, j)
     if w.o[0].shutdown != codes.NEVER or w.o[0].queueing == codes.EXTERNAL:
         _idle_since(w, j)

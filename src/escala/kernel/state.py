@@ -84,6 +84,7 @@ SCALARS = np.dtype(
         ("ticked", "i8"),  # 1: this decision is a periodic one
         ("busy", "i8"),  # hold if busy: 1: some job ran when this decision began
         ("n_slices", "i8"),
+        ("n_rows", "i8"),  # rows of the agenda ever in use
         ("instants", "i8"),
         ("grow", "i8"),  # which table is full
         ("phase", "i8"),  # where a decision stands, see `advance`
@@ -176,8 +177,8 @@ class World(NamedTuple):
     tree: Any  # int64 [N, 2 or 4, capacity]: least cores, least walltime (first job, until when) of queued jobs; 16 ranks a cell, by level
     front: Any  # FRONT [N, capacity]: a search in the order of scores that grow with the wait, a heap
     log: Any  # LOG [N, capacity]
-    slices: Any  # int64 [N, 3, capacity]: conservative agenda: time, residue, free cores
-    agenda: Any  # int32 [N, capacity, nodes + 1]: free cores per slice and node, and their sum
+    slices: Any  # int64 [N, 4, capacity]: conservative agenda: time, residue, row, free cores
+    agenda: Any  # int32 [N, capacity, nodes]: free cores per row and node; not of one pool
 
 
 HEAP_ENDS = 0
@@ -269,6 +270,6 @@ def allocate(
         tree=zeros((4 if aging else 2, tree_size(jobs) if searched else 0), np.int64),
         front=zeros((jobs + tree_size(jobs) if aging else 0,), FRONT),
         log=zeros((4 * nodes + 64,), LOG),
-        slices=zeros((3, 64 if agenda else 0), np.int64),
-        agenda=zeros((64 if agenda else 0, nodes + 1), np.int32),
+        slices=zeros((4, 64 if agenda else 0), np.int64),
+        agenda=zeros((64 if agenda else 0, nodes), np.int32),
     )

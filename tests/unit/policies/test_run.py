@@ -37,7 +37,12 @@ def test_inertial_serves_a_job_as_large_as_the_machine() -> None:
 
 @pytest.mark.parametrize(
     ("scheduler", "shutdown", "why"),
-    [(Sleeper(), "never", "starts nothing"), (idle, "never", "starts nothing"), ("easy", "off-reservation:99", "4 of 4 nodes off")],
+    [
+        (Sleeper(), "never", "starts nothing"),
+        (idle, "never", "starts nothing"),
+        ("easy", "off-reservation:99", "4 of 4 nodes off"),
+        ("conservative", "off-reservation:99", "4 of 4 nodes off"),
+    ],
 )
 def test_a_policy_that_never_ends_is_told_apart(scheduler: Any, shutdown: str, why: str) -> None:
     with pytest.raises(EscalaError, match=f"2 jobs wait .*{why}"):
