@@ -26,8 +26,10 @@ WAKING = ("hold", "timeout", "proportional", "arrivals-known")  # each decision 
 
 def limit(scheduler: str, shutdown: str, axis: str) -> float:
     """The largest exponent of the steps a job that this pair may have on this axis."""
-    if scheduler == "conservative":  # the plan of each waiting job is looked at after each early end, node by node
-        return {"jobs": 1.0, "waiting": 2.7, "nodes": 2.7 if shutdown.startswith(("hold", "oracle")) else 1.3}[axis]
+    if scheduler == "conservative" and shutdown == "never":  # each waiting job's plan is looked at after each early end, node by node
+        return {"jobs": LIMIT, "waiting": 1.8, "nodes": 0.9}[axis]
+    if scheduler == "conservative":  # and the plans of all are made anew, since nodes switch
+        return {"jobs": 0.8, "waiting": 2.6, "nodes": 2.6 if shutdown.startswith(("hold", "oracle")) else 1.2}[axis]
     if shutdown == "oracle":  # its plan is made anew after each start, from all waiting and all running jobs
         return {"jobs": LIMIT, "waiting": 1.0, "nodes": 1.7}[axis]
     if axis == "waiting" and scheduler in EVERY_DECISION:
