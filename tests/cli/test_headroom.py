@@ -73,7 +73,7 @@ def test_what_has_no_headroom_is_refused_before_anything_is_read(more: list[str]
 def test_nodes_that_cannot_switch_are_refused_before_anything_is_replayed(tmp_path: Path) -> None:
     write_swf(bernoulli_model(load=1.9, steps=30).workload(7), tmp_path / "list.swf")
     done = escala("compare", str(tmp_path / "list.swf"), "--platform", "10x1:none", "--start-off", "--headroom", "waste")
-    assert done.returncode == 2 and "no power data" in done.stderr
+    assert done.returncode == 2 and "needs a power profile" in done.stderr
 
 
 def test_nothing_gains_more_than_all_where_nodes_boot(tmp_path: Path) -> None:

@@ -128,7 +128,10 @@ def test_an_interrupt_while_the_program_starts_is_one_line() -> None:
         assert process.stdout is not None and process.stdout.readline() == "1\n"
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=60)
+        if process.returncode == -signal.SIGINT:  # the verb had ended, and the interpreter with it
+            assert "easy" in out and not err
+            continue
         assert process.returncode in (0, 130), err
         assert process.returncode == 0 or re.fullmatch(r"error: interrupted[^\n]*\n", err), err
 

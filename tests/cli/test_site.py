@@ -100,7 +100,6 @@ def test_a_needed_platform_may_come_from_the_file(escala_: Escala, log: Path) ->
     ("text", "why"),
     [
         ('platfrm = "4x1"', "unknown key 'platfrm': did you mean platform?"),
-        ('power = "taurus"', "unknown key 'power': the power is part of the platform: write platform = \"16x32:taurus\""),
         ("[reading]\nunit = 's'", "unknown key 'reading': known: carbon, column"),
         ('out = "x"', "unknown key 'out'"),
         ("platform = 4", "platform: a text between quotes is needed, not 4"),

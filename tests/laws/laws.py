@@ -256,4 +256,7 @@ def joules_add_up(
             expected = profile["idle_w"] * seconds + extra
         else:
             expected = profile[row["state"] + "_w"] * seconds
+        if "joules" not in row:  # no node has a power profile: no energy is counted
+            assert expected == 0.0
+            continue
         assert math.isclose(float(row["joules"]), expected, rel_tol=1e-9, abs_tol=1e-6), f"{row}: expected {expected} J"

@@ -25,9 +25,6 @@ from escala.errors import EscalaError, quoted
 FILE = "escala.toml"
 NOT_ANY = "none"
 OUTPUT = "Output"
-ELSEWHERE = {"power": 'the power is part of the platform: write platform = "16x32:taurus"'}
-"""Keys that are none, and what to write instead."""
-
 NEEDED = {
     str: "a text between quotes",
     bool: "true or false",
@@ -99,7 +96,7 @@ def _checked(path: Path, name: str, value: Any) -> Any:
     """The value, if it is one that the option of this name takes."""
     if name not in KEYS:
         near = get_close_matches(name, KEYS, n=2)
-        hint = ELSEWHERE.get(name) or (f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(KEYS))}")
+        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(sorted(KEYS))}"
         raise EscalaError(f"{path}: unknown key {quoted(name)}: {hint}")
     kind, lowest = KEYS[name]
     if not _fits(kind, value) or (lowest is not None and value < lowest):

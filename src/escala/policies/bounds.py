@@ -251,7 +251,7 @@ def _known(
 ) -> NDArray[np.int64]:
     """The best schedule of some simple policies on the pool that know the runtimes, and of the runs in which all jobs start at whole ticks
     (what fits on nodes fits in the pool)."""
-    exactly = {**options, "estimate": "runtime", "record": False}
+    exactly = {**options, "estimate": "runtime", "record": False, "start_off": False}  # a pool never switches
     tick_us, origin_us = clock
     found = [(_starts(simulate(log, pool, name, **exactly), cast) - origin_us) // tick_us for name in BEGIN_WITH]
     for run in runs:
@@ -264,15 +264,15 @@ def _known(
 def _carried_out(log: Workload, machine: Platform, cast: Cast, starts_us: NDArray[np.int64], options: dict[str, Any]) -> bool:
     """Whether the simulator carries out the schedule on the machine as it is; at the least it does on its pool."""
 
-    def exactly_on(platform: Platform) -> bool:
+    def exactly_on(platform: Platform, options: dict[str, Any]) -> bool:
         run = simulate(log, platform, Planned(starts_us), record=False, **options)
         return bool(np.array_equal(_starts(run, cast), starts_us))
 
     try:
-        if exactly_on(machine):
+        if exactly_on(machine, options):
             return True
     except Refused:
         pass
-    if not exactly_on(pool_of(machine)):
+    if not exactly_on(pool_of(machine), {**options, "start_off": False}):
         raise AssertionError("the simulator does not carry out the schedule that was found: a defect in Escala")
     return False
