@@ -207,7 +207,7 @@ def test_look_ahead_by_name_minds_the_objective_and_its_schedule_counts() -> Non
     assert bounds.found is not None and bounds.found <= min(bounds.policies.values()) + 1e-9
 
 
-@pytest.mark.parametrize(("platform", "single"), [("3x2", False), ("2x3:none", True)])
+@pytest.mark.parametrize(("platform", "single"), [("3x2:grid5000", False), ("2x3:none", True)])
 def test_what_is_found_can_be_carried_out(platform: str, single: bool) -> None:
     """Nodes that boot, or jobs that must lie on one node: the pool's best schedule may not be possible, so what is told as found is a
     schedule of the platform, no worse than any policy's there, and `optimal` is said of nothing else."""
@@ -233,7 +233,7 @@ def test_what_is_found_can_be_carried_out(platform: str, single: bool) -> None:
 
 def test_a_job_that_waits_for_its_node_to_boot_is_no_optimum_of_the_pool() -> None:
     one = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [10.0], "cores": [1]})
-    off = escala.bound(one, "1x1", "wait", start_off=True)
+    off = escala.bound(one, "1x1:grid5000", "wait", start_off=True)
     assert (off.status, off.lower, off.found, off.found_by) == ("interval", 0.0, off.policies["easy"], "easy") and off.found > 0.0
-    on = escala.bound(one, "1x1", "wait")
+    on = escala.bound(one, "1x1:grid5000", "wait")
     assert (on.status, on.lower, on.found, on.found_by, on.gap) == ("optimal", 0.0, 0.0, "search", 0.0)
