@@ -35,7 +35,7 @@ def jobs_of(jobs: int, cores: int, at_once: bool) -> escala.Workload:
 
 def steps(scheduler: str, shutdown: str, jobs: int = 400, nodes: int = 16, at_once: bool = False) -> dict[str, int]:
     """Steps of one run, by function."""
-    platform, options = escala.read_platform(f"{nodes}x4" + (":none" if shutdown == "never" else "")), Options(record=False)
+    platform, options = escala.read_platform(f"{nodes}x4" + ("" if shutdown == "never" else ":grid5000")), Options(record=False)
     workload = jobs_of(jobs, platform.total_cores, at_once)
     chosen = policies.pair(workload, scheduler, shutdown, options)
     simulation = Simulation(workload, platform, chosen.plan, options)

@@ -163,7 +163,7 @@ def _greedy_tree(w: World) -> None:
 def _greedy_urgent(w: World, new: int) -> None:
     """In the order of a score that grows with the wait; `new`: jobs of which one might start."""
     s = w.s[0]
-    if new <= 1 and w.o[0].shutdown != codes.ORACLE:
+    if s.changed == 0 and new <= 1 and w.o[0].shutdown != codes.ORACLE:
         j = first_new(w)
         if j != codes.NONE:
             start_if_fits(w, j)

@@ -181,7 +181,10 @@ def read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
 
 def check_power(machine: Platform, shutdowns: Iterable[Any], start_off: bool = False) -> None:
     """EscalaError where nodes are to be switched and no node has a power profile, which has the times that a switch takes."""
-    told = [policy for policy in shutdowns if not _is_never(policy) and getattr(policy, "role", "shutdown") == "shutdown"]
+    told = [policy for policy in shutdowns if not _is_never(policy)]
+    for policy in told:
+        if not isinstance(policy, str):
+            _of_role(as_policy(policy), "shutdown")
     asked = [f"shutdown policy {name_of(policy)}" for policy in told] + ["start_off"] * start_off
     if asked and not machine.has_profile:
         raise EscalaError(f"{asked[0]} needs a power profile, for the times of a switch; platform {machine.name!r} has none: {HOW}")

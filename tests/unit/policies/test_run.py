@@ -35,6 +35,19 @@ def test_inertial_serves_a_job_as_large_as_the_machine() -> None:
     assert escala.simulate(LARGE, "4x1:grid5000", "easy", "inertial").jobs["state"].to_list() == ["COMPLETED"] * 2
 
 
+@pytest.mark.parametrize("scheduler", [form for form in escala.policies.SCHEDULERS if ":" not in form])
+def test_a_lone_job_starts_when_its_nodes_are_released(scheduler: str) -> None:
+    """No new job comes: the release alone has to be noticed."""
+
+    def release(view: escala.View, act: escala.Commands) -> None:
+        act.reserve_off(4 if view.now_s < 60.0 else 0)
+        act.call_at(60.0)
+
+    alone = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [10.0], "cores": [3]})
+    done = escala.simulate(alone, "4x1:grid5000", scheduler, release, start_off=True)
+    assert done.jobs["state"].to_list() == ["COMPLETED"]
+
+
 @pytest.mark.parametrize(
     ("scheduler", "shutdown", "why"),
     [

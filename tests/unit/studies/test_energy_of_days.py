@@ -140,7 +140,7 @@ def test_saved_energy_is_saved_waste_when_days_are_counted_to_end_of() -> None:
     assert level["other"]["energy_j"][0, 0] - 1000.0 == pytest.approx(100 * (95.0 - 9.75))
 
     days, cores = escala.workload.generate.grid5000(cluster="orion", days=8, seed=0).split_days(), escala.read_platform("orion").total_cores
-    platform, tables = escala.read_platform(f"{cores}x1"), {}
+    platform, tables = escala.read_platform(f"{cores}x1:grid5000"), {}
     for policy in ("timeout:0", "hold:0.25", "timeout:300"):
         rows, _ = simulated(days, platform, "saf", policy, "drain")
         tables[policy] = {name: np.array([[row[name] for row in rows]]) for name in ("energy_j", "waste_j", "span_s")}
