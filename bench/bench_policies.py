@@ -1,0 +1,135 @@
+"""`python -m bench.bench_policies [NAME ...]`: microseconds a job of every scheduler and shutdown policy, and how they grow.
+
+Worlds: 1e3, 1e4, 1e5 and 1e6 jobs at load 0.95 (625 nodes x 16 cores); 1e5 jobs on 256 to 1e5 nodes; 64 000 jobs that arrive at once. An
+exponent e says that a job takes n^e times as long on n times as much (fitted to all points of a row by least squares of logarithms). A
+run that would take longer than `--limit` seconds, by the runs before it, is left out (–). `--write` replaces the table of the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+import escala
+from bench.__main__ import PAGE
+from bench.kernel import synthetic
+from bench.measure import machine
+from escala.options import Options
+from escala.policies import run as policies
+from escala.simulation import Simulation
+from tests.growth.axes import pairs
+
+BEGIN, END = "<!-- policies: begin -->", "<!-- policies: end -->"
+QUEUE = 64_000  # jobs that arrive at once
+
+
+@dataclass(frozen=True)
+class Point:
+    """A world: jobs, nodes and their cores; burst: so many jobs arrive at once."""
+
+    axis: str
+    jobs: int
+    nodes: int
+    cores: int = 16
+    burst: int = 1
+
+    @property
+    def size(self) -> int:
+        return {"jobs": self.jobs, "nodes": self.nodes, "queue": self.burst}[self.axis]
+
+
+POINTS = [
+    *(Point("jobs", jobs, 625) for jobs in (1_000, 10_000, 100_000, 1_000_000)),
+    *(Point("nodes", 100_000, nodes) for nodes in (256, 4_096, 100_000)),
+    *(Point("queue", QUEUE, 625, burst=burst) for burst in (1, QUEUE // 16, QUEUE)),
+]
+
+
+def us_a_job(scheduler: str, shutdown: str, point: Point) -> float:
+    """Processor time of the replay alone, us a job."""
+    platform = escala.read_platform(f"{point.nodes}x{point.cores}" + ("" if shutdown == "never" else ":grid5000"))
+    workload, options = synthetic(point.jobs, platform.total_cores, 0.95, point.burst), Options(record=False)
+    chosen = policies.pair(workload, scheduler, shutdown, options)
+    simulation = Simulation(workload, platform, chosen.plan, options)
+    begin = time.process_time()
+    policies.run(simulation, 0, chosen)
+    return (time.process_time() - begin) / point.jobs * 1e6
+
+
+def exponent(sizes: list[int], times: list[float]) -> float | None:
+    """Slope of log time over log size; None of fewer than two points."""
+    if len(times) < 2:
+        return None
+    return float(np.polyfit(np.log(sizes), np.log(times), 1)[0])
+
+
+def expected_s(times: dict[Point, float], point: Point) -> float:
+    """What a run should take, by the last two on its axis (a first one: by those of as many jobs, or fewer), s."""
+    own = [(p.size, t) for p, t in times.items() if p.axis == point.axis]
+    if not own:
+        return max((t for p, t in times.items() if p.jobs <= point.jobs), default=0.0) * point.jobs / 1e6
+    slope = exponent([size for size, _ in own[-2:]], [t for _, t in own[-2:]]) or 0.0
+    size, us = own[-1]
+    return us * (point.size / size) ** max(slope, 0.0) * point.jobs / 1e6
+
+
+def measured(chosen: list[tuple[str, str]], limit_s: float) -> dict[tuple[str, str], dict[Point, float]]:
+    """Microseconds a job, by pair and point. World by world, for making a workload takes longer than most replays of it."""
+    for pair in chosen:
+        us_a_job(*pair, Point("jobs", 200, 32))  # compiles
+    found: dict[tuple[str, str], dict[Point, float]] = {pair: {} for pair in chosen}
+    for at, point in enumerate(POINTS):
+        for pair, times in found.items():
+            skipped = any(earlier.axis == point.axis and earlier not in times for earlier in POINTS[:at])
+            if not skipped and expected_s(times, point) <= limit_s:
+                times[point] = us_a_job(*pair, point)
+                print(f"{' + '.join(pair)}: {point.axis} {point.size:,}: {times[point]:.3g} us a job", file=sys.stderr, flush=True)
+    return found
+
+
+def table(found: dict[tuple[str, str], dict[Point, float]]) -> str:
+    """A row a pair: microseconds a job at each point, and the exponent of each axis."""
+    axes = list(dict.fromkeys(point.axis for point in POINTS))
+    heads, marks = ["scheduler + shutdown"], ["---"]
+    for axis in axes:
+        own = [point for point in POINTS if point.axis == axis]
+        heads += [f"{point.size:,} {axis if axis != 'queue' else 'at once'}" for point in own] + ([f"e({axis})"] if len(own) > 2 else [])
+    marks += ["--:"] * (len(heads) - 1)
+    lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(marks)} |"]
+    for pair, times in found.items():
+        cells = [" + ".join(name for name in pair if name != "never")]
+        for axis in axes:
+            own = [point for point in POINTS if point.axis == axis]
+            cells += [f"{times[point]:.3g}" if point in times else "–" for point in own]
+            if len(own) > 2:
+                known = [point for point in own if point in times]
+                slope = exponent([point.size for point in known], [times[point] for point in known])
+                cells.append("–" if slope is None else f"{slope:+.2f}")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.bench_policies", description=__doc__)
+    parser.add_argument("names", nargs="*", help="only pairs that hold one of these names (easy, hold:0.25)")
+    parser.add_argument("--limit", type=float, default=60.0, help="longest run, s of processor time")
+    parser.add_argument("--write", action="store_true", help="replace the table in docs/performance.md")
+    given = parser.parse_args()
+    chosen = [pair for pair in pairs() if not given.names or set(pair) & set(given.names)]
+    if not chosen:
+        sys.exit(f"error: no scheduler and no shutdown policy is named {' or '.join(given.names)}: see escala policies")
+    if given.write and len(chosen) < len(pairs()):
+        sys.exit("error: --write replaces the whole table; leave the names out")
+    lines = f"Machine: {machine()}.\n\n{table(measured(chosen, given.limit))}"
+    print(lines)
+    if given.write:
+        text = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(f"{text.split(BEGIN)[0]}{BEGIN}\n{lines}\n{END}{text.split(END)[1]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
