@@ -15,8 +15,8 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
-# Left out of the smoke subset: pages, studies, solvers, and every shared log.
-NOT_SMOKE := docs unit/report unit/studies unit/optimum unit/multi unit/workload/test_traces.py
+# Left out of the smoke subset: digests, pages, studies, solvers, and every shared log.
+NOT_SMOKE := digests docs unit/report unit/studies unit/optimum unit/multi unit/workload/test_traces.py
 WORLDS ?= 10000
 OUT ?= demo-out
 # One thread for each numerical library: the tests and the training run side by side.

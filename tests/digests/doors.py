@@ -1,0 +1,23 @@
+"""Names that are not public yet: the only lines of these tests that a move of modules may change."""
+
+from escala.envs.multi_options import options_of as team_options
+from escala.envs.multi_play import play as play_team
+from escala.envs.multi_policy import TeamPolicy
+from escala.envs.slots_options import options_of as slot_options
+from escala.envs.slots_play import play as play_slots
+from escala.envs.slots_play import tune_hold_back
+from escala.envs.slots_policy import SlotPolicy
+from escala.policies.compose import SHUTDOWN_FORMS
+from escala.policies.schedulers import SCHEDULERS
+
+__all__ = [
+    "SCHEDULERS",
+    "SHUTDOWN_FORMS",
+    "SlotPolicy",
+    "TeamPolicy",
+    "play_slots",
+    "play_team",
+    "slot_options",
+    "team_options",
+    "tune_hold_back",
+]
