@@ -10,6 +10,7 @@ import typer
 
 from escala.cli.app import app
 from escala.cli.policies import LETTERS, ROLLOUT_EXAMPLE, ROLLOUT_OPTIONS, SHUTDOWNS, TRAINED, generator_lines, scheduler_lines
+from escala.foresight import known_by_name
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -26,13 +27,13 @@ def _example(line: str) -> str:
 def _policies() -> str:
     schedulers = [(f"`{name}`", what) for name, what in (scheduler_lines() | TRAINED).items()]
     options = [(f"`{name}`", what) for name, what in ROLLOUT_OPTIONS.items()]
-    shutdowns = [(f"`{name}`", what) for name, what in (SHUTDOWNS | TRAINED).items()]
+    shutdowns = [(f"`{name}`", known_by_name(name), what) for name, what in (SHUTDOWNS | TRAINED).items()]
     generators = [(f"`{name}`", what, f"`{settings}`") for name, (what, settings) in generator_lines().items()]
     return "\n\n".join(
         (
             *("## Schedulers", LETTERS + ".", _table(("name", "what"), schedulers)),
             *("## Options of rollout", _example(ROLLOUT_EXAMPLE), _table(("option", "what"), options)),
-            *("## Shutdown policies", _table(("name", "what"), shutdowns)),
+            *("## Shutdown policies", _table(("name", "knows of the future", "what"), shutdowns)),
             *("## Generators", _table(("name", "what", "settings"), generators)),
         )
     )

@@ -143,7 +143,8 @@ class Commands:
 
 @runtime_checkable
 class Policy(Protocol):
-    """One method. Optional attributes: `name` (text for tables), `clairvoyant` (True: gets a ClairvoyantView), and for shutdown policies
+    """One method. Optional attributes: `name` (text for tables), `clairvoyant` (True: gets a ClairvoyantView, and is marked in every
+    table), and for shutdown policies
     `before_scheduler` (True: decides before the scheduler), `period_s` (> 0: decides at multiples of this only, with
     `before_scheduler`), `at_events` (True: at every other decision as well) and `beneath` (name of the kernel's shutdown policy that works
     beneath this one, by default none). `role` ("scheduler" or "shutdown"): it is refused in the other place."""
@@ -193,11 +194,6 @@ def as_policy(policy: Any) -> Any:
     if callable(policy):
         return _Function(policy)
     raise EscalaError(f"{policy!r} is no policy: give a name, a function of (view, act), or an object with decide(view, act)")
-
-
-def clairvoyant(policy: Any) -> bool:
-    """Does this policy say that it knows the future?"""
-    return bool(getattr(policy, "clairvoyant", False))
 
 
 def name_of(policy: Any) -> str:

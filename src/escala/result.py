@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from escala.errors import EscalaError
+from escala.foresight import known_in
 from escala.metrics import summarise
 from escala.platform import Platform
 from escala.writing import SEAL, saved_folder
@@ -80,6 +81,11 @@ class Result:
         """The platform's plain description; see `Platform.from_spec`."""
         spec: dict[str, Any] = self.manifest["platform"]
         return spec
+
+    @property
+    def knows(self) -> str:
+        """What the policies knew of the future, "" for honest ones; see `escala.foresight`."""
+        return known_in(self.manifest)
 
     def summary(self) -> dict[str, float | int]:
         """All metrics of the run, names with units; see `escala.metrics.summarise`."""

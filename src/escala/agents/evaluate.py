@@ -10,6 +10,7 @@ import polars as pl
 from escala.agents.agent import Agent
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
 from escala.errors import EscalaError
+from escala.metrics.compare import KNOWS
 from escala.metrics.energy import STATES, to_one_end
 from escala.metrics.jobs import THETA
 from escala.platform import read_platform
@@ -35,7 +36,8 @@ def evaluate(
     progress: Callable[[float], None] | None = None,
     keep: Callable[[str, int, int, Result], None] | None = None,
 ) -> pl.DataFrame:
-    """One row a day, policy and run: where the platform has watts energy_j, that of each node state (computing_j, ...)
+    """One row a day, policy and run: what the policy knows of the future (`knows`); where the platform has watts energy_j,
+    that of each node state (computing_j, ...)
     and waste_j; transitions; mean_wait_s,
     mean_stretch, mean_delay_s (of jobs that started); mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted;
     window_s: how long energy was counted (each day until the last of its runs ends, see `escala.metrics.energy.to_one_end`), and asleep_w:
@@ -70,7 +72,8 @@ def evaluate(
         for number, day in enumerate(days):
             pair = {"scheduler": policy, "shutdown": other} if schedules else {"scheduler": other, "shutdown": policy}
             result = simulate(day, machine, **pair, **how)
-            rows.append({"policy": name, "run": run, "episode": number, "day": day.name, **_figures(result), "asleep_w": machine.asleep_w})
+            about = {"policy": name, KNOWS: result.knows, "run": run, "episode": number, "day": day.name}
+            rows.append({**about, **_figures(result), "asleep_w": machine.asleep_w})
             if keep is not None:
                 keep(name, run, number, result)
         if progress is not None:

@@ -109,6 +109,7 @@ def _save_schedule(log: Any, result: Any, folder: Path) -> None:
 def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json: bool) -> None:
     """The table of policies, what was proved and what it leaves out."""
     from escala.policies.bounds import METRIC
+    from escala.report import marks
 
     waste = result.objective == WASTE
     metric = "waste_j" if waste else METRIC[result.objective]
@@ -131,7 +132,7 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
         rows.append({"policy": "best schedule found", metric: result.found, "headroom": 1.0 if result.found is not None else None})
         rows.append({"policy": "proved lower bound", metric: result.lower, "headroom": None})
         if result.found_by not in (None, "search"):
-            remarks.append(f"The best schedule found is that of {result.found_by}.")
+            remarks.append(f"The best schedule found is that of {marks.shown(result.found_by, result.knows)}.")
     gap = "" if result.gap is None else f"; gap {100 * result.gap:.{1 if result.gap < 0.1 else 0}f} %"
     if result.detail.cut and not result.detail.interrupted:
         remarks.append("The proof was cut short, by the limit or the size of the model: more time or a shorter log may tell more.")
@@ -140,7 +141,8 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
         as_json,
         document,
         f"{log.name} on {machine.name}: {result.jobs:,} jobs, {result.objective}: {result.status}{gap}",
-        rows_table(rows, ["policy", metric, "headroom", *(["late"] if waste else [])], down=[len(rows) - 1]),
+        rows_table(marks.in_rows(rows, result.knows), ["policy", metric, "headroom", *(["late"] if waste else [])], down=[len(rows) - 1]),
+        *marks.lines(result.knows),
         *([machine.power_line] if waste else []),
         *proved,
         *remarks,

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from escala.cli import options as opt
 from escala.cli.judged import judged_table
 from escala.cli.reading import read_log
-from escala.cli.tables import rows_table
+from escala.cli.replay import compared
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
 from escala.writing import output_folder
@@ -74,24 +74,18 @@ def _given(workload: Path | None, platform: str | None, power: str | None, read:
 def tables(findings: Findings) -> list[RenderableType]:
     """The findings for the terminal."""
     from escala.cli.logs import description_tables
-    from escala.metrics import compare as comparing
     from escala.studies.demo import FAIR
-
-    def overall(comparison: Any) -> RenderableType:
-        table = comparing.table({name: result.summary() for name, result in comparison.results.items()})
-        columns = [name for name in table.columns if not name.endswith("_change") and name not in comparing.COUNTS]
-        return rows_table(table.to_dicts(), columns)
 
     training = findings.training
     return [
         f"1. The log: {findings.workload.name} on {findings.platform.name}",
         description_tables(findings.description, findings.workload.cleaning)[1],
         "2. Schedulers, all nodes on, the whole log",
-        overall(findings.schedulers),
+        *compared(findings.schedulers, findings.schedulers.table()),
         f"3. Shutdown policies under {findings.settings.beneath}, the whole log",
-        overall(findings.shutdowns),
+        *compared(findings.shutdowns, findings.shutdowns.table()),
         f"4. {training['judged_days']} later days, not seen in training: means over days, changes with their 95 % intervals",
-        judged_table(findings.judged),
+        *judged_table(findings.judged),
         findings.platform.power_line,
         *([training["how"], FAIR] if training["trained"] else [training["why"]]),
     ]

@@ -96,7 +96,7 @@ def measure(
     return {
         "objective": objective, "metric": METRIC[objective], "status": best.status, "found": best.found, "found_by": best.found_by,
         "lower": best.lower, "values": values, "shares": shares(best.found), "proved": shares(best.lower),
-        "relaxations": list(best.relaxations), "cut": best.detail.cut, "interrupted": best.detail.interrupted,
+        "relaxations": list(best.relaxations), "cut": best.detail.cut, "interrupted": best.detail.interrupted, "knows": best.knows,
     }  # fmt: skip
 
 
@@ -126,7 +126,9 @@ def remark(measured: Mapping[str, Any]) -> str:
             f"this). Limit: no job waits longer than {measured['stretch']:g} x its requested time, or than under the first policy; a "
             "policy with late jobs is no schedule within it and has no share."
         )
-    by = measured.get("found_by") or "search"
+    from escala.report import marks
+
+    by = marks.shown(measured.get("found_by") or "search", measured.get("knows", {}))
     best = f"schedule found, that of {by}" if by != "search" else "schedule found"
     return (
         f"Head-room in {measured['objective']}: 0 is the first policy, 1 the best {best} ({told}; proved: none below {least}, of which the "

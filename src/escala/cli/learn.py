@@ -243,10 +243,10 @@ def evaluate(
     title = f"{len(chosen)} days: means over days, changes with their 95 % intervals"
     told = [{**row, "cleaning": log.cleaning, "power": power_of(machine)} for row in judged.to_dicts()]
     if measured is None:
-        emit(as_json, told, title, judged_table(judged), machine.power_line)
+        emit(as_json, told, title, *judged_table(judged), machine.power_line)
         return
     told = [row | (room.figures(measured, row["policy"]) if row["metric"] == measured["metric"] else {}) for row in told]
-    emit(as_json, told, title, judged_table(judged, room.columns(measured)), machine.power_line, room.remark(measured))
+    emit(as_json, told, title, *judged_table(judged, room.columns(measured)), machine.power_line, room.remark(measured))
     if measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of the days that were bounded until then", INTERRUPTED)
 

@@ -67,12 +67,17 @@ def _title(parts: Sequence[Saved], runs: int) -> str:
 
 def _content(parts: Sequence[Saved]) -> dict[str, Any]:
     """What is shown beside the runs. The comparison of one folder is the page's verdict; those of several are sections."""
-    from escala.report import Section
+    from escala.report import Section, marks
     from escala.report.tables import overview_table
 
     judged = [(part, part.comparison) for part in parts if part.comparison is not None]
     several = [
-        Section(f"{part.folder.name}: comparison over episodes", " ".join(part.notes), [overview_table(table)]) for part, table in judged
+        Section(
+            f"{part.folder.name}: comparison over episodes",
+            " ".join(part.notes),
+            [marks.in_table(overview_table(table), marks.known(table))],
+        )
+        for part, table in judged
     ]
     return {
         "comparison": judged[0][1] if len(judged) == 1 else None,

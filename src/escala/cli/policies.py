@@ -12,6 +12,7 @@ import typer
 from escala.cli import options as opt
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit
+from escala.foresight import known_by_name
 
 POINTER = "All schedulers and shutdown policies, with one line each: escala policies"
 
@@ -46,6 +47,7 @@ SHUTDOWNS = {
     "inertial": "the number of nodes kept off follows the backlog (Poquet 2017)",
     "random": "a number of nodes kept off, drawn by --seed each minute",
 }
+ESTIMATE = "With --estimate runtime every policy is clairvoyant: requested times are the real runtimes then."
 ROLLOUT_OPTIONS = {
     "objective=NAME": "what it makes small: slowdown, bounded-slowdown or wait (that of escala bound there, else bounded-slowdown)",
     "base=A+B+...": "what futures are simulated on by: hold-back, hold-back:M, and strict, greedy and easy schedulers of a fixed order",
@@ -110,10 +112,14 @@ def _shown(value: Any) -> str:
 
 def policies(as_json: opt.Json = False) -> None:
     """Every scheduler, shutdown policy and generator, with one line each."""
+    from escala.report import marks
+
     schedulers = [{"scheduler": name, "what": what} for name, what in (scheduler_lines() | TRAINED_TEAM).items()]
-    shutdowns = [{"shutdown": name, "what": what} for name, what in (SHUTDOWNS | TRAINED).items()]
+    knows = {name: known_by_name(name) for name in SHUTDOWNS | TRAINED}
+    shutdowns = [{"shutdown": name, "knows": knows[name], "what": what} for name, what in (SHUTDOWNS | TRAINED).items()]
+    marked = [{"shutdown": marks.shown(row["shutdown"], knows), "what": row["what"]} for row in shutdowns]
     options = [{"option of rollout": name, "what": what} for name, what in ROLLOUT_OPTIONS.items()]
     generators = [{"generator": name, "what": what, "settings": settings} for name, (what, settings) in generator_lines().items()]
     payload = {"schedulers": schedulers, "rollout": options, "shutdowns": shutdowns, "generators": generators}
-    tables = (rows_table(rows) for rows in (options, shutdowns, generators))
-    emit(as_json, payload, rows_table(schedulers), LETTERS, ROLLOUT_EXAMPLE, "", *tables)
+    told: list[Any] = [rows_table(marked), *marks.lines(knows), ESTIMATE]
+    emit(as_json, payload, rows_table(schedulers), LETTERS, ROLLOUT_EXAMPLE, "", rows_table(options), *told, rows_table(generators))

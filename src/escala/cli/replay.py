@@ -76,6 +76,7 @@ def simulate(
     from escala.metrics.compare import measured
     from escala.metrics.recorded import recorded_waits
     from escala.policies.run import check_power
+    from escala.report import marks
 
     if export is not None and export not in EXPORTS:
         raise EscalaError(f"unknown export format {export!r}; known: {', '.join(EXPORTS)}")
@@ -97,15 +98,18 @@ def simulate(
                 result.export(export, folder / export)
         summary = result.summary()
     waits = recorded_waits(result.jobs)
-    title, shown = f"{log.name} on {machine.name}: {scheduler} + {shutdown}", measured({"": summary}, SHOWN)
-    told = {**summary, "cleaning": log.cleaning, "power": power_of(machine), "recorded_waits": waits}
+    knows = {f"{scheduler} + {shutdown}": result.knows}
+    name = marks.shown(f"{scheduler} + {shutdown}", knows)
+    title, shown = f"{log.name} on {machine.name}: {name}", measured({"": summary}, SHOWN)
+    told = {**summary, "knows": result.knows, "cleaning": log.cleaning, "power": power_of(machine), "recorded_waits": waits}
     emit(
         as_json,
         told,
         title,
-        metrics_table({name: summary[name] for name in shown}),
+        metrics_table({metric: summary[metric] for metric in shown}),
+        *marks.lines(knows),
         machine.power_line,
-        *shown_waits({f"{scheduler} + {shutdown}": waits}),
+        *shown_waits({name: waits}),
     )
 
 
@@ -135,6 +139,7 @@ def compare(
     from escala.metrics.recorded import recorded_waits
     from escala.policies.pairs import KeptRuns
     from escala.policies.run import check_power
+    from escala.report import marks
     from escala.studies.saving import save_runs, source_digest
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
@@ -166,7 +171,7 @@ def compare(
             if kept is not None and kept.found:
                 remark(f"{len(kept.found)} of {total} runs were kept from an interrupted comparison")
         summaries = {name: result.summary() for name, result in comparison.results.items()}
-        table = comparing.table(summaries, cut=options["until_s"] is not None)
+        table = comparison.table(cut=options["until_s"] is not None)
         remarks = comparing.check(summaries, cut=True)
         measured = None
         if headroom is not None:
@@ -181,17 +186,27 @@ def compare(
             save_runs(comparison.results, table, folder)
             if measured is not None:
                 room.save(measured, folder)
-    rows = table.to_dicts()
-    columns = [name for name in table.columns if not name.endswith("_change") and name not in comparing.COUNTS]
+    rows, knows = table.to_dicts(), comparison.knows
     waits = {name: recorded_waits(result.jobs) for name, result in comparison.results.items()}
     about = {"cleaning": log.cleaning, "power": power_of(machine)}
     told = [{**row, **about, "recorded_waits": waits[row["policy"]]} for row in rows]
     if measured is not None:
         told = [{**row, "headroom_of": room.told(measured, row["policy"])} for row in told]
     title = f"{log.name} on {machine.name}: {len(log):,} jobs"
-    emit(as_json, told, title, rows_table(rows, columns), machine.power_line, *shown_waits(waits), *remarks)
+    shown = shown_waits({marks.shown(name, knows): found for name, found in waits.items()})
+    emit(as_json, told, title, *compared(comparison, table), machine.power_line, *shown, *remarks)
     if measured is not None and measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of what was proved until then", INTERRUPTED)
+
+
+def compared(comparison: Any, table: Any) -> list[Any]:
+    """The table of a comparison for the terminal: without changes and counts, clairvoyant policies marked, with the legend under it."""
+    from escala.metrics import compare as comparing
+    from escala.report import marks
+
+    hidden = (comparing.KNOWS, *comparing.COUNTS)
+    columns = [name for name in table.columns if not name.endswith("_change") and name not in hidden]
+    return [rows_table(marks.in_rows(table.to_dicts(), comparison.knows), columns), *marks.lines(comparison.knows)]
 
 
 def what_is_kept(out: Path | None, kept: KeptRuns | None, total: int) -> str:

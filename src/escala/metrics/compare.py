@@ -17,12 +17,14 @@ from numpy.typing import ArrayLike
 from escala.errors import EscalaError
 from escala.metrics.bootstrap import Floats, Interval, matrix, paired
 
-__all__ = ["COUNTS", "METRICS", "Interval", "change", "check", "episodes", "measured", "paired", "ranks", "table"]
+__all__ = ["COUNTS", "KNOWS", "METRICS", "Interval", "change", "check", "episodes", "measured", "paired", "ranks", "table"]
 
 Summary = Mapping[str, float | int]
 
 METRICS = ("energy_j", "mean_wait_s", "mean_bounded_slowdown", "mean_stretch", "utilisation", "makespan_s", "waste_j", "transitions")
 """In the order of reading. Waste is a part of the energy, which packing jobs may move into the rest: it stands last."""
+KNOWS = "knows"
+"""Column of texts: what a policy knows of the future, "" for an honest one (`escala.foresight`)."""
 COUNTS = ("n_jobs", "n_completed", "n_killed", "n_rejected", "n_unfinished")
 _ROUNDING_S = 2e-6  # times are kept in whole microseconds, so a mean of differences may be off by about one
 
@@ -75,9 +77,15 @@ def change(value: float, reference: float) -> float | None:
 
 
 def table(
-    summaries: Mapping[str, Summary], *, reference: str | None = None, metrics: Sequence[str] | None = None, cut: bool = False
+    summaries: Mapping[str, Summary],
+    *,
+    reference: str | None = None,
+    metrics: Sequence[str] | None = None,
+    cut: bool = False,
+    knows: Mapping[str, str] | None = None,
 ) -> pl.DataFrame:
-    """One row per policy: `policy`, each metric, its `<metric>_change` relative to the reference policy (the first by default), and the
+    """One row per policy: `policy`, `knows` (where given: what it knows of the future), each metric, its
+    `<metric>_change` relative to the reference policy (the first by default), and the
     counts of jobs. metrics: by default those of `METRICS` that there are, see `measured`.
 
     Changes are fractions (-0.1 is 10 % less). The comparison is checked first, see `check`.
@@ -93,13 +101,17 @@ def table(
     rows = []
     for name, summary in summaries.items():
         row: dict[str, object] = {"policy": name}
+        if knows is not None:
+            row[KNOWS] = knows[name]
         for metric in metrics:
             if metric not in summary:
                 raise EscalaError(f"{name} has no metric {metric!r}; it has {', '.join(sorted(summary))}")
             row[metric] = float(summary[metric])
             row[f"{metric}_change"] = change(float(summary[metric]), float(against[metric]))
         rows.append(row | {count: int(summary[count]) for count in COUNTS})
-    schema = {"policy": pl.String} | {c: pl.Float64 for m in metrics for c in (m, f"{m}_change")} | dict.fromkeys(COUNTS, pl.Int64)
+    texts = ("policy",) if knows is None else ("policy", KNOWS)
+    figures = [c for m in metrics for c in (m, f"{m}_change")]
+    schema = dict.fromkeys(texts, pl.String) | dict.fromkeys(figures, pl.Float64) | dict.fromkeys(COUNTS, pl.Int64)
     return pl.DataFrame(rows, schema=schema)
 
 
@@ -138,7 +150,8 @@ def episodes(
     """The comparison of policies over episodes, with intervals: one row per metric and policy.
 
     results: columns policy, episode, the metrics, and seed (training seed) where policies were trained more than once; a policy without
-    seeds has one row per episode. Columns of the answer: metric, policy, mean, change / change_low / change_high (ratio of sums, fraction),
+    seeds has one row per episode. Columns of the answer: metric, policy, knows (where the results have it),
+    mean, change / change_low / change_high (ratio of sums, fraction),
     difference / difference_low / difference_high (in the metric's unit), better_share (episodes in which it beats the reference), mean_rank
     (1 is best), episodes, seeds. The reference's own row has no change; a ratio is null where the reference sums to 0 or less.
     """
@@ -157,7 +170,11 @@ def episodes(
             rows.append({"metric": metric, "policy": name, "mean_rank": place[name], **row})
     floats = ("mean", "change", "change_low", "change_high", "difference", "difference_low", "difference_high", "better_share", "mean_rank")
     schema = {"metric": pl.String, "policy": pl.String, **dict.fromkeys(floats, pl.Float64), "episodes": pl.Int64, "seeds": pl.Int64}
-    return pl.DataFrame(rows, schema=schema)
+    found = pl.DataFrame(rows, schema=schema)
+    if KNOWS not in results.columns:
+        return found
+    known = results.group_by("policy", maintain_order=True).agg(pl.col(KNOWS).max())  # texts: "" where no run knew anything
+    return found.join(known, on="policy", how="left", maintain_order="left").select("metric", "policy", KNOWS, *floats, "episodes", "seeds")
 
 
 def _against(

@@ -48,7 +48,8 @@ class LogBound:
     status: optimal, interval, bound-only or found-only. lower: no schedule is below it. found: the value of the best schedule found, which
     the simulator has carried out on the platform as it is; its starts are `starts_s` [jobs] in the order of the workload's rows (NaN: the
     job never fits). found_by: "search", or the policy whose schedule that is: where nodes boot or jobs must lie on one node, what was
-    found for one pool of cores may not be possible. policies: the value of each policy that was asked for, on the platform as it is.
+    found for one pool of cores may not be possible. policies: the value of each policy that was asked for, on the platform as it is;
+    knows: what each knows of the future.
     """
 
     status: str
@@ -62,6 +63,7 @@ class LogBound:
     tick_s: float
     jobs: int
     rejected: int
+    knows: dict[str, str]
     found_by: str | None = None
 
     @property
@@ -82,7 +84,8 @@ class LogBound:
         d = self.detail
         return {
             "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found, "found_by": self.found_by,
-            "gap": self.gap, "policies": self.policies, "jobs": self.jobs, "rejected": self.rejected, "tick_s": self.tick_s,
+            "gap": self.gap, "policies": self.policies, "knows": self.knows, "jobs": self.jobs, "rejected": self.rejected,
+            "tick_s": self.tick_s,
             "prover": d.prover, "relaxations": list(self.relaxations), "seconds": d.seconds, "limit_s": d.limit_s, "seed": d.seed,
             "cut": d.cut, "interrupted": d.interrupted,
             "steps": [{"name": s.name, "seconds": s.seconds, "iterations": s.iterations} for s in d.steps],
@@ -97,6 +100,7 @@ class Planned:
     """Starts given jobs at given times: how a schedule made elsewhere is replayed. starts_us [rows of the kernel]."""
 
     name = "planned"
+    clairvoyant = True
 
     def __init__(self, starts_us: NDArray[np.int64]) -> None:
         self._order = np.argsort(starts_us, kind="stable")
@@ -213,7 +217,7 @@ def bound_of_runs(
     rounded = [f"times rounded to {detail.unit * tick_us / SECOND:g} s for the proof, so that it holds"] if detail.unit > 1 else []
     return LogBound(
         status_of(lower, found), objective, lower, found, values, starts, (*detail.relaxations, *rounded), detail,
-        tick_us / SECOND, len(cast.rows), len(cast.rejected), by,
+        tick_us / SECOND, len(cast.rows), len(cast.rejected), {name: run.knows for name, run in runs.items()}, by,
     )  # fmt: skip
 
 

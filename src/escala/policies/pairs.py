@@ -44,10 +44,15 @@ class Comparison:
 
     results: dict[str, Result]
 
-    def table(self, reference: str | None = None) -> pl.DataFrame:
-        """Metrics per policy, with relative changes against the reference; see `escala.metrics.table`."""
+    @property
+    def knows(self) -> dict[str, str]:
+        """What the policies of each run knew of the future; see `escala.foresight`."""
+        return {name: result.knows for name, result in self.results.items()}
+
+    def table(self, reference: str | None = None, *, cut: bool = False) -> pl.DataFrame:
+        """Metrics per policy, with relative changes against the reference, and what it knew of the future; see `escala.metrics.table`."""
         summaries = {name: result.summary() for name, result in self.results.items()}
-        return metrics.table(summaries, reference=reference or next(iter(summaries)))
+        return metrics.table(summaries, reference=reference or next(iter(summaries)), knows=self.knows, cut=cut)
 
 
 class KeptRuns:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from escala.errors import EscalaError
+from escala.foresight import clairvoyant, known_to
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import SCALARS
@@ -20,7 +21,7 @@ from escala.platform import Platform, read_platform
 from escala.platform.told import HOW
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
 from escala.policies.rollout_names import rollout_of
-from escala.policy import INSIDERS, ClairvoyantView, Commands, View, as_policy, clairvoyant, name_of
+from escala.policy import INSIDERS, ClairvoyantView, Commands, View, as_policy, name_of
 from escala.result import Result
 from escala.sealed import Budget, Command
 from escala.simulation import Simulation
@@ -231,7 +232,12 @@ def _simulate(
     began = time.perf_counter()
     simulation = Simulation(loaded, machine, chosen.plan, chosen_options)
     run(simulation, 0, chosen, progress, log)
-    about = {"scheduler": name_of(scheduler), "shutdown": name_of(shutdown), "elapsed_s": time.perf_counter() - began}
+    about = {
+        "scheduler": name_of(scheduler),
+        "shutdown": name_of(shutdown),
+        "knows": known_to(chosen.scheduler, shutdown if chosen.shutdown is None else chosen.shutdown, chosen_options.estimate),
+        "elapsed_s": time.perf_counter() - began,
+    }
     result = simulation.result(0, about)
     if log is not None:
         result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.casts[0].rows])

@@ -48,7 +48,8 @@ class WasteBound:
 
     status: optimal, interval or bound-only. lower: no policy that keeps the limit wastes less. found: the least waste of the policies that
     were simulated and keep it. policies: waste of each pair "scheduler + shutdown"; late: jobs that a pair starts past the limit (a pair
-    with any is no schedule within the limit, so it may lie below the bound). latest_s [jobs]: the limit, in the order of the workload's
+    with any is no schedule within the limit, so it may lie below the bound); knows: what each pair knows of the future.
+    latest_s [jobs]: the limit, in the order of the workload's
     rows (NaN: the job never fits).
     """
 
@@ -64,6 +65,7 @@ class WasteBound:
     tick_s: float
     jobs: int
     rejected: int
+    knows: dict[str, str]
     objective: str = WASTE
 
     @property
@@ -89,7 +91,8 @@ class WasteBound:
         d = self.detail
         return {
             "status": self.status, "objective": self.objective, "lower": self.lower, "found": self.found, "gap": self.gap,
-            "policies": self.policies, "late": self.late, "stretch": self.stretch, "jobs": self.jobs, "rejected": self.rejected,
+            "policies": self.policies, "knows": self.knows, "late": self.late, "stretch": self.stretch,
+            "jobs": self.jobs, "rejected": self.rejected,
             "tick_s": self.tick_s, "prover": d.prover, "relaxations": list(self.relaxations), "seconds": d.seconds,
             "limit_s": self.limit_s, "cut": d.cut, "interrupted": d.interrupted, "iterations": d.iterations,
         }  # fmt: skip
@@ -140,7 +143,19 @@ def waste_of_runs(
     latest_s = np.full(len(log), np.nan)
     latest_s[cast.rows] = latest_us / SECOND
     return WasteBound(
-        status, lower, found, values, late, limit, latest_s, detail, limit_s, instance.tick_s, len(cast.rows), len(cast.rejected)
+        status,
+        lower,
+        found,
+        values,
+        late,
+        limit,
+        latest_s,
+        detail,
+        limit_s,
+        instance.tick_s,
+        len(cast.rows),
+        len(cast.rejected),
+        {name: run.knows for name, run in runs.items()},
     )
 
 

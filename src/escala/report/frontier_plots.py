@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from escala.report.labels import beside
+from escala.report.marks import named
 from escala.report.plots import _WIDTH, figure_legend
 from escala.report.style import INK, policy_colour, styled
 
@@ -103,7 +104,7 @@ def _points(axes: Axes, title: str, table: pl.DataFrame) -> tuple[list[tuple[flo
             _bars(axes, rows, look["color"], change <= y)
         for row, value, height in zip(rows.iter_rows(named=True), change, y, strict=True):
             points.append((row["stretch"], float(height)))
-            mark = f"×{row['mark']}" if kind == "searched" else row["mark"]
+            mark = f"×{row['mark']}" if kind == "searched" else named(row["mark"])
             labels.append("" if kind == "likeliest" else mark + (f" ({value:+.0f} %)" if value > height else ""))
             colours.append(INK if kind == "rule" else look["color"])
     axes.set(title=title, ylabel="Energy waste against T(0) (%)", ylim=(lowest - margin, top))

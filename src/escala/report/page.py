@@ -17,11 +17,12 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from escala.errors import EscalaError
+from escala.foresight import known_by_name, known_in
 from escala.metrics import compare
 from escala.metrics import jobs as job_metrics
 from escala.metrics.recorded import recorded_waits
 from escala.platform import Platform
-from escala.report import curves, gantt, operator, plots, recorded, tables, verdict
+from escala.report import curves, gantt, marks, operator, plots, recorded, tables, verdict
 from escala.report.curves import Training
 from escala.report.quantities import ENERGY_UNITS, QUANTITIES
 from escala.report.style import STATE_COLOURS, inline_file, inline_svg
@@ -131,6 +132,13 @@ def render(
     reference = verdict.today(list(summaries)) if reference is None else reference
     if summaries and reference not in summaries:
         raise EscalaError(f"the reference {reference!r} is not among the policies {', '.join(summaries)}; name one of them")
+    knows = _known(results, comparison, days, curves_given)
+    results = {marks.shown(name, knows): result for name, result in results.items()}
+    summaries = {marks.shown(name, knows): summary for name, summary in summaries.items()}
+    reference = marks.shown(reference, knows)
+    comparison = None if comparison is None else marks.in_frame(comparison, knows)
+    days = [_shown_days(judged, knows) for judged in days]
+    curves_given = [_shown_levels(curve, knows) for curve in curves_given]
     priced: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
     for_days = [_part(judged.title, tables=found) for judged in days if (found := operator.tables_of_days(judged, **priced)) is not None]
     for_runs = _operator_part(summaries, reference, priced)
@@ -145,8 +153,10 @@ def render(
     parts += [_part("Wait: the log's own and its replays'", tables=[recorded.table(waits)])] if waits else []
     power = list(dict.fromkeys([*map(_power, results.values()), *(judged.power for judged in days)]))
     _name_watts(parts, " ".join(filter(None, power)))
+    _mark_tables(parts, knows)
     parts += [_part(t.title, figures=[(curves.learning_curve(t), t.caption)]) for t in curves_given]
     _number_figures(parts)
+    remarks = compare.check(summaries, cut=True) if summaries else []
     charts = _charts(results, summaries, job_limit)
     return _template().render(
         title=title,
@@ -155,7 +165,7 @@ def render(
         power=[line for line in power if line],
         findings=verdict.held_out(comparison) or verdict.answers(summaries, reference),
         cards=verdict.cards(summaries, reference=reference) if comparison is None else verdict.held_out_cards(comparison),
-        warnings=[*filter(None, [recorded.sentence(waits)]), *(compare.check(summaries, cut=True) if summaries else [])],
+        warnings=[*filter(None, [recorded.sentence(waits), marks.legend(knows)]), *remarks],
         caution=verdict.caution(summaries, comparison),
         parts=parts,
         charts=charts,
@@ -186,6 +196,34 @@ def _part(
 ) -> dict[str, Any]:
     """folded: a line, and the tables that are shown when it is opened."""
     return {"title": title, "text": text, "tables": list(tables), "figures": list(figures), "folded": folded}
+
+
+def _known(
+    results: Mapping[str, Run], comparison: pl.DataFrame | None, days: Sequence[operator.JudgedDays], training: Sequence[Training]
+) -> dict[str, str]:
+    """What each policy of the page knows of the future."""
+    frames = [*([] if comparison is None else [comparison]), *(judged.rows for judged in days)]
+    found = {name: known_by_name(name) for curve in training for name in curve.levels}
+    found |= {name: what for frame in frames for name, what in marks.known(frame).items()}
+    return found | {name: known_in(result.manifest) for name, result in results.items()}
+
+
+def _shown_days(judged: operator.JudgedDays, knows: marks.Knows) -> operator.JudgedDays:
+    """Judged days with their policies as they are shown."""
+    reference = None if judged.reference is None else marks.shown(judged.reference, knows)
+    return replace(judged, rows=marks.in_frame(judged.rows, knows), reference=reference)
+
+
+def _shown_levels(training: Training, knows: marks.Knows) -> Training:
+    """A learning curve with the policies beside it as they are shown."""
+    return replace(training, levels={marks.shown(name, knows): level for name, level in training.levels.items()})
+
+
+def _mark_tables(parts: Sequence[dict[str, Any]], knows: marks.Knows) -> None:
+    """Mark clairvoyant policies in every table, with the legend beside it."""
+    for part in parts:
+        part["tables"] = [marks.in_table(table, knows) for table in part["tables"]]
+        part["folded"] = (part["folded"][0], [marks.in_table(table, knows) for table in part["folded"][1]])
 
 
 def _power(result: Run) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from escala.metrics.compare import COUNTS, change, measured
+from escala.metrics.compare import COUNTS, KNOWS, change, measured
+from escala.report import marks
 from escala.report.quantities import count, number, percent, quantity, scale
 
 Summary = Mapping[str, float | int]
@@ -163,7 +164,10 @@ def _signed(value: float) -> str:
 
 
 def frame_table(frame: pl.DataFrame, caption: str = "") -> Table:
-    """Any table: names and units from the column names (mean_wait_s, waste_j, ..._change), numbers with four digits, text as it is."""
+    """Any table: names and units from the column names (mean_wait_s, waste_j, ..._change), numbers with four digits, text as it is. What
+    policies know of the future (column `knows`) becomes marks and their legend."""
+    if KNOWS in frame.columns:
+        return marks.in_table(frame_table(frame.drop(KNOWS), caption), marks.known(frame))
     headers, columns = [], []
     for name in frame.columns:
         series = frame[name]

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from escala.metrics.compare import change
+from escala.report import marks
 from escala.report.operator import year
 from escala.report.quantities import amount, count, number, percent, quantity
 from escala.report.tables import between, outcome
@@ -57,7 +58,7 @@ def answers(summaries: Mapping[str, Summary], reference: str) -> list[str]:
         return []
     counted = all(float(s.get("energy_j", 0.0)) > 0.0 for s in summaries.values())
     told, base = ("energy_j", "mean_wait_s") if counted else ("mean_wait_s",), summaries[reference]
-    on = " (all nodes stay on)" if reference.rpartition(" + ")[2] == ON and counted else ""
+    on = " (all nodes stay on)" if marks.plain(reference).rpartition(" + ")[2] == ON and counted else ""
     spent = f"the nodes take {amount('energy_j', base['energy_j'])} in {amount('window_s', base['window_s'])}; " if counted else ""
     out = [f"Under {reference}{on} {spent}jobs wait {amount('mean_wait_s', base['mean_wait_s'])} in the mean."]
     others = {name: s for name, s in summaries.items() if name != reference}

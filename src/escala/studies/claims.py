@@ -13,6 +13,8 @@ from typing import Any
 import polars as pl
 
 from escala.errors import EscalaError
+from escala.metrics.compare import KNOWS
+from escala.report import marks
 from escala.studies.cells import spent
 from escala.studies.saving import write_manifest
 from escala.writing import write_whole
@@ -99,7 +101,9 @@ def _figure(value: float) -> str:
 
 
 def write_table(folder: Path, name: str, table: pl.DataFrame) -> None:
-    """`tables/NAME.csv`."""
+    """`tables/NAME.csv`; where a policy is clairvoyant, with a last column `knows`."""
+    if "policy" in table.columns and any((knows := marks.known(table)).values()):
+        table = table.with_columns(pl.col("policy").replace_strict(knows).alias(KNOWS))
     (folder / "tables").mkdir(parents=True, exist_ok=True)
     write_whole(folder / "tables" / f"{name}.csv", table.write_csv(float_precision=6))
 

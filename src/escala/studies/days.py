@@ -11,6 +11,7 @@ import polars as pl
 import escala
 from escala.errors import EscalaError
 from escala.lives import totals_of
+from escala.metrics.compare import KNOWS
 from escala.metrics.energy import to_one_end
 from escala.platform import Platform
 from escala.workload import Workload, day_group
@@ -46,7 +47,8 @@ def judge(
     progress: Callable[[float], None] | None = None,
     **options: Any,
 ) -> pl.DataFrame:
-    """One row per policy and day: policy, episode, day (its name), the metrics of that day's run, window_s and asleep_w; energies are
+    """One row per policy and day: policy, knows (what it knows of the future),
+    episode, day (its name), the metrics of that day's run, window_s and asleep_w; energies are
     counted to one end (`escala.metrics.energy.to_one_end`).
 
     policies: name -> (scheduler, shutdown). A day is run until its last job is done, with all nodes off at its start; `options` go to
@@ -58,7 +60,8 @@ def judge(
             result = escala.simulate(day, platform, scheduler=scheduler, shutdown=shutdown, **{"start_off": True, **options})
             summary = result.summary()
             figures = {metric: float(summary[metric]) for metric in (*metrics, "window_s")}
-            rows.append({"policy": name, "episode": number, "day": day.name, **figures, "asleep_w": platform.asleep_w})
+            about = {"policy": name, KNOWS: result.knows, "episode": number, "day": day.name}
+            rows.append({**about, **figures, "asleep_w": platform.asleep_w})
             if progress is not None:
                 progress(len(rows) / (len(days) * len(policies)))
     return to_one_end(pl.DataFrame(rows))

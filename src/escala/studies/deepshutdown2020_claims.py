@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from escala.foresight import in_words
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies import deepshutdown2020_returns as returns
@@ -65,8 +66,9 @@ def _of_input(cells: Cells, name: str, window: str) -> list[Claim]:
          "aim: at most 0.25"),
         ("wait_minus_t0", "mean wait above T(0)'s", None, (r.mean(AGENT, "wait_s") - r.mean("timeout:0", "wait_s")) / 60, "min",
          None, f"T(0): {wait0:.1f} min"),
-        ("waste_vs_oracle", "energy waste against OR*, which is no bound", None, r.change(AGENT, "oracle", "waste_j"), "relative change",
-         None, "OR* knows runtimes, plans for waiting jobs only, and is beaten by hold(x) on most inputs"),
+        ("waste_vs_oracle", "energy waste against OR* (clairvoyant: knows runtimes), which is no bound", None,
+         r.change(AGENT, "oracle", "waste_j"), "relative change", None,
+         "OR* plans for waiting jobs only, and is beaten by hold(x) on most inputs"),
         ("waste_vs_hold_same_stretch", "energy waste against hold(x) at the same mean stretch", None, r.against_frontier(AGENT, FRONTIER),
          "relative change", at_most(0.0, 0.0), "below 0 with its interval: more than any one x earns; see waste_vs_hold_mixtures"),
         ("waste_vs_hold_mixtures", "energy waste against the best mixture, a coin tossed a day, of two hold(x) at the same mean stretch",
@@ -120,7 +122,7 @@ def _claim(
 RULES = {
     "hold25": ("hold:0.25", "the rule hold(0.25)"),
     "hold25_if_busy": ("hold:0.25:if-busy", "the rule hold(0.25) while some job runs"),
-    "arrivals_known": ("arrivals-known", "T(0) that knows the coming arrivals"),
+    "arrivals_known": ("arrivals-known", "T(0) that knows the coming arrivals (clairvoyant)"),
 }
 """Claim -> policy, and its name in words."""
 
@@ -151,7 +153,7 @@ def _group_claims(cells: Cells) -> list[Claim]:
         r = Resampled(fixed, days=groups == group)
         rule, tolerance, oracle = REGRESSION[group]
         for key, policy, told, near in (("hold25", "hold:0.25", rule, tolerance), ("oracle", "oracle", oracle, max(tolerance, 0.03))):
-            text = f"energy waste of {policy} against T(0), the author's group {group}"
+            text = f"energy waste of {in_words(policy)} against T(0), the author's group {group}"
             out.append(_claim(f"r3.{key}_vs_t0.g5k.group{group}", text, None,
                               r.change(policy, "timeout:0", "waste_j"), "relative change", 0, r.n, _near(told, near),
                               f"an independent simulator: {told:+.3f}, here within {near}"))  # fmt: skip

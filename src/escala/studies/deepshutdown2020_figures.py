@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from escala.metrics.jobs import by_class
+from escala.report.marks import named
 from escala.studies import deepshutdown2020_headroom as headroom
 from escala.studies.claims import by_policy, write_table
 from escala.studies.deepshutdown2020_cells import LOOKED_AT, RANDOM, SHOWN
@@ -51,7 +52,7 @@ def _sums(cells: Cells, name: str, out: Path) -> None:
     group, held = [*parts[0], *parts[1]], [False] * len(parts[0]) + [True] * len(parts[1])
     table = pl.DataFrame({"group": group, "held_out": held, **waste}).sort("group", "held_out", maintain_order=True)
     write_table(out, f"fig20-{name}", table)
-    save(study_plots.sums_by_group(table, list(waste)), out / "figures" / f"fig20-{name}")
+    save(study_plots.sums_by_group(table.rename(named), [named(policy) for policy in waste]), out / "figures" / f"fig20-{name}")
 
 
 def _possible(cells: Cells, name: str, figures: Path) -> None:
@@ -59,7 +60,7 @@ def _possible(cells: Cells, name: str, figures: Path) -> None:
     from escala.report import plots, save
 
     rows = headroom.frame(cells, name).to_dicts()
-    points = {row["policy"]: (row["stretch"], 1e3 * row["waste_kJ_a_day"]) for row in rows}
+    points = {named(row["policy"]): (row["stretch"], 1e3 * row["waste_kJ_a_day"]) for row in rows}
     points |= {f"bound at the waits of {row['policy']}": (row["stretch"], 1e3 * row["bound_kJ_a_day"]) for row in rows}
     save(plots.frontier_of(points, "mean_stretch", "waste_j"), figures / f"headroom-{name}")
 
@@ -103,7 +104,7 @@ def _curve(cells: Cells, name: str, out: Path) -> None:
         table = pl.DataFrame(points, schema={"step": pl.Int64, "value": pl.Float64, "seed": pl.Int64}, orient="row")
         rows.append(table.select(pl.lit(learner).alias("learner"), pl.all()))
         told_rows.append(pl.DataFrame({"learner": [learner] * len(told), "policy": list(told), "value": list(told.values())}))
-        shown.append(curves.Training(table, _chosen(told), label, title))
+        shown.append(curves.Training(table, {named(policy): value for policy, value in _chosen(told).items()}, label, title))
     write_table(out, f"fig24-{name}", pl.concat(rows))
     write_table(out, f"fig24-levels-{name}", pl.concat(told_rows))
     save(curves.learning_curves(shown), out / "figures" / f"fig24-{name}")
@@ -138,5 +139,6 @@ def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
         by_length[policy] = by_class(pl.Series(values[worst]), pl.Series(lengths[worst], dtype=pl.Enum(kinds)))
     write_table(out, f"fig22-{name}", by_policy(by_gap))
     write_table(out, f"fig23-{name}", by_policy(by_length))
+    by_gap, by_length = ({named(policy): table for policy, table in found.items()} for found in (by_gap, by_length))
     save(class_plots.by_class(by_gap, "bounded_slowdown", log=True), out / "figures" / f"fig22-{name}")
     save(class_plots.by_class(by_length, "bounded_slowdown", share=True), out / "figures" / f"fig23-{name}")

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from escala.envs.offreservation import OffReservationBatch
+from escala.foresight import in_words
 from escala.optimum import unless_interrupted
 from escala.policies.waste import bound_at
 from escala.studies import deepshutdown2020_inputs as inputs
@@ -116,7 +117,7 @@ def claims(cells: Mapping[str, Any], name: str) -> list[Claim]:
         least, most = found["bound_vs_t0"][0], found["of_best_rule"][0]
         told = f"at most {most:.3f} (the best rule of each day)" if np.isfinite(most) else "no rule was better than T(0)"
         note = f"the true share is at least this and {told}; proved: at these waits nothing wastes less than {1 + least:.3f} of T(0)'s"
-        text = f"share of what could be saved over T(0) at the waits of {policy} that it saves, {r.n} days run to completion"
+        text = f"share of what could be saved over T(0) at the waits of {in_words(policy)} that it saves, {r.n} days run to completion"
         ident = f"r3.headroom.{policy.replace(':', '')}.{name}"
         out.append(Claim(ident, text, None, value, low, high, "share", len(columns), r.n, None, note))
     return out

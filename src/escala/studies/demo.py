@@ -148,8 +148,7 @@ def train(days: list[Workload], platform: Platform, plan: Settings, share: Share
 def write(findings: Findings, folder: Path) -> Path:
     """Write the findings into an empty folder: the page, the tables, and every run over the whole log. Returns where the page is."""
     for name, comparison in (("schedulers", findings.schedulers), ("shutdowns", findings.shutdowns)):
-        table = comparing.table({pair: result.summary() for pair, result in comparison.results.items()})
-        save_runs(comparison.results, table, folder / name)
+        save_runs(comparison.results, comparison.table(), folder / name)
     findings.days.write_csv(folder / DAYS)
     findings.judged.write_csv(folder / JUDGED)
     (folder / "description.json").write_text(json.dumps(findings.description, indent=2) + "\n", encoding="utf-8")

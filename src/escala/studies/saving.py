@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 import escala
+from escala.metrics.compare import KNOWS
 from escala.policies.pairs import folder_of
 from escala.result import Result
 from escala.writing import write_whole
@@ -50,5 +51,5 @@ def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:
 def read_judged(folder: Path) -> pl.DataFrame:
     """The table of `metrics.compare.episodes` that was saved in a folder. Raises as polars does where it is missing or broken."""
     return pl.read_csv(folder / JUDGED, infer_schema=False).with_columns(
-        pl.exclude("metric", "policy", "episodes", "seeds").cast(pl.Float64), pl.col("episodes", "seeds").cast(pl.Int64)
+        pl.exclude("metric", "policy", KNOWS, "episodes", "seeds").cast(pl.Float64), pl.col("episodes", "seeds").cast(pl.Int64)
     )
