@@ -118,6 +118,24 @@ def test_the_page_of_a_comparison_marks_them_everywhere(escala_: Escala, log: Pa
     assert page.count("easy + oracle †") > len(re.findall(r"<td[^>]*>easy \+ oracle †", page)), "in figures too"
 
 
+def test_headlines_name_what_can_be_had() -> None:
+    """The clairvoyant policy is better in all; it is no answer to who needs least, unless there is no other."""
+    from escala.report import verdict
+
+    figures = {"n_jobs": 1, "mean_wait_s": 10.0, "energy_j": 100.0, "mean_bounded_slowdown": 2.0, "window_s": 1e6}
+    better = {name: value / 2 if name != "window_s" else value for name, value in figures.items()}
+    middle = figures | {"energy_j": 80.0}
+    summaries = {"easy + never": figures, "easy + timeout:0": middle, "easy + oracle †": better}
+    told = " ".join(verdict.answers(summaries, "easy + never"))
+    assert "Least energy: easy + timeout:0" in told and "oracle" not in told
+    assert [card.who for card in verdict.cards(summaries, reference="easy + never", metrics=["energy_j"])] == ["easy + timeout:0"]
+    marked = {"easy + never †": figures, "easy + oracle †": better}
+    assert "Least energy: easy + oracle †" in " ".join(verdict.answers(marked, "easy + never †"))
+    rows = [{"policy": name, "episode": day, "energy_j": s["energy_j"]} for name, s in summaries.items() for day in range(3)]
+    found = comparing.episodes(pl.DataFrame(rows), ["energy_j"], reference="easy + never")
+    assert [card.who for card in verdict.held_out_cards(found)] == ["easy + timeout:0"]
+
+
 def test_an_object_of_ones_own_is_marked(log: Path, tmp_path: Path) -> None:
     class Mine:
         clairvoyant = True
@@ -173,6 +191,17 @@ def test_the_evaluation_of_an_agent_says_what_policies_know() -> None:
     played = evaluate(Agent(), days, SPEC, ["timeout:0", "oracle"], runs=1)  # type: ignore[arg-type]
     known = dict(played.select("policy", "knows").rows())
     assert known == {"timeout:0": "", "oracle": "runtimes", "agent": "", "agent (argmax)": ""}
+
+
+def test_studies_say_so(tmp_path: Path) -> None:
+    from escala.report.study_page import sections_of
+    from escala.studies.claims import write_table
+
+    write_table(tmp_path, "honest", pl.DataFrame({"policy": ["hold:0.25"], "x": [1]}))
+    write_table(tmp_path, "both", pl.DataFrame({"policy": ["never", "oracle", "arrivals-known"], "x": [1, 2, 3]}))
+    assert pl.read_csv(tmp_path / "tables" / "honest.csv").columns == ["policy", "x"]
+    assert pl.read_csv(tmp_path / "tables" / "both.csv")["knows"].to_list() == ["", "runtimes", "arrivals"]
+    assert "Clairvoyant: oracle knows runtimes; arrivals-known knows arrivals." in sections_of(tmp_path, [], [])[0].text
 
 
 def test_signs_of_what_is_known() -> None:

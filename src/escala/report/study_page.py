@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from escala.foresight import in_words, known_by_name
 from escala.metrics.compare import KNOWS
+from escala.report import marks
 from escala.report.page import Section
 from escala.report.quantities import count, number
 from escala.report.tables import Cell, Table, between
@@ -28,18 +27,19 @@ def sections_of(folder: Path, claims: Sequence[Mapping[str, Any]], missing: Sequ
     told += f"Of {len(claims)} claims {aim[True]} meet our own aim, {aim[False]} do not; the others have none, or it cannot be told."
     told += f" {absent} could not be measured." if absent else ""
     undone = f" Left out of this run: {'; '.join(missing)}." if missing else ""
-    told += "".join(f" {in_words(name)[:1].upper()}{in_words(name)[1:]}." for name in _clairvoyant(folder))
+    known = [f"{name} knows {what}" for name, what in _clairvoyant(folder).items()]
+    told += f" Clairvoyant: {'; '.join(known)}." if known else ""
     parts = [Section("What became of the claims", told + undone, tables=[claims_table(claims)])]
     stems = sorted({path.with_suffix("") for path in (folder / "figures").glob("*.*") if path.suffix in (".svg", ".png")})
     drawn = [vector if (vector := stem.with_suffix(".svg")).exists() else stem.with_suffix(".png") for stem in stems]
     return [*parts, Section("Figures", figures=[(path, path.stem) for path in drawn])] if drawn else parts
 
 
-def _clairvoyant(folder: Path) -> list[str]:
-    """The policies of a study's tables that know the future."""
+def _clairvoyant(folder: Path) -> dict[str, str]:
+    """The policies of a study's tables that know the future, and what."""
     frames = (pl.read_csv(path, infer_schema=False) for path in sorted((folder / "tables").glob("*.csv")))
-    found = [frame["policy"].unique(maintain_order=True).to_list() for frame in frames if KNOWS in frame.columns]
-    return [name for name in dict.fromkeys(chain.from_iterable(found)) if known_by_name(name)]
+    known = [marks.known(frame) for frame in frames if KNOWS in frame.columns]
+    return {name: what for found in known for name, what in found.items() if what}
 
 
 def claims_table(claims: Sequence[Mapping[str, Any]]) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -65,12 +65,19 @@ def answers(summaries: Mapping[str, Summary], reference: str) -> list[str]:
     waits = [float(s["mean_wait_s"]) for s in summaries.values()]
     if others and math.isclose(min(waits), max(waits), rel_tol=1e-9, abs_tol=1e-6):
         out.append("Jobs wait alike under every policy: this load cannot tell their waits apart.")
+    judged = _to_be_had(summaries)
     for metric, word in (("energy_j", "Least energy"), ("mean_wait_s", "Shortest wait")):
-        best = min(summaries, key=lambda name: float(summaries[name].get(metric, math.nan)))
+        best = min(judged, key=lambda name: float(summaries[name].get(metric, math.nan)))
         if metric in told and change(float(summaries[best][metric]), float(base[metric])) not in (None, 0.0):
             figures = [f"{_low(m)} {amount(m, float(summaries[best][m]))}{_than(summaries[best], base, m)}" for m in _first(metric, told)]
             out.append(f"{word}: {best}: {', '.join(figures)}.")
-    return out + (_year(summaries, reference) if counted else [])
+    return out + (_year({name: summaries[name] for name in judged}, base, reference) if counted else [])
+
+
+def _to_be_had(names: Iterable[str]) -> list[str]:
+    """Those that a headline may call the best: honest policies; all where none is."""
+    every = list(names)
+    return [name for name in every if marks.plain(name) == name] or every
 
 
 def _first(metric: str, told: Sequence[str]) -> list[str]:
@@ -83,24 +90,25 @@ def _than(summary: Summary, base: Summary, metric: str) -> str:
     return "" if share is None else f" ({percent(share)})"
 
 
-def _year(summaries: Mapping[str, Summary], reference: str) -> list[str]:
-    """A year of such a load, in one sentence."""
-    base = summaries[reference]
+def _year(summaries: Mapping[str, Summary], base: Summary, reference: str) -> list[str]:
+    """A year of such a load, in one sentence. base: of the reference."""
     if float(base["window_s"]) <= 0.0:
         return []
     years = {name: year(s, base) for name, s in summaries.items()}
     best = min(years, key=lambda name: years[name]["kwh"])
     less = f", under {best} {number(years[best]['saved_kwh'])} kWh less" if years[best]["saved_kwh"] > 0.0 else ""
-    return [f"A year of this load, at the watts named above: {number(years[reference]['kwh'])} kWh under {reference}{less}."]
+    return [f"A year of this load, at the watts named above: {number(year(base, base)['kwh'])} kWh under {reference}{less}."]
 
 
 def cards(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence[str] = HEADLINES) -> list[Card]:
-    """The best policy in each headline metric, against the reference; for a single policy its values. Metrics without a value, or all
-    zero, are left out.
+    """The best honest policy in each headline metric, against the reference; for a single policy its values. Metrics without a value, or
+    all zero, are left out.
     """
     out = []
     for metric in metrics:
         values = {name: float(s[metric]) for name, s in summaries.items() if math.isfinite(float(s.get(metric, math.nan)))}
+        against = values.get(reference)
+        values = {name: values[name] for name in _to_be_had(values)}
         if not values or not any(values.values()):
             continue
         what = quantity(metric)
@@ -112,7 +120,7 @@ def cards(summaries: Mapping[str, Summary], *, reference: str, metrics: Sequence
             out.append(Card(what.name, "all policies alike", amount(metric, top), ""))
         else:
             label = f"{_SUPERLATIVE[what.better]} {what.name[:1].lower()}{what.name[1:]}"
-            out.append(Card(label, _listed(winners), amount(metric, top), _gap(top, values.get(reference), reference, winners)))
+            out.append(Card(label, _listed(winners), amount(metric, top), _gap(top, against, reference, winners)))
     return out
 
 
@@ -184,14 +192,18 @@ def _against(comparison: pl.DataFrame) -> str:
 
 
 def held_out_cards(comparison: pl.DataFrame) -> list[Card]:
-    """The best policy by mean over episodes for each headline metric (for each metric where none is a headline), with its change against
-    the reference and the interval.
+    """The best honest policy by mean over episodes for each headline metric (for each metric where none is a headline), with its change
+    against the reference and the interval.
     """
     headlines = comparison.filter(pl.col("metric").is_in(HEADLINES))
     out = []
     for (metric,), rows in (comparison if headlines.is_empty() else headlines).group_by("metric", maintain_order=True):
         what = quantity(str(metric))
-        best = rows.sort("mean", descending=what.better == "more", maintain_order=True).row(0, named=True)
+        best = (
+            rows.filter(pl.col("policy").is_in(_to_be_had(rows["policy"])))
+            .sort("mean", descending=what.better == "more", maintain_order=True)
+            .row(0, named=True)
+        )
         note = (
             "the reference itself" if best["change"] is None else f"{_change(best).removeprefix(what.name.lower())}{_against(comparison)}"
         )
