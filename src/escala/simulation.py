@@ -30,6 +30,7 @@ from escala.workload import Workload
 CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with; it grows
 STATES = pl.Series(["QUEUED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "KILLED"])  # by the kernel's codes
 LONGEST_S = 1e12  # spans beyond are endless
+MOST_UNITS = 2**31 - 1  # of a further resource kind on a node
 INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches and its timers
 
 
@@ -76,6 +77,12 @@ class Simulation:
         p = self.platform
         jobs = max((len(c.rows) for c in self.casts), default=0)
         kinds = self.kinds
+        for kind in kinds:
+            if p.resources[kind].max() > MOST_UNITS:
+                raise EscalaError(
+                    f"platform {p.name!r} has {p.resources[kind].max()} of {kind!r} on a node; at most {MOST_UNITS} are possible: "
+                    "count it in larger units, and what jobs demand of it too"
+                )
         single = any(bool(w.jobs["single_node"].any()) for w in self.workloads)
         self.plain = not single and not kinds
         queueings = {plan.queueing for plan in plans}

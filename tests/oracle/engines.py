@@ -21,10 +21,30 @@ def run_oracle(case: Case) -> Tables:
     return simulate(case.jobs, case.platform, **options)
 
 
+class Calling:
+    """first-fit or sjf-fit as a policy of commands, which asks at its first decision to be called at these times (s) too."""
+
+    role = "scheduler"
+
+    def __init__(self, name: str, calls_s: list[float]) -> None:
+        self.shortest_first, self.calls_s = name == "sjf-fit", calls_s
+
+    def decide(self, view: Any, act: Any) -> None:
+        for time in self.calls_s:
+            if time > view.now_s:
+                assert act.call_at(time), act.refusal
+        self.calls_s = []
+        for job in sorted(view.queue, key=lambda job: job.walltime_s) if self.shortest_first else view.queue:
+            act.start(job)
+
+
 def run_kernel(case: Case) -> Any:
     """`escala.simulate` on the same world."""
     import escala
 
+    options = dict(case.options)
+    if "calls_s" in options:
+        options["scheduler"] = Calling(options["scheduler"], options.pop("calls_s"))
     platform = escala.Platform(
         name="world",
         cores=case.platform["cores"],
@@ -32,7 +52,7 @@ def run_kernel(case: Case) -> Any:
         profile_of=case.platform["profile_of"],
         resources=case.platform.get("resources", {}),
     )
-    return escala.simulate(escala.Workload.from_jobs(case.jobs), platform, **case.options)
+    return escala.simulate(escala.Workload.from_jobs(case.jobs), platform, **options)
 
 
 ENGINES = {"oracle": run_oracle, "kernel": run_kernel}

@@ -7,6 +7,7 @@ single_node, demand_<kind>, user) and a platform {"cores": [per node], "profiles
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -50,6 +51,7 @@ def simulate(
     start_off: bool = False,
     oversized: str = "error",
     keys: list[float] | None = None,  # of the jobs, for the scheduler "random"
+    calls_s: Sequence[float] = (),  # times at which a decision was asked for
 ) -> Tables:
     nodes = make_nodes(platform, start_off)
     rows = make_jobs(jobs, nodes, oversized)
@@ -60,6 +62,7 @@ def simulate(
     world.hold_fraction, world.hold_if_busy = power.hold, power.if_busy
     world.hold_cap = None if power.cap_s is None else microseconds(power.cap_s)
     world.can_change = (shutdown != "never" or start_off) and any(node.profile.can_switch for node in nodes)
+    world.calls = {microseconds(time) for time in calls_s}
     limit = None if until_s is None else microseconds(until_s)
     decisions: list[int] = []
     first = True
@@ -155,7 +158,7 @@ def intake(world: World) -> bool:
         took = True
     if world.hold_fraction is not None and any(world.patience_ends(job) == world.now > job.submit for job in world.queue):
         took = True
-    return took
+    return took or world.now in world.calls
 
 
 def next_event(world: World) -> int | None:
@@ -165,6 +168,7 @@ def next_event(world: World) -> int | None:
     due += [job.submit for job in world.arrivals[:1]]
     ahead = [world.clock_of(job.plan[0]) for job in world.queue if job.plan is not None]
     ahead += [node.timer for node in world.nodes if node.timer is not None]
+    ahead += world.calls
     if world.hold_fraction is not None:
         ahead += [world.patience_ends(job) for job in world.queue]
     return min(due + [time for time in ahead if time > world.now], default=None)

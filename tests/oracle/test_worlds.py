@@ -29,6 +29,20 @@ def test_every_scheduler_with_a_name_is_in_the_worlds() -> None:
     assert set(SCHEDULERS) == set(REGISTRY)
 
 
+def test_exact_plan_times_tell_microseconds_apart() -> None:
+    """The doubles nearest to some microseconds differ from these by less than 2^-60 s."""
+    columns = ("runtime_s", "walltime_s", "cores")
+    rows = [(9, 9, 4), (5, 4, 3), (4, 9, 4), (11, 12, 3), (3, 3, 1), (4, 4, 1), (10, 9, 1), (1, 1, 4), (1, 2, 2)]
+    jobs = [
+        {"job_id": ident, "submit_s": 4e-6, **dict(zip(columns, (round(r * 1e-6, 6), round(w * 1e-6, 6), n), strict=True))}
+        for ident, (r, w, n) in zip(("1", *map(str, range(32, 38)), "47", "48"), rows, strict=True)
+    ]
+    profile = {"switch_off_s": 1e-6, "switch_on_s": 1e-6, "can_switch": True}
+    watts = dict.fromkeys(("computing_w", "idle_w", "off_w", "switching_off_w", "switching_on_w"), 10.0)
+    platform = {"cores": [4], "profiles": [profile | watts], "profile_of": [0]}
+    assert not differences(Case(platform, jobs, {"scheduler": "easy-f4", "shutdown": "hold:1.0", "rules": "batsched"}))
+
+
 @pytest.mark.parametrize("shutdown", ["oracle", "oracle:0.25", "inertial", "random"])
 def test_the_laws_hold_under_policies_that_the_oracle_does_not_know(shutdown: str) -> None:
     @settings(COMMON, max_examples=25)

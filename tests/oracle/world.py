@@ -111,6 +111,7 @@ class World:
         self.can_change = False  # nodes may switch in this run
         self.job_ended = False  # at this instant
         self.reservation: tuple[Job, Any] | None = None  # easy-fast keeps it
+        self.calls: set[int] = set()  # instants at which a decision was asked for
         self._takeable: dict[bool, Allocation] = {}  # remembered between two changes
         for job in jobs:
             job.seen_s = job.walltime_s if estimate == "walltime" else min(job.runtime_s, job.walltime_s)

@@ -1,6 +1,7 @@
-"""Random small worlds: a platform, a few jobs with many ties on a coarse grid, a policy and its options.
+"""Random worlds: a platform, jobs with many ties on a coarse grid, a policy and its options.
 
-`draw(random, names)` makes a world from any `random.Random`, so that the fuzz script (seeded) and Hypothesis (`worlds()`) share it.
+`draw(random, names)` makes a world from any `random.Random`, so that the fuzz script (seeded) and Hypothesis (`worlds()`) share it. Most
+worlds are small. Of the large ones half are *broad* (up to hundreds of nodes) and half *long* (hundreds of jobs, many of them waiting).
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ EASY = ("easy", "saf", *(f"easy-{name}" for name in SCORES))
 SPREADING_ONLY = ("easy-fast", "conservative")  # no single-node jobs
 SCHEDULERS = (*STRICT, *GREEDY, *EASY, *SPREADING_ONLY)
 SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)
+BY_COMMANDS = ("first-fit", "sjf-fit")  # also as a policy of commands, which asks for decisions at times of its own: `engines.Calling`
+SMALL, BROAD, LONG = "small", "broad", "long"
+TICK = 1e-6  # s, of the clock
 
 
 @dataclass
@@ -39,23 +43,36 @@ class Case:
         )
 
 
-def draw(rng: random.Random, schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 25) -> Case:
-    """A world with one of these schedulers."""
+def draw(rng: random.Random, schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 25, large: float = 0.0) -> Case:
+    """A world with one of these schedulers; a large one with this chance."""
     scheduler = rng.choice(schedulers)
+    size = rng.choice((BROAD, LONG)) if rng.random() < large else SMALL
     single = scheduler in SINGLE_NODE and rng.random() < 0.25
-    grid = rng.choice((1.0, 1.0, 1.0, 10.0, 0.5, 0.1))
-    platform = draw_platform(rng, grid, single)
+    grid = rng.choice((1.0, 1.0, 1.0, 10.0, 0.5, 0.1, TICK))
+    platform = draw_platform(rng, grid, single, draw_nodes(rng, scheduler, size))
     options = draw_options(rng, grid, scheduler, platform)
-    jobs = draw_jobs(rng, grid, platform, options, single, rng.randint(1, most_jobs))
+    jobs = draw_jobs(rng, grid, platform, options, single, draw_number(rng, scheduler, size, most_jobs))
     return Case(platform, jobs, options)
 
 
-def draw_platform(rng: random.Random, grid: float, single: bool) -> dict[str, Any]:
-    number = rng.randint(1, 6)
+def draw_nodes(rng: random.Random, scheduler: str, size: str) -> int:
+    """The oracle looks at every node again and again, at most under conservative backfilling."""
+    if size == BROAD:
+        return rng.randint(60, 140) if scheduler == "conservative" else rng.choice((64, 65, rng.randint(100, 400)))
+    return rng.randint(1, 6)
+
+
+def draw_number(rng: random.Random, scheduler: str, size: str, most: int) -> int:
+    if size == LONG:
+        return rng.randint(30, 60) if scheduler == "conservative" else rng.randint(100, 300)
+    return 1 if rng.random() < 0.1 else rng.randint(1, most)
+
+
+def draw_platform(rng: random.Random, grid: float, single: bool, number: int) -> dict[str, Any]:
     alike = rng.random() < 0.7
     cores = [rng.choice((1, 1, 2, 3, 4))] * number if alike else [rng.randint(1, 4) for _ in range(number)]
     profiles = []
-    for _ in range(1 if rng.random() < 0.6 else 2):
+    for _ in range(rng.choice((1, 1, 1, 2, 2, 5))):
         idle = float(rng.randint(10, 100))
         profiles.append(
             {
@@ -71,14 +88,14 @@ def draw_platform(rng: random.Random, grid: float, single: bool) -> dict[str, An
         )
     platform = {"cores": cores, "profiles": profiles, "profile_of": [rng.randrange(len(profiles)) for _ in range(number)]}
     if single:
-        kinds = rng.choice(((), ("memory",), ("memory", "gpu")))
+        kinds = rng.choice(((), ("memory",), ("memory", "gpu"), ("memory", "gpu", "licence")))
         platform["resources"] = {kind: [rng.randint(1, 6)] * number if alike else [rng.randint(0, 6) for _ in cores] for kind in kinds}
     return platform
 
 
 def on_grid(grid: float, steps: int) -> float:
     """steps x grid as the nearest double to the decimal number: 3 x 0.1 is 0.3."""
-    return round(steps * grid, 3)
+    return round(steps * grid, 6)
 
 
 def draw_options(rng: random.Random, grid: float, scheduler: str, platform: dict[str, Any]) -> dict[str, Any]:
@@ -104,6 +121,8 @@ def draw_options(rng: random.Random, grid: float, scheduler: str, platform: dict
         options["start_off"] = True
     if rng.random() < 0.15:
         options["oversized"] = "drop"
+    if scheduler in BY_COMMANDS and rng.random() < 0.5:
+        options["calls_s"] = [on_grid(grid, rng.randint(1, 60)) for _ in range(rng.choice((1, 5, 20, 300)))]
     return options
 
 
@@ -136,10 +155,12 @@ def draw_jobs(
         reserved = int(options["shutdown"].partition(":")[2])
         most -= sum(sorted(capacity)[len(capacity) - reserved :])
     mixed = rng.random() < 0.4
+    pauses = rng.choice(((0,), (0, 0, 0, 1, 1, 2, 5), (0, 0, 0, 1, 1, 2, 5), (0, 0, 0, 1, 1, 2, 5)))
+    blinking = rng.choice((0.0, 0.0, 0.0, 0.0, 0.3, 1.0))  # share of jobs with the least walltime that there is
     jobs = []
     submit = rng.choice((0, 0, 1, 4, 60 if grid < 1 else 4))
     for row in range(number):
-        submit += rng.choice((0, 0, 0, 1, 1, 2, 5))
+        submit += rng.choice(pauses)
         walltime = rng.choice((1, 2, 2, 3, 4, 4, 6, 9, 12))
         runtime = max(1, rng.choice((walltime, walltime, walltime + 1, walltime - 1, walltime // 2, 1, rng.randint(1, walltime))))
         job: dict[str, Any] = {
@@ -150,8 +171,12 @@ def draw_jobs(
             "cores": min(most, rng.choice((1, 1, 1, 2, 2, 3, rng.randint(1, most), most))),
             "load": rng.choice((1.0, 1.0, 0.5, 0.0, 0.3)),
             "single_node": False,
+            "user": rng.choice((None, *"abcdefgh")),
             **{f"demand_{kind}": 0 for kind in platform.get("resources", {})},
         }
+        if rng.random() < blinking:
+            job["walltime_s"] = TICK
+            job["runtime_s"] = rng.choice((TICK, job["runtime_s"]))
         if single and not (mixed and rng.random() < 0.5):
             fit_on_a_node(rng, job, platform, options)
         elif options.get("oversized") == "drop" and rng.random() < 0.1:
@@ -172,5 +197,5 @@ def fit_on_a_node(rng: random.Random, job: dict[str, Any], platform: dict[str, A
 
 
 def worlds(schedulers: tuple[str, ...] = SCHEDULERS, most_jobs: int = 12) -> st.SearchStrategy[Case]:
-    """Hypothesis strategy for worlds."""
+    """Hypothesis strategy for small worlds."""
     return st.randoms(use_true_random=False).map(lambda rng: draw(rng, schedulers, most_jobs))

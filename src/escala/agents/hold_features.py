@@ -103,6 +103,7 @@ def _features_of(seen: Any, out: Any) -> None:
 
 def hold_features(seen: NDArray[np.float32]) -> NDArray[np.float64]:
     """[batch, numbers] -> [batch, len(FEATURES)]."""
+    check_shape(seen.shape[1:])
     out = np.empty((len(seen), len(FEATURES)))
     _features_of(seen, out)
     return out

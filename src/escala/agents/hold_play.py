@@ -50,8 +50,11 @@ def play(
 
 
 def whole_days(weights: NDArray[np.float64], batch: OffReservationBatch) -> tuple[NDArray[np.float64], int]:
-    """Return of each day [days] under the likeliest choices, and the number of decisions. batch: one simulation a day."""
+    """Return of each day [days] under the likeliest choices, and the number of decisions. weights [1 + len(FEATURES)]. batch: one
+    simulation a day."""
     check_shape(tuple(batch.observation_space.shape or ()))
+    if weights.shape != (1 + len(FEATURES),):
+        raise EscalaError(f"weights of shape {weights.shape}: the score has {1 + len(FEATURES)}")
     rows, turn, total = np.arange(batch.num_envs), new_turn(batch), np.zeros(batch.num_envs)
     batch.restart(rows, turn, {"day": rows})
     decisions = play(

@@ -99,9 +99,9 @@ class Ruled(OffReservationBatch):
         return plan_for(scheduler("saf"), shutdown(self.policy, how)[0] | self.options.pauses, day, how)
 
     @property
-    def timed(self) -> bool:
+    def timers(self) -> int:
         """The policy may set a timer for every job."""
-        return True
+        return 1
 
 
 def _shut_down(batch: OffReservationBatch, policy: str) -> Level:

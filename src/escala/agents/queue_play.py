@@ -80,6 +80,8 @@ def play(
 def whole_days(weights: NDArray[np.float64], batch: SchedulingBatch) -> tuple[NDArray[np.float64], NDArray[np.float64], int]:
     """(waste of each day [days], J; sum of the waits of its jobs [days], s, of those that have not started until its end; decisions).
     batch: one simulation a day, with `waits=True`."""
+    if weights.size != len(SCORES) * len(JOB_FEATURES):
+        raise EscalaError(f"weights of shape {weights.shape}: the scores have {len(SCORES)} x {len(JOB_FEATURES)}")
     if not batch.options.waits:
         raise EscalaError("option waits=False: the scores read how long jobs have waited: leave it out")
     n, rows, turn = batch.num_envs, np.arange(batch.num_envs), new_turn(batch)

@@ -13,6 +13,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from escala.compile import summed
+from escala.errors import EscalaError
 
 
 @summed
@@ -175,9 +176,16 @@ class _Preferences(torch.autograd.Function):
         return None, None, of_weight.t(), of_context.sum(dim=0), of_context, of_score
 
 
+def _given(numbers: torch.Tensor, slots: int, weight: torch.Tensor) -> torch.Tensor:
+    """As the compiled functions read them; EscalaError where a row has fewer numbers than the slots."""
+    if numbers.shape[1] < slots * weight.shape[1]:
+        raise EscalaError(f"observations of {numbers.shape[1]} numbers: {slots} slots have {slots} x {weight.shape[1]}")
+    return numbers.detach().contiguous()
+
+
 def mean_embedding(numbers: torch.Tensor, slots: int, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """[batch, numbers] -> [batch, units]: the mean over all slots of relu(weight s + bias). No gradient along `numbers`."""
-    out: torch.Tensor = _Mean.apply(numbers.detach().contiguous(), slots, weight, bias)  # type: ignore[no-untyped-call]
+    out: torch.Tensor = _Mean.apply(_given(numbers, slots, weight), slots, weight, bias)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -186,6 +194,6 @@ def preferences(
 ) -> torch.Tensor:
     """[batch, numbers] -> [batch, slots]: score . relu(weight s + bias + context), of context [batch, units] and score [units]. No
     gradient along `numbers`."""
-    given = numbers.detach().contiguous(), slots, weight, bias, context, score
+    given = _given(numbers, slots, weight), slots, weight, bias, context, score
     out: torch.Tensor = _Preferences.apply(*given)  # type: ignore[no-untyped-call]
     return out

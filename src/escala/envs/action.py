@@ -76,15 +76,24 @@ def allow(w: World, settings: Any, most: int) -> None:
 
 
 @lean
+def _has_timer(w: World, time: int, j: int) -> bool:
+    """Is there a timer of job `j` at this time?"""
+    found = False
+    for k in range(w.s[0].n_timers):
+        found = found or (w.heaps[HEAP_TIMERS, k].time == time and w.heaps[HEAP_TIMERS, k].id == j)
+    return found
+
+
+@lean
 def set_hold(w: World, period_us: int, fraction: float) -> None:
     """From now on a job may be given nodes that are not on when it has waited `fraction` of its walltime. Timers: the jobs of the queue
-    for which that falls between two decisions."""
+    for which that falls between two decisions. So a job has at most as many timers at once as there are fractions."""
     s = w.s[0]
     w.o[0].fraction = fraction
     j = s.first
     while j != codes.NONE:
         end = hold_end(w, j)
-        if s.now < end and end < s.now + period_us:
+        if s.now < end and end < s.now + period_us and not _has_timer(w, end, j):
             s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, end, j)
         j = np.int64(w.run[j].next)
 

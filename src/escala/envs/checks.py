@@ -40,17 +40,17 @@ def above_zero(name: str, given: Any, example: str) -> list[float]:
     return [float(v) for v in values]
 
 
-def chosen_actions(given: Any, rows: int, n: int) -> NDArray[np.int64]:
-    """One action 0..n - 1 of each of the rows, [rows]."""
-    if rows == 1 and type(given) is list and len(given) == 1 and type(given[0]) in (int, np.int64) and 0 <= given[0] < n:
+def chosen_actions(given: Any, rows: int, n: int, least: int = 0, what: str = "actions") -> NDArray[np.int64]:
+    """One action least..n - 1 of each of the rows, [rows]."""
+    if rows == 1 and type(given) is list and len(given) == 1 and type(given[0]) in (int, np.int64) and least <= given[0] < n:
         return np.array(given, np.int64)  # a single environment's step, without the reductions below
     try:
         actions = np.asarray(given)
     except ValueError:  # of different lengths
         actions = np.zeros(0)
-    if actions.dtype.kind not in "iu" or actions.shape != (rows,) or actions.min() < 0 or actions.max() >= n:
+    if actions.dtype.kind not in "iu" or actions.shape != (rows,) or actions.min() < least or actions.max() >= n:
         many = "one whole number" if rows == 1 else f"{rows} whole numbers"
-        raise EscalaError(f"actions must be {many} in 0..{n - 1}; got {given!r}")
+        raise EscalaError(f"{what} must be {many} in {least}..{n - 1}; got {given!r:.200}")
     return actions.astype(np.int64, copy=False)
 
 

@@ -63,7 +63,7 @@ def days_of(workload: Any, day_s: float, min_jobs: int) -> list[Workload]:
 
 class Episodes:
     """N simulations, each playing one day at a time. `world`, `table`: the kernel's arrays of the N simulations; `day` int64 [N]: what
-    they play."""
+    they play. timers: so many of them may a job have at once."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Episodes:
         platform: Any,
         plan: Callable[[Workload, Options], Plan],
         options: Options,
-        timers: bool = False,
+        timers: int = 0,
     ) -> None:
         if num_envs < 1:
             raise EscalaError(f"num_envs is {num_envs}: give at least 1")
@@ -109,12 +109,11 @@ class Episodes:
         self._order = np.concatenate([source.world.order[d, :, :n].ravel() for d, n in enumerate(lengths)]) if ranked else None
         self.keys = ranked
 
-    def _widen(self, source: World, n: int, timers: bool) -> World:
+    def _widen(self, source: World, n: int, timers: int) -> World:
         """Tables for n simulations in the shapes of the source's."""
         fields = {name: np.zeros((n, *array.shape[1:]), array.dtype) for name, array in source._asdict().items() if name not in STATIC}
-        if timers:
-            shape = fields["heaps"].shape
-            fields["heaps"] = np.zeros((n, shape[1], max(shape[2], 2 * source.job.shape[1] + 64)), source.heaps.dtype)
+        _, heaps, size = source.heaps.shape
+        fields["heaps"] = np.zeros((n, heaps, max(size, timers * source.job.shape[1] + 64)), source.heaps.dtype)
         fields["profile"] = np.repeat(source.profile[:1], n, axis=0)
         fields["job"] = np.zeros((n, 0), source.job.dtype)
         fields["order"] = np.zeros((n, 2, 0), source.order.dtype)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from escala.envs import offreservation, offreservation_step, scheduling, scheduling_step
+from escala.envs.checks import choice
 from escala.envs.deciding import Deciding
 from escala.envs.slots_policy import SHAPING, SlotPolicy
 from escala.envs.tables import MEMORY
@@ -35,13 +36,18 @@ class _Learnt:
                 f"{self.agent.env_id} now shows {shape}): train it again"
             )
 
+    def _chooses(self, actions: int, here: str, advice: str) -> None:
+        """The same of an agent that chooses among other actions than there are."""
+        if self._mask.shape[1] != actions:
+            raise EscalaError(f"{self.name} chooses among {self._mask.shape[1]} actions, {here} has {actions}: {advice}")
+
     def begin_run(self) -> None:
         """The next decision is the first of a run."""
         self._new = True
         self._random = np.random.default_rng(self._seed) if self._sampled else None
 
     def _choose(self) -> int:
-        return int(self.agent.act(self._observation, self._mask, self._random)[0])
+        return choice(self.name, self.agent.act(self._observation, self._mask, self._random)[0], self._mask.shape[1])
 
 
 @insider
@@ -64,11 +70,7 @@ class LearntShutdown(_Learnt):
         self._new = False
         platform, world = simulation.platform, simulation.world
         actions = self.options.actions(platform)
-        if actions != self._mask.shape[1]:
-            raise EscalaError(
-                f"{self.name} chooses among {self._mask.shape[1]} actions, platform {platform.name!r} has {actions}: "
-                "train on this platform, or with action='hold'"
-            )
+        self._chooses(actions, f"platform {platform.name!r}", "train on this platform, or with action='hold'")
         self._settings = self.options.settings(platform)
         self._memory = np.zeros(1, MEMORY)
         self._memory["standing"] = self.options.resting % actions
@@ -102,6 +104,7 @@ class LearntScheduler(_Learnt):
         super().__init__(agent, sampled, seed)
         self.options = scheduling.options_of(agent.env_options)
         self._expects(self.options.shape)
+        self._chooses(self.options.places + 1, f"its queue of {self.options.places} places", "train it again")
         self._settings = self.options.settings()
 
     def _begin(self, simulation: Any, i: int) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from escala.envs import multi_rules, multi_step
 from escala.envs.batch import Rows, draw, take_up
-from escala.envs.checks import wanted_lists
+from escala.envs.checks import chosen_actions, wanted_lists
 from escala.envs.multi_options import options_of
 from escala.envs.multi_tables import MEMORY
 from escala.envs.slots_lists import SlotWorlds
@@ -124,9 +124,7 @@ class MultiBatch:
     def step(self, actions: NDArray[np.int64], turn: MultiTurn) -> None:
         """One action in each game, of the agent whose turn it is; `LEAVE` leaves a game (and what the turn says of it, but for reward and
         end) as it stands."""
-        n = int(self.action_space.n)
-        if actions.shape != (self.num_envs,) or actions.min() < LEAVE or actions.max() >= n:
-            raise EscalaError(f"actions must be {self.num_envs} whole numbers in 0..{n - 1} (or {LEAVE}: leave); got {actions!r}")
+        actions = chosen_actions(actions, self.num_envs, int(self.action_space.n), LEAVE)
         fine = multi_step.step(
             self.worlds.table, actions, *self.lens(), *self._outputs(turn.observation), turn.mask, turn.reward, turn.terminated,
             turn.truncated,
@@ -135,12 +133,15 @@ class MultiBatch:
 
     def look(self, agents: NDArray[np.int64], observation: NDArray[Any], mask: NDArray[np.bool_]) -> None:
         """Write what agents [N], one in each game, see now, whosever turn it is."""
-        multi_step.look(self.worlds.table, np.asarray(agents, np.int64), *self.lens(), *self._outputs(observation), mask)
+        agents = chosen_actions(agents, self.num_envs, self.options.agents, what="agents")
+        multi_step.look(self.worlds.table, agents, *self.lens(), *self._outputs(observation), mask)
 
     def decide(self, rule: str, out: NDArray[np.int64]) -> None:
         """Write the actions of a rule of `multi_rules` for the agents whose turn it is."""
         if rule not in multi_rules.RULES:
             raise EscalaError(f"unknown rule {rule!r}: use one of {', '.join(multi_rules.RULES)}")
+        if out.shape != (self.num_envs,):
+            raise EscalaError(f"room for {out.shape} actions: give one of {self.num_envs} numbers")
         multi_rules.decide_all(self.worlds.table, self.settings, self.scale, self.memory, self.slots, multi_rules.RULES[rule], out)
 
     def _check(self, fine: bool) -> None:

@@ -193,7 +193,7 @@ class OffReservationBatch:
         chosen = self.options
         workload, platform = given_or_built_in(workload, platform)
         days = days_of(workload, chosen.day_s, chosen.min_jobs)
-        self.episodes = Episodes(num_envs, days, platform, self.plan, chosen.simulation_options(), timers=self.timed)
+        self.episodes = Episodes(num_envs, days, platform, self.plan, chosen.simulation_options(), timers=self.timers)
         self.platform = self.episodes.platform
         self.num_envs = num_envs
         self.observation_space = spaces.Box(0.0, 1.0, chosen.shape, np.float32)
@@ -212,9 +212,9 @@ class OffReservationBatch:
         return self.options.plan(day, how)
 
     @property
-    def timed(self) -> bool:
-        """May every job have a timer?"""
-        return self.options.action == "hold"
+    def timers(self) -> int:
+        """How many timers a job may have at once: one for each share of its walltime."""
+        return len(self.options.holds) if self.options.action == "hold" else 0
 
     def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
         """Seeds of rows."""

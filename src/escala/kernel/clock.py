@@ -1,8 +1,8 @@
 """Plan times: microseconds, and the exact residue that the reference engine's arithmetic leaves.
 
 Under rules "batsched" a plan time is an exact sum of doubles: the clock rounded to 6 decimals, walltimes, a margin. Written as (us, fine)
-with fine = time x 2**60 modulo 2**64, sums are two integer additions, and two sums with equal us differ by far less than the modulus, so
-that the signed difference of their fines decides exactly which is earlier. Under rules "escala" every fine is 0.
+with fine = time x 2**72 modulo 2**64, sums are two integer additions, and two sums with equal us differ by far less than the modulus
+(4 ms), so that the signed difference of their fines decides exactly which is earlier. Under rules "escala" every fine is 0.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import numpy as np
 from escala.compile import inlined
 
 SECOND = 1_000_000  # us
-TWO60 = float(1 << 60)
+TWO8 = float(1 << 8)
+TWO64 = float(1 << 64)
 HALF = np.uint64(1 << 63)  # a difference of residues from here on is negative
 
 
 @inlined
 def fine(us: int) -> int:
-    """Residue of the double nearest to `us` x 1e-6 seconds (exact for values of at least 2**-8 s, and for 0)."""
-    seconds = us / 1e6
-    whole = np.int64(seconds)
-    return (whole << 60) + np.int64((seconds - whole) * TWO60)
+    """Residue of the double nearest to `us` x 1e-6 seconds: exact, as the last bit of the least of them, 1 us, is 2**-72."""
+    parts = us / 1e6 * TWO8
+    return np.int64(np.uint64((parts - np.floor(parts)) * TWO64))
 
 
 @inlined

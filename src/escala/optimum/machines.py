@@ -75,7 +75,7 @@ def on_machines(instance: Instance, machines: int, *, seed: int = 0, effort: flo
     one = Searcher(instance, seed)
     n, steps = instance.jobs, max(1, int(effort * STEPS))
     one.rules(32)
-    orders = [np.argsort(hint, kind="stable") for hint in (one.starts, *hints)]
+    orders = [one.by(hint) for hint in (one.starts, *hints)]
     work = _work(n, machines)
     best = Placed(one.starts, np.zeros(n, np.int64), np.inf)
     for run in range(RUNS + len(orders)):

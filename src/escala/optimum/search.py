@@ -63,7 +63,7 @@ def search(
 def _turns(searcher: Searcher, hints: Iterable[Ints | Floats], effort: float) -> Iterator[None]:
     """The search in pieces; between them the caller may stop."""
     for hint in hints:
-        searcher.offer(searcher.generate(np.argsort(hint, kind="stable")))
+        searcher.offer(searcher.generate(searcher.by(hint)))
         yield
     jobs = searcher.instance.jobs
     for _ in range(4 if jobs <= FEW else 32):

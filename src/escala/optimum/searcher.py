@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from escala.errors import EscalaError
 from escala.optimum.anneal import Words, anneal, room_for
 from escala.optimum.instance import Floats, Instance, Ints
 from escala.optimum.profile import Profile, fresh, leave, pack, serial
@@ -28,6 +29,12 @@ class Searcher:
         self.starts: Ints = self.generate(np.argsort(instance.release, kind="stable"))
         self.value = instance.value(self.starts)
         self.steps = 0
+
+    def by(self, hint: Ints | Floats) -> Ints:
+        """The jobs in the order of one number for each, (n,)."""
+        if np.shape(hint) != (self.instance.jobs,):
+            raise EscalaError(f"hint of shape {np.shape(hint)}: give one number for each of {self.instance.jobs} jobs")
+        return np.argsort(hint, kind="stable")
 
     def generate(self, order: Ints) -> Ints:
         """Serial schedule generation in `order`."""
