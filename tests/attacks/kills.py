@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -28,16 +29,18 @@ import escala.agents
 import escala.policies
 import escala.report
 import escala.studies.saving
-from escala.agents import checkpoint
+from escala.agents import checkpoint, watch
 from escala.cli.app import run
 from escala.studies import marl2024
 from escala.writing import moves
 from escala.writing.sealing import digest, foreign
 from tests.cli.program import LOG
 
-CHANGES = {"os.rename", "os.mkdir", "os.remove", "os.rmdir", "os.chmod", "os.truncate"}
+CHANGES = {"os.rename": 2, "os.mkdir": 2, "os.remove": 1, "os.rmdir": 1, "os.chmod": 2, "os.truncate": 9}
+"""What changes a file -> which argument is the open folder that the name is relative to (-1: none; 9: it takes none)."""
 REPLAY = ["small.swf", "--platform", "4x1"]
 LEARN = ["--workload", "small.swf", "--platform", "orion#2"]
+SEARCH = ["--algorithm", "search", "--generations", "2", "--population", "4"]
 AGENT = Path(__file__).parents[2] / "docs" / "studies" / "deepscheduler2020" / "agents" / "orion-0.95-0"
 HALF = 12  # of a training's points: its checkpoint is written, its agent is not
 TINY = {"steps": 64, "loads": (50,), "imitated": 0, "void": 0, "test": 2, "sampled": 1, "validation": 2}
@@ -65,8 +68,8 @@ VERBS: dict[str, Verb] = {
         again=["train", "escala/OffReservation-v0", *LEARN, "--steps", "1", "--out", "out", "--resume"],
     ),
     "search": Verb(
-        ["train", "escala/OffReservation-v0", *LEARN, "--algorithm", "search", "--generations", "2", "--population", "4", "--out", "out"],
-        "out", "bit by bit",
+        ["train", "escala/OffReservation-v0", *LEARN, *SEARCH, "--out", "out"], "out", "bit by bit",
+        again=["train", "escala/OffReservation-v0", *LEARN, *SEARCH, "--out", "out", "--resume"],
     ),
     "save": Verb(["save"], "out", "agent"),
     "study": Verb(["study", "run", "marl2024", "--scale", "smoke", "--jobs", "1", "--out", "out"], "out", "bit by bit"),
@@ -99,8 +102,11 @@ class _Killer:
 
     def look(self, event: str, given: tuple[Any, ...]) -> None:
         writes = event == "open" and isinstance(given[2], int) and given[2] & (os.O_WRONLY | os.O_RDWR)
-        if (event in CHANGES or writes) and not isinstance(given[0], int) and os.path.abspath(os.fsdecode(given[0])).startswith(self.work):
-            self.point()
+        if (event in CHANGES or writes) and not isinstance(given[0], int):
+            folder = given[CHANGES[event]] if event in CHANGES and len(given) > CHANGES[event] else -1
+            place = "." if folder < 0 else os.readlink(f"/proc/self/fd/{folder}")
+            if os.path.abspath(os.path.join(place, os.fsdecode(given[0]))).startswith(self.work):
+                self.point()
 
     def after(self, step: Callable[..., Any], before: bool = False) -> Callable[..., Any]:
         """A step with a point after it. before: and one before it, where Python tells of none."""
@@ -157,7 +163,7 @@ def _half(place: Path, verb: Verb, reference: Path) -> str | None:
         return None if place.read_bytes() == reference.read_bytes() else "other content"
     if verb.kind != "bit by bit":
         return foreign(place, verb.kind)
-    for path in place.rglob("*.json"):
+    for path in place.rglob("[!.]*.json"):
         found = json.loads(path.read_text())
         known = found.get("weights_sha256", []) if path.name == "manifest.json" else []
         weights = sorted(path.parent.glob("weights*.pt"))
@@ -248,6 +254,7 @@ def kills(n: int, seed: int = 0, verbs: list[str] | None = None) -> dict[str, ob
     chance, tried, held, failed = random.Random(seed), Counter[str](), Counter[str](), []
     marl2024.SCALES["smoke"] = replace(marl2024.SCALES["smoke"], **TINY)
     checkpoint.EVERY_S = 0.0  # a checkpoint between any two rollouts
+    watch.LEAST_S = math.inf  # no curve: whether a training is long enough for one would be chance
     names = verbs or QUICK
     with tempfile.TemporaryDirectory() as folder:
         prepared = {name: _prepared(name, Path(folder) / name) for name in names[:n]}

@@ -70,6 +70,19 @@ def test_train_then_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.learn
+def test_what_a_killed_training_began_to_write_is_no_file_of_anybody_elses(escala_: Escala, week: Path, tmp_path: Path) -> None:
+    out = tmp_path / "agent"
+    out.mkdir()
+    (out / ".part-4194305-checkpoint.npz").touch()  # of a process that is over
+    verb = ["train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--days", "2", "--steps", "64", "--out", out]
+    assert escala_(*verb).status == 0 and sorted(os.listdir(out)) == ["manifest.json", "weights.pt"]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "weights.pt").touch()
+    refused = escala_(*verb[:-1], tmp_path / "other")
+    assert refused.status == 2 and "did not write" in refused.err
+
+
+@pytest.mark.learn
 def test_train_learns_from_days_of_the_groups_named(escala_: Escala, week: Path, tmp_path: Path) -> None:
     groups = [escala.workload.day_group(day) for day in days_of(escala.read_workload(week))[:5]]
     verb = ["train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--days", "5", "--steps", "64", "--json"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,26 @@ def test_resuming_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.
         small(OFF, out=tmp_path / "run")
     with pytest.raises(escala.EscalaError, match="no checkpoint"):
         small(OFF, out=tmp_path / "other", resume=True)
+
+
+def test_a_kill_among_the_files_of_the_agent_leaves_it_or_a_training_to_go_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training that is too short for a checkpoint while it learns."""
+
+    def killed(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(checkpoint, "write_manifest", killed)
+        small(OFF, out=tmp_path / "run")
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == [checkpoint.FILE, "weights.pt"]
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(import_module("escala.agents.train"), "remove", killed)
+        small(OFF, out=tmp_path / "run", resume=True)
+    whole = load_agent(tmp_path / "run")
+    assert equal(weights(whole), weights(trained(OFF)))
+    with pytest.raises(escala.EscalaError, match="this training has ended"):
+        small(OFF, out=tmp_path / "run", resume=True)
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["manifest.json", "weights.pt"]
 
 
 def test_a_saved_agent_is_the_same_agent(tmp_path: Path) -> None:

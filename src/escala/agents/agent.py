@@ -19,7 +19,7 @@ from escala.agents.network import build_policy, pin_threads
 from escala.envs import exported
 from escala.envs.deciding import Deciding
 from escala.errors import EscalaError
-from escala.writing import SEAL, saved_folder, whole_file
+from escala.writing import SEAL, remove, saved_folder, whole_file
 from escala.writing.sealing import digest
 
 MANIFEST = "manifest.json"
@@ -64,7 +64,9 @@ class Agent(Deciding):
         """Write the agent into the folder of its training, each file as a whole, the manifest last."""
         folder.mkdir(parents=True, exist_ok=True)
         checkpoint.write_weights(folder / WEIGHTS, self.network.state_dict())
-        if self.curve is not None:
+        if self.curve is None:
+            remove(folder / CURVE)
+        else:
             with whole_file(folder / CURVE) as aside:
                 self.curve.write_csv(aside)
         files = [WEIGHTS] if self.curve is None else [WEIGHTS, CURVE]

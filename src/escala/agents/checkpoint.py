@@ -11,7 +11,7 @@ import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeGuard
 
 import numpy as np
 import torch
@@ -20,7 +20,7 @@ from escala.agents import packed
 from escala.agents.vecenv import NativeVecEnv
 from escala.errors import EscalaError
 from escala.workload import Workload
-from escala.writing import whole_file, write_whole
+from escala.writing import remove, whole_file, write_whole
 from escala.writing.sealing import MARK, digest, sealed
 
 FILE = "checkpoint.npz"
@@ -36,6 +36,15 @@ def check_folder(folder: Path | None, resume: bool) -> None:
     if folder is not None and not resume and any(os.path.exists(folder / name) for name in ("manifest.json", FILE, OLD, SEARCH)):
         raise EscalaError(f"{folder}: holds a training already: resume it (resume=True, --resume) or give another folder")
     check_place(folder)
+
+
+def ended(folder: Path | str | None) -> TypeGuard[Path | str]:
+    """Has the training in a folder ended? Its manifest, the last file to be written, is there; what a kill left beside it then goes."""
+    if folder is None or not (Path(folder) / MARK).is_file():
+        return False
+    for name in (FILE, SEARCH):
+        remove(Path(folder) / name)
+    return True
 
 
 def check_place(folder: Path | None) -> None:
@@ -103,7 +112,7 @@ def capture(model: Any, face: NativeVecEnv, normaliser: Any, request: dict[str, 
 def read(folder: Path, request: dict[str, Any]) -> dict[str, Any]:
     """The checkpoint in a folder; EscalaError where there is none, or where it belongs to another training."""
     path = folder / FILE
-    if not path.is_file() and (folder / "manifest.json").is_file():
+    if ended(folder):
         raise EscalaError(f"{folder}: this training has ended, nothing is left to resume: load it, or train for another folder")
     if not path.is_file() and (folder / OLD).is_file():
         raise EscalaError(f"{folder / OLD}: of an older version of escala, which this one does not read: train anew into another folder")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import polars as pl
@@ -17,6 +19,7 @@ from escala.platform import read_platform
 from escala.policies import simulate
 from escala.policy import name_of
 from escala.result import Result
+from escala.writing import Pieces
 
 BASELINES = ("timeout:0", "timeout:300", "oracle", "hold:0.25")
 SCHEDULER_BASELINES = ("first-fit", "easy", "saf")
@@ -34,7 +37,8 @@ def evaluate(
     argmax: bool = True,
     window: str | None = None,
     progress: Callable[[float], None] | None = None,
-    keep: Callable[[str, int, int, Result], None] | None = None,
+    starts: Callable[[str, int, int, list[float]], None] | None = None,
+    pieces: Pieces | None = None,
 ) -> pl.DataFrame:
     """One row a day, policy and run: what the policy knows of the future (`knows`); where the platform has watts energy_j,
     that of each node state (computing_j, ...)
@@ -48,7 +52,8 @@ def evaluate(
     what stands beside the policies compared (scheduler "saf" under shutdown policies, shutdown "timeout:300" under schedulers). window:
     "cut" ends each day at its length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off,
     unless told otherwise).
-    keep: called with policy, run, number of the day and the Result.
+    starts: called with policy, run, number of the day and the start of each of its jobs, s (NaN: never). pieces: where the days of a
+    policy and run go and come from, each as one piece.
     """
     if len(days) == 0:
         raise EscalaError("days: give at least one day, each a Workload")
@@ -67,15 +72,23 @@ def evaluate(
     policies += [("agent", run, agent.policy(sampled=True, seed=seed + run)) for run in range(runs)]
     if argmax:
         policies.append(("agent (argmax)", 0, agent.policy(sampled=False)))
+    kept = Pieces(None, None) if pieces is None else pieces
+
+    def of_days(policy: Any) -> list[tuple[dict[str, Any], list[float]]]:
+        """Of each day its figures and the starts of its jobs."""
+        pair = {"scheduler": policy, "shutdown": other} if schedules else {"scheduler": other, "shutdown": policy}
+        results = (simulate(day, machine, **pair, **how) for day in days)
+        return [
+            ({KNOWS: one.knows, **_figures(one)}, one.jobs["start_s"].cast(pl.Float64).fill_null(math.nan).to_list()) for one in results
+        ]
+
     rows = []
     for k, (name, run, policy) in enumerate(policies):
-        for number, day in enumerate(days):
-            pair = {"scheduler": policy, "shutdown": other} if schedules else {"scheduler": other, "shutdown": policy}
-            result = simulate(day, machine, **pair, **how)
-            about = {"policy": name, KNOWS: result.knows, "run": run, "episode": number, "day": day.name}
-            rows.append({**about, **_figures(result), "asleep_w": machine.asleep_w})
-            if keep is not None:
-                keep(name, run, number, result)
+        for number, (figures, begun) in enumerate(kept.value(f"{name}, run {run}", partial(of_days, policy))):
+            about = {"policy": name, KNOWS: figures[KNOWS], "run": run, "episode": number, "day": days[number].name}
+            rows.append({**about, **figures, "asleep_w": machine.asleep_w})
+            if starts is not None:
+                starts(name, run, number, begun)
         if progress is not None:
             progress((k + 1) / len(policies))
     played = to_one_end(pl.DataFrame(rows))

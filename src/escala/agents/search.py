@@ -100,7 +100,7 @@ def finished(folder: Path | None, request: Mapping[str, Any]) -> Agent | None:
     """The agent of this request that a folder holds already; None where it holds none. EscalaError for one of another request, and for a
     folder that cannot be written."""
     checkpoint.check_place(folder)
-    if folder is None or not (folder / "manifest.json").is_file():
+    if folder is None or not checkpoint.ended(folder):
         return None
     agent = load_agent(folder)
     for name, value in json.loads(json.dumps(request)).items():

@@ -163,12 +163,13 @@ def train(
     "printed" or another of `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0):
     settings of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see
     `escala.agents.slot_teaching`.
-    imitate: "rollout" or "rollout:K" is short for the teacher look-ahead over K futures, {"rollout": [K]}. minutes: stop at this time,
-    whatever has been learnt (such runs are not repeatable). curve: keep a learning curve (`Agent.curve`), see `escala.agents.watch`; by
-    default where there is an `out`. It moves no weight. validation: days that are not learnt from; the weights that did best on them, at
-    one of 20 looks, are kept (`Agent.manifest["validation"]`), and training stops after `patience` looks without a better one (0: never).
-    snapshots: decisions after which (rounded up to whole rollouts) the agent as it then is is kept too, in `out`/after-DECISIONS. Where the
-    preset's learning rate does not fall (`printed`), that is the agent of a whole training of so many decisions.
+    imitate: "rollout" or "rollout:K" is short for the teacher look-ahead over K futures, {"rollout": [K]}. minutes: stop when so long was
+    trained, earlier sittings included, whatever has been learnt (such runs are not repeatable). curve: keep a learning curve
+    (`Agent.curve`), see `escala.agents.watch`; by default where there is an `out`. It moves no weight. validation: days that are not learnt
+    from; the weights that did best on them, at one of 20 looks, are kept (`Agent.manifest["validation"]`), and training stops after
+    `patience` looks without a better one (0: never). snapshots: decisions after which (rounded up to whole rollouts) the agent as it then
+    is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate does not fall (`printed`), that is the agent of a whole
+    training of so many decisions.
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
@@ -278,7 +279,8 @@ class _Training:
         """Learn what is left to learn."""
         steps = self.request["steps"]
         save = self.save if self.folder is not None else None
-        between = _Between(save, self.snap, progress, steps, minutes, self.returns, self.watch, self.early)
+        left = None if minutes is None else max(0.0, minutes - self._before_s / 60.0)
+        between = _Between(save, self.snap, progress, steps, left, self.returns, self.watch, self.early)
         self._began = time.monotonic()
         if self.model.num_timesteps < steps:
             self.model.learn(steps - self.model.num_timesteps, callback=between, reset_num_timesteps=False)
@@ -306,6 +308,8 @@ class _Training:
             manifest["validation"] = self.early.points
         agent = Agent(self.model.policy, manifest, kept)
         if self.folder is not None:
+            if step > 0:
+                self.save()  # so that a kill among the files of the agent leaves a training to go on with
             agent.write(self.folder)
             remove(self.folder / checkpoint.FILE)
             remove_stale(self.folder)  # of killed snapshots

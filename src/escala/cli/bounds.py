@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 
 from escala.cli import options as opt
-from escala.cli.interrupt import INTERRUPTED, Stopped
+from escala.cli.interrupt import INTERRUPTED, Stopped, keeping
+from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.reading import read_log
 from escala.cli.tables import amount, number, rows_table
 from escala.cli.terminal import emit, progress
-from escala.writing import output_folder
+from escala.writing import Pieces, output_folder
 
 WASTE = "waste"
 
@@ -66,16 +67,20 @@ def bound(
     what was proved.
     """
     import escala
+    from escala.policies.pairs import keep_runs
 
     names = opt.names(schedulers, "--schedulers")
     switching: dict[str, Any] = {} if stretch is None else {"stretch": stretch}
     if shutdowns is not None or objective == WASTE:
         switching["shutdowns"] = opt.names(shutdowns or "timeout:0,hold:0.25", "--shutdowns")
-    with output_folder(out, "bound", force=force) as folder:
-        with progress() as begin:
+    pieces = Pieces(None, None)
+    with output_folder(out, "bound", force=force, keeps=True) as folder:
+        with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform, power)
             log = read_log(workload, read, machine)
+            told = {"objective": objective, "oversized": oversized, "seed": seed, **switching}
+            pieces = pieces_of(folder, log, machine, [*names, *switching.get("shutdowns", ())], **told)
             begin(f"replaying {len(log)} jobs under {', '.join(names)}")
 
             def tell(step: Any) -> None:
@@ -83,8 +88,9 @@ def bound(
 
             result = escala.bound(
                 log, machine, objective, exact=exact, limit_s=limit, seed=seed, policies=names, progress=tell, oversized=oversized,
-                **switching,
+                keep=keep_runs(pieces), **switching,
             )  # fmt: skip
+            tell_found(pieces)
         document = result.as_dict()
         document["cleaning"] = log.cleaning
         reference = next(iter(result.policies), "")

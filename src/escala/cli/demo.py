@@ -10,12 +10,14 @@ import typer
 from rich.console import RenderableType
 
 from escala.cli import options as opt
+from escala.cli.interrupt import keeping
 from escala.cli.judged import judged_table
+from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.reading import read_log
 from escala.cli.replay import compared
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
-from escala.writing import output_folder
+from escala.writing import Pieces, output_folder
 
 if TYPE_CHECKING:
     from escala.studies.demo import Findings
@@ -48,10 +50,14 @@ def demo(
 
     if (workload is None) != (platform is None):
         raise EscalaError("give --workload and --platform together, or neither for the built-in month of the cluster orion")
-    with output_folder(out, "demo", force=force) as folder, progress() as begin:
+    pieces, plan = Pieces(None, None), replace(study.Settings(), train_minutes=minutes, seed=seed)
+    kept = keeping(lambda: what_is_kept(out, pieces))
+    with output_folder(out, "demo", force=force, keeps=True) as folder, progress() as begin, kept:
         assert folder is not None
         log, machine = _given(workload, platform, power, read, seed)
-        findings = study.run(log, machine, replace(study.Settings(), train_minutes=minutes, seed=seed), begin)
+        pieces = pieces_of(folder, log, machine, (), **plan.__dict__)
+        findings = study.run(log, machine, plan, begin, pieces)
+        tell_found(pieces)
         begin("writing the report")
         study.write(findings, folder)
     page = out / "report.html"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,14 +16,16 @@ from escala.cli import searching, splitting
 from escala.cli.headroom import save
 from escala.cli.interrupt import INTERRUPTED, KEPT, Stopped, keeping
 from escala.cli.judged import judged_table
+from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.reading import read_log
 from escala.cli.replay import power_of
 from escala.cli.tables import facts_table
 from escala.cli.terminal import Begin, emit, progress
 from escala.errors import EscalaError
-from escala.writing import claimed, output_folder
+from escala.writing import Pieces, claimed, output_folder
+from escala.writing.files import left_behind
 
-WRITTEN = ("manifest.json", "checkpoint.npz", "checkpoint.pt", "search.npz")  # of a training that has ended, or was interrupted
+WRITTEN = {"manifest.json", "checkpoint.npz", "checkpoint.pt", "search.npz"}  # of a training that has ended, or was interrupted
 STEPS = 500_000
 WITHOUT_WATTS = ("mean_wait_s", "mean_bounded_slowdown", "mean_stretch")
 ENVS = "escala/OffReservation-v0, escala/Scheduling-v0, or escala/Slots-v0: one machine with slots, times in whole seconds"
@@ -167,7 +170,9 @@ def _facts(environment: str, done: dict[str, Any], days: int) -> list[tuple[str,
 
 def _check_training_folder(out: Path) -> None:
     """Refuse to put an agent beside files of anything else."""
-    if out.is_dir() and any(out.iterdir()) and not any((out / name).exists() for name in WRITTEN):
+    found = set(os.listdir(out)) if out.is_dir() else set()
+    begun = {half.name for name in WRITTEN for half in left_behind(out / name)}  # by a run that was killed
+    if found - begun and not found & WRITTEN:
         raise EscalaError(f"{out}: holds files that Escala did not write; name another folder for the agent")
 
 
@@ -216,7 +221,9 @@ def evaluate(
     room.check(headroom, stretch, limit, window)
     drawn_by = splitting.seed_of(split, after > 0, "--after")
     beside = None if baselines is None else opt.names(baselines, "--baselines")
-    with output_folder(out, "evaluate", force=force) as folder, progress() as begin:
+    pieces = Pieces(None, None)
+    kept = keeping(lambda: what_is_kept(out, pieces))
+    with output_folder(out, "evaluate", force=force, keeps=True) as folder, progress() as begin, kept:
         begin(f"reading {workload}")
         trained = escala.load_agent(agent)
         machine = escala.read_platform(escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else platform, power)
@@ -229,7 +236,10 @@ def evaluate(
             raise EscalaError(f"{workload}: {_none_of(later, group)} to judge on")
         room.check_agent(headroom, trained, chosen, machine)
         bounds = {"objective": headroom, "stretch": stretch, "limit_s": limit}
-        played, measured = _played(trained, chosen, machine, beside, runs, seed, window, bounds, begin)
+        names, wanted = [f"agent:{agent}", *(beside or ())], {"days": [day.name for day in chosen], "seed": seed, "window": window}
+        pieces = pieces_of(folder, log, machine, names, **wanted)
+        played, measured = _played(trained, chosen, machine, beside, runs, seed, window, bounds, begin, pieces)
+        tell_found(pieces)
         judged = comparing.episodes(played, _metrics(played, measured), reference=played["policy"][0], seed=seed)
         if folder is not None:
             played.write_csv(folder / DAYS)
@@ -265,19 +275,22 @@ def export(
 
 
 def _played(
-    trained: Any, days: Any, machine: Any, beside: Any, runs: int, seed: int, window: str, bounds: dict[str, Any], begin: Begin
-) -> tuple[Any, dict[str, Any] | None]:
+    trained: Any, days: Any, machine: Any, beside: Any, runs: int, seed: int, window: str, bounds: dict[str, Any], begin: Begin,
+    pieces: Pieces,
+) -> tuple[Any, dict[str, Any] | None]:  # fmt: skip
     """The days played under every policy, and their head-room where an objective is named."""
+    import numpy as np
+
     from escala.agents import evaluate as judge
     from escala.policies import day_headroom
 
     starts: dict[tuple[str, int, int], Any] = {}
 
-    def keep(policy: str, run: int, number: int, result: Any) -> None:
-        starts[policy, run, number] = result.jobs["start_s"].cast(float).fill_null(math.nan).to_numpy()
+    def note(policy: str, run: int, number: int, start_s: list[float]) -> None:
+        starts[policy, run, number] = np.array(start_s)
 
     share = begin(f"judging on {len(days)} days")
-    played = judge(trained, days, machine, beside, runs, seed, window=window, progress=share, keep=keep)
+    played = judge(trained, days, machine, beside, runs, seed, window=window, progress=share, starts=note, pieces=pieces)
     measured = None
     if bounds["objective"] is not None:
         share, limit_s = begin(f"bounding {len(days)} days"), bounds["limit_s"] or room.LIMIT_S

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -22,6 +23,7 @@ from escala.optimum import bound as bound_of
 from escala.optimum.bounds import Progress, status_of
 from escala.options import Options, with_options
 from escala.platform import Platform
+from escala.policies.pairs import Keep, play_anew
 from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read, simulate
 from escala.policies.waste import WASTE, WasteBound, waste_bound
@@ -123,14 +125,14 @@ class Planned:
 def bound(
     workload: Any, platform: Any, objective: Literal["waste"], *, exact: bool = ..., limit_s: float = ..., seed: int = ...,
     policies: Iterable[Any] = ..., progress: Progress | None = ..., stretch: float | None = ..., shutdowns: Iterable[Any] | None = ...,
-    **options: Any,
+    keep: Keep = ..., **options: Any,
 ) -> WasteBound: ...  # fmt: skip
 
 
 @overload
 def bound(
     workload: Any, platform: Any, objective: str = ..., *, exact: bool = ..., limit_s: float = ..., seed: int = ...,
-    policies: Iterable[Any] = ..., progress: Progress | None = ..., **options: Any,
+    policies: Iterable[Any] = ..., progress: Progress | None = ..., keep: Keep = ..., **options: Any,
 ) -> LogBound: ...  # fmt: skip
 
 
@@ -146,6 +148,7 @@ def bound(
     progress: Progress | None = None,
     stretch: float | None = None,
     shutdowns: Iterable[Any] | None = None,
+    keep: Keep = play_anew,
     **options: Any,
 ) -> LogBound | WasteBound:
     """Bound and best schedule of a log.
@@ -154,12 +157,12 @@ def bound(
     see `escala.policies.waste`: nodes off at the start, and a `WasteBound` comes back). exact: also the solvers of the extra `optimum`.
     limit_s: about how long, wall seconds. policies: schedulers to judge beside. For waste alone, stretch: no job waits longer than this
     share of its requested time (0.5), or than under the first pair of policies; shutdowns: shutdown policies to judge, each with every
-    scheduler. options: `oversized` of `Options`. Ctrl-C keeps what was proved so far. EscalaError: unknown objective, no jobs, jobs
-    that never fit.
+    scheduler. keep: where finished runs of policies go and come from. options: `oversized` of `Options`. Ctrl-C keeps what was proved so
+    far. EscalaError: unknown objective, no jobs, jobs that never fit.
     """
     if objective == WASTE:
         return waste_bound(
-            workload, platform, stretch=stretch, exact=exact, limit_s=limit_s, policies=policies, shutdowns=shutdowns, **options
+            workload, platform, stretch=stretch, exact=exact, limit_s=limit_s, policies=policies, shutdowns=shutdowns, keep=keep, **options
         )
     if objective not in OBJECTIVES:
         raise EscalaError(f"objective {objective!r} is unknown: use {', '.join(OBJECTIVES)} or {WASTE}")
@@ -168,7 +171,7 @@ def bound(
     log, machine = read(workload, platform)
     chosen = with_options(Options(), **options)
     aimed = {name_of(p): (rollout_of(p, chosen.seed, objective) or p) if isinstance(p, str) else p for p in policies}
-    runs = {name: simulate(log, machine, p, record=False, **options) for name, p in aimed.items()}
+    runs = {name: keep(name, partial(simulate, log, machine, p, record=False, **options)) for name, p in aimed.items()}
     return bound_of_runs(runs, log, machine, objective, exact=exact, limit_s=limit_s, seed=seed, progress=progress, **options)
 
 

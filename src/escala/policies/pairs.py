@@ -24,7 +24,7 @@ from escala.policies.run import check_power, read, simulate
 from escala.policy import name_of
 from escala.result import Result
 from escala.workload import Workload
-from escala.writing import Kept
+from escala.writing import Kept, Pieces
 
 Told = Callable[[str, float], None]  # the pair that runs now, and the share of all work done
 
@@ -71,7 +71,7 @@ class KeptRuns:
 
     def begin(self, pairs: Sequence[Named], workload: Workload, platform: Platform, options: Mapping[str, Any]) -> None:
         """Find what was kept for these very runs, and forget all else."""
-        about = {**self._about, "jobs": _digest(workload), "platform": platform.spec(), "options": dict(options)}
+        about = {**self._about, "jobs": digest_of(workload), "platform": platform.spec(), "options": dict(options)}
         for pair in pairs:
             known = {name: self._identity[name] for name in (name_of(pair.scheduler), name_of(pair.shutdown)) if name in self._identity}
             self._requests[pair.name] = {**about, "pair": [name_of(pair.scheduler), name_of(pair.shutdown)], "identity": known}
@@ -89,12 +89,26 @@ class KeptRuns:
         self.done += 1
 
 
+Keep = Callable[[str, Callable[[], Result]], Result]
+"""Given the name of a run and how to run it: its Result, perhaps one that was kept."""
+
+
+def play_anew(_: str, run: Callable[[], Result]) -> Result:
+    """Keep nothing."""
+    return run()
+
+
+def keep_runs(pieces: Pieces) -> Keep:
+    """Each run is a piece of something longer."""
+    return lambda name, run: pieces.file(f"run {name}", run, lambda path, result: result.save(path), Result.load)
+
+
 def folder_of(name: str) -> str:
     """The folder of a pair's run in the output of a comparison."""
     return name.replace("/", "-")
 
 
-def _digest(workload: Workload) -> str:
+def digest_of(workload: Workload) -> str:
     """SHA-256 of all that is known of the jobs, and of where they were read."""
     stream = io.BytesIO()
     workload.jobs.write_ipc(stream)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from escala.optimum.energy import RELAXATIONS
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.platform.told import HOW
+from escala.policies.pairs import Keep, play_anew
 from escala.policies.run import read, simulate
 from escala.policies.sharing import shared
 from escala.policy import name_of
@@ -107,6 +109,7 @@ def waste_bound(
     limit_s: float = 60.0,
     policies: Iterable[Any] = ("easy",),
     shutdowns: Iterable[Any] | None = None,
+    keep: Keep = play_anew,
     **options: Any,
 ) -> WasteBound:
     """The bound of a log and the waste of all pairs of policies and shutdown policies; see the module, and `escala.bound`.
@@ -120,7 +123,10 @@ def waste_bound(
     if not pairs:
         raise EscalaError("the waste is bounded beside policies: give at least one scheduler and one shutdown policy")
     _cast(log, machine, options)  # refuses what never fits before anything is simulated
-    runs = {f"{name_of(s)} + {name_of(d)}": simulate(log, machine, s, d, start_off=True, **options) for s, d in pairs}
+    runs = {}
+    for s, d in pairs:
+        name = f"{name_of(s)} + {name_of(d)}"
+        runs[name] = keep(name, partial(simulate, log, machine, s, d, start_off=True, **options))
     return waste_of_runs(log, machine, runs, stretch=limit, exact=exact, limit_s=limit_s, **options)
 
 

@@ -88,8 +88,9 @@ def trained(
 ) -> dict[str, Any]:
     """Train on lists of one rate; judge on test and validation lists. taught: imitate hold-back first, tuned on training lists."""
     import escala
+    from escala.agents.checkpoint import ended
 
-    if keep is not None and (Path(keep) / "manifest.json").is_file():
+    if ended(keep):
         agent = escala.load_agent(keep)
     else:
         unfinished = keep is not None and (Path(keep) / "checkpoint.npz").is_file()

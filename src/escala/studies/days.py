@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ def judge(
     *,
     metrics: Sequence[str] = METRICS,
     progress: Callable[[float], None] | None = None,
+    keep: Callable[[str, Callable[[], Rows]], Rows] | None = None,
     **options: Any,
 ) -> pl.DataFrame:
     """One row per policy and day: policy, knows (what it knows of the future),
@@ -52,18 +54,26 @@ def judge(
     counted to one end (`escala.metrics.energy.to_one_end`).
 
     policies: name -> (scheduler, shutdown). A day is run until its last job is done, with all nodes off at its start; `options` go to
-    `escala.simulate`. progress: called with the share done.
+    `escala.simulate`. progress: called with the share done. keep: where the rows of a policy go and come from: called with its name and
+    what makes them.
     """
-    rows = []
-    for name, (scheduler, shutdown) in policies.items():
+    rows: Rows = []
+
+    def of_policy(name: str) -> Rows:
+        scheduler, shutdown = policies[name]
+        own: Rows = []
         for number, day in enumerate(days):
             result = escala.simulate(day, platform, scheduler=scheduler, shutdown=shutdown, **{"start_off": True, **options})
             summary = result.summary()
             figures = {metric: float(summary[metric]) for metric in (*metrics, "window_s")}
             about = {"policy": name, KNOWS: result.knows, "episode": number, "day": day.name}
-            rows.append({**about, **figures, "asleep_w": platform.asleep_w})
+            own.append({**about, **figures, "asleep_w": platform.asleep_w})
             if progress is not None:
-                progress(len(rows) / (len(days) * len(policies)))
+                progress((len(rows) + len(own)) / (len(days) * len(policies)))
+        return own
+
+    for name in policies:
+        rows += of_policy(name) if keep is None else keep(name, partial(of_policy, name))
     return to_one_end(pl.DataFrame(rows))
 
 

@@ -141,9 +141,10 @@ def searched(
 def learnt(source: Given, preset: str, steps: int, seed: int, keep: str, parts: Sequence[str]) -> dict[str, Any]:
     """Train an agent by MaskablePPO on R3's reward, keep the weights that do best on some of the validation days, and judge it."""
     from escala.agents import load_agent, train
+    from escala.agents.checkpoint import ended
 
     one = inputs.days(**source)
-    if (Path(keep) / "manifest.json").is_file():
+    if ended(keep):
         agent = load_agent(keep)
     else:
         unfinished = (Path(keep) / "checkpoint.npz").is_file()

@@ -170,8 +170,9 @@ def by_r3(source: Given) -> dict[str, Any]:
 def _done(keep: str) -> Any:
     """The agent that an interrupted study has finished, or None."""
     from escala.agents import load_agent
+    from escala.agents.checkpoint import ended
 
-    return load_agent(keep) if (Path(keep) / "manifest.json").is_file() else None
+    return load_agent(keep) if ended(keep) else None
 
 
 def searched(

@@ -7,8 +7,9 @@ off at midnight, run to completion. All shutdown policies stand on the same sche
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,13 @@ from escala.metrics import compare as comparing
 from escala.platform import Platform, read_platform
 from escala.platform.told import HOW
 from escala.policies import Comparison
+from escala.policies.pairs import Named, keep_runs, pairs_of, play
 from escala.report.operator import OF_DAYS, JudgedDays
+from escala.result import Result
 from escala.studies.days import METRICS, days_of, judge
 from escala.studies.saving import JUDGED, read_judged, save_runs, write_manifest
 from escala.workload import Description, Workload
+from escala.writing import Pieces
 
 CLUSTER = "orion"
 REFERENCE = "never"
@@ -88,8 +92,10 @@ def _silent(what: str) -> None:
     return None
 
 
-def run(workload: Workload, platform: Platform, settings: Settings | None = None, begin: Begin = _silent) -> Findings:
-    """Do it all, in `begin`-announced pieces.
+def run(
+    workload: Workload, platform: Platform, settings: Settings | None = None, begin: Begin = _silent, pieces: Pieces | None = None
+) -> Findings:
+    """Do it all, in `begin`-announced pieces. pieces: where finished ones, and the training, go and come from.
 
     Raises:
         EscalaError: the log does not fit the platform, or has too few days to train on some and judge on others.
@@ -102,14 +108,23 @@ def run(workload: Workload, platform: Platform, settings: Settings | None = None
     if not 0 < cut < len(days):
         raise EscalaError(f"workload {workload.name!r} has {len(days)} days with at least two jobs; the demo needs 2, better 30 or more")
     earlier, later = days[:cut], days[cut : cut + plan.judged_days]
-    schedulers = _compare(workload, platform, plan.schedulers, ["never"], plan.seed, begin("comparing schedulers"))
-    shutdowns = _compare(workload, platform, [plan.beneath], plan.shutdowns, plan.seed, begin("comparing shutdown policies"))
-    agent, training = train(earlier, platform, plan, begin(f"training on {len(earlier)} days"))
+    kept = Pieces(None, None) if pieces is None else pieces
+
+    def compared(schedulers: Sequence[str], shutdowns: Sequence[str], what: str) -> Comparison:
+        def one(pair: Named) -> Result:
+            return keep_runs(kept)(pair.name, partial(escala.simulate, workload, platform, pair.scheduler, pair.shutdown, seed=plan.seed))
+
+        share = begin(f"comparing {what}")
+        return Comparison(play(pairs_of(schedulers, shutdowns), one, progress=None if share is None else lambda _, done: share(done)))
+
+    schedulers = compared(plan.schedulers, ["never"], "schedulers")
+    shutdowns = compared([plan.beneath], plan.shutdowns, "shutdown policies")
+    agent, training = train(earlier, platform, plan, begin(f"training on {len(earlier)} days"), kept.growing("training"))
     policies: dict[str, tuple[Any, Any]] = {name: (plan.beneath, name) for name in plan.shutdowns}
     if agent is not None:
         policies |= {AGENT: (plan.beneath, agent.policy(seed=plan.seed)), LIKELIEST: (plan.beneath, agent.policy(sampled=False))}
-    share, kept = begin(f"judging on {len(later)} days not seen"), dict.fromkeys((*METRICS, *OF_DAYS))
-    judged = judge(later, platform, policies, metrics=tuple(kept), seed=plan.seed, progress=share)
+    share, wanted = begin(f"judging on {len(later)} days not seen"), dict.fromkeys((*METRICS, *OF_DAYS))
+    judged = judge(later, platform, policies, metrics=tuple(wanted), seed=plan.seed, progress=share, keep=kept.value)
     return Findings(
         workload=workload,
         platform=platform,
@@ -124,25 +139,28 @@ def run(workload: Workload, platform: Platform, settings: Settings | None = None
     )
 
 
-def _compare(workload: Workload, platform: Platform, schedulers: Any, shutdowns: Any, seed: int, share: Share | None) -> Comparison:
-    told = None if share is None else lambda _, done: share(done)
-    return escala.compare(workload, platform, schedulers=schedulers, shutdowns=shutdowns, seed=seed, progress=told)
-
-
-def train(days: list[Workload], platform: Platform, plan: Settings, share: Share | None) -> tuple[Any, dict[str, Any]]:
-    """The trained agent and how it was trained; None and the reason where the packages for training are not installed."""
+def train(
+    days: list[Workload], platform: Platform, plan: Settings, share: Share | None, out: Path | None = None
+) -> tuple[Any, dict[str, Any]]:
+    """The trained agent and how it was trained; None and the reason where the packages for training are not installed. out: where the
+    training is kept, and one that was interrupted lies."""
     try:
         learn = escala.train
     except EscalaError as error:
         return None, {"trained": False, "why": f"Nothing was trained: {error}."}
-    how_long: dict[str, Any] = {"steps": NO_LIMIT, "minutes": plan.train_minutes}
-    agent = learn(ENVIRONMENT, days, platform, **how_long, seed=plan.seed, window="drain", curve=True, progress=share)
+    from escala.agents.checkpoint import FILE, ended
+
+    if ended(out):
+        agent = escala.load_agent(out)
+    else:
+        how: dict[str, Any] = {"steps": NO_LIMIT, "minutes": plan.train_minutes, "seed": plan.seed, "window": "drain", "curve": True}
+        agent = learn(ENVIRONMENT, days, platform, **how, progress=share, out=out, resume=out is not None and (out / FILE).is_file())
     done = agent.manifest
-    how = (
+    told = (
         f"Trained by {done['algorithm']} for {done['elapsed_s']:.0f} s on the {len(days)} earlier days: {done['steps_done']:,} decisions. "
         "It says, minute by minute, how long a job must have waited, as a share of its walltime, before nodes are woken for it."
     )
-    return agent, {"trained": True, "how": how, "manifest": done}
+    return agent, {"trained": True, "how": told, "manifest": done}
 
 
 def write(findings: Findings, folder: Path) -> Path:

@@ -136,8 +136,9 @@ def judge(agent: Any, lists: JobLists, seed: int) -> dict[str, Any]:
 def _trained(steps: int, seed: int, preset: str, algorithm: str | None, keep: str | None, **given: Any) -> Any:
     """Train, go on with an interrupted training, or take up an agent that an interrupted study has finished."""
     import escala
+    from escala.agents.checkpoint import ended
 
-    if keep is not None and (Path(keep) / "manifest.json").is_file():
+    if ended(keep):
         return escala.load_agent(keep)
     unfinished = keep is not None and (Path(keep) / "checkpoint.npz").is_file()
     return escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished, **given)

@@ -81,9 +81,10 @@ def team(
     actions) and the best weights are kept; without a teacher (presets "from-nothing" and R4's own, "printed") sampled ones are judged,
     more often."""
     from escala.agents import load_team, train_team
+    from escala.agents.checkpoint import ended
 
     shape: dict[str, Any] = {"agents": agents, "machines": machines, "information": information, "rewards": information, "turns": turns}
-    if (Path(keep) / "manifest.json").is_file():
+    if ended(keep):
         made = load_team(keep)
     else:
         given: dict[str, Any] = {"load": [load / 100 for load in loads], "lists_seed": TRAINING, "steps": steps, "mode": mode, "seed": seed}

@@ -6,13 +6,14 @@ one step. Who writes holds a lock; what a killed run left behind is found and se
 
 from escala.writing.files import output_file, remove, whole_file, write_whole
 from escala.writing.folder import claimed, output_folder, saved_folder
-from escala.writing.kept import Kept
+from escala.writing.kept import Kept, Pieces
 from escala.writing.sealing import PAGE, SEAL, own_page, sealed_text
 
 __all__ = [
     "PAGE",
     "SEAL",
     "Kept",
+    "Pieces",
     "claimed",
     "output_file",
     "output_folder",

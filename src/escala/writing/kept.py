@@ -1,4 +1,7 @@
-"""Finished pieces of a long run: each stands in the output folder as a whole, and is found again after an interruption."""
+"""Finished pieces of a long run: each is whole, and is found again after an interruption.
+
+`Kept`: pieces that stand in the output folder. `Pieces`: pieces beside it, from which the output is made at the end.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ import os
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from escala.writing.files import write_whole
+
+T = TypeVar("T")
 
 
 class Kept:
@@ -41,6 +46,51 @@ class Kept:
         os.rename(half, piece)
         write_whole(self._notes / _key(name, request), name + "\n")
         return piece
+
+
+class Pieces:
+    """Pieces of the run of one request, beside the work folder of an `output_folder(..., keeps=True)`; those of another request go.
+
+    work: the folder; without one nothing is kept. request: all that the run depends on, as JSON keeps it. name: of a piece.
+    """
+
+    def __init__(self, work: Path | None, request: Any) -> None:
+        self._run = None if work is None else work.parent
+        self._folder = None if work is None else work.parent / "kept" / _key("", request)[:32]
+        self.found: set[str] = set()
+        """Pieces that an interrupted run had finished."""
+        self.done: set[str] = set()
+        if work is not None:
+            for old in (*(work.parent / "kept").glob("*"), *work.iterdir()):
+                if old != self._folder:
+                    shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+
+    def value(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` gives, here or before an interruption; JSON must keep it as it is."""
+        return self.file(
+            name, make, lambda path, value: write_whole(path, json.dumps(value)), lambda path: json.loads(path.read_text(encoding="utf-8"))
+        )
+
+    def file(self, name: str, make: Callable[[], T], write: Callable[[Path, T], object], read: Callable[[Path], T]) -> T:
+        """The same of what `write` puts into a file or folder, and `read` reads."""
+        if self._folder is None or self._run is None:
+            return make()
+        piece = self._folder / _key(name, None)[:32]
+        if piece.exists():
+            self.found.add(name)
+            self.done.add(name)
+            return read(piece)
+        made = make()
+        half = self._run / f"half-{os.getpid()}-{piece.name}"
+        write(half, made)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        os.rename(half, piece)
+        self.done.add(name)
+        return made
+
+    def growing(self, name: str) -> Path | None:
+        """The folder of a piece that is written bit by bit, by something that goes on with it by itself; None where nothing is kept."""
+        return None if self._folder is None else self._folder / name
 
 
 def _key(name: str, request: Any) -> str:
