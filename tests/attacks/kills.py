@@ -74,10 +74,15 @@ VERBS: dict[str, Verb] = {
     "save": Verb(["save"], "out", "agent"),
     "study": Verb(["study", "run", "marl2024", "--scale", "smoke", "--jobs", "1", "--out", "out"], "out", "bit by bit"),
     "bound": Verb(["bound", *REPLAY, "--limit", "0.2", "--out", "out"], "out", "bound"),
+    "evaluate": Verb(["evaluate", str(AGENT), "small.swf", "--runs", "1", "--baselines", "easy", "--out", "out"], "out", "evaluate"),
+    "demo": Verb(
+        ["demo", "--workload", "days.swf", "--platform", "orion", "--minutes", "0", "--out", "out"], "out", "demo",
+        first=(["workload", "generate", "grid5000", "cluster=orion", "days=3", "--out", "days.swf"],),
+    ),
     "report": Verb(["report", "run", "--out", "out.html", "--force"], "out.html", "file", first=(["simulate", *REPLAY, "--out", "run"],)),
 }  # fmt: skip
 
-SLOW = {"train", "search", "study"}  # minutes each: only where they are named
+SLOW = {"train", "search", "study", "demo"}  # minutes each: only where they are named
 QUICK = [name for name in VERBS if name not in SLOW]
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from escala.cli import terminal
-from escala.cli.interrupt import Stopped, listen_for_termination
+from escala.cli.interrupt import Stopped, listen_for_termination, lost
 from escala.cli.verbs import Verbs
 from escala.errors import EscalaError
 from escala.extras import missing
@@ -61,15 +61,25 @@ def _usage(error: Exception) -> str:
     return f"{message.rstrip('?')}{'?' if message.endswith('?') else ''} (see {context.command_path} --help)"
 
 
+def _act(arguments: list[str]) -> int:
+    """Do what the arguments say; returns the exit status. What fails after a signal that was lost ends as the signal does."""
+    try:
+        status = app(arguments, prog_name="escala", standalone_mode=False)
+    except Exception:
+        if (ended := lost()) is None:
+            raise
+        raise ended from None
+    if status == INTERRUPTED:
+        raise KeyboardInterrupt
+    return status if isinstance(status, int) else OK
+
+
 def run(arguments: list[str]) -> int:
     """Run the program on its arguments; returns the exit status. Bad input and bad usage are one line on stderr."""
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
     try:
-        status = app(arguments, prog_name="escala", standalone_mode=False)
-        if status == INTERRUPTED:
-            raise KeyboardInterrupt
-        return status if isinstance(status, int) else OK
+        return _act(arguments)
     except EscalaError as error:
         terminal.fail(str(error))
     except BrokenPipeError:  # the reader of our output has left, as `head` does

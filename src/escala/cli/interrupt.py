@@ -6,7 +6,9 @@ therefore runs in a second thread (it releases the interpreter's lock), and the 
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +16,7 @@ from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
 INTERRUPTED = 130  # exit status
+AGAIN_S = 0.2
 KEPT = "{out} keeps what was learnt until the last checkpoint: go on with --resume"
 
 
@@ -30,9 +33,34 @@ def _raise_terminated(*_: object) -> NoReturn:
 
 
 def listen_for_termination() -> None:
-    """Let SIGTERM unwind like Ctrl-C, so that half-written output is removed."""
+    """Let SIGTERM unwind like Ctrl-C, so that half-written output is removed; lose neither."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _raise_terminated)
+        sys.unraisablehook = _unraisable
+
+
+_lost: list[BaseException] = []
+
+
+def _unraisable(told: sys.UnraisableHookArgs) -> None:
+    """Python prints and forgets what a signal raised inside a callback of a compiled library, such as a compiler's. It is noted here, and
+    sent again."""
+    error = told.exc_value
+    if not isinstance(error, KeyboardInterrupt | Stopped):
+        sys.__unraisablehook__(told)
+        return
+    _lost.append(error)
+    number = signal.SIGTERM if isinstance(error, Stopped) else signal.SIGINT
+    again = threading.Timer(AGAIN_S, lambda: os.kill(os.getpid(), number) if _lost else None)
+    again.daemon = True
+    again.start()
+
+
+def lost() -> BaseException | None:
+    """What a signal raised that was lost, taken; None where nothing was. Whatever fails next may have failed by it."""
+    found = _lost[0] if _lost else None
+    _lost.clear()
+    return found
 
 
 @contextmanager
@@ -44,10 +72,13 @@ def keeping(hint: str | Callable[[], str]) -> Iterator[None]:
 
     try:
         yield
-    except KeyboardInterrupt:
-        raise Stopped(f"interrupted; {told()}", INTERRUPTED) from None
-    except Stopped as stopped:
-        raise Stopped(f"terminated; {told()}", stopped.status) from None
+    except (Exception, KeyboardInterrupt, Stopped) as error:
+        ended = lost() or error
+        if isinstance(ended, Stopped):
+            raise Stopped(f"terminated; {told()}", ended.status) from None
+        if isinstance(ended, KeyboardInterrupt):
+            raise Stopped(f"interrupted; {told()}", INTERRUPTED) from None
+        raise
 
 
 def interruptible(work: Callable[[], T]) -> T:
