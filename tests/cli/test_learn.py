@@ -82,6 +82,17 @@ def test_what_a_killed_training_began_to_write_is_no_file_of_anybody_elses(escal
     assert refused.status == 2 and "did not write" in refused.err
 
 
+def test_a_training_that_is_ended_before_its_first_checkpoint_says_that_nothing_is_kept(
+    escala_: Escala, week: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(escala, "train", ended)
+    outcome = escala_("train", ENVIRONMENT, "--workload", week, "--platform", "orion", "--out", tmp_path / "agent")
+    assert outcome.status == 130 and outcome.err == "error: interrupted; nothing was written\n"
+
+
 @pytest.mark.learn
 def test_train_learns_from_days_of_the_groups_named(escala_: Escala, week: Path, tmp_path: Path) -> None:
     groups = [escala.workload.day_group(day) for day in days_of(escala.read_workload(week))[:5]]

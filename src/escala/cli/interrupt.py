@@ -12,12 +12,13 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
 INTERRUPTED = 130  # exit status
 AGAIN_S = 0.2
-KEPT = "{out} keeps what was learnt until the last checkpoint: go on with --resume"
+CHECKPOINTS = ("checkpoint.npz", "search.npz")
 
 
 class Stopped(BaseException):
@@ -79,6 +80,13 @@ def keeping(hint: str | Callable[[], str]) -> Iterator[None]:
         if isinstance(ended, KeyboardInterrupt):
             raise Stopped(f"interrupted; {told()}", INTERRUPTED) from None
         raise
+
+
+def learnt(out: Path) -> str:
+    """What is kept of a training that was ended from outside."""
+    if not any((out / name).is_file() for name in CHECKPOINTS):
+        return "nothing was written"
+    return f"{out} keeps what was learnt until the last checkpoint: go on with --resume"
 
 
 def interruptible(work: Callable[[], T]) -> T:

@@ -14,7 +14,7 @@ from escala.cli import day_headroom as room
 from escala.cli import options as opt
 from escala.cli import searching, splitting
 from escala.cli.headroom import save
-from escala.cli.interrupt import INTERRUPTED, KEPT, Stopped, keeping
+from escala.cli.interrupt import INTERRUPTED, Stopped, keeping, learnt
 from escala.cli.judged import judged_table
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.reading import read_log
@@ -116,7 +116,7 @@ def train(
         else:
             share = begin(f"training on {len(chosen)} days")
             how |= {"algorithm": algorithm, "preset": preset or "tuned", "steps": steps or STEPS, "minutes": minutes, "patience": patience}
-            with keeping(KEPT.format(out=out)):
+            with keeping(lambda: learnt(out)):
                 agent = escala.train(environment, chosen, machine, progress=share, **how)
     told = facts_table(_facts(environment, agent.manifest, len(chosen)))
     emit(as_json, {**agent.manifest, "cleaning": log.cleaning}, told, f"agent saved in {out}")

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from escala.cli.interrupt import KEPT, keeping
+from escala.cli.interrupt import keeping, learnt
 from escala.cli.terminal import Begin
 from escala.errors import EscalaError
 
@@ -71,7 +71,7 @@ def search(
     begin(f"pricing waits on {len(days)} days")
     options = options_of(days, machine, WORTH if worth is None else worth)
     share = begin(f"searching on {len(days)} days")
-    with keeping(KEPT.format(out=out)):
+    with keeping(lambda: learnt(out)):
         return searched(
             days, machine, validation=validation, generations=generations or GENERATIONS, population=population or POPULATION,
             days_each=len(days), seed=seed, out=out, progress=share, **options,
