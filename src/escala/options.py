@@ -17,7 +17,7 @@ from escala.kernel.clock import SECOND
 RULES = ("escala", "batsched")
 BATSCHED_MARGIN_S = 5.0
 MOST_DEPTH = 2**31 - 1
-FLAGS = {"plan_margin_s": " (--plan-margin)", "until_s": " (--until)"}  # on the command line
+FLAGS = {"plan_margin_s": " (--plan-margin)", "until_s": " (--stop-at)"}  # on the command line
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Options:
         if self.plan_margin_s is not None and self.plan_margin_s < 0:
             raise EscalaError(f"option plan_margin_s={self.plan_margin_s} (--plan-margin): give seconds >= 0")
         if self.until_s is not None and self.until_s <= self.start_s:
-            raise EscalaError(f"option until_s={self.until_s} (--until): the limit must lie behind the start ({self.start_s} s)")
+            raise EscalaError(f"option until_s={self.until_s} (--stop-at): the limit must lie behind the start ({self.start_s} s)")
 
     def _check_types(self) -> None:
         """Every option of the type that it needs; EscalaError naming the first that is not. Whole numbers and seconds become plain ones."""

@@ -283,6 +283,7 @@ class Simulation:
                 "source": self.workloads[i].source,
                 "jobs": len(self.workloads[i]),
                 "cleaning": self.workloads[i].cleaning,
+                "ignored": self.workloads[i].ignored,
                 "read_as": self.workloads[i].read_as,
                 "sha256": self.workloads[i].digest(),
             },

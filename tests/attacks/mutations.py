@@ -199,7 +199,9 @@ def attempt(name: str, path: Path) -> tuple[str, str]:
         if name.partition(".")[0] in PLATFORMS:
             read_platform(path)
         else:
-            read_workload(path, unit="min" if name.startswith("pack") else None)
+            unit = "min" if name.startswith("pack") else None
+            read_workload(path, unit=unit)
+            _filtered(path, unit)
     except Unreadable as error:
         return "unforeseen", f"{type(error.__cause__).__name__}: {error}"
     except EscalaError as error:
@@ -208,6 +210,22 @@ def attempt(name: str, path: Path) -> tuple[str, str]:
     except BaseException as error:
         return "another error", f"{type(error).__name__}: {str(error)[:300]}"
     return "read", ""
+
+
+def _filtered(path: Path, unit: str | None) -> None:
+    """Parts of a readable log: read, or refused as such."""
+    from escala.errors import EscalaError
+    from escala.reading import Unreadable
+    from escala.workload import read_workload
+
+    for part in ({"user": "u", "until": "2100-01-01"}, {"partition": "p", "since": 1}):
+        try:
+            read_workload(path, unit=unit, **part)  # type: ignore[arg-type]
+        except Unreadable:
+            raise
+        except EscalaError as error:
+            if len(str(error)) > LONGEST_MESSAGE:
+                raise
 
 
 def work(seed: int, first: int, last: int) -> None:

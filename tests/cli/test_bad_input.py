@@ -67,7 +67,7 @@ def test_job_larger_than_the_platform(escala_: Escala, log: Path) -> None:
         (["--head", "highest"], ["lowest-id", "latest-released"]),
         (["--estimate", "guess"], ["runtime"]),
         (["--oversized", "keep"], ["drop"]),
-        (["--until", "-5"], ["until"]),
+        (["--stop-at", "-5"], ["stop-at"]),
         (["--plan-margin", "-1"], ["margin"]),
         (["--depth", "0"], ["--depth"]),
         (["--export", "csv"], ["batsim"]),

@@ -61,7 +61,7 @@ def test_shares_of_the_waste_are_those_that_bound_proves(tmp_path: Path) -> None
     [
         (["power"], "power"),
         (["waste"], "--start-off"),
-        (["wait", "--until", "10"], "--until"),
+        (["wait", "--stop-at", "10"], "--stop-at"),
         (["wait", "--stretch", "1"], "--stretch"),
     ],
 )

@@ -70,11 +70,13 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "workload describe": (["x"], set()),
     "workload convert": (["x", "--out", "x"], set()),
     "workload generate": (["x", "--out", "x"], {"speed"}),
+    "workload from-slurm": ([], {"partition"}),
     "report": (["x"], set()),
     "study run": (["x", "--out", "x"], set()),
     "study replay": (["x"], {"seed"}),
 }
-"""Verb -> arguments that it must have, and its own options that are called as a key (an agent has the machine of its training)."""
+"""Verb -> arguments that it must have, and its own options that are called as a key (an agent has the machine of its training; the
+partition to export)."""
 
 
 def test_flags_go_before_the_file_which_is_told(escala_: Escala, log: Path) -> None:
@@ -100,7 +102,7 @@ def test_a_needed_platform_may_come_from_the_file(escala_: Escala, log: Path) ->
     ("text", "why"),
     [
         ('platfrm = "4x1"', "unknown key 'platfrm': did you mean platform?"),
-        ("[reading]\nunit = 's'", "unknown key 'reading': known: carbon, column"),
+        ("[reading]\nunit = 's'", "unknown key 'reading': known: account, carbon"),
         ('out = "x"', "unknown key 'out'"),
         ("platform = 4", "platform: a text between quotes is needed, not 4"),
         ("seed = -1", "seed: a whole number of at least 0 is needed, not -1"),

@@ -71,7 +71,7 @@ def test_options_reach_the_simulator(escala_: Escala, log: Path) -> None:
     def simulate(*more: str) -> Any:
         return _json(escala_("simulate", log, "--platform", "4x1:grid5000", "--json", *more))
 
-    assert simulate("--until", "120")["n_running"] == 1
+    assert simulate("--stop-at", "120")["n_running"] == 1
     assert simulate("--shutdown", "timeout:0")["transitions"] > 0
     assert simulate("--shutdown", "timeout:0", "--start-off")["mean_wait_s"] > 22.5
     assert simulate("--estimate", "runtime", "--scheduler", "conservative")["mean_wait_s"] == 22.5
@@ -106,11 +106,11 @@ def test_compare_tells_the_share_of_what_is_possible(escala_: Escala, log: Path)
     assert [row["headroom"] for row in rows] == [0.0, pytest.approx((MEAN_WAIT["fcfs"] - MEAN_WAIT["easy"]) / (MEAN_WAIT["fcfs"] - best))]
     shown = escala_(*verb)
     assert "Headroom" in shown.out and "proved: none below" in shown.out
-    assert escala_(*verb, "--until", "100").status == 2
+    assert escala_(*verb, "--stop-at", "100").status == 2
 
 
 def test_compare_reports_what_a_cut_run_left_out(escala_: Escala, log: Path) -> None:
-    outcome = escala_("compare", log, "--platform", "4x1:grid5000", "--schedulers", "fcfs,easy", "--until", "120")
+    outcome = escala_("compare", log, "--platform", "4x1:grid5000", "--schedulers", "fcfs,easy", "--stop-at", "120")
     assert outcome.status == 0 and "unfinished" in outcome.out
 
 

@@ -11,7 +11,7 @@ import typer
 from escala.cli import options as opt
 from escala.cli.interrupt import INTERRUPTED, Stopped, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
-from escala.cli.reading import read_log
+from escala.cli.reading import read_log, read_of
 from escala.cli.tables import amount, number, rows_table
 from escala.cli.terminal import emit, progress
 from escala.writing import Pieces, output_folder
@@ -92,7 +92,7 @@ def bound(
             )  # fmt: skip
             tell_found(pieces)
         document = result.as_dict()
-        document["cleaning"] = log.cleaning
+        document |= read_of(log)
         reference = next(iter(result.policies), "")
         document["headroom"] = {name: result.headroom(name, reference) for name in result.policies}
         if folder is not None:

@@ -13,7 +13,7 @@ from escala.cli import options as opt
 from escala.cli.interrupt import keeping
 from escala.cli.judged import judged_table
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
-from escala.cli.reading import read_log
+from escala.cli.reading import read_log, read_of
 from escala.cli.replay import compared
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -62,7 +62,7 @@ def demo(
         study.write(findings, folder)
     page = out / "report.html"
     payload = {"report": page, "training": findings.training, "judged": findings.judged, "description": findings.description}
-    emit(as_json, {**payload, "cleaning": log.cleaning}, *tables(findings), f"The whole story, with figures: {page}")
+    emit(as_json, {**payload, **read_of(log)}, *tables(findings), f"The whole story, with figures: {page}")
 
 
 def _given(workload: Path | None, platform: str | None, power: str | None, read: dict[str, Any], seed: int) -> tuple[Any, Any]:

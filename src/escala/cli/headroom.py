@@ -57,7 +57,7 @@ def check(objective: str | None, stretch: float | None, limit_s: float | None, o
     if objective not in METRIC and objective != WASTE:
         raise EscalaError(f"--headroom {objective} is unknown: use {', '.join(METRIC)} or {WASTE}")
     if options["until_s"] is not None:
-        raise EscalaError("--headroom needs whole runs: leave out --until")
+        raise EscalaError("--headroom needs whole runs: leave out --stop-at")
     if objective == WASTE and not options["start_off"]:
         raise EscalaError("--headroom waste counts every switch: give --start-off, so that all nodes are off at the start")
 

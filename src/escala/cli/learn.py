@@ -17,7 +17,7 @@ from escala.cli.headroom import save
 from escala.cli.interrupt import INTERRUPTED, Stopped, keeping, learnt
 from escala.cli.judged import judged_table
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
-from escala.cli.reading import read_log
+from escala.cli.reading import read_log, read_of
 from escala.cli.replay import power_of
 from escala.cli.tables import facts_table
 from escala.cli.terminal import Begin, emit, progress
@@ -119,7 +119,7 @@ def train(
             with keeping(lambda: learnt(out)):
                 agent = escala.train(environment, chosen, machine, progress=share, **how)
     told = facts_table(_facts(environment, agent.manifest, len(chosen)))
-    emit(as_json, {**agent.manifest, "cleaning": log.cleaning}, told, f"agent saved in {out}")
+    emit(as_json, {**agent.manifest, **read_of(log)}, told, f"agent saved in {out}")
 
 
 def _days(
@@ -251,7 +251,7 @@ def evaluate(
             if measured is not None:
                 save(measured, folder)
     title = f"{len(chosen)} days: means over days, changes with their 95 % intervals"
-    told = [{**row, "cleaning": log.cleaning, "power": power_of(machine)} for row in judged.to_dicts()]
+    told = [{**row, **read_of(log), "power": power_of(machine)} for row in judged.to_dicts()]
     if measured is None:
         emit(as_json, told, title, *judged_table(judged), machine.power_line)
         return

@@ -14,7 +14,7 @@ from rich.table import Table
 from escala.cli import options as opt
 from escala.cli.fetch import fetch
 from escala.cli.policies import generator_lines
-from escala.cli.reading import read_log
+from escala.cli.reading import read_log, read_of
 from escala.cli.slurm import from_slurm
 from escala.cli.tables import amount, facts_table, rows_table
 from escala.cli.terminal import emit, progress
@@ -67,7 +67,7 @@ def describe(
         machine = None if platform is None else escala.read_platform(platform)
         log = read_log(workload, read, machine)
         description = escala.describe(log, machine)
-    emit(as_json, {**description, "cleaning": log.cleaning}, *description_tables(description, log.cleaning))
+    emit(as_json, {**description, **read_of(log)}, *description_tables(description, log.cleaning))
 
 
 def description_tables(description: Description, cleaning: Mapping[str, int]) -> list[Table]:
@@ -147,7 +147,7 @@ def generate(
 
 
 def _tell(as_json: bool, log: Workload, out: Path) -> None:
-    facts = {"file": str(out), "jobs": len(log), "days": log.span_s / 86400.0, "cleaning": log.cleaning}
+    facts = {"file": str(out), "jobs": len(log), "days": log.span_s / 86400.0, **read_of(log)}
     emit(as_json, facts, f"{out}: {len(log):,} jobs over {log.span_s / 86400.0:.1f} days")
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from escala.cli.part import Account, Partition, Since, Until, User
 from escala.errors import EscalaError
 
 Log = Annotated[
@@ -82,10 +83,14 @@ Estimate = Annotated[
     str,
     typer.Option("--estimate", metavar="WHAT", help="what policies see as a job's length: walltime or runtime", rich_help_panel="Rules"),
 ]
-Until = Annotated[
+StopAt = Annotated[
     float | None,
     typer.Option(
-        "--until", metavar="SECONDS", help="stop the clock here; by default run to completion", show_default=False, rich_help_panel="Rules"
+        "--stop-at",
+        metavar="SECONDS",
+        help="stop the clock here; by default run to completion",
+        show_default=False,
+        rich_help_panel="Rules",
     ),
 ]
 StartOff = Annotated[bool, typer.Option("--start-off", help="all nodes are off at the start", rich_help_panel="Rules")]
@@ -251,7 +256,7 @@ def rules_of(
     rebuild: Rebuild = False,
     plan_margin: PlanMargin = None,
     estimate: Estimate = "walltime",
-    until: Until = None,
+    stop_at: StopAt = None,
     start_off: StartOff = False,
     oversized: Oversized = "error",
     seed: Seed = 0,
@@ -264,7 +269,7 @@ def rules_of(
         "rebuild": rebuild,
         "plan_margin_s": plan_margin,
         "estimate": estimate,
-        "until_s": until,
+        "until_s": stop_at,
         "start_off": start_off,
         "oversized": oversized,
         "seed": seed,
@@ -321,6 +326,11 @@ def reading_of(
     longest: Longest = None,
     most_cores: MostCores = None,
     strict: Strict = False,
+    partition: Partition = None,
+    user: User = None,
+    account: Account = None,
+    since: Since = None,
+    until: Until = None,
 ) -> dict[str, Any]:
     """The options of `escala.read_workload` from those of the command line; only those that were given."""
     if columns and fields:
@@ -336,6 +346,11 @@ def reading_of(
         "speed": speed,
         "rules": _rules(no_request, zero_runtime, longest, most_cores),
         "strict": strict or None,
+        "partition": partition,
+        "user": user,
+        "account": account,
+        "since": since,
+        "until": until,
     }
     return {name: value for name, value in given.items() if value is not None}
 

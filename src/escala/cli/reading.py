@@ -14,13 +14,14 @@ if TYPE_CHECKING:
 
 
 def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, *, needs_times: bool = True) -> Workload:
-    """The log, with a remark for each rule of cleaning that touched a job.
+    """The log, with a remark for each rule of cleaning that touched a job, and one for what it has and no replay looks at.
 
     read: options of `read_workload`. machine: its speed turns work in flops into times, where `read` gives no other speed. needs_times:
     refuse a log that still gives work in flops.
     """
     import escala
     from escala.workload.clean import remarks
+    from escala.workload.ignored import told
     from escala.workload.read import detect
 
     how = dict(read)
@@ -30,7 +31,14 @@ def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, 
     log = escala.read_workload(path, **how)
     for line in remarks(log.cleaning, log.first_cleaned, how.get("rules")):
         remark(f"{path}: {line}")
+    if log.ignored:
+        remark(f"{path}: {told(log.ignored)}")
     if needs_times and log.needs_speed():
         where = "" if machine is None else f" (platform {machine.name!r} has no speed that all cores share)"
         raise EscalaError(f"{path}: gives work in flops and no run times{where}: give the flop/s of a core, such as --speed 1e9")
     return log
+
+
+def read_of(log: Workload) -> dict[str, Any]:
+    """What JSON says of a log that was read."""
+    return {"cleaning": log.cleaning, "ignored": log.ignored}

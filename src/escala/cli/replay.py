@@ -12,11 +12,11 @@ from escala.cli import headroom as room
 from escala.cli import options as opt
 from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
-from escala.cli.reading import read_log
+from escala.cli.reading import read_log, read_of
 from escala.cli.recorded import shown_waits
 from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress, remark
-from escala.cli.unused import tell_unused
+from escala.cli.unused import tell_until, tell_unused
 from escala.errors import EscalaError
 from escala.writing import output_folder
 
@@ -89,6 +89,7 @@ def simulate(
             pair = policies([scheduler], [shutdown])
             check_power(machine, pair[1], options["start_off"])
             tell_unused([scheduler], [shutdown], options)
+            tell_until(read)
             log = read_log(workload, read, machine)
             share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
             result = interruptible(lambda: escala.simulate(log, machine, pair[0][0], pair[1][0], progress=share, **options))
@@ -101,7 +102,7 @@ def simulate(
     knows = {f"{scheduler} + {shutdown}": result.knows}
     name = marks.shown(f"{scheduler} + {shutdown}", knows)
     title, shown = f"{log.name} on {machine.name}: {name}", measured({"": summary}, SHOWN)
-    told = {**summary, "knows": result.knows, "cleaning": log.cleaning, "power": power_of(machine), "recorded_waits": waits}
+    told = {**summary, "knows": result.knows, **read_of(log), "power": power_of(machine), "recorded_waits": waits}
     emit(
         as_json,
         told,
@@ -153,6 +154,7 @@ def compare(
             found = policies(chosen, switching)
             check_power(machine, found[1], options["start_off"])
             tell_unused(chosen, switching, options)
+            tell_until(read)
             log = read_log(workload, read, machine)
             room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {len(log)} jobs under {total} pairs of policies")
@@ -188,7 +190,7 @@ def compare(
                 room.save(measured, folder)
     rows, knows = table.to_dicts(), comparison.knows
     waits = {name: recorded_waits(result.jobs) for name, result in comparison.results.items()}
-    about = {"cleaning": log.cleaning, "power": power_of(machine)}
+    about = {**read_of(log), "power": power_of(machine)}
     told = [{**row, **about, "recorded_waits": waits[row["policy"]]} for row in rows]
     if measured is not None:
         told = [{**row, "headroom_of": room.told(measured, row["policy"])} for row in told]

@@ -14,7 +14,7 @@ from escala.errors import EscalaError
 
 FIELDS = (
     *("JobID", "JobIDRaw", "User", "Partition", "State", "Submit", "Eligible", "Start", "End", "ElapsedRaw", "TimelimitRaw"),
-    *("ReqCPUS", "AllocCPUS", "ReqTRES", "AllocTRES", "NodeList"),
+    *("ReqCPUS", "AllocCPUS", "ReqTRES", "AllocTRES", "NodeList", "Account", "QOS", "Priority", "Reservation", "Constraints", "ReqMem"),
 )
 """What the reader uses, without names of jobs or command lines."""
 

@@ -37,6 +37,13 @@ def unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[st
     return [name for name in default if options[name] != default[name] and not looks[name]]
 
 
+def tell_until(read: dict[str, Any]) -> None:
+    """A remark where `--until` is a number, which once stopped the clock of simulate and compare."""
+    until = read.get("until")
+    if until is not None and str(until).replace(".", "", 1).isdigit():
+        remark(f"--until {until} leaves out the jobs submitted from then on; to stop the replay's clock, as it once did: --stop-at {until}")
+
+
 def tell_unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any]) -> None:
     """A remark for each option that changes nothing."""
     names = list(schedulers)

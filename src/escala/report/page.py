@@ -27,6 +27,7 @@ from escala.report.curves import Training
 from escala.report.quantities import ENERGY_UNITS, QUANTITIES
 from escala.report.style import STATE_COLOURS, inline_file, inline_svg
 from escala.result import without_places
+from escala.workload.ignored import told
 from escala.writing import sealed_text, write_whole
 
 LINES_SHOWN = 8
@@ -165,7 +166,7 @@ def render(
         power=[line for line in power if line],
         findings=verdict.held_out(comparison) or verdict.answers(summaries, reference),
         cards=verdict.cards(summaries, reference=reference) if comparison is None else verdict.held_out_cards(comparison),
-        warnings=[*filter(None, [recorded.sentence(waits), marks.legend(knows)]), *remarks],
+        warnings=[*filter(None, [_ignored(results), recorded.sentence(waits), marks.legend(knows)]), *remarks],
         caution=verdict.caution(summaries, comparison),
         parts=parts,
         charts=charts,
@@ -230,6 +231,13 @@ def _power(result: Run) -> str:
     """Whose watts a run's energies rest on; "" for a run that does not say its platform."""
     spec = result.manifest.get("platform")
     return Platform.from_spec(spec).power_line if isinstance(spec, Mapping) else ""
+
+
+def _ignored(results: Mapping[str, Run]) -> str:
+    """What the log of these runs has and no replay looks at, in a sentence; "" for nothing, or runs that do not say."""
+    workloads = [run.manifest.get("workload") or {} for run in results.values()]
+    sentence = next(filter(None, (told(workload.get("ignored") or {}) for workload in workloads)), "")
+    return sentence and f"{sentence[:1].upper()}{sentence[1:]}."
 
 
 def _name_watts(parts: Sequence[dict[str, Any]], power: str) -> None:

@@ -25,6 +25,8 @@ import polars as pl
 from escala.errors import EscalaError, quoted
 from escala.reading import parse_json, read_text
 from escala.workload.files import write_atomic
+from escala.workload.filters import Keep, every
+from escala.workload.ignored import column_of
 from escala.workload.swf import refuse_unsayable
 from escala.workload.table import Workload
 
@@ -70,8 +72,9 @@ def check_speed(speed: float) -> None:
         raise EscalaError(f"speed is {speed!r} flop/s: give a finite number above 0, such as 1e9")
 
 
-def read_batsim(path: Path, speed: float | None = None) -> BatsimLog:
-    """All jobs. `speed`: flop/s of one core, to turn work into runtimes at once (needed where a sequence mixes both)."""
+def read_batsim(path: Path, speed: float | None = None, keep: Keep = every) -> BatsimLog:
+    """The jobs; `keep` takes part of them. `speed`: flop/s of one core, to turn work into runtimes at once (needed where a sequence mixes
+    both)."""
     if speed is not None:
         check_speed(speed)
     document = parse_json(read_text(path), path)
@@ -83,12 +86,31 @@ def read_batsim(path: Path, speed: float | None = None) -> BatsimLog:
     frame = pl.DataFrame(rows, schema=dict(zip(names, types)), orient="row")
     if frame.is_empty():
         raise EscalaError(f"{path}: no jobs: a Batsim workload needs at least one")
+    origin_s = _number(document.get("origin_s", 0.0), str(path), "origin_s")
+    frame = keep(frame.with_columns(_further(jobs)), origin_s or None)
     talking = frame.filter("communicates")["job_id"]
     counts, firsts = ({COMMUNICATION: len(talking)}, {COMMUNICATION: f"job {talking[0]!r}"}) if len(talking) else ({}, {})
     frame = frame.drop("communicates") if frame["flops"].null_count() < frame.height else frame.drop("communicates", "flops")
     size = document.get("nb_res")
     nb_res = size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
-    return BatsimLog(frame, nb_res, _number(document.get("origin_s", 0.0), str(path), "origin_s"), counts, firsts)
+    return BatsimLog(frame, nb_res, origin_s, counts, firsts)
+
+
+def _further(jobs: list[dict[str, Any]]) -> list[pl.Series]:
+    """What jobs say that Batsim does not know: `queue`, and the columns of `ignored`, as text."""
+    columns: dict[str, str] = {}
+    for key in dict.fromkeys(key for job in jobs for key in job):
+        column = "queue" if key == "queue" else column_of(key)
+        if column is not None:
+            columns.setdefault(column, key)
+    return [pl.Series(column, [_plain(job.get(key)) for job in jobs], dtype=pl.String) for column, key in columns.items()]
+
+
+def _plain(value: Any) -> str | None:
+    """A value of any kind as text, null where it is empty."""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return str(value).encode(errors="replace").decode() if isinstance(value, str) else quoted(value)
+    return "yes" if value else None
 
 
 def _parts(document: Any, path: Path) -> tuple[list[Any], Mapping[str, Any]]:

@@ -6,6 +6,7 @@ The rules, in order (a job is counted under the first that drops it):
 |---|---|---|
 | no submission time | dropped | the field is missing or negative |
 | absurd submission | dropped | after the year 5000: milliseconds taken for seconds, or a sentinel |
+| filtered out | dropped | outside the part that was asked for (`filters`) |
 | never started, still running, partial execution, repeated record, ... | dropped by the reader of the format | see there |
 | negative runtime | dropped | unknown (SWF writes -1): mostly cancelled before the start; the Parallel Workloads Archive's usage |
 | no processors | dropped | neither allocated nor requested processors are known |
@@ -32,12 +33,16 @@ from escala.workload.table import LEAST_S, MOST_CORES, MOST_S
 
 KEEPING = ("zero runtime", "no request", "absurd request", "fractional processors", "over request", "repeated id")
 ABSURD_SIZE = "note: absurd machine size"
-FAITHFUL = ("over request", "no request", "job step rows", "repeated record", "partial execution", ABSURD_SIZE)
+FILTERED = "filtered out"
+COMPONENT = "component of a heterogeneous job"
+FAITHFUL = ("over request", "no request", "job step rows", "repeated record", "partial execution", ABSURD_SIZE, FILTERED, COMPONENT)
 """Rules that neither lose a job nor change one: the table says what the log says."""
 TOLD = {
     "job step rows": "belong to jobs that have rows of their own",
     "repeated record": "the same as an earlier one, read once",
     "partial execution": "of jobs that have lines of their own",
+    FILTERED: "left out, as was asked for",
+    COMPONENT: "joined with the others to one job: all their cores, as long as the longest",
     "fractional processors": "rounded up",
     "repeated id": "renamed ID#2, ID#3, ...",
     ABSURD_SIZE: "in the header passed over",
@@ -103,10 +108,10 @@ def remarks(counts: Mapping[str, int], firsts: Mapping[str, str], rules: Cleanin
     return lines
 
 
-def record_name(frame: pl.DataFrame, row: int, name: str = "job_id") -> str:
+def record_name(frame: pl.DataFrame, row: int) -> str:
     """A record in words: its id, and its line where that is known (column `line`)."""
     line = f", line {frame['line'][row]}" if "line" in frame.columns else ""
-    return f"job {quoted(frame[name][row])}{line}"
+    return f"job {quoted(frame['job_id'][row])}{line}"
 
 
 def clean(frame: pl.DataFrame, rules: CleaningRules) -> Cleaned:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from escala.workload.filters import Keep, every
 from escala.workload.table import MOST_CORES, OPTIONAL, SCHEMA
 
 UNITS = {"ms": 1e-3, "s": 1.0, "step": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -90,13 +91,14 @@ LAYOUTS = (
 
 ALIBABA = "Alibaba GPU cluster 2023"
 ALIBABA_NEEDS = {"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time", "scheduled_time", "pod_phase"}
+ALIBABA_IGNORED = {"gpu_spec": "features", "qos": "qos"}
 
 
-def alibaba_jobs(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int], dict[str, str]]:
+def alibaba_jobs(table: pl.DataFrame, keep: Keep = every) -> tuple[pl.DataFrame, dict[str, int], dict[str, str]]:
     """Pods of the Alibaba GPU trace (Weng et al., ATC 2023): single-node jobs with memory (MiB) and GPUs.
 
     Thousandths of a CPU are rounded up to cores; a pod that shares a GPU gets a whole one (counted): the table has whole resources only.
-    Also the counts of these notes, and the first pod of each.
+    Also the counts of these notes, and the first pod of each. `keep` takes part of the pods.
     """
     number = {name: pl.col(name).cast(pl.Float64, strict=False) for name in ALIBABA_NEEDS - {"name", "pod_phase"}}
     frame = table.select(
@@ -111,7 +113,9 @@ def alibaba_jobs(table: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, int], dic
         number["num_gpu"].alias("demand_gpu"),
         pl.col("pod_phase").str.to_uppercase().replace_strict(WORDS, default=None, return_dtype=pl.String).alias("status"),
         ((number["num_gpu"] == 1) & (number["gpu_milli"] < 1000)).alias("shares"),
+        *(pl.col(name).cast(pl.String).alias(known) for name, known in ALIBABA_IGNORED.items() if name in table.columns),
     )
+    frame = keep(frame)
     waiting = frame["wait_s"].is_null()
     noted = {"never started": frame.filter(waiting)["job_id"]}
     frame = frame.filter(~waiting)

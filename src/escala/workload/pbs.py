@@ -10,15 +10,21 @@ import polars as pl
 
 from escala.errors import EscalaError
 from escala.reading import read_text
+from escala.workload.filters import Keep, every
 from escala.workload.slurm import duration
 
+PROPERTY = r"[:+]([A-Za-z]\w*)(?:[:+]|$)"  # of nodes, in `2:ppn=8:bigmem`
 RECORD = re.compile(r"\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];[^;]*;")
 
 
 def read_pbs(
-    path: Path, cores: Literal["allocated", "requested"] = "allocated", submission: Literal["submit", "eligible"] = "submit"
+    path: Path,
+    cores: Literal["allocated", "requested"] = "allocated",
+    submission: Literal["submit", "eligible"] = "submit",
+    keep: Keep = every,
 ) -> pl.DataFrame:
-    """Records for `clean`. `cores`: the job's slots, or what `nodes` or `select` asked for, first. `submission`: ctime or etime."""
+    """Records for `clean`. `cores`: the job's slots, or what `nodes` or `select` asked for, first. `submission`: ctime or etime. `keep`:
+    takes part of them; the partition is the queue, the account `account`, `project` or `group`."""
     if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
         raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
     lines = pl.DataFrame({"text": read_text(path).splitlines()}, schema={"text": pl.String})
@@ -37,7 +43,8 @@ def read_pbs(
     ran = _number("end") - _number("start")
     over = ((code == -11) | (code == 271)) & (ran >= limit)  # over a resource limit; 256 + SIGTERM, the server's way to end a job
     status = pl.when(code == 0).then(pl.lit("COMPLETED")).when(over).then(pl.lit("TIMEOUT")).when(code == 271).then(pl.lit("CANCELLED"))
-    return ended.select(
+    late = (_number("etime") - created > 1.0) if submission == "submit" else pl.lit(False)
+    records = ended.select(
         pl.col("text").str.extract(r"^[^;]*;E;([^;]*);").alias("job_id"),
         submit.alias("submit_s"),
         ran.alias("runtime_s"),
@@ -47,12 +54,21 @@ def read_pbs(
         (_number("start") - submit).alias("wait_s"),
         _key("queue").alias("queue"),
         status.when(code.is_not_null()).then(pl.lit("FAILED")).alias("status"),
+        pl.coalesce(_key(name) for name in ("account", "project", "group")).alias("account"),
+        pl.coalesce(_key(r"Resource_List\.n?gpus"), _key(r"Resource_List\.(?:nodes|select)").str.extract(r"gpus=(\d+)")).alias("gpus"),
+        pl.coalesce(_key(rf"Resource_List\.{name}") for name in ("mem", "pmem", "vmem", "pvmem")).alias("memory"),
+        _key(r"Resource_List\.(?:software|licen[sc]es?)").alias("licences"),
+        pl.coalesce(_key(r"(?:Resource_List\.)?features?"), _key(r"Resource_List\.nodes").str.extract(PROPERTY)).alias("features"),
+        pl.coalesce(_key("resvname"), _key("resvID")).alias("reservation"),
+        pl.coalesce(_key(r"(?:Resource_List\.)?depend"), pl.when(late).then(pl.lit("yes"))).alias("dependency"),
+        pl.coalesce(_key(r"Resource_List\.qos"), _key("qos")).alias("qos"),
     )
+    return keep(records, 0.0)
 
 
 def _key(name: str) -> pl.Expr:
     """The value of a key; null where it is not there."""
-    return pl.col("text").str.extract(rf"[; ]{name}=(\S+)")
+    return pl.col("text").str.extract(rf"[; ](?:{name})=(\S+)")
 
 
 def _number(name: str) -> pl.Expr:

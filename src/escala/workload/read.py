@@ -14,6 +14,8 @@ import polars as pl
 from escala.errors import EscalaError, quoted
 from escala.reading import guarded, read_head
 from escala.workload.clean import ABSURD_SIZE, FAITHFUL, CleaningRules, clean, remarks
+from escala.workload.filters import Filters, Names, Time
+from escala.workload.ignored import COLUMNS, ignored_in
 from escala.workload.table import MOST_CORES, Workload
 
 FLAGS = {"columns": "--column, --fields", "unit": "--unit", "select": "--select", "speed": "--speed", "cores": "--cores"}
@@ -55,6 +57,11 @@ def read_workload(
     speed: float | None = None,
     cores: Literal["allocated", "requested"] | None = None,
     submission: Literal["submit", "eligible"] | None = None,
+    partition: Names | None = None,
+    user: Names | None = None,
+    account: Names | None = None,
+    since: Time | None = None,
+    until: Time | None = None,
     rules: CleaningRules | None = None,
     strict: bool = False,
     shift: bool | None = None,
@@ -68,6 +75,7 @@ def read_workload(
     `speed`: Batsim only, flop/s of one core; without it jobs given in flops wait for `Workload.at_speed`.
     `cores`: SWF, Slurm, PBS: "allocated" (default) or "requested" processors first, the other where the log has none.
     `submission`: Slurm, PBS: "submit" (default) or "eligible".
+    `partition`, `user`, `account`, `since`, `until`: only these jobs, see `filters.Filters`; of names several, in a list or with commas.
     `rules`: see `clean`; what they did is counted in `Workload.cleaning`, and `Workload.first_cleaned` names the first job of each.
     `strict`: refuse a log of which a job would be left out or changed.
     `shift`: whether the first submission becomes time 0 (default: yes, except for Batsim's files, packs of days and Escala's own tables).
@@ -80,11 +88,13 @@ def read_workload(
     where = Path(path)
     given = {"columns": columns, "units": units, "unit": unit, "select": select, "speed": speed, "cores": cores, "submission": submission}
     options = {option: value for option, value in given.items() if value is not None}
+    part = {"partition": partition, "user": user, "account": account, "since": since, "until": until}
     with guarded(where, "a log of jobs"):
         kind = _kind(where, format, columns, options)
-        found = _noted_size(READERS[kind](where, options))
+        keep = Filters(**part)  # type: ignore[arg-type]
+        found = _noted_size(READERS[kind](where, {**options, "keep": keep}))
         kept, counts, firsts = clean(found.frame, rules or CleaningRules())
-        counts, firsts = {**found.counts, **counts}, {**found.firsts, **firsts}
+        counts, firsts = {**keep.counts, **found.counts, **counts}, {**found.firsts, **firsts}
         if strict:
             _refuse_touched(where, counts, firsts, rules)
         if kept.is_empty():
@@ -93,13 +103,14 @@ def read_workload(
                 f"{where}: no job is left after cleaning ({reasons}): check the file, or read it by other rules= ({RULE_FLAGS})"
             )
         workload = Workload.from_jobs(
-            kept,
+            kept.drop(name for name in COLUMNS if name in kept.columns),
             name=name or _stem(where),
             max_cores=max_cores or found.max_cores,
             source=f"{where.name}: {found.note}",
             cleaning=counts,
             first_cleaned=firsts,
-            read_as={"path": os.path.abspath(where), "format": kind, **options, **_beside(rules, shift, name, max_cores)},
+            ignored=ignored_in(kept),
+            read_as={"path": os.path.abspath(where), "format": kind, **options, **keep.given, **_beside(rules, shift, name, max_cores)},
         )
         return _placed(workload, found, shift)
 

@@ -15,7 +15,10 @@ import polars as pl
 
 from escala.errors import EscalaError
 from escala.reading import read_text
-from escala.workload.clean import record_name
+from escala.workload.clean import COMPONENT, record_name
+from escala.workload.filters import Keep, every
+from escala.workload.heterogeneous import joined
+from escala.workload.ignored import COLUMNS
 
 XDMOD = (  # what Open XDMoD asks sacct for, without a header
     *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit", "Eligible", "Start", "End"),
@@ -23,7 +26,8 @@ XDMOD = (  # what Open XDMoD asks sacct for, without a header
 )
 WANTED = (
     *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw"),
-    *("ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "state", "user", "uid", "partition", "nodelist"),
+    *("ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "state", "user", "uid", "partition", "nodelist", "account", "qos"),
+    *("priority", "reservation", "constraints", "licenses", "reqmem", "reqgres", "allocgres", "submitline"),
 )
 FREE_TEXT = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "constraints", "container", "workdir", "wckey", "reason")
 STATES = {
@@ -76,11 +80,13 @@ def read_slurm(
     columns: Sequence[str] | None = None,
     cores: Literal["allocated", "requested"] = "allocated",
     submission: Literal["submit", "eligible"] = "submit",
+    keep: Keep = every,
 ) -> SlurmLog:
-    """All jobs of a sacct listing.
+    """The jobs of a sacct listing; `keep` takes part of them.
 
     `columns`: names of the fields, in order, where the file has no header. `cores`: allocated (AllocCPUS, NCPUS, AllocTRES) or requested
     (ReqCPUS, ReqTRES) first. `submission`: when a job counts as submitted: Submit, or Eligible (after dependencies and begin times).
+    The components of a heterogeneous job that started together become one job, see `heterogeneous`.
     """
     if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
         raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
@@ -95,7 +101,7 @@ def read_slurm(
         {name: [record[k].strip() for record in records] for name, k in zip(need, at)}, schema=dict.fromkeys(need, pl.String)
     )
     frame = frame.with_columns(line=pl.Series(numbers))
-    log = _interpret(frame, cores, submission, path, broken)
+    log = _interpret(frame, cores, submission, path, broken, keep)
     return log._replace(firsts={**log.firsts, "broken record": f"line {first_broken}"}) if broken else log
 
 
@@ -211,7 +217,7 @@ def _fits(values: Iterable[str], fields: list[str]) -> bool:
     return all(_TYPED[name].fullmatch(value.strip()) is not None for name, value in zip(fields, values) if name in _TYPED)
 
 
-def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, broken: int) -> SlurmLog:
+def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, broken: int, keep: Keep) -> SlurmLog:
     """Text -> records for `clean`."""
     have = set(frame.columns)
     frame = frame.with_columns(job_id=pl.coalesce(_text(name, have) for name in ("jobid", "jobidraw")), word=_first_word(have))
@@ -230,6 +236,10 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
     frame = frame.with_columns([_seconds(name, have).alias(f"{name}_at") for name in ("submit", "eligible", "start", "end")])
     frame = frame.with_columns(elapsed_s=_elapsed(have), walltime_s=_limit(have), cores=_cores(have, cores))
     _refuse_unreadable(frame, have, path)
+    first, second = ("submit_at", "eligible_at") if submission == "submit" else ("eligible_at", "submit_at")
+    owners = {"user": pl.coalesce(_text(name, have) for name in ("user", "uid")), "partition": _text("partition", have)}
+    owners |= {"account": _text("account", have), "submit_s": pl.coalesce(first, second)}
+    frame = keep(frame.with_columns(**owners, **_ignored(have, submission)), 0.0)
     waiting, running = _unfinished(frame, have)
     counts = {
         "job step rows": steps,
@@ -238,22 +248,43 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
         "still running": noted("still running", running & ~waiting),
     }
     frame = frame.filter(~(waiting | running))
-    first, second = ("submit_at", "eligible_at") if submission == "submit" else ("eligible_at", "submit_at")
-    submit = pl.coalesce(first, second)
     frame = frame.select(
-        pl.col("line", "job_id"),
-        submit.alias("submit_s"),
+        pl.col("line", "job_id", "submit_s", "walltime_s", "cores", "user"),
         pl.col("elapsed_s").alias("runtime_s"),
-        pl.col("walltime_s"),
-        pl.col("cores"),
-        pl.coalesce(_text(name, have) for name in ("user", "uid")).alias("user"),
-        (pl.col("start_at") - submit).alias("wait_s"),
-        _text("partition", have).alias("queue"),
+        (pl.col("start_at") - pl.col("submit_s")).alias("wait_s"),
+        pl.col("partition").alias("queue"),
         pl.col("word").replace_strict(STATES, default=None, return_dtype=pl.String).alias("status"),
+        pl.col(COLUMNS),
     )
-    again = ~frame.select(pl.struct(pl.exclude("line")).is_first_distinct().alias("first"))["first"]  # sacct --duplicates, or overlaps
+    record = pl.struct(pl.exclude("line", *COLUMNS))
+    again = ~frame.select(record.is_first_distinct().alias("first"))["first"]  # sacct --duplicates, or overlaps
     counts["repeated record"] = noted("repeated record", again)
-    return SlurmLog(frame.filter(~again), {rule: count for rule, count in counts.items() if count}, firsts)
+    frame = frame.filter(~again)
+    whole = joined(frame)
+    if whole.height < frame.height:
+        counts[COMPONENT] = frame.height - whole.height
+        firsts[COMPONENT] = record_name(whole, int((~whole["job_id"].is_in(frame["job_id"].implode())).arg_max() or 0))
+    return SlurmLog(whole, {rule: count for rule, count in counts.items() if count}, firsts)
+
+
+def _ignored(have: set[str], submission: str) -> dict[str, pl.Expr]:
+    """What no replay looks at, as the text of `ignored.COLUMNS`."""
+    tres = [_text(name, have) for name in ("alloctres", "reqtres")]
+    gres = [_text(name, have).str.extract(r"gpu[\w:]*:(\d+)") for name in ("allocgres", "reqgres")]
+    line = _text("submitline", have)
+    late = (pl.col("eligible_at") - pl.col("submit_at") > 1.0) if submission == "submit" else pl.lit(False)
+    after = line.str.contains(r"\s(--dependency[= ]|-d ?\w)") | late.fill_null(False)
+    return {
+        "gpus": pl.coalesce(*(text.str.extract(r"gres/gpu[^=,]*=(\d+)") for text in tres), *gres),
+        "memory": pl.coalesce(_text("reqmem", have), *(text.str.extract(r"(?:^|,)mem=([^,]+)") for text in tres)),
+        "licences": pl.coalesce(_text("licenses", have), *(text.str.extract(r"(?:^|,)license/[^=,]*=(\d+)") for text in tres)),
+        "features": _text("constraints", have),
+        "reservation": _text("reservation", have),
+        "dependency": pl.when(after.fill_null(late)).then(pl.lit("yes")),
+        "array_limit": pl.when(line.str.contains(r"\s(--array[= ]|-a ?)\S*%\d")).then(pl.lit("yes")),
+        "qos": _text("qos", have),
+        "priority": _text("priority", have),
+    }
 
 
 def _text(name: str, have: set[str]) -> pl.Expr:

@@ -21,14 +21,15 @@ from escala.errors import EscalaError, quoted
 from escala.reading import BOM, guarded, line_breaks, reading, refuse_nul
 from escala.workload.clean import record_name
 from escala.workload.files import write_atomic
+from escala.workload.filters import ABSOLUTE_FROM_S, Keep, every
 from escala.workload.table import MOST_S, Workload
 
 CHUNK_BYTES = 1 << 23
 LONGEST_LINE = 1 << 26
-ABSOLUTE_FROM_S = 5e8  # a first submission later than this (1985) is Unix time, not time since the start of the log
 FIELDS = {"job number": 1, "submit time": 2, "wait time": 3, "run time": 4, "allocated processors": 5, "requested processors": 8}
-FIELDS |= {"requested time": 9, "status": 11, "user": 12, "queue": 15, "partition": 16}  # in the order of the scanner's rows
-LABELS = ("job number", "user", "queue", "partition")
+FIELDS |= {"requested time": 9, "requested memory": 10, "status": 11, "user": 12, "group": 13, "queue": 15, "partition": 16}
+FIELDS |= {"preceding job": 17}  # all in the order of the scanner's rows
+LABELS = ("job number", "user", "group", "queue", "partition", "requested memory", "preceding job")
 CODE_OF_STATUS = {"FAILED": 0, "TIMEOUT": 0, "COMPLETED": 1, "CANCELLED": 5}
 PARTIAL = (2.0, 3.0, 4.0)  # one of several executions of a job
 
@@ -45,8 +46,9 @@ class SwfLog(NamedTuple):
     firsts: dict[str, str]
 
 
-def read_swf(path: Path, cores: CoresField = "allocated") -> SwfLog:
-    """All job lines of an SWF file. `cores`: the field preferred, 5 (allocated) or 8 (requested); the other where it is not positive."""
+def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) -> SwfLog:
+    """The job lines of an SWF file. `cores`: the field preferred, 5 (allocated) or 8 (requested); the other where it is not positive.
+    `keep`: takes part of them. The account is field 13 (group); the partition field 16 where it has several values, else 15 (queue)."""
     if cores not in ("allocated", "requested"):
         raise EscalaError(f"cores is {cores!r}: give 'allocated' (field 5 first) or 'requested' (field 8 first)")
     header: dict[str, list[str]] = {}
@@ -57,8 +59,8 @@ def read_swf(path: Path, cores: CoresField = "allocated") -> SwfLog:
     frame = pl.concat(frames, how="vertical") if frames else pl.DataFrame()
     if frame.is_empty():
         raise EscalaError(f"{path}: no job lines: an SWF line has 18 numbers")
-    frame, partial, first = _whole_jobs(frame)
     queue = "queue" if frame["queue"].null_count() < frame.height else "partition"
+    partition = ["partition"] if frame["partition"].drop_nulls().n_unique() > 1 else []
     frame = frame.select(
         pl.col("job number").alias("job_id"),
         pl.col("submit time").alias("submit_s"),
@@ -66,8 +68,12 @@ def read_swf(path: Path, cores: CoresField = "allocated") -> SwfLog:
         pl.col("requested time").alias("walltime_s"),
         pl.col("wait time").alias("wait_s"),
         pl.col(queue).alias("queue"),
-        pl.col("cores", "user", "status", "line"),
+        pl.col("group").alias("account"),
+        pl.col("requested memory").alias("memory"),
+        pl.col("preceding job").alias("dependency"),
+        pl.col("cores", "user", "status", "line", *partition),
     )
+    frame, partial, first = _whole_jobs(keep(frame, header_number(header, "UnixStartTime") or None))
     rule = "partial execution"
     return SwfLog(frame, header, {rule: partial} if partial else {}, {rule: first} if partial else {})
 
@@ -184,10 +190,10 @@ def _whole_jobs(frame: pl.DataFrame) -> tuple[pl.DataFrame, int, str]:
     code = pl.col("status")
     partial, first = 0, ""
     if frame.select(code.is_in(PARTIAL).any()).item():
-        whole = (~code.is_in(PARTIAL)).any().over("job number")
+        whole = (~code.is_in(PARTIAL)).any().over("job_id")
         extra = frame.select((code.is_in(PARTIAL) & whole).alias("extra"))["extra"]
         partial = int(extra.sum())
-        first = record_name(frame, int(extra.arg_max() or 0), "job number") if partial else ""
+        first = record_name(frame, int(extra.arg_max() or 0)) if partial else ""
         frame = frame.filter(~extra)
     failed = pl.when(code == 0).then(pl.lit("FAILED"))
     ended = failed.when(code.is_in((1.0, 3.0))).then(pl.lit("COMPLETED")).when(code.is_in((4.0, 5.0))).then(pl.lit("CANCELLED"))

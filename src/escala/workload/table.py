@@ -59,6 +59,7 @@ class Workload:
     source: str = ""
     cleaning: dict[str, int] = field(default_factory=dict)  # rule -> number of jobs touched
     first_cleaned: dict[str, str] = field(default_factory=dict)  # rule -> the first job touched, in words, where known
+    ignored: dict[str, dict[str, int]] = field(default_factory=dict)  # what the log has and no replay looks at, see `workload.ignored`
     read_as: dict[str, Any] = field(default_factory=dict)  # path and options of `read_workload`, where it comes from a file
 
     def __post_init__(self) -> None:

@@ -17,6 +17,8 @@ import polars as pl
 from escala.errors import EscalaError, quoted
 from escala.reading import BOM, guarded, line_breaks, read_all, refuse_nul
 from escala.workload.clean import CleaningRules, clean
+from escala.workload.filters import Keep, every
+from escala.workload.ignored import COLUMNS, column_of
 from escala.workload.layouts import ALIBABA, ALIBABA_NEEDS, LAYOUTS, PACK, TIMES, UNITS, WORDS, Layout, alibaba_jobs
 from escala.workload.table import OPTIONAL, SCHEMA, Workload
 
@@ -40,19 +42,21 @@ def read_table(
     units: Mapping[str, float | str] | None = None,
     unit: str | None = None,
     select: Mapping[str, Any] | None = None,
+    keep: Keep = every,
 ) -> TabularLog:
     """Jobs of a CSV (`,` `;` or tab) or Parquet file.
 
     `columns`: field -> column, in place of a known layout. `unit`: of all time columns that are numbers (ms, s, step, min, h, d);
-    `units`: column -> unit or seconds, for single ones. `select`: column -> value, to take part of the rows.
+    `units`: column -> unit or seconds, for single ones. `select`: column -> value, to take part of the rows. `keep`: takes part of the
+    jobs; partition and account are columns of such a name, or those that `columns` says.
     """
     table = _selected(load_table(path), select or {}, path)
     layout = _layout(table, columns, path)
     _one_workload(table, layout, path)
     if layout.name == ALIBABA:
-        frame, counts, firsts = alibaba_jobs(table)
+        frame, counts, firsts = alibaba_jobs(table, keep)
         return TabularLog(frame, counts, True, ALIBABA, firsts)
-    return TabularLog(_records(table, layout, units or {}, unit, path), {}, layout.shift, layout.name)
+    return TabularLog(keep(_records(table, layout, units or {}, unit, path)), {}, layout.shift, layout.name)
 
 
 def read_pack(path: str | Path, unit: str, rules: CleaningRules | None = None) -> dict[tuple[str, str], Workload]:
@@ -74,7 +78,7 @@ def _packs(where: Path, unit: str, rules: CleaningRules) -> dict[tuple[str, str]
     frame = _records(table, PACK, {}, unit, where).with_columns(table["set", "file"].cast(pl.String))
     packs = {}
     for key, part in frame.partition_by("set", "file", maintain_order=True, as_dict=True).items():
-        kept, counts, firsts = clean(part.drop("set", "file"), rules)
+        kept, counts, firsts = clean(part.drop("set", "file", *(name for name in COLUMNS if name in part.columns)), rules)
         name = f"{key[0]}/{key[1]}"
         about = {"name": name, "source": f"{where.name} {name}", "cleaning": counts, "first_cleaned": firsts}
         packs[str(key[0]), str(key[1])] = Workload.from_jobs(kept, **about)
@@ -145,7 +149,7 @@ def _layout(table: pl.DataFrame, columns: Mapping[str, str] | None, path: Path) 
             hint = "name them, columns={'submit_s': 'NAME', ...} (--column submit_s=NAME ...)"
             raise EscalaError(f"{path}: no known table of jobs (columns {_few(table.columns)}): {hint}")
         return found.of(table.columns)
-    allowed = (*SCHEMA, *OPTIONAL, "start_s", "end_s")
+    allowed = (*SCHEMA, *OPTIONAL, "start_s", "end_s", "partition", "account")
     for name, column in columns.items():
         if name not in allowed and not name.startswith("demand_"):
             raise EscalaError(
@@ -187,14 +191,25 @@ def _records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | st
         if name in TIMES:
             factor = _factor(units.get(column, layout.units.get(column, unit or "s")), path)
             fields[name] = _times(values, factor, name, path)
-        elif SCHEMA.get(name) == pl.String():
-            fields[name] = values.cast(pl.String).replace("", None)
+        elif SCHEMA.get(name) == pl.String() or name in COLUMNS:
+            fields[name] = _text(values)
         elif name in ("single_node", "limited"):
             fields[name] = values if values.dtype == pl.Boolean else values.cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"])
         else:
             fields[name] = _numbers(values, name, path)
-    frame = pl.DataFrame(fields)
-    return _completed(frame)
+    for column in table.columns:
+        further = column_of(column)
+        taken = column in layout.columns.values() and further != "partition"  # which may be the queue as well
+        if further is not None and further not in fields and not taken:
+            fields[further] = _text(table[column])
+    return _completed(pl.DataFrame(fields))
+
+
+def _text(values: pl.Series) -> pl.Series:
+    """The column as text, null where it is empty or holds no single values."""
+    if values.dtype.is_nested() or values.dtype in (pl.Object(), pl.Binary()):
+        return pl.Series(values.name, [None] * len(values), dtype=pl.String)
+    return values.cast(pl.String).replace("", None)
 
 
 def _completed(frame: pl.DataFrame) -> pl.DataFrame:

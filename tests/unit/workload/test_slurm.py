@@ -121,6 +121,45 @@ def test_steps_and_jobs_that_did_not_run(tmp_path: Path) -> None:
     assert workload.cleaning == {"job step rows": 3, "never started": 3, "still running": 1}
 
 
+def test_a_heterogeneous_job_is_one_job(tmp_path: Path) -> None:
+    """Slurm starts all components or none. One alone, a requeued one and an array task stay what they are."""
+    later = {"Start": "2024-03-01T11:00:00", "End": "2024-03-01T11:00:10", "Elapsed": "00:00:10"}
+    workload = read(
+        tmp_path,
+        row("6+0", AllocCPUS="8", Elapsed="00:01:30"),
+        row("7"),
+        row("6+1", AllocCPUS="64", Elapsed="00:02:00", Timelimit="02:00:00", Partition="gpu", Start="2024-03-01T10:02:01"),
+        row("6+1", AllocCPUS="64", Elapsed="00:02:00", Timelimit="02:00:00", Partition="gpu", Start="2024-03-01T10:02:01"),
+        row("8+0"),
+        row("6+0", **later),
+        row("9+0", Start="2024-03-01T10:02:00"),
+        row("9+1", Start="2024-03-01T10:03:00", Elapsed="00:00:30"),
+        strict=True,
+    )
+    jobs = workload.jobs.select("job_id", "cores", "runtime_s", "walltime_s", "wait_s", "queue").rows()
+    assert jobs == [
+        ("6", 72, 121.0, 7200.0, 120.0, "batch"),
+        ("7", 8, 90.0, 3600.0, 120.0, "batch"),
+        ("8+0", 8, 90.0, 3600.0, 120.0, "batch"),
+        ("6+0", 8, 10.0, 3600.0, 3600.0, "batch"),
+        ("9+0", 8, 90.0, 3600.0, 120.0, "batch"),
+        ("9+1", 8, 30.0, 3600.0, 180.0, "batch"),
+    ]
+    assert workload.cleaning == {"repeated record": 1, "component of a heterogeneous job": 1}
+    assert workload.first_cleaned["component of a heterogeneous job"] == "job '6', line 2"
+    alone = read_workload(tmp_path / "sacct.txt", partition="gpu")
+    assert alone.jobs["job_id"].to_list() == ["6+1"]
+
+
+def test_submit_lines_tell_of_dependencies_and_limits_of_arrays(tmp_path: Path) -> None:
+    header, at = HEADER + "|SubmitLine", {"Eligible": "2024-03-01T10:00:00"}
+    lines = ["sbatch -d afterok:5 a.sh", "sbatch --dependency=singleton a", "sbatch --array=1-9%2 b", "sbatch --day-report x", ""]
+    read_ = read(tmp_path, *(f"{row(str(k), **at)}|{line}" for k, line in enumerate(lines)), header=header)
+    assert read_.ignored == {"dependencies or begin times": {"jobs": 2}, "limits of arrays": {"jobs": 1}}
+    assert read(tmp_path, row()).ignored == {"dependencies or begin times": {"jobs": 1}}, "eligible a minute after submission"
+    assert read(tmp_path, row(), submission="eligible").ignored == {}
+
+
 def test_cancelled_at_once_without_nodelist(tmp_path: Path) -> None:
     header = "JobID|State|Submit|Start|End|ElapsedRaw|AllocCPUS"
     lines = ["1|CANCELLED by 7|2024-03-01T10:00:00|2024-03-01T10:00:00|2024-03-01T10:00:00|0|4"]

@@ -1,0 +1,73 @@
+"""What a log says of its jobs and no replay looks at: named with the number of jobs, so that nobody takes the replay for the machine.
+
+Readers put these columns beside those of the workload; they are counted over the jobs that are kept, and go. A label (a partition, a QOS)
+tells something where the log has several of them, an amount where it is not 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+AMOUNTS = {
+    "gpus": "GPUs",
+    "memory": "memory",
+    "licences": "licences",
+    "features": "features of nodes",
+    "reservation": "reservations",
+    "dependency": "dependencies or begin times",
+    "array_limit": "limits of arrays",
+}
+LABELS = {"partition": "partitions", "queue": "queues", "qos": "QOS", "priority": "priorities"}
+COLUMNS = (*AMOUNTS, "partition", "qos", "priority", "account")
+"""Text columns of a reader's frame that a workload does not have."""
+
+NAMES = {  # how tables and JSON call them: lower case, letters only
+    **dict.fromkeys(("gpus", "gpu", "gpusreq", "reqgpus", "numgpus", "numgpu", "ngpus", "gres"), "gpus"),
+    **dict.fromkeys(("memory", "mem", "memreq", "reqmem", "memorymib", "memorymb", "memorygb", "requestedmemory"), "memory"),
+    **dict.fromkeys(("licenses", "licences", "license", "licence"), "licences"),
+    **dict.fromkeys(("features", "feature", "constraints", "constraint", "gpuspec", "nodetype"), "features"),
+    **dict.fromkeys(("reservation", "reservationname", "reservationid"), "reservation"),
+    **dict.fromkeys(("dependency", "dependencies", "depend", "depends"), "dependency"),
+    **dict.fromkeys(("partition", "partitionname"), "partition"),
+    **dict.fromkeys(("qos", "qosname"), "qos"),
+    **dict.fromkeys(("priority", "prio"), "priority"),
+    **dict.fromkeys(("account", "accountname", "project"), "account"),
+}
+NOTHING = r"(?i)^(-?[0.]+ ?[a-z]*|-1|none|null|\(null\)|nan|n/?a|unknown|false|)$"
+"""Values that say that a job has none."""
+
+
+def column_of(name: str) -> str | None:
+    """The one of `COLUMNS` that a column of this name is, None for any other."""
+    return NAMES.get(re.sub(r"[^a-z]", "", name[:100].lower()))
+
+
+def ignored_in(jobs: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """What no replay looks at, by its name: `jobs`, how many have it, and for labels `values`, how many there are."""
+    found: dict[str, dict[str, int]] = {}
+    for name, told in (AMOUNTS | LABELS).items():
+        if name in jobs.columns and not (name == "queue" and _is_twin(jobs)):
+            given = jobs[name].drop_nulls().cast(pl.String).str.strip_chars()
+            given = given.filter(~given.str.contains(NOTHING)) if name in AMOUNTS else given.filter(given != "")
+            values = given.n_unique()
+            if values > (name in LABELS):
+                found[told] = {"jobs": len(given), **({"values": values} if name in LABELS else {})}
+    return found
+
+
+def _is_twin(jobs: pl.DataFrame) -> bool:
+    """Is the queue of a job another word for its partition?"""
+    return "partition" in jobs.columns and jobs["queue"].equals(jobs["partition"])
+
+
+def told(ignored: Mapping[str, Mapping[str, Any]]) -> str:
+    """In one sentence; "" where nothing was ignored."""
+    parts = []
+    for name, about in ignored.items():
+        several = f"{about['values']:,} " if "values" in about else ""
+        parts.append(f"{several}{name} ({about['jobs']:,} job{'s' if about['jobs'] != 1 else ''})")
+    return f"the log has what no replay looks at: {', '.join(parts)}" if parts else ""
