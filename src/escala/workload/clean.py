@@ -4,9 +4,9 @@ The rules, in order (a job is counted under the first that drops it):
 
 | rule | what happens | why |
 |---|---|---|
+| filtered out | dropped | outside the part that was asked for (`filters`) |
 | no submission time | dropped | the field is missing or negative |
 | absurd submission | dropped | after the year 5000: milliseconds taken for seconds, or a sentinel |
-| filtered out | dropped | outside the part that was asked for (`filters`) |
 | never started, still running, partial execution, repeated record, ... | dropped by the reader of the format | see there |
 | negative runtime | dropped | unknown (SWF writes -1): mostly cancelled before the start; the Parallel Workloads Archive's usage |
 | no processors | dropped | neither allocated nor requested processors are known |

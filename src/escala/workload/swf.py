@@ -61,6 +61,7 @@ def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) ->
         raise EscalaError(f"{path}: no job lines: an SWF line has 18 numbers")
     queue = "queue" if frame["queue"].null_count() < frame.height else "partition"
     partition = ["partition"] if frame["partition"].drop_nulls().n_unique() > 1 else []
+    before = [pl.col("preceding job").alias("dependency")] if frame["preceding job"].n_unique() > 1 else []  # some logs fill it with 1
     frame = frame.select(
         pl.col("job number").alias("job_id"),
         pl.col("submit time").alias("submit_s"),
@@ -70,8 +71,8 @@ def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) ->
         pl.col(queue).alias("queue"),
         pl.col("group").alias("account"),
         pl.col("requested memory").alias("memory"),
-        pl.col("preceding job").alias("dependency"),
         pl.col("cores", "user", "status", "line", *partition),
+        *before,
     )
     frame, partial, first = _whole_jobs(keep(frame, header_number(header, "UnixStartTime") or None))
     rule = "partial execution"

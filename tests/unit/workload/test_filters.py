@@ -193,6 +193,8 @@ def test_swf_partition_is_the_queue_where_all_have_one_partition(tmp_path: Path)
     path.write_text(SWF.replace(" 1 1 -1 -1\n", " 5 1 -1 -1\n").replace(" 1 2 1 -1\n", " 6 1 -1 -1\n"))
     assert read_workload(path, partition="6").jobs["job_id"].to_list() == ["2"]
     assert read_workload(path).ignored["queues"] == {"jobs": 3, "values": 2}
+    path.write_text(SWF.replace(" -1 -1\n", " 1 -1\n"))
+    assert "dependencies or begin times" not in read_workload(path).ignored, "the same job before all: a filler"
 
 
 def test_rerun_filters_again(tmp_path: Path) -> None:
