@@ -39,7 +39,15 @@ def test_it_names_every_option_and_the_workload() -> None:
     workload = jobs(5, 20).with_jobs(jobs(5, 20).jobs, name="mine", source="made here", cleaning={"zero runtime": 3})
     manifest = escala.simulate(workload, mixed_platform(), until_s=50.0).manifest
     assert set(manifest["options"]) == set(Options.__dataclass_fields__)
-    told = {"name": "mine", "source": "made here", "jobs": 20, "cleaning": {"zero runtime": 3}, "read_as": {}, "sha256": workload.digest()}
+    told = {
+        "name": "mine",
+        "source": "made here",
+        "jobs": 20,
+        "cleaning": {"zero runtime": 3},
+        "ignored": {},
+        "read_as": {},
+        "sha256": workload.digest(),
+    }
     assert manifest["workload"] == told
     assert manifest["window"] == {"start_s": 0.0, "end_s": 50.0}
     assert (manifest["n_nodes"], manifest["n_cores"]) == (13, 76)
