@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import escala
-from escala.cli.app import run
 
 EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("*.py"))
 
@@ -22,27 +21,8 @@ def test_examples_print_what_stands_beside_them(path: Path) -> None:
     assert outcome.stdout == path.with_suffix(".txt").read_text(encoding="utf-8")
 
 
-def test_the_example_policy_is_the_greedy_policy_of_the_same_score(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_policy_is_the_greedy_policy_of_the_same_score() -> None:
     small_first = runpy.run_path(str(EXAMPLES[0].with_name("own_policy.py")))["small_first"]
     workload, platform = escala.workload.generate.grid5000(cluster="orion", days=7, seed=3), escala.read_platform("orion")
     own, built_in = (escala.simulate(workload, platform, scheduler, "timeout:300").jobs for scheduler in (small_first, "saf-fit"))
     assert own.select("job_id", "start_s", "nodes").equals(built_in.select("job_id", "start_s", "nodes"))
-
-
-def test_the_readme_shows_the_example_as_it_is() -> None:
-    readme = (EXAMPLES[0].parents[1] / "README.md").read_text(encoding="utf-8")
-    example = EXAMPLES[0].with_name("own_policy.py")
-    assert example.read_text(encoding="utf-8").rstrip() in readme
-    assert example.with_suffix(".txt").read_text(encoding="utf-8").rstrip() in readme
-
-
-def test_the_readme_names_real_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    readme = (EXAMPLES[0].parents[1] / "README.md").read_text(encoding="utf-8")
-    lines = [line for block in readme.split("```")[1::2] for line in block.splitlines() if line.startswith("escala ")]
-    assert len(lines) >= 9
-    for line in lines:
-        words = line.split()[1:]
-        verb = [words[0], words[1].split("|")[0]] if words[0] in ("workload", "study") else words[:1]
-        assert run([*verb, "--help"]) == 0, line
-        known = capsys.readouterr().out
-        assert all(word in known for word in words if word.startswith("--")), line

@@ -17,6 +17,7 @@ from escala.cli.app import run
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts and "studies" not in p.parts)]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMANDS = ROOT / "docs" / "commands.md"
 GROUPS = ("workload", "study")
 
 
@@ -79,15 +80,14 @@ FILLED = {
     "study": "escala study list",
     "workload": "escala workload describe LOG",  # fetch asks the network; the log that all others read is generated
 }
-"""What is run for those of the README's commands that take long, or have a choice in capitals."""
+"""What is run for those of the listed commands that take long, or have a choice in capitals."""
 
 
 @pytest.mark.slow
 @pytest.mark.learn
-def test_the_commands_of_the_readme_work(tmp_path: Path) -> None:
-    """The list under *Commands*, line by line, in an empty folder."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    listed = FENCE.findall(readme[readme.index("## Commands") :])[0][1].splitlines()
+def test_the_listed_commands_work(tmp_path: Path) -> None:
+    """The list of docs/commands.md, line by line, in an empty folder."""
+    listed = FENCE.findall(COMMANDS.read_text(encoding="utf-8"))[0][1].splitlines()
     assert len(listed) >= 12 and all(line.startswith("escala ") for line in listed)
     assert _run("escala workload generate grid5000 cluster=orion days=8 --seed 1 --out month.swf", tmp_path).returncode == 0
     for line in listed:
@@ -108,14 +108,13 @@ def test_the_python_of_the_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert names["result"].summary()["waste_j"] > 0  # type: ignore[attr-defined]
 
 
-def test_the_readme_runs_up_to_its_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_of_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    blocks = [text for kind, text in FENCE.findall(readme) if kind == "python"]
-    assert len(blocks) == 2
-    exec(blocks[0], {})
+    page = COMMANDS.read_text(encoding="utf-8")
+    (block,) = [text for kind, text in FENCE.findall(page) if kind == "python"]
+    exec(block, {})
     assert (tmp_path / "out" / "summary.json").exists()
-    generated = re.findall(r"`escala (workload generate [^`]+)`", readme)
+    generated = re.findall(r"`escala (workload generate [^`]+)`", page)
     assert generated
     for line in generated:
         assert run(line.split()) == 0

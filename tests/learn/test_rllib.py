@@ -46,5 +46,5 @@ def test_the_page_on_ray(number: int, told: str, capsys: pytest.CaptureFixture[s
     """Its scripts as they stand, but for the length of the training."""
     block = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[number]
     assert "ITERATIONS, BATCH = 10, 4000" in block
-    exec(block.replace("ITERATIONS, BATCH = 10, 4000", "ITERATIONS, BATCH = 1, 256").replace('"lists": 100', '"lists": 4'), {})
+    exec(block.replace("ITERATIONS, BATCH = 10, 4000", "ITERATIONS, BATCH = 1, 256").replace("lists=100", "lists=4"), {})
     assert re.search(told, capsys.readouterr().out, re.DOTALL)

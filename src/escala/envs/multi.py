@@ -1,7 +1,7 @@
 """Several schedulers that share one queue, each with machines of its own (R4: Gergely, ICAART 2024), on the one kernel.
 
 `slots` gives the game as a PettingZoo AEC environment, `parallel` as a parallel one, `batch` in the native form of N games in one process,
-in which agents learn. All take the same options.
+in which agents learn. All take the same options. `job_lists` draws lists, `play` runs them with rules and agents.
 """
 
 from __future__ import annotations
@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from escala.envs.multi_batch import MultiBatch
     from escala.envs.multi_faces import MultiSlotsAEC, MultiSlotsParallel
+    from escala.envs.slots_lists import JobLists
 
-__all__ = ["batch", "parallel", "slots"]
+__all__ = ["batch", "job_lists", "parallel", "play", "slots"]
 
 
 def slots(workload: Any = None, *, render_mode: str | None = None, **options: Any) -> MultiSlotsAEC:
@@ -77,3 +80,19 @@ def batch(num_envs: int, workload: Any = None, **options: Any) -> MultiBatch:
     from escala.envs.multi_batch import MultiBatch
 
     return MultiBatch(num_envs, workload, **options)
+
+
+def job_lists(workload: Any = None, **options: Any) -> JobLists:
+    """The job lists that `slots` with these arguments plays: drawn by its options, or those of a workload."""
+    from escala.envs.multi_options import options_of
+
+    return options_of(options).job_lists(workload)
+
+
+def play(lists: JobLists, team: Any, **options: Any) -> pl.DataFrame:
+    """Run every list to completion: one row of figures a list, in units. team: a rule (`"sjf"`, `"dense"`, ...) or a function of
+    (observations, masks), played by every agent, or one of them for each agent. Beside the options of `slots`: patience and rescue, see
+    `multi_play.play`."""
+    from escala.envs import multi_play
+
+    return multi_play.play(lists, team, **options)

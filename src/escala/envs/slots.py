@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
@@ -16,10 +17,17 @@ from escala.envs.environment import BatchEnv
 from escala.envs.slots_lists import JobLists, SlotWorlds
 from escala.envs.slots_options import SlotOptions, options_of
 from escala.envs.slots_picture import picture_of
+from escala.envs.slots_policy import SlotPolicy
+from escala.envs.slots_rules import RULES as HEURISTICS
 from escala.envs.slots_tables import BOOKED, MEMORY, SHADES
 from escala.envs.vector import BatchVectorEnv
 from escala.errors import EscalaError
 from escala.kernel import codes
+
+if TYPE_CHECKING:
+    from escala.envs.slots_play import play, tune_hold_back
+
+__all__ = ["HEURISTICS", "SlotPolicy", "Slots", "SlotsBatch", "SlotsVector", "job_lists", "play", "tune_hold_back"]
 
 STATE = ("memory", "slots", "starts", "used", "busy", "chart", "ends", "booked", "seeds", "count")
 TOLD = ("row", "slowdown", "turnaround", "wait", "longest_wait", "makespan")
@@ -219,3 +227,15 @@ class SlotsVector(BatchVectorEnv):
         **options: Any,
     ) -> None:
         super().__init__(SlotsBatch(num_envs, workload, platform, **options), copy=copy, render_mode=render_mode)
+
+
+def job_lists(workload: Any = None, platform: Any = None, **options: Any) -> JobLists:
+    """The job lists that `Slots` with these arguments plays: drawn by its options, or those of a workload."""
+    return options_of(options).job_lists(workload, platform)
+
+
+def __getattr__(name: str) -> Any:
+    """`play` and `tune_hold_back`, whose module plays batches of this one."""
+    if name in ("play", "tune_hold_back"):
+        return getattr(import_module("escala.envs.slots_play"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
