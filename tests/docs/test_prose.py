@@ -14,7 +14,7 @@ import pytest
 import escala
 
 ROOT = Path(__file__).resolve().parents[2]
-ALL = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts)]
+ALL = [*sorted(ROOT.glob("*.md")), *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts)]
 PAGES = [page for page in ALL if page.name != "claims.md"]  # written by the studies
 READ = [page for page in PAGES if "studies" not in page.relative_to(ROOT).parts]
 FENCED = re.compile(r"^( *)(```+|:::+).*?^\1\2 *$", re.MULTILINE | re.DOTALL)
@@ -113,3 +113,13 @@ def test_programs_of_the_pages_use_public_names(page: Path) -> None:
 def test_examples_use_public_names(path: Path) -> None:
     pytest.importorskip("stable_baselines3", reason="the extra [agents] is not installed")
     assert hidden(path.read_text(encoding="utf-8")) == []
+
+
+PRIVATE = re.compile(r"\b(void|likeliest|luck|beneath|sittings?|strays?|naps?|pupils?|told|tells)\b", re.IGNORECASE)
+"""Words of the code's own, where the field has a common one (docs/glossary.md)."""
+
+
+@pytest.mark.parametrize("page", READ, ids=_name)
+def test_pages_use_the_words_of_the_field(page: Path) -> None:
+    found = {word for passage in passages(page.read_text(encoding="utf-8")) for word in PRIVATE.findall(passage)}
+    assert not found, f"{_name(page)}: {sorted(found)}"
