@@ -35,8 +35,8 @@ def _():
 
     import escala
     import escala.envs
-    from escala.envs.slots_options import options_of
-    from escala.envs.slots_play import play, tune_hold_back
+    from escala.envs.slots.options import options_of
+    from escala.envs.slots.playing import play, tune_hold_back
     from escala.report import curves, plots
 
     return curves, escala, gymnasium, mo, np, options_of, pl, play, plots, tune_hold_back

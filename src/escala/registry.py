@@ -25,8 +25,8 @@ class Entry(NamedTuple):
 
 
 ENVIRONMENTS: dict[str, Entry] = {
-    "escala/OffReservation-v0": Entry("escala.envs.offreservation", "OffReservation", "OffReservationVector"),
-    "escala/Scheduling-v0": Entry("escala.envs.scheduling", "Scheduling", "SchedulingVector"),
+    "escala/OffReservation-v0": Entry("escala.envs.rjms.off_reservation", "OffReservation", "OffReservationVector"),
+    "escala/Scheduling-v0": Entry("escala.envs.rjms.scheduling", "Scheduling", "SchedulingVector"),
     "escala/Slots-v0": Entry("escala.envs.slots", "Slots", "SlotsVector"),
 }
 """All registered names. An environment's version moves when any number of it moves."""

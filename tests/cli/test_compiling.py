@@ -17,12 +17,12 @@ from tests.cli.program import Escala
 DRAWN = """
 import sys
 import numpy as np
-import escala.envs.batch
+import escala.envs.core.batch
 from escala.cli.terminal import progress
 with progress() as begin:
     begin("drawing")
     for _ in range(2):
-        escala.envs.batch.draw(np.zeros(2, np.uint64), np.zeros(2, np.int64))
+        escala.envs.core.batch.draw(np.zeros(2, np.uint64), np.zeros(2, np.int64))
 """
 
 

@@ -221,7 +221,7 @@ def test_demo_refuses_what_it_cannot_do(escala_: Escala, week: Path, tmp_path: P
 @pytest.mark.learn
 def test_a_team_is_a_scheduler_like_any_agent(escala_: Escala, tmp_path: Path) -> None:
     from escala.agents import train_team
-    from escala.envs.multi_options import options_of
+    from escala.envs.slots.team.options import options_of
 
     train_team(agents=2, machines=1, load=0.7, lists=8, steps=1, seed=0, num_envs=4, out=tmp_path / "team", teacher=None)
     lists = options_of({"agents": 2, "load": 0.7, "lists": 1, "lists_seed": 3}).job_lists()

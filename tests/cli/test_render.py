@@ -74,8 +74,8 @@ def test_every_environment_in_a_window(name: str, escala_: Escala, days: Path, m
 
 def test_what_is_shown_is_what_is_played_elsewhere(escala_: Escala, tmp_path: Path) -> None:
     """The return of a rule is minus the sum of the slowdowns that the rule's own player finds on the same list."""
-    from escala.envs.slots_options import options_of
-    from escala.envs.slots_play import play
+    from escala.envs.slots.options import options_of
+    from escala.envs.slots.playing import play
 
     told = _told(escala_, SLOTS, "load=0.9", "lists=8", "--episode", "5", "--policy", "packer", "--out", tmp_path / "e.gif", "--every", "9")
     lists = options_of({"load": 0.9, "lists": 8}).job_lists(None, None)

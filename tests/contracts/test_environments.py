@@ -207,5 +207,6 @@ def test_the_name_is_found_through_its_module(name: str) -> None:
 
 
 def test_importing_the_environments_needs_neither_torch_nor_plotting() -> None:
-    code = "import sys, escala.envs.offreservation, escala.envs.scheduling; print([m for m in ('torch', 'matplotlib') if m in sys.modules])"
+    modules = "escala.envs.rjms.off_reservation, escala.envs.rjms.scheduling"
+    code = f"import sys, {modules}; print([m for m in ('torch', 'matplotlib') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip() == "[]"

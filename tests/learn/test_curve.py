@@ -12,9 +12,9 @@ import pytest
 import escala
 from escala.agents import Agent, checkpoint, levels, load_agent, train, watch
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
-from escala.envs.episodes import idle_watts
-from escala.envs.offreservation import OffReservationBatch
-from escala.envs.scheduling import SchedulingBatch
+from escala.envs.rjms.episodes import idle_watts
+from escala.envs.rjms.off_reservation import OffReservationBatch
+from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.report.curves import Training, learning_curve
 from escala.report.training import training_of
 from tests.learn.small import SMALL, days, equal

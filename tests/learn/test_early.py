@@ -14,7 +14,7 @@ from escala.agents import Agent, checkpoint, early, load_agent, train
 from escala.agents.early import LOOKS, Early
 from escala.agents.levels import mean_return
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
-from escala.envs.offreservation import OffReservationBatch
+from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.errors import EscalaError
 from tests.learn.small import SMALL, days, equal
 

@@ -16,11 +16,11 @@ from escala.agents.ordered_networks import HISTORY, JOBS
 from escala.agents.queue_play import best
 from escala.agents.queue_scorer import JOB_FEATURES, SCORES, QueueScorer, job_features
 from escala.agents.scheduler_search import Free, begins, free_waits, rules, values, weights_of
-from escala.envs.batch import new_turn
-from escala.envs.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
-from escala.envs.offreservation import OffReservationBatch
-from escala.envs.scheduling import SchedulingBatch
-from escala.envs.scheduling_step import WIDTH
+from escala.envs.core.batch import new_turn
+from escala.envs.rjms.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
+from escala.envs.rjms.off_reservation import OffReservationBatch
+from escala.envs.rjms.scheduling import SchedulingBatch
+from escala.envs.rjms.scheduling_step import WIDTH
 from escala.errors import EscalaError
 from escala.studies.days import played
 from tests.unit.envs.days import DAY_S, workload

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs import offreservation, scheduling
 from escala.envs.deciding import Deciding
+from escala.envs.rjms import off_reservation, scheduling
 
 OFF, SCHEDULING = "escala/OffReservation-v0", "escala/Scheduling-v0"
 
@@ -29,7 +29,7 @@ class Dice(Deciding):
 
 
 def shutdown_dice(platform: Any, always: int | None = None, **options: Any) -> Dice:
-    chosen = offreservation.options_of(options)
+    chosen = off_reservation.options_of(options)
     return Dice(OFF, options, chosen.shape, chosen.actions(platform), always)
 
 

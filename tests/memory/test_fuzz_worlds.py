@@ -17,9 +17,9 @@ import escala
 import escala.envs
 from escala.agents import hold_features, hold_play, queue_play, queue_scorer
 from escala.agents.levels import levels
-from escala.envs.offreservation import OffReservationBatch
-from escala.envs.scheduling import SchedulingBatch
-from escala.envs.slots_policy import SlotPolicy
+from escala.envs.rjms.off_reservation import OffReservationBatch
+from escala.envs.rjms.scheduling import SchedulingBatch
+from escala.envs.slots.policy import SlotPolicy
 from escala.optimum import Instance, bound
 from escala.optimum.search import search
 from escala.policies import Rollout

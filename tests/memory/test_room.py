@@ -16,9 +16,9 @@ import torch
 import escala
 import escala.envs
 from escala.agents import hold_features, hold_play, queue_play, slot_layers
-from escala.envs.multi_batch import MultiBatch
-from escala.envs.offreservation import OffReservationBatch
-from escala.envs.scheduling import SchedulingBatch
+from escala.envs.rjms.off_reservation import OffReservationBatch
+from escala.envs.rjms.scheduling import SchedulingBatch
+from escala.envs.slots.team.batch import MultiBatch
 from escala.errors import EscalaError
 from escala.optimum import Instance, on_machines
 from escala.optimum.search import search

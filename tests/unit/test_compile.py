@@ -22,4 +22,4 @@ def test_whoever_takes_a_simulation_depends_on_its_layout() -> None:
 def test_families_are_apart() -> None:
     assert not {name for name in names("kernel/drive.py") if name.startswith(("envs/", "optimum/", "agents/"))}
     assert not {name for name in names("optimum/prices.py") if name.startswith(("envs/", "kernel/", "agents/"))}
-    assert "optimum/prices.py" not in names("envs/slots_step.py")
+    assert "optimum/prices.py" not in names("envs/slots/step.py")

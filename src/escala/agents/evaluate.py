@@ -58,7 +58,7 @@ def evaluate(
     if len(days) == 0:
         raise EscalaError("days: give at least one day, each a Workload")
     if agent.env_id not in (OFF_RESERVATION, SCHEDULING):
-        raise EscalaError(f"agents of {agent.env_id} are not judged on days: use escala.envs.slots_play.play, or simulate and compare")
+        raise EscalaError(f"agents of {agent.env_id} are not judged on days: use escala.envs.slots.playing.play, or simulate and compare")
     options = agent.env_options
     cut = (window or options.get("window", "cut")) == "cut"
     machine = read_platform(platform)

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from escala.agents.hold_features import FEATURES, check_shape, write_features
 from escala.compile import compiled, lean
-from escala.envs.batch import new_turn
-from escala.envs.clock import FAILED, observe_machine
-from escala.envs.offreservation import OffReservationBatch
-from escala.envs.offreservation_step import go_on, settle
+from escala.envs.core.batch import new_turn
+from escala.envs.rjms.decision_times import FAILED, observe_machine
+from escala.envs.rjms.off_reservation import OffReservationBatch
+from escala.envs.rjms.off_reservation_step import go_on, settle
 from escala.errors import EscalaError
 from escala.kernel.world import one
 

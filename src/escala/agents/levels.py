@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 
 from escala.agents.presets import SCHEDULING
 from escala.compile import compiled
-from escala.envs.batch import Batch, Turn, new_turn
-from escala.envs.episodes import Episodes, watts_of
-from escala.envs.offreservation import OffReservationBatch
-from escala.envs.scheduling import SchedulingBatch
-from escala.envs.scheduling_step import settle
-from escala.envs.tables import MEMORY
+from escala.envs.core.batch import Batch, Turn, new_turn
+from escala.envs.rjms.episodes import Episodes, watts_of
+from escala.envs.rjms.off_reservation import OffReservationBatch
+from escala.envs.rjms.scheduling import SchedulingBatch
+from escala.envs.rjms.scheduling_step import settle
+from escala.envs.rjms.state import MEMORY
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.drive import drive_easy, drive_greedy

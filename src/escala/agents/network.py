@@ -20,7 +20,7 @@ from escala.agents.presets import Preset
 from escala.agents.queue_scorer import QUEUE_SCORER, QueuePolicy
 from escala.agents.slot_convolutions import CONVOLUTIONS, MaskedImagePolicy, PlainImagePolicy
 from escala.agents.slot_networks import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
-from escala.envs.checks import number, whole
+from escala.envs.core.checks import number, whole
 from escala.errors import EscalaError
 
 ALGORITHMS: dict[str, tuple[Any, Any]] = {

@@ -16,7 +16,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from escala.envs.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
+from escala.envs.rjms.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
 from escala.errors import EscalaError
 
 HISTORY, JOBS = 20, 10

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from escala.agents.queue_scorer import JOB_FEATURES, SCORES, leaving_soon, write_features
 from escala.compile import compiled, lean
-from escala.envs import scheduling_step as steps
-from escala.envs.batch import new_turn
-from escala.envs.observation import SNAPSHOT
-from escala.envs.reward import waste_j
-from escala.envs.scheduling import SchedulingBatch
+from escala.envs.core.batch import new_turn
+from escala.envs.rjms import scheduling_step as steps
+from escala.envs.rjms.observation import SNAPSHOT
+from escala.envs.rjms.reward import waste_j
+from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.world import one

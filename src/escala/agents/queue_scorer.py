@@ -17,7 +17,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import nn
 
 from escala.compile import lean
-from escala.envs.scheduling_step import QUEUED, RUNNING, WIDTH
+from escala.envs.rjms.scheduling_step import QUEUED, RUNNING, WIDTH
 from escala.errors import EscalaError
 
 QUEUE_SCORER = "queue-scorer"

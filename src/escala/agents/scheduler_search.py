@@ -31,8 +31,8 @@ from escala.agents.presets import SCHEDULING
 from escala.agents.queue_play import whole_days
 from escala.agents.queue_scorer import JOB_FEATURES, QUEUE_SCORER, SCORES
 from escala.agents.search import CrossEntropy, Floats, Score, about, finish, finished, run_search
-from escala.envs.episodes import idle_watts
-from escala.envs.scheduling import SchedulingBatch
+from escala.envs.rjms.episodes import idle_watts
+from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.errors import EscalaError
 from escala.platform.told import HOW
 

@@ -26,7 +26,7 @@ from escala.agents.hold_features import FEATURES
 from escala.agents.hold_play import whole_days
 from escala.agents.network import build_policy, pin_threads
 from escala.agents.presets import OFF_RESERVATION, ORDERED_HOLDS
-from escala.envs.offreservation import OffReservationBatch
+from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.errors import EscalaError
 from escala.platform import read_platform
 from escala.writing import claimed, remove, whole_file

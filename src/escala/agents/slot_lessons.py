@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.agents.slot_rollout import look_ahead
-from escala.envs import slots_rules
-from escala.envs.batch import Turn, new_turn
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import JobLists
+from escala.envs.core.batch import Turn, new_turn
+from escala.envs.slots import heuristics
+from escala.envs.slots.lists import JobLists
+from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 from escala.writing import whole_file
 
@@ -85,16 +85,16 @@ def play_lessons(
 
 
 def rule(name: str, hold: Sequence[int] | None = None) -> Teacher:
-    """A rule of `escala.envs.slots_rules` as a teacher. hold: (long, quiet, share) of hold-back."""
-    if name not in slots_rules.RULES:
-        raise EscalaError(f"unknown rule {name!r}: use one of {', '.join(slots_rules.RULES)}")
+    """A rule of `escala.envs.slots.heuristics` as a teacher. hold: (long, quiet, share) of hold-back."""
+    if name not in heuristics.RULES:
+        raise EscalaError(f"unknown rule {name!r}: use one of {', '.join(heuristics.RULES)}")
 
     def choose(batch: SlotsBatch, turn: Turn) -> NDArray[np.int64]:
         for field, number in zip(("long", "quiet", "share"), hold or (), strict=hold is not None):
             batch.settings[field] = number
         out = np.zeros(batch.num_envs, np.int64)
         lens = batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used
-        slots_rules.decide_all(batch.worlds.table, *lens, slots_rules.RULES[name], out)
+        heuristics.decide_all(batch.worlds.table, *lens, heuristics.RULES[name], out)
         return out
 
     return choose

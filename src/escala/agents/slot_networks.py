@@ -22,7 +22,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
 from escala.agents.slot_layers import mean_embedding, preferences
-from escala.envs.slots_observe import CLOCK, GLOBAL, SLOT
+from escala.envs.slots.observation import CLOCK, GLOBAL, SLOT
 from escala.errors import EscalaError
 
 SLOT_SCORER = "slot-scorer"

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.batch import Turn
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import JobLists
+from escala.envs.core.batch import Turn
+from escala.envs.slots.lists import JobLists
+from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 from escala.policies import Rollout
 from escala.policies.futures import Lists

@@ -17,10 +17,10 @@ from torch.nn import functional
 from escala.agents import slot_lessons
 from escala.agents.slot_lessons import Lessons, Teacher, play_lessons
 from escala.agents.slot_rollout import look_ahead
-from escala.envs.checks import number
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_options import check_hold
-from escala.envs.slots_plan import follow
+from escala.envs.core.checks import number
+from escala.envs.slots.options import check_hold
+from escala.envs.slots.plan import follow
+from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 
 RUNS = 192  # simulations, shared by the settings of the rule
@@ -48,7 +48,7 @@ OF_PLAN = Manner(0.02, 0.003, 12000, 0.0, straight=0.5)  # a single list is play
 
 
 def planned(wanted: Sequence[float]) -> Teacher:
-    """A plan: wanted starts of the jobs of a single list, see `escala.envs.slots_plan`."""
+    """A plan: wanted starts of the jobs of a single list, see `escala.envs.slots.plan`."""
     plan = np.asarray(wanted, np.float64)
     return lambda batch, turn: follow(batch, turn, np.broadcast_to(plan, (batch.num_envs, len(plan))))
 

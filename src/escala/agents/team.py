@@ -17,8 +17,8 @@ from escala.agents import checkpoint
 from escala.agents.agent import load_weights
 from escala.agents.network import pin_threads
 from escala.agents.team_networks import MaskedPairPolicy, Shape
-from escala.envs.multi_options import MultiOptions
-from escala.envs.multi_play import RESCUE, Member
+from escala.envs.slots.team.options import MultiOptions
+from escala.envs.slots.team.playing import RESCUE, Member
 from escala.errors import EscalaError
 from escala.writing import SEAL, saved_folder
 from escala.writing.sealing import digest
@@ -89,7 +89,7 @@ class Team:
         return f"team ({self.manifest['mode']})"
 
     def members(self, sampled: bool = True, seed: int = 0) -> list[Member]:
-        """One player for each agent, for `escala.envs.multi_play.play`."""
+        """One player for each agent, for `escala.envs.slots.team.playing.play`."""
         chance = np.random.default_rng([seed, 0x7EA]) if sampled else None
         players = [Player(network, chance) for network in self.networks]
         return players * int(self.manifest["agents"]) if len(players) == 1 else list(players)
@@ -97,7 +97,7 @@ class Team:
     def policy(self, sampled: bool = True, seed: int = 0) -> Any:
         """A scheduler for `simulate` and `compare`. sampled: draw actions by `seed`; else the likeliest, but no void where idle machines
         saw no submission for `RESCUE` units."""
-        from escala.envs.multi_policy import TeamPolicy
+        from escala.envs.slots.team.policy import TeamPolicy
 
         return TeamPolicy(lambda: self.members(sampled, seed), name=self.name, rescue=0 if sampled else RESCUE, **self.options)
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from escala.agents.team import Team
-from escala.envs.multi_play import RESCUE, play
-from escala.envs.slots_lists import JobLists
+from escala.envs.slots.lists import JobLists
+from escala.envs.slots.team.playing import RESCUE, play
 from escala.errors import EscalaError
 
 LOOKS = 20

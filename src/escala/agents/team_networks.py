@@ -17,7 +17,7 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import nn
 
-from escala.envs.multi_observe import SLOT
+from escala.envs.slots.team.observation import SLOT
 
 
 class Shape(NamedTuple):

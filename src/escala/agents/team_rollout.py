@@ -1,4 +1,4 @@
-"""Look-ahead as a teacher of teams: what each choice would come to cost, over sampled futures, see `escala.envs.multi_ahead`."""
+"""Look-ahead as a teacher of teams: what each choice would come to cost, over sampled futures, see `escala.envs.slots.team.lookahead`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs import multi_ahead
-from escala.envs.multi_batch import LEAVE, MultiBatch
-from escala.envs.slots_lists import JobLists
+from escala.envs.slots.lists import JobLists
+from escala.envs.slots.team import lookahead
+from escala.envs.slots.team.batch import LEAVE, MultiBatch
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import microseconds
@@ -17,19 +17,19 @@ from escala.options import microseconds
 AHEAD = 15  # jobs behind the slots and to come that a future holds at most, for each machine
 
 
-def law_of(lists: JobLists, long: int) -> multi_ahead.Law:
+def law_of(lists: JobLists, long: int) -> lookahead.Law:
     """The lists as futures are drawn from them. long: jobs longer than this are held back."""
     unit = int(microseconds(lists.unit_s))
     job = lists.job
     length = -(-job["walltime"] // unit)
     jobs = np.column_stack([job["submit"] // unit, length, job["cores"], lists.demand]).astype(np.int64)
-    return multi_ahead.Law(np.ascontiguousarray(jobs), lists.first.astype(np.int64), long)
+    return lookahead.Law(np.ascontiguousarray(jobs), lists.first.astype(np.int64), long)
 
 
-def bases_of(agents: int, machines: int) -> multi_ahead.Bases:
+def bases_of(agents: int, machines: int) -> lookahead.Bases:
     """The rule dense, and sjf that keeps a machine free of long jobs."""
     owned = agents * machines
-    return multi_ahead.Bases(np.array([0.5 * owned, 0.0]), np.array([codes.NONE, owned - 1], np.int64))
+    return lookahead.Bases(np.array([0.5 * owned, 0.0]), np.array([codes.NONE, owned - 1], np.int64))
 
 
 class LookAhead:
@@ -48,12 +48,12 @@ class LookAhead:
         self._luck = np.random.default_rng([seed, 0x4011]).integers(0, 1 << 63, batch.num_envs).astype(np.uint64)
         self._costs = np.zeros((batch.num_envs, int(batch.action_space.n)))
 
-    def use(self, bases: multi_ahead.Bases) -> None:
+    def use(self, bases: lookahead.Bases) -> None:
         """Follow these bases."""
         self.bases = bases
         batch, chosen = self.batch, self.batch.options
         rows, most = batch.used.shape[1:], chosen.slots + self.ahead
-        self._room = multi_ahead.Room(
+        self._room = lookahead.Room(
             np.zeros((most, 2 + chosen.resources), np.int64), np.zeros((len(bases.most), most)),
             *(np.zeros(shape, np.int64) for shape in (chosen.slots, chosen.slots, rows, rows, rows[1], rows[1])),
         )  # fmt: skip
@@ -69,7 +69,7 @@ class LookAhead:
         batch, out = self.batch, self._costs
         asked = mask[:, :-1].any(axis=1) & going
         out[:, :-1], out[:, -1] = np.inf, 0.0
-        multi_ahead.look_ahead(
+        lookahead.look_ahead(
             batch.worlds.table, asked, batch.settings, batch.capacity, batch.scale, batch.memory, batch.slots, batch.used, self._law,
             *self.sources(), self.bases, self.futures, self.ahead, self._room, self._luck, out,
         )  # fmt: skip

@@ -22,8 +22,8 @@ from escala.agents.team_looks import LOOKS, Judge, Looks
 from escala.agents.team_networks import MaskedPairPolicy, Shape
 from escala.agents.team_presets import PRESETS, TeamPreset
 from escala.agents.team_view import EVERYBODY, TeamView, relative_weights
-from escala.envs.multi_batch import MultiBatch
-from escala.envs.multi_options import MultiOptions
+from escala.envs.slots.team.batch import MultiBatch
+from escala.envs.slots.team.options import MultiOptions
 from escala.errors import EscalaError
 from escala.writing import claimed, remove
 
@@ -107,10 +107,11 @@ def train_team(
     mode: `"turns"` (R4): every agent has a network of its own; one learns from a rollout at a time while the others are frozen.
     `"simultaneous"`: all collect against the same teams, then all learn. `"shared"`: one network for all, which sees which agent it is.
     steps: decisions to learn from, of all agents together (rounded up to whole rollouts; 0: imitate only). teacher: what to imitate first:
-    a rule, {"rollout": K} (look-ahead over K futures, see `escala.envs.multi_ahead`), or None; by default the preset's. out, resume, seed,
-    progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training ends with the weights of an uninterrupted
-    one. judge: gives a figure of the team as it is, the smaller the better, at the start (after imitating) and `looks` times in training;
-    the weights of the best look are kept. `manifest["judged"]` has pairs of decisions and figure. It must draw from generators of its own.
+    a rule, {"rollout": K} (look-ahead over K futures, see `escala.envs.slots.team.lookahead`), or None; by default the preset's. out,
+    resume, seed, progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training ends with the weights of an
+    uninterrupted one. judge: gives a figure of the team as it is, the smaller the better, at the start (after imitating) and `looks` times
+    in training; the weights of the best look are kept. `manifest["judged"]` has pairs of decisions and figure. It must draw from generators
+    of its own.
 
     Raises EscalaError: unknown names, a folder that holds a team already (without resume), a checkpoint of another training.
     """

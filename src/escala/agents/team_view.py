@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from escala.envs.multi_batch import MultiBatch, MultiTurn
-from escala.envs.multi_play import Member, choose
+from escala.envs.slots.team.batch import MultiBatch, MultiTurn
+from escala.envs.slots.team.playing import Member, choose
 from escala.errors import EscalaError
 
 EVERYBODY = -1
@@ -25,7 +25,7 @@ LEAST_LOSS = 0.2  # a job; keeps lists that SJF plays without a loss from weighi
 
 def relative_weights(batch: MultiBatch) -> NDArray[np.float64]:
     """1 / (what SJF loses) of each list [lists], so that light and heavy loads count alike."""
-    from escala.envs.multi_play import play
+    from escala.envs.slots.team.playing import play
 
     shape = {name: getattr(batch.options, name) for name in ("agents", "machines", "resources", "capacity", "horizon", "slots", "turns")}
     figures = play(batch.lists, "sjf", **shape)

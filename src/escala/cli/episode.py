@@ -134,9 +134,9 @@ def kind_of(folder: Path) -> tuple[dict[str, Any], str]:
 def rules_of(name: str) -> list[str]:
     """Who can play an environment without training."""
     if name == SLOTS:
-        return ["random", *(rule for rule in import_module("escala.envs.slots_rules").RULES if rule != "random")]
+        return ["random", *(rule for rule in import_module("escala.envs.slots.heuristics").RULES if rule != "random")]
     if name == MULTI:
-        return list(import_module("escala.envs.multi_rules").RULES)
+        return list(import_module("escala.envs.slots.team.heuristics").RULES)
     return ["random", "always:ACTION"] if name == OFF_RESERVATION else ["random", "first-fit"]
 
 
@@ -163,7 +163,7 @@ def _batch(name: str, workload: Any, platform: Any, settings: Mapping[str, Any])
 
 
 def _turn(batch: Any) -> Any:
-    from escala.envs.batch import new_turn
+    from escala.envs.core.batch import new_turn
 
     return batch.new_turn() if hasattr(batch, "new_turn") else new_turn(batch)
 
@@ -181,9 +181,9 @@ def _rule(name: str, batch: Any, policy: str, seed: int) -> Act:
     if name == OFF_RESERVATION:
         action = _action(policy, batch)
         return lambda turn: action
-    rules = import_module("escala.envs.slots_rules")
+    rules = import_module("escala.envs.slots.heuristics")
     code = rules.RULES[policy]
-    for key, value in zip(("long", "quiet", "share"), (3, 6, 0)):  # of the rule hold-back, as `slots_play.play` has them
+    for key, value in zip(("long", "quiet", "share"), (3, 6, 0)):  # of the rule hold-back, as `slots.playing.play` has them
         batch.settings[key] = value
     lens = (batch.worlds.table, batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used)
     return lambda turn: (rules.decide_all(*lens, code, out), int(out[0]))[1]
@@ -201,7 +201,7 @@ def _painted(episode: Episode) -> Episode:
     """Strips of node states get the colours of the reports, which colour-blind readers can tell apart, and a legend."""
     if episode.name not in NEEDS_LOG:
         return episode
-    from escala.envs.render import COLOURS
+    from escala.envs.rjms.picture import COLOURS
     from escala.report.style import STATE_COLOURS
 
     order = ("computing", "idle", "off", "switching_off", "switching_on")  # of `envs.render.COLOURS`

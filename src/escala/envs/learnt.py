@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from escala.envs import offreservation, offreservation_step, scheduling, scheduling_step
-from escala.envs.checks import choice
+from escala.envs.core.checks import choice
 from escala.envs.deciding import Deciding
-from escala.envs.slots_policy import SHAPING, SlotPolicy
-from escala.envs.tables import MEMORY
+from escala.envs.rjms import off_reservation, off_reservation_step, scheduling, scheduling_step
+from escala.envs.rjms.state import MEMORY
+from escala.envs.slots.policy import SHAPING, SlotPolicy
 from escala.errors import EscalaError
 from escala.policy import Commands, insider
 
@@ -59,11 +59,11 @@ class LearntShutdown(_Learnt):
 
     def __init__(self, agent: Deciding, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
-        self.options = offreservation.options_of(agent.env_options)
+        self.options = off_reservation.options_of(agent.env_options)
         self._expects(self.options.shape)
         self.period_s = self.options.period_s
         self.at_events = self.options.ask == "submissions"
-        self.beneath = offreservation.BENEATH[self.options.action]
+        self.beneath = off_reservation.BENEATH[self.options.action]
         self._fractions = self.options.fractions()
 
     def _begin(self, simulation: Any, i: int) -> None:
@@ -83,14 +83,14 @@ class LearntShutdown(_Learnt):
         if self._new:
             self._begin(simulation, i)
         flat = self._observation.reshape(1, -1)
-        what = offreservation_step.look(
+        what = off_reservation_step.look(
             simulation.table, i, self._settings, self._memory, self._history, self._users, self._frontier, flat, self._mask
         )
         if what == 0:
             return
         chosen = self._choose() if what == 2 else int(self._memory[0]["standing"])
         simulation.make_room(i, int(simulation.world.s[i, 0]["n_queued"]) + 2)  # a timer for each waiting job
-        offreservation_step.put(simulation.table, i, self._settings, self._fractions, self._memory, chosen)
+        off_reservation_step.put(simulation.table, i, self._settings, self._fractions, self._memory, chosen)
 
 
 @insider

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import polars as pl
 
-    from escala.envs.multi_batch import MultiBatch
-    from escala.envs.multi_faces import MultiSlotsAEC, MultiSlotsParallel
-    from escala.envs.slots_lists import JobLists
+    from escala.envs.slots.lists import JobLists
+    from escala.envs.slots.team.batch import MultiBatch
+    from escala.envs.slots.team.pettingzoo import MultiSlotsAEC, MultiSlotsParallel
 
 __all__ = ["batch", "job_lists", "parallel", "play", "slots"]
 
@@ -33,8 +33,8 @@ def slots(workload: Any = None, *, render_mode: str | None = None, **options: An
 
     ## Observation space
     information: `"global"` (default): all machines, the agent's own first; `"local"`: its own. observation: `"compact"` (default): `Box(0,
-    1)`, see `multi_observe`: slots, machines, backlog, arrivals, which agent it is, with `arrivals_end` also time / arrivals_end, and 1
-    once it has passed; `"image"`: `Box(0, 255, (horizon, columns), uint8)`:
+    1)`, see `slots.team.observation`: slots, machines, backlog, arrivals, which agent it is, with `arrivals_end` also time / arrivals_end,
+    and 1 once it has passed; `"image"`: `Box(0, 255, (horizon, columns), uint8)`:
     charts of the machines, the slots, the backlog.
 
     ## Rewards
@@ -62,7 +62,7 @@ def slots(workload: Any = None, *, render_mode: str | None = None, **options: An
     ## Version history
     v0: first.
     """
-    from escala.envs.multi_faces import MultiSlotsAEC
+    from escala.envs.slots.team.pettingzoo import MultiSlotsAEC
 
     return MultiSlotsAEC(workload, render_mode=render_mode, **options)
 
@@ -70,21 +70,21 @@ def slots(workload: Any = None, *, render_mode: str | None = None, **options: An
 def parallel(workload: Any = None, *, render_mode: str | None = None, **options: Any) -> MultiSlotsParallel:
     """The game as a `pettingzoo.ParallelEnv`: all agents choose at once, one choice a unit, carried out in the order of agents. A choice
     whose job an earlier agent has taken in the same unit counts as the void. Options as in `slots`, but for `turns` and `skip`."""
-    from escala.envs.multi_faces import MultiSlotsParallel
+    from escala.envs.slots.team.pettingzoo import MultiSlotsParallel
 
     return MultiSlotsParallel(workload, render_mode=render_mode, **options)
 
 
 def batch(num_envs: int, workload: Any = None, **options: Any) -> MultiBatch:
-    """`num_envs` games in one process, see `multi_batch.MultiBatch`. Options as in `slots`."""
-    from escala.envs.multi_batch import MultiBatch
+    """`num_envs` games in one process, see `slots.team.batch.MultiBatch`. Options as in `slots`."""
+    from escala.envs.slots.team.batch import MultiBatch
 
     return MultiBatch(num_envs, workload, **options)
 
 
 def job_lists(workload: Any = None, **options: Any) -> JobLists:
     """The job lists that `slots` with these arguments plays: drawn by its options, or those of a workload."""
-    from escala.envs.multi_options import options_of
+    from escala.envs.slots.team.options import options_of
 
     return options_of(options).job_lists(workload)
 
@@ -92,7 +92,7 @@ def job_lists(workload: Any = None, **options: Any) -> JobLists:
 def play(lists: JobLists, team: Any, **options: Any) -> pl.DataFrame:
     """Run every list to completion: one row of figures a list, in units. team: a rule (`"sjf"`, `"dense"`, ...) or a function of
     (observations, masks), played by every agent, or one of them for each agent. Beside the options of `slots`: patience and rescue, see
-    `multi_play.play`."""
-    from escala.envs import multi_play
+    `slots.team.playing.play`."""
+    from escala.envs.slots.team import playing
 
-    return multi_play.play(lists, team, **options)
+    return playing.play(lists, team, **options)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from escala.envs.slots_lists import JobLists, draw_lists, given_lists, machine_of
-from escala.envs.slots_options import RESCUE
-from escala.envs.slots_plan import search_plan
-from escala.envs.slots_play import FIGURES, play, tune_hold_back
-from escala.envs.slots_policy import SHAPING
+from escala.envs.slots.lists import JobLists, draw_lists, given_lists, machine_of
+from escala.envs.slots.options import RESCUE
+from escala.envs.slots.plan import search_plan
+from escala.envs.slots.playing import FIGURES, play, tune_hold_back
+from escala.envs.slots.policy import SHAPING
 from escala.errors import EscalaError
 from escala.studies.slotted import HOLD_END, QUIETS, SHARES, best_found
 from escala.workload import Workload, read_workload

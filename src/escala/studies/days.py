@@ -139,7 +139,7 @@ def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) 
     besides, and what the environment tells of its reward's parts. Also gives how often each action was taken
     where there was a choice.
     """
-    from escala.envs.batch import new_turn
+    from escala.envs.core.batch import new_turn
 
     n = len(days) * runs
     numbers = np.tile(np.arange(len(days)), runs)

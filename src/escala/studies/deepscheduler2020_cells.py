@@ -11,8 +11,8 @@ import numpy as np
 
 from escala.agents.queue_play import whole_days
 from escala.agents.scheduler_search import PLACES, rule_scheduler, rules, search_scheduler
-from escala.envs.episodes import idle_watts
-from escala.envs.scheduling import SchedulingBatch
+from escala.envs.rjms.episodes import idle_watts
+from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.days import DAY_S, Choose, Floats, Rows, played, simulated
 from escala.workload import Workload

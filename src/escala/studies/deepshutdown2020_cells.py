@@ -10,7 +10,7 @@ import numpy as np
 
 from escala.agents.levels import Ruled
 from escala.agents.presets import ORDERED_HOLDS
-from escala.envs.offreservation import OffReservationBatch
+from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.policies import hold
 from escala.studies import deepshutdown2020_inputs as inputs
 from escala.studies.days import DAY_S, Choose, Rows, played, simulated

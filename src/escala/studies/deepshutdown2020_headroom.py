@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.envs.offreservation import OffReservationBatch
+from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.foresight import in_words
 from escala.optimum import unless_interrupted
 from escala.policies.waste import bound_at

@@ -12,13 +12,13 @@ import numpy as np
 from escala.agents.presets import PRESETS
 from escala.agents.slot_lessons import record
 from escala.agents.slot_rollout import look_ahead
-from escala.envs.batch import new_turn
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import JobLists, draw_lists
-from escala.envs.slots_options import RESCUE
-from escala.envs.slots_plan import search_plan
-from escala.envs.slots_play import FIGURES, play, tune_hold_back
-from escala.envs.slots_policy import SHAPING
+from escala.envs.core.batch import new_turn
+from escala.envs.slots.lists import JobLists, draw_lists
+from escala.envs.slots.options import RESCUE
+from escala.envs.slots.plan import search_plan
+from escala.envs.slots.playing import FIGURES, play, tune_hold_back
+from escala.envs.slots.policy import SHAPING
+from escala.envs.slots.slots import SlotsBatch
 from escala.studies.published import LOADS, published_lists
 from escala.studies.slotted import HOLD_END, QUIETS, SHARES, best_found
 from escala.workload.generate_slots import bernoulli_model

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.envs.batch import new_turn
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import JobLists
-from escala.envs.slots_picture import middles, picture_of
-from escala.envs.slots_policy import SHAPING
+from escala.envs.core.batch import new_turn
+from escala.envs.slots.lists import JobLists
+from escala.envs.slots.picture import middles, picture_of
+from escala.envs.slots.policy import SHAPING
+from escala.envs.slots.slots import SlotsBatch
 from escala.kernel import codes
 from escala.studies.grid2019_cells import PATIENCE, TEST, lists_of
 from escala.studies.published import LOADS, published_lists

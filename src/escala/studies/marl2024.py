@@ -3,9 +3,9 @@
 One team is trained for all loads of a configuration (K agents x N machines) and judged on fresh lists of each: 200 units of arrivals, then
 run to completion, every job counted; the paper's fixed window stands in a table of its own, with the jobs left. "tuned" teams begin by
 imitating our rule `dense` (SJF that prefers large demands), so they are compared with that rule and with themselves before PPO too; others
-imitate look-ahead over sampled futures (`escala.envs.multi_ahead`) first and know when arrivals end, which R4's agents and rules do not.
-Teams that learn from nothing stand apart, as do R4's own settings. All keep the weights that do best on lists of their own. Where a shape
-has both kinds that imitate first, the claims against heuristics are of the one that is better on validation lists. Loads are plain
+imitate look-ahead over sampled futures (`escala.envs.slots.team.lookahead`) first and know when arrivals end, which R4's agents and rules
+do not. Teams that learn from nothing stand apart, as do R4's own settings. All keep the weights that do best on lists of their own. Where a
+shape has both kinds that imitate first, the claims against heuristics are of the one that is better on validation lists. Loads are plain
 (arrivals x mean demand x mean length / capacity); above 70 % no policy keeps up, and such rows measure the window: they are labelled
 overload. Headline figures are of the likeliest actions (after a unit of silence on idle machines the void is taken away); sampled ones
 stand beside them.

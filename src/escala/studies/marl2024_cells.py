@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from escala.envs.multi_options import options_of
-from escala.envs.multi_play import RESCUE, play
-from escala.envs.multi_rules import RULES
-from escala.envs.slots_lists import JobLists
+from escala.envs.slots.lists import JobLists
+from escala.envs.slots.team.heuristics import RULES
+from escala.envs.slots.team.options import options_of
+from escala.envs.slots.team.playing import RESCUE, play
 
 TRAINING, VALIDATION, TEST, LOOKED_AT = 1, 3, 5, 7  # seeds of the job lists; no list of one set is in another
 STEPS = 200  # units of arrivals

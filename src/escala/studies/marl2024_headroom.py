@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.envs.multi_play import play
+from escala.envs.slots.team.playing import play
 from escala.metrics import headroom
 from escala.optimum import Instance, bound, on_machines, pool, unless_interrupted
 from escala.studies.cells import Cell

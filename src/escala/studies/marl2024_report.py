@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.envs.multi_rules import PUBLISHED, RULES
+from escala.envs.slots.team.heuristics import PUBLISHED, RULES
 from escala.studies import marl2024_headroom as headroom
 from escala.studies import marl2024_learning as learning
 from escala.studies.claims import Claim, write_claims, write_table

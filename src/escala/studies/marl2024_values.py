@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.envs.multi_rules import PUBLISHED
+from escala.envs.slots.team.heuristics import PUBLISHED
 from escala.metrics.bootstrap import paired
 from escala.studies.claims import Claim, at_most
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from escala.envs.slots_lists import JobLists, given_lists
+from escala.envs.slots.lists import JobLists, given_lists
 from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.workload import Workload

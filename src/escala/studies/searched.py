@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from escala.agents.presets import ORDERED_HOLDS
-from escala.envs.offreservation import OffReservationBatch
+from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.studies.days import played
 from escala.workload import Workload
 

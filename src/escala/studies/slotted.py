@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.envs.slots_lists import JobLists
+from escala.envs.slots.lists import JobLists
 from escala.metrics import headroom
 from escala.metrics.bootstrap import paired
 from escala.optimum import Instance, bound, unless_interrupted

@@ -12,9 +12,9 @@ from escala.agents.team_rollout import LookAhead, law_of, play_ahead
 from escala.agents.team_teaching import check
 from escala.agents.team_train import train_team
 from escala.envs import multi
-from escala.envs.multi_ahead import Bases
-from escala.envs.multi_batch import MultiBatch
-from escala.envs.multi_play import play
+from escala.envs.slots.team.batch import MultiBatch
+from escala.envs.slots.team.lookahead import Bases
+from escala.envs.slots.team.playing import play
 from escala.errors import EscalaError
 
 LATER = np.array([True])

@@ -14,8 +14,8 @@ pytest.importorskip("pettingzoo")
 from pettingzoo.test import api_test, parallel_api_test, parallel_seed_test, performance_benchmark, seed_test
 
 from escala.envs import multi
-from escala.envs.multi_options import options_of
-from escala.envs.multi_play import play
+from escala.envs.slots.team.options import options_of
+from escala.envs.slots.team.playing import play
 from escala.errors import EscalaError
 
 SHAPES: dict[str, dict[str, Any]] = {

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from escala.envs import multi
-from escala.envs.multi_batch import MultiBatch
-from escala.envs.multi_options import options_of
-from escala.envs.multi_play import play
-from escala.envs.multi_rules import RULES
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import JobLists, draw_lists
-from escala.envs.slots_play import play as play_slots
+from escala.envs.slots.lists import JobLists, draw_lists
+from escala.envs.slots.playing import play as play_slots
+from escala.envs.slots.slots import SlotsBatch
+from escala.envs.slots.team.batch import MultiBatch
+from escala.envs.slots.team.heuristics import RULES
+from escala.envs.slots.team.options import options_of
+from escala.envs.slots.team.playing import play
 from escala.errors import EscalaError
 from escala.workload import Workload
 from escala.workload.generate_slots import cpu_memory_model
@@ -108,7 +108,7 @@ def test_a_team_of_one_with_one_machine_is_the_single_agent_choice_by_choice(ski
     """The same choices give the same rewards, ends, masks, slots and starts."""
     lists, n = slots_lists(8), 8
     one, many = SlotsBatch(n, lists, slots=5, skip=skip), MultiBatch(n, lists, agents=1, machines=1, slots=5, turns="until-void", skip=skip)
-    from escala.envs.batch import new_turn
+    from escala.envs.core.batch import new_turn
 
     first, second, rows = new_turn(one), many.new_turn(), np.arange(n)
     one.restart(rows, first, {"list": rows})

@@ -15,8 +15,8 @@ import escala
 from escala.agents.team_buffer import TimedBuffer
 from escala.agents.team_train import train_team
 from escala.envs import multi
-from escala.envs.multi_options import options_of
-from escala.envs.multi_policy import TeamPolicy
+from escala.envs.slots.team.options import options_of
+from escala.envs.slots.team.policy import TeamPolicy
 from escala.workload import Workload
 from tests.laws import laws
 

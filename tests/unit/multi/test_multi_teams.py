@@ -22,9 +22,9 @@ from escala.agents.team_looks import Looks
 from escala.agents.team_train import train_team
 from escala.agents.team_view import TeamView
 from escala.envs import multi
-from escala.envs.multi_options import options_of
-from escala.envs.multi_play import play
-from escala.envs.multi_policy import TeamPolicy
+from escala.envs.slots.team.options import options_of
+from escala.envs.slots.team.playing import play
+from escala.envs.slots.team.policy import TeamPolicy
 from escala.errors import EscalaError
 
 SMALL: dict[str, Any] = {"num_envs": 4, "learn": {"n_steps": 16, "batch_size": 32, "n_epochs": 2}, "steps": 60, "lists": 16}

@@ -103,7 +103,7 @@ def test_policies_from_elsewhere_are_no_insiders() -> None:
 
 
 def test_insiders_decide_in_simulate_alone() -> None:
-    from escala.envs.slots_policy import SlotPolicy
+    from escala.envs.slots.policy import SlotPolicy
 
     inner = SlotPolicy("sjf")
     with pytest.raises(EscalaError, match="give it to simulate itself"):

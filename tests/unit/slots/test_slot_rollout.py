@@ -10,10 +10,10 @@ import pytest
 import escala
 from escala.agents.slot_lessons import read, record
 from escala.agents.slot_rollout import look_ahead
-from escala.envs.batch import new_turn
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import draw_lists
-from escala.envs.slots_play import play
+from escala.envs.core.batch import new_turn
+from escala.envs.slots.lists import draw_lists
+from escala.envs.slots.playing import play
+from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 from escala.workload.generate_slots import bernoulli_model, cpu_memory_model
 

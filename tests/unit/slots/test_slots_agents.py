@@ -13,12 +13,12 @@ import escala
 from escala.agents import checkpoint
 from escala.agents.presets import PRESETS
 from escala.agents.slot_networks import SlotScorer
-from escala.envs.batch import new_turn
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import JobLists, given_lists
-from escala.envs.slots_options import RESCUE, options_of
-from escala.envs.slots_play import play, tune_hold_back
-from escala.envs.slots_policy import SHAPING, SlotPolicy
+from escala.envs.core.batch import new_turn
+from escala.envs.slots.lists import JobLists, given_lists
+from escala.envs.slots.options import RESCUE, options_of
+from escala.envs.slots.playing import play, tune_hold_back
+from escala.envs.slots.policy import SHAPING, SlotPolicy
+from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.workload import Workload

@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 
 import escala
-from escala.envs import slots_rules
-from escala.envs.batch import new_turn
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_lists import JobLists, given_lists
-from escala.envs.slots_options import options_of
-from escala.envs.slots_play import play
-from escala.envs.slots_policy import SlotPolicy
-from escala.envs.slots_rules import RULES
+from escala.envs.core.batch import new_turn
+from escala.envs.slots import heuristics
+from escala.envs.slots.heuristics import RULES
+from escala.envs.slots.lists import JobLists, given_lists
+from escala.envs.slots.options import options_of
+from escala.envs.slots.playing import play
+from escala.envs.slots.policy import SlotPolicy
+from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 from escala.studies.published import LOADS, PAPER_OF, published_lists, published_table
 
@@ -85,7 +85,7 @@ def test_random_takes_every_choice_that_has_a_place_as_often() -> None:
     batch.seed(rows, rows.astype(np.uint64))
     batch.restart(rows, turn, {"list": np.zeros(n, np.int64)})
     batch.step(np.ones(n, np.int64), turn)  # the first job: six units are left, too few for the third
-    slots_rules.decide_all(
+    heuristics.decide_all(
         batch.worlds.table, batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used, RULES["random"], out
     )
     counts = np.bincount(out, minlength=11)

@@ -12,9 +12,9 @@ from gymnasium.utils.env_checker import check_env
 
 import escala
 import escala.envs
-from escala.envs.batch import new_turn
-from escala.envs.slots import SlotsBatch
-from escala.envs.slots_options import options_of
+from escala.envs.core.batch import new_turn
+from escala.envs.slots.options import options_of
+from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 from escala.workload import Workload
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import escala
-from escala.envs.batch import new_turn
-from escala.envs.slots import LEAST_LOSS, SlotsBatch
-from escala.envs.slots_options import options_of
-from escala.envs.slots_plan import play_plans, search_plan
-from escala.envs.slots_play import play
+from escala.envs.core.batch import new_turn
+from escala.envs.slots.options import options_of
+from escala.envs.slots.plan import play_plans, search_plan
+from escala.envs.slots.playing import play
+from escala.envs.slots.slots import LEAST_LOSS, SlotsBatch
 from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.workload import Workload

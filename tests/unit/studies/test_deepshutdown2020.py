@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from escala.agents.presets import ORDERED_HOLDS
-from escala.envs.offreservation import OffReservationBatch
+from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.errors import EscalaError
 from escala.studies import deepshutdown2020 as study
 from escala.studies import deepshutdown2020_figures as drawing

@@ -9,7 +9,7 @@ import pytest
 
 import escala
 from escala.agents.presets import ORDERED_HOLDS
-from escala.envs.offreservation import OffReservationBatch
+from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.studies.days import figures, played, simulated, split
 from escala.studies.deepshutdown2020_claims import REGRESSION
 from escala.studies.deepshutdown2020_inputs import author_days

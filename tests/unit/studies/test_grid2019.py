@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from escala.envs.slots_options import options_of
+from escala.envs.slots.options import options_of
 from escala.errors import EscalaError
 from escala.studies import grid2019
 from escala.studies import grid2019_cells as work

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from escala.envs.slots_lists import given_lists
-from escala.envs.slots_picture import CELL, EMPTY, GAP, LINE, colour
+from escala.envs.slots.lists import given_lists
+from escala.envs.slots.picture import CELL, EMPTY, GAP, LINE, colour
 from escala.kernel import codes
 from escala.platform import Platform
 from escala.studies.grid2019_frames import agent_frames, looks, telling

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from escala.envs import multi_rules
+from escala.envs.slots.team import heuristics
 from escala.errors import EscalaError
 from escala.studies import marl2024, marl2024_learning, marl2024_report
 from escala.studies.marl2024_claims import chosen, claims_of
@@ -90,7 +90,7 @@ def _rules(slowdown: float) -> dict[str, Any]:
 
     cut = {name: [slowdown, slowdown] for name in CUT}
     one = figures(slowdown) | {"cut": cut, "void": figures(0.9 * slowdown), "central": figures(0.8 * slowdown)}
-    return dict.fromkeys((*multi_rules.RULES, *RULES), one)
+    return dict.fromkeys((*heuristics.RULES, *RULES), one)
 
 
 def _team(

@@ -1,0 +1,66 @@
+"""One simulation as a `gymnasium.Env`: a thin face of a batch of one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.compiling import tell_when_compiling
+from escala.envs.core.batch import Batch, new_turn
+from escala.errors import EscalaError
+
+_ROW = np.zeros(1, np.int64)
+
+
+class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
+    """A batch of one. Subclasses are the registered single environments: they make their batch and document themselves.
+
+    `reset(seed=s)` seeds the row with s; without a seed the next episode of the same sequence begins (the first time with a seed drawn
+    by chance).
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Before the batch is made, which compiles code where no cache has it: a line on stderr says so."""
+        tell_when_compiling()
+        return super().__new__(cls)
+
+    def __init__(self, batch: Batch, render_mode: str | None = None) -> None:
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise EscalaError(f"render_mode {render_mode!r} is not known: use rgb_array, or human by gymnasium.make")
+        self.batch = batch
+        self.render_mode = render_mode
+        self.observation_space = batch.observation_space
+        self.action_space = batch.action_space  # type: ignore[assignment]
+        self._turn = new_turn(batch)
+        self._seeded = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begin an episode; see the environment's own documentation for `options`."""
+        super().reset(seed=seed)
+        if seed is not None or not self._seeded:
+            chosen = seed if seed is not None else int(self.np_random.integers(1 << 62))
+            self.batch.seed(_ROW, np.array([chosen], np.uint64))
+            self._seeded = True
+        self.batch.restart(_ROW, self._turn, options or {})
+        return self._turn.observation[0].copy(), {"action_mask": self.action_masks()}
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Take one action."""
+        turn = self._turn
+        self.batch.step([action], turn)
+        info = self.batch.info_of(0)
+        info["action_mask"] = turn.mask[0].copy()
+        return turn.observation[0].copy(), turn.reward.item(), turn.terminated.item(), turn.truncated.item(), info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Which actions make sense now, bool [actions] (the name that sb3-contrib asks for)."""
+        return self._turn.mask[0].copy()
+
+    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+        """A picture of the present state, uint8 [height, width, 3]; None without `render_mode`."""
+        return self.batch.frame(0) if self.render_mode == "rgb_array" else None

@@ -1,0 +1,267 @@
+"""`escala/Scheduling-v0`: which waiting job starts next? R3's DeepScheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escala.envs.core.batch import Rows, Turn, take_up
+from escala.envs.core.checks import chosen_actions
+from escala.envs.core.environment import BatchEnv
+from escala.envs.core.vector import BatchVectorEnv
+from escala.envs.rjms import scheduling_step
+from escala.envs.rjms.episodes import Episodes, days_of, given_or_built_in, watts_of, whole_us
+from escala.envs.rjms.observation import SNAPSHOT
+from escala.envs.rjms.picture import Strip
+from escala.envs.rjms.state import MEMORY, RECENT, SETTINGS
+from escala.envs.rjms.user_confidence import KINDS
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.options import Options, Plan
+from escala.policies.compose import plan_for, shutdown
+from escala.workload import Workload
+
+
+@dataclass(frozen=True)
+class SchedulingOptions:
+    """Options of the environment; see `Scheduling`."""
+
+    places: int = 20
+    waits: bool = False
+    rho: float = 1.0
+    sigma: float = 1.0
+    tau: float = 0.2
+    confidence: str = "ended"
+    shutdown: str = "timeout:300"
+    window: str = "cut"
+    day_s: float = 86400.0
+    period_s: float = 60.0
+    drain_days: float = 7.0
+    start_off: bool = True
+    oversized: str = "error"
+    min_jobs: int = 2
+
+    def __post_init__(self) -> None:
+        if self.window not in ("cut", "drain"):
+            raise EscalaError(f"option window={self.window!r} is not known: use one of cut, drain")
+        if self.confidence not in KINDS:
+            raise EscalaError(f"option confidence={self.confidence!r} is not known: use one of {', '.join(KINDS)}")
+        if self.places < 1:
+            raise EscalaError(f"option places={self.places}: give at least 1")
+        if not self.shutdown.startswith(("timeout:", "never")):
+            raise EscalaError(f"option shutdown={self.shutdown!r}: under a learnt scheduler give never or timeout:SECONDS")
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Shape of one observation."""
+        return self.places, scheduling_step.WIDTH + int(self.waits)
+
+    def settings(self) -> NDArray[Any]:
+        """The compiled code's settings."""
+        out = np.zeros(1, SETTINGS)
+        values = {
+            "period_us": whole_us(self.period_s, "period_s"),
+            "day_us": whole_us(self.day_s, "day_s"),
+            "limit_us": whole_us(self.day_s * (1.0 + self.drain_days), "drain_days") if self.window == "drain" else codes.NEVER_US,
+            "history": self.places,
+            "rho": self.rho,
+            "sigma": self.sigma,
+            "mu": self.tau,
+            "confidence": KINDS[self.confidence],
+        }
+        for name, value in values.items():
+            out[0][name] = value
+        return out
+
+    def simulation_options(self) -> Options:
+        """How one day is simulated."""
+        until = self.day_s if self.window == "cut" else None
+        return Options(until_s=until, start_off=self.start_off, oversized=self.oversized, record=False)
+
+    def plan(self, workload: Workload, options: Options) -> Plan:
+        """Nobody schedules inside the kernel."""
+        return plan_for(None, shutdown(self.shutdown, options)[0], workload, options)
+
+
+def options_of(given: Mapping[str, Any]) -> SchedulingOptions:
+    """Options by name; EscalaError for a name that is none."""
+    known = [field.name for field in fields(SchedulingOptions)]
+    for name in given:
+        if name not in known:
+            raise EscalaError(f"unknown option {name!r} of escala/Scheduling-v0: use one of {', '.join(known)}")
+    return SchedulingOptions(**given)
+
+
+class SchedulingBatch:
+    """N days at once; see `escala.envs.core.batch.Batch`."""
+
+    def __init__(self, num_envs: int, workload: Any = None, platform: Any = None, **options: Any) -> None:
+        self.options = options_of(options)
+        chosen = self.options
+        workload, platform = given_or_built_in(workload, platform)
+        days = days_of(workload, chosen.day_s, chosen.min_jobs)
+        self.episodes = Episodes(num_envs, days, platform, chosen.plan, chosen.simulation_options())
+        self.platform = self.episodes.platform
+        self.num_envs = num_envs
+        self.observation_space = spaces.Box(0.0, 1.0, chosen.shape, np.float32)
+        self.action_space = spaces.Discrete(chosen.places + 1)
+        self.settings = chosen.settings()
+        self.records = Records(num_envs, chosen.places, self.episodes.users, self.episodes.world.plans.shape[1])
+        self.watts = watts_of(self.platform)
+        self._strip = Strip(self.platform.n_nodes)
+
+    def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
+        """Seeds of rows."""
+        self.episodes.seed(rows, seeds)
+
+    def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
+        """Begin the next day of these rows."""
+        self.episodes.begin(rows, options)
+        self.records.clear(rows)
+        fine = scheduling_step.begin(self.episodes.table, rows, self.settings, *self.records.lens(), turn.observation, turn.mask)
+        self._check(fine)
+        if 0 in rows:
+            self._strip.clear()
+
+    def step(self, actions: Any, turn: Turn) -> None:
+        """One choice of every row."""
+        actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
+        fine = scheduling_step.step(
+            self.episodes.table, actions, self.settings, self.watts, *self.records.lens(), turn.observation, turn.mask, turn.reward,
+            turn.terminated, turn.truncated,
+        )  # fmt: skip
+        self._check(fine)
+
+    def _check(self, fine: bool) -> None:
+        if not fine:
+            raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
+
+    def info(self) -> dict[str, NDArray[Any]]:
+        """waste_j: joules wasted in the step, where the platform has watts; time_s: the clock; day: the day's number."""
+        return {
+            **({"waste_j": self.records.memory["step_waste_j"].copy()} if self.platform.has_energy else {}),
+            "time_s": self.episodes.world.s[:, 0]["now"] * 1e-6,
+            "day": self.episodes.day.copy(),
+        }
+
+    def info_of(self, i: int) -> dict[str, Any]:
+        """The same of simulation i."""
+        episodes = self.episodes
+        return {
+            "waste_j": self.records.memory["step_waste_j"].item(i),
+            "time_s": episodes.world.s["now"].item(i) * 1e-6,
+            "day": episodes.day.item(i),
+        }
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that changes."""
+        return self.episodes.state() | {name: getattr(self.records, name).copy() for name in Records.CHANGING}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take up a saved state."""
+        self.episodes.restore(state)
+        for name in Records.CHANGING:
+            take_up(getattr(self.records, name), state[name], name, "use the same days, platform and num_envs")
+
+    def frame(self, i: int) -> NDArray[np.uint8]:
+        """Nodes by state over time."""
+        return self._strip.frame(self.episodes.world, i)
+
+
+class Records:
+    """What is remembered of n simulations: snapshots, placed jobs, and the jobs by which each user is judged."""
+
+    CHANGING = ("memory", "history", "live", "ratios", "entered", "confidence")
+
+    def __init__(self, n: int, places: int, users: int, live: int) -> None:
+        self.memory = np.zeros(n, MEMORY)
+        self.history = np.zeros((n, places, SNAPSHOT), np.float32)
+        self.live = np.zeros((n, live + 1), np.int64)
+        self.ratios = np.zeros((n, users + 1, RECENT), np.float64)
+        self.entered = np.zeros((n, users + 1), np.int64)
+        self.confidence = np.ones((n, users + 1), np.float64)
+        self.frontier = np.zeros(live + 1, np.int64)
+
+    def lens(self) -> tuple[Any, ...]:
+        """Arguments of the compiled code."""
+        return self.memory, self.history, self.live, self.ratios, self.entered, self.confidence, self.frontier
+
+    def clear(self, rows: Rows) -> None:
+        """Nothing is known yet."""
+        self.memory[rows] = np.zeros((), MEMORY)
+        self.history[rows] = 0.0
+        self.entered[rows] = 0
+        self.confidence[rows] = 1.0
+
+
+class Scheduling(BatchEnv):
+    """One day of a log; the agent starts waiting jobs.
+
+    ## Description
+    R3's DeepScheduler. The agent is asked whenever jobs wait. Time stands still while it makes valid choices; a void or invalid choice
+    lets one
+    period (a minute) pass; while the queue is empty time runs to the next submission. Nodes go off after 300 s of idling (`shutdown`);
+    a job may be given nodes that are off, which are then woken for it.
+
+    ## Action space
+    `Discrete(1 + places)`: 0 void; k starts the k-th waiting job, in order of submission, on the lowest cores that may be given now.
+    Choosing a job that
+    does not fit now, or an empty place, counts as void. The mask tells which choices are valid.
+
+    ## Observation space
+    `Box(0, 1)`, (places, 14): three sequences side by side. Columns 0-2: the first waiting jobs [cores, walltime, confidence]. Columns 3-5:
+    the running jobs that leave first by walltime [cores, remaining walltime, remaining by confidence]. Columns 6-13: the last snapshots
+    of the
+    platform, the newest last [cores of jobs that wait for their nodes to be on, queue length, time of day, nodes in the five states].
+    `waits=True` (beyond R3) adds a column: the time that each of the first waiting jobs has waited.
+    Confidence: mean of runtime / walltime over the user's 20 jobs that ended last; with `confidence="submitted"` (R3's words) over those of
+    the user's last 20 submissions that have ended; 1 without any. Scales: `escala.envs.rjms.observation`.
+
+    ## Rewards
+    When time has passed: -rho N_idle - sigma waited + tau busy, with N_idle and busy the time of idle and of computing nodes, in periods
+    and as shares of the
+    platform, and waited the sum over waiting jobs of the time passed / walltime (R3's sum of -1/walltime for each minute). So a day's
+    rewards add up
+    to -rho idle node-minutes / nodes - sigma (sum of wait in the queue / walltime) + tau computing node-minutes / nodes.
+
+    ## Starting state
+    Midnight of a day drawn by seed (`reset(options={"day": k})`: day k); all nodes off (`start_off`).
+
+    ## Episode end
+    `window="cut"`: truncated at the end of the day. `"drain"`: terminated when the last job has ended (truncated after `drain_days` more).
+
+    ## Arguments
+    workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
+    platform: a Platform or a spec. Without both, the built-in log: two generated weeks of the cluster orion (`BUILT_IN` in
+    `escala.envs.rjms.episodes`).
+    places, waits, rho, sigma, tau, confidence ("ended", "submitted"), shutdown, window, day_s, period_s,
+    drain_days, start_off, oversized ("error", "drop").
+    A platform without a power profile takes shutdown="never" only: its nodes stay on.
+
+    ## Version history
+    v0: first.
+    """
+
+    def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
+        super().__init__(SchedulingBatch(1, workload, platform, **options), render_mode)
+
+
+class SchedulingVector(BatchVectorEnv):
+    """Many days at once, see `Scheduling` and `BatchVectorEnv`."""
+
+    def __init__(
+        self,
+        num_envs: int,
+        workload: Any = None,
+        platform: Any = None,
+        *,
+        copy: bool = True,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(SchedulingBatch(num_envs, workload, platform, **options), copy=copy, render_mode=render_mode)

@@ -1,0 +1,185 @@
+"""Options of `escala/Slots-v0`, and the job lists that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.envs.core.checks import above_zero, at_most, number, whole
+from escala.envs.slots.lists import MOST_COLUMNS, JobLists, draw_lists, given_lists, join
+from escala.envs.slots.observation import CLOCK, GLOBAL, SLOT
+from escala.envs.slots.state import SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
+from escala.errors import EscalaError
+from escala.options import microseconds
+from escala.workload.generate_slots import SlotModel, bernoulli_model, cpu_memory_model
+
+SKIPS = {"none": SKIP_NOTHING, "empty": SKIP_EMPTY, "forced": SKIP_FORCED}
+MODELS = ("bernoulli", "cpu-memory")
+LEAST = {"slots": 1, "horizon": 1, "limit": 0, "backlog": 1, "arrivals_end": 0, "lists": 1, "lists_seed": 0}
+MOST = {"slots": 10_000, "horizon": 10_000, "lists": 200_000}
+DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
+RESCUE = 50
+"""Units of silence on an idle machine after which the void is taken from an agent that is asked for its likeliest actions: these alone
+could idle for ever."""
+NEAR = 1.05  # of a model's ceiling: loads are told in rounded per cent, and R1's 190 % is 184.5 %
+
+
+@dataclass(frozen=True)
+class SlotOptions:
+    """Options of the environment; see `escala.envs.slots.Slots`."""
+
+    slots: int = 10
+    horizon: int = 20
+    placement: str = "start-now"
+    observation: str = "compact"
+    dtype: str = "uint8"
+    reward: str = "slowdown"
+    skip: str = "empty"
+    limit: int = 0
+    backlog: int = 3
+    arrivals_end: int = 0
+    model: str | SlotModel = "bernoulli"
+    load: float | Sequence[float] = 1.0
+    rate: float | Sequence[float] = 0.9
+    window: int | Sequence[int] | None = None
+    demand: str = "author"
+    lists: int = 4096
+    lists_seed: int = 0
+    unit_s: float = 1.0
+    estimate: str = "walltime"
+
+    def __post_init__(self) -> None:
+        choices = {
+            "placement": ("start-now", "reserve"),
+            "observation": ("compact", "image"),
+            "dtype": ("uint8", "float32"),
+            "reward": ("slowdown", "mean", "relative"),
+            "skip": tuple(SKIPS),
+            "estimate": ("walltime", "runtime"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
+        for name, least in LEAST.items():
+            object.__setattr__(self, name, whole(name, getattr(self, name), least))
+        for name, most in MOST.items():
+            at_most(name, getattr(self, name), most)
+        if not number(self.unit_s) or self.unit_s < 1e-6:
+            raise EscalaError(f"option unit_s={self.unit_s!r}: give seconds, at least 1e-6")
+
+    def job_lists(self, workload: Any = None, platform: Any = None) -> JobLists:
+        """The lists that episodes are drawn from; EscalaError where they do not suit the slotted world."""
+        if workload is not None:
+            self._refuse(DRAWN, "job lists are drawn with it; leave it out beside a workload")
+        if isinstance(workload, JobLists):
+            made = workload
+        elif workload is not None:
+            made = given_lists(workload, platform, self.unit_s, self.estimate)
+        else:
+            self._refuse(("unit_s", "estimate"), "it is for a workload of yours; drawn lists have units of 1 s and known lengths")
+            if platform is not None:
+                raise EscalaError("platform: the machine follows from the model; give platform only beside workload")
+            models = self.models()
+            share = -(-self.lists // len(models))
+            made = join([draw_lists(model, share, self.lists_seed) for model in models])
+        self.check(made)
+        return made
+
+    def _refuse(self, names: Sequence[str], why: str) -> None:
+        """EscalaError for the first of these options that is not at its default."""
+        for name in names:
+            if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                raise EscalaError(f"option {name}={getattr(self, name)!r}: {why}")
+
+    def models(self) -> list[SlotModel]:
+        """The models whose lists are drawn: one for each load (or rate) and window."""
+        if isinstance(self.model, SlotModel):
+            self._refuse(("load", "rate", "window", "demand"), "a SlotModel has its own; change the model")
+            return [self.model]
+        if self.model not in MODELS:
+            raise EscalaError(f"option model={self.model!r} is not known: use one of {', '.join(MODELS)}, or a SlotModel")
+        given = {"bernoulli": 100, "cpu-memory": 50}[self.model] if self.window is None else self.window
+        if not isinstance(given, int) and not (isinstance(given, Sequence) and not isinstance(given, str) and len(given)):
+            raise EscalaError(f"option window={given!r}: give a whole number >= 1, or several")
+        windows = [whole("window", steps, 1) for steps in ([given] if isinstance(given, int) else given)]
+        if self.model == "bernoulli":
+            self._refuse(("rate",), "it is of the model cpu-memory; the model bernoulli has a load")
+            loads = above_zero("load", self.load, "1.0")
+            ceiling = bernoulli_model(rate=1.0, demand=self.demand).load
+            if max(loads) > NEAR * ceiling:
+                raise EscalaError(f"option load={self.load!r}: a job in every step is a load of {ceiling:.3f}; give at most that")
+            return [bernoulli_model(load, steps, self.demand) for load in loads for steps in windows]
+        self._refuse(("load", "demand"), "it is of the model bernoulli; the model cpu-memory has a rate")
+        return [cpu_memory_model(rate, steps) for rate in above_zero("rate", self.rate, "0.9") for steps in windows]
+
+    def check(self, lists: JobLists) -> None:
+        """Do these lists suit the options?"""
+        check_arrivals(self.arrivals_end, lists)
+        if lists.capacity.max() > MOST_COLUMNS:
+            raise EscalaError(
+                f"platform {lists.platform.name!r}: {lists.capacity.max()} units of a resource; the slots show at most {MOST_COLUMNS}"
+            )
+        if lists.longest > self.horizon:
+            raise EscalaError(
+                f"option horizon={self.horizon}: the longest job takes {lists.longest} rows, the chart shows fewer: give a larger one"
+            )
+
+    def ring(self, longest: int) -> int:
+        """Rows that are remembered: a power of two above the horizon and the longest job."""
+        return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
+
+    def settings(self, lists: JobLists) -> NDArray[Any]:
+        """The compiled code's settings."""
+        out = np.zeros(1, SETTINGS)
+        values = {
+            "unit_us": int(microseconds(lists.unit_s)),
+            "slots": self.slots,
+            "horizon": self.horizon,
+            "kinds": len(lists.kinds),
+            "ring": self.ring(lists.longest) - 1,
+            "reserve": self.placement == "reserve",
+            "named": lists.named,
+            "skip": SKIPS[self.skip],
+            "per_job": self.reward == "mean",
+            "image": self.observation == "image",
+            "limit": self.limit,
+            "backlog": self.backlog,
+            "arrivals_end": self.arrivals_end,
+        }
+        for name, value in values.items():
+            out[0][name] = value
+        return out
+
+    def width(self, capacity: NDArray[np.int64]) -> int:
+        """Columns of the image."""
+        return int(capacity.sum()) * (1 + self.slots) + self.backlog + 1
+
+    def numbers(self, kinds: int) -> int:
+        """Numbers in the compact observation."""
+        return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL + (CLOCK if self.arrivals_end > 0 else 0)
+
+
+def check_hold(hold: Any) -> None:
+    """Is it (long, quiet, share) of the rule hold-back? EscalaError else."""
+    if not isinstance(hold, Sequence) or isinstance(hold, str) or len(hold) != 3 or not all(number(v) and v == int(v) >= 0 for v in hold):
+        raise EscalaError(f"hold={hold!r}: give (long, quiet, share) of the rule hold-back, whole numbers >= 0, for instance (3, 6, 0)")
+
+
+def check_arrivals(arrivals_end: int, lists: JobLists) -> None:
+    """EscalaError where a job comes at or after the unit at which arrivals are said to end."""
+    last = int(lists.job["submit"].max()) // int(microseconds(lists.unit_s))
+    if 0 < arrivals_end <= last:
+        raise EscalaError(f"option arrivals_end={arrivals_end}: a job comes at unit {last}: give more than that, or leave it out")
+
+
+def options_of(given: Mapping[str, Any]) -> SlotOptions:
+    """Options by name; EscalaError for a name that is none."""
+    known = [field.name for field in fields(SlotOptions)]
+    for name in given:
+        if name not in known:
+            raise EscalaError(f"unknown option {name!r} of escala/Slots-v0: use one of {', '.join(known)}")
+    return SlotOptions(**given)

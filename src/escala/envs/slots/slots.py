@@ -1,0 +1,226 @@
+"""`escala/Slots-v0`: the slotted scheduling world of R1 and R2, as a lens on the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from escala.envs.core.batch import Rows, Turn, draw, take_up
+from escala.envs.core.checks import chosen_actions, wanted_lists
+from escala.envs.core.environment import BatchEnv
+from escala.envs.core.vector import BatchVectorEnv
+from escala.envs.slots import step as steps
+from escala.envs.slots.lists import JobLists, SlotWorlds
+from escala.envs.slots.options import SlotOptions, options_of
+from escala.envs.slots.picture import picture_of
+from escala.envs.slots.state import BOOKED, MEMORY, SHADES
+from escala.errors import EscalaError
+from escala.kernel import codes
+
+STATE = ("memory", "slots", "starts", "used", "busy", "chart", "ends", "booked", "seeds", "count")
+TOLD = ("row", "slowdown", "turnaround", "wait", "longest_wait", "makespan")
+EMPTY = np.zeros(1, MEMORY)
+
+
+class SlotsBatch:
+    """N slotted worlds at once; see `escala.envs.core.batch.Batch`. `lists`: the job lists; `worlds`: the kernel's side."""
+
+    def __init__(self, num_envs: int, workload: Any = None, platform: Any = None, **options: Any) -> None:
+        self.options = options_of(options)
+        chosen = self.options
+        self.lists = chosen.job_lists(workload, platform)
+        self.worlds = SlotWorlds(num_envs, self.lists)
+        self.num_envs = num_envs
+        self.settings = chosen.settings(self.lists)
+        self.capacity = self.lists.capacity
+        self.image = chosen.observation == "image"
+        self.width = chosen.width(self.capacity)
+        self.weight = relative_weights(self.lists, chosen) if chosen.reward == "relative" else None
+        self.action_space = spaces.Discrete(chosen.slots + 1)
+        if self.image:
+            high, dtype = (255, np.uint8) if chosen.dtype == "uint8" else (1.0, np.float32)
+            self.observation_space: spaces.Box = spaces.Box(0, high, (chosen.horizon, self.width), dtype)  # type: ignore[type-var]
+        else:
+            self.observation_space = spaces.Box(0.0, 1.0, (chosen.numbers(len(self.lists.kinds)),), np.float32)
+        self._lay_out(num_envs)
+
+    def _lay_out(self, n: int) -> None:
+        chosen, kinds = self.options, len(self.lists.kinds)
+        rows = chosen.ring(self.lists.longest)
+        self.memory = np.zeros(n, MEMORY)
+        self.slots = np.full((n, chosen.slots), codes.NONE, np.int64)
+        self.starts = np.zeros((n, chosen.slots), np.int64)
+        self.used = np.zeros((n, kinds, rows), np.int64)
+        self.busy = np.zeros((n, kinds, rows), np.int64)
+        self.chart = np.zeros((n, kinds, rows, int(self.capacity.max()) if self.image else 0), np.uint8)
+        self.ends = np.zeros((n, rows))
+        self.booked = np.zeros((n, int(self.capacity[0]) * chosen.horizon if chosen.placement == "reserve" else 1), BOOKED)
+        self.seeds = np.zeros(n, np.uint64)
+        self.count = np.zeros(n, np.int64)
+        floats = self.image and chosen.dtype == "float32"
+        self._picture = np.zeros((n, chosen.horizon * self.width if floats else 0), np.uint8)
+        self._nothing = np.zeros((n, 0), np.float32)
+
+    def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
+        """Seeds of rows."""
+        self.seeds[rows] = seeds
+        self.count[rows] = 0
+
+    def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
+        """Begin the next episode of these rows: the list in `options["list"]` (a number, or one for each row), else one drawn by seed."""
+        unknown = set(options) - {"list"}
+        if unknown:
+            raise EscalaError(f"reset option {sorted(unknown)[0]!r} is not known: use list")
+        drawn = draw(self.seeds[rows], self.count[rows])
+        if "list" in options:
+            chosen = wanted_lists(options["list"], len(rows), len(self.lists))
+        else:
+            chosen = (drawn % np.uint64(len(self.lists))).astype(np.int64)
+        self.count[rows] += 1
+        self.worlds.begin(rows, chosen)
+        shades = ((drawn >> np.uint64(40)) % np.uint64(SHADES)).astype(np.int64)
+        fine = steps.begin(self.worlds.table, np.asarray(rows, np.int64), shades, EMPTY, *self._lens(), *self._outputs(turn))
+        self.memory["luck"][rows] = drawn
+        self._check(fine)
+
+    def _lens(self) -> tuple[Any, ...]:
+        return (
+            self.settings, self.capacity, self.memory, self.slots, self.starts, self.used, self.busy, self.chart, self.ends, self.booked,
+        )  # fmt: skip
+
+    def _outputs(self, turn: Turn) -> tuple[Any, ...]:
+        flat = turn.observation.reshape(self.num_envs, -1)
+        if not self.image:
+            return self.width, flat, self._picture, turn.mask
+        return (self.width, self._nothing, flat, turn.mask) if flat.dtype == np.uint8 else (self.width, flat, self._picture, turn.mask)
+
+    def step(self, actions: Any, turn: Turn) -> None:
+        """One action of every row."""
+        actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
+        fine = steps.step(
+            self.worlds.table, actions, *self._lens(), *self._outputs(turn), turn.reward, turn.terminated, turn.truncated
+        )  # fmt: skip
+        if self.weight is not None:
+            np.multiply(turn.reward, self.weight[self.worlds.chosen], out=turn.reward)
+        self._check(fine)
+
+    def _check(self, fine: bool) -> None:
+        if not fine:
+            raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
+
+    def info(self) -> dict[str, NDArray[Any]]:
+        """row: the clock, in units; list: the job list played. After the end of a run also means over its jobs: slowdown, turnaround and
+        wait, longest_wait and makespan, in units (0 before)."""
+        memory = self.memory.view(np.int64).copy().view(MEMORY)  # numpy copies records field by field
+        return {name: memory[name] for name in TOLD} | {"list": self.worlds.chosen.copy()}
+
+    def info_of(self, i: int) -> dict[str, Any]:
+        """The same of simulation i."""
+        memory = self.memory
+        told = {name: memory[name].item(i) for name in TOLD}
+        told["list"] = self.worlds.chosen.item(i)
+        return told
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that changes."""
+        return self.worlds.state() | {name: getattr(self, name).copy() for name in STATE}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take up a saved state."""
+        self.worlds.restore(state)
+        for name in STATE:
+            take_up(getattr(self, name), state[name], name, "use the same options and num_envs")
+
+    def frame(self, i: int) -> NDArray[np.uint8]:
+        """The chart, the slots and the backlog, as in R1's figures 1 and 5."""
+        return picture_of(self, i)
+
+
+LEAST_LOSS = 0.2  # a job; keeps lists that SJF plays without a loss from weighing without limit
+
+
+def relative_weights(lists: JobLists, options: SlotOptions) -> NDArray[np.float64]:
+    """1 / (what greedy SJF loses) of each list [lists]."""
+    from escala.envs.slots.playing import play  # plays batches of this module
+
+    shape = {"slots": options.slots, "horizon": options.horizon, "unit_s": options.unit_s}
+    mean = play(lists, "sjf", **shape)["slowdown"].to_numpy()
+    return 1.0 / (lists.jobs_of * np.maximum(mean - 1.0, LEAST_LOSS))
+
+
+class Slots(BatchEnv):
+    """One machine, a chart of the units of time to come, and M slots that show waiting jobs; the agent says which one is placed.
+
+    ## Description
+    R1 (PPO grid scheduler) and R2 (A2cScheduler), after DeepRM. Time goes in units (`unit_s`). Jobs come first come first served into the
+    slots; a slot that is emptied takes the oldest job of the backlog at once (the lowest empty slot first), so slots are not in order of
+    arrival. What runs, runs in the kernel.
+
+    ## Action space
+    `Discrete(M + 1)`. 0, the void: one unit of time passes. k: the job of slot k is placed, and time stands. `placement="start-now"`: it
+    starts now. `"reserve"` (R1): if it does not fit now, it is reserved at the first row at which it fits for its whole length within
+    the horizon, on the lowest columns free throughout, and leaves its slot. An empty slot, or a job without a place, counts as the void.
+    The mask tells which choices have a place; the void is always allowed.
+
+    ## Observation space
+    `observation="compact"` (default): `Box(0, 1)`: for each slot taken, length / horizon, 1 / length, would start now, its start / horizon,
+    demand / capacity of each kind; then the free share of each kind in each row; then backlog / 60, backlog / 10, time since the last
+    submission / 10 and / 50, submissions a unit (fading average over 20 units), share of slots taken;
+    with `arrivals_end` also time / arrivals_end, and 1 once it has passed.
+    `"image"`: (horizon, columns): for each kind its chart, each job in a shade of its own, running and reserved, and the slots (demand x
+    length); then the backlog, filled row by row in `backlog` columns, and a column for the time since the last submission / 10. `dtype`:
+    `"uint8"` 0..255, or `"float32"` 0..1.
+
+    ## Rewards
+    `reward="slowdown"` (default): for each unit that passes, minus the sum of 1 / length over the jobs in the system: the rewards of an
+    episode add up to minus the sum of the jobs' slowdowns. `"mean"` (R1's own): minus the change of that sum over the jobs submitted so
+    far: they add up to minus the mean slowdown. `"relative"`: as `"slowdown"`, divided by what greedy SJF loses on the same list (its
+    summed slowdown above the least possible), so that lists of all loads weigh alike.
+
+    ## Starting state
+    An empty machine, at the first unit with something to decide. The job list is drawn by seed (`reset(options={"list": e})`: list e).
+
+    ## Episode end
+    Terminated when the last job has ended. With `limit` truncated when so many units have passed.
+
+    ## Arguments
+    workload, platform: a Workload, a path, or a list of Workloads on a machine of nodes of one core ("10x1") or of a single node with
+    further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`: `"bernoulli"` (R1; `load`; `window` 100;
+    `demand`), `"cpu-memory"` (R2; `rate`; `window` 50), or a SlotModel. `window`: steps with arrivals. Of several loads, rates or windows
+    each has its share of the lists.
+    slots: M. horizon: rows. skip: `"empty"` (default): units with empty slots pass unasked, their reward is added up; `"forced"`: also
+    those in which no slot's job has a place; `"none"`. estimate: `"runtime"`: lengths are actual runtimes (needed where walltimes
+    differ from them: the slotted world knows lengths). limit: see Episode end. arrivals_end: the unit after which no job
+    comes, where that is known (0: it is not). backlog: its columns in the image.
+
+    ## Version history
+    v0: first.
+    """
+
+    def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
+        super().__init__(SlotsBatch(1, workload, platform, **options), render_mode)
+
+
+class SlotsVector(BatchVectorEnv):
+    """Many slotted worlds at once, see `Slots` and `BatchVectorEnv`."""
+
+    def __init__(
+        self,
+        num_envs: int,
+        workload: Any = None,
+        platform: Any = None,
+        *,
+        copy: bool = True,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(SlotsBatch(num_envs, workload, platform, **options), copy=copy, render_mode=render_mode)
+
+
+def job_lists(workload: Any = None, platform: Any = None, **options: Any) -> JobLists:
+    """The job lists that `Slots` with these arguments plays: drawn by its options, or those of a workload."""
+    return options_of(options).job_lists(workload, platform)

@@ -1,0 +1,244 @@
+"""Options of the game of several agents, and the job lists that they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.envs.core.checks import above_zero, at_most, number, whole
+from escala.envs.slots.lists import JobLists, draw_lists, join
+from escala.envs.slots.observation import CLOCK
+from escala.envs.slots.options import MOST, SKIPS, check_arrivals
+from escala.envs.slots.team.observation import GLOBAL, SLOT
+from escala.envs.slots.team.state import POINTS, SETTINGS
+from escala.errors import EscalaError
+from escala.options import microseconds
+from escala.platform import Platform
+from escala.workload import Workload
+from escala.workload.generate_slots import SlotModel, multi_resource_model
+
+LOADS = (0.001, 100.0)  # below, a list has no job for ever; above, more than memory holds
+Capacity = int | Sequence[int] | Sequence[Sequence[int]]
+
+
+CEILINGS = MOST | {"agents": 1000, "machines": 1000}
+
+
+@dataclass(frozen=True)
+class MultiOptions:
+    """Options; see `escala.envs.multi.slots`."""
+
+    agents: int = 3
+    machines: int = 1
+    resources: int = 2
+    capacity: Capacity = 10
+    horizon: int = 20
+    slots: int = 5
+    backlog: int = 60
+    overflow: str = "keep"
+    information: str = "global"
+    rewards: str = "global"
+    alpha: float = -1.0
+    beta: float = -1.0
+    gamma: float = -1.0
+    turns: str = "single"
+    skip: str = "none"
+    limit: int = 0
+    arrivals_end: int = 0
+    observation: str = "compact"
+    load: float | Sequence[float] = 0.5
+    formula: str = "plain"
+    p_long: float = 0.2
+    steps: int = 200
+    lists: int = 4096
+    lists_seed: int = 0
+
+    def __post_init__(self) -> None:
+        choices = {
+            "overflow": ("keep", "end"),
+            "information": ("global", "local"),
+            "rewards": ("global", "local"),
+            "turns": ("single", "until-void"),
+            "skip": tuple(SKIPS),
+            "observation": ("compact", "image"),
+            "formula": ("plain", "printed"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
+        least = {"agents": 1, "machines": 1, "resources": 1, "horizon": 2, "slots": 1, "backlog": 1, "steps": 1, "lists": 1}
+        least |= {"limit": 0, "arrivals_end": 0}
+        for name, low in (least | {"lists_seed": 0}).items():
+            object.__setattr__(self, name, whole(name, getattr(self, name), low))
+        for name, most in CEILINGS.items():
+            at_most(name, getattr(self, name), most)
+        for name in ("alpha", "beta", "gamma"):
+            if not number(getattr(self, name)):
+                raise EscalaError(f"option {name}={getattr(self, name)!r}: give a finite number, for instance -1")
+
+    @property
+    def owned(self) -> int:
+        """Machines of all agents."""
+        return self.agents * self.machines
+
+    def capacities(self) -> NDArray[np.int64]:
+        """Capacity of each machine and kind, [machines of all agents, resources]: from one number, one for each machine, or one for each
+        machine and kind."""
+        shape = (self.owned, self.resources)
+        try:
+            given = np.asarray(self.capacity)
+            if given.dtype.kind not in "iu":
+                raise TypeError
+            full = np.broadcast_to((given if given.ndim != 1 else given[:, None]).astype(np.int64), shape)
+        except (TypeError, ValueError, OverflowError):
+            raise EscalaError(
+                f"option capacity={self.capacity!r}: give one whole number, {self.owned} (one a machine), "
+                f"or {self.owned} x {self.resources}"
+            ) from None
+        if full.min() < 1 or full[:, 0].max() < 2:
+            raise EscalaError(f"option capacity={self.capacity!r}: give whole numbers >= 1, and at least 2 of the first resource")
+        return np.ascontiguousarray(full)
+
+    def models(self) -> list[SlotModel]:
+        """The models whose lists are drawn: one for each load. Demands are drawn for the largest capacity of which every job has a machine;
+        a load is meant of all machines together, by the scarcest resource."""
+        loads = above_zero("load", self.load, "0.5")
+        if not all(LOADS[0] <= load <= LOADS[1] for load in loads):
+            raise EscalaError(f"option load={self.load!r}: give loads from {LOADS[0]} to {LOADS[1]:g}, for instance 0.5")
+        if not number(self.p_long) or not 0 <= self.p_long <= 1:
+            raise EscalaError(f"option p_long={self.p_long!r}: give a share from 0 to 1")
+        capacity = self.capacities()
+        largest = _drawn_for(capacity)
+        share = float(capacity.sum(axis=0).min()) / (self.owned * largest)  # of machines that were all as large
+        return [
+            multi_resource_model(load * share, self.formula, self.owned, self.resources, largest, self.horizon, self.p_long, self.steps)
+            for load in loads
+        ]
+
+    def platform(self, kinds: Sequence[str]) -> Platform:
+        """The machines as nodes."""
+        capacity = self.capacities()
+        plain = Platform.uniform(self.owned, int(capacity[0, 0]), power=None, name=f"{self.agents} agents x {self.machines} machines")
+        return replace(plain, cores=capacity[:, 0], resources={kind: capacity[:, k + 1] for k, kind in enumerate(kinds[1:])})
+
+    def job_lists(self, workload: Any = None) -> JobLists:
+        """The lists that episodes are drawn from: drawn from the model, or given (JobLists, a Workload or several)."""
+        if isinstance(workload, JobLists):
+            if len(workload.kinds) != self.resources:
+                have = f"{len(workload.kinds)} ({', '.join(workload.kinds)})"
+                raise EscalaError(f"option resources={self.resources}: the job lists have {have}")
+            made = replace(workload, platform=self.platform(workload.kinds))
+        elif workload is not None:
+            made = self._given(workload)
+        else:
+            models = self.models()
+            share = -(-self.lists // len(models))
+            drawn = [draw_lists(replace(model, machines=1), share, self.lists_seed) for model in models]
+            made = replace(join(drawn), platform=self.platform(models[0].kinds))
+        self._check(made)
+        return made
+
+    def _given(self, workload: Any) -> JobLists:
+        from escala.envs.slots.lists import given_lists
+
+        many = [workload] if isinstance(workload, Workload) else list(workload) if isinstance(workload, Sequence) else []
+        if not many or not all(isinstance(w, Workload) for w in many):
+            raise EscalaError(f"workload {workload!r:.60}: give a Workload, or a list of at least one, each a Workload")
+        further = sorted({name for w in many for name in w.jobs.columns if name.startswith("demand_")})
+        kinds = ("cores", *(name.removeprefix("demand_") for name in further))
+        if len(kinds) != self.resources:
+            raise EscalaError(f"option resources={self.resources}: the workload has {len(kinds)} ({', '.join(kinds)})")
+        for w in many:
+            if not w.jobs["single_node"].all():
+                raise EscalaError(f"workload {w.name!r}: the agents' machines take whole jobs: set single_node for all of them")
+        most = self.capacities().max(axis=0)
+        machine = Platform.uniform(1, int(most[0]), power=None, resources=dict(zip(kinds[1:], (int(c) for c in most[1:]), strict=True)))
+        return replace(given_lists(many, machine, 1.0, "walltime"), platform=self.platform(kinds))
+
+    def _check(self, lists: JobLists) -> None:
+        check_arrivals(self.arrivals_end, lists)
+        if not lists.job["single"].all():
+            raise EscalaError("the job lists hold jobs that spread over machines; each agent's machine takes whole jobs")
+        need = np.column_stack([lists.job["cores"], lists.demand]).astype(np.int64)
+        fits = np.any(np.all(need[:, None, :] <= self.capacities()[None], axis=2), axis=1)
+        if not fits.all():
+            row = int(np.flatnonzero(~fits)[0])
+            raise EscalaError(
+                f"job {row} of the lists asks for {need[row].tolist()}, which no machine has: give a machine that large, or a workload"
+            )
+        if self.observation == "image" and lists.longest > self.horizon:
+            raise EscalaError(f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and cannot be drawn: give more")
+
+    def ring(self, longest: int) -> int:
+        """Rows that are remembered: a power of two above the horizon, the longest job and the rows told."""
+        return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
+
+    def points(self) -> NDArray[np.int64]:
+        """Rows of the charts that the compact observation tells."""
+        return np.array([p for p in POINTS if p < self.horizon], np.int64)
+
+    def settings(self, lists: JobLists) -> NDArray[Any]:
+        """The compiled code's settings."""
+        out = np.zeros(1, SETTINGS)
+        values: dict[str, float] = {
+            name: getattr(self, name) for name in ("agents", "machines", "slots", "horizon", "limit", "arrivals_end")
+        }
+        values |= {name: getattr(self, name) for name in ("backlog", "alpha", "beta", "gamma")}
+        values |= {
+            "unit_us": int(microseconds(lists.unit_s)),
+            "kinds": self.resources,
+            "ring": self.ring(lists.longest) - 1,
+            "skip": SKIPS[self.skip],
+            "until_void": self.turns == "until-void",
+            "all_seen": self.information == "global",
+            "all_paid": self.rewards == "global",
+            "overflow": self.overflow == "end",
+            "image": self.observation == "image",
+            "discount": 1.0,
+        }
+        for name, value in values.items():
+            out[0][name] = value
+        return out
+
+    @property
+    def seen(self) -> int:
+        """Machines that an agent sees."""
+        return self.owned if self.information == "global" else self.machines
+
+    def width(self) -> int:
+        """Columns of the image."""
+        columns = int(self.capacities().max(axis=0).sum())
+        return columns * (self.seen + self.slots) + max(1, -(-self.backlog // self.horizon))
+
+    def numbers(self) -> int:
+        """Numbers in the compact observation."""
+        slot = SLOT + self.resources + self.machines
+        clock = CLOCK if self.arrivals_end > 0 else 0
+        return self.slots * slot + self.seen * self.resources * len(self.points()) + GLOBAL + self.agents + clock
+
+
+def _drawn_for(capacity: NDArray[np.int64]) -> int:
+    """The largest capacity such that whatever is drawn for it (all of one kind at most, half of the others) fits one of the machines."""
+    for largest in range(int(capacity.max()), 1, -1):
+        half = capacity >= max(1, largest // 2)
+        if all(np.any((capacity[:, k] >= largest) & half.all(axis=1)) for k in range(capacity.shape[1])):
+            return largest
+    return 1
+
+
+def check_names(given: Mapping[str, Any]) -> None:
+    """EscalaError for a name that is no option."""
+    known = [field.name for field in fields(MultiOptions)]
+    for name in given:
+        if name not in known:
+            raise EscalaError(f"unknown option {name!r} of escala.envs.multi: use one of {', '.join(known)}")
+
+
+def options_of(given: Mapping[str, Any]) -> MultiOptions:
+    """Options by name; EscalaError for a name that is none."""
+    check_names(given)
+    return MultiOptions(**given)

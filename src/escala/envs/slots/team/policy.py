@@ -1,0 +1,192 @@
+"""Teams in the event-driven simulation: `escala.simulate(workload, platform, scheduler=TeamPolicy("sjf", agents=3))`.
+
+The same lens and the same choices as in the game, on the simulation's own tables; agent a owns nodes a N .. (a + 1) N - 1. While jobs wait
+the policy asks to be woken at every unit of time. On workloads whose times are whole units and whose jobs run their walltime both give the
+same schedule. Elsewhere lengths are walltimes, rounded up to units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from escala.compile import lean
+from escala.envs.core.checks import choice, number, whole
+from escala.envs.slots.lens import demand_of
+from escala.envs.slots.observation import begin_of_arrivals
+from escala.envs.slots.options import SKIPS
+from escala.envs.slots.team import lens
+from escala.envs.slots.team.heuristics import RULES, decide
+from escala.envs.slots.team.options import check_names, options_of
+from escala.envs.slots.team.playing import Member, members_of
+from escala.envs.slots.team.state import MEMORY, SETTINGS
+from escala.envs.slots.team.step import asks, show
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.kernel.clock import SECOND
+from escala.kernel.state import World
+from escala.kernel.world import one
+from escala.policy import Commands, insider
+
+SHAPING = ("agents", "machines", "resources", "horizon", "slots", "backlog", "information", "turns", "skip", "arrivals_end")
+"""Options of the game that shape what is seen and done."""
+
+ROWS = 64
+
+
+@lean
+def foresee(w: World, st: Any, m: Any, used: Any) -> None:
+    """The rows to come of every machine from the jobs that hold cores now, by their planned ends."""
+    used[:, :] = 0
+    for p in range(w.s[0].n_plans):
+        j = int(w.plans[p])
+        n = np.int64(w.chunk[w.run[j].chunk].low)
+        row = m.row
+        while row <= m.row + st.ring - 1 and row * st.unit_us < w.run[j].plan:
+            for k in range(st.kinds):
+                used[n * st.kinds + k, row & st.ring] += demand_of(w, j, k)
+            row += 1
+
+
+@lean
+def look(table: Any, i: int, settings: Any, memory: Any, slots: Any, used: Any, ends: Any, running: Any) -> bool:
+    """Take in what the simulation looks like now. Has the agent whose turn it is something to decide?"""
+    w = one(table, i)
+    st = settings[0]
+    m = memory[0]
+    lens.catch_up(w, st, m, slots, used, ends, running)
+    foresee(w, st, m, used)
+    return asks(w, st, m, slots)
+
+
+@lean
+def by_rule(table: Any, i: int, settings: Any, memory: Any, scale: Any, slots: Any, rule: int) -> int:
+    """The action of a rule."""
+    return decide(one(table, i), settings[0], memory[0], scale, slots, rule)
+
+
+@lean
+def write(
+    table: Any, i: int, settings: Any, memory: Any, scale: Any, capacity: Any, points: Any, slots: Any, used: Any, numbers: Any,
+    picture: Any, mask: Any,
+) -> None:  # fmt: skip
+    """The observation and the mask of the agent whose turn it is."""
+    m = memory[0]
+    show(one(table, i), settings[0], m, scale, capacity, points, slots, used, m.agent, 0, numbers, picture, mask)
+
+
+@lean
+def carry_out(
+    table: Any, i: int, settings: Any, memory: Any, slots: Any, used: Any, ends: Any, running: Any, action: int
+) -> bool:  # fmt: skip
+    """Start a job on a machine; False where the choice counts as the void."""
+    w = one(table, i)
+    st = settings[0]
+    m = memory[0]
+    if action >= st.machines * st.slots:
+        return False
+    n = m.agent * st.machines + action // st.slots
+    if not lens.fits(w, slots[action % st.slots], n):
+        return False
+    return lens.place(w, st, m, slots, used, ends, running, action % st.slots, n)
+
+
+@insider
+class TeamPolicy:
+    """A scheduler over M visible jobs by several agents, each with machines of its own.
+
+    team: a rule of `slots.team.heuristics`, or a function that gives the members (rules or functions of observations and masks, one for
+    each agent) and is called at the start of each run. options: those of the game; the ones named in `SHAPING` matter here. unit_s: length
+    of a unit of time, seconds. rescue: as in `escala.envs.slots.team.playing.play`.
+    """
+
+    role = "scheduler"
+
+    def __init__(
+        self, team: str | Callable[[], Sequence[Member]], *, name: str | None = None, unit_s: float = 1.0, rescue: int = 0, **options: Any
+    ) -> None:
+        if team not in RULES if isinstance(team, str) else not callable(team):
+            raise EscalaError(f"unknown rule {team!r}: use one of {', '.join(RULES)}, or a function that gives the members")
+        if not number(unit_s) or unit_s < 1e-6:
+            raise EscalaError(f"unit_s={unit_s!r}: give seconds, at least 1e-6")
+        whole("rescue", rescue, 0)
+        check_names(options)
+        self.options = options_of({key: value for key, value in options.items() if key in SHAPING})
+        self.name = name or (team if isinstance(team, str) else "team")
+        self._team, self._unit, self._rescue = team, round(unit_s * SECOND), rescue
+        self._new = True
+
+    def begin_run(self) -> None:
+        """The next decision is the first of a run."""
+        self._new = True
+
+    def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
+        """One round of turns."""
+        if self._new:
+            self._begin(simulation, i)
+        memory = self._memory
+        for a in range(self.options.agents):
+            memory["agent"] = a
+            while look(simulation.table, i, self._settings, memory, self._slots, self._used, self._ends, self._running):
+                done = carry_out(
+                    simulation.table, i, self._settings, memory, self._slots, self._used, self._ends, self._running,
+                    self._ask(simulation, i, self._members[a]),
+                )  # fmt: skip
+                if not done or self.options.turns == "single":
+                    break
+        memory["agent"] = 0
+        if (self._slots >= 0).any():
+            act.call_at((int(memory["row"][0]) + 1) * self._unit * 1e-6)
+
+    def _ask(self, simulation: Any, i: int, member: Member) -> int:
+        if isinstance(member, str):
+            return int(by_rule(simulation.table, i, self._settings, self._memory, self._scale, self._slots, RULES[member]))
+        write(
+            simulation.table, i, self._settings, self._memory, self._scale, self._capacity, self._points, self._slots, self._used,
+            self._numbers[0], self._picture, self._mask[0],
+        )  # fmt: skip
+        s, memory = simulation.world.s[i, 0], self._memory[0]
+        silent = memory["row"] - memory["last"] >= self._rescue and s["n_ends"] + s["n_starts"] == 0
+        if self._rescue > 0 and silent and self._mask[0, :-1].any():
+            self._mask[0, -1] = False
+        return choice(self.name, member(self._numbers, self._mask)[0], self._mask.shape[1])
+
+    def _begin(self, simulation: Any, i: int) -> None:
+        """Empty slots on this simulation's machines."""
+        platform, chosen = simulation.platform, self.options
+        if platform.n_nodes != chosen.owned or int(platform.cores.max()) == 1:
+            raise EscalaError(
+                f"platform {platform.name!r}: {self.name} schedules {chosen.agents} agents x {chosen.machines} machines of several cores"
+            )
+        kinds = simulation.kinds
+        if 1 + len(kinds) != chosen.resources:
+            raise EscalaError(
+                f"platform {platform.name!r}: {self.name} knows {chosen.resources} resources, the workload has {1 + len(kinds)}"
+            )
+        if not simulation.world.job[i]["single"].all():
+            raise EscalaError(f"{self.name}: agents' machines take whole jobs: the workload needs single_node for all of them")
+        self._capacity = np.column_stack([platform.cores, *(platform.resources[k] for k in kinds)]).astype(np.int64)
+        self._scale = self._capacity.max(axis=0).astype(np.float64)
+        self._points = chosen.points()
+        rows = chosen.ring(ROWS)
+        self._settings, self._memory = np.zeros(1, SETTINGS), np.zeros(1, MEMORY)
+        values = {
+            "unit_us": self._unit, "agents": chosen.agents, "machines": chosen.machines, "slots": chosen.slots, "horizon": chosen.horizon,
+            "kinds": chosen.resources, "ring": rows - 1, "skip": SKIPS[chosen.skip], "until_void": chosen.turns == "until-void",
+            "all_seen": chosen.information == "global", "all_paid": 1, "backlog": chosen.backlog,
+            "arrivals_end": chosen.arrivals_end,
+            "arrivals_begin": begin_of_arrivals(simulation.world.job[i]["submit"], self._unit, chosen.arrivals_end),
+        }  # fmt: skip
+        for key, value in values.items():
+            self._settings[0][key] = value
+        self._memory["row"] = int(simulation.world.s[i, 0]["now"]) // self._unit
+        self._memory["luck"] = 1
+        self._slots = np.full(chosen.slots, codes.NONE, np.int64)
+        self._used = np.zeros((chosen.owned * chosen.resources, rows), np.int64)
+        self._ends, self._running = np.zeros((chosen.agents, rows)), np.zeros(chosen.agents)
+        self._numbers = np.zeros((1, chosen.numbers()), np.float32)
+        self._picture, self._mask = np.zeros(0, np.uint8), np.zeros((1, chosen.machines * chosen.slots + 1), bool)
+        self._members = members_of(self._team if isinstance(self._team, str) else list(self._team()), chosen)
+        self._new = False
