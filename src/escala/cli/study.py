@@ -90,13 +90,17 @@ def replay_study(
     """Play the kept agents of a study again: the page's figures beside today's.
 
     Ends with status 1 where one differs: on the study's own test set by more than its last printed digit, on a new one by more than four
-    standard errors.
+    standard errors. Figures are told as they come, on stderr. Nothing is kept: what is interrupted begins anew, or goes on with --agent.
     """
     from escala.studies.replay import REPLAYED, replay
+    from escala.studies.replay.figures import Figure
+
+    def seen(one: Figure) -> None:
+        typer.echo(f"{one.agent}: {one.figure}: {one.page:.6f} on the page, {one.now:.6f} now{'' if one.same else ', DIFFERS'}", err=True)
 
     _known(name, REPLAYED, "replay")
     with progress() as begin:
-        found = replay(name, folder, seed=seed, agents=agents or (), progress=begin(f"replaying {name}"))
+        found = replay(name, folder, seed=seed, agents=agents or (), progress=begin(f"replaying {name}"), seen=seen)
     rows = [
         {
             "agent": one.agent, "figure": one.figure, "page": f"{one.page:.6f}", "now": f"{one.now:.6f}",

@@ -50,12 +50,14 @@ def replay(
     seed: int | None = None,
     agents: Sequence[str] = (),
     progress: Callable[[float], None] | None = None,
+    seen: Callable[[Figure], None] | None = None,
 ) -> Replay:
     """Play the kept agents of a study on its own test set, where every figure must be that of its row to the last digit printed, or
     (seed) on a new one drawn from the same source, where it must lie within `figures.ERRORS` standard errors. Where the days of a real log
     are the test set, they stay, and sampled choices are drawn anew.
 
-    folder: of the study, see `folder_of`; agents: only these. Raises EscalaError: no such study, no agents, none that can be played here.
+    folder: of the study, see `folder_of`; agents: only these; seen: gets each figure as it comes. Raises EscalaError:
+    no such study, no agents, none that can be played here.
     """
     if study not in REPLAYED:
         raise EscalaError(f"no study {study!r} to replay: known are {', '.join(REPLAYED)}")
@@ -70,7 +72,10 @@ def replay(
     asked = list(agents or names)
     for k, name in enumerate(asked):
         try:
-            figures += list(play(kept, name, seed))
+            for figure in play(kept, name, seed):
+                figures.append(figure)
+                if seen is not None:
+                    seen(figure)
         except NotAtHand as error:
             missing.append(str(error))
         if progress is not None:
