@@ -9,7 +9,7 @@ import click
 import typer
 
 from escala.cli.app import app
-from escala.cli.policies import LETTERS, ROLLOUT_EXAMPLE, ROLLOUT_OPTIONS, SHUTDOWNS, TRAINED, generator_lines, scheduler_lines
+from escala.cli.policies import IN_FOLDERS, LETTERS, ROLLOUT_EXAMPLE, ROLLOUT_OPTIONS, SHUTDOWNS, TRAINED, generator_lines, scheduler_lines
 from escala.foresight import known_by_name
 
 
@@ -25,7 +25,7 @@ def _example(line: str) -> str:
 
 
 def _policies() -> str:
-    schedulers = [(f"`{name}`", what) for name, what in (scheduler_lines() | TRAINED).items()]
+    schedulers = [(f"`{name}`", what) for name, what in (scheduler_lines() | IN_FOLDERS).items()]
     options = [(f"`{name}`", what) for name, what in ROLLOUT_OPTIONS.items()]
     shutdowns = [(f"`{name}`", known_by_name(name), what) for name, what in (SHUTDOWNS | TRAINED).items()]
     generators = [(f"`{name}`", what, f"`{settings}`") for name, (what, settings) in generator_lines().items()]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from escala.policies import Comparison, bound, compare, rerun, simulate
     from escala.policy import Commands, Policy, View
     from escala.result import Result
+    from escala.tuning import Tuned, tune
     from escala.workload import Workload, describe, read_workload
 
 __version__ = "0.1.0"
@@ -35,6 +36,7 @@ _HOME = {
     "Policy": "escala.policy",
     "PowerProfile": "escala.platform",
     "Result": "escala.result",
+    "Tuned": "escala.tuning",
     "View": "escala.policy",
     "Workload": "escala.workload",
     "bound": "escala.policies",
@@ -48,6 +50,7 @@ _HOME = {
     "rerun": "escala.policies",
     "simulate": "escala.policies",
     "train": "escala.agents.train",
+    "tune": "escala.tuning",
 }
 """Public name -> the module that defines it."""
 
@@ -70,6 +73,7 @@ __all__ = [
     "Policy",
     "PowerProfile",
     "Result",
+    "Tuned",
     "View",
     "Workload",
     "__version__",
@@ -92,6 +96,7 @@ __all__ = [
     "simulate",
     "studies",
     "train",
+    "tune",
     "workload",
 ]
 

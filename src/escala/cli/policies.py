@@ -59,7 +59,11 @@ ROLLOUT_OPTIONS = {
 }
 """Options behind the name of rollout, as in rollout:128:objective=slowdown:base=hold-back:0+sjf-fit."""
 TRAINED = {"agent:DIR": "the trained agent in this folder (escala train)"}
-TRAINED_TEAM = {"agent:DIR": "the trained agent, or team, in this folder (escala train)"}
+IN_FOLDERS = {
+    "policy:DIR": "the tuned policy in this folder (escala tune)",
+    "agent:DIR": "the trained agent, or team, in this folder (escala train)",
+}
+"""Schedulers that stand in folders."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -114,7 +118,7 @@ def policies(as_json: opt.Json = False) -> None:
     """Every scheduler, shutdown policy and generator, with one line each."""
     from escala.report import marks
 
-    schedulers = [{"scheduler": name, "what": what} for name, what in (scheduler_lines() | TRAINED_TEAM).items()]
+    schedulers = [{"scheduler": name, "what": what} for name, what in (scheduler_lines() | IN_FOLDERS).items()]
     knows = {name: known_by_name(name) for name in SHUTDOWNS | TRAINED}
     shutdowns = [{"shutdown": name, "knows": knows[name], "what": what} for name, what in (SHUTDOWNS | TRAINED).items()]
     marked = [{"shutdown": marks.shown(row["shutdown"], knows), "what": row["what"]} for row in shutdowns]

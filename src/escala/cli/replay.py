@@ -57,7 +57,9 @@ def simulate(
     scheduler: Annotated[
         str,
         typer.Option(
-            "--scheduler", metavar="NAME", help="fcfs, sjf, easy, saf, conservative, rollout[:K][:KEY=VALUE...], ..., or agent:DIR"
+            "--scheduler",
+            metavar="NAME",
+            help="fcfs, sjf, easy, saf, rollout[:K][:KEY=VALUE...], ..., policy:DIR or agent:DIR",
         ),
     ] = "easy",
     shutdown: Annotated[
@@ -219,11 +221,16 @@ def what_is_kept(out: Path | None, kept: KeptRuns | None, total: int) -> str:
 
 
 def identity(names: list[str]) -> dict[str, str]:
-    """Of trained agents among these policies: the hash of what lies in their folders (a manifest holds the hash of the weights)."""
+    """Of trained agents and tuned policies among these: the hash of the file in their folder that says all of them (an agent's manifest
+    holds the hash of its weights)."""
+    from escala.policies.tuned import POLICY_FILE, PREFIX
+
+    files = {AGENT: "manifest.json", PREFIX: POLICY_FILE}
     return {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
         for name in names
-        if name.startswith(AGENT) and (path := Path(name.removeprefix(AGENT)) / "manifest.json").is_file()
+        for prefix, file in files.items()
+        if name.startswith(prefix) and (path := Path(name.removeprefix(prefix)) / file).is_file()
     }
 
 

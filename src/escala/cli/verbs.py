@@ -17,6 +17,7 @@ VERBS = {
     "Replay": {
         "simulate": ("replay", "replay a log under one scheduler and one shutdown policy"),
         "compare": ("replay", "replay a log under several schedulers and shutdown policies"),
+        "tune": ("tune", "choose the order of the queue on a log's past, judge it on later weeks"),
         "bound": ("bounds", "how far any scheduler could still get below the classic ones"),
     },
     "Learn": {
@@ -45,6 +46,7 @@ EXTRAS = {
     "evaluate": ("agents",),
     "export": ("agents",),
     "render": ("envs", "report"),
+    "tune": ("report",),
     "report": ("report",),
     "study run": ("agents", "report"),
     "study replay": ("agents",),
@@ -55,6 +57,7 @@ EXAMPLES = {
     "demo": "escala demo --minutes 1",
     "simulate": "escala simulate month.swf --platform orion --scheduler easy --shutdown timeout:300 --out run",
     "compare": "escala compare month.swf --platform orion --schedulers fcfs,easy,saf --shutdowns never,timeout:0 --out compared",
+    "tune": "escala tune year.swf --platform 100x1 --out policy",
     "bound": "escala bound month.swf --platform orion --objective wait --limit 20",
     "train": "escala train escala/OffReservation-v0 --workload month.swf --platform orion --days 20 --minutes 1 --out agent",
     "evaluate": "escala evaluate agent month.swf --after 20 --days 5",

@@ -12,6 +12,7 @@ from escala.kernel import codes
 from escala.options import Options, Plan
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.shutdown import Inertial, RandomReservation
+from escala.policies.tuned import PREFIX, rule_in
 from escala.workload import Workload
 
 ROLLOUT = "rollout"
@@ -50,12 +51,22 @@ def _example(form: str) -> str:
 
 def scheduler(name: str) -> Scheduler:
     """The scheduler of this name; EscalaError with near names for an unknown one."""
+    if name.startswith(PREFIX):
+        return within(name)
     if name not in SCHEDULERS:
         known = sorted([*SCHEDULERS, ROLLOUT])
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise EscalaError(f"unknown scheduler {name!r}: {hint}all {len(known)} are listed by escala policies")
     return SCHEDULERS[name]
+
+
+def within(name: str) -> Scheduler:
+    """The scheduler of the tuned policy `policy:DIR`; EscalaError where the folder holds none."""
+    try:
+        return scheduler(rule_in(name))
+    except EscalaError as error:
+        raise EscalaError(f"scheduler {name!r}: {error}") from None
 
 
 def _number(text: str, name: str, least: float, most: float, whole: bool = False) -> float:

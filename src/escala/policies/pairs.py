@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
@@ -27,6 +27,16 @@ from escala.workload import Workload
 from escala.writing import Kept, Pieces
 
 Told = Callable[[str, float], None]  # the pair that runs now, and the share of all work done
+T = TypeVar("T")
+
+
+class Keeping(Protocol[T]):
+    """Where finished runs are kept: the names of those that are there, and what each gave."""
+
+    found: list[str]
+
+    def load(self, name: str) -> T: ...
+    def keep(self, name: str, result: T) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -130,12 +140,12 @@ def pairs_of(schedulers: Iterable[Any], shutdowns: Iterable[Any]) -> list[Named]
 
 def play(
     pairs: Sequence[Named],
-    run: Callable[[Named], Result],
-    keep: KeptRuns | None = None,
+    run: Callable[[Named], T],
+    keep: Keeping[T] | None = None,
     progress: Told | None = None,
     jobs: int | None = None,
-) -> dict[str, Result]:
-    """Run the pairs that are not kept yet, and keep each that ends; name -> its Result, in the order of `pairs`.
+) -> dict[str, T]:
+    """Run the pairs that are not kept yet, and keep each that ends; name -> what `run` gave, in the order of `pairs`.
 
     jobs: how many run side by side, each in a thread (compiled code releases the interpreter's lock), by default one a core. Pairs with a
     policy outside the kernel run one after the other: the object may be the same in several of them, and may remember.
@@ -145,7 +155,7 @@ def play(
     threads = jobs or _cores()
     beside = [pair for pair in waiting if threads > 1 and _compiled(pair)]
 
-    def ended(pair: Named, result: Result) -> None:
+    def ended(pair: Named, result: T) -> None:
         found[pair.name] = result
         if keep is not None:
             keep.keep(pair.name, result)

@@ -1,0 +1,113 @@
+"""The verb tune: the order of the queue chosen on a log's past, under a promise, and judged on its later weeks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from escala.cli import options as opt
+from escala.cli.interrupt import interruptible, keeping
+from escala.cli.policies import POINTER
+from escala.cli.reading import read_log
+from escala.cli.replay import identity, policies
+from escala.cli.tables import rows_table
+from escala.cli.terminal import emit, progress, remark
+from escala.writing import PAGE, output_folder
+
+if TYPE_CHECKING:
+    from escala.tuning import Tuned
+    from escala.tuning.replays import KeptWaits
+
+PROMISE = "p99-wait<=1.05*easy, longest-wait<=1.25*easy"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verb."""
+    app.command(epilog=POINTER)(opt.reading(opt.replaying(tune)))
+
+
+def tune(
+    workload: opt.Log,
+    platform: opt.PlatformSpec,
+    options: dict[str, Any],
+    read: dict[str, Any],
+    out: opt.OutNeeded,
+    objective: Annotated[
+        str, typer.Option("--objective", metavar="NAME", help="what is made small: slowdown, wait, area-wait or p95-wait")
+    ] = "slowdown",
+    promise: Annotated[
+        str,
+        typer.Option(
+            "--promise",
+            metavar="CONDITIONS",
+            help="what may not get worse: FIGURE<=FACTOR*SCHEDULER or FIGURE<=TIME, with commas between; FIGURE is slowdown, mean-wait, "
+            "median-wait, p95-wait, p99-wait, longest-wait or area-wait",
+        ),
+    ] = PROMISE,
+    after: Annotated[
+        str, typer.Option("--after", metavar="SHARE", help="rules are chosen on this share of the log's time, judged on the rest")
+    ] = "60%",
+    present: Annotated[
+        str | None,
+        typer.Option("--present", metavar="NAME", help="the scheduler that runs today, compared with too", show_default=False),
+    ] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")] = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Choose the order of the queue by replaying a log's own past, under a promise, and judge it on its later weeks.
+
+    The folder holds the policy (policy.toml, which --scheduler policy:DIR runs), a page, and the figures.
+    """
+    import escala
+    from escala.report.tuned import write_page
+    from escala.studies.saving import source_digest
+    from escala.tuning.folder import VERB, write
+    from escala.tuning.replays import KeptWaits
+
+    with output_folder(out, VERB, force=force, keeps=True) as folder:
+        assert folder is not None
+        kept = KeptWaits(folder, {"source": source_digest()}, identity([present] if present is not None else []))
+        with progress() as begin, keeping(lambda: _what_is_kept(out, kept)):
+            begin(f"reading {workload}")
+            machine = escala.read_platform(platform)
+            today = None if present is None else policies([present], [])[0][0]
+            log = read_log(workload, read, machine)
+            tuned = interruptible(
+                lambda: escala.tune(
+                    log, machine, objective=objective, promise=promise, after=after, present=today, jobs=jobs, keep=kept, begin=begin,
+                    **options,
+                )
+            )  # fmt: skip
+            if kept.resumed:
+                remark(f"{kept.resumed} replays were kept from an interrupted run")
+            begin("writing the page")
+            kept.drop()
+            write(tuned, folder)
+            write_page(tuned, folder / PAGE)
+    emit(as_json, {**tuned.as_dict(), "cleaning": log.cleaning}, f"{log.name} on {machine.name}: {len(log):,} jobs", *shown(tuned, out))
+
+
+def _what_is_kept(out: Path, kept: KeptWaits) -> str:
+    """For an interrupted run: what of it is kept, and how to go on."""
+    return f"{kept.done} replays are kept beside {out}: the same command goes on" if kept.done else "nothing was written"
+
+
+def shown(tuned: Tuned, out: Path) -> list[Any]:
+    """What was found, for the terminal."""
+    from escala.report import tuned as page
+
+    waits = [{"scheduler": name, **found} for name, found in page.wait_rows(tuned).items()]
+    groups = [found for table in tuned.groups.values() for found in (rows_table(table.to_dicts()),)]
+    return [
+        page.headline(tuned),
+        rows_table(waits),
+        "The policy's figures over those of each, with 95 % intervals over whole weeks (below 1: better):",
+        rows_table(page.ratio_rows(tuned)),
+        "Who pays: waits before, under easy, and under the policy",
+        *groups,
+        *page.sentences(tuned)[1:],
+        f"Run it as --scheduler policy:{out}; the page: {out / PAGE}",
+    ]

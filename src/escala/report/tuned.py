@@ -1,0 +1,172 @@
+"""The page of a tuned policy: what it gains on later weeks, whether its promise is kept, and who pays."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from escala.report.page import Section, write_report
+from escala.report.quantities import amount, count, quantity
+from escala.report.tables import metrics_table
+from escala.tuning import Tuned, judge
+from escala.tuning.measures import FIGURES, OBJECTIVES
+from escala.tuning.tuner import POLICY, RULE
+
+EASY = "easy"
+RULES_SHOWN = 15
+SHORT_WEEKS = 8
+"""With fewer weeks intervals over weeks leave out the truth more often than they say."""
+
+
+def headline(tuned: Tuned) -> str:
+    """The gain and its interval in one sentence, or that there is none."""
+    split, figure = tuned.about["split"], OBJECTIVES[tuned.objective]
+    on = f"On the {split['later_weeks']} later weeks ({split['later_jobs']:,} jobs)"
+    value, low, high = tuned.gain
+    if tuned.chosen == EASY:
+        return f"No rule that keeps the promise was better than easy on the log's past: keep easy. {_under_easy(tuned, figure)}"
+    if value is None or low is None or high is None:
+        return f"{on} {_name(figure)} is 0 under easy: there is nothing to gain."
+    own, easy = (amount(figure, tuned.later[who][figure]) for who in (POLICY, EASY))
+    told = f"{value:.2f} times easy's {_name(figure)} (95 % interval {low:.2f} to {high:.2f}): {own} in place of {easy}"
+    if tuned.ahead:
+        return f"{on} {tuned.chosen} has {told}."
+    if tuned.behind:
+        return f"{on} {tuned.chosen} is behind easy: it has {told}. Keep easy."
+    return f"{on} {tuned.chosen} is not ahead of easy: it has {told}; what is gained may be chance."
+
+
+def _under_easy(tuned: Tuned, figure: str) -> str:
+    return f"On the later weeks {_name(figure)} is {amount(figure, tuned.later[EASY][figure])} under it."
+
+
+def _name(figure: str) -> str:
+    name = quantity(figure).name
+    return f"mean {name.lower()}" if figure == "bounded_slowdown" else name[:1].lower() + name[1:]
+
+
+def sentences(tuned: Tuned) -> list[str]:
+    """What was found, in plain sentences: the gain, the promise, who pays, what is chance."""
+    return [headline(tuned), promised(tuned), *_users(tuned), *_chance(tuned), *_few(tuned)]
+
+
+def promised(tuned: Tuned) -> str:
+    """Whether the promise is kept on the later weeks too."""
+    told = [f"{c['clause']} ({amount(c['figure'], c['value'])}, promised {amount(c['figure'], c['bound'])})" for c in tuned.clauses]
+    missed = [text for text, c in zip(told, tuned.clauses, strict=True) if not c["kept"]]
+    if missed:
+        return f"The promise was kept on the past; on the later weeks it is missed: {'; '.join(missed)}."
+    return f"The promise is kept on the later weeks too: {'; '.join(told)}."
+
+
+def _users(tuned: Tuned) -> list[str]:
+    found = tuned.users
+    if found is None:
+        return []
+    better, worse = 100 * found["better"], 100 * found["worse"]
+    return [
+        f"Of {found['users']:.0f} users with at least {judge.LEAST_JOBS} later jobs {better:.0f} % wait less than under easy by more than "
+        f"an hour in the mean, {worse:.0f} % wait longer by more than an hour."
+    ]
+
+
+def _chance(tuned: Tuned) -> list[str]:
+    pairs = judge.undecided(tuned.ratio)
+    if not pairs:
+        return []
+    told = ", ".join(f"{_name(judge.RATIOS[name])} against {against}" for against, name in pairs)
+    return [f"Not told apart from chance (the interval holds 1): {told}."]
+
+
+def _few(tuned: Tuned) -> list[str]:
+    weeks = tuned.about["split"]["later_weeks"]
+    few = f"The intervals rest on {weeks} weeks only, and are narrower than the truth: judge by a longer log."
+    return [few] if weeks < SHORT_WEEKS else []
+
+
+def ratio_rows(tuned: Tuned) -> list[dict[str, Any]]:
+    """One row for each scheduler that the policy is compared with: its figures over theirs, with intervals, as texts."""
+    return [
+        {"against": against} | {_name(judge.RATIOS[name]): _ratio(found) for name, found in each.items()}
+        for against, each in tuned.ratio.items()
+        if against != RULE
+    ]
+
+
+def _ratio(found: judge.Ratio) -> str:
+    value, low, high = found
+    return "–" if value is None else f"{value:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def wait_rows(tuned: Tuned) -> dict[str, dict[str, float]]:
+    """Scheduler -> its figures on the later weeks, the chosen one first."""
+    return {tuned.chosen: tuned.later[POLICY]} | {name: found for name, found in tuned.later.items() if name != POLICY}
+
+
+def promise_rows(tuned: Tuned) -> list[dict[str, Any]]:
+    """One row for each condition, on the later weeks."""
+    return [
+        {
+            "condition": c["clause"],
+            "later weeks": amount(c["figure"], c["value"]),
+            "promised": amount(c["figure"], c["bound"]),
+            "kept": "yes" if c["kept"] else "no",
+        }
+        for c in tuned.clauses
+    ]
+
+
+def sections(tuned: Tuned) -> list[Section]:
+    """The parts of the page."""
+    waits = wait_rows(tuned)
+    pays = [(table, f"Waits {by}: before, under easy; then under {tuned.chosen}.") for by, table in tuned.groups.items()]
+    rules = sorted(tuned.tried, key=lambda rule: (rule.excess > 0.0, rule.excess, rule.value))[:RULES_SHOWN]
+    kept = sum(rule.excess == 0.0 for rule in tuned.tried)
+    tried = pl.DataFrame(
+        [{"rule": t.name, "against_easy_change": _change(t.value), "kept": "no" if t.excess else "yes", **t.figures} for t in rules]
+    )
+    return [
+        Section(
+            "Waits on the later weeks",
+            "One continuous replay of the whole log under each scheduler; measured on the jobs submitted after the split.",
+            [metrics_table(waits, reference=EASY, metrics=FIGURES), (pl.DataFrame(ratio_rows(tuned)), _RATIOS)],
+        ),
+        Section("Who pays", " ".join(_users(tuned)), pays),
+        Section("The promise", promised(tuned), [(pl.DataFrame(promise_rows(tuned)), "")]),
+        Section(
+            "The rules on the past",
+            f"{len(tuned.tried)} rules were replayed on the jobs before the split; {kept} keep the promise there. The best {len(rules)}:",
+            [(tried, "Against easy: half of all jobs together, half of the weeks weighted by the square root of their jobs.")],
+        ),
+    ]
+
+
+_RATIOS = "The policy's figure over each scheduler's, with 95 % intervals from 1 000 resamples of whole weeks, paired. Below 1: better."
+
+
+def _change(value: float) -> float:
+    """A change of a figure from the logarithm of its ratio."""
+    return math.expm1(value)
+
+
+def write_page(tuned: Tuned, path: Path) -> None:
+    """Write the page of a tuned policy."""
+    about = tuned.about
+    split = about["split"]
+    days = (split["at_s"] - split["first_s"]) / 86400.0
+    asked = about["asked"]
+    name = about["workload"]["name"]
+    how = (
+        f"{name} on {about['platform']}: {count(about['workload']['jobs'])} jobs. Chosen on the first {days:.0f} days, "
+        f"for the least {_name(OBJECTIVES[tuned.objective])}, under the promise {asked['promise']}; judged once on the jobs after them."
+    )
+    write_report(
+        path,
+        {},
+        title=f"A queue order for {name}: {tuned.chosen}",
+        notes=[*sentences(tuned), how],
+        sections=sections(tuned),
+    )

@@ -1,0 +1,71 @@
+"""The folder of a tuned policy: `policy.toml`, which people read and edit and `policy:DIR` runs, and what was found."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from escala.policies.tuned import FORMAT, POLICY_FILE, parts_of
+from escala.tuning.measures import FIGURES
+from escala.tuning.tuner import POLICY, Tuned
+
+VERB = "tune"
+FOUND, RULES = "tuned.json", "rules.csv"
+HEAD = "# The order of a queue, chosen by escala tune. Run it as --scheduler policy:DIR; formula and guard may be edited.\n"
+
+
+def write(tuned: Tuned, work: Path) -> None:
+    """Write the files of a tuned policy into a folder that is there: `policy.toml`, `tuned.json`, `rules.csv`, `manifest.json`."""
+    (work / POLICY_FILE).write_text(_policy(tuned), encoding="utf-8")
+    (work / FOUND).write_text(json.dumps(_finite(tuned.as_dict()), indent=1) + "\n", encoding="utf-8")
+    rows = [{"rule": t.name, "value": t.value, "excess": t.excess, **t.figures} for t in tuned.tried]
+    pl.DataFrame(rows).sort("excess", "value", maintain_order=True).write_csv(work / RULES)
+    manifest = {"kind": "policy", "escala": tuned.about["escala"], "chosen": tuned.chosen, "workload": tuned.about["workload"]}
+    (work / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def _policy(tuned: Tuned) -> str:
+    """The text of `policy.toml`."""
+    formula, guard = parts_of(tuned.chosen)
+    about = tuned.about
+    policy, easy = tuned.later[POLICY], tuned.later["easy"]
+    found = {name: list(each) for name, each in tuned.ratio["easy"].items() if None not in each}
+    log = {**about["workload"], "platform": about["platform"], **about["split"]}
+    asked = {"objective": tuned.objective, **{name: entry for name, entry in about["asked"].items() if entry is not None}}
+    parts = {
+        "": {"format": FORMAT, "formula": formula, **({"guard": guard} if guard else {}), "escala": about["escala"]},
+        "asked": asked,
+        "log": log,
+        "later weeks": {name: policy[name] for name in FIGURES},
+        "later weeks under easy": {name: easy[name] for name in FIGURES},
+        "ratio to easy, and its 95 % interval": found,
+    }
+    return HEAD + "\n".join(_section(name, entries) for name, entries in parts.items())
+
+
+def _section(name: str, entries: Mapping[str, Any]) -> str:
+    lines = [f"{key} = {_toml(value)}" for key, value in entries.items()]
+    return "\n".join([*([f"[{_toml(name)}]"] if name else []), *lines]) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML writes it."""
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else "nan"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN: what has no value is null."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

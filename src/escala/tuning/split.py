@@ -1,0 +1,68 @@
+"""Where the past of a log ends, and its weeks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.workload import Workload
+
+DAY_S = 86400.0
+WEEK_S = 7 * DAY_S
+LEAST_WEEKS = 3
+
+
+@dataclass(frozen=True)
+class Split:
+    """The instant that parts the past of a log from its later weeks. Times in s on the log's clock."""
+
+    first_s: float
+    at_s: float
+    last_s: float
+
+    def past(self, log: Workload) -> Workload:
+        """The jobs submitted before."""
+        return log.with_jobs(log.jobs.filter(pl.col("submit_s") < self.at_s))
+
+    def past_weeks(self, submit_s: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The week of each job of the past, counted from the first submission."""
+        return np.asarray((submit_s - self.first_s) // WEEK_S, np.int64)
+
+    def later_weeks(self, submit_s: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The week of each later job, counted from the split."""
+        return np.asarray((submit_s - self.at_s) // WEEK_S, np.int64)
+
+
+def share_of(after: str | float) -> float:
+    """The share of a log's time that is its past, from "60%" or 0.6; EscalaError for what is neither."""
+    text = str(after).strip()
+    try:
+        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        share = math.nan
+    if isinstance(after, bool) or not 0.0 < share < 1.0:
+        raise EscalaError(f"after={quoted(after)} (--after): give the share of the log's time that is its past, such as 60%")
+    return share
+
+
+def split_of(log: Workload, after: str | float) -> Split:
+    """The split of a log; EscalaError where it is shorter than three weeks, or a part shorter than one."""
+    share, days = share_of(after), log.span_s / DAY_S
+    if days < 7 * LEAST_WEEKS:
+        raise EscalaError(
+            f"workload {log.name!r}: its jobs are submitted within {days:.1f} days; a rule is chosen and judged by weeks: "
+            f"give a log of at least {LEAST_WEEKS} weeks"
+        )
+    first, last = float(log.jobs["submit_s"][0]), float(log.jobs["submit_s"][-1])
+    split = Split(first, first + share * (last - first), last)
+    if min(split.at_s - first, last - split.at_s) < WEEK_S:
+        raise EscalaError(
+            f"after={quoted(after)} (--after): of the {days:.1f} days of workload {log.name!r} that leaves less than a week before or "
+            "after: give a share that leaves a week on both sides"
+        )
+    return split

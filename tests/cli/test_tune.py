@@ -1,0 +1,114 @@
+"""The verb tune: what it prints and writes, and that other verbs take the policy that it leaves in a folder."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import escala
+from escala.tuning import replays
+from tests.cli.program import Escala
+
+MACHINE = ("--platform", "8x1")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five weeks of a congested machine of eight cores, as SWF."""
+    from tests.unit.tuning.test_tuning import CONGESTED, _log
+
+    path = tmp_path_factory.mktemp("tune") / "weeks.csv"
+    _log(CONGESTED).jobs.select("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", "queue").write_csv(path)
+    return path
+
+
+def test_tune_writes_a_policy_that_other_verbs_take(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "policy"
+    told = escala_("tune", log, *MACHINE, "--out", out, "--json")
+    assert told.status == 0, told.err
+    found = json.loads(told.out)
+    assert set(found["later"]) == {"policy", "easy", "easy-sjf", found["chosen"]} and set(found["ratio"]) == {"easy", "easy-sjf", "rule"}
+    assert set(found["ratio"]["easy"]) >= {"bounded_slowdown", "wait"} and len(found["ratio"]["easy"]["wait"]) == 3
+    assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "policy.toml", "report.html", "rules.csv", "tuned.json"]
+    written = tomllib.loads((out / "policy.toml").read_text())
+    name = written["formula"] + (f":guard={written['guard']}" if "guard" in written else "")
+    assert name == found["chosen"] and written["log"]["sha256"] == escala.read_workload(log).digest()
+    mine = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{out}", "--json")
+    same = escala_("simulate", log, *MACHINE, "--scheduler", found["chosen"], "--json")
+    assert mine.status == same.status == 0 and _timeless(mine.out) == _timeless(same.out)
+    both = escala_("compare", log, *MACHINE, "--schedulers", f"easy,policy:{out}", "--json")
+    assert both.status == 0 and len(json.loads(both.out)) == 2
+    again = escala_("tune", log, *MACHINE, "--out", out)
+    assert again.status == 0 and "95 % interval" in again.out and "Who pays" in again.out
+    page = (out / "report.html").read_text()
+    assert "95 % interval" in page and "Who pays" in page and "power" not in again.out.lower()
+
+
+def _timeless(text: str) -> dict[str, Any]:
+    return {name: value for name, value in json.loads(text).items() if name != "elapsed_s"}
+
+
+def test_an_interrupted_run_goes_on(escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = escala_("tune", log, *MACHINE, "--out", tmp_path / "whole", "--json")
+    begun: list[Any] = []
+    simulate = replays.simulate
+
+    def counted(log_: Any, machine: Any, scheduler: Any, **options: Any) -> Any:
+        begun.append(scheduler)
+        if len(begun) == 4:
+            raise KeyboardInterrupt
+        return simulate(log_, machine, scheduler, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replays, "simulate", counted)
+        stopped = escala_("tune", log, *MACHINE, "--out", tmp_path / "out", "--jobs", "1")
+    assert stopped.status == 130 and "replays are kept beside" in stopped.err and not (tmp_path / "out").exists()
+    first, begun[:] = begun[:3], [None] * 10
+    monkeypatch.setattr(replays, "simulate", counted)
+    resumed = escala_("tune", log, *MACHINE, "--out", tmp_path / "out", "--jobs", "1", "--json")
+    assert resumed.status == 0 and resumed.out == whole.out and "3 replays were kept" in resumed.err
+    assert not set(first) & set(begun[10 : 10 + len(json.loads(whole.out)["later"])])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--objective", "speed"), "unknown objective 'speed'"),
+        (("--promise", "p99<=1*easy"), "'p99' is no figure"),
+        (("--promise", "p99-wait<=0.001*easy"), "no rule of"),
+        (("--after", "3 weeks"), "--after"),
+        (("--present", "eazy"), "unknown scheduler 'eazy'"),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing(options: tuple[str, ...], why: str, escala_: Escala, log: Path, tmp_path: Path) -> None:
+    told = escala_("tune", log, *MACHINE, "--out", tmp_path / "out", *options)
+    assert told.status == 2 and told.out == "" and why in told.err.splitlines()[-1] and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "no such file: policy:DIR is a folder that escala tune wrote"),
+        ("format = 1\nformula = ", "not valid TOML"),
+        ('format = 2\nformula = "easy"', "format 2 is not 1"),
+        ("format = 1", "formula and guard are needed"),
+        ('format = 1\nformula = "eazy"', "unknown scheduler 'eazy'"),
+        ('format = 1\nformula = "policy:."', "is a folder"),
+    ],
+)
+def test_a_folder_that_holds_no_policy_is_one_line(text: str | None, why: str, escala_: Escala, log: Path, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "policy.toml").write_text(text)
+    told = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{tmp_path}")
+    assert told.status == 2 and told.out == "" and why in told.err.splitlines()[-1]
+
+
+def test_an_edited_formula_is_what_runs(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text('format = 1\nformula = "fcfs"\n')
+    mine = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{tmp_path}", "--json")
+    assert _timeless(mine.out) == _timeless(escala_("simulate", log, *MACHINE, "--scheduler", "fcfs", "--json").out)
