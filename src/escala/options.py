@@ -23,11 +23,12 @@ FLAGS = {"plan_margin_s": " (--plan-margin)", "until_s": " (--stop-at)"}  # on t
 @dataclass(frozen=True)
 class Plan:
     """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue
-    order)."""
+    order). `guard_s`: who has waited so long stands in front."""
 
     queueing: int = codes.EXTERNAL
     ordering: int = codes.BY_QUEUE
     keys: NDArray[np.float64] | None = None
+    guard_s: float = math.inf
     shutdown: int = codes.NEVER
     timeout_s: float = 0.0
     spare: int = 0
@@ -37,6 +38,11 @@ class Plan:
     target: int = 0
     pause_before: int = 0
     period_s: float = 0.0
+
+    @property
+    def has_front(self) -> bool:
+        """Do jobs that have waited the guard get ranks of their own, in front of a fixed order?"""
+        return self.guard_s < math.inf and self.keys is not None and self.ordering not in codes.CHANGING
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,8 @@ class Simulation:
         for i in range(len(self.workloads)):
             self._fill(i, plans[i])
             calls.prepare(self.table, i, self.options.start_off)
-        self.drivers = [drive_easy_single if plan.queueing == codes.EASY and not self.plain else DRIVERS[plan.queueing] for plan in plans]
+        single = {} if self.plain else {codes.EASY: drive_easy_single, codes.EASY_PRIORITY: drive_easy_single}
+        self.drivers = [(DRIVERS | single)[plan.queueing] for plan in plans]
         self.stops = np.full(len(self.workloads), codes.NONE, np.int64)
 
     def __len__(self) -> int:
@@ -87,6 +88,12 @@ class Simulation:
         self.plain = not single and not kinds
         queueings = {plan.queueing for plan in plans}
         conservative = codes.CONSERVATIVE in queueings
+        ordered = any(plan.queueing == codes.CONSERVATIVE and plan.ordering != codes.BY_QUEUE for plan in plans)
+        if ordered and self.options.depth is not None and not self.options.rebuild:
+            raise EscalaError(
+                f"option depth={self.options.depth} (--depth): conservative backfilling in another order than that of submission gives "
+                "reservations to the first jobs only where all are planned anew: give rebuild=True (--rebuild) too"
+            )
         if conservative and not self.plain:
             raise EscalaError(
                 "conservative backfilling plans cores of any nodes; it cannot plan single-node jobs or further resource kinds: use easy"
@@ -98,13 +105,14 @@ class Simulation:
             p.total_cores,
             len(kinds),
             len(p.profiles),
-            ranked=any(plan.keys is not None for plan in plans),
-            searched=bool(queueings & {codes.EASY, codes.EASY_FAST, codes.GREEDY, codes.STRICT}),
-            planned=bool(queueings & {codes.EASY, codes.EASY_FAST, codes.CONSERVATIVE, codes.EXTERNAL}),
+            ranks=max((jobs * (1 + plan.has_front) for plan in plans if plan.keys is not None), default=0),
+            searched=bool(queueings & {codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.GREEDY, codes.STRICT}),
+            planned=bool(queueings & {codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.CONSERVATIVE, codes.EXTERNAL}),
             agenda=conservative,
             multi=not self.plain,
             chunks=CHUNKS_PER_JOB * jobs if self.options.record else 0,
-            aging=any(plan.ordering in (codes.BY_WFP3, codes.BY_UNICEP) for plan in plans),
+            aging=any(plan.ordering in codes.CHANGING for plan in plans),
+            walked=ordered,
         )
 
     def _fill(self, i: int, plan: Plan) -> None:
@@ -129,12 +137,14 @@ class Simulation:
         switching = can_switch and (plan.shutdown != codes.NEVER or opts.start_off or plan.queueing == codes.EXTERNAL)
         values = {
             "n_jobs": len(cast.rows),
+            "n_ranks": len(cast.rows) * (1 + plan.has_front),
             "n_nodes": self.platform.n_nodes,
             "n_cores": self.platform.total_cores,
             "n_kinds": len(self.kinds),
             "unit": int(self.platform.cores.max()) == 1,
             "queueing": plan.queueing,
             "ordering": plan.ordering,
+            "guard_us": _longest(plan.guard_s),
             "head": codes.LATEST_RELEASED if opts.head == "latest-released" or plan.queueing == codes.EASY_FAST else codes.LOWEST_ID,
             "depth": opts.depth if opts.depth is not None else 1 << 60,
             "rebuild": opts.rebuild,
@@ -177,8 +187,10 @@ class Simulation:
                 w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[cast.rows]
         if w.order.shape[2] > 0:
             order = np.arange(n) if plan.keys is None else np.argsort(plan.keys[cast.rows], kind="stable")
-            w.order[i, 0, :n] = order
-            w.order[i, 1, order] = np.arange(n)
+            front = n * plan.has_front
+            w.order[i, 0, :front] = np.arange(front)
+            w.order[i, 0, front : front + n] = order
+            w.order[i, 1, order] = front + np.arange(n)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:
         """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has

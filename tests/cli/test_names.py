@@ -19,6 +19,7 @@ from escala.errors import EscalaError
 from escala.options import Options
 from escala.policies import SCHEDULERS, SHUTDOWN_FORMS
 from escala.policies.compose import shutdown
+from escala.policies.queues import QUEUE_FORMS
 from escala.policies.rollout_names import OPTIONS
 from escala.workload.generate import GENERATORS
 from tests.cli.program import Escala
@@ -32,7 +33,7 @@ def _listed(escala_: Escala) -> Any:
 
 def test_every_policy_is_listed_with_a_line(escala_: Escala) -> None:
     listed = _listed(escala_)
-    assert {row["scheduler"] for row in listed["schedulers"]} == {*SCHEDULERS, "rollout", "policy:DIR", "agent:DIR"}
+    assert {row["scheduler"] for row in listed["schedulers"]} == {*SCHEDULERS, *QUEUE_FORMS, "rollout", "policy:DIR", "agent:DIR"}
     assert [row["shutdown"] for row in listed["shutdowns"]] == [*SHUTDOWN_FORMS, "agent:DIR"] == [*SHUTDOWNS, "agent:DIR"]
     assert {row["generator"] for row in listed["generators"]} == set(GENERATORS)
     lines = [row["what"] for rows in listed.values() for row in rows]

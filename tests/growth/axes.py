@@ -18,6 +18,14 @@ SMALLER: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("conservative", "nodes"): [{"nodes": 16, "jobs": 200}, {"nodes": 64, "jobs": 200}],
 }
 """Worlds of schedulers that are slow in large ones."""
+QUEUES = (
+    "easy:queue=saf:guard=600",
+    "easy:queue=xfactor:guard=600",
+    "sjf:guard=600",
+    "sjf-fit:guard=600",
+    "conservative:queue=saf:guard=600",
+)
+"""Queues in order, with a guard that many jobs pass."""
 CARRIERS = ("fcfs", "easy", "conservative")  # schedulers under which each shutdown policy is tried
 
 
@@ -30,5 +38,5 @@ def example(form: str) -> str:
 
 def pairs() -> list[tuple[str, str]]:
     """Every scheduler, and every shutdown policy under each carrier."""
-    alone = [(scheduler, "never") for scheduler in SCHEDULERS]
+    alone = [(scheduler, "never") for scheduler in (*SCHEDULERS, *QUEUES)]
     return alone + [(scheduler, example(form)) for form in SHUTDOWN_FORMS if form != "never" for scheduler in CARRIERS]

@@ -44,7 +44,7 @@ def steps(scheduler: str, shutdown: str, jobs: int = 400, nodes: int = 16, at_on
 
 def growth(scheduler: str, shutdown: str, axis: str) -> dict[str, Any]:
     """Exponent of the steps a job, and the functions that took most of them in the larger world."""
-    small, large = SMALLER.get((scheduler, axis), AXES[axis])
+    small, large = SMALLER.get((scheduler.partition(":")[0], axis), AXES[axis])
     a, b = steps(scheduler, shutdown, **small), steps(scheduler, shutdown, **large)
     factor = max(large[key] / small[key] for key in small if key in ("jobs", "nodes"))
     per_job = large.get("jobs", 1) / small.get("jobs", 1)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from tests.oracle.easy import releases
-from tests.oracle.scores import Scheduler
+from tests.oracle.scores import Scheduler, Score, ordered
 from tests.oracle.world import Allocation, Job, World, first_cores
 
 
-def conservative(depth: int | None, rebuild: bool) -> Scheduler:
+def conservative(depth: int | None, rebuild: bool, score: Score | None = None) -> Scheduler:
     def decide(world: World) -> None:
         put_back = world.job_ended or world.can_change
         if rebuild:
             for job in world.queue:
                 job.plan = None
         waiting = 0
-        for job in list(world.queue):
+        for job in ordered(world, list(world.queue), score):
             if depth is not None and waiting == depth:
                 return
             if job.plan is None or put_back:

@@ -124,6 +124,24 @@ def easy(score: Score | None, latest_released: bool) -> Scheduler:
     return decide
 
 
+def easy_priority(score: Score | None, latest_released: bool) -> Scheduler:
+    """The queue is in the order of the score: its first job starts, and again; the first that does not fit gets the reservation."""
+
+    def decide(world: World) -> None:
+        line = ordered(world, list(world.queue), score)
+        while line:
+            place = world.place(line[0])
+            if place is None:
+                break
+            world.launch(line.pop(0), place)
+        if line:
+            kept = Reservation(world, line[0], latest_released)
+            for job in line[1:]:
+                try_to_pass(world, kept, job)
+
+    return decide
+
+
 def try_to_pass(world: World, kept: Reservation, job: Job) -> None:
     """Start the job if it fits now and ends by the reservation's start, or else uses only what the reservation leaves."""
     for place in places(world, job):

@@ -16,7 +16,7 @@ def run_oracle(case: Case) -> Tables:
     """The oracle knows no generator: the keys of the scheduler "random", one a job, are drawn here as Escala draws them."""
     options = dict(case.options)
     seed = options.pop("seed", 0)
-    if options.get("scheduler") == "random":
+    if options.get("scheduler", "").startswith("random"):
         options["keys"] = list(np.random.default_rng([seed, 0x5C4ED]).random(len(case.jobs)))
     return simulate(case.jobs, case.platform, **options)
 

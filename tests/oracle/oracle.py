@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.oracle.energy import ledgers, merged
 from tests.oracle.schedulers import scheduler as find_scheduler
+from tests.oracle.schedulers import split
 from tests.oracle.shutdown import shutdown as find_shutdown
 from tests.oracle.world import OFF, Job, Node, Profile, World, microseconds
 
@@ -58,6 +59,8 @@ def simulate(
     margin = plan_margin_s if plan_margin_s is not None else (5.0 if rules == "batsched" else 0.0)
     world = World(rows, nodes, rules, margin, estimate)
     decide, strict = find_scheduler(scheduler, head, depth, rebuild, keys)
+    guard = split(scheduler)[1].get("guard")
+    world.guard = None if guard is None else microseconds(float(guard))
     power = find_shutdown(shutdown)
     world.hold_fraction, world.hold_if_busy = power.hold, power.if_busy
     world.hold_cap = None if power.cap_s is None else microseconds(power.cap_s)
@@ -158,6 +161,8 @@ def intake(world: World) -> bool:
         took = True
     if world.hold_fraction is not None and any(world.patience_ends(job) == world.now > job.submit for job in world.queue):
         took = True
+    if world.guard is not None and any(job.submit + world.guard == world.now for job in world.queue):
+        took = True
     return took or world.now in world.calls
 
 
@@ -171,6 +176,8 @@ def next_event(world: World) -> int | None:
     ahead += world.calls
     if world.hold_fraction is not None:
         ahead += [world.patience_ends(job) for job in world.queue]
+    if world.guard is not None:
+        ahead += [job.submit + world.guard for job in world.queue]
     return min(due + [time for time in ahead if time > world.now], default=None)
 
 

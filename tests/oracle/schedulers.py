@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tests.oracle.conservative import conservative
-from tests.oracle.easy import easy, easy_fast
+from tests.oracle.easy import easy, easy_fast, easy_priority
 from tests.oracle.scores import SCORES, Scheduler, Score, ordered
 from tests.oracle.world import OFF, ON, SWITCHING_ON, Allocation, Job, Node, World
 
@@ -65,6 +65,10 @@ def best_first(value: Callable[[Job, World, Node | None], float]) -> Scheduler:
     """The job of the largest value among those that fit starts; again, until none fits. Ties in queue order."""
 
     def decide(world: World) -> None:
+        for job in [job for job in world.queue if world.waited_the_guard(job)]:
+            place = world.place(job)
+            if place is not None:
+                world.launch(job, place)
         while True:
             best: tuple[float, Job, Allocation] | None = None
             for job in world.queue:
@@ -93,12 +97,22 @@ def tetris(job: Job, world: World, node: Node | None) -> float:
     return 0.5 * (job.cores + sum(job.demands.values())) + 0.5 / job.seen_s
 
 
+def split(name: str) -> tuple[str, dict[str, str]]:
+    """easy:queue=sjf:guard=3 -> easy, {queue: sjf, guard: 3}."""
+    first, *parts = name.split(":")
+    return first, dict(part.split("=") for part in parts)
+
+
 # --- names --------------------------------------------------------------------------------------
 def scheduler(
     name: str, head: str = "lowest-id", depth: int | None = None, rebuild: bool = False, keys: list[float] | None = None
 ) -> tuple[Scheduler, bool]:
     """(decide, strict) by name. `keys` [jobs]: the order of "random"."""
     latest = head == "latest-released"
+    name, parts = split(name)
+    if "queue" in parts:
+        score = SCORES[parts["queue"]]
+        return easy_priority(score, latest) if name == "easy" else conservative(depth, rebuild, score), False
     if name == "fcfs":
         return strict(None), True
     if name in ("saf", "easy-saf"):

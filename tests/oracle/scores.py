@@ -48,6 +48,16 @@ def unicep(job: Job, world: World) -> float:
     return -wait_ratio(job, world) / math.log2(max(job.cores, 2))
 
 
+def xfactor(job: Job, world: World) -> float:
+    """Expansion factor: -wait / walltime."""
+    return -wait_ratio(job, world)
+
+
+def sqrt_area(job: Job, world: World) -> float:
+    """Walltime x sqrt(cores)."""
+    return microseconds(job.seen_s) * math.sqrt(job.cores)
+
+
 def f1(job: Job, world: World) -> float:
     """Carastan-Santos and de Camargo 2017."""
     return math.log10(job.seen_s) * job.cores + 870.0 * math.log10(max(job.submit / 1e6, 1.0))
@@ -69,9 +79,11 @@ SCORES: dict[str, Score] = {
     "sjf": sjf,
     "ljf": ljf,
     "saf": saf,
+    "sqrt-area": sqrt_area,
     "smallest": smallest,
     "wfp3": wfp3,
     "unicep": unicep,
+    "xfactor": xfactor,
     "f1": f1,
     "f2": f2,
     "f3": f3,
@@ -80,5 +92,8 @@ SCORES: dict[str, Score] = {
 
 
 def ordered(world: World, jobs: list[Job], score: Score | None) -> list[Job]:
-    """By score, smallest first, ties in queue order; without a score the queue order."""
-    return jobs if score is None else sorted(jobs, key=lambda job: score(job, world))  # sorted() is stable
+    """By score, smallest first, ties in queue order; without a score the queue order. In front, in queue order, those that have waited the
+    guard."""
+    old = [job for job in jobs if world.waited_the_guard(job)]
+    rest = [job for job in jobs if not world.waited_the_guard(job)]
+    return old + (rest if score is None else sorted(rest, key=lambda job: score(job, world)))  # sorted() is stable

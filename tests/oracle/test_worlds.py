@@ -6,11 +6,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from escala.policies import SCHEDULERS as REGISTRY
+from escala.policies.queues import WAYS
+from escala.policies.scores import CHANGING, FIXED
 from tests.laws.laws import check
 from tests.oracle.engines import differences, run_kernel
-from tests.oracle.worlds import EASY, GREEDY, SCHEDULERS, STRICT, Case, worlds
+from tests.oracle.worlds import CONSERVATIVE, EASY, GREEDY, PRIORITY, SCHEDULERS, STRICT, Case, worlds
 
-FAMILIES = {"strict": STRICT, "greedy": GREEDY, "easy": EASY, "easy-fast": ("easy-fast",), "conservative": ("conservative",)}
+FAMILIES = {
+    "strict": STRICT,
+    "greedy": GREEDY,
+    "easy": EASY,
+    "priority": PRIORITY,
+    "easy-fast": ("easy-fast",),
+    "conservative": CONSERVATIVE,
+}
 assert set(SCHEDULERS) == {name for names in FAMILIES.values() for name in names}
 COMMON = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 
@@ -26,7 +35,7 @@ def test_kernel_equals_oracle(family: str) -> None:
 
 
 def test_every_scheduler_with_a_name_is_in_the_worlds() -> None:
-    assert set(SCHEDULERS) == set(REGISTRY)
+    assert set(SCHEDULERS) == {*REGISTRY, *(f"{way}:queue={score}" for way in WAYS for score in (*FIXED, *CHANGING))}
 
 
 def test_exact_plan_times_tell_microseconds_apart() -> None:

@@ -110,6 +110,7 @@ class World:
         self.busy = False  # some job ran when this decision began
         self.can_change = False  # nodes may switch in this run
         self.job_ended = False  # at this instant
+        self.guard: int | None = None  # microseconds; who has waited so long stands in front
         self.reservation: tuple[Job, Any] | None = None  # easy-fast keeps it
         self.calls: set[int] = set()  # instants at which a decision was asked for
         self._takeable: dict[bool, Allocation] = {}  # remembered between two changes
@@ -144,6 +145,9 @@ class World:
     def refresh(self) -> None:
         """Forget what was remembered about takeable cores."""
         self._takeable.clear()
+
+    def waited_the_guard(self, job: Job) -> bool:
+        return self.guard is not None and self.now - job.submit >= self.guard
 
     # --- what may be taken -----------------------------------------------------------------------
     def hold_end(self, job: Job) -> int:

@@ -17,8 +17,11 @@ from tests.oracle.scores import SCORES
 STRICT = ("fcfs", "saf-strict", *(name for name in SCORES if name != "saf"))
 GREEDY = ("first-fit", "random", *(f"{name}-fit" for name in SCORES), "packer", "tetris")
 EASY = ("easy", "saf", *(f"easy-{name}" for name in SCORES))
-SPREADING_ONLY = ("easy-fast", "conservative")  # no single-node jobs
-SCHEDULERS = (*STRICT, *GREEDY, *EASY, *SPREADING_ONLY)
+PRIORITY = tuple(f"easy:queue={name}" for name in SCORES)
+CONSERVATIVE = ("conservative", *(f"conservative:queue={name}" for name in SCORES))
+SPREADING_ONLY = ("easy-fast", *CONSERVATIVE)  # no single-node jobs
+SCHEDULERS = (*STRICT, *GREEDY, *EASY, *PRIORITY, *SPREADING_ONLY)
+GUARDED = {*STRICT, *GREEDY, *PRIORITY, *CONSERVATIVE} - {"fcfs", "first-fit", "conservative"}  # may have a guard
 SINGLE_NODE = tuple(name for name in SCHEDULERS if name not in SPREADING_ONLY)
 BY_COMMANDS = ("first-fit", "sjf-fit")  # also as a policy of commands, which asks for decisions at times of its own: `engines.Calling`
 SMALL, BROAD, LONG = "small", "broad", "long"
@@ -58,13 +61,13 @@ def draw(rng: random.Random, schedulers: tuple[str, ...] = SCHEDULERS, most_jobs
 def draw_nodes(rng: random.Random, scheduler: str, size: str) -> int:
     """The oracle looks at every node again and again, at most under conservative backfilling."""
     if size == BROAD:
-        return rng.randint(60, 140) if scheduler == "conservative" else rng.choice((64, 65, rng.randint(100, 400)))
+        return rng.randint(60, 140) if scheduler in CONSERVATIVE else rng.choice((64, 65, rng.randint(100, 400)))
     return rng.randint(1, 6)
 
 
 def draw_number(rng: random.Random, scheduler: str, size: str, most: int) -> int:
     if size == LONG:
-        return rng.randint(30, 60) if scheduler == "conservative" else rng.randint(100, 300)
+        return rng.randint(30, 60) if scheduler in CONSERVATIVE else rng.randint(100, 300)
     return 1 if rng.random() < 0.1 else rng.randint(1, most)
 
 
@@ -99,18 +102,19 @@ def on_grid(grid: float, steps: int) -> float:
 
 
 def draw_options(rng: random.Random, grid: float, scheduler: str, platform: dict[str, Any]) -> dict[str, Any]:
-    options: dict[str, Any] = {"scheduler": scheduler, "shutdown": draw_shutdown(rng, grid, len(platform["cores"]))}
+    guard = f":guard={on_grid(grid, rng.choice((0, 1, 2, 3, 5, 8, 13)))}" if scheduler in GUARDED and rng.random() < 0.5 else ""
+    options: dict[str, Any] = {"scheduler": scheduler + guard, "shutdown": draw_shutdown(rng, grid, len(platform["cores"]))}
     if rng.random() < 0.3:
         options["rules"] = "batsched"
     if scheduler == "random":
         options["seed"] = rng.randint(0, 9)
-    if scheduler in EASY and rng.random() < 0.4:
+    if scheduler in (*EASY, *PRIORITY) and rng.random() < 0.4:
         options["head"] = "latest-released"
-    if scheduler == "conservative":
-        if rng.random() < 0.3:
-            options["depth"] = rng.randint(1, 4)
+    if scheduler in CONSERVATIVE:
         if rng.random() < 0.2:
             options["rebuild"] = True
+        if rng.random() < 0.3 and (scheduler == "conservative" or "rebuild" in options):
+            options["depth"] = rng.randint(1, 4)
     if rng.random() < 0.2:
         options["plan_margin_s"] = on_grid(grid, rng.randint(0, 6))
     if rng.random() < 0.15:
@@ -121,7 +125,7 @@ def draw_options(rng: random.Random, grid: float, scheduler: str, platform: dict
         options["start_off"] = True
     if rng.random() < 0.15:
         options["oversized"] = "drop"
-    if scheduler in BY_COMMANDS and rng.random() < 0.5:
+    if scheduler in BY_COMMANDS and not guard and rng.random() < 0.5:
         options["calls_s"] = [on_grid(grid, rng.randint(1, 60)) for _ in range(rng.choice((1, 5, 20, 300)))]
     return options
 

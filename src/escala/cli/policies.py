@@ -17,6 +17,7 @@ from escala.foresight import known_by_name
 POINTER = "All schedulers and shutdown policies, with one line each: escala policies"
 
 LETTERS = "r: requested time, s; n: cores; s: submission, s"
+QUEUE_EXAMPLE = "a queue in order: easy:queue=sjf:guard=24h; SCORE is one of SCORES; TIME is 24h, 30m, 2d or 90 (seconds)"
 ROLLOUT_EXAMPLE = "rollout with options: rollout:128:objective=slowdown:base=hold-back:0+sjf-fit:horizon=60"
 
 OWN_LINES = {
@@ -31,7 +32,11 @@ OWN_LINES = {
     "saf": "easy, the others tried by smallest area first (easy-saf)",
     "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them, 32; behind it options, below)",
 }
-CHANGING = {"wfp3": "WFP3: the cube of wait / walltime, times cores", "unicep": "UNICEP: wait / (log2(cores) x walltime)"}
+CHANGING = {
+    "wfp3": "WFP3: the cube of wait / walltime, times cores",
+    "unicep": "UNICEP: wait / (log2(cores) x walltime)",
+    "xfactor": "expansion factor: wait / walltime",
+}
 SHUTDOWNS = {
     "never": "nodes stay on",
     "timeout:SECONDS": "a node that has been idle so long is switched off",
@@ -74,6 +79,7 @@ def add_to(app: typer.Typer) -> None:
 def scheduler_lines() -> dict[str, str]:
     """Name -> what it does, for every scheduler."""
     from escala.policies import SCHEDULERS
+    from escala.policies.queues import QUEUE_FORMS
     from escala.policies.scores import FIXED
 
     orders = {name: _first_line(score).partition(" (")[0].rstrip(".") for name, score in FIXED.items()} | CHANGING
@@ -88,7 +94,7 @@ def scheduler_lines() -> dict[str, str]:
             lines[name] = f"whatever fits starts, in the order of {fit}"
         else:
             lines[name] = f"{orders[strict]}; the first that does not fit blocks all behind it"
-    return lines
+    return lines | QUEUE_FORMS
 
 
 def generator_lines() -> dict[str, tuple[str, str]]:
@@ -116,6 +122,7 @@ def _shown(value: Any) -> str:
 
 def policies(as_json: opt.Json = False) -> None:
     """Every scheduler, shutdown policy and generator, with one line each."""
+    from escala.policies.scores import FIXED
     from escala.report import marks
 
     schedulers = [{"scheduler": name, "what": what} for name, what in (scheduler_lines() | IN_FOLDERS).items()]
@@ -126,4 +133,6 @@ def policies(as_json: opt.Json = False) -> None:
     generators = [{"generator": name, "what": what, "settings": settings} for name, (what, settings) in generator_lines().items()]
     payload = {"schedulers": schedulers, "rollout": options, "shutdowns": shutdowns, "generators": generators}
     told: list[Any] = [rows_table(marked), *marks.lines(knows), ESTIMATE]
-    emit(as_json, payload, rows_table(schedulers), LETTERS, ROLLOUT_EXAMPLE, "", rows_table(options), *told, rows_table(generators))
+    orders = QUEUE_EXAMPLE.replace("SCORES", ", ".join((*FIXED, *CHANGING)))
+    heads = (LETTERS, orders, ROLLOUT_EXAMPLE, "")
+    emit(as_json, payload, rows_table(schedulers), *heads, rows_table(options), *told, rows_table(generators))

@@ -18,21 +18,24 @@ WHO = {
 
 def unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any]) -> list[str]:
     """The given options that none of these schedulers looks at."""
+    from escala.errors import EscalaError
     from escala.kernel import codes
-    from escala.policies import SCHEDULERS
-    from escala.policies.compose import ROLLOUT
+    from escala.policies.compose import ROLLOUT, scheduler
 
     chosen, switching = list(schedulers), list(shutdowns)
     ahead = {name for name in chosen if name.partition(":")[0] == ROLLOUT}  # plans nothing itself; its bases take the usual options
-    if any(name not in SCHEDULERS for name in chosen if name not in ahead):
+    try:
+        ways = {scheduler(name).queueing for name in chosen if name not in ahead}
+    except EscalaError:
         return []  # an unknown name is refused later
-    ways = {SCHEDULERS[name].queueing for name in chosen if name not in ahead}
     default = {"depth": None, "rebuild": False, "head": "lowest-id", "plan_margin_s": None}
     looks = {
         "depth": codes.CONSERVATIVE in ways,
         "rebuild": codes.CONSERVATIVE in ways,
-        "head": codes.EASY in ways,
-        "plan_margin_s": bool(ways & {codes.EASY, codes.EASY_FAST, codes.CONSERVATIVE}) or set(switching) != {"never"} or bool(ahead),
+        "head": bool(ways & {codes.EASY, codes.EASY_PRIORITY}),
+        "plan_margin_s": bool(ways & {codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.CONSERVATIVE})
+        or set(switching) != {"never"}
+        or bool(ahead),
     }
     return [name for name in default if options[name] != default[name] and not looks[name]]
 

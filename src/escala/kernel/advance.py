@@ -8,7 +8,7 @@ from escala.kernel.energy import integrate
 from escala.kernel.events import next_instant, pop, push
 from escala.kernel.jobs import begin, end
 from escala.kernel.nodes import switch_ends
-from escala.kernel.queue import enqueue
+from escala.kernel.queue import enqueue, note_age
 from escala.kernel.reservation import hold_end, note_busy, plan_oracle
 from escala.kernel.shutdown import next_due, reserve_off, shut_down, timeout_falls_due
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
@@ -63,6 +63,8 @@ def take_in(w: World) -> bool:
             real = True
         else:
             next_due(w)
+    if o.guard_us < codes.NEVER_US and note_age(w):
+        real = True
     return real
 
 

@@ -23,6 +23,7 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
     s.free_chunk = codes.NONE
     s.head = codes.NONE
     s.next_off_us = codes.NEVER_US
+    s.next_aged_us = codes.NEVER_US
     s.tick_us = o.start_us if o.period_us > 0 else codes.NEVER_US
     s.changed = 1
     for j in range(o.n_jobs):
@@ -53,6 +54,7 @@ def clear(table: Any, i: int, size: int, options: Any, scalars: Any, node: Any, 
     w = one(table, i)
     w.o[0] = options[0]
     w.o[0].n_jobs = size
+    w.o[0].n_ranks = size
     w.s[0] = scalars[0]
     for p in range(w.ledger.shape[0]):
         for k in range(5):

@@ -36,9 +36,10 @@ N_SETS = 5
 EXTERNAL = 0  # the kernel pauses; somebody outside decides
 STRICT = 1  # the first that does not fit blocks the rest
 GREEDY = 2  # whatever fits starts
-EASY = 3
+EASY = 3  # the oldest job holds the reservation
 EASY_FAST = 4
 CONSERVATIVE = 5
+EASY_PRIORITY = 6  # the first in order holds it
 
 # In which order.
 BY_QUEUE = 0  # order of submission
@@ -47,6 +48,8 @@ BY_WFP3 = 2  # recomputed at each decision
 BY_UNICEP = 3
 BY_PACKER = 4
 BY_TETRIS = 5
+BY_XFACTOR = 6
+CHANGING = (BY_WFP3, BY_UNICEP, BY_XFACTOR)  # scores that grow with the wait
 
 # Which cores EASY's head reserves.
 LOWEST_ID = 0

@@ -1,9 +1,9 @@
 """Conservative backfilling: every waiting job holds a reservation on concrete nodes.
 
-On arrival a job gets the first hole for its whole walltime. When a job ends, every waiting job, in queue order, is taken out and put back
-at its first fit, the reservations of all others in place ("compress"). With `rebuild` all are planned anew from an empty agenda at each
-decision: another policy. Where nodes may switch, every decision compresses: a reservation may have lost its nodes, or may have gained
-some.
+On arrival a job gets the first hole for its whole walltime. When a job ends, every waiting job, in the scheduler's order, is taken out and
+put back at its first fit, the reservations of all others in place ("compress"). With `rebuild` all are planned anew from an empty
+agenda at each decision: another policy. Where nodes may switch, every decision compresses: a reservation may have lost its nodes, or may
+have gained some.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from escala.kernel.nodes import add_free, set_of, switch_on
 from escala.kernel.placement import append_chunk, recycle
 from escala.kernel.reservation import exact
 from escala.kernel.state import World
+from escala.kernel.urgency import begin_walk, walk_on
 
 
 @compiled
@@ -29,18 +30,20 @@ def conservative(w: World) -> None:
     o = w.o[0]
     least = np.empty(o.n_nodes, np.int32)
     keep = kept(w)
-    if s.n_slices == 0 or (not keep and (s.changed == 1 or o.rebuild == 1 or o.given == 1)):
+    ended = s.n_ended > s.n_planned
+    s.n_planned = s.n_ended
+    if s.n_slices == 0 or (not keep and (ended or o.rebuild == 1 or o.given == 1)):
         _plan_all(w, least)
         return
     if keep:
         tidy(w)
-        if s.changed == 1:
+        if ended:
             _compress(w, least)
             return
     waiting = 0
-    j = s.first
+    j = begin_walk(w)
     while j != codes.NONE and waiting < o.depth:
-        after = np.int64(w.run[j].next)
+        after = walk_on(w, j)
         if w.run[j].chunk == codes.NONE:
             _put(w, j, least)
         waiting += w.run[j].state == codes.QUEUED
@@ -53,9 +56,9 @@ def _compress(w: World, least: Any) -> None:
     s = w.s[0]
     o = w.o[0]
     waiting = 0
-    j = s.first
+    j = begin_walk(w)
     while j != codes.NONE and waiting < o.depth:
-        after = np.int64(w.run[j].next)
+        after = walk_on(w, j)
         if w.run[j].chunk != codes.NONE:
             lasting = w.run[j].plan > s.now and w.job[j].walltime + o.margin_us > 0  # its own hole is a fit: only earlier ones count
             stays = lasting and o.n_nodes == 1 and possible(w, j, 0, w.run[j].plan) == codes.NONE
@@ -86,9 +89,9 @@ def _plan_all(w: World, least: Any) -> None:
                 hold(w, j, -1)
         j = np.int64(w.run[j].next)
     waiting = 0
-    j = s.first
+    j = begin_walk(w)
     while j != codes.NONE:
-        after = np.int64(w.run[j].next)
+        after = walk_on(w, j)
         if w.run[j].chunk != codes.NONE:
             hold(w, j, 1)
             recycle(w, j)

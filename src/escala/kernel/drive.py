@@ -15,6 +15,7 @@ from escala.kernel.advance import advance
 from escala.kernel.agenda import kept
 from escala.kernel.conservative import conservative
 from escala.kernel.easy import easy, easy_fast
+from escala.kernel.priority import easy_priority
 from escala.kernel.schedule import greedy, strict
 from escala.kernel.single import easy_single
 from escala.kernel.world import one
@@ -64,6 +65,19 @@ def drive_easy(table: Any, i: int, until: int) -> int:
 
 
 @compiled
+def drive_easy_priority(table: Any, i: int, until: int) -> int:
+    """EASY backfilling with a queue in order of priority."""
+    w = one(table, i)
+    frontier = np.empty(w.plans.shape[0] + 1, np.int64)
+    while True:
+        stop = advance(w, until)
+        if stop != codes.DECISION:
+            return stop
+        if w.s[0].n_queued > 0:
+            easy_priority(w, frontier)
+
+
+@compiled
 def drive_easy_single(table: Any, i: int, until: int) -> int:
     """EASY backfilling where some jobs need one node or several kinds of resource."""
     w = one(table, i)
@@ -109,4 +123,5 @@ DRIVERS = {
     codes.EASY: drive_easy,
     codes.EASY_FAST: drive_easy_fast,
     codes.CONSERVATIVE: drive_conservative,
+    codes.EASY_PRIORITY: drive_easy_priority,
 }

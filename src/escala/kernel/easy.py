@@ -83,7 +83,7 @@ def easy(w: World, frontier: Any) -> None:
             after = np.int64(w.run[j].next)
             pass_head(w, j)
             j = after
-    elif w.o[0].ordering == codes.BY_WFP3 or w.o[0].ordering == codes.BY_UNICEP:
+    elif w.o[0].ordering in codes.CHANGING:
         _backfill_urgent(w)
     else:
         _backfill_tree(w)
@@ -99,7 +99,7 @@ def _backfill_tree(w: World) -> None:
     window = s.shadow_us - s.now - o.margin_us
     while True:
         rank = next_fit(w, rank, s.free_on + s.free_boot + s.free_off, window, s.extra)
-        if rank >= o.n_jobs:
+        if rank >= o.n_ranks:
             return
         j = row_at(w, rank)
         if j != s.head:

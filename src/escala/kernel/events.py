@@ -74,4 +74,5 @@ def next_instant(w: World) -> int:
     if s.n_timers > 0:
         t = min(t, w.heaps[HEAP_TIMERS, 0].time)
     t = min(t, s.next_off_us)
+    t = min(t, s.next_aged_us)
     return min(t, s.tick_us)

@@ -3,6 +3,10 @@
 The tree holds, for each cell of 16 ranks (and of 16 cells, level by level), the least cores and the least walltime among its *queued*
 jobs. "The next job, in this order, that needs at most c cores and either ends in time or needs at most e cores" is then found without
 looking at jobs that cannot be it. A job enters the tree only when a search is due, so one that starts on arrival never touches it.
+
+With a guard a job that has waited so long stands in front, the oldest first. Under a fixed order the first n_jobs ranks are kept for
+such jobs, by row, and the order of all jobs follows: a job moves from its rank there to its rank in front. Scores that grow with the wait
+are -infinity from then on.
 """
 
 from __future__ import annotations
@@ -37,9 +41,9 @@ def _least_of_jobs(w: World, cell: int) -> tuple[int, int]:
     """Least cores and walltime among the queued jobs of a bottom cell."""
     cores = EMPTY
     walltime = EMPTY
-    for rank in range(cell * FAN, min((cell + 1) * FAN, w.o[0].n_jobs)):
+    for rank in range(cell * FAN, min((cell + 1) * FAN, w.o[0].n_ranks)):
         j = row_at(w, rank)
-        if w.run[j].state == codes.QUEUED:
+        if w.run[j].state == codes.QUEUED and rank_of(w, j) == rank:
             cores = min(cores, w.job[j].cores)
             walltime = min(walltime, w.job[j].walltime)
     return cores, walltime
@@ -52,7 +56,7 @@ def _refresh(w: World, rank: int) -> None:
     aging = w.tree.shape[0] > UNTIL
     cores, walltime = _least_of_jobs(w, cell)
     base = 0
-    width = -(-w.o[0].n_jobs // FAN)
+    width = -(-w.o[0].n_ranks // FAN)
     while True:
         same = w.tree[CORES, base + cell] == cores and w.tree[WALLTIME, base + cell] == walltime
         if same and (not aging or w.tree[UNTIL, base + cell] == OUTDATED):
@@ -119,6 +123,39 @@ def dequeue(w: World, j: int, state: int) -> None:
         _refresh(w, rank_of(w, j))
 
 
+@lean
+def note_age(w: World) -> bool:
+    """Jobs that have waited the guard by now move to the front; True if there is one. Notes when the next will have waited so long."""
+    s = w.s[0]
+    o = w.o[0]
+    moved = False
+    while s.aged < s.next_job:
+        j = s.aged
+        waits = w.run[j].state == codes.QUEUED
+        if waits and w.job[j].submit + o.guard_us > s.now:
+            s.next_aged_us = w.job[j].submit + o.guard_us
+            return moved
+        s.aged += 1
+        if waits:
+            _to_front(w, j)
+            moved = True
+    s.next_aged_us = codes.NEVER_US
+    return moved
+
+
+@lean
+def _to_front(w: World, j: int) -> None:
+    """Job `j`, which waits, stands in front of all that have waited less: the head may be another, so its reservation falls."""
+    s = w.s[0]
+    s.head = codes.NONE
+    before = rank_of(w, j)
+    if w.o[0].n_ranks > w.o[0].n_jobs:
+        w.order[1, j] = j
+    if j < s.indexed and w.tree.shape[1] > 0:
+        _refresh(w, before)
+        _refresh(w, rank_of(w, j))
+
+
 @inlined
 def may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> bool:
     """Does a job need at most `free` cores, and either end in time or need at most `extra`?"""
@@ -127,21 +164,25 @@ def may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> b
 
 @lean
 def next_fit(w: World, start: int, free: int, window: int, extra: int) -> int:
-    """Least rank >= start of a queued job with cores <= free and (walltime <= window or cores <= extra); n_jobs if there is none."""
-    n_jobs = w.o[0].n_jobs
+    """Least rank >= start of a queued job with cores <= free and (walltime <= window or cores <= extra); n_ranks if there is none."""
+    n_ranks = w.o[0].n_ranks
     free = min(free, NO_LIMIT)
     rank = start
-    while rank < n_jobs:
-        end = min((rank // FAN + 1) * FAN, n_jobs)
+    while rank < n_ranks:
+        end = min((rank // FAN + 1) * FAN, n_ranks)
         while rank < end:
             j = row_at(w, rank)
-            if w.run[j].state == codes.QUEUED and may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
+            if (
+                w.run[j].state == codes.QUEUED
+                and rank_of(w, j) == rank
+                and may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra)
+            ):
                 return rank
             rank += 1
-        if rank >= n_jobs:
-            return n_jobs
+        if rank >= n_ranks:
+            return n_ranks
         rank = _next_cell(w, rank // FAN, free, window, extra) * FAN
-    return n_jobs
+    return n_ranks
 
 
 @lean
@@ -151,7 +192,7 @@ def _next_cell(w: World, start: int, free: int, window: int, extra: int) -> int:
     Walks right along a level, climbs at the end of each group of 16 and descends into a cell that qualifies. A cell may promise what no
     child keeps (its two least values come from different jobs); the walk then simply goes on behind it.
     """
-    bottom = -(-w.o[0].n_jobs // FAN)
+    bottom = -(-w.o[0].n_ranks // FAN)
     level = 0
     base = 0
     width = bottom

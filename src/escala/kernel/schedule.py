@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from escala.compile import lean
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
@@ -40,7 +40,7 @@ def first_in_order(w: World) -> int:
 def _least_rank(w: World, first: int, beyond: int, cores: int) -> int:
     """Of the queued jobs from `first` on that need at most `cores`, the one with the least rank > beyond; NONE if there is none."""
     best = codes.NONE
-    least = w.o[0].n_jobs
+    least = w.o[0].n_ranks
     j = first
     while j != codes.NONE:
         rank = rank_of(w, j)
@@ -49,6 +49,12 @@ def _least_rank(w: World, first: int, beyond: int, cores: int) -> int:
             least = rank
         j = np.int64(w.run[j].next)
     return best
+
+
+@inlined
+def leader(w: World) -> int:
+    """The queued job that EASY's reservation is for: the first in order, or the oldest; the queue is not empty."""
+    return first_in_order(w) if w.o[0].queueing == codes.EASY_PRIORITY else w.s[0].first
 
 
 @lean
@@ -105,7 +111,7 @@ def greedy(w: World) -> None:
             after = np.int64(w.run[j].next)
             start_if_fits(w, j)
             j = after
-    elif o.ordering == codes.BY_WFP3 or o.ordering == codes.BY_UNICEP:
+    elif o.ordering in codes.CHANGING:
         _greedy_urgent(w, new)
     elif o.ordering == codes.BY_QUEUE or (by_rank(w) and s.n_queued > SHORT_QUEUE and new > SHORT_QUEUE):
         _greedy_tree(w)
@@ -153,7 +159,7 @@ def _greedy_tree(w: World) -> None:
     while s.n_queued > 0:
         free = s.free_on + s.free_boot + s.free_off if o.plain == 1 else NO_LIMIT
         rank = next_fit(w, rank, free, NO_LIMIT, NO_LIMIT)
-        if rank >= o.n_jobs:
+        if rank >= o.n_ranks:
             return
         start_if_fits(w, row_at(w, rank))
         rank += 1

@@ -46,6 +46,8 @@ def packing_score(w: World, j: int) -> float:
         for k in range(w.demand.shape[1]):
             alignment += float(w.demand[j, k]) * w.room[n, k]
             demand += w.demand[j, k]
+    if j < w.s[0].aged:
+        return -np.inf  # it has waited the guard
     if w.o[0].ordering == codes.BY_PACKER:
         return -alignment
     return -(0.5 * demand + 0.5 / (w.job[j].walltime / 1e6))

@@ -21,6 +21,7 @@ from escala.kernel.placement import node_fits, readiness, take_single
 from escala.kernel.plans import following
 from escala.kernel.queue import NO_LIMIT, index_new, next_fit, row_at
 from escala.kernel.reservation import first_release, hold_of_head, next_switch
+from escala.kernel.schedule import leader
 from escala.kernel.state import World
 from escala.kernel.urgency import beyond_first, front_of, next_urgent
 
@@ -234,13 +235,13 @@ def easy_single(w: World) -> None:
     s = w.s[0]
     o = w.o[0]
     s.head = codes.NONE
-    while s.n_queued > 0 and start_if_fits(w, s.first):
+    while s.n_queued > 0 and start_if_fits(w, leader(w)):
         pass
     if s.n_queued == 0:
         return
     cores = np.zeros(o.n_nodes, np.int64)
     room = np.zeros((o.n_nodes, w.room.shape[1]), np.int64)
-    _reserve(w, s.first, cores, room)
+    _reserve(w, leader(w), cores, room)
     if o.ordering == codes.BY_QUEUE:
         j = np.int64(w.run[s.first].next)
         while j != codes.NONE:
@@ -248,7 +249,7 @@ def easy_single(w: World) -> None:
             _pass(w, j, cores, room)
             j = after
         return
-    if o.ordering == codes.BY_WFP3 or o.ordering == codes.BY_UNICEP:
+    if o.ordering in codes.CHANGING:
         n = front_of(w, s.free_on + s.free_boot + s.free_off, NO_LIMIT, NO_LIMIT)
         while True:
             free = s.free_on + s.free_boot + s.free_off
@@ -260,7 +261,7 @@ def easy_single(w: World) -> None:
             n = beyond_first(w, n, free, NO_LIMIT, NO_LIMIT)
     index_new(w)
     rank = next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT)
-    while rank < o.n_jobs:
+    while rank < o.n_ranks:
         if row_at(w, rank) != s.head:
             _pass(w, row_at(w, rank), cores, room)
         rank = next_fit(w, rank + 1, NO_LIMIT, NO_LIMIT, NO_LIMIT)

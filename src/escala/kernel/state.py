@@ -19,10 +19,12 @@ OPTIONS = np.dtype(
         ("n_jobs", "i8"),
         ("n_nodes", "i8"),
         ("n_cores", "i8"),
+        ("n_ranks", "i8"),  # of the search order: n_jobs, or twice that, see `queue`
         ("n_kinds", "i8"),  # further resource kinds beyond cores
         ("unit", "i8"),  # 1: every node has one core, so sets of cores are sets of nodes
         ("queueing", "i8"),  # codes.STRICT ...
         ("ordering", "i8"),  # codes.BY_QUEUE ...
+        ("guard_us", "i8"),  # who has waited so long stands in front; NEVER_US: nobody
         ("head", "i8"),  # codes.LOWEST_ID | LATEST_RELEASED
         ("depth", "i8"),  # conservative: jobs with a reservation
         ("rebuild", "i8"),
@@ -73,6 +75,9 @@ SCALARS = np.dtype(
         ("changed", "i8"),  # 1: cores were released, or a node changed, since the last decision
         ("new_from", "i8"),  # rows submitted since the last decision: new_from .. next_job
         ("indexed", "i8"),  # rows below this are in the search tree while they are queued
+        ("aged", "i8"),  # rows below this have waited the guard, or do not wait
+        ("in_front", "i8"),  # size of the front of a walk in order
+        ("next_aged_us", "i8"),  # when the next waiting job will have waited the guard
         ("head", "i8"),  # job that holds the reservation, NONE: none
         ("shadow_us", "i8"),  # its time
         ("shadow_fine", "i8"),
@@ -83,6 +88,7 @@ SCALARS = np.dtype(
         ("tick_us", "i8"),  # next periodic decision
         ("ticked", "i8"),  # 1: this decision is a periodic one
         ("busy", "i8"),  # hold if busy: 1: some job ran when this decision began
+        ("n_planned", "i8"),  # conservative: jobs that had ended at its last decision
         ("n_slices", "i8"),
         ("n_rows", "i8"),  # rows of the agenda ever in use
         ("instants", "i8"),
@@ -173,9 +179,9 @@ class World(NamedTuple):
     chunk: Any  # CHUNK [N, capacity]
     heaps: Any  # EVENT [N, 4, capacity]: job ends, starts of given jobs, node switches, timers
     plans: Any  # int32 [N, capacity]: running jobs, a heap by planned end
-    order: Any  # int32 [N, 2, jobs or 0]: row at each rank; rank of each row
+    order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
     tree: Any  # int64 [N, 2 or 4, capacity]: least cores, least walltime (first job, until when) of queued jobs; 16 ranks a cell, by level
-    front: Any  # FRONT [N, capacity]: a search in the order of scores that grow with the wait, a heap
+    front: Any  # FRONT [N, capacity]: a search in the order of scores that grow with the wait, or a walk in order: a heap
     log: Any  # LOG [N, capacity]
     slices: Any  # int64 [N, 4, capacity]: conservative agenda: time, residue, row, free cores
     agenda: Any  # int32 [N, capacity, nodes]: free cores per row and node; not of one pool
@@ -231,19 +237,20 @@ def allocate(
     kinds: int,
     profiles: int,
     *,
-    ranked: bool,
+    ranks: int,
     searched: bool,
     planned: bool,
     agenda: bool,
     multi: bool,
     chunks: int,
     aging: bool = False,
+    walked: bool = False,
 ) -> World:
     """Empty tables for `n` simulations; `simulation.py` fills them in.
 
-    ranked: a fixed order of the jobs is given; searched: the queue may be long and is searched by a tree; planned: planned ends are kept;
-    agenda: conservative backfilling; multi: some job has demands beyond cores; chunks: how many recorded chunks to expect; aging: scores
-    grow with the wait.
+    ranks: of a given order of the jobs, 0: none is given; searched: the queue may be long and is searched by a tree; planned: planned
+    ends are kept; agenda: conservative backfilling; walked: in another order than that of submission; multi: some job has demands beyond
+    cores; chunks: how many recorded chunks to expect; aging: scores grow with the wait.
     """
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
@@ -266,9 +273,9 @@ def allocate(
         chunk=zeros((2 * cores + 64 + chunks,), CHUNK),
         heaps=zeros((4, heap), EVENT),
         plans=zeros((live if planned else 0,), np.int32),
-        order=zeros((2, jobs if ranked else 0), np.int32),
-        tree=zeros((4 if aging else 2, tree_size(jobs) if searched else 0), np.int64),
-        front=zeros((jobs + tree_size(jobs) if aging else 0,), FRONT),
+        order=zeros((2, ranks), np.int32),
+        tree=zeros((4 if aging else 2, tree_size(max(jobs, ranks)) if searched else 0), np.int64),
+        front=zeros((jobs + tree_size(jobs) if aging else jobs if walked else 0,), FRONT),
         log=zeros((4 * nodes + 64,), LOG),
         slices=zeros((4, 64 if agenda else 0), np.int64),
         agenda=zeros((64 if agenda else 0, nodes), np.int32),

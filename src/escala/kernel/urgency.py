@@ -1,4 +1,4 @@
-"""Which waiting job comes first, and next, where scores grow with the wait (WFP3, UNICEP).
+"""Which waiting job comes first, and next, where scores grow with the wait (WFP3, UNICEP, the expansion factor).
 
 Such a score is a power of slope x wait, with a slope of the job's own, so jobs are lines over time. The search tree (`queue`; here its
 ranks go by cores, then walltime, so that jobs of a cell are alike) keeps in each cell the job that comes first among the cell's, and until
@@ -22,11 +22,16 @@ DOUBT = 2e-7  # slopes are kept as 32-bit numbers: two lines that are nearer tha
 
 @inlined
 def growing_score(w: World, j: int) -> float:
-    """WFP3: -(wait / walltime)^3 cores. UNICEP: -wait / (log2(max(cores, 2)) walltime) (Tang et al. 2009). The smallest is first."""
+    """WFP3: -(wait / walltime)^3 cores. UNICEP: -wait / (log2(max(cores, 2)) walltime) (Tang et al. 2009). Expansion factor: -wait /
+    walltime. -infinity for a job that has waited the guard. The smallest is first."""
+    if j < w.s[0].aged:
+        return -np.inf
     ratio = (w.s[0].now - w.job[j].submit) / max(w.job[j].walltime, 1)  # one division of whole numbers: equal ratios tie
     cores = np.int64(w.job[j].cores)
     if w.o[0].ordering == codes.BY_WFP3:
         return -(ratio * ratio * ratio) * cores
+    if w.o[0].ordering == codes.BY_XFACTOR:
+        return -ratio
     return -ratio / np.log2(max(cores, 2))
 
 
@@ -34,7 +39,10 @@ def growing_score(w: World, j: int) -> float:
 def _slope_of(w: World, j: int) -> float:
     """Growth of the line of job `j`, 1/us."""
     cores = np.int64(w.job[j].cores)
-    factor = np.cbrt(cores) if w.o[0].ordering == codes.BY_WFP3 else 1.0 / np.log2(max(cores, 2))
+    if w.o[0].ordering == codes.BY_WFP3:
+        factor = np.cbrt(cores)
+    else:
+        factor = 1.0 if w.o[0].ordering == codes.BY_XFACTOR else 1.0 / np.log2(max(cores, 2))
     return factor / max(w.job[j].walltime, 1)
 
 
@@ -43,6 +51,8 @@ def _stays_first(w: World, a: int, b: int) -> int:
     """Time up to which job `a`, which comes before job `b` now, surely does, us; now, where that cannot be told."""
     if w.job[a].cores == w.job[b].cores and w.job[a].walltime == w.job[b].walltime:
         return codes.NEVER_US  # the one submitted first
+    if a < w.s[0].aged:
+        return codes.NEVER_US  # it has waited the guard
     now = w.s[0].now
     least = w.run[a].slope * (1.0 - DOUBT)
     most = w.run[b].slope * (1.0 + DOUBT)
@@ -206,7 +216,7 @@ def enter_new(w: World) -> None:
 def _push(w: World, n: int, j: int, place: int) -> int:
     """Add an entry (job `j`, first of the cell `place`) to the front, a heap of size n by score and row; returns the new size."""
     front = w.front
-    score = growing_score(w, j)
+    score = float(rank_of(w, j)) if w.o[0].ordering == codes.BY_RANK else growing_score(w, j)
     i = n
     while i > 0:
         parent = (i - 1) >> 1
@@ -247,9 +257,14 @@ def _pop(w: World, n: int) -> int:
 
 @lean
 def _push_cell(w: World, n: int, level: int, cell: int, free: int, window: int, extra: int) -> int:
-    """Add a cell that is up to date, if one of its jobs may pass."""
+    """Add a cell that is up to date, if one of its jobs may pass. (The least cores may be those of a job that started before it was due in
+    the tree; then nobody is first.)"""
     at = _base(w, level) + cell
-    if w.tree[CORES, at] == EMPTY or not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra):
+    if (
+        w.tree[CORES, at] == EMPTY
+        or w.tree[FIRST, at] == codes.NONE
+        or not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra)
+    ):
         return n
     return _push(w, n, w.tree[FIRST, at], level * LEVEL + cell)
 
@@ -322,3 +337,28 @@ def beyond_first(w: World, n: int, free: int, window: int, extra: int) -> int:
         if row_at(w, rank) != j:
             n = _push_job(w, n, row_at(w, rank), free, window, extra)
     return n
+
+
+@lean
+def begin_walk(w: World) -> int:
+    """The first queued job in the scheduler's order, whatever that is; NONE when the queue is empty. `walk_on` gives the others."""
+    s = w.s[0]
+    if w.o[0].ordering == codes.BY_QUEUE:
+        return s.first
+    n = 0
+    j = s.first
+    while j != codes.NONE:
+        n = _push(w, n, j, JOB)
+        j = np.int64(w.run[j].next)
+    s.in_front = n
+    return w.front[0].row if n > 0 else codes.NONE
+
+
+@lean
+def walk_on(w: World, j: int) -> int:
+    """The job behind job `j`, at which a walk in order is; NONE at its end. To be asked before job `j` may leave the queue."""
+    s = w.s[0]
+    if w.o[0].ordering == codes.BY_QUEUE:
+        return np.int64(w.run[j].next)
+    s.in_front = _pop(w, s.in_front)
+    return w.front[0].row if s.in_front > 0 else codes.NONE

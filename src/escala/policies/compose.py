@@ -10,6 +10,7 @@ from typing import Any
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import Options, Plan
+from escala.policies.queues import queue_of
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.shutdown import Inertial, RandomReservation
 from escala.policies.tuned import PREFIX, rule_in
@@ -53,6 +54,8 @@ def scheduler(name: str) -> Scheduler:
     """The scheduler of this name; EscalaError with near names for an unknown one."""
     if name.startswith(PREFIX):
         return within(name)
+    if ":" in name and name.partition(":")[0] in SCHEDULERS:
+        return queue_of(name)
     if name not in SCHEDULERS:
         known = sorted([*SCHEDULERS, ROLLOUT])
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
@@ -159,4 +162,4 @@ def plan_for(chosen: Scheduler | None, fields: dict[str, Any], workload: Workloa
     """The kernel's plan for a scheduler (None: an object outside) and the fields of a shutdown policy."""
     if chosen is None:
         return Plan(queueing=codes.EXTERNAL, **fields)
-    return Plan(queueing=chosen.queueing, ordering=chosen.ordering, keys=chosen.keys(workload, options), **fields)
+    return Plan(queueing=chosen.queueing, ordering=chosen.ordering, keys=chosen.keys(workload, options), guard_s=chosen.guard_s, **fields)

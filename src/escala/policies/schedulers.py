@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ class Scheduler:
     ordering: int = codes.BY_QUEUE
     score: Score | None = None
     random: bool = False
+    guard_s: float = math.inf  # who has waited so long stands in front, the oldest first
 
     def keys(self, workload: Workload, options: Options) -> Any:
         """One key a job of the workload's table, None where the order is not fixed."""

@@ -1,8 +1,8 @@
 """Scores: one number a job, the smallest first, ties in queue order. A combinator (`compose`) makes a scheduler of a score.
 
-r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives. `wfp3` and `unicep` grow while
-it waits and are computed in the kernel (`escala.kernel.urgency`), which needs alike jobs side by side; `packer` and `tetris` depend on what
-is free, and only where all jobs may be given the same cores is their order a fixed one (else `escala.kernel.scores`).
+r = walltime in seconds, n = cores, s = submission in seconds. The scores here are fixed when a job arrives. `wfp3`, `unicep` and `xfactor`
+grow while it waits and are computed in the kernel (`escala.kernel.urgency`), which needs alike jobs side by side; `packer` and `tetris`
+depend on what is free, and only where all jobs may be given the same cores is their order a fixed one (else `escala.kernel.scores`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ def ljf(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
 def saf(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
     """Smallest area first: r n (R3 eq. 5.3)."""
     return walltime_us * cores
+
+
+def sqrt_area(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
+    """Shortest first, wide jobs later: r sqrt(n)."""
+    return walltime_us * np.sqrt(cores)
 
 
 def smallest(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers:
@@ -84,6 +89,16 @@ def by_size(submit_us: Numbers, walltime_us: Numbers, cores: Numbers) -> Numbers
     return keys
 
 
-FIXED: dict[str, Score] = {"sjf": sjf, "ljf": ljf, "saf": saf, "smallest": smallest, "f1": f1, "f2": f2, "f3": f3, "f4": f4}
-CHANGING = {"wfp3": codes.BY_WFP3, "unicep": codes.BY_UNICEP}
+FIXED: dict[str, Score] = {
+    "sjf": sjf,
+    "ljf": ljf,
+    "saf": saf,
+    "sqrt-area": sqrt_area,
+    "smallest": smallest,
+    "f1": f1,
+    "f2": f2,
+    "f3": f3,
+    "f4": f4,
+}
+CHANGING = {"wfp3": codes.BY_WFP3, "unicep": codes.BY_UNICEP, "xfactor": codes.BY_XFACTOR}
 PACKING: dict[str, tuple[int, Score]] = {"packer": (codes.BY_PACKER, packer), "tetris": (codes.BY_TETRIS, tetris)}

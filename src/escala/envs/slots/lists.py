@@ -225,7 +225,7 @@ class SlotWorlds:
         most = int(lists.jobs_of.max())
         world = allocate(
             n, most, platform.n_nodes, platform.total_cores, kinds, len(platform.profiles),
-            ranked=False, searched=False, planned=False, agenda=False, multi=multi, chunks=0,
+            ranks=0, searched=False, planned=False, agenda=False, multi=multi, chunks=0,
         )  # fmt: skip
         world.profile[:] = source.profile[0]
         if source.room.shape[2] != kinds:
