@@ -1,8 +1,14 @@
 """Plant known bugs and see which the tests notice: `python -m tests.attacks.mutants [--area kernel] [--only TEXT] [--out FILE]`.
 
-Each bug of `tests.attacks.planted` is put into a copy of the sources and all tests of its area are run against that copy until the first
-fails. A bug that no test notices *survives*. First of all the tests have to pass on the copy as it is, so that a failure says something.
-The answers are one JSON object; docs/reliability.md shows them.
+Each bug of `tests.attacks.planted` is put into a copy of the working tree, made at the start, and all tests of its area are run there
+until the first fails. First of all the tests have to pass on the copy as it is, so that a failure says something.
+
+How the tests of a bug end is one word: *failed*, a test failed; *crash*, compiled code ended pytest by a signal before a test failed;
+*passed*; *timeout*, they took `PATIENCE` times the processor time of the sound copy; *not collected*, the tests could not be imported.
+Noticed are *failed* and *crash*: there the tests themselves ran into the bug, and the run is red wherever it is made. A bug that ends
+otherwise *survives*, also by *timeout* and *not collected*: no test said anything about it, and another bug should be planted there.
+
+The answers are one JSON object, outcomes by these words; docs/reliability.md shows them.
 """
 
 from __future__ import annotations
@@ -10,45 +16,79 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from tests.attacks.planted import AREAS, BUGS, Bug
 
 ROOT = Path(__file__).resolve().parents[2]
-LONGEST_S = 900.0  # of the tests of one bug; beyond, the bug made something endless, which is noticed
+PATIENCE = 5  # times the processor time of the sound copy, which compiles everything, may the tests of a bug take
+IDLE = 20  # times that limit on the wall clock: what waits without working ends too
+PASSED, FAILED, CRASH, TIMEOUT, NOT_COLLECTED = "passed", "failed", "crash", "timeout", "not collected"
+NOTICED = (FAILED, CRASH)
+_CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
+_ENDS = {0: PASSED, 1: FAILED, 2: NOT_COLLECTED, 4: NOT_COLLECTED, -signal.SIGXCPU: TIMEOUT, **{-sign: CRASH for sign in _CRASHES}}
+"""Exit code of pytest -> outcome; 4: a conftest.py could not be imported."""
 
 
 def applies(bug: Bug) -> bool:
     """Does the bug's place exist, once?"""
-    return (ROOT / "src" / "escala" / bug.file).read_text(encoding="utf-8").count(bug.old) == 1
+    path = ROOT / "src" / "escala" / bug.file
+    return path.is_file() and path.read_text(encoding="utf-8").count(bug.old) == 1
 
 
-def tests_pass(area: str, copy: Path) -> bool:
-    """Do the tests of an area pass on a copy of the sources?"""
-    paths = [path for path in AREAS[area] if (ROOT / path).exists()]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *paths]
+def copied(folder: Path) -> Path:
+    """A copy of the working tree in this folder, with what lies beside the tree for its tests."""
+    copy = folder / "tree"
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+    if (ROOT.parent / "shared").exists():
+        (folder / "shared").symlink_to(ROOT.parent / "shared")
+    return copy
+
+
+def outcome(area: str, copy: Path, limit_s: float | None = None) -> str:
+    """How the tests of an area end in a copy, within this processor time; one of the words above."""
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *AREAS[area]]
     places = {"PYTHONPATH": str(copy / "src"), "ESCALA_CACHE_DIR": str(copy / "cache"), "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / "found")}
+    if limit_s is not None:
+        command = ["prlimit", f"--cpu={int(limit_s) + 1}:", "--core=0", *command]
     try:
-        done = subprocess.run(command, cwd=ROOT, env={**os.environ, **places}, capture_output=True, timeout=LONGEST_S, check=False)
+        done = subprocess.run(
+            command, cwd=copy, env={**os.environ, **places}, capture_output=True, timeout=limit_s and IDLE * limit_s, check=False
+        )
     except subprocess.TimeoutExpired:
-        return False
-    if done.returncode not in (0, 1, 2, -6, -7, -8, -11):  # 2: not even collected; negative: the process was ended by a signal
+        return TIMEOUT
+    if done.returncode not in _ENDS:
         raise SystemExit(f"error: pytest ended with {done.returncode}: {done.stdout.decode()[-500:]}{done.stderr.decode()[-500:]}")
-    return done.returncode == 0
+    return _ENDS[done.returncode]
 
 
-def plant(bug: Bug, copy: Path) -> bool:
-    """Are there tests that notice the bug?"""
+def spent_s() -> float:
+    """Processor time of all that this process ran and waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def sound(area: str, copy: Path) -> float:
+    """The processor time of the tests of an area without a bug; they have to pass."""
+    before = spent_s()
+    if (end := outcome(area, copy)) != PASSED:
+        raise SystemExit(f"error: the tests of {area} end without a bug with: {end}")
+    return spent_s() - before
+
+
+def plant(bug: Bug, copy: Path, limit_s: float) -> str:
+    """How the tests of its area end with the bug."""
     path = copy / "src" / "escala" / bug.file
     whole, times = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(whole.replace(bug.old, bug.new), encoding="utf-8")
     try:
-        return not tests_pass(bug.area, copy)
+        return outcome(bug.area, copy, limit_s)
     finally:
         path.write_text(whole, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # compiled code of the sound copy stays good
@@ -64,29 +104,31 @@ def main() -> None:
     lost = [bug.name for bug in chosen if not applies(bug)]
     if lost:
         raise SystemExit(f"error: {len(lost)} bugs have lost their place, mend tests/attacks/planted.py: {'; '.join(lost)}")
-    known: dict[str, bool] = json.loads(given.out.read_text())["noticed"] if given.out and given.out.exists() else {}
+    known: dict[str, str] = json.loads(given.out.read_text()).get("outcomes", {}) if given.out and given.out.exists() else {}
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder)
-        shutil.copytree(ROOT / "src", copy / "src", ignore=shutil.ignore_patterns("__pycache__"))
-        for area in dict.fromkeys(bug.area for bug in chosen if bug.name not in known):
-            if not tests_pass(area, copy):
-                raise SystemExit(f"error: the tests of {area} fail without a bug")
+        copy = copied(Path(folder))
+        areas = dict.fromkeys(bug.area for bug in chosen if bug.name not in known)
+        limits = {area: PATIENCE * sound(area, copy) for area in areas}
         for k, bug in enumerate(chosen):
             if bug.name not in known:
-                began = time.perf_counter()
-                known[bug.name] = plant(bug, copy)
-                told = "noticed" if known[bug.name] else "SURVIVES"
-                print(f"{k + 1}/{len(chosen)} {told} ({time.perf_counter() - began:.0f} s) {bug.name}", file=sys.stderr, flush=True)
+                before = spent_s()
+                known[bug.name] = plant(bug, copy, limits[bug.area])
+                told = "noticed" if known[bug.name] in NOTICED else "SURVIVES"
+                print(
+                    f"{k + 1}/{len(chosen)} {told}: {known[bug.name]} ({spent_s() - before:.0f} s) {bug.name}", file=sys.stderr, flush=True
+                )
             if given.out:
                 given.out.write_text(json.dumps(answers(chosen, known), indent=1) + "\n")
     print(json.dumps(answers(chosen, known), indent=1))
 
 
-def answers(chosen: list[Bug], known: dict[str, bool]) -> dict[str, object]:
-    done = [bug for bug in chosen if bug.name in known]
-    survivors = [bug.name for bug in done if not known[bug.name]]
-    by_area = {area: sum(bug.area == area for bug in done) for area in AREAS}
-    return {"planted": len(done), "by_area": by_area, "survivors": survivors, "noticed": {bug.name: known[bug.name] for bug in done}}
+def answers(chosen: list[Bug], known: dict[str, str]) -> dict[str, object]:
+    """known: outcomes by name. Answers of earlier versions have no outcomes: there *noticed* was anything but *passed*."""
+    done = {bug.name: known[bug.name] for bug in chosen if bug.name in known}
+    noticed = {name: end in NOTICED for name, end in done.items()}
+    by_area = {area: sum(bug.area == area and bug.name in done for bug in chosen) for area in AREAS}
+    survivors = [name for name, seen in noticed.items() if not seen]
+    return {"planted": len(done), "by_area": by_area, "survivors": survivors, "noticed": noticed, "outcomes": done}
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ BUGS = [
     Bug("readers", "workload/transform.py", "(pl.col(\"submit_s\") - first) / factor)", "(pl.col(\"submit_s\") - first) * factor)"),
     Bug("readers", "workload/transform.py", "    kept = workload.jobs.filter(pl.col(\"cores\") <= cores)", "    kept = workload.jobs.filter(pl.col(\"cores\") < cores)"),
     Bug("readers", "workload/slurm.py", "days * 86400 + hours * 3600 + minutes * 60 + seconds", "days * 86400 + hours * 3600 + minutes * 60"),
-    Bug("readers", "workload/slurm.py", "(pl.col(\"start_at\") - submit).alias(\"wait_s\")", "(pl.col(\"start_at\") - pl.col(\"submit_at\")).alias(\"wait_s\")"),
+    Bug("readers", "workload/slurm.py", "(pl.col(\"start_at\") - pl.col(\"submit_s\")).alias(\"wait_s\")", "(pl.col(\"start_at\") - pl.col(\"submit_at\")).alias(\"wait_s\")"),
     Bug("readers", "workload/pbs.py", "for part in rest if (found", "for part in rest[1:] if (found"),
     Bug("readers", "workload/pbs.py", "& (ran >= limit)", "& (ran > limit)"),
     # environments
