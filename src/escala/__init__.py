@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from escala import agents, envs, metrics, optimum, platform, policies, report, studies, workload
     from escala.agents.agent import Agent, load_agent
     from escala.agents.evaluate import evaluate
-    from escala.agents.train import train
+    from escala.agents.training.train import train
     from escala.errors import EscalaError
     from escala.platform import Platform, PowerProfile, power, read_platform
     from escala.policies import Comparison, bound, compare, rerun, simulate
@@ -49,7 +49,7 @@ _HOME = {
     "read_workload": "escala.workload",
     "rerun": "escala.policies",
     "simulate": "escala.policies",
-    "train": "escala.agents.train",
+    "train": "escala.agents.training.train",
     "tune": "escala.tuning",
 }
 """Public name -> the module that defines it."""

@@ -29,7 +29,8 @@ import escala.agents
 import escala.policies
 import escala.report
 import escala.studies.saving
-from escala.agents import checkpoint, watch
+from escala.agents import checkpoint
+from escala.agents.training import learning_curve
 from escala.cli.app import run
 from escala.studies import marl2024
 from escala.writing import moves
@@ -259,7 +260,7 @@ def kills(n: int, seed: int = 0, verbs: list[str] | None = None) -> dict[str, ob
     chance, tried, held, failed = random.Random(seed), Counter[str](), Counter[str](), []
     marl2024.SCALES["smoke"] = replace(marl2024.SCALES["smoke"], **TINY)
     checkpoint.EVERY_S = 0.0  # a checkpoint between any two rollouts
-    watch.LEAST_S = math.inf  # no curve: whether a training is long enough for one would be chance
+    learning_curve.LEAST_S = math.inf  # no curve: whether a training is long enough for one would be chance
     names = verbs or QUICK
     with tempfile.TemporaryDirectory() as folder:
         prepared = {name: _prepared(name, Path(folder) / name) for name in names[:n]}

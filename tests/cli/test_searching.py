@@ -40,7 +40,7 @@ def score(folder: Path) -> Any:
 def test_an_interrupted_search_goes_on_and_ends_as_an_uninterrupted_one(
     escala_: Escala, week: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from escala.agents.search import CrossEntropy
+    from escala.agents.direct_search.search import CrossEntropy
 
     done = escala_(*verb(week, tmp_path / "whole", "--json"))
     assert done.status == 0, done.err

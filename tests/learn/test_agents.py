@@ -200,7 +200,7 @@ def test_a_kill_among_the_files_of_the_agent_leaves_it_or_a_training_to_go_on_wi
         small(OFF, out=tmp_path / "run")
     assert sorted(p.name for p in (tmp_path / "run").iterdir()) == [checkpoint.FILE, "weights.pt"]
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr(import_module("escala.agents.train"), "remove", killed)
+        patch.setattr(import_module("escala.agents.training.train"), "remove", killed)
         small(OFF, out=tmp_path / "run", resume=True)
     whole = load_agent(tmp_path / "run")
     assert equal(weights(whole), weights(trained(OFF)))

@@ -10,8 +10,10 @@ import polars as pl
 import pytest
 
 import escala
-from escala.agents import Agent, checkpoint, levels, load_agent, train, watch
+from escala.agents import Agent, checkpoint, load_agent, train
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
+from escala.agents.training import learning_curve as watch
+from escala.agents.training import reference_returns
 from escala.envs.rjms.episodes import idle_watts
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.envs.rjms.scheduling import SchedulingBatch
@@ -45,7 +47,9 @@ def test_a_curve_moves_no_weight(env_id: str, looking: None, tmp_path: Path) -> 
     assert loaded is not None and loaded.equals(watched.curve)
     (drawn,) = training_of(tmp_path / "agent")
     assert drawn.points.height == len(steps)
-    assert list(drawn.levels) == list(levels.SCHEDULERS if env_id == SCHEDULING else (*levels.SHUTDOWNS, "hold:0.25", "hold:0.475"))
+    assert list(drawn.levels) == list(
+        reference_returns.SCHEDULERS if env_id == SCHEDULING else (*reference_returns.SHUTDOWNS, "hold:0.25", "hold:0.475")
+    )
 
 
 def test_short_trainings_keep_none(tmp_path: Path) -> None:
@@ -91,8 +95,8 @@ def test_levels_are_what_the_simulator_says(action: str, window: str) -> None:
     batch = OffReservationBatch(len(days()), days(), "orion", action=action, tau=1e9, window=window)
     scale = idle_watts(batch.platform) * 60.0
     limit = {"until_s": 86400.0} if window == "cut" else {}
-    told = levels.levels(OFF_RESERVATION, batch)
-    assert list(told) == [*levels.SHUTDOWNS, *(("hold:0.25", "hold:0.475") if action == "hold" else ())]
+    told = reference_returns.levels(OFF_RESERVATION, batch)
+    assert list(told) == [*reference_returns.SHUTDOWNS, *(("hold:0.25", "hold:0.475") if action == "hold" else ())]
     for name, level in told.items():
         runs = [escala.simulate(day, "orion", scheduler="saf", shutdown=name, start_off=True, **limit).summary() for day in days()]
         assert level(60.0) == pytest.approx(-np.mean([run["waste_j"] for run in runs]) / scale, rel=1e-9), name
@@ -102,19 +106,19 @@ def test_levels_count_late_jobs_as_the_agent_s_reward_does() -> None:
     """A policy of the kernel beneath, and the agent's choices that are the same policy. One job waits for another's nodes, late from 5 min
     of waiting on, 96 times: from 6 min to the end of the first at 101 min (its node boots for a minute)."""
     batch = OffReservationBatch(len(days()), days(), "orion", action="hold", stretch_cost=0.5, qos="all")
-    level = levels.levels(OFF_RESERVATION, batch)["timeout:0"](60.0)
-    assert level == pytest.approx(levels.mean_return(batch, levels.always(0, batch.num_envs), 60.0), rel=1e-12)
+    level = reference_returns.levels(OFF_RESERVATION, batch)["timeout:0"](60.0)
+    assert level == pytest.approx(reference_returns.mean_return(batch, reference_returns.always(0, batch.num_envs), 60.0), rel=1e-12)
     day = workload((0.0, 6000.0, 6000.0, 2), (60.0, 600.0, 600.0, 2))
     late = OffReservationBatch(1, [day], "2x1:grid5000", action="count", qos="all", normalise="none")
     waste = 2 * 60.0 * 125.0 + 2 * (86400.0 - 60.0 - 6600.0) * 95.0
-    assert levels.levels(OFF_RESERVATION, late)["never"](60.0) == pytest.approx(-waste - 2.0 * 96.0, rel=1e-12)
+    assert reference_returns.levels(OFF_RESERVATION, late)["never"](60.0) == pytest.approx(-waste - 2.0 * 96.0, rel=1e-12)
 
 
 @pytest.mark.parametrize("window", ["cut", "drain"])
 def test_levels_of_schedulers_are_what_the_simulator_says(window: str) -> None:
     batch = SchedulingBatch(len(days()), days(), "orion", window=window)
     limit = {"until_s": 86400.0} if window == "cut" else {}
-    told = levels.levels(SCHEDULING, batch)
+    told = reference_returns.levels(SCHEDULING, batch)
     assert list(told) == ["first-fit", "easy", "saf"]
     for name, level in told.items():
         runs = [escala.simulate(day, "orion", scheduler=name, shutdown="timeout:300", start_off=True, **limit) for day in days()]
@@ -124,8 +128,8 @@ def test_levels_of_schedulers_are_what_the_simulator_says(window: str) -> None:
 
 def test_a_look_that_takes_too_long_is_given_up() -> None:
     batch = OffReservationBatch(2, days(), "orion", action="hold")
-    assert levels.levels(OFF_RESERVATION, batch)["hold:0.25"](0.0) is None
-    assert levels.levels(OFF_RESERVATION, batch)["never"](0.0) is None
+    assert reference_returns.levels(OFF_RESERVATION, batch)["hold:0.25"](0.0) is None
+    assert reference_returns.levels(OFF_RESERVATION, batch)["never"](0.0) is None
 
 
 def test_a_level_that_would_squeeze_the_curve_is_told_in_the_legend() -> None:

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from escala.agents import Agent, checkpoint, early, load_agent, train
-from escala.agents.early import LOOKS, Early
-from escala.agents.levels import mean_return
+from escala.agents import Agent, checkpoint, load_agent, train
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
+from escala.agents.training import validation as early
+from escala.agents.training.reference_returns import mean_return
+from escala.agents.training.validation import LOOKS, Early
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.errors import EscalaError
 from tests.learn.small import SMALL, days, equal

@@ -7,7 +7,7 @@ import pytest
 import torch
 from gymnasium.spaces import Box
 
-from escala.agents.networks import EXTRACTORS, PART
+from escala.agents.networks.extractors import EXTRACTORS, PART
 
 pytestmark = pytest.mark.learn
 

@@ -15,8 +15,9 @@ import pytest
 
 import escala
 import escala.envs
-from escala.agents import hold_features, hold_play, queue_play, queue_scorer
-from escala.agents.levels import levels
+from escala.agents.direct_search import hold_play, queue_play
+from escala.agents.networks import hold_features, queue_scorer
+from escala.agents.training.reference_returns import levels
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.envs.slots.policy import SlotPolicy

@@ -15,7 +15,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escala.agents import checkpoint
-from escala.agents.network import build_policy, pin_threads
+from escala.agents.networks.build import build_policy, pin_threads
 from escala.envs import exported
 from escala.envs.deciding import Deciding
 from escala.errors import EscalaError
@@ -32,7 +32,7 @@ FORMAT = 1
 
 class Agent(Deciding):
     """What `train` gives. `manifest`: how it came to be, and what it needs; `network`: stable-baselines3's policy; `curve`: how it learnt
-    (see `escala.agents.watch`), None where no curve was kept.
+    (see `escala.agents.training.learning_curve`), None where no curve was kept.
     """
 
     def __init__(self, network: Any, manifest: Mapping[str, Any], curve: pl.DataFrame | None = None) -> None:

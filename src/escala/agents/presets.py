@@ -6,7 +6,7 @@ given. network: sizes of the hidden layers of policy and value (of the extractor
 default 16 and 32). extractor: a name of `networks.EXTRACTORS` or None. separate: policy and value have extractors of their own. decay: the
 learning rate falls to 0. normalise: rewards are divided by a running deviation of returns. lean: (action, preference) added to that
 action's logit before training, None: no preference. relu: hidden layers of ReLU instead of tanh. ordered: the choices are in rising order
-and are drawn near each other, see `ordered_networks`; the choice where training begins. sampled: `Agent.policy` draws actions, else it
+and are drawn near each other, see `networks.ordered`; the choice where training begins. sampled: `Agent.policy` draws actions, else it
 takes the likeliest (which do better where a teacher was imitated that looks ahead).
 """
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from escala.agents import checkpoint
 from escala.agents.agent import load_weights
-from escala.agents.network import pin_threads
-from escala.agents.team_networks import MaskedPairPolicy, Shape
+from escala.agents.networks.build import pin_threads
+from escala.agents.networks.pair_scorer import MaskedPairPolicy, Shape
 from escala.envs.slots.team.options import MultiOptions
 from escala.envs.slots.team.playing import RESCUE, Member
 from escala.errors import EscalaError

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from escala.agents.queue_play import whole_days
-from escala.agents.scheduler_search import PLACES, rule_scheduler, rules, search_scheduler
+from escala.agents.direct_search.queue_play import whole_days
+from escala.agents.direct_search.scheduler_search import PLACES, rule_scheduler, rules, search_scheduler
 from escala.envs.rjms.episodes import idle_watts
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.studies import deepshutdown2020_inputs as inputs

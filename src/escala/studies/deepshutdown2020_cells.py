@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from escala.agents.levels import Ruled
 from escala.agents.presets import ORDERED_HOLDS
+from escala.agents.training.reference_returns import Ruled
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.policies import hold
 from escala.studies import deepshutdown2020_inputs as inputs

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from escala.agents.imitation.demonstrations import record
+from escala.agents.imitation.lookahead_teacher import look_ahead
 from escala.agents.presets import PRESETS
-from escala.agents.slot_lessons import record
-from escala.agents.slot_rollout import look_ahead
 from escala.envs.core.batch import new_turn
 from escala.envs.slots.lists import JobLists, draw_lists
 from escala.envs.slots.options import RESCUE

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from escala.agents import team_teaching
-from escala.agents.team_rollout import LookAhead, law_of, play_ahead
-from escala.agents.team_teaching import check
-from escala.agents.team_train import train_team
+from escala.agents.imitation import team_teaching
+from escala.agents.imitation.team_lookahead import LookAhead, law_of, play_ahead
+from escala.agents.imitation.team_teaching import check
+from escala.agents.training.team.train import train_team
 from escala.envs import multi
 from escala.envs.slots.team.batch import MultiBatch
 from escala.envs.slots.team.lookahead import Bases

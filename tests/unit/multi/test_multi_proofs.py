@@ -12,8 +12,8 @@ import torch
 from gymnasium import spaces
 
 import escala
-from escala.agents.team_buffer import TimedBuffer
-from escala.agents.team_train import train_team
+from escala.agents.training.team.buffer import TimedBuffer
+from escala.agents.training.team.train import train_team
 from escala.envs import multi
 from escala.envs.slots.team.options import options_of
 from escala.envs.slots.team.policy import TeamPolicy

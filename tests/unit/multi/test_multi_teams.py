@@ -16,11 +16,13 @@ import pytest
 import torch
 
 import escala
-from escala.agents import against_sjf, checkpoint, team_looks, team_train
+from escala.agents import against_sjf, checkpoint
 from escala.agents.team import load_team
-from escala.agents.team_looks import Looks
-from escala.agents.team_train import train_team
-from escala.agents.team_view import TeamView
+from escala.agents.training.team import train as team_train
+from escala.agents.training.team import validation
+from escala.agents.training.team.train import train_team
+from escala.agents.training.team.validation import Looks
+from escala.agents.training.team.view import TeamView
 from escala.envs import multi
 from escala.envs.slots.team.options import options_of
 from escala.envs.slots.team.playing import play
@@ -136,7 +138,7 @@ def test_a_judge_tells_how_a_team_does_against_sjf_load_by_load(monkeypatch: pyt
     both = [mean(lists, "random", "until-void") / mean(lists, "sjf") for lists in (light, heavy)]
     assert against_sjf(light, heavy)(team("random", turns="until-void")) == pytest.approx(np.mean(both), rel=1e-12)
     assert abs(both[0] - both[1]) > 0.01
-    monkeypatch.setattr(team_looks, "MOST_TURNS", 400)
+    monkeypatch.setattr(validation, "MOST_TURNS", 400)
 
     def idles(seen: Any, mask: Any) -> Any:
         return np.full(len(mask), mask.shape[1] - 1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from escala.agents.slot_layers import _prefer, mean_embedding, preferences
+from escala.agents.networks.slot_layers import _prefer, mean_embedding, preferences
 
 BATCH, SLOTS, FEATURES, UNITS, REST = 7, 5, 6, 9, 4
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import escala
-from escala.agents.slot_lessons import read, record
-from escala.agents.slot_rollout import look_ahead
+from escala.agents.imitation.demonstrations import read, record
+from escala.agents.imitation.lookahead_teacher import look_ahead
 from escala.envs.core.batch import new_turn
 from escala.envs.slots.lists import draw_lists
 from escala.envs.slots.playing import play

@@ -11,8 +11,8 @@ import torch
 
 import escala
 from escala.agents import checkpoint
+from escala.agents.networks.slot_scorer import SlotScorer
 from escala.agents.presets import PRESETS
-from escala.agents.slot_networks import SlotScorer
 from escala.envs.core.batch import new_turn
 from escala.envs.slots.lists import JobLists, given_lists
 from escala.envs.slots.options import RESCUE, options_of

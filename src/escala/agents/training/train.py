@@ -15,13 +15,14 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
-from escala.agents import checkpoint, slot_teaching
+from escala.agents import checkpoint
 from escala.agents.agent import FORMAT, MANIFEST, Agent
-from escala.agents.early import Early, check_days
-from escala.agents.network import build_learner, check_algorithm, check_request, pin_threads
+from escala.agents.imitation import teaching
+from escala.agents.networks.build import build_learner, check_algorithm, check_request, pin_threads
 from escala.agents.presets import Preset, preset_of
+from escala.agents.training.learning_curve import Returns, Watch, watch_of
+from escala.agents.training.validation import Early, check_days
 from escala.agents.vecenv import NativeVecEnv
-from escala.agents.watch import Returns, Watch, watch_of
 from escala.envs import ENVIRONMENTS, BatchVectorEnv
 from escala.errors import EscalaError
 from escala.policies.rollout_names import rollout_of
@@ -162,14 +163,14 @@ def train(
     the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the share done. preset: "tuned",
     "printed" or another of `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0):
     settings of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see
-    `escala.agents.slot_teaching`.
+    `escala.agents.imitation.teaching`.
     imitate: "rollout" or "rollout:K" is short for the teacher look-ahead over K futures, {"rollout": [K]}. minutes: stop when so long was
     trained, earlier sittings included, whatever has been learnt (such runs are not repeatable). curve: keep a learning curve
-    (`Agent.curve`), see `escala.agents.watch`; by default where there is an `out`. It moves no weight. validation: days that are not learnt
-    from; the weights that did best on them, at one of 20 looks, are kept (`Agent.manifest["validation"]`), and training stops after
-    `patience` looks without a better one (0: never). snapshots: decisions after which (rounded up to whole rollouts) the agent as it then
-    is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate does not fall (`printed`), that is the agent of a whole
-    training of so many decisions.
+    (`Agent.curve`), see `escala.agents.training.learning_curve`; by default where there is an `out`. It moves no weight. validation: days
+    that are not learnt from; the weights that did best on them, at one of 20 looks, are kept (`Agent.manifest["validation"]`), and training
+    stops after `patience` looks without a better one (0: never). snapshots: decisions after which (rounded up to whole rollouts) the agent
+    as it then is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate does not fall (`printed`), that is the agent of a
+    whole training of so many decisions.
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
@@ -179,7 +180,7 @@ def train(
     if imitate is not None:
         teacher = _imitated(imitate, teacher)
     if teacher is not None:
-        slot_teaching.check(teacher)
+        teaching.check(teacher)
     check_request(steps, seed, num_envs, learn)
     check_days(env_id, workload, validation, patience)
     if steps < (1 if teacher is None else 0):
@@ -212,7 +213,7 @@ def train(
         if resume:
             training.take_up()
         elif teacher is not None:
-            slot_teaching.teach(training.model, training.normaliser, native.batch, teacher, seed)
+            teaching.teach(training.model, training.normaliser, native.batch, teacher, seed)
         training.fit(progress, minutes)
         return training.agent()
 

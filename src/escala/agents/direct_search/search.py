@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from escala.agents import checkpoint
 from escala.agents.agent import FORMAT, Agent, load_agent
-from escala.agents.hold_features import FEATURES
-from escala.agents.hold_play import whole_days
-from escala.agents.network import build_policy, pin_threads
+from escala.agents.direct_search.hold_play import whole_days
+from escala.agents.networks.build import build_policy, pin_threads
+from escala.agents.networks.hold_features import FEATURES
 from escala.agents.presets import OFF_RESERVATION, ORDERED_HOLDS
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.errors import EscalaError

@@ -14,12 +14,12 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
-from escala.agents.networks import EXTRACTORS
-from escala.agents.ordered_networks import MaskedOrderedPolicy, PlainOrderedPolicy
+from escala.agents.networks.convolutions import CONVOLUTIONS, MaskedImagePolicy, PlainImagePolicy
+from escala.agents.networks.extractors import EXTRACTORS
+from escala.agents.networks.ordered import MaskedOrderedPolicy, PlainOrderedPolicy
+from escala.agents.networks.queue_scorer import QUEUE_SCORER, QueuePolicy
+from escala.agents.networks.slot_scorer import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
 from escala.agents.presets import Preset
-from escala.agents.queue_scorer import QUEUE_SCORER, QueuePolicy
-from escala.agents.slot_convolutions import CONVOLUTIONS, MaskedImagePolicy, PlainImagePolicy
-from escala.agents.slot_networks import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
 from escala.envs.core.checks import number, whole
 from escala.errors import EscalaError
 

@@ -16,8 +16,8 @@ import numpy as np
 import polars as pl
 
 from escala.agents.agent import CURVE_SCHEMA, Agent
-from escala.agents.levels import levels, mean_return
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
+from escala.agents.training.reference_returns import levels, mean_return
 
 DAYS, POINTS = 4, 10
 LEAST_S, LOOK_S = 5.0, 1.0

@@ -9,7 +9,7 @@ all. From nothing it learns more than one hidden layer of R1's 20 units, or of 6
 measurement beside the study, told in docs/studies/grid2019.
 
 An empty slot's features are all 0, so that it adds relu(bias of E) to the mean, and its preference is u . relu(bias of A + B c): all of
-them are worked through as one (`escala.agents.slot_layers`), as most of a long window is empty most of the time.
+them are worked through as one (`escala.agents.networks.slot_layers`), as most of a long window is empty most of the time.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
-from escala.agents.slot_layers import mean_embedding, preferences
+from escala.agents.networks.slot_layers import mean_embedding, preferences
 from escala.envs.slots.observation import CLOCK, GLOBAL, SLOT
 from escala.errors import EscalaError
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.agents.queue_scorer import JOB_FEATURES, SCORES, leaving_soon, write_features
+from escala.agents.networks.queue_scorer import JOB_FEATURES, SCORES, leaving_soon, write_features
 from escala.compile import compiled, lean
 from escala.envs.core.batch import new_turn
 from escala.envs.rjms import scheduling_step as steps

@@ -14,9 +14,9 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from escala.agents import slot_lessons
-from escala.agents.slot_lessons import Lessons, Teacher, play_lessons
-from escala.agents.slot_rollout import look_ahead
+from escala.agents.imitation import demonstrations
+from escala.agents.imitation.demonstrations import Lessons, Teacher, play_lessons
+from escala.agents.imitation.lookahead_teacher import look_ahead
 from escala.envs.core.checks import number
 from escala.envs.slots.options import check_hold
 from escala.envs.slots.plan import follow
@@ -57,8 +57,8 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
     """Bring a learner that has not begun to its teacher.
 
     teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists; {"rollout": [K]}: look-ahead over K
-    futures, which are drawn from the batch's own lists; {"lessons": files} of `escala.agents.slot_lessons.record`; or {"plan": wanted
-    starts} where the batch has a single list. Beside the latter three, {"updates": [N]}: so many updates of the network at
+    futures, which are drawn from the batch's own lists; {"lessons": files} of `escala.agents.imitation.demonstrations.record`; or {"plan":
+    wanted starts} where the batch has a single list. Beside the latter three, {"updates": [N]}: so many updates of the network at
     most, in place of the usual number.
     """
     if not isinstance(batch, SlotsBatch) or batch.image:
@@ -70,8 +70,8 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
     manner = {"plan": OF_PLAN, "rollout": OF_LOOK_AHEAD, "lessons": OF_LOOK_AHEAD}.get(kind, OF_RULE)
     manner = manner if most is None else manner._replace(updates=most)
     if kind == "lessons":
-        shape = {name: getattr(batch.options, name) for name in slot_lessons.SHAPE}
-        whole = slot_lessons.read(teacher["lessons"], shape, model.gamma)  # type: ignore[call-overload]
+        shape = {name: getattr(batch.options, name) for name in demonstrations.SHAPE}
+        whole = demonstrations.read(teacher["lessons"], shape, model.gamma)  # type: ignore[call-overload]
     else:
         whole = _played(batch, _teachers(batch, teacher, seed), model.gamma, manner, rng)
     scale = 1.0
@@ -95,7 +95,7 @@ def _without_updates(teacher: Any) -> tuple[Any, int | None]:
 def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner: Manner, rng: np.random.Generator) -> Lessons:
     """Every teacher plays its part of the lists."""
     n, parts = len(batch.lists), len(teachers)
-    options = {name: getattr(batch.options, name) for name in (*slot_lessons.SHAPE, "limit")}
+    options = {name: getattr(batch.options, name) for name in (*demonstrations.SHAPE, "limit")}
     strays = {"stray": manner.stray, "nap": manner.nap, "straight": manner.straight}
     taught = [
         play_lessons(
@@ -109,7 +109,7 @@ def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner
 def _teachers(batch: SlotsBatch, teacher: Any, seed: int) -> list[Teacher]:
     """One teacher for each equal part of the batch's lists."""
     if not isinstance(teacher, Mapping):
-        return [slot_lessons.rule("hold-back", hold) for hold in teacher]
+        return [demonstrations.rule("hold-back", hold) for hold in teacher]
     if "plan" in teacher:
         jobs = int(batch.lists.jobs_of[0])
         if len(batch.lists) != 1 or len(teacher["plan"]) != jobs:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from escala.agents.agent import Agent
-from escala.agents.levels import mean_return
 from escala.agents.presets import OFF_RESERVATION, SCHEDULING
+from escala.agents.training.reference_returns import mean_return
 from escala.errors import EscalaError
 
 LOOKS = 20

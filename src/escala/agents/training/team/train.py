@@ -14,14 +14,15 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecNormalize
 
-from escala.agents import checkpoint, team_teaching
-from escala.agents.network import check_request, pin_threads, silence, taken_by
+from escala.agents import checkpoint
+from escala.agents.imitation import team_teaching
+from escala.agents.networks.build import check_request, pin_threads, silence, taken_by
+from escala.agents.networks.pair_scorer import MaskedPairPolicy, Shape
 from escala.agents.team import FORMAT, Player, Team
-from escala.agents.team_buffer import TimedBuffer
-from escala.agents.team_looks import LOOKS, Judge, Looks
-from escala.agents.team_networks import MaskedPairPolicy, Shape
-from escala.agents.team_presets import PRESETS, TeamPreset
-from escala.agents.team_view import EVERYBODY, TeamView, relative_weights
+from escala.agents.training.team.buffer import TimedBuffer
+from escala.agents.training.team.presets import PRESETS, TeamPreset
+from escala.agents.training.team.validation import LOOKS, Judge, Looks
+from escala.agents.training.team.view import EVERYBODY, TeamView, relative_weights
 from escala.envs.slots.team.batch import MultiBatch
 from escala.envs.slots.team.options import MultiOptions
 from escala.errors import EscalaError

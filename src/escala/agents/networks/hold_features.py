@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
-from escala.agents.ordered_networks import HISTORY, JOBS
+from escala.agents.networks.ordered import HISTORY, JOBS
 from escala.compile import lean
 from escala.envs.rjms.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
 from escala.errors import EscalaError

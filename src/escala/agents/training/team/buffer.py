@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from sb3_contrib.common.maskable.buffers import MaskableRolloutBuffer
 
-from escala.agents.team_view import TeamView
+from escala.agents.training.team.view import TeamView
 
 
 class TimedBuffer(MaskableRolloutBuffer):

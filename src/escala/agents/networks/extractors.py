@@ -1,4 +1,4 @@
-"""Networks of R3 (and, from `slot_convolutions`, R2), as feature extractors of stable-baselines3. Flat observations need none."""
+"""Networks of R3 (and, from `networks.convolutions`, R2), as feature extractors of stable-baselines3. Flat observations need none."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from escala.agents.hold_features import HoldFeatures
-from escala.agents.ordered_networks import QueueAndRunning
-from escala.agents.slot_convolutions import CONVOLUTIONS
+from escala.agents.networks.convolutions import CONVOLUTIONS
+from escala.agents.networks.hold_features import HoldFeatures
+from escala.agents.networks.ordered import QueueAndRunning
 
 QUEUED, RUNNING = 3, 3  # columns of a Scheduling observation before the snapshots
 PART = 64

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.agents.slot_rollout import look_ahead
+from escala.agents.imitation.lookahead_teacher import look_ahead
 from escala.envs.core.batch import Turn, new_turn
 from escala.envs.slots import heuristics
 from escala.envs.slots.lists import JobLists
@@ -138,7 +138,9 @@ def read(files: Sequence[str | Path], options: Mapping[str, Any], gamma: float) 
                 about = json.loads(str(held["about"]))
                 parts.append(Lessons(*(held[name] for name in Lessons._fields)))
         except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-            raise EscalaError(f"{file}: no file of lessons ({error}): record one with escala.agents.slot_lessons.record") from error
+            raise EscalaError(
+                f"{file}: no file of lessons ({error}): record one with escala.agents.imitation.demonstrations.record"
+            ) from error
         for name, wanted in {**options, "gamma": gamma}.items():
             if about.get(name) != wanted:
                 raise EscalaError(f"{file}: lessons recorded with {name}={about.get(name)!r}, not {wanted!r}: record them again")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.agents.hold_features import FEATURES, check_shape, write_features
+from escala.agents.networks.hold_features import FEATURES, check_shape, write_features
 from escala.compile import compiled, lean
 from escala.envs.core.batch import new_turn
 from escala.envs.rjms.decision_times import FAILED, observe_machine

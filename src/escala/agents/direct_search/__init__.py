@@ -1,0 +1,1 @@
+"""Direct search of policies with few weights, by whole days."""

@@ -1,0 +1,1 @@
+"""Networks, and how a preset's network and learner are built."""

@@ -1,0 +1,1 @@
+"""Training of several agents that share one queue."""
