@@ -171,7 +171,7 @@ def _(mo):
 
 @app.cell
 def _(escala, log, machine, pl):
-    from escala.studies.days import days_of, judge
+    from escala.studies.lab.days import days_of, judge
 
     policies = {shutdown: ("easy", shutdown) for shutdown in ("timeout:300", "timeout:0", "hold:0.1", "hold:0.25")}
     daily = judge(days_of(log), machine, policies)

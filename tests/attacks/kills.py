@@ -28,11 +28,11 @@ import polars  # noqa: F401  what children need is imported once, and not used: 
 import escala.agents
 import escala.policies
 import escala.report
-import escala.studies.saving
+import escala.studies.lab.saving
 from escala.agents import checkpoint
 from escala.agents.training import learning_curve
 from escala.cli.app import run
-from escala.studies import marl2024
+from escala.studies.marl2024 import recipe
 from escala.writing import moves
 from escala.writing.sealing import digest, foreign
 from tests.cli.program import LOG
@@ -258,7 +258,7 @@ def attack(verb: Verb, begun: Begun, at: int) -> list[str]:
 def kills(n: int, seed: int = 0, verbs: list[str] | None = None) -> dict[str, object]:
     """So many kills, over the quick verbs or those named, half of them where a result, or half a training, exists."""
     chance, tried, held, failed = random.Random(seed), Counter[str](), Counter[str](), []
-    marl2024.SCALES["smoke"] = replace(marl2024.SCALES["smoke"], **TINY)
+    recipe.SCALES["smoke"] = replace(recipe.SCALES["smoke"], **TINY)
     checkpoint.EVERY_S = 0.0  # a checkpoint between any two rollouts
     learning_curve.LEAST_S = math.inf  # no curve: whether a training is long enough for one would be chance
     names = verbs or QUICK

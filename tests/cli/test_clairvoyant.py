@@ -15,7 +15,7 @@ from escala.cli.judged import judged_table
 from escala.metrics import compare as comparing
 from escala.report import write_report
 from escala.report.marks import SIGNS, legend, shown
-from escala.studies.days import judge
+from escala.studies.lab.days import judge
 from tests.cli.program import Escala
 
 SPEC = "4x1:grid5000"
@@ -195,7 +195,7 @@ def test_the_evaluation_of_an_agent_says_what_policies_know() -> None:
 
 def test_studies_say_so(tmp_path: Path) -> None:
     from escala.report.study_page import sections_of
-    from escala.studies.claims import write_table
+    from escala.studies.lab.claims import write_table
 
     write_table(tmp_path, "honest", pl.DataFrame({"policy": ["hold:0.25"], "x": [1]}))
     write_table(tmp_path, "both", pl.DataFrame({"policy": ["never", "oracle", "arrivals-known"], "x": [1, 2, 3]}))

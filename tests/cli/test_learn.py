@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import escala
-from escala.studies.days import days_of, split
+from escala.studies.lab.days import days_of, split
 from tests.cli.program import Escala, Outcome
 
 pytest.importorskip("stable_baselines3")
@@ -106,7 +106,7 @@ def test_train_learns_from_days_of_the_groups_named(escala_: Escala, week: Path,
 
 @pytest.mark.learn
 def test_a_random_split_is_the_same_to_train_and_to_evaluate(escala_: Escala, week: Path, tmp_path: Path) -> None:
-    """And that of `escala.studies.days.split`. The held-out days are those not learnt from, whatever the seed of the training."""
+    """And that of `escala.studies.lab.days.split`. The held-out days are those not learnt from, whatever the seed of the training."""
     days = days_of(escala.read_workload(week))
     learnt, validated, held_out = split(len(days), "random", seed=3, train=4 / len(days), validation=0.25)
     assert held_out != list(range(4, len(days))), "another split than by time"

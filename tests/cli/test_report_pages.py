@@ -11,8 +11,8 @@ import pytest
 
 from escala.metrics import compare as comparing
 from escala.report.operator import OF_DAYS
-from escala.studies.claims import Claim, finished, write_claims
-from escala.studies.saving import DAYS, JUDGED, read_judged, write_manifest
+from escala.studies.lab.claims import Claim, finished, write_claims
+from escala.studies.lab.saving import DAYS, JUDGED, read_judged, write_manifest
 from tests.cli.program import Escala
 
 

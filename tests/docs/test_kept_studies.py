@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from escala.studies import RUNNABLE
-from escala.studies.claims import Claim, write_claims
+from escala.studies.lab.claims import Claim, write_claims
 
 ROOT = Path(__file__).resolve().parents[2] / "docs" / "studies"
 SOURCES = sorted((ROOT.parents[1] / "src" / "escala" / "studies").glob("*.py"))

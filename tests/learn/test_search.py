@@ -23,7 +23,7 @@ from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.envs.rjms.scheduling_step import WIDTH
 from escala.errors import EscalaError
-from escala.studies.days import played
+from escala.studies.lab.days import played
 from tests.unit.envs.days import DAY_S, workload
 
 pytestmark = pytest.mark.learn

@@ -126,7 +126,7 @@ def _days(
     log: Any, workload: Path, days: int | None, drawn_by: int | None, groups: list[int] | None, validation: int, patience: int
 ) -> tuple[list[Any], list[Any]]:
     """The days to learn from, and those held back for validation."""
-    from escala.studies.days import days_of
+    from escala.studies.lab.days import days_of
 
     first, _ = splitting.parted(days_of(log), drawn_by, days)
     if not first:
@@ -213,8 +213,8 @@ def evaluate(
     """Judge a trained agent beside classic policies, day by day."""
     import escala
     from escala.metrics import compare as comparing
-    from escala.studies.days import days_of
-    from escala.studies.saving import DAYS, JUDGED, write_manifest
+    from escala.studies.lab.days import days_of
+    from escala.studies.lab.saving import DAYS, JUDGED, write_manifest
 
     if window not in ("drain", "cut"):
         raise EscalaError(f"unknown window {window!r}; known: drain, cut")

@@ -143,7 +143,7 @@ def compare(
     from escala.policies.pairs import KeptRuns
     from escala.policies.run import check_power
     from escala.report import marks
-    from escala.studies.saving import save_runs, source_digest
+    from escala.studies.lab.saving import save_runs, source_digest
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     room.check(headroom, stretch, limit, options)

@@ -116,7 +116,7 @@ def _days(folder: Path, cut: bool, power: str) -> list[Any]:
     import polars as pl
 
     from escala.report import JudgedDays
-    from escala.studies.saving import DAYS
+    from escala.studies.lab.saving import DAYS
 
     try:
         days = JudgedDays(pl.read_csv(folder / DAYS, infer_schema_length=None), cut=cut, power=power)
@@ -130,7 +130,7 @@ def _days(folder: Path, cut: bool, power: str) -> list[Any]:
 def _judged(folder: Path) -> pl.DataFrame:
     import polars as pl
 
-    from escala.studies.saving import read_judged
+    from escala.studies.lab.saving import read_judged
 
     try:
         return read_judged(folder)

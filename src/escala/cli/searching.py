@@ -63,7 +63,7 @@ def search(
     """The agent of a search on all these days; with validation days, of the generation that does best on them."""
     from escala.agents import checkpoint
     from escala.agents import search as searched
-    from escala.studies.searched import options_of
+    from escala.studies.lab.searched import options_of
 
     checkpoint.check_folder(out, resume)
     if resume and not (out / checkpoint.SEARCH).is_file():

@@ -28,7 +28,7 @@ def seed_of(how: str, apart: bool, option: str) -> int | None:
 
 def parted(days: list[Any], seed: int | None, first: int | None) -> tuple[list[Any], list[Any]]:
     """The first so many days (None: all) and the others, each in time order."""
-    from escala.studies.days import drawn
+    from escala.studies.lab.days import drawn
 
     if seed is None:
         return days[:first], [] if first is None else days[first:]

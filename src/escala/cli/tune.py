@@ -63,7 +63,7 @@ def tune(
     """
     import escala
     from escala.report.tuned import write_page
-    from escala.studies.saving import source_digest
+    from escala.studies.lab.saving import source_digest
     from escala.tuning.folder import VERB, write
     from escala.tuning.replays import KeptWaits
 

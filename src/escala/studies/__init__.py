@@ -1,4 +1,4 @@
-"""Studies: one readable file each, which says what it does and writes what it found."""
+"""Studies: a folder each, whose `recipe` says what is done; `lab` is what they share, `replay` plays kept agents again."""
 
 STUDIES = {
     "a2c2020": "A2C on jobs with CPU and memory against SJF, Tetris and chance at four rates (Liang et al. 2020), and its networks",
@@ -11,11 +11,11 @@ STUDIES = {
 """Name -> what the study is about."""
 
 RUNNABLE = {
-    "a2c2020": "escala.studies.a2c2020",
-    "grid2019": "escala.studies.grid2019",
-    "deepshutdown2020": "escala.studies.deepshutdown2020",
-    "deepscheduler2020": "escala.studies.deepscheduler2020",
-    "marl2024": "escala.studies.marl2024",
+    "a2c2020": "escala.studies.a2c2020.recipe",
+    "grid2019": "escala.studies.grid2019.recipe",
+    "deepshutdown2020": "escala.studies.deepshutdown2020.recipe",
+    "deepscheduler2020": "escala.studies.deepscheduler2020.recipe",
+    "marl2024": "escala.studies.marl2024.recipe",
 }
 """Studies that `escala study run` runs -> their module, with `run(scale, out, jobs=, progress=)` and `SCALES`."""
 

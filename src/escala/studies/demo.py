@@ -24,8 +24,8 @@ from escala.policies import Comparison
 from escala.policies.pairs import Named, keep_runs, pairs_of, play
 from escala.report.operator import OF_DAYS, JudgedDays
 from escala.result import Result
-from escala.studies.days import METRICS, days_of, judge
-from escala.studies.saving import JUDGED, read_judged, save_runs, write_manifest
+from escala.studies.lab.days import METRICS, days_of, judge
+from escala.studies.lab.saving import JUDGED, read_judged, save_runs, write_manifest
 from escala.workload import Description, Workload
 from escala.writing import Pieces
 

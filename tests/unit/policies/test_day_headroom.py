@@ -13,8 +13,8 @@ import escala
 from escala.errors import EscalaError
 from escala.policies import day_headroom, waste
 from escala.policies.day_headroom import of_days
-from escala.studies import deepshutdown2020_headroom as study
-from escala.studies.days import days_of, simulated
+from escala.studies.deepshutdown2020 import headroom as study
+from escala.studies.lab.days import days_of, simulated
 
 RULES = ("timeout:0", "timeout:300", "hold:0.25")
 

@@ -16,7 +16,7 @@ import escala
 from escala.errors import EscalaError
 from escala.platform.power import GRID5000, TAURUS
 from escala.policies.sharing import shared
-from escala.studies.days import days_of
+from escala.studies.lab.days import days_of
 from escala.workload import Workload, write_swf
 from escala.workload.tabular import read_pack
 

@@ -19,7 +19,7 @@ from escala.envs.slots.playing import play
 from escala.envs.slots.policy import SlotPolicy
 from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
-from escala.studies.published import LOADS, PAPER_OF, published_lists, published_table
+from escala.studies.grid2019.published import LOADS, PAPER_OF, published_lists, published_table
 
 LATENCY = 3e-3  # the reference engine's messages, summed over a run
 COLUMNS = {"slowdown": "mean_slowdown", "turnaround": "mean_turnaround_time", "longest_wait": "max_waiting_time"}

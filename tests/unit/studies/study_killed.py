@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from escala.studies.cells import Cell, run_cells
+from escala.studies.lab.cells import Cell, run_cells
 
 
 def long(folder: str) -> int:

@@ -11,13 +11,13 @@ import polars as pl
 import pytest
 
 from escala.errors import EscalaError
-from escala.studies import a2c2020
-from escala.studies.a2c2020_cells import LONGEST, log_lists, printed_cells, rules
-from escala.studies.a2c2020_curves import converged_at, levels, points_of
-from escala.studies.a2c2020_report import mark_of
+from escala.studies.a2c2020 import recipe
+from escala.studies.a2c2020.cells import LONGEST, log_lists, printed_cells, rules
+from escala.studies.a2c2020.curves import converged_at, levels, points_of
+from escala.studies.a2c2020.report import mark_of
 
 TINY = replace(
-    a2c2020.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600, curve=(64,), curve_image=(64,),
+    recipe.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600, curve=(64,), curve_image=(64,),
     curve_seeds=2, log=256, pool=16, validation=4, test=6, episodes=3,
 )  # fmt: skip
 
@@ -26,10 +26,10 @@ TINY = replace(
 def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("a2c2020")
     patch = pytest.MonkeyPatch()
-    patch.setitem(a2c2020.SCALES, "tiny", TINY)
-    a2c2020.run("tiny", out, jobs=1)
+    patch.setitem(recipe.SCALES, "tiny", TINY)
+    recipe.run("tiny", out, jobs=1)
     before = {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
-    a2c2020.run("tiny", out, jobs=1)
+    recipe.run("tiny", out, jobs=1)
     assert before == {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}  # what was done is not done again
     patch.undo()
     return out
@@ -145,8 +145,8 @@ def test_when_a_training_has_converged() -> None:
 
 def test_no_training_is_done_twice(tmp_path: Path) -> None:
     """A2C as printed: three seeds at rates with a mark for A2C, one elsewhere; at that of table 3 its trainings."""
-    scale = a2c2020.SCALES["short"]
-    cells = a2c2020.cells_of(scale, tmp_path, None)
+    scale = recipe.SCALES["short"]
+    cells = recipe.cells_of(scale, tmp_path, None)
     assert len({cell.name for cell in cells}) == len(cells)
     done = [json.dumps([cell.work.__name__, {k: v for k, v in cell.given.items() if k != "keep"}], sort_keys=True) for cell in cells]
     assert len(set(done)) == len(done)
@@ -157,7 +157,7 @@ def test_no_training_is_done_twice(tmp_path: Path) -> None:
         assert all(one["rate"] == rate and one["preset"] == "conv3-16" and one["steps"] >= 500_000 for one in trained)
         assert len(trained) == (3 if rate in (0.7, 0.9) else 1)
     other = replace(scale, networks=("fc",))
-    assert printed_cells(other, 0.7)[0] == "printed/0.7/0" and "printed/0.7/0" in {c.name for c in a2c2020.cells_of(other, tmp_path, None)}
+    assert printed_cells(other, 0.7)[0] == "printed/0.7/0" and "printed/0.7/0" in {c.name for c in recipe.cells_of(other, tmp_path, None)}
 
 
 def test_what_a_mark_is_of() -> None:
@@ -169,7 +169,7 @@ def test_what_a_mark_is_of() -> None:
 
 
 def test_the_printed_tables_contradict_themselves() -> None:
-    from escala.studies.a2c2020_report import paper_frame
+    from escala.studies.a2c2020.report import paper_frame
 
     for (rate,), rows in paper_frame().group_by("rate"):
         spread = rows["runtime_implied"].max() - rows["runtime_implied"].min()
@@ -204,4 +204,4 @@ def test_a_log_of_the_users_own_gives_sixty_jobs_in_units(tmp_path: Path) -> Non
 
 def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(EscalaError, match="smoke, short, paper"):
-        a2c2020.run("huge", tmp_path)
+        recipe.run("huge", tmp_path)

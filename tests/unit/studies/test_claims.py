@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from escala.studies.claims import Claim, at_least, at_most
+from escala.studies.lab.claims import Claim, at_least, at_most
 
 
 @pytest.mark.parametrize(

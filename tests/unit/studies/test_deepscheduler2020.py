@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from escala.errors import EscalaError
-from escala.studies import deepscheduler2020 as study
-from escala.studies import deepscheduler2020_cells as work
-from escala.studies import deepscheduler2020_report as report
+from escala.studies.deepscheduler2020 import cells as work
+from escala.studies.deepscheduler2020 import recipe as study
+from escala.studies.deepscheduler2020 import report
 from tests.unit.envs.days import workload
 
 TINY = replace(study.SCALES["smoke"], inputs=("orion",))

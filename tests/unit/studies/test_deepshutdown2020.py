@@ -13,15 +13,13 @@ import pytest
 from escala.agents.presets import ORDERED_HOLDS
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.errors import EscalaError
-from escala.studies import deepshutdown2020 as study
-from escala.studies import deepshutdown2020_figures as drawing
-from escala.studies import deepshutdown2020_headroom as room
-from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies import deepshutdown2020_paper as paper
-from escala.studies import deepshutdown2020_report as report
-from escala.studies import deepshutdown2020_returns as returns
-from escala.studies.days import played, simulated
-from escala.studies.deepshutdown2020_claims import all_claims
+from escala.studies.deepshutdown2020 import figures as drawing
+from escala.studies.deepshutdown2020 import headroom as room
+from escala.studies.deepshutdown2020 import paper, report, returns
+from escala.studies.deepshutdown2020 import recipe as study
+from escala.studies.deepshutdown2020.claims import all_claims
+from escala.studies.lab import r3_inputs as inputs
+from escala.studies.lab.days import played, simulated
 
 KEYS = (
     "waste_vs_t0", "waste_vs_t300", "transitions_vs_t0", "stretch", "stretch_minus_t0", "waste_vs_oracle", "waste_vs_hold_same_stretch",

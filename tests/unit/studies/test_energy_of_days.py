@@ -10,10 +10,10 @@ import pytest
 import escala
 from escala.agents.presets import ORDERED_HOLDS
 from escala.envs.rjms.off_reservation import OffReservationBatch
-from escala.studies.days import figures, played, simulated, split
-from escala.studies.deepshutdown2020_claims import REGRESSION
-from escala.studies.deepshutdown2020_inputs import author_days
-from escala.studies.resampled import Resampled, interval, to_end_of
+from escala.studies.deepshutdown2020.claims import REGRESSION
+from escala.studies.lab.days import figures, played, simulated, split
+from escala.studies.lab.r3_inputs import author_days
+from escala.studies.lab.resampled import Resampled, interval, to_end_of
 from escala.workload.tabular import read_pack
 from tests.unit.envs.days import workload
 

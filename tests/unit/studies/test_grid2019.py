@@ -12,17 +12,17 @@ import pytest
 
 from escala.envs.slots.options import options_of
 from escala.errors import EscalaError
-from escala.studies import grid2019
-from escala.studies import grid2019_cells as work
-from escala.studies.cells import Cell, run_cells, spent
-from escala.studies.grid2019_report import pass_claim
-from escala.studies.published import folder_of_author
+from escala.studies.grid2019 import cells as work
+from escala.studies.grid2019 import recipe
+from escala.studies.grid2019.published import folder_of_author
+from escala.studies.grid2019.report import pass_claim
+from escala.studies.lab.cells import Cell, run_cells, spent
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("grid2019")
-    grid2019.run("smoke", out, jobs=2)
+    recipe.run("smoke", out, jobs=2)
     return out
 
 
@@ -94,7 +94,7 @@ def test_cells_are_done_once_and_only_with_the_same_settings(tmp_path: Path, mon
     assert spent(tmp_path) == sum(seconds.values()) >= 0.0
     with pytest.raises(EscalaError, match="other settings"):
         run_cells(tmp_path, cells, {"scale": 2}, 1)
-    monkeypatch.setattr("escala.studies.cells.source_digest", lambda: "changed")
+    monkeypatch.setattr("escala.studies.lab.cells.source_digest", lambda: "changed")
     with pytest.raises(EscalaError, match="another version of the program"):
         run_cells(tmp_path, cells, {"scale": 1}, 1)
 
@@ -114,7 +114,7 @@ def test_steps_until_sjf_is_passed_seed_by_seed() -> None:
     runs = {10: [(4.0, 4.0), (2.0, 3.0), (4.0, 2.5)], 20: [(2.9, 2.9), (1.0, None), (3.0, 3.0)], 30: [(1.0, 1.0), (1.0, 1.0), (2.9, 3.0)]}
     for seed in range(3):
         cells[f"printed/100/{seed}"] = {"looks": [look(budget + 2, *of[seed]) for budget, of in runs.items()]}
-    scale = replace(grid2019.SCALES["smoke"], curve=(20, 10, 30), printed_seeds=3, episodes=2)
+    scale = replace(recipe.SCALES["smoke"], curve=(20, 10, 30), printed_seeds=3, episodes=2)
     found = pass_claim(scale, cells)
     assert (found.ours, found.low, found.high, found.seeds, found.meets_aim) == (22.0, 12.0, 32.0, 3, None)
     assert "of these left episodes unfinished: 22 (seed 1);" in found.note
@@ -125,7 +125,7 @@ def test_steps_until_sjf_is_passed_seed_by_seed() -> None:
 
 def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(EscalaError, match="smoke, short, paper"):
-        grid2019.run("huge", tmp_path)
+        recipe.run("huge", tmp_path)
 
 
 def test_larger_steps_are_tried_where_a_plan_is_not_learnt(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from escala.envs.slots.lists import given_lists
 from escala.envs.slots.picture import CELL, EMPTY, GAP, LINE, colour
 from escala.kernel import codes
 from escala.platform import Platform
-from escala.studies.grid2019_frames import agent_frames, looks, telling
+from escala.studies.grid2019.frames import agent_frames, looks, telling
 from escala.workload import Workload
 
 NONE = codes.NONE

@@ -12,14 +12,15 @@ import pytest
 
 from escala.envs.slots.team import heuristics
 from escala.errors import EscalaError
-from escala.studies import marl2024, marl2024_learning, marl2024_report
-from escala.studies.marl2024_claims import chosen, claims_of
+from escala.studies.marl2024 import learning as marl2024_learning
+from escala.studies.marl2024 import recipe, report
+from escala.studies.marl2024.claims import chosen, claims_of
 
 
 @pytest.mark.slow
 @pytest.mark.learn
 def test_smoke_writes_claims_tables_and_figures(tmp_path: Path) -> None:
-    found = marl2024.run("smoke", tmp_path, jobs=1)
+    found = recipe.run("smoke", tmp_path, jobs=1)
     claims = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
     assert {"r4.vs_best_heuristic.2x1.50", "r4.vs_best_heuristic.2x1.90", "r4.worst_against_best_heuristic", "r4.vs_tetris.2x1.50"} <= set(
         claims
@@ -54,15 +55,15 @@ def test_smoke_writes_claims_tables_and_figures(tmp_path: Path) -> None:
     for name in ("fig1", "fig4-2x1", "fig4-2x1-relative"):
         assert (tmp_path / "figures" / f"{name}.png").stat().st_size > 1000
     assert json.loads((tmp_path / "manifest.json").read_text())["study"] == "marl2024" and not found["missing"]
-    again = marl2024.run("smoke", tmp_path, jobs=1)
+    again = recipe.run("smoke", tmp_path, jobs=1)
     assert again["claims"] == found["claims"]
 
 
 def test_bad_requests_give_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(EscalaError, match="smoke, short, paper"):
-        marl2024.run("huge", tmp_path)
+        recipe.run("huge", tmp_path)
     with pytest.raises(EscalaError, match="jobs=0"):
-        marl2024.run("smoke", tmp_path, jobs=0)
+        recipe.run("smoke", tmp_path, jobs=0)
 
 
 def test_the_better_kind_of_team_is_chosen_on_validation_lists() -> None:
@@ -143,8 +144,8 @@ def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path
             apart = ("nothing", "growth", "central")
             own |= {kind: _only(cell, load) for kind, cell in own.items() if kind.startswith(apart) and f"-{load}/" in kind}
         cells |= {f"{kind}/{seed}": cell for kind, cell in own.items()}
-    scale = replace(marl2024.SCALES["smoke"], shapes=((3, 1),), ahead=((3, 1),), growth=(2,), test=2)
-    marl2024_report.write_all(tmp_path, scale, cells, "tiny")
+    scale = replace(recipe.SCALES["smoke"], shapes=((3, 1),), ahead=((3, 1),), growth=(2,), test=2)
+    report.write_all(tmp_path, scale, cells, "tiny")
     found = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
 
     def ours(ident: str) -> Any:
@@ -178,7 +179,7 @@ def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path
 
 def test_a_shape_with_unfinished_runs_is_not_forgotten() -> None:
     cells = {f"rules/{shape}/50": _rules(2.0) for shape in ("3x1", "2x1")} | {"team/3x1/0": _team(None), "team/2x1/0": _team(2.02)}
-    scale = replace(marl2024.SCALES["smoke"], shapes=((3, 1), (2, 1)), loads=(50,))
+    scale = replace(recipe.SCALES["smoke"], shapes=((3, 1), (2, 1)), loads=(50,))
     worst = next(claim for claim in claims_of(scale, cells) if claim.id == "r4.worst_against_best_heuristic")
     assert worst.ours == pytest.approx(0.01) and worst.meets_aim is False
     assert worst.note.endswith("not among them, as runs did not finish: 3x1.50")

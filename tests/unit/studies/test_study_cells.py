@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from escala.errors import EscalaError
-from escala.studies.cells import Cell, run_cells
+from escala.studies.lab.cells import Cell, run_cells
 
 
 def _there(process: int) -> bool:
@@ -47,7 +47,8 @@ class _Killed(BaseException):
 def test_a_cell_that_is_killed_in_training_goes_on_from_its_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study: str) -> None:
     """And gives what an uninterrupted one does, to the last digit."""
     from escala.agents import checkpoint
-    from escala.studies import a2c2020_cells, grid2019_cells
+    from escala.studies.a2c2020 import cells as a2c2020_cells
+    from escala.studies.grid2019 import cells as grid2019_cells
 
     lists = {"pool": 16, "validation": 2, "test": 2, "seed": 3}
     works: dict[str, tuple[Any, dict[str, Any]]] = {

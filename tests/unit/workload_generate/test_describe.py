@@ -11,7 +11,7 @@ import pytest
 
 from escala.errors import EscalaError
 from escala.platform import Platform
-from escala.studies.days import days_of
+from escala.studies.lab.days import days_of
 from escala.workload.describe import GROUPS, Description, day_group, describe
 from escala.workload.generate import grid5000
 from escala.workload.table import Workload

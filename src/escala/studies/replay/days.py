@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from escala.agents import load_agent
-from escala.studies import deepscheduler2020_cells as scheduler
-from escala.studies import deepshutdown2020_cells as shutdown
-from escala.studies import deepshutdown2020_inputs as inputs
-from escala.studies.days import simulated
+from escala.studies.deepscheduler2020 import cells as scheduler
+from escala.studies.deepshutdown2020 import cells as shutdown
+from escala.studies.lab import r3_inputs as inputs
+from escala.studies.lab.days import simulated
+from escala.studies.lab.resampled import Resampled, table_of
 from escala.studies.replay.figures import ERRORS, OTHER, PRINTED, Figure, NotAtHand, Study
-from escala.studies.resampled import Resampled, table_of
 
 Columns = Mapping[str, Any]
 NAME = re.compile(r"(?P<input>[a-z0-9]+)-(?P<setting>[0-9.]+(x[0-9]+)?)-(?P<seed>\d+)")

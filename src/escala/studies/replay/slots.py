@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from escala.agents import load_agent
-from escala.studies import a2c2020_cells as a2c
-from escala.studies import grid2019_cells as grid
-from escala.studies.published import LOADS, folder_of_author, published_lists
+from escala.studies.a2c2020 import cells as a2c
+from escala.studies.grid2019 import cells as grid
+from escala.studies.grid2019.published import LOADS, folder_of_author, published_lists
 from escala.studies.replay.figures import OTHER, PRINTED, Figure, NotAtHand, Study, wide
 
 WAYS = ("sampled", "likeliest")

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from escala.agents import load_team
-from escala.studies import marl2024_cells as work
-from escala.studies.marl2024_values import KINDS, plain
+from escala.studies.marl2024 import cells as work
+from escala.studies.marl2024.values import KINDS, plain
 from escala.studies.replay.figures import OTHER, PRINTED, Figure, NotAtHand, Study, wide
 
 NAME = re.compile(r"(?P<kind>[a-z]+(-[a-z]+)*(-\d+)?)-(?P<shape>\d+x\d+)-(?P<seed>\d+)")

@@ -1,0 +1,1 @@
+"""R3 (Casagrande, dissertation 2020), DeepShutdown: see `recipe`."""

@@ -1,0 +1,155 @@
+"""The cells of a study: pieces that stand alone, done side by side, kept, and never done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+from typing import Any
+
+from escala.errors import EscalaError
+from escala.studies.lab.saving import source_digest
+from escala.writing import write_whole
+
+Share = Callable[[float], None]
+SECONDS = "seconds.json"  # beside the cells: how long each took
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A piece of a study that stands alone. name: its file under `cells/`; work: a function of a module, which gives what JSON keeps;
+    given: its arguments. cost: roughly how long it takes, in any unit."""
+
+    name: str
+    work: Callable[..., Any]
+    given: Mapping[str, Any]
+    cost: float = 1.0
+
+
+def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], jobs: int, progress: Share | None = None) -> dict[str, Any]:
+    """Do the cells that are not done yet, `jobs` at a time in processes of their own; name -> what it gave. A cell that is done is never
+    done again: an interrupted study goes on where it stopped.
+
+    Raises EscalaError where the folder holds cells of other settings, or of another version of the program.
+    """
+    kept = folder / "cells"
+    kept.mkdir(parents=True, exist_ok=True)
+    _same_settings(kept / "settings.json", settings)
+    left = [cell for cell in cells if not _path(kept, cell).exists()]
+    total = sum(cell.cost for cell in cells) or 1.0
+    done = total - sum(cell.cost for cell in left)
+    if jobs == 1:
+        with _signals_kept() as answer:
+            for cell in left:
+                _store(kept, cell, *_timed(cell.work, cell.given))
+                done += cell.cost
+                if progress is not None:
+                    progress(done / total)
+                answer()
+    elif left:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
+            running = {pool.submit(_timed, cell.work, cell.given): cell for cell in sorted(left, key=lambda cell: -cell.cost)}
+            try:
+                while running:
+                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                        cell = running.pop(future)
+                        _store(kept, cell, *future.result())
+                        done += cell.cost
+                        if progress is not None:
+                            progress(done / total)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    return {cell.name: json.loads(_path(kept, cell).read_text(encoding="utf-8")) for cell in cells}
+
+
+@contextmanager
+def _signals_kept() -> Iterator[Callable[[], None]]:
+    """Ctrl-C and SIGTERM that are not lost: an error raised inside a callback of a compiled library (a finalizer, a compiler's hook)
+    is printed by Python and forgotten. What this yields answers again a signal that came before and ended nothing."""
+    came: list[tuple[Any, int]] = []
+    before: dict[signal.Signals, Any] = {}
+
+    def answer() -> None:
+        while came:
+            handler, number = came.pop(0)
+            handler(number, None)
+
+    if threading.current_thread() is threading.main_thread():
+        for one in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(one)
+            if callable(handler):  # neither ignored nor the system's own
+
+                def note(number: int, frame: Any, handler: Any = handler) -> None:
+                    came.append((handler, number))
+                    handler(number, frame)
+
+                before[one] = signal.signal(one, note)
+    try:
+        yield answer
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def _end_with_parent() -> None:
+    """Let this process end when the study's own is ended, be it by a signal that cannot be caught."""
+
+    def wait_and_end() -> None:
+        parent = parent_process()
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait_and_end, daemon=True).start()
+
+
+def _path(kept: Path, cell: Cell) -> Path:
+    return kept / f"{cell.name.replace('/', '_')}.json"
+
+
+def _timed(work: Callable[..., Any], given: Mapping[str, Any]) -> tuple[Any, float]:
+    """What a cell gives, and the processor seconds of this process for it."""
+    begin = time.process_time()
+    content = work(**given)
+    return content, time.process_time() - begin
+
+
+def _store(kept: Path, cell: Cell, content: Any, seconds: float) -> None:
+    write_whole(_path(kept, cell), json.dumps(content) + "\n")
+    write_whole(kept / SECONDS, json.dumps(_seconds(kept) | {cell.name: round(seconds, 2)}, indent=1) + "\n")
+
+
+def _seconds(kept: Path) -> dict[str, float]:
+    file = kept / SECONDS
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def spent(folder: Path) -> float:
+    """Processor seconds of all cells that a study's folder holds, over all its sittings (without what an interruption undid)."""
+    return sum(_seconds(folder / "cells").values())
+
+
+def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
+    wanted = json.loads(json.dumps({**settings, "source": source_digest()}))
+    if path.exists():
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found != wanted:
+            other = "of another version of the program" if {**found, "source": wanted["source"]} == wanted else "of other settings"
+            raise EscalaError(
+                f"{path.parent.parent}: holds a study {other} (cells/settings.json): give another folder, or remove the whole of this one"
+            )
+        return
+    if any(path.parent.glob("*.json")):
+        raise EscalaError(
+            f"{path.parent}: holds results, but not their settings (settings.json): give another folder, or remove its parent"
+        )
+    write_whole(path, json.dumps(wanted, indent=2) + "\n")

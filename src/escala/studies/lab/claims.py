@@ -1,0 +1,136 @@
+"""What every study of a paper writes: claims with intervals, tables, a manifest."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.metrics.compare import KNOWS
+from escala.report import marks
+from escala.studies.lab.cells import spent
+from escala.studies.lab.saving import write_manifest
+from escala.writing import write_whole
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a paper, and what was found. paper, ours, low, high: figures in `unit` (relative changes as fractions, -0.46: 46 %
+    less); None: not given, or not measured. paper: printed by the paper for this very setting, or nothing. meets_aim: whether our mark
+    is met. reproduces: whether the paper's figure is reached, less being better in all they print: yes where the whole interval is at
+    or below it, no where the whole is above. Both None where nothing can be said."""
+
+    id: str
+    claim: str
+    paper: float | None
+    ours: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    seeds: int
+    episodes: int
+    reproduces: bool | None = field(init=False)
+    meets_aim: bool | None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        told = self.paper is not None and self.ours is not None
+        object.__setattr__(self, "reproduces", at_most(self.paper)(self.ours, self.low, self.high) if told else None)  # type: ignore[arg-type]
+
+
+Verdict = Callable[[float, float | None, float | None], bool | None]
+"""Of a value and its interval: does the claim hold? None: it cannot be told."""
+
+
+def at_most(mark: float, slack: float = 1e-3) -> Verdict:
+    """The verdict "at most `mark`": yes where the whole 95 % interval is (with `slack` for rounding), no where the whole is above, else it
+    cannot be told. Without an interval the value decides."""
+
+    def verdict(value: float, low: float | None, high: float | None) -> bool | None:
+        if (value if high is None else high) <= mark + slack:
+            return True
+        return False if (value if low is None else low) > mark + slack else None
+
+    return verdict
+
+
+def at_least(mark: float) -> Verdict:
+    """The verdict "above `mark`", told in the same way."""
+    most = at_most(-mark, 0.0)
+    return lambda value, low, high: most(-value, None if high is None else -high, None if low is None else -low)
+
+
+def _strict(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def write_claims(folder: Path, title: str, claims: Sequence[Claim], about: str) -> None:
+    """`claims.json` and `claims.md`."""
+    rows = [{name: _strict(value) for name, value in asdict(claim).items()} for claim in claims]
+    write_whole(folder / "claims.json", json.dumps(rows, indent=2) + "\n")
+    lines = [
+        f"# {title}",
+        "",
+        about,
+        "",
+        "| id | claim | paper | ours (95 % interval) | unit | seeds | episodes | reproduces | meets aim | note |",
+    ]
+    lines.append("|---|---|---|---|---|---|---|---|---|---|")
+    for c in claims:
+        found = "not measured" if c.ours is None else _figure(c.ours)
+        if c.low is not None and c.high is not None:
+            found += f" ({_figure(c.low)} … {_figure(c.high)})"
+        said = {True: "yes", False: "no", None: "–"}
+        verdicts = f"{said[c.reproduces]} | {said[c.meets_aim]}"
+        paper = "–" if c.paper is None else _figure(c.paper)
+        lines.append(f"| {c.id} | {c.claim} | {paper} | {found} | {c.unit} | {c.seeds} | {c.episodes} | {verdicts} | {c.note} |")
+    write_whole(folder / "claims.md", "\n".join(lines) + "\n")
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def write_table(folder: Path, name: str, table: pl.DataFrame) -> None:
+    """`tables/NAME.csv`; where a policy is clairvoyant, with a last column `knows`."""
+    if "policy" in table.columns and any((knows := marks.known(table)).values()):
+        table = table.with_columns(pl.col("policy").replace_strict(knows).alias(KNOWS))
+    (folder / "tables").mkdir(parents=True, exist_ok=True)
+    write_whole(folder / "tables" / f"{name}.csv", table.write_csv(float_precision=6))
+
+
+def by_policy(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    """Tables of several policies as one, with a column policy."""
+    return pl.concat([table.select(pl.lit(policy).alias("policy"), pl.all()) for policy, table in tables.items()])
+
+
+def write_study_manifest(folder: Path, study: str, settings: Mapping[str, Any], missing: Sequence[str]) -> None:
+    """`manifest.json`: the command, the settings, the processor seconds of all cells, and what was not done."""
+    done = {"processor_s": round(spent(folder), 1), "missing": list(missing)}
+    write_manifest(folder, "study", {"study": study, "command": sys.argv, "settings": dict(settings), **done})
+
+
+def scale_of(scales: Mapping[str, Any], scale: str, jobs: int) -> Any:
+    """The settings of a scale; EscalaError for an unknown one, or no process to work with."""
+    if scale not in scales:
+        raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(scales)}")
+    if jobs < 1:
+        raise EscalaError(f"jobs={jobs}: give at least 1")
+    return scales[scale]
+
+
+def finished(
+    folder: Path, study: str, scale: str, settings: Mapping[str, Any], claims: Sequence[Claim], missing: Sequence[str]
+) -> dict[str, Any]:
+    """Write the manifest, which marks the study as done; what `run` of a study gives back."""
+    write_study_manifest(folder, study, settings, missing)
+    return {"study": study, "scale": scale, "out": str(folder), "claims": [asdict(claim) for claim in claims], "missing": missing}

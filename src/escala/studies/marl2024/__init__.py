@@ -1,0 +1,1 @@
+"""R4 (Gergely, ICAART 2024): see `recipe`."""
