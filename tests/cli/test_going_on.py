@@ -31,7 +31,7 @@ ROLES = ("scheduler", "shutdown")
 
 
 def test_bound_goes_on_with_the_runs_of_policies(escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds, begun = import_module("escala.policies.bounds"), list[str]()
+    bounds, begun = import_module("escala.bounds.schedule_bound"), list[str]()
     verb = ["bound", log, "--platform", "4x1", "--schedulers", "fcfs,easy,saf", "--limit", "0.1", "--json"]
     whole = escala_(*verb, "--out", tmp_path / "whole")
     assert whole.status == 0, whole.err
@@ -47,7 +47,7 @@ def test_bound_goes_on_with_the_runs_of_policies(escala_: Escala, log: Path, tmp
 
 
 def test_pieces_of_another_request_are_not_taken(escala_: Escala, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds, begun = import_module("escala.policies.bounds"), list[str]()
+    bounds, begun = import_module("escala.bounds.schedule_bound"), list[str]()
     verb = ["bound", log, "--platform", "4x1", "--schedulers", "fcfs,easy,saf", "--limit", "0.1", "--out", tmp_path / "out"]
     monkeypatch.setattr(bounds, "simulate", interrupted(bounds.simulate, 2, begun))
     assert escala_(*verb).status == 130

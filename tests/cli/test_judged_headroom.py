@@ -65,9 +65,9 @@ def test_shares_in_the_table_the_folder_and_the_page(
     broken = escala_("report", tmp_path / "judged")
     assert broken.status == 2 and broken.err.count("\n") == 1
 
-    from escala.policies import day_headroom
+    from escala.bounds import headroom
 
-    bound_at, asked = day_headroom.waste.bound_at, []
+    bound_at, asked = headroom.waste_bound.bound_at, []
 
     def once(day: Any, *given: Any, **options: Any) -> Any:
         asked.append(day.name)
@@ -75,7 +75,7 @@ def test_shares_in_the_table_the_folder_and_the_page(
             raise KeyboardInterrupt
         return bound_at(day, *given, **options)
 
-    monkeypatch.setattr(day_headroom.waste, "bound_at", once)
+    monkeypatch.setattr(headroom.waste_bound, "bound_at", once)
     ended = escala_(*judge, "--out", tmp_path / "ended")
     assert ended.status == 130 and "bounded until then" in ended.err and "1 of 2 days have a bound (ended by Ctrl-C)" in ended.out
     assert len(json.loads((tmp_path / "ended" / "headroom.json").read_text())["bounded"]) == 1

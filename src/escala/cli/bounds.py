@@ -114,7 +114,7 @@ def _save_schedule(log: Any, result: Any, folder: Path) -> None:
 
 def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json: bool) -> None:
     """The table of policies, what was proved and what it leaves out."""
-    from escala.policies.bounds import METRIC
+    from escala.bounds.schedule_bound import METRIC
     from escala.report import marks
 
     waste = result.objective == WASTE

@@ -41,7 +41,7 @@ PROVED, FOUND, LATE = "head-room proved", "head-room of best found", "late jobs"
 
 def check(objective: str | None, stretch: float | None, limit_s: float | None, window: str) -> None:
     """Refuse, before anything is read, what has no head-room."""
-    from escala.policies.day_headroom import OBJECTIVES
+    from escala.bounds.headroom import OBJECTIVES
 
     if objective is None:
         for option, given in (("--stretch", stretch), ("--limit", limit_s)):
@@ -62,7 +62,7 @@ def check(objective: str | None, stretch: float | None, limit_s: float | None, w
 
 def check_agent(objective: str | None, agent: Any, days: Any, machine: Any) -> None:
     """Refuse, before anything is judged, an agent, days or a platform that have no bound."""
-    from escala.policies import day_headroom
+    from escala.bounds import headroom as day_headroom
 
     if objective is None:
         return

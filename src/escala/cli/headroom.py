@@ -44,7 +44,7 @@ COLUMNS = {"headroom": "shares", "headroom_proved": "proved", "late_jobs": "late
 
 def check(objective: str | None, stretch: float | None, limit_s: float | None, options: Mapping[str, Any]) -> None:
     """Refuse, before anything is read, what has no head-room."""
-    from escala.policies.bounds import METRIC
+    from escala.bounds.schedule_bound import METRIC
 
     if limit_s is not None and objective is None:
         raise EscalaError("--limit is the time for --headroom: give that too, or leave it out")
@@ -64,10 +64,10 @@ def check(objective: str | None, stretch: float | None, limit_s: float | None, o
 
 def check_inputs(objective: str | None, log: Any, machine: Any) -> None:
     """Refuse, before anything is replayed, a log or a platform of which the waste cannot be bounded."""
-    from escala.policies import waste
+    from escala.bounds import waste_bound
 
     if objective == WASTE:
-        waste.check(log, machine)
+        waste_bound.check(log, machine)
 
 
 def measure(
@@ -79,7 +79,7 @@ def measure(
     found exists, and proved[policy], the same with the proved bound. None: nothing better than the first policy was found (is possible).
     Waste: no schedule is searched for, so there are no shares of the best found; late: jobs that a policy starts past the limit.
     """
-    from escala.policies.bounds import METRIC, bound_of_runs
+    from escala.bounds.schedule_bound import METRIC, bound_of_runs
 
     within = LIMIT_S if limit_s is None else limit_s
     if objective == WASTE:
@@ -103,9 +103,9 @@ def measure(
 def _of_waste(
     runs: Mapping[str, Any], log: Any, machine: Any, stretch: float | None, limit_s: float, options: dict[str, Any]
 ) -> dict[str, Any]:
-    from escala.policies import waste
+    from escala.bounds import waste_bound as waste_bound
 
-    best = waste.waste_of_runs(log, machine, runs, stretch=stretch, limit_s=limit_s, **options)
+    best = waste_bound.waste_of_runs(log, machine, runs, stretch=stretch, limit_s=limit_s, **options)
     first = next(iter(runs))
     return {
         "objective": WASTE, "metric": "waste_j", "values": best.policies, "status": best.status, "found": best.found, "lower": best.lower,

@@ -282,7 +282,7 @@ def _played(
     import numpy as np
 
     from escala.agents import evaluate as judge
-    from escala.policies import day_headroom
+    from escala.bounds import headroom as day_headroom
 
     starts: dict[tuple[str, int, int], Any] = {}
 

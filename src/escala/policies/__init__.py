@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from escala.policies.bounds import LogBound, bound
+    from escala.bounds.schedule_bound import LogBound, bound
     from escala.policies.compose import SHUTDOWN_FORMS, hold
     from escala.policies.pairs import Comparison, compare
     from escala.policies.rollout import Rollout
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 __all__ = ["SCHEDULERS", "SHUTDOWN_FORMS", "Comparison", "LogBound", "Rollout", "bound", "compare", "hold", "rerun", "simulate"]
 
 _HOME = {
-    "Comparison": "pairs",
-    "LogBound": "bounds",
-    "Rollout": "rollout",
-    "SCHEDULERS": "schedulers",
-    "SHUTDOWN_FORMS": "compose",
-    "bound": "bounds",
-    "compare": "pairs",
-    "hold": "compose",
-    "rerun": "run",
-    "simulate": "run",
+    "Comparison": "escala.policies.pairs",
+    "LogBound": "escala.bounds.schedule_bound",
+    "Rollout": "escala.policies.rollout",
+    "SCHEDULERS": "escala.policies.schedulers",
+    "SHUTDOWN_FORMS": "escala.policies.compose",
+    "bound": "escala.bounds.schedule_bound",
+    "compare": "escala.policies.pairs",
+    "hold": "escala.policies.compose",
+    "rerun": "escala.policies.run",
+    "simulate": "escala.policies.run",
 }
-"""Public name -> the module of this package that defines it."""
+"""Public name -> the module that defines it."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'escala.policies' has no attribute {name!r}")
-    value = getattr(import_module(f"escala.policies.{_HOME[name]}"), name)
+    value = getattr(import_module(_HOME[name]), name)
     globals()[name] = value
     return value
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 import escala
+from escala.bounds.schedule_bound import BEGIN_WITH, METRIC, Planned, instance_of, pool_of
 from escala.casting import cast_jobs
 from escala.errors import EscalaError
 from escala.optimum import OBJECTIVES
 from escala.optimum import bound as bound_of
 from escala.options import Options
-from escala.policies.bounds import BEGIN_WITH, METRIC, Planned, instance_of, pool_of
 from escala.workload import Workload, write_swf
 from escala.workload.generate_slots import bernoulli_model, cpu_memory_model
 
@@ -190,7 +190,7 @@ def test_ctrl_c_while_the_schedule_is_replayed_keeps_what_was_proved(monkeypatch
 
     log, machine = escala.Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [5.0, 2.0], "cores": [1, 1]}), "1x1:none"
     whole = escala.bound(log, machine, "slowdown")
-    monkeypatch.setattr("escala.policies.bounds._carried_out", stopped)
+    monkeypatch.setattr("escala.bounds.schedule_bound._carried_out", stopped)
     told = escala.bound(log, machine, "slowdown", policies=())
     assert told.detail.interrupted and told.status == "bound-only" and told.lower == whole.lower
     assert told.found is None and told.starts_s is None

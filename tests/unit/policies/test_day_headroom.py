@@ -10,9 +10,10 @@ import polars as pl
 import pytest
 
 import escala
+from escala.bounds import headroom as day_headroom
+from escala.bounds import waste_bound
+from escala.bounds.headroom import of_days
 from escala.errors import EscalaError
-from escala.policies import day_headroom, waste
-from escala.policies.day_headroom import of_days
 from escala.studies.deepshutdown2020 import headroom as study
 from escala.studies.lab.days import days_of, simulated
 
@@ -83,7 +84,7 @@ def test_no_time_bounds_nothing_and_an_interrupt_keeps_whole_days(orion: Any, mo
     days, machine, rows, starts = orion
     none = of_days(days, machine, rows, starts, "waste", limit_s=1e-6)
     assert none["cut"] and none["bounded"] == [] and none["policies"]["hold:0.25"]["proved"] is None
-    bound_at, asked = waste.bound_at, []
+    bound_at, asked = waste_bound.bound_at, []
 
     def once(day: Any, *given: Any, **options: Any) -> Any:
         asked.append(day.name)
@@ -91,7 +92,7 @@ def test_no_time_bounds_nothing_and_an_interrupt_keeps_whole_days(orion: Any, mo
             raise KeyboardInterrupt
         return bound_at(day, *given, **options)
 
-    monkeypatch.setattr(day_headroom.waste, "bound_at", once)
+    monkeypatch.setattr(day_headroom.waste_bound, "bound_at", once)
     told = of_days(days, machine, rows, starts, "waste")
     assert told["interrupted"] and told["bounded"] == [days[0].name]
     assert told["policies"]["hold:0.25"]["proved"] is not None
@@ -99,14 +100,14 @@ def test_no_time_bounds_nothing_and_an_interrupt_keeps_whole_days(orion: Any, mo
 
 def test_a_day_that_cannot_be_bounded_is_left_out_and_says_why(orion: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     days, machine, rows, starts = orion
-    bound_at = waste.bound_at
+    bound_at = waste_bound.bound_at
 
     def refuses(day: Any, *given: Any, **options: Any) -> Any:
         if day.name == days[1].name:
             raise EscalaError("lasts too long")
         return bound_at(day, *given, **options)
 
-    monkeypatch.setattr(day_headroom.waste, "bound_at", refuses)
+    monkeypatch.setattr(day_headroom.waste_bound, "bound_at", refuses)
     told = of_days(days, machine, rows, starts, "waste")
     assert told["bounded"] == [days[0].name, days[2].name] and told["refused"] == "lasts too long" and not told["cut"]
 

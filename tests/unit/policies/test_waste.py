@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import escala
+from escala.bounds.node_sharing import shared
 from escala.errors import EscalaError
 from escala.platform.power import GRID5000, TAURUS
-from escala.policies.sharing import shared
 from escala.studies.lab.days import days_of
 from escala.workload import Workload, write_swf
 from escala.workload.tabular import read_pack

@@ -2,7 +2,7 @@
 policy saves.
 
 A policy that lets jobs wait wastes less, so every policy is measured at its own waits: of all schedules in which no job starts later than
-under the policy or under T(0), whichever is later, none wastes less than a proved bound (`escala.policies.waste`). (T(0) - policy) /
+under the policy or under T(0), whichever is later, none wastes less than a proved bound (`escala.bounds.waste_bound`). (T(0) - policy) /
 (T(0) - bound) is then at most the true share. The best of the rules that keep these limits, chosen day by day in hindsight, gives the
 other end: (T(0) - policy) / (T(0) - best of the rules) is at least the true share.
 """
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from escala.bounds.waste_bound import bound_at
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.foresight import in_words
 from escala.optimum import unless_interrupted
-from escala.policies.waste import bound_at
 from escala.studies.deepshutdown2020.cells import FIXED, TAU, drawn
 from escala.studies.lab import r3_inputs as inputs
 from escala.studies.lab.cells import Cell

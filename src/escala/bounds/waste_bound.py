@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.bounds.node_sharing import shared
 from escala.casting import Cast, cast_jobs
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
@@ -26,7 +27,6 @@ from escala.platform import Platform
 from escala.platform.told import HOW
 from escala.policies.pairs import Keep, play_anew
 from escala.policies.run import read, simulate
-from escala.policies.sharing import shared
 from escala.policy import name_of
 from escala.result import Result
 from escala.workload import Workload

@@ -15,6 +15,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.bounds.waste_bound import WASTE, WasteBound, waste_bound
 from escala.casting import Cast, cast_jobs, demands_of
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
@@ -26,7 +27,6 @@ from escala.platform import Platform
 from escala.policies.pairs import Keep, play_anew
 from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read, simulate
-from escala.policies.waste import WASTE, WasteBound, waste_bound
 from escala.policy import Commands, View, name_of
 from escala.result import Result
 from escala.workload import Workload
@@ -154,7 +154,7 @@ def bound(
     """Bound and best schedule of a log.
 
     workload, platform: as for `escala.simulate`. objective: slowdown, bounded-slowdown (at least 10 s), wait, makespan, or waste (energy;
-    see `escala.policies.waste`: nodes off at the start, and a `WasteBound` comes back). exact: also the solvers of the extra `optimum`.
+    see `escala.bounds.waste_bound`: nodes off at the start, and a `WasteBound` comes back). exact: also the solvers of the extra `optimum`.
     limit_s: about how long, wall seconds. policies: schedulers to judge beside. For waste alone, stretch: no job waits longer than this
     share of its requested time (0.5), or than under the first pair of policies; shutdowns: shutdown policies to judge, each with every
     scheduler. keep: where finished runs of policies go and come from. options: `oversized` of `Options`. Ctrl-C keeps what was proved so

@@ -2,10 +2,10 @@
 saves, with its interval over days.
 
 Waste. A policy that lets jobs wait wastes less, so each is measured at its own waits: of all schedules in which no job starts later than
-under the policy or under the first one, whichever is later, none wastes less than a proved bound (`escala.policies.waste`). With `stretch`
-a job may besides wait that share of its requested time. Where the policy gains, (first - policy) / (first - bound) is at most the true
-share, and the same with the least waste of all judged schedules within the limits, chosen day by day in hindsight, is at least that; where
-it loses, the other way round.
+under the policy or under the first one, whichever is later, none wastes less than a proved bound (`escala.bounds.waste_bound`). With
+`stretch` a job may besides wait that share of its requested time. Where the policy gains, (first - policy) / (first - bound) is at most the
+true share, and the same with the least waste of all judged schedules within the limits, chosen day by day in hindsight, is at least that;
+where it loses, the other way round.
 
 Waits and slowdowns. No scheduler is below the bound of `escala.bound`, with all cores in one pool that never switches. Nodes that boot make
 that bound lower than what can be reached, so the share of the bound is told alone: the true one is at least this.
@@ -22,12 +22,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.bounds import waste_bound
+from escala.bounds.schedule_bound import METRIC, bound
 from escala.errors import EscalaError
 from escala.metrics import headroom
-from escala.policies import waste
-from escala.policies.bounds import METRIC, bound
 
-OBJECTIVES = (waste.WASTE, "slowdown", "bounded-slowdown", "wait")
+OBJECTIVES = (waste_bound.WASTE, "slowdown", "bounded-slowdown", "wait")
 OF_SWITCHING = "nodes that are off or switch off take no time to boot"
 DAY_S = 10.0  # the longest that a bound may take, s; most take a tenth of a second
 LEAST_S = 1e-3
@@ -40,7 +40,7 @@ Starts = Mapping[tuple[str, int, int], Floats]
 
 def metric_of(objective: str) -> str:
     """The column that an objective is."""
-    return "waste_j" if objective == waste.WASTE else METRIC[objective]
+    return "waste_j" if objective == waste_bound.WASTE else METRIC[objective]
 
 
 @dataclass
@@ -88,7 +88,7 @@ def of_days(
     """
     if objective not in OBJECTIVES:
         raise EscalaError(f"head-room in {objective!r} is unknown: use {', '.join(OBJECTIVES)}")
-    if stretch is not None and (objective != waste.WASTE or not 0.0 <= stretch < 1e6):
+    if stretch is not None and (objective != waste_bound.WASTE or not 0.0 <= stretch < 1e6):
         raise EscalaError(
             f"stretch is {stretch}: give, for the objective waste, the longest wait as a share of the requested time, from 0 on"
         )
@@ -104,7 +104,7 @@ def of_days(
             if left <= LEAST_S or known.interrupted:
                 break
             try:
-                if objective == waste.WASTE:
+                if objective == waste_bound.WASTE:
                     _bound_waste(known, k, day, machine, starts, stretch, began + limit_s, oversized)
                 else:
                     _bound_waits(known, k, day, machine, objective, min(DAY_S, left / (len(days) - k)), oversized)
@@ -124,9 +124,9 @@ def of_days(
 
 def check(days: Sequence[Any], machine: Any, objective: str) -> None:
     """Refuse, before anything is judged, days or a platform of which the waste cannot be bounded."""
-    if objective == waste.WASTE:
+    if objective == waste_bound.WASTE:
         for day in days:
-            waste.check(day, machine)
+            waste_bound.check(day, machine)
 
 
 def _matrices(rows: pl.DataFrame, metric: str, n: int) -> dict[str, Floats]:
@@ -150,15 +150,15 @@ def _bound_waste(known: _Days, k: int, day: Any, machine: Any, starts: Starts, s
             known.cut |= left <= LEAST_S
             if left <= LEAST_S:
                 return
-            detail, latest = waste.bound_at(day, machine, [base, own], stretch=share, limit_s=min(DAY_S, left), oversized=oversized)
+            detail, latest = waste_bound.bound_at(day, machine, [base, own], stretch=share, limit_s=min(DAY_S, left), oversized=oversized)
             known.interrupted |= detail.interrupted
             known.cut |= detail.cut and not detail.interrupted
             if detail.interrupted:
                 return
-            bounds[later] = waste.checked(detail, _within(known, k, starts, latest))
+            bounds[later] = waste_bound.checked(detail, _within(known, k, starts, latest))
         known.lower[name][run, k], known.found[name][run, k] = bounds[later]  # there is a best: the policy itself
         known.late[name][run, k] = float((own > limit + ROUNDING_S).sum())
-    known.relaxations = waste.OF_NODES
+    known.relaxations = waste_bound.OF_NODES
     known.done.append(k)
 
 
