@@ -136,6 +136,27 @@ def test_headlines_name_what_can_be_had() -> None:
     assert [card.who for card in verdict.held_out_cards(found)] == ["easy + timeout:0"]
 
 
+def test_the_best_beyond_chance_can_be_had() -> None:
+    from escala.report import verdict
+
+    figures = {"timeout:0": (10.0, 10.0), "oracle †": (5.0, 5.0), "hold": (8.0, 20.0)}
+    rows = [{"policy": p, "episode": day, "energy_j": e, "mean_wait_s": w} for p, (e, w) in figures.items() for day in range(10)]
+    found = comparing.episodes(pl.DataFrame(rows), ["energy_j", "mean_wait_s"], reference="timeout:0")
+    said, price = verdict.held_out(found)
+    assert "better under oracle †" in said
+    assert price == "hold, the best in energy, is worse in mean wait (+100\u202f%)."
+    without = found.filter(pl.col("policy") != "hold")
+    assert verdict.held_out(without)[1:] == ["No honest policy is better in energy beyond chance."]
+
+
+def test_the_answer_names_the_wait_of_the_log() -> None:
+    from escala.report import verdict
+
+    figures = {"n_jobs": 1, "mean_wait_s": 0.0, "window_s": 1e6}
+    assert "waited 30" in verdict.answers({"easy + never": figures}, "easy + never", 1800.0)[0]
+    assert "log" not in verdict.answers({"easy + never": figures}, "easy + never")[0]
+
+
 def test_an_object_of_ones_own_is_marked(log: Path, tmp_path: Path) -> None:
     class Mine:
         clairvoyant = True

@@ -62,7 +62,7 @@ def evaluate(
     options = agent.env_options
     cut = (window or options.get("window", "cut")) == "cut"
     machine = read_platform(platform)
-    off = machine.has_profile and options.get("start_off", True)
+    off = machine.has_switches and options.get("start_off", True)
     how: dict[str, Any] = {"start_off": off, "seed": seed, "oversized": options.get("oversized", "error")}
     if cut:
         how["until_s"] = float(options.get("day_s", 86400.0))

@@ -24,7 +24,7 @@ from escala.optimum import EnergyBound, PowerInstance, energy_bound
 from escala.optimum.energy import RELAXATIONS
 from escala.options import Options, with_options
 from escala.platform import Platform
-from escala.platform.told import HOW
+from escala.platform.told import how
 from escala.policies.pairs import Keep, play_anew
 from escala.policies.run import read, simulate
 from escala.policy import name_of
@@ -260,7 +260,7 @@ def check(log: Workload, machine: Platform) -> None:
         raise EscalaError(f"platform {machine.name!r} has nodes that differ in cores or power: the waste is bounded for equal nodes only")
     profile = machine.profiles[int(machine.profile_of[0])]
     if not machine.has_energy:
-        raise EscalaError(f"platform {machine.name!r} has no power data, and the waste is an energy: {HOW}")
+        raise EscalaError(f"platform {machine.name!r} has no power data, and the waste is an energy: {how(machine)}")
     if not profile.can_switch:
         raise EscalaError(f"nodes of platform {machine.name!r} cannot switch off: no shutdown policy has anything to save")
 

@@ -155,6 +155,12 @@ class Platform:
         return any(profile.has_watts or profile.can_switch for profile in self._used)
 
     @property
+    def has_switches(self) -> bool:
+        """False where no profile says anything of switching off: neither that its nodes can, nor what it takes."""
+        told = (*power_profiles.WATTS[2:], *power_profiles.SECONDS)
+        return any(profile.can_switch or any(getattr(profile, name) for name in told) for profile in self._used)
+
+    @property
     def _used(self) -> list[PowerProfile]:
         """The profiles that some node has."""
         return list(self.profiles) if len(self.profiles) == 1 else [self.profiles[i] for i in np.unique(self.profile_of)]

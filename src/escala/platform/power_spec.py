@@ -37,10 +37,11 @@ def read_power(text: str | Path) -> tuple[PowerProfile, bool]:
     EscalaError with one line on anything else.
     """
     given = str(text)
-    if os.path.isfile(given):
-        return _read_file(Path(given)), False
-    if "=" in given:
-        return _measured(given), False
+    if os.path.isfile(given) or "=" in given:
+        profile = _read_file(Path(given)) if os.path.isfile(given) else _measured(given)
+        if profile.idle_w > profile.computing_w:
+            raise EscalaError(f"power: idle takes {profile.idle_w:g} W, more than computing ({profile.computing_w:g} W); are they swapped?")
+        return profile, False
     match = _PRESET.fullmatch(given)
     if not match:
         raise EscalaError(f"power {quoted(given)}: no such file; give a preset (grid5000), computing=W,idle=W,..., or a YAML file")

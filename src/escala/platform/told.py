@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from escala.platform.platform import Platform
 from escala.platform.power import PROFILES, PowerProfile
 
-HOW = (
-    "name a preset (--power grid5000, or 4x12:grid5000), measured watts of a node (--power computing=410,idle=160,..., or a YAML file), or "
-    "`power` in the platform file"
-)
-"""How to give a power profile."""
 MOST = 3  # profiles that are told one by one
+
+
+def how(platform: Platform) -> str:
+    """How to give this platform a power profile."""
+    short = f", or {platform.name}:grid5000" if re.fullmatch(r"\d+[xX]\d+", platform.name) else ""
+    return (
+        f"name a preset (--power grid5000{short}), measured watts of a node (--power computing=410,idle=160,..., or a YAML file), or "
+        "`power` in the platform file"
+    )
 
 
 def power_line(platform: Platform) -> str:
@@ -22,7 +28,7 @@ def power_line(platform: Platform) -> str:
     bare = sum(n for profile, n in used if not profile.has_watts)
     if bare:
         who = "no profile" if bare == platform.n_nodes else f"{bare} of {platform.n_nodes} nodes have no profile"
-        return f"power: {who}, so no energy, money or CO2 is told; {HOW}"
+        return f"power: {who}, so no energy, money or CO2 is told; {how(platform)}"
     sizes = np.unique(platform.cores)
     size = f"its {sizes[0]} cores" if len(sizes) == 1 and sizes[0] > 1 else "its cores"
     if len(used) == 1:

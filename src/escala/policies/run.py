@@ -18,7 +18,7 @@ from escala.kernel.clock import SECOND
 from escala.kernel.state import SCALARS
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
-from escala.platform.told import HOW
+from escala.platform.told import how
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
 from escala.policies.rollout_names import rollout_of
 from escala.policy import INSIDERS, ClairvoyantView, Commands, View, as_policy, name_of
@@ -181,14 +181,22 @@ def read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
 
 
 def check_power(machine: Platform, shutdowns: Iterable[Any], start_off: bool = False) -> None:
-    """EscalaError where nodes are to be switched and no node has a power profile, which has the times that a switch takes."""
+    """EscalaError where nodes are to be switched and none can: no power profile has the times of a switch."""
     told = [policy for policy in shutdowns if not _is_never(policy)]
     for policy in told:
         if not isinstance(policy, str):
             _of_role(as_policy(policy), "shutdown")
     asked = [f"shutdown policy {name_of(policy)}" for policy in told] + ["start_off"] * start_off
     if asked and not machine.has_profile:
-        raise EscalaError(f"{asked[0]} needs a power profile, for the times of a switch; platform {machine.name!r} has none: {HOW}")
+        raise EscalaError(
+            f"{asked[0]} needs a power profile, for the times of a switch; platform {machine.name!r} has none: {how(machine)}"
+        )
+    if asked and not machine.has_switches:
+        raise EscalaError(
+            f"{asked[0]}: no node of platform {machine.name!r} can switch off: its power profile lacks the watts of off and of "
+            "switching and the times; give all seven (--power computing=W,idle=W,off=W,switching_off=W,switching_on=W,switch_off_s=S,"
+            "switch_on_s=S) or a preset"
+        )
 
 
 def _is_never(policy: Any) -> bool:

@@ -51,16 +51,17 @@ def today(names: Sequence[str]) -> str:
     return next((name for name in names if name.rpartition(" + ")[2] == ON), next(iter(names), ""))
 
 
-def answers(summaries: Mapping[str, Summary], reference: str) -> list[str]:
+def answers(summaries: Mapping[str, Summary], reference: str, recorded_s: float | None = None) -> list[str]:
     """What an operator asks, in plain sentences: the energy and the wait under the reference, who takes less, who waits less, and a year.
-    Nothing of energy where none was counted."""
+    Nothing of energy where none was counted. recorded_s: the mean wait that the log itself recorded."""
     if not summaries or not math.isfinite(float(summaries[reference]["mean_wait_s"])):
         return []
     counted = all(float(s.get("energy_j", 0.0)) > 0.0 for s in summaries.values())
     told, base = ("energy_j", "mean_wait_s") if counted else ("mean_wait_s",), summaries[reference]
     on = " (all nodes stay on)" if marks.plain(reference).rpartition(" + ")[2] == ON and counted else ""
     spent = f"the nodes take {amount('energy_j', base['energy_j'])} in {amount('window_s', base['window_s'])}; " if counted else ""
-    out = [f"Under {reference}{on} {spent}jobs wait {amount('mean_wait_s', base['mean_wait_s'])} in the mean."]
+    logged = "" if recorded_s is None else f"; in the log itself they waited {amount('mean_wait_s', recorded_s)}"
+    out = [f"Under {reference}{on} {spent}jobs wait {amount('mean_wait_s', base['mean_wait_s'])} in the mean{logged}."]
     others = {name: s for name, s in summaries.items() if name != reference}
     waits = [float(s["mean_wait_s"]) for s in summaries.values()]
     if others and math.isclose(min(waits), max(waits), rel_tol=1e-9, abs_tol=1e-6):
@@ -136,8 +137,8 @@ def _gap(top: float, against: float | None, reference: str, winners: Sequence[st
 
 
 def held_out(comparison: pl.DataFrame | None) -> list[str]:
-    """`metrics.compare.episodes` in two sentences about its first metric: who is better and worse beyond chance, and what the best of them
-    changes in the other metrics. The figures behind it are in `tables.overview_table`.
+    """`metrics.compare.episodes` in two sentences about its first metric: who is better and worse beyond chance, and what the best honest
+    one changes in the other metrics. The figures behind it are in `tables.overview_table`.
     """
     rows = [] if comparison is None else comparison.filter(pl.col("change").is_not_null()).rows(named=True)
     if comparison is None or not rows:
@@ -148,9 +149,12 @@ def held_out(comparison: pl.DataFrame | None) -> list[str]:
     groups = {word: [row for row in about if outcome(row, what.better) == word] for word in ("better", "worse", "undecided")}
     said = "; ".join(f"{word} under {_named(group)}" for word, group in groups.items() if group)
     out = [f"{what.name}{_against(comparison)}, over {about[0]['episodes']} paired episodes{seeds}: {said}."]
-    if not groups["better"]:
-        return [*out, f"No policy is better in {_low(metric)} beyond chance."]
-    best = groups["better"][0]["policy"]
+    honest = _to_be_had(comparison["policy"])
+    better = [row["policy"] for row in groups["better"] if row["policy"] in honest]
+    if not better:
+        who = "No honest policy" if groups["better"] else "No policy"
+        return [*out, f"{who} is better in {_low(metric)} beyond chance."]
+    best = better[0]
     others = [row for row in rows if row["policy"] == best and row["metric"] != metric]
     return [*out, *_price(best, metric, others)]
 

@@ -19,7 +19,7 @@ import escala
 from escala.errors import EscalaError
 from escala.metrics import compare as comparing
 from escala.platform import Platform, read_platform
-from escala.platform.told import HOW
+from escala.platform.told import how
 from escala.policies import Comparison
 from escala.policies.pairs import Named, keep_runs, pairs_of, play
 from escala.report.operator import OF_DAYS, JudgedDays
@@ -102,7 +102,7 @@ def run(
     """
     plan = settings or Settings()
     if not (platform.has_energy and any(profile.can_switch and profile.idle_w > 0.0 for profile in platform.profiles)):
-        raise EscalaError(f"platform {platform.name!r}: not all nodes have watts, or none can switch off; {HOW}")
+        raise EscalaError(f"platform {platform.name!r}: not all nodes have watts, or none can switch off; {how(platform)}")
     days = days_of(workload)
     cut = round(plan.train_share * len(days))
     if not 0 < cut < len(days):

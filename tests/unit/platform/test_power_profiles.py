@@ -52,6 +52,30 @@ def test_switching_asks_for_a_profile(shutdown: str) -> None:
         escala.simulate(LOG, "2x1", start_off=True)
 
 
+@pytest.mark.parametrize("shutdown", ["timeout:0", "hold:0.25", "oracle"])
+def test_switching_asks_for_nodes_that_can(shutdown: str) -> None:
+    stay_on = read_platform("2x1", "computing=400,idle=150")
+    for call in (
+        lambda: escala.simulate(LOG, stay_on, shutdown=shutdown),
+        lambda: escala.compare(LOG, stay_on, ["easy"], ["never", shutdown]),
+        lambda: escala.simulate(LOG, stay_on, start_off=True),
+    ):
+        with pytest.raises(EscalaError, match=r"no node of platform '2x1' can switch off.*give all seven") as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    watts = power.GRID5000.spec()
+    profiles = {"stay": {"computing_w": 400.0, "idle_w": 150.0, "can_switch": False}, "go": watts}
+    nodes = [{"count": 1, "cores": 2, "power": name} for name in profiles]
+    some = Platform.from_spec({"name": "mixed", "profiles": profiles, "nodes": nodes})
+    assert escala.simulate(LOG, some, shutdown=shutdown).summary()["energy_j"] > 0
+
+
+def test_the_hint_names_the_platform_given(tmp_path: Path) -> None:
+    assert "16x32:grid5000" in read_platform("16x32").power_line
+    bare = Platform.from_spec({"name": "site", "nodes": [{"count": 2, "cores": 2}]})
+    assert "--power grid5000)" in bare.power_line and "site:" not in bare.power_line
+
+
 def test_some_nodes_without_watts_tell_no_sum() -> None:
     machine = Platform.from_spec({"name": "mixed", "nodes": [{"count": 1, "cores": 2, "power": "grid5000"}, {"count": 2, "cores": 2}]})
     assert not machine.has_energy and machine.has_profile
@@ -80,7 +104,8 @@ def test_measured_watts_from_words_and_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "word"),
     [("grid500", "did you mean 'grid5000'"), ("computing=1,off=2", "idle, switching_off"), ("compting=1", "compting"), ("idle=x", "number"),
-     ("idle=1,idle=2", "twice"), ("nowhere/x.yaml", "no such file"), ("idle=-1,computing=2", "number >= 0")],
+     ("idle=1,idle=2", "twice"), ("nowhere/x.yaml", "no such file"), ("idle=-1,computing=2", "number >= 0"),
+     ("computing=100,idle=200", "more than computing")],
 )  # fmt: skip
 def test_a_wrong_profile_is_one_line(text: str, word: str) -> None:
     with pytest.raises(EscalaError, match=word) as caught:

@@ -34,7 +34,7 @@ from escala.agents.presets import SCHEDULING
 from escala.envs.rjms.episodes import idle_watts
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.errors import EscalaError
-from escala.platform.told import HOW
+from escala.platform.told import how
 
 PLACES = 128  # waiting jobs that are shown: with R3's 20 First-Fit itself waits 7 % longer on busy days
 FIRST_SPREAD = 0.3  # of the candidates: the best beginning is near
@@ -155,7 +155,9 @@ def _batch(days: list[Any], platform: Any, env_options: Mapping[str, Any]) -> Sc
     """One simulation a day; EscalaError where the platform has no watts, which the value of a day counts in."""
     batch = SchedulingBatch(len(days), days, platform, **env_options)
     if not batch.platform.has_energy:
-        raise EscalaError(f"platform {batch.platform.name!r} has nodes without watts, and idle energy is what is saved: {HOW}")
+        raise EscalaError(
+            f"platform {batch.platform.name!r} has nodes without watts, and idle energy is what is saved: {how(batch.platform)}"
+        )
     return batch
 
 
