@@ -50,7 +50,7 @@ def _name(figure: str) -> str:
 
 def sentences(tuned: Tuned) -> list[str]:
     """What was found, in plain sentences: the gain, the promise, who pays, what is chance."""
-    return [headline(tuned), promised(tuned), *_users(tuned), *_chance(tuned), *_few(tuned)]
+    return [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *_chance(tuned), *_few(tuned)]
 
 
 def promised(tuned: Tuned) -> str:
@@ -71,6 +71,16 @@ def _users(tuned: Tuned) -> list[str]:
         f"Of {found['users']:.0f} users with at least {judge.LEAST_JOBS} later jobs {better:.0f} % wait less than under easy by more than "
         f"an hour in the mean, {worse:.0f} % wait longer by more than an hour."
     ]
+
+
+def _worse(tuned: Tuned) -> list[str]:
+    """What is worse than under easy by the whole interval."""
+    found = [
+        f"{_name(judge.RATIOS[name])} ({value:.2f} times easy's, {low:.2f} to {high:.2f})"
+        for name, (value, low, high) in tuned.ratio[EASY].items()
+        if value is not None and low is not None and high is not None and low > 1.0
+    ]
+    return [f"Worse than under easy by the whole interval: {', '.join(found)}."] if found else []
 
 
 def _chance(tuned: Tuned) -> list[str]:

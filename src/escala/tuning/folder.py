@@ -41,16 +41,16 @@ def _policy(tuned: Tuned) -> str:
         "": {"format": FORMAT, "formula": formula, **({"guard": guard} if guard else {}), "escala": about["escala"]},
         "asked": asked,
         "log": log,
-        "later weeks": {name: policy[name] for name in FIGURES},
-        "later weeks under easy": {name: easy[name] for name in FIGURES},
-        "ratio to easy, and its 95 % interval": found,
+        "later_weeks": {name: policy[name] for name in FIGURES},
+        "later_weeks_under_easy": {name: easy[name] for name in FIGURES},
+        "ratio_to_easy": found,
     }
     return HEAD + "\n".join(_section(name, entries) for name, entries in parts.items())
 
 
 def _section(name: str, entries: Mapping[str, Any]) -> str:
     lines = [f"{key} = {_toml(value)}" for key, value in entries.items()]
-    return "\n".join([*([f"[{_toml(name)}]"] if name else []), *lines]) + "\n"
+    return "\n".join([*([f"[{name}]"] if name else []), *lines]) + "\n"
 
 
 def _toml(value: Any) -> str:

@@ -147,6 +147,7 @@ def tune(
     others = {**{name_of(one): waits[name_of(one)] for one in baselines}, chosen.name: policy}
     later = {POLICY: figures(jobs_later, policy)} | {name: figures(jobs_later, w) for name, w in others.items()}
     against = {**{name: w for name, w in others.items() if name in map(name_of, baselines)}, RULE: policy}
+    asked = {"promise": str(promised), "after": str(after), "seed": seed, **options}
     return Tuned(
         chosen.name,
         objective,
@@ -157,7 +158,7 @@ def tune(
         {name: judge.ratios(jobs_later, policy, w, week, seed) for name, w in against.items()},
         judge.who_pays(jobs_later, policy, waits[REFERENCE]),
         judge.users(jobs_later, policy, waits[REFERENCE]),
-        _about(log, machine, split, len(policy), len(np.unique(week)), {"promise": str(promised), "seed": seed, **options}),
+        _about(log, machine, split, len(policy), len(np.unique(week)), asked),
     )
 
 
