@@ -49,6 +49,12 @@ def _run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=280, cwd=folder, env=environment)
 
 
+def _heading(text: str) -> list[str]:
+    """The words of the heading of the first table in a text, without units, in no order: columns are as wide as their figures."""
+    above = text[: text.index("──")].rstrip().splitlines()
+    return sorted(word for line in above[-2:] for word in line.split() if not word.startswith("("))
+
+
 @pytest.mark.slow
 def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
     """In an empty folder, with the program as users call it; only the training and the search are shorter."""
@@ -65,6 +71,7 @@ def test_the_tutorial_works_as_it_is_written(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     rows = [row.strip() for row in outputs["compare"].splitlines() if " + " in row]
     assert len(rows) == 9 and all(row in text for row in rows), "the page shows the table that is printed"
+    assert _heading(outputs["evaluate"]) == _heading(text[text.index("`evaluate` plays") :]), "so does the table of the days judged"
     assert "1,229 jobs" in outputs["workload"] or "1,229" in text.replace("1 229", "1,229")
     assert (tmp_path / "compared" / "report.html").stat().st_size > 10_000
     assert (tmp_path / "with-agent" / "summary.json").exists()

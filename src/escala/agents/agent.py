@@ -93,7 +93,8 @@ def load_agent(folder: str | Path) -> Any:
     except (OSError, ValueError) as error:
         if is_team(source):
             raise EscalaError(f"{source}: a team of several agents: use load_team, or agent:{source} as a scheduler") from error
-        raise EscalaError(f"{source}: no trained agent here ({MANIFEST}, {WEIGHTS}): {error}") from error
+        why = "give a folder that escala train wrote" if isinstance(error, FileNotFoundError) else error
+        raise EscalaError(f"{source}: no trained agent here ({MANIFEST}, {WEIGHTS}): {why}") from error
     if not isinstance(manifest, dict) or manifest.get("kind") != "agent" or manifest.get("format") != FORMAT:
         raise EscalaError(f"{source / MANIFEST}: not the manifest of an agent of format {FORMAT}: give a folder written by train")
     if hashlib.sha256(raw).hexdigest() != manifest.get("weights_sha256"):

@@ -74,7 +74,8 @@ def train(
         str | None, typer.Option("--preset", metavar="NAME", help="tuned, printed: as published, or another [tuned]", show_default=False)
     ] = None,
     steps: Annotated[
-        int | None, typer.Option("--steps", min=1, metavar="N", help="decisions to learn from [500000]", show_default=False)
+        int | None,
+        typer.Option("--steps", min=1, metavar="N", help="decisions to learn from, in whole rollouts [500000]", show_default=False),
     ] = None,
     minutes: Annotated[
         float | None, typer.Option("--minutes", min=0.0, help="stop at this time, whatever has been learnt", show_default=False)

@@ -57,6 +57,8 @@ def scheduler(name: str) -> Scheduler:
     if ":" in name and name.partition(":")[0] in SCHEDULERS:
         return queue_of(name)
     if name not in SCHEDULERS:
+        if name.partition(":")[0] in {form.partition(":")[0] for form in SHUTDOWN_FORMS}:
+            raise EscalaError(f"unknown scheduler {name!r}: it is a shutdown policy, give it as --shutdown")
         known = sorted([*SCHEDULERS, ROLLOUT])
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}? " if near else ""

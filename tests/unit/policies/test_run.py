@@ -169,3 +169,8 @@ def test_a_run_of_jobs_made_in_memory_needs_them_again() -> None:
         escala.rerun(run)
     with pytest.raises(EscalaError, match="unknown scheduler 'greedy'"):
         escala.rerun(escala.simulate(TWO_NODES, "2x1", greedy), TWO_NODES)
+
+
+def test_a_shutdown_policy_as_scheduler_is_told() -> None:
+    with pytest.raises(EscalaError, match=r"'hold:0\.25': it is a shutdown policy, give it as --shutdown"):
+        escala.simulate(TWO_NODES, "2x1", "hold:0.25")
