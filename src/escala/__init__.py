@@ -14,10 +14,11 @@ from escala.registry import register_when_imported
 
 if TYPE_CHECKING:
     from escala import agents, envs, metrics, optimum, platform, policies, report, studies, workload
-    from escala.agents.agent import Agent, load_agent
+    from escala.agents.agent import Agent
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
     from escala.errors import EscalaError
+    from escala.loading import load_agent
     from escala.platform import Platform, PowerProfile, power, read_platform
     from escala.policies import Comparison, bound, compare, rerun, simulate
     from escala.policy import Commands, Policy, View
@@ -43,7 +44,7 @@ _HOME = {
     "compare": "escala.policies",
     "describe": "escala.workload",
     "evaluate": "escala.agents.evaluate",
-    "load_agent": "escala.agents.agent",
+    "load_agent": "escala.loading",
     "power": "escala.platform",
     "read_platform": "escala.platform",
     "read_workload": "escala.workload",
@@ -55,8 +56,8 @@ _HOME = {
 """Public name -> the module that defines it."""
 
 _EXTRAS = {
-    "agents": ("Agent", "agents", "evaluate", "load_agent", "train"),
-    "envs": ("envs",),
+    "agents": ("Agent", "agents", "evaluate", "train"),
+    "envs": ("envs", "load_agent"),
     "report": ("report",),
 }
 """Extra -> the public names that need it."""

@@ -61,6 +61,22 @@ def test_a_replay_imports_no_torch(tmp_path: Path) -> None:
     assert outcome.stdout.strip() == "['COMPLETED', 'COMPLETED', 'COMPLETED'] []"
 
 
+def test_python_loads_it_without_torch(tmp_path: Path) -> None:
+    """And a trained agent asks there for the extra that it needs."""
+    folder = tmp_path / "out"
+    escala.load_agent(STUDIES / KEPT["slots"]).export(folder)
+    code = (
+        "import sys; sys.modules.update(torch=None, stable_baselines3=None, sb3_contrib=None)\n"
+        f"{JOBS}; policy = escala.load_agent({str(folder)!r}).policy()\n"
+        "print(escala.simulate(log, '10x1', scheduler=policy).jobs['state'].to_list())\n"
+        f"try: escala.load_agent({str(STUDIES / KEPT['slots'])!r})\n"
+        "except escala.EscalaError as error: print(error)"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    states, refused = outcome.stdout.splitlines()
+    assert states == "['COMPLETED', 'COMPLETED', 'COMPLETED']" and "needs the extra [agents] of Escala" in refused
+
+
 def test_another_network_is_refused_in_one_line(tmp_path: Path) -> None:
     agent = escala.load_agent(STUDIES / "deepscheduler2020/agents/g5k-0.95-0")
     with pytest.raises(EscalaError, match=r"^a network of queue-scorer cannot be exported"):
