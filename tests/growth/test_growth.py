@@ -27,8 +27,8 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
         scheduler.startswith("conservative") and shutdown == "never"
     ):  # each waiting job's plan is looked at after each early end, node by node
         return {"jobs": LIMIT, "waiting": 1.8, "nodes": 0.9}[axis]
-    if scheduler.startswith("conservative"):  # and the plans of all are made anew, since nodes switch
-        return {"jobs": 0.8, "waiting": 2.6, "nodes": 2.6 if shutdown.startswith(("hold", "oracle")) else 1.2}[axis]
+    if scheduler.startswith("conservative"):
+        return _conservative(shutdown, axis)
     if shutdown == "oracle":  # its plan is made anew after each start, from all waiting and all running jobs
         return {"jobs": LIMIT, "waiting": 1.0, "nodes": 1.7}[axis]
     if axis == "waiting" and scheduler == "easy-fast":
@@ -38,6 +38,16 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
     if axis == "nodes" and shutdown.startswith(WAKING):
         return 0.55
     return LIMIT
+
+
+def _conservative(shutdown: str, axis: str) -> float:
+    """Just above what is measured with a shutdown policy; an aim that is not reached: when nodes switch, the plans of all waiting jobs
+    are made anew. That leaves 2.29 in the waiting jobs (2.57 with hold), 2.53 in the nodes with hold and 2.48 with oracle."""
+    if axis == "jobs":
+        return 0.78 if shutdown.startswith(("off-reservation", "inertial")) else 0.4
+    if axis == "waiting":
+        return 2.6 if shutdown.startswith("hold") else 2.33
+    return 2.57 if shutdown.startswith(("hold", "oracle")) else 1.12
 
 
 @pytest.fixture(scope="module")
