@@ -37,7 +37,7 @@ def test_every_verb_that_reads_a_log_filters_it() -> None:
         if "--no-request" in flags:
             readers += 1
             assert set(NAMES) <= flags, command.name
-    assert readers == 9, "demo, simulate, compare, bound, train, evaluate, render, describe, convert have the options of reading"
+    assert readers == 10, "demo, simulate, compare, tune, bound, train, evaluate, render, describe, convert have the options of reading"
 
 
 @pytest.mark.parametrize(

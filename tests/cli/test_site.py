@@ -63,6 +63,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "demo": ([], {"platform"}),
     "simulate": (["x"], set()),
     "compare": (["x"], set()),
+    "tune": (["x", "--out", "x"], set()),
     "bound": (["x"], set()),
     "train": (["x", "--workload", "x", "--out", "x"], set()),
     "evaluate": (["x", "x"], {"platform"}),
