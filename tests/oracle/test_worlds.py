@@ -67,3 +67,16 @@ def test_the_laws_hold_under_policies_that_the_oracle_does_not_know(shutdown: st
 @given(case=worlds())
 def test_the_kernel_obeys_the_laws(case: Case) -> None:
     check(run_kernel(case), case.jobs, case.platform, case.options.get("until_s"))
+
+
+@pytest.mark.parametrize("number, submit_s", [(10, 1.0), (12, 0.0)])
+def test_a_planned_start_that_a_residue_parts_from_every_end_is_an_event(number: int, submit_s: float) -> None:
+    """Jobs of a microsecond under exact plan times: holes between plans are too short by a residue, so jobs go behind the others."""
+    watts = dict.fromkeys(("computing_w", "idle_w", "switching_off_w", "switching_on_w"), 10.0) | {"off_w": 0.0}
+    profile = watts | {"switch_off_s": 0.0, "switch_on_s": 0.0, "can_switch": True}
+    platform = {"cores": [1], "profiles": [profile], "profile_of": [0]}
+    job = {"submit_s": submit_s, "runtime_s": 1e-06, "walltime_s": 1e-06, "cores": 1, "load": 1.0, "single_node": False, "user": None}
+    jobs = [{"job_id": str(k + 1), **job} for k in range(number)]
+    for scheduler in ("conservative", "conservative:queue=sjf"):
+        case = Case(platform, jobs, {"scheduler": scheduler, "shutdown": "never", "rules": "batsched", "plan_margin_s": 0.0})
+        assert not differences(case), case.program()

@@ -65,6 +65,9 @@ def take_in(w: World) -> bool:
             next_due(w)
     if o.guard_us < codes.NEVER_US and note_age(w):
         real = True
+    if s.next_plan_us <= now:
+        s.next_plan_us = codes.NEVER_US
+        real = True
     return real
 
 

@@ -24,6 +24,7 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
     s.head = codes.NONE
     s.next_off_us = codes.NEVER_US
     s.next_aged_us = codes.NEVER_US
+    s.next_plan_us = codes.NEVER_US
     s.tick_us = o.start_us if o.period_us > 0 else codes.NEVER_US
     s.changed = 1
     for j in range(o.n_jobs):

@@ -26,6 +26,25 @@ from escala.kernel.urgency import begin_walk, walk_on
 @compiled
 def conservative(w: World) -> None:
     """One decision."""
+    _decide(w)
+    if w.o[0].exact == 1:
+        _note_next_plan(w)
+
+
+@lean
+def _note_next_plan(w: World) -> None:
+    """The next planned start. By a residue it may miss the end that made room for it, and no other event need come."""
+    s = w.s[0]
+    s.next_plan_us = codes.NEVER_US
+    j = s.first
+    while j != codes.NONE:
+        if w.run[j].chunk != codes.NONE and w.run[j].plan > s.now:
+            s.next_plan_us = min(s.next_plan_us, w.run[j].plan)
+        j = np.int64(w.run[j].next)
+
+
+@compiled
+def _decide(w: World) -> None:
     s = w.s[0]
     o = w.o[0]
     least = np.empty(o.n_nodes, np.int32)
@@ -46,6 +65,9 @@ def conservative(w: World) -> None:
         after = walk_on(w, j)
         if w.run[j].chunk == codes.NONE:
             _put(w, j, least)
+        elif w.run[j].plan <= s.now:
+            hold(w, j, 1)
+            _hold_or_start(w, j)
         waiting += w.run[j].state == codes.QUEUED
         j = after
 
@@ -115,8 +137,17 @@ def _put(w: World, j: int, least: Any) -> None:
         if not first_hole(w, j, least):
             return
         choose(w, j, least)
+    _hold_or_start(w, j)
+
+
+@lean
+def _hold_or_start(w: World, j: int) -> None:
+    """Enter the reservation of job `j`. What begins at this instant of the clock, by a residue later or not, starts."""
+    starts = w.run[j].plan == w.s[0].now
+    if starts:
+        w.run[j].fine = exact(w, w.s[0].now)
     hold(w, j, -1)
-    if w.run[j].plan == w.s[0].now and w.run[j].fine == exact(w, w.s[0].now):
+    if starts:
         _start_on_chunks(w, j)
 
 

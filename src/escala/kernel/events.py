@@ -75,4 +75,5 @@ def next_instant(w: World) -> int:
         t = min(t, w.heaps[HEAP_TIMERS, 0].time)
     t = min(t, s.next_off_us)
     t = min(t, s.next_aged_us)
+    t = min(t, s.next_plan_us)
     return min(t, s.tick_us)
