@@ -27,13 +27,14 @@ from escala.kernel.urgency import begin_walk, walk_on
 def conservative(w: World) -> None:
     """One decision."""
     _decide(w)
-    if w.o[0].exact == 1:
+    if not kept(w):
         _note_next_plan(w)
 
 
 @lean
 def _note_next_plan(w: World) -> None:
-    """The next planned start. By a residue it may miss the end that made room for it, and no other event need come."""
+    """The next planned start, an event of its own: by a residue it may miss the end that made room for it; and a job whose nodes are still
+    to switch on may have taken that room since."""
     s = w.s[0]
     s.next_plan_us = codes.NEVER_US
     j = s.first

@@ -77,7 +77,7 @@ SCALARS = np.dtype(
         ("indexed", "i8"),  # rows below this are in the search tree while they are queued
         ("aged", "i8"),  # rows below this have waited the guard, or do not wait
         ("in_front", "i8"),  # size of the front of a walk in order
-        ("next_plan_us", "i8"),  # conservative with exact plan times: the next planned start, which may fall on no other event
+        ("next_plan_us", "i8"),  # conservative, unless its agenda is kept: the next planned start, which may fall on no other event
         ("next_aged_us", "i8"),  # when the next waiting job will have waited the guard
         ("head", "i8"),  # job that holds the reservation, NONE: none
         ("shadow_us", "i8"),  # its time
