@@ -80,6 +80,10 @@ VERBS: dict[str, Verb] = {
         ["demo", "--workload", "days.swf", "--platform", "orion", "--minutes", "0", "--out", "out"], "out", "demo",
         first=(["workload", "generate", "grid5000", "cluster=orion", "days=3", "--out", "days.swf"],),
     ),
+    "tune": Verb(
+        ["tune", "weeks.swf", "--platform", "16x1", "--jobs", "1", "--out", "out"], "out", "tune",
+        first=(["workload", "generate", "lublin", "jobs=2000", "cores=16", "load=0.8", "--out", "weeks.swf"],),
+    ),
     "report": Verb(["report", "run", "--out", "out.html", "--force"], "out.html", "file", first=(["simulate", *REPLAY, "--out", "run"],)),
 }  # fmt: skip
 

@@ -12,7 +12,7 @@ from escala.cli import options as opt
 from escala.cli.interrupt import INTERRUPTED, Stopped, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.reading import read_log, read_of
-from escala.cli.tables import amount, number, rows_table
+from escala.cli.tables import number, rows_table
 from escala.cli.terminal import emit, progress
 from escala.writing import Pieces, output_folder
 
@@ -142,7 +142,7 @@ def _tell(result: Any, log: Any, machine: Any, document: dict[str, Any], as_json
     gap = "" if result.gap is None else f"; gap {100 * result.gap:.{1 if result.gap < 0.1 else 0}f} %"
     if result.detail.cut and not result.detail.interrupted:
         remarks.append("The proof was cut short, by the limit or the size of the model: more time or a shorter log may tell more.")
-    proved = [] if result.lower is None else [f"No schedule is below {amount(metric, result.lower, down=True)} ({result.detail.prover})."]
+    proved = [] if result.lower is None else [f"No schedule is below the proved lower bound ({result.detail.prover})."]
     emit(
         as_json,
         document,

@@ -11,20 +11,22 @@ from rich.table import Table
 
 
 def shown_waits(waits: Mapping[str, Mapping[str, Any] | None]) -> list[RenderableType]:
-    """A table of both waits and, where no replay resembles the log, a sentence; nothing where the log recorded none. waits: policy ->
+    """Tables of both waits and, where no replay resembles the log, a sentence; nothing where the log recorded none. waits: policy ->
     `metrics.recorded.recorded_waits`."""
     from escala.report import recorded
 
     known = {name: found for name, found in waits.items() if found is not None}
     if not known:
         return []
-    made = recorded.table(known)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for k, (name, unit, _) in enumerate(made.headers):
-        table.add_column(f"{name}\n({_plain(unit)})" if unit else name, justify="right" if k else "left")
-    for row in made.rows:
-        table.add_row(*(_plain(f"{cell.text} ({cell.note})" if cell.note else cell.text) for cell in row))
-    return [table, *(_plain(line) for line in (made.caption, recorded.sentence(known)) if line)]
+    shown: list[RenderableType] = []
+    for made in recorded.tables(known):
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for k, (name, _, _) in enumerate(made.headers):
+            table.add_column(name, justify="right" if k else "left")
+        for row in made.rows:
+            table.add_row(*(_plain(f"{cell.text} ({cell.note})" if cell.note else cell.text) for cell in row))
+        shown += [table, _plain(made.caption)]
+    return [*shown, *filter(None, [recorded.sentence(known)])]
 
 
 def _plain(text: str) -> str:

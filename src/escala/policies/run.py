@@ -187,13 +187,17 @@ def check_power(machine: Platform, shutdowns: Iterable[Any], start_off: bool = F
         if not isinstance(policy, str):
             _of_role(as_policy(policy), "shutdown")
     asked = [f"shutdown policy {name_of(policy)}" for policy in told] + ["start_off"] * start_off
-    if asked and not machine.has_profile:
+    if asked:
+        needs_switches(machine, asked[0])
+
+
+def needs_switches(machine: Platform, what: str) -> None:
+    """EscalaError where no node of the platform can switch off, which this is to do."""
+    if not machine.has_profile:
+        raise EscalaError(f"{what} needs a power profile, for the times of a switch; platform {machine.name!r} has none: {how(machine)}")
+    if not machine.has_switches:
         raise EscalaError(
-            f"{asked[0]} needs a power profile, for the times of a switch; platform {machine.name!r} has none: {how(machine)}"
-        )
-    if asked and not machine.has_switches:
-        raise EscalaError(
-            f"{asked[0]}: no node of platform {machine.name!r} can switch off: its power profile lacks the watts of off and of "
+            f"{what}: no node of platform {machine.name!r} can switch off: its power profile lacks the watts of off and of "
             "switching and the times; give all seven (--power computing=W,idle=W,off=W,switching_off=W,switching_on=W,switch_off_s=S,"
             "switch_on_s=S) or a preset"
         )

@@ -151,7 +151,7 @@ def render(
     parts = [*_held_out_part(comparison), *for_days, *map(_section_part, sections)]
     parts += [*_single_run_parts(results, summaries, reference), *for_runs]
     waits = {name: both for name, result in results.items() if (both := recorded_waits(result.jobs)) is not None}
-    parts += [_part("Wait: the log's own and its replays'", tables=[recorded.table(waits)])] if waits else []
+    parts += [_part("Wait: the log's own and its replays'", tables=recorded.tables(waits))] if waits else []
     power = list(dict.fromkeys([*map(_power, results.values()), *(judged.power for judged in days)]))
     _name_watts(parts, " ".join(filter(None, power)))
     _mark_tables(parts, knows)

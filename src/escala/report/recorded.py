@@ -12,7 +12,7 @@ from escala.report.tables import Cell, Table
 
 Waits = Mapping[str, Any]
 THE_LOG = "the log itself"
-MOST_QUEUES = 6  # the largest ones; a page says how many are left out
+MOST_QUEUES, MOST_POLICIES = 8, 3  # of a table by queue: those with the most jobs, and the first; what is left out is said
 
 
 def sentence(waits: Mapping[str, Waits]) -> str:
@@ -41,22 +41,32 @@ def rule() -> str:
     return f"A replay resembles its log where the mean waits differ by at most a factor of {FACTOR:g}, or by at most {LEAST_S:g} s."
 
 
-def table(waits: Mapping[str, Waits]) -> Table:
-    """Whose wait in rows, the log first; mean and median over all jobs and the mean of each of the largest queues in columns."""
+def tables(waits: Mapping[str, Waits]) -> list[Table]:
+    """Whose wait in rows, the log first, with mean and median over all jobs; and where the log names queues, the largest of them in rows,
+    with the mean waits of the log and of the first replays beside each other."""
     first = next(iter(waits.values()))
-    shown = first["queues"][:MOST_QUEUES]
-    names = [entry["queue"] for entry in shown]
-    headers = [("Whose wait", "", ""), ("Mean", "", ""), ("Median", "", "")]
-    headers += [(f"{entry['queue']}, mean", f"{count(entry['jobs'])} jobs", "") for entry in shown]
     marks = ["", *("" if found["resembles"] else "does not resemble the log" for found in waits.values())]
     who = [Cell(name, mark, plain=True) for name, mark in zip((THE_LOG, *waits), marks, strict=True)]
     sources = [(first, "recorded"), *((found, "replayed") for found in waits.values())]
     columns = [[found[f"{statistic}_{which}_s"] for found, which in sources] for statistic in ("mean", "median")]
-    columns += [[_of_queue(found, queue, which) for found, which in sources] for queue in names]
     rows = list(zip(who, *([Cell(text) for text in _in_one_unit(values)] for values in columns), strict=True))
-    left = len(first["queues"]) - len(shown)
-    more = f" {left} smaller queues are left out." if left else ""
-    return Table(headers, rows, f"{heading(first)}. {rule()}{more}")
+    whole = Table([("Whose wait", "", ""), ("Mean", "", ""), ("Median", "", "")], rows, f"{heading(first)}. {rule()}")
+    return [whole, _by_queue(waits)] if first["queues"] else [whole]
+
+
+def _by_queue(waits: Mapping[str, Waits]) -> Table:
+    """The mean waits in each of the largest queues: in the log, and in the first replays."""
+    every = next(iter(waits.values()))["queues"]
+    chosen = list(waits)[:MOST_POLICIES]
+    sources = [(waits[chosen[0]], "recorded"), *((waits[name], "replayed") for name in chosen)]
+    rows = []
+    for entry in every[:MOST_QUEUES]:
+        means = _in_one_unit([_of_queue(found, entry["queue"], which) for found, which in sources])
+        rows.append([Cell(entry["queue"], plain=True), Cell(count(entry["jobs"])), *map(Cell, means)])
+    left = [(len(rows), len(every), "queues (those with the fewest jobs)"), (len(chosen), len(waits), "policies")]
+    out = " and ".join(f"{of - n} of {of} {what}" for n, of, what in left if n < of)
+    headers = [("Queue", "", ""), ("Jobs", "", ""), (f"{THE_LOG[:1].upper()}{THE_LOG[1:]}", "", ""), *((name, "", "") for name in chosen)]
+    return Table(headers, rows, f"Mean wait by queue.{f' Left out: {out}.' if out else ''}")
 
 
 def _of_queue(found: Waits, queue: str, which: str) -> float:

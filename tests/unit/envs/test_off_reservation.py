@@ -236,6 +236,13 @@ def test_bad_days_are_told_in_one_line() -> None:
         env.reset(options={"day": 3})
 
 
+@pytest.mark.parametrize(("power", "what"), [(None, "has none"), ("computing=100,idle=50", "can switch off")])
+def test_nodes_that_cannot_switch_off_are_told_in_one_line(power: str | None, what: str) -> None:
+    platform = escala.read_platform("4x20", power=power)
+    with pytest.raises(escala.EscalaError, match=f"an environment in which nodes are switched off.*{what}"):
+        gymnasium.make("escala/OffReservation-v0", workload=[workload((0.0, 60.0, 60.0, 1))], platform=platform)
+
+
 def test_keeping_all_nodes_off_leaves_the_first_job_what_it_needs() -> None:
     """One node of one core, off at first. The second job waits while the first runs and starts the instant that it ends, as under T(0):
     the reservation takes no node that the queue's first job needs. 125 W for a minute to switch on, 101 W for three to switch off."""

@@ -36,5 +36,23 @@ def test_both_waits_over_the_jobs_that_have_a_recorded_one() -> None:
     assert recorded.sentence({"x": found, "y": found}).startswith("None of these replays resembles the log: ")
 
 
+def test_queues_stand_in_rows() -> None:
+    queues = [f"q{k}" for k in range(recorded.MOST_QUEUES + 2)]
+    jobs = {"submit_s": [0.0] * len(queues), "runtime_s": [100.0] * len(queues), "cores": [1] * len(queues), "queue": queues}
+    log = escala.Workload.from_jobs({**jobs, "wait_s": [50.0] * len(queues)})
+    waits = {name: recorded_waits(escala.simulate(log, "1x1").jobs) for name in "abcd"}
+    whole, by_queue = recorded.tables({name: found for name, found in waits.items() if found is not None})
+    assert [row[0].text for row in whole.rows] == [recorded.THE_LOG, *waits] and whole.rows[1][0].note == "does not resemble the log"
+    assert [name for name, _, _ in by_queue.headers] == ["Queue", "Jobs", "The log itself", "a", "b", "c"]
+    assert [[cell.text for cell in row[:3]] for row in by_queue.rows[:2]] == [["q0", "1", "50.00\u202fs"], ["q1", "1", "50.00\u202fs"]]
+    assert len(by_queue.rows) == recorded.MOST_QUEUES
+    assert by_queue.caption.endswith("Left out: 2 of 10 queues (those with the fewest jobs) and 1 of 4 policies.")
+
+
+def test_a_log_without_queues_has_one_table() -> None:
+    one = recorded_waits(escala.simulate(escala.Workload.from_jobs({**JOBS, "queue": ["a"] * 4, "wait_s": [0.0] * 4}), "2x1").jobs)
+    assert one is not None and len(recorded.tables({"easy": one})) == 1
+
+
 def test_a_log_without_waits_has_none() -> None:
     assert recorded_waits(escala.simulate(escala.Workload.from_jobs(JOBS), "2x1").jobs) is None

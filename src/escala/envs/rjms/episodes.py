@@ -20,7 +20,7 @@ from escala.kernel.state import World
 from escala.kernel.world import PLACE, WORDS, table_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
-from escala.platform.told import how
+from escala.policies.run import needs_switches
 from escala.simulation import Simulation
 from escala.workload import Workload, generate, read_workload
 
@@ -80,10 +80,8 @@ class Episodes:
         self.start_off = options.start_off
         self.days = list(days)
         plans = [plan(day, options) for day in self.days]
-        if not self.platform.has_profile and any(one.shutdown != codes.NEVER for one in plans):
-            raise EscalaError(
-                f"platform {self.platform.name!r} has no power profile, and its nodes are to be switched off: {how(self.platform)}"
-            )
+        if any(one.shutdown != codes.NEVER for one in plans):
+            needs_switches(self.platform, "an environment in which nodes are switched off")
         source = Simulation(self.days, self.platform, plans, options)
         if not source.plain:
             raise EscalaError(
