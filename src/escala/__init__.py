@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from escala.policies import Comparison, bound, compare, rerun, simulate
     from escala.policy import Commands, Policy, View
     from escala.result import Result
-    from escala.tuning import Tuned, tune
+    from escala.tuning import Frontier, Tuned, frontier, tune
     from escala.workload import Workload, describe, read_workload
 
 __version__ = "0.1.0"
@@ -33,6 +33,7 @@ _HOME = {
     "Commands": "escala.policy",
     "Comparison": "escala.policies",
     "EscalaError": "escala.errors",
+    "Frontier": "escala.tuning",
     "Platform": "escala.platform",
     "Policy": "escala.policy",
     "PowerProfile": "escala.platform",
@@ -44,6 +45,7 @@ _HOME = {
     "compare": "escala.policies",
     "describe": "escala.workload",
     "evaluate": "escala.agents.evaluate",
+    "frontier": "escala.tuning",
     "load_agent": "escala.loading",
     "power": "escala.platform",
     "read_platform": "escala.platform",
@@ -70,6 +72,7 @@ __all__ = [
     "Commands",
     "Comparison",
     "EscalaError",
+    "Frontier",
     "Platform",
     "Policy",
     "PowerProfile",
@@ -84,6 +87,7 @@ __all__ = [
     "describe",
     "envs",
     "evaluate",
+    "frontier",
     "load_agent",
     "metrics",
     "optimum",

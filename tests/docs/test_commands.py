@@ -81,6 +81,8 @@ FILLED = {
     "demo": "escala demo --minutes 0.05 --out demo",
     "train": "escala train escala/OffReservation-v0 --workload LOG --platform SPEC --days 4 --steps 4096 --out agent",
     "evaluate": "escala evaluate agent LOG --after 4 --days 2 --runs 1",
+    "tune": "escala tune weeks.swf --platform 16x1 --out tuned",  # month.swf has eight days
+    "frontier": "escala frontier LOG --platform SPEC --schedulers easy,saf --shutdowns never,timeout:0 --out saved",
     "bound": "escala bound LOG --platform SPEC --limit 1",
     "report": "escala report run agent --out all.html",
     "render": "escala render escala/Slots-v0 --steps 20 --out episode.gif",
@@ -97,12 +99,13 @@ def test_the_listed_commands_work(tmp_path: Path) -> None:
     listed = FENCE.findall(COMMANDS.read_text(encoding="utf-8"))[0][1].splitlines()
     assert len(listed) >= 12 and all(line.startswith("escala ") for line in listed)
     assert _run("escala workload generate grid5000 cluster=orion days=8 --seed 1 --out month.swf", tmp_path).returncode == 0
+    assert _run("escala workload generate lublin jobs=1500 cores=16 load=0.8 --out weeks.swf", tmp_path).returncode == 0
     for line in listed:
         as_written = re.split(r"\s{2,}", line)[0]
         command = FILLED.get(line.split()[1], as_written).replace("LOG", "month.swf").replace("SPEC", "orion").replace("DIR", "run")
         done = _run(command, tmp_path)
         assert done.returncode == 0, f"{command}: {done.stderr[-1500:]}"
-    assert {"run", "agent", "demo", "episode.gif"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"run", "tuned", "saved", "agent", "demo", "episode.gif"} <= {path.name for path in tmp_path.iterdir()}
     assert (tmp_path / "all.html").exists()
 
 

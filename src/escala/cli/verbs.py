@@ -18,6 +18,7 @@ VERBS = {
         "simulate": ("replay", "replay a log under one scheduler and one shutdown policy"),
         "compare": ("replay", "replay a log under several schedulers and shutdown policies"),
         "tune": ("tune", "choose the order of the queue on a log's past, judge it on later weeks"),
+        "frontier": ("frontier", "energy against wait of schedulers and shutdown policies together"),
         "bound": ("bounds", "how far any scheduler could still get below the classic ones"),
     },
     "Learn": {
@@ -47,6 +48,7 @@ EXTRAS = {
     "export": ("agents",),
     "render": ("envs", "report"),
     "tune": ("report",),
+    "frontier": ("report",),
     "report": ("report",),
     "study run": ("agents", "report"),
     "study replay": ("agents",),
@@ -58,6 +60,7 @@ EXAMPLES = {
     "simulate": "escala simulate month.swf --platform orion --scheduler easy --shutdown timeout:300 --out run",
     "compare": "escala compare month.swf --platform orion --schedulers fcfs,easy,saf --shutdowns never,timeout:0 --out compared",
     "tune": "escala tune year.swf --platform 100x1 --out policy",
+    "frontier": "escala frontier month.swf --platform orion --price 0.2 --currency EUR --out frontier",
     "bound": "escala bound month.swf --platform orion --objective wait --limit 20",
     "train": "escala train escala/OffReservation-v0 --workload month.swf --platform orion --days 20 --minutes 1 --out agent",
     "evaluate": "escala evaluate agent month.swf --after 20 --days 5",

@@ -1,0 +1,102 @@
+"""The verb frontier: energy against wait of schedulers and shutdown policies, each pair replayed on one log."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from escala.cli import options as opt
+from escala.cli.interrupt import interruptible, keeping
+from escala.cli.pieces import pieces_of, tell_found, what_is_kept
+from escala.cli.policies import POINTER
+from escala.cli.reading import read_log, read_of
+from escala.cli.replay import policies, power_of
+from escala.cli.tables import rows_table
+from escala.cli.terminal import emit, plain, progress
+from escala.cli.unused import tell_unused
+from escala.errors import EscalaError
+from escala.report import marks
+from escala.report.quantities import percent
+from escala.writing import PAGE, Pieces, output_folder
+
+if TYPE_CHECKING:
+    from escala.tuning.joint import Frontier
+
+SCHEDULERS = "easy,saf,sjf-fit,easy:queue=sjf:guard=24h"
+SHUTDOWNS = "never,timeout:1800,timeout:300,timeout:0,hold:0.1:3600,hold:0.25:3600,hold:0.5:3600"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verb."""
+    app.command(epilog=POINTER)(opt.reading(opt.replaying(frontier)))
+
+
+def frontier(
+    workload: opt.Log,
+    platform: opt.PlatformSpec,
+    options: dict[str, Any],
+    read: dict[str, Any],
+    schedulers: Annotated[
+        str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers, what runs today first; policy:DIR and agent:DIR too")
+    ] = SCHEDULERS,
+    shutdowns: Annotated[
+        str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies, what runs today first; agent:DIR too")
+    ] = SHUTDOWNS,
+    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")] = None,
+    power: opt.Power = None,
+    price: opt.Price = None,
+    carbon: opt.Carbon = None,
+    currency: opt.Currency = "",
+    out: opt.Out = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Replay a log under every pair of schedulers and shutdown policies: which saves energy, at what wait.
+
+    The first pair is the reference. Holds are capped: hold:0.25:3600 holds no job back for more than an hour.
+    """
+    import escala
+    from escala.report import frontier as page
+
+    chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
+    if currency and price is None:
+        raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
+    pieces = Pieces(None, None)
+    with output_folder(out, "frontier", force=force, keeps=True) as folder:
+        with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
+            begin(f"reading {workload}")
+            machine = escala.read_platform(platform, power)
+            found = policies(chosen, switching)
+            tell_unused(chosen, switching, options)
+            log = read_log(workload, read, machine)
+            pieces = pieces_of(folder, log, machine, [*chosen, *switching], **options)
+            share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
+            told = None if share is None else lambda _, done: share(done)
+            best = interruptible(lambda: escala.frontier(log, machine, *found, keep=pieces.value, progress=told, jobs=jobs, **options))
+            tell_found(pieces)
+        document = best.as_dict() | read_of(log) | {"power": power_of(machine)}
+        about = f"{log.name} on {machine.name}: {len(log):,} jobs, {len(best.summaries)} pairs."
+        if folder is not None:
+            (folder / "frontier.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
+            priced: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
+            page.write_page(best, folder / PAGE, about, machine.power_line, **priced)
+    table = rows_table(_rows(best))
+    emit(as_json, document, about, table, *marks.lines(best.knows), *page.sentences(best), machine.power_line)
+
+
+def _rows(found: Frontier) -> list[dict[str, Any]]:
+    """The pairs to choose from, with their changes."""
+    from escala.report.frontier import shown
+
+    base = found.summaries[found.reference]
+    return [
+        {
+            "policy": marks.shown(name, found.knows),
+            "energy_j": s["energy_j"],
+            "change": percent(s["energy_j"] / base["energy_j"] - 1.0) if name != found.reference else "",
+            **{wait: s[wait] for wait in ("mean_wait_s", "p95_wait_s", "max_wait_s")},
+        }
+        for name, s in ((name, found.summaries[name]) for name in shown(found))
+    ]

@@ -1,0 +1,124 @@
+"""The page of a frontier: energy against wait of pairs of policies, what they save at which wait, and what a year of it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from escala.report import marks, operator
+from escala.report.labels import beside
+from escala.report.page import Section, write_report
+from escala.report.plots import _WIDTH
+from escala.report.quantities import number, percent, quantity, scale
+from escala.report.style import INK, policy_colour, styled
+from escala.report.tables import Cell, Table
+from escala.tuning.joint import LONGEST, MARGINS, WAITS, Frontier
+
+MARKERS = "osD^vPX*<>p"
+SHOWN = ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")
+CAUTION = "Chosen and judged on the same log: the best of many pairs on one log gains less on the next."
+
+
+def sentences(found: Frontier) -> list[str]:
+    """The answer in plain sentences: how much energy can be saved at which waits."""
+    least: dict[str, float] = {}
+    for margin in MARGINS:
+        least.setdefault(found.cheapest(margin), margin)
+    told = []
+    for name, margin in least.items():
+        limit = "waiting no longer" if margin == 0.0 else f"waiting at most {100 * margin:g} % longer"
+        told.append(f"with jobs {limit}, {_saves(found, name)}")
+    ahead = found.undominated()
+    return [
+        f"Against {found.reference}: {'; '.join(told)}. Longer: in the mean and at the 95th percentile, and no job {LONGEST:g} times the "
+        "longest wait.",
+        f"{len(ahead)} of {len(found.summaries)} pairs are on the frontier: no other needs less energy at a shorter mean wait. {CAUTION}",
+    ]
+
+
+def shown(found: Frontier) -> list[str]:
+    """The pairs to choose from: the reference, the cheapest within each limit, and those on the frontier."""
+    return list(dict.fromkeys([found.reference, *map(found.cheapest, MARGINS), *found.undominated()]))
+
+
+def _saves(found: Frontier, name: str) -> str:
+    if name == found.reference:
+        return "no pair needs less energy"
+    ours, base = found.summaries[name], found.summaries[found.reference]
+    return f"{name} changes the energy by {percent(ours['energy_j'] / base['energy_j'] - 1.0)}"
+
+
+def rows(found: Frontier, names: Sequence[str]) -> Table:
+    """Pairs with their energy and waits, the changes against the reference under each value."""
+    base = found.summaries[found.reference]
+    columns, headers = [], [("Policy", "", "")]
+    notes = {name: "on the hull" if name in found.hull() else "" for name in names}
+    notes |= {found.cheapest(margin): f"least energy at waits at most {100 * margin:g} % longer" for margin in reversed(MARGINS)}
+    notes |= {found.reference: "reference"}
+    for metric in SHOWN:
+        values = [float(found.summaries[name][metric]) for name in names]
+        divisor, unit = scale(quantity(metric).kind, max(map(abs, values)))
+        headers.append((quantity(metric).name, unit, quantity(metric).meaning))
+        changes = [float(value) / float(base[metric]) - 1.0 if base[metric] else float("nan") for value in values]
+        columns.append([Cell(number(value / divisor), percent(change)) for value, change in zip(values, changes, strict=True)])
+    who = [Cell(marks.shown(n, found.knows), notes[n], plain=True) for n in names]
+    return Table(
+        headers, list(zip(who, *columns, strict=True)), f"Changes are against {found.reference}. On the hull: no mixture of two is better."
+    )
+
+
+@styled
+def picture(found: Frontier, wait: str = "mean_wait_s") -> Figure:
+    """Energy against wait: a colour a scheduler, a form a shutdown policy; the line joins the pairs that no other beats in both."""
+    points = found.points(wait)
+    divisor, unit = scale("s", max(x for x, _ in points.values()))
+    base = points[found.reference][1]
+    at = {name: (x / divisor, 100.0 * (y / base - 1.0)) for name, (x, y) in points.items()}
+    parts = {name: name.split(" + ") for name in points}
+    schedulers = list(dict.fromkeys(scheduler for scheduler, _ in parts.values()))
+    shutdowns = list(dict.fromkeys(shutdown for _, shutdown in parts.values()))
+    figure = Figure(figsize=(_WIDTH, 4.6))
+    axes = figure.subplots()
+    line = np.array(sorted(at[name] for name in found.undominated(wait)))
+    axes.step(line[:, 0], line[:, 1], where="post", color=INK, alpha=0.5, linewidth=1.0, zorder=1)
+    for name, (scheduler, shutdown) in parts.items():
+        colour, marker = policy_colour(schedulers.index(scheduler)), MARKERS[shutdowns.index(shutdown) % len(MARKERS)]
+        axes.plot(*at[name], marker, color=colour, markersize=6, markeredgecolor=INK, markeredgewidth=0.5, zorder=3)
+    axes.set(xlabel=f"{quantity(wait).name} ({unit})", ylabel=f"Energy against {found.reference} (%)")
+    axes.margins(x=0.08, y=0.1)
+    names = [Line2D([], [], marker="o", ls="", color=policy_colour(k), label=name) for k, name in enumerate(schedulers)]
+    forms = [Line2D([], [], marker=MARKERS[k % len(MARKERS)], ls="", color="#777777", label=n) for k, n in enumerate(shutdowns)]
+    figure.legend(handles=[*names, *forms], loc="outside right upper")
+    chosen = {found.cheapest(margin): f"waits ≤ {100 * margin:g} % longer" for margin in reversed(MARGINS)} | {found.reference: "reference"}
+    beside(axes, [at[n] for n in chosen], list(chosen.values()), [INK] * len(chosen), size=7.5, lines=[line.tolist()])
+    return figure
+
+
+def write_page(
+    found: Frontier, path: Path, about: str, power: str, *, price: float | None = None, carbon: float | None = None, currency: str = ""
+) -> None:
+    """Write the page. about: the log and the machine, in a sentence; power: whose watts; price (of a kWh, in `currency`), carbon (g CO2 of
+    a kWh): what a year saves in these as well."""
+    chosen, every = shown(found), list(found.summaries)
+    yearly = {name: found.summaries[name] for name in chosen}
+    sections = [
+        Section("Energy against wait", "", [], [(picture(found), f"Each point is a replay of the whole log; {power}.")]),
+        Section("The pairs to choose from", "", [rows(found, chosen)]),
+        Section(
+            "A year of them",
+            "",
+            [operator.year_table(yearly, found.reference, price=price, carbon=carbon, currency=currency)],
+        ),
+        Section("Against the 95th percentile of the wait", "", [], [(picture(found, WAITS[1]), "The same pairs.")]),
+        Section("All pairs", "", [rows(found, every)]),
+    ]
+    best = found.cheapest(MARGINS[-1])
+    title = "Energy against wait"
+    if best != found.reference:
+        title += f": {_saves(found, best)}, with waits at most {100 * MARGINS[-1]:g} % longer"
+    legend = marks.legend(found.knows)
+    write_report(path, {}, title=title, notes=[*sentences(found), about, power, *filter(None, [legend])], sections=sections)

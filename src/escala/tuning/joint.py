@@ -1,0 +1,129 @@
+"""Energy against wait of pairs of a scheduler and a shutdown policy, each replayed on one whole log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from escala.errors import EscalaError, quoted
+from escala.platform import Platform
+from escala.platform.told import how
+from escala.policies.pairs import Named, Told, pairs_of, play
+from escala.policies.queues import queue
+from escala.policies.run import check_power, read, simulate
+
+SCHEDULERS = ("easy", "saf", "sjf-fit", queue("sjf", 24 * 3600.0))
+CAP_S = 3600.0
+SHUTDOWNS = ("never", "timeout:1800", "timeout:300", "timeout:0", *(f"hold:{share}:{CAP_S:.0f}" for share in ("0.1", "0.25", "0.5")))
+"""Jobs are held back an hour at most: a share of the walltime alone makes them wait for hours where walltimes are long."""
+WAITS = ("mean_wait_s", "p95_wait_s")
+MARGINS = (0.0, 0.02, 0.1)
+"""How much longer jobs may wait than under the reference, as shares of its mean and 95th percentile."""
+LONGEST = 1.25
+"""The longest wait may be so many times the reference's: an order that starves some jobs is no saving."""
+
+Summary = Mapping[str, float | int]
+Keep = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
+"""Given the name of a pair and how to replay it: {"summary": ..., "knows": ...}, perhaps one that was kept."""
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """Pairs on one log. summaries: "scheduler + shutdown" -> its metrics, the reference first; knows: what each knew of the future
+    (`escala.foresight`), "" for an honest pair."""
+
+    summaries: dict[str, Summary]
+    knows: dict[str, str]
+
+    @property
+    def reference(self) -> str:
+        """The pair that changes are against: the first."""
+        return next(iter(self.summaries))
+
+    def points(self, wait: str = "mean_wait_s") -> dict[str, tuple[float, float]]:
+        """Pair -> (wait in s, energy in J)."""
+        return {name: (float(s[wait]), float(s["energy_j"])) for name, s in self.summaries.items()}
+
+    def undominated(self, wait: str = "mean_wait_s") -> list[str]:
+        """The honest pairs that no honest pair beats in both, the least energy first. Of pairs that are alike in both the first stays."""
+        points = {name: point for name, point in self.points(wait).items() if not self.knows[name]}
+        found: list[str] = []
+        for name in sorted(points, key=lambda name: points[name][::-1]):
+            if not found or points[name][0] < points[found[-1]][0]:
+                found.append(name)
+        return found
+
+    def hull(self, wait: str = "mean_wait_s") -> list[str]:
+        """Those of them that no mixture of two others beats: the corners of the lower left convex hull, the least energy first."""
+        points, found = self.points(wait), list[str]()
+        for name in self.undominated(wait):
+            while len(found) > 1 and _left_of(points[found[-2]], points[name], points[found[-1]]):
+                found.pop()
+            found.append(name)
+        return found
+
+    def cheapest(self, margin: float = 0.0) -> str:
+        """The honest pair of least energy whose mean wait and 95th percentile of the wait are at most 1 + margin times the reference's, and
+        whose longest wait at most `LONGEST` times."""
+        base = self.summaries[self.reference]
+        most = {**{wait: (1.0 + margin) * base[wait] for wait in WAITS}, "max_wait_s": LONGEST * base["max_wait_s"]}
+        fit = [
+            name
+            for name, s in self.summaries.items()
+            if name == self.reference or (not self.knows[name] and all(s[wait] <= bound for wait, bound in most.items()))
+        ]
+        return min(fit, key=lambda name: self.summaries[name]["energy_j"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "reference": self.reference,
+            "pairs": {name: {**s, "knows": self.knows[name]} for name, s in self.summaries.items()},
+            "undominated": {wait: self.undominated(wait) for wait in WAITS},
+            "hull": {wait: self.hull(wait) for wait in WAITS},
+            "cheapest": {f"{margin:g}": self.cheapest(margin) for margin in MARGINS},
+        }
+
+
+def _left_of(a: tuple[float, float], b: tuple[float, float], point: tuple[float, float]) -> bool:
+    """Does `point` lie on the line from a to b, or above it? Points go from long waits to short ones, from little energy to much."""
+    return (a[0] - b[0]) * (point[1] - a[1]) >= (a[0] - point[0]) * (b[1] - a[1])
+
+
+def frontier(
+    workload: Any,
+    platform: Any,
+    schedulers: Sequence[Any] = SCHEDULERS,
+    shutdowns: Sequence[Any] = SHUTDOWNS,
+    *,
+    keep: Keep | None = None,
+    progress: Told | None = None,
+    jobs: int | None = None,
+    **options: Any,
+) -> Frontier:
+    """Replay a log under every pair of a scheduler and a shutdown policy, and set their energies against their waits.
+
+    The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like others. keep: where
+    replays go, and are taken from; progress, jobs: see `compare`; options: as of `simulate`. Energy is counted from the first submission
+    to the last finish of each replay. EscalaError: a platform without watts or without switches, fewer than two pairs.
+    """
+    log, machine = read(workload, platform)
+    pairs = pairs_of(schedulers, shutdowns)
+    if len(pairs) < 2:
+        raise EscalaError(f"a frontier of one pair, {quoted(pairs[0].name)}: give more schedulers or shutdown policies")
+    _check(machine, pairs)
+
+    def run(pair: Named) -> dict[str, Any]:
+        result = simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **options)
+        return {"summary": result.summary(), "knows": result.knows}
+
+    kept = keep or (lambda _, make: make())
+    found = play(pairs, lambda pair: kept(pair.name, lambda: run(pair)), progress=progress, jobs=jobs)
+    return Frontier({name: one["summary"] for name, one in found.items()}, {name: one["knows"] for name, one in found.items()})
+
+
+def _check(machine: Platform, pairs: Sequence[Named]) -> None:
+    check_power(machine, [pair.shutdown for pair in pairs])
+    if not machine.has_energy:
+        raise EscalaError(f"a frontier needs watts, platform {machine.name!r} has none: {how(machine)}")

@@ -1,0 +1,42 @@
+"""The verb frontier: what it prints and writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from escala.cli import frontier
+from escala.tuning import joint
+from tests.cli.program import Escala
+
+ASKED = ("--platform", "4x1:grid5000", "--schedulers", "easy,sjf-fit", "--shutdowns", "never,timeout:0,hold:0.5:60,oracle")
+
+
+def test_frontier_says_what_is_saved_at_which_wait(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    told = escala_("frontier", log, *ASKED, "--out", out, "--price", "0.2", "--currency", "EUR")
+    assert told.status == 0, told.err
+    assert "Against easy + never: with jobs waiting no longer" in told.out and "on the frontier" in told.out
+    assert sorted(path.name for path in out.iterdir()) == ["frontier.json", "manifest.json", "report.html"]
+    found = json.loads((out / "frontier.json").read_text())
+    assert len(found["pairs"]) == 8 and found["reference"] == "easy + never"
+    assert found["pairs"]["easy + oracle"]["knows"] and not any("oracle" in name for name in found["undominated"]["mean_wait_s"])
+    page = (out / "report.html").read_text()
+    assert "EUR" in page and "reference" in page and "a preset, not measured on this machine" in page
+    again = escala_("frontier", log, *ASKED, "--json")
+    assert again.status == 0 and json.loads(again.out)["pairs"].keys() == found["pairs"].keys()
+
+
+def test_frontier_refuses_what_it_cannot_tell(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    for asked, what in (
+        (("--platform", "4x1"), "needs a power profile"),
+        ((*ASKED, "--currency", "EUR"), "give --price too"),
+        (("--platform", "4x1:grid5000", "--schedulers", "easy", "--shutdowns", "never"), "a frontier of one pair"),
+    ):
+        told = escala_("frontier", log, *asked, "--out", tmp_path / "out")
+        assert told.status == 2 and what in told.err and len(told.err.strip().splitlines()) == 1, told.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_verb_and_the_function_try_the_same_pairs() -> None:
+    assert frontier.SCHEDULERS.split(",") == list(joint.SCHEDULERS) and frontier.SHUTDOWNS.split(",") == list(joint.SHUTDOWNS)
