@@ -62,8 +62,10 @@ def plan_oracle(w: World) -> None:
     """OR*, at each decision and after each start: which waiting jobs are held, in queue order.
 
     A job is held if enough cores of nodes that are on will be free before it has waited its share of the walltime, besides those that
-    jobs held before it wait for. The mark lies in `place`, which has no other use while a job waits."""
+    jobs held before it wait for. The mark lies in `place`, which has no other use while a job waits. Under fcfs only the first may start,
+    and only its mark is looked at."""
     s = w.s[0]
+    alone = w.o[0].queueing == codes.STRICT and w.o[0].ordering == codes.BY_QUEUE
     taken = 0
     j = s.first
     while j != codes.NONE:
@@ -74,6 +76,8 @@ def plan_oracle(w: World) -> None:
             mark = codes.HELD
             taken += cores
         w.run[j].place = mark
+        if alone:
+            return
         j = np.int64(w.run[j].next)
 
 
