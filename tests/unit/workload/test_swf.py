@@ -85,6 +85,13 @@ def test_absolute_times_and_no_header(tmp_path: Path) -> None:
     assert read(tmp_path, line(1, 1356996147), shift=False).jobs["submit_s"].to_list() == [1356996147.0]
 
 
+@pytest.mark.parametrize(("first_s", "origin_s"), [(499_999_999, 1_499_999_999.0), (500_000_000, 500_000_000.0)])
+def test_times_that_are_unix_times_already_are_not_counted_from_the_start_once_more(tmp_path: Path, first_s: int, origin_s: float) -> None:
+    path = tmp_path / "log.swf"
+    path.write_text("; UnixStartTime: 1000000000\n" + line(1, first_s) + "\n")
+    assert read_workload(path).origin_s == origin_s
+
+
 def test_allocated_or_requested_processors(tmp_path: Path) -> None:
     text = line(1, 0, alloc=8, asked=6) + "\n" + line(2, 1, alloc=-1, asked=6) + "\n" + line(3, 2, alloc=8, asked=-1)
     assert read(tmp_path, text).jobs["cores"].to_list() == [8, 6, 8]
