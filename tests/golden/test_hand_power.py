@@ -26,6 +26,7 @@ def test_joules_are_measured_from_first_submission_to_last_finish(run: Engine) -
     assert got.life(0) == [("switching_on", 50, 70), ("computing", 70, 80)]
     assert got.joules(0, "switching_on") == pytest.approx(3000, rel=1e-12)
     assert got.joules(0, "computing") == pytest.approx(2000, rel=1e-12)
+    assert got.joules(0, "off") == 0.0
     assert got.transitions(0) == 1
 
 
