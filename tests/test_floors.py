@@ -14,6 +14,10 @@ SOURCE = ROOT / "src" / "escala"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 400
 VAGUE = {"utils", "helpers", "common", "manager", "base"}
+MOST_PARAMETERS = 8
+SOLVER = ("optimum/", "bounds/solver/")  # plain loops over arrays of a problem's own
+LONGER: set[str] = set()
+"""Functions with more parameters by position, as file:name: this list may only shrink."""
 ABOVE_THE_API = ("__init__.py", "cli", "studies")
 
 
@@ -47,6 +51,24 @@ def test_each_floor_imports_only_floors_below_it() -> None:
 def test_modules_are_short_or_say_why(path: Path) -> None:
     lines = path.read_text(encoding="utf-8").splitlines()
     assert len(lines) <= LONGEST, f"{len(lines)} lines: split it"
+
+
+def _by_position(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many parameters may be given by position, `self` and `cls` aside."""
+    names = [entry.arg for entry in (*function.args.posonlyargs, *function.args.args)]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def test_functions_take_few_parameters_by_position() -> None:
+    long = {
+        f"{_identity(path)}:{node.name}"
+        for path in MODULES
+        if not _identity(path).startswith(SOLVER)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and _by_position(node) > MOST_PARAMETERS
+    }
+    assert not long - LONGER, "more than 8 parameters by position: a record behind a pointer, a settings class, or keywords behind *"
+    assert not LONGER - long, "no longer over 8: take it from the list"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_identity)

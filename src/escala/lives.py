@@ -137,7 +137,8 @@ class NodeLives:
         first = np.searchsorted(nodes[order], np.arange(self.platform.n_nodes + 1))
         out = np.empty((4, len(order) + self.platform.n_nodes), np.int64)
         load = np.empty(out.shape[1])
-        k = node_lives(times[order], busy[order], change[order], power[order], first, self.window[0], self.window[1], out, load)
+        events = times[order], busy[order], change[order], power[order]
+        k = node_lives(events, first, self.window[0], self.window[1], out, load)
         return out[:, :k], load[:k]
 
     def nodes(self) -> pl.DataFrame:

@@ -121,8 +121,8 @@ BUGS = [
     Bug("envs", "envs/slots/step.py", "    m.makespan = (w.s[0].last_finish - w.job[0].submit) / st.unit_us", "    m.makespan = w.s[0].last_finish / st.unit_us"),
     Bug("envs", "envs/slots/heuristics.py", "        if value < least:", "        if value <= least:"),
     Bug("envs", "envs/slots/heuristics.py", "        passes = length_of(w, st, j) <= shadow", "        passes = length_of(w, st, j) < shadow"),
-    Bug("envs", "envs/rjms/user_confidence.py", "for k in range(min(entered[u], RECENT)):\n        ratio", "for k in range(RECENT):\n        ratio"),
+    Bug("envs", "envs/rjms/user_confidence.py", "for k in range(min(g.entered[u], RECENT)):\n        ratio", "for k in range(RECENT):\n        ratio"),
     Bug("envs", "envs/rjms/action.py", "held = allowed >= most and lacking <= 0", "held = allowed > most and lacking <= 0"),
-    Bug("envs", "envs/rjms/scheduling_step.py", "    value -= st.sigma * reward.waited(w, memory.seen_us)\n", "    value -= st.sigma * reward.waited(w, 0)\n"),
-    Bug("envs", "envs/rjms/scheduling_step.py", "        mask[1 + k] = memory.over == 0 and fits_now(w, j)", "        mask[1 + k] = fits_now(w, j)"),
+    Bug("envs", "envs/rjms/scheduling_step.py", "    value -= st.sigma * reward.waited(w, m.seen_us)\n", "    value -= st.sigma * reward.waited(w, 0)\n"),
+    Bug("envs", "envs/rjms/scheduling_step.py", "        mask[1 + k] = m.over == 0 and fits_now(w, j)", "        mask[1 + k] = fits_now(w, j)"),
 ]  # fmt: skip

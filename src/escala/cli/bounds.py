@@ -25,6 +25,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def bound(
+    *,
     workload: opt.Log,
     platform: opt.PlatformSpec,
     read: dict[str, Any],

@@ -29,6 +29,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def demo(
+    *,
     read: dict[str, Any],
     workload: Annotated[
         Path | None, typer.Option("--workload", metavar="FILE", help="job log [a generated Grid'5000-like month]", show_default=False)

@@ -172,21 +172,18 @@ def _rule(name: str, batch: Any, policy: str, seed: int) -> Act:
     import numpy as np
 
     out, random = np.zeros(1, np.int64), np.random.default_rng(seed)
-    if name == MULTI:
-        return lambda turn: (batch.decide(policy, out), int(out[0]))[1]
-    if policy == "random":
+    if policy == "random" and name != MULTI:
         return lambda turn: int(random.choice(np.flatnonzero(turn.mask[0])))
     if name == SCHEDULING:
         return lambda turn: int(turn.mask[0, 1:].argmax()) + 1 if turn.mask[0, 1:].any() else 0
     if name == OFF_RESERVATION:
         action = _action(policy, batch)
         return lambda turn: action
-    rules = import_module("escala.envs.slots.heuristics")
-    code = rules.RULES[policy]
-    for key, value in zip(("long", "quiet", "share"), (3, 6, 0)):  # of the rule hold-back, as `slots.playing.play` has them
-        batch.settings[key] = value
-    lens = (batch.worlds.table, batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used)
-    return lambda turn: (rules.decide_all(*lens, code, out), int(out[0]))[1]
+    if name != MULTI:
+        from escala.envs.slots.options import set_hold
+
+        set_hold(batch.games, (3, 6, 0))  # of the rule hold-back, as `slots.playing.play` has them
+    return lambda turn: (batch.decide(policy, out), int(out[0]))[1]
 
 
 def _action(policy: str, batch: Any) -> int:

@@ -34,6 +34,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def frontier(
+    *,
     workload: opt.Log,
     platform: opt.PlatformSpec,
     options: dict[str, Any],

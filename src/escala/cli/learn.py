@@ -184,6 +184,7 @@ def _known(name: str, names: list[str]) -> None:
 
 
 def evaluate(
+    *,
     agent: Annotated[Path, typer.Argument(metavar="DIR", help="folder of a trained agent", show_default=False)],
     workload: opt.Log,
     read: dict[str, Any],
@@ -239,7 +240,7 @@ def evaluate(
         bounds = {"objective": headroom, "stretch": stretch, "limit_s": limit}
         names, wanted = [f"agent:{agent}", *(beside or ())], {"days": [day.name for day in chosen], "seed": seed, "window": window}
         pieces = pieces_of(folder, log, machine, names, **wanted)
-        played, measured = _played(trained, chosen, machine, beside, runs, seed, window, bounds, begin, pieces)
+        played, measured = _played(trained, chosen, machine, beside, runs, seed, window, bounds, begin=begin, pieces=pieces)
         tell_found(pieces)
         judged = comparing.episodes(played, _metrics(played, measured), reference=played["policy"][0], seed=seed)
         if folder is not None:
@@ -276,7 +277,7 @@ def export(
 
 
 def _played(
-    trained: Any, days: Any, machine: Any, beside: Any, runs: int, seed: int, window: str, bounds: dict[str, Any], begin: Begin,
+    trained: Any, days: Any, machine: Any, beside: Any, runs: int, seed: int, window: str, bounds: dict[str, Any], *, begin: Begin,
     pieces: Pieces,
 ) -> tuple[Any, dict[str, Any] | None]:  # fmt: skip
     """The days played under every policy, and their head-room where an objective is named."""

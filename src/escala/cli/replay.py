@@ -50,6 +50,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def simulate(
+    *,
     workload: opt.Log,
     platform: opt.PlatformSpec,
     options: dict[str, Any],
@@ -117,6 +118,7 @@ def simulate(
 
 
 def compare(
+    *,
     workload: opt.Log,
     platform: opt.PlatformSpec,
     options: dict[str, Any],

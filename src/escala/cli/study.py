@@ -42,6 +42,7 @@ def list_studies(as_json: opt.Json = False) -> None:
 
 
 def run_study(
+    *,
     name: Annotated[str, typer.Argument(metavar="NAME", help="a study: see escala study list")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for claims, tables, figures and agents")],
     scale: Annotated[str, typer.Option("--scale", help="smoke (a minute), short (an hour or two of 2 cores) or paper (days)")] = "short",

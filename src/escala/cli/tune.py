@@ -29,6 +29,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def tune(
+    *,
     workload: opt.Log,
     platform: opt.PlatformSpec,
     options: dict[str, Any],

@@ -9,10 +9,14 @@ import numpy as np
 from escala.envs.core.checks import choice
 from escala.envs.deciding import Deciding
 from escala.envs.rjms import off_reservation, off_reservation_step, scheduling, scheduling_step
-from escala.envs.rjms.state import MEMORY
 from escala.envs.slots.policy import SHAPING, SlotPolicy
 from escala.errors import EscalaError
 from escala.policy import Commands, insider
+
+
+def users_of(world: Any, i: int) -> int:
+    """Users of simulation i's jobs."""
+    return max(1, int(world.job[i]["user"].max(initial=0)) + 1)
 
 
 class _Learnt:
@@ -64,38 +68,30 @@ class LearntShutdown(_Learnt):
         self.period_s = self.options.period_s
         self.at_events = self.options.ask == "submissions"
         self.beneath = off_reservation.BENEATH[self.options.action]
-        self._fractions = self.options.fractions()
 
     def _begin(self, simulation: Any, i: int) -> None:
         self._new = False
         platform, world = simulation.platform, simulation.world
         actions = self.options.actions(platform)
         self._chooses(actions, f"platform {platform.name!r}", "train on this platform, or with action='hold'")
-        self._settings = self.options.settings(platform)
-        self._memory = np.zeros(1, MEMORY)
-        self._memory["standing"] = self.options.resting % actions
-        self._history = np.zeros((1, self.options.history, self.options.width), np.float32)
-        self._users = np.zeros(max(1, int(world.job[i]["user"].max(initial=0)) + 1), np.int64)
-        self._frontier = np.zeros(world.plans.shape[1] + 1, np.int64)
+        self._games = self.options.games(1, platform, users_of(world, i), world.plans.shape[1])
 
     def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
         """Renew the action in force, or choose one."""
         if self._new:
             self._begin(simulation, i)
-        flat = self._observation.reshape(1, -1)
-        what = off_reservation_step.look(
-            simulation.table, i, self._settings, self._memory, self._history, self._users, self._frontier, flat, self._mask
-        )
+        games = self._games
+        what = off_reservation_step.look(simulation.table, i, games.table, self._observation.reshape(-1), self._mask[0])
         if what == 0:
             return
-        chosen = self._choose() if what == 2 else int(self._memory[0]["standing"])
+        chosen = self._choose() if what == 2 else int(games.memory["standing"][0])
         simulation.make_room(i, int(simulation.world.s[i, 0]["n_queued"]) + 2)  # a timer for each waiting job
-        off_reservation_step.put(simulation.table, i, self._settings, self._fractions, self._memory, chosen)
+        off_reservation_step.put(simulation.table, i, games.table, chosen)
 
 
 @insider
 class LearntScheduler(_Learnt):
-    """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`. Not sampled, it starts the likeliest job where nothing
+    """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`. Not sampled, it starts the greedy job where nothing
     runs and something fits, whatever it thinks of waiting."""
 
     role = "scheduler"
@@ -105,37 +101,22 @@ class LearntScheduler(_Learnt):
         self.options = scheduling.options_of(agent.env_options)
         self._expects(self.options.shape)
         self._chooses(self.options.places + 1, f"its queue of {self.options.places} places", "train it again")
-        self._settings = self.options.settings()
 
     def _begin(self, simulation: Any, i: int) -> None:
         self._new = False
         world = simulation.world
-        users = max(1, int(world.job[i]["user"].max(initial=0)) + 1)
-        self._records = scheduling.Records(1, self.options.places, users, world.plans.shape[1])
+        self._games = self.options.games(1, simulation.platform, users_of(world, i), world.plans.shape[1])
 
     def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
-        """Start waiting jobs, one by one, until a void choice."""
+        """Start waiting jobs, one by one, until a no-op."""
         if self._new:
             self._begin(simulation, i)
-        r, table = self._records, simulation.table
-        while scheduling_step.look(
-            table,
-            i,
-            self._settings,
-            r.memory,
-            r.history,
-            r.live,
-            r.ratios,
-            r.entered,
-            r.confidence,
-            r.frontier,
-            self._observation,
-            self._mask,
-        ):
+        worlds, games = simulation.table, self._games.table
+        while scheduling_step.look(worlds, i, games, self._observation[0], self._mask[0]):
             s = simulation.world.s[i, 0]
             if not self._sampled and s["n_ends"] + s["n_starts"] == 0 and self._mask[0, 1:].any():
-                self._mask[0, 0] = False  # the likeliest choice alone could idle for ever
-            scheduling_step.put(table, i, self._settings, r.memory, r.live, self._choose())
+                self._mask[0, 0] = False  # the greedy choice alone could idle for ever
+            scheduling_step.put(worlds, i, games, self._choose())
 
 
 def learnt_slots(agent: Deciding, sampled: bool = True, seed: int = 0) -> SlotPolicy:

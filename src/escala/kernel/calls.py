@@ -49,14 +49,14 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
 
 
 @compiled
-def clear(table: Any, i: int, size: int, options: Any, scalars: Any, node: Any, room: Any) -> None:
-    """Empty the tables of simulation `i`, which is to play `size` jobs; `prepare` comes next. options [1], scalars [1], node [nodes], room
-    [nodes, kinds]: as at every start. (A function of its own: the addresses in a row of the table must not change during a call.)"""
-    w = one(table, i)
-    w.o[0] = options[0]
+def clear(table: Any, i: int, size: int, start: Any) -> None:
+    """Empty the tables of simulation `i`, which is to play `size` jobs; `prepare` comes next. start: the table of one simulation, as at
+    every start. (A function of its own: the addresses in a row of the table must not change during a call.)"""
+    w, fresh = one(table, i), one(start, 0)
+    w.o[0] = fresh.o[0]
     w.o[0].n_jobs = size
     w.o[0].n_ranks = size
-    w.s[0] = scalars[0]
+    w.s[0] = fresh.s[0]
     for p in range(w.ledger.shape[0]):
         for k in range(5):
             w.ledger[p].node_us[k] = 0
@@ -67,10 +67,10 @@ def clear(table: Any, i: int, size: int, options: Any, scalars: Any, node: Any, 
         w.ledger[p].switch_ons = 0
         w.ledger[p].switch_offs = 0
     w.bits[:, :] = 0
-    for n in range(node.shape[0]):
-        w.node[n] = node[n]
-        for k in range(room.shape[1]):
-            w.room[n, k] = room[n, k]
+    for n in range(fresh.node.shape[0]):
+        w.node[n] = fresh.node[n]
+        for k in range(fresh.room.shape[1]):
+            w.room[n, k] = fresh.room[n, k]
 
 
 START = 0

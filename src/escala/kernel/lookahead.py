@@ -39,8 +39,9 @@ def _add(w: World, n: int, submit: int, runtime: int, walltime: int, cores: int)
 
 
 @lean
-def _fill(w: World, choice: int, running: Any, left: Any, drawn: Any, soon: int, release: int, order: Any, row: Any) -> int:
+def _fill(w: World, choice: int, future: Any, row: Any) -> int:
     """Write one future under one choice; `row` int64 [jobs] gets the row of each job. Returns the number of rows."""
+    running, left, drawn, soon, release, order = future
     n = 0
     for r in range(running.shape[1]):
         _add(w, n, 0, left[r], running[1, r], running[0, r])
@@ -126,24 +127,23 @@ def _cost(w: World, weight: Any, row: Any) -> float:
 
 
 @compiled
-def look_ahead(
-    table: Any, options: Any, scalars: Any, node: Any, room: Any, choices: Any, running: Any, left: Any, drawn: Any, weight: Any,
-    soon: Any, release: Any, order: Any, out: Any,
-) -> None:  # fmt: skip
+def look_ahead(table: Any, start: Any, choices: Any, futures: Any, out: Any) -> None:
     """Cost of each choice in each future, float64 out [choices, K]: sum over jobs of weight x start (us from now).
 
-    table: of the one simulation that is used; options, scalars, node, room: as at its start (`calls.clear`). choices int64 [C]: a waiting
-    job, or WAIT. running int64 [2, R]: cores, what is left of the walltime (us). left int64 [K, R]: how long each still runs. drawn int64
-    [K, 5, J]: runtime, walltime, cores, arrival (us from now, NEVER_US: does not come), 1: held back until release [K]. weight float64
-    [K, J]. soon int64 [K]: the next event, before the first arrival. order int64 [K, J]: the base policy's order.
+    table: of the one simulation that is used; start: of the same as at its start (`calls.clear`). choices int64 [C]: a waiting job, or
+    WAIT. futures: running int64 [2, R]: cores, what is left of the walltime (us); left int64 [K, R]: how long each still runs; drawn int64
+    [K, 5, J]: runtime, walltime, cores, arrival (us from now, NEVER_US: does not come), 1: held back until release [K]; weight float64
+    [K, J]; soon int64 [K]: the next event, before the first arrival; release; order int64 [K, J]: the base policy's order.
     """
+    running, left, drawn, weight, soon, release, order = futures
     w = one(table, 0)
     row = np.empty(weight.shape[1], np.int64)
     at_once = np.zeros(weight.shape[1], np.int64)
     frontier = np.empty(w.plans.shape[0] + 1, np.int64)
-    queueing = options[0].queueing
-    free = options[0].n_cores - running[0].sum()
+    queueing = w.o[0].queueing
+    free = w.o[0].n_cores - running[0].sum()
     for k in range(weight.shape[0]):
+        future = running, left[k], drawn[k], soon[k], release[k], order[k]
         _start_at_once(queueing, free, drawn[k], release[k], order[k], at_once)
         first = codes.NONE  # the first choice of those
         for c in range(choices.shape[0]):
@@ -152,8 +152,8 @@ def look_ahead(
                     out[c, k] = out[first, k]
                     continue
                 first = c
-            n = _fill(w, choices[c], running, left[k], drawn[k], soon[k], release[k], order[k], row)
-            clear(table, 0, n, options, scalars, node, room)
+            n = _fill(w, choices[c], future, row)
+            clear(table, 0, n, start)
             prepare(table, 0, False)
             _play(w, queueing, frontier)
             out[c, k] = _cost(w, weight[k], row)

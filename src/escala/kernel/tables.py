@@ -42,13 +42,14 @@ def copy_chunks(table: Any, i: int, out: Any) -> None:
 
 
 @compiled
-def node_lives(times: Any, busy: Any, share: Any, power: Any, first: Any, start: int, end: int, out: Any, load: Any) -> int:
+def node_lives(events: Any, first: Any, start: int, end: int, out: Any, load: Any) -> int:
     """The intervals of every node in one state, within [start, end), us.
 
-    Events sorted by node and time; those of node n are first[n] .. first[n + 1] - 1, each with a change of busy cores, a change of load
-    share and a new power state (or NONE). Fills `out` [4, *] with node, from, to, ledger state and `load` [*] with the integral of the
-    load share over the interval, in us. Returns the number of intervals.
+    events: (times, busy, share, power), sorted by node and time; those of node n are first[n] .. first[n + 1] - 1, each with a change of
+    busy cores, a change of load share and a new power state (or NONE). Fills `out` [4, *] with node, from, to, ledger state and `load` [*]
+    with the integral of the load share over the interval, in us. Returns the number of intervals.
     """
+    times, busy, share, power = events
     k = 0
     for n in range(first.shape[0] - 1):
         cores = 0

@@ -26,6 +26,7 @@ from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.lookahead import WAIT, look_ahead
+from escala.kernel.world import table_of
 from escala.options import Options, Plan
 from escala.platform import read_platform
 from escala.policies.futures import Arrivals, AsBefore, Lists, Memory, Numbers
@@ -78,7 +79,7 @@ class Base:
         """float64 [choices, futures]."""
         out = np.empty((len(choices), len(f.soon)))
         self._make_room(f.running.shape[1] + f.drawn.shape[2])
-        look_ahead(self.table, *self._start, choices, *f, out)
+        look_ahead(self.table, self._start_table, choices, tuple(f), out)
         return out
 
     def _make_room(self, jobs: int) -> None:
@@ -91,7 +92,8 @@ class Base:
         simulation = Simulation(blank, read_platform(f"1x{self.cores}:none"), plan, Options(record=False))
         w = simulation.world
         self._simulation, self.table = simulation, simulation.table
-        self._start = w.o[0].copy(), np.zeros(1, w.s.dtype), w.node[0].copy(), w.room[0].copy()
+        self._start = w._replace(o=w.o.copy(), s=np.zeros_like(w.s), node=w.node.copy(), room=w.room.copy())
+        self._start_table = table_of(self._start)
 
 
 def _hold(name: str) -> tuple[bool, float | None]:

@@ -40,6 +40,7 @@ def multi_resource(
     horizon: int = 20,
     p_long: float = 0.2,
     steps: int = 200,
+    *,
     seed: Seed = 0,
 ) -> Workload:
     """Several machines with several resources; `formula`: plain or printed (see `generate_slots`)."""

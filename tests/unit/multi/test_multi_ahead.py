@@ -27,7 +27,7 @@ def played(batch: MultiBatch, state: Any, action: int) -> float:
     while True:
         batch.step(out, turn)
         if turn.terminated[0]:
-            return float((batch.memory["slowdown"][0] - 1.0) * batch.memory["submitted"][0])
+            return float((batch.games.memory["slowdown"][0] - 1.0) * batch.games.memory["submitted"][0])
         batch.decide("dense", out)
 
 
@@ -43,7 +43,7 @@ def test_a_future_that_comes_true_costs_what_the_game_costs(shape: dict[str, Any
     other = multi.batch(1, batch.lists, skip="forced", **shape)
     while not turn.terminated[0]:
         batch.decide("dense", out)
-        if batch.worlds.world.s[0, 0]["next_job"] == batch.memory["entered"][0] and turn.mask[0, :-1].any():
+        if batch.worlds.world.s[0, 0]["next_job"] == batch.games.memory["entered"][0] and turn.mask[0, :-1].any():
             costs = look.costs(turn.mask, LATER)[0].copy()
             open_ = np.flatnonzero(turn.mask[0])
             assert np.isinf(costs[~turn.mask[0]]).all()
@@ -108,7 +108,7 @@ def test_agents_may_know_when_arrivals_end(information: str) -> None:
         batch.restart(np.array([0]), turn)
     seen_after = False
     for _ in range(90):
-        row = int(told.memory["row"][0])
+        row = int(told.games.memory["row"][0])
         assert (turns[1].observation[0, :-2] == turns[0].observation[0]).all()
         assert turns[1].observation[0, -2:] == pytest.approx([min(row / 30, 1.0), float(row >= 30)])
         seen_after |= row >= 30

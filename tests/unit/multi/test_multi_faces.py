@@ -107,7 +107,7 @@ def test_parallel_choices_of_a_job_already_taken_count_as_the_void() -> None:
     for _ in range(150):
         before = env.batch.worlds.world.s[0, 0]["n_queued"] + 0
         arrived = int(env.batch.worlds.world.s[0, 0]["next_job"])
-        first = env.batch.slots[0, 0] >= 0 and all(env._table.look(a)[1][0] for a in range(3))
+        first = env.batch.games.slots[0, 0] >= 0 and all(env._table.look(a)[1][0] for a in range(3))
         env.step(dict.fromkeys(env.agents, 0))
         after = env.batch.worlds.world.s[0, 0]
         started = before + int(after["next_job"]) - arrived - int(after["n_queued"])

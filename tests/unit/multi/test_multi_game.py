@@ -58,7 +58,7 @@ def rollout(batch: MultiBatch, seed: int, steps: int = 60_000) -> tuple[np.ndarr
         actions[done] = -1
         for i in np.flatnonzero(~done):
             if actions[i] < slots * machines and turn.mask[i, actions[i]]:
-                placed[i].append((int(batch.slots[i, actions[i] % slots]), int(batch.agent[i]) * machines + int(actions[i]) // slots))
+                placed[i].append((int(batch.games.slots[i, actions[i] % slots]), int(batch.agent[i]) * machines + int(actions[i]) // slots))
         batch.step(actions, turn)
         total += turn.reward
         done |= turn.terminated
@@ -80,7 +80,7 @@ def test_every_job_runs_once_on_one_machine_within_its_capacity(shape: dict[str,
             its = machine == n
             for t in np.unique(start[its]):
                 runs = its & (start <= t) & (t < start + length)
-                assert (demand[runs].sum(axis=0) <= batch.capacity[n]).all()
+                assert (demand[runs].sum(axis=0) <= batch.games.capacity[n]).all()
         slowdowns = (start + length - submit) / length
         assert batch.info()["slowdown"][i] == pytest.approx(slowdowns.mean(), rel=1e-12)
         if batch.options.rewards == "global":
@@ -122,7 +122,7 @@ def test_a_team_of_one_with_one_machine_is_the_single_agent_choice_by_choice(ski
         many.step(np.where(actions == 0, 5, actions - 1), second)
         assert second.reward[:, 0] == pytest.approx(first.reward, abs=1e-9)
         assert (first.terminated == second.terminated).all()
-        assert (one.slots[~done] == many.slots[~done]).all()
+        assert (one.games.slots[~done] == many.games.slots[~done]).all()
         done |= first.terminated
         if done.all():
             break

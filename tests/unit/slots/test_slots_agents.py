@@ -91,12 +91,12 @@ def _starts_in_the_environment(agent: escala.Agent, lists: JobLists, sampled: bo
     for luck in range(1000):  # an episode whose charts are drawn from the first shade on, as in the simulation
         batch.seed(row, np.array([luck], np.uint64))
         batch.restart(row, turn, {"list": 0})
-        if batch.memory["shade"][0] == 0:
+        if batch.games.memory["shade"][0] == 0:
             break
-    assert batch.memory["shade"][0] == 0
+    assert batch.games.memory["shade"][0] == 0
     rescued = 0
     while not turn.terminated[0]:
-        memory = batch.memory[0]
+        memory = batch.games.memory[0]
         silent = memory["row"] - memory["last"] >= RESCUE and batch.worlds.world.s[0, 0]["n_ends"] == 0 and turn.mask[0, 1:].any()
         if silent and not sampled:
             turn.mask[0, 0] = False

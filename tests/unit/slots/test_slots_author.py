@@ -11,8 +11,6 @@ import pytest
 
 import escala
 from escala.envs.core.batch import new_turn
-from escala.envs.slots import heuristics
-from escala.envs.slots.heuristics import RULES
 from escala.envs.slots.lists import JobLists, given_lists
 from escala.envs.slots.options import options_of
 from escala.envs.slots.playing import play
@@ -85,9 +83,7 @@ def test_random_takes_every_choice_that_has_a_place_as_often() -> None:
     batch.seed(rows, rows.astype(np.uint64))
     batch.restart(rows, turn, {"list": np.zeros(n, np.int64)})
     batch.step(np.ones(n, np.int64), turn)  # the first job: six units are left, too few for the third
-    heuristics.decide_all(
-        batch.worlds.table, batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used, RULES["random"], out
-    )
+    batch.decide("random", out)
     counts = np.bincount(out, minlength=11)
     valid = np.flatnonzero(turn.mask[0])
     assert len(valid) == 4 and counts[valid].sum() == n

@@ -68,16 +68,16 @@ def test_undiscounted_return_is_minus_the_slowdowns_and_no_capacity_is_overused(
         assert batch.info()["slowdown"][i] == pytest.approx(slowdown.mean(), rel=1e-12)
         assert (start >= submit).all()
         for t in range(int((start + length).max())):
-            assert (demand[(start <= t) & (t < start + length)].sum(axis=0) <= batch.capacity).all()
+            assert (demand[(start <= t) & (t < start + length)].sum(axis=0) <= batch.games.capacity).all()
 
 
 def test_reservations_on_named_nodes_never_share_a_node() -> None:
     batch = SlotsBatch(16, lists=64, placement="reserve", load=1.9)
 
     def check(_: Any) -> None:
-        taken = batch.busy[:, 0]
+        taken = batch.games.busy[:, 0]
         ones = np.array([[int(word).bit_count() for word in row] for row in taken])
-        assert (ones == batch.used[:, 0]).all()
+        assert (ones == batch.games.used[:, 0]).all()
 
     rollout(batch, seed=1, check=check)
 
@@ -86,30 +86,33 @@ def test_reservations_on_named_nodes_never_share_a_node() -> None:
 @pytest.mark.parametrize("placement", ["start-now", "reserve"])
 def test_every_place_is_the_first_one_that_a_search_from_now_on_finds(shape: dict[str, Any], placement: str) -> None:
     batch = SlotsBatch(6, lists=64, placement=placement, **shape)
-    horizon, ring = batch.options.horizon, batch.used.shape[2]
+    horizon, ring = batch.options.horizon, batch.games.used.shape[2]
 
     def place(i: int, k: int) -> int:
-        e, j, row = int(batch.worlds.chosen[i]), int(batch.slots[i, k]), int(batch.memory["row"][i])
-        if j < 0 or batch.memory["over"][i]:
+        e, j, row = int(batch.worlds.chosen[i]), int(batch.games.slots[i, k]), int(batch.games.memory["row"][i])
+        if j < 0 or batch.games.memory["over"][i]:
             return -1
         at = int(batch.lists.first[e]) + j
         length = int(-(-batch.lists.job["walltime"][at] // 1_000_000))
         need = [int(batch.lists.job["cores"][at]), *batch.lists.demand[at]]
         if placement == "start-now":
-            fits = all(batch.used[i, kind, row % ring] + n <= batch.capacity[kind] for kind, n in enumerate(need))
+            fits = all(batch.games.used[i, kind, row % ring] + n <= batch.games.capacity[kind] for kind, n in enumerate(need))
             return row if fits else -1
         for begin in range(row, row + horizon - length + 1):
             columns = [
-                np.bitwise_or.reduce([batch.busy[i, kind, r % ring] for r in range(begin, begin + length)]) for kind in range(len(need))
+                np.bitwise_or.reduce([batch.games.busy[i, kind, r % ring] for r in range(begin, begin + length)])
+                for kind in range(len(need))
             ]
-            if all(int(taken).bit_count() + n <= batch.capacity[kind] for kind, (taken, n) in enumerate(zip(columns, need, strict=True))):
+            if all(
+                int(taken).bit_count() + n <= batch.games.capacity[kind] for kind, (taken, n) in enumerate(zip(columns, need, strict=True))
+            ):
                 return begin
         return -1
 
     def check(turn: Any) -> None:
         expected = [[place(i, k) for k in range(batch.options.slots)] for i in range(batch.num_envs)]
-        assert np.where(batch.memory["over"][:, None] == 1, -1, batch.starts).tolist() == expected
-        over = batch.memory["over"] == 1
+        assert np.where(batch.games.memory["over"][:, None] == 1, -1, batch.games.starts).tolist() == expected
+        over = batch.games.memory["over"] == 1
         assert (turn.mask[~over, 1:] == (np.array(expected)[~over] >= 0)).all()
 
     rollout(batch, seed=5, check=check)
@@ -123,7 +126,7 @@ def test_a_choice_that_does_not_fit_is_reserved_at_its_first_place_within_the_ho
     batch.restart(np.zeros(1, np.int64), turn, {"list": 0})
     assert turn.mask[0].tolist() == [True] * 5 + [False] * 6
     for slot, start in ((1, 0), (2, 5), (3, 0)):  # job 0 now; job 1 when job 0 has ended; job 2 beside it on nodes 6..9, now
-        assert batch.starts[0, slot - 1] == start
+        assert batch.games.starts[0, slot - 1] == start
         batch.step(np.array([slot]), turn)
         assert turn.reward[0] == 0.0
     assert not turn.mask[0, 4]  # all ten nodes are free from row 9 on, and 9 + 15 rows are beyond the horizon
@@ -138,11 +141,11 @@ def test_slots_refill_at_the_lowest_empty_number() -> None:
     batch = SlotsBatch(1, [work], "10x1", slots=2)
     turn = new_turn(batch)
     batch.restart(np.zeros(1, np.int64), turn, {"list": 0})
-    assert batch.slots[0].tolist() == [0, 1]
+    assert batch.games.slots[0].tolist() == [0, 1]
     batch.step(np.array([2]), turn)
-    assert batch.slots[0].tolist() == [0, 2]
+    assert batch.games.slots[0].tolist() == [0, 2]
     batch.step(np.array([1]), turn)
-    assert batch.slots[0].tolist() == [3, 2]
+    assert batch.games.slots[0].tolist() == [3, 2]
 
 
 def test_image_shows_chart_slots_backlog_and_silence() -> None:

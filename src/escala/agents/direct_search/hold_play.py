@@ -13,6 +13,7 @@ from escala.envs.core.batch import new_turn
 from escala.envs.rjms.decision_times import FAILED, observe_machine
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.envs.rjms.off_reservation_step import go_on, settle
+from escala.envs.rjms.state import shutdown_game
 from escala.errors import EscalaError
 from escala.kernel.world import one
 
@@ -28,39 +29,33 @@ def nearest(seen: Any, weights: Any, numbers: Any, last: int) -> int:
 
 
 @compiled
-def play(
-    table: Any, settings: Any, fractions: Any, memory: Any, history: Any, users: Any, frontier: Any, watts: Any, seen: Any, weights: Any,
-    numbers: Any, last: int, total: Any,
-) -> int:  # fmt: skip
+def play(worlds: Any, games: Any, seen: Any, weights: Any, numbers: Any, last: int, total: Any) -> int:
     """Play simulations that stand at their first question to their end, one behind the other: sums of rewards [n]. Returns the number of
     decisions; -1 where one cannot go on."""
     decisions = 0
-    for i in range(memory.shape[0]):
-        w = one(table, i)
-        m = memory[i]
-        while m.over == 0:
-            observe_machine(w, settings, m, history[i], users, frontier, seen)
+    for i in range(total.shape[0]):
+        w, g = one(worlds, i), shutdown_game(games, i)
+        while g.memory.over == 0:
+            observe_machine(w, g, seen)
             decisions += 1
-            if go_on(table, i, w, settings, fractions, m, history[i], users, nearest(seen, weights, numbers, last)) == FAILED:
+            if go_on(worlds, i, g, nearest(seen, weights, numbers, last)) == FAILED:
                 return -1
-            total[i] += settle(w, settings, watts, m)
-            if w.s[0].now >= settings[0].limit_us:
+            total[i] += settle(w, g)
+            if w.s[0].now >= g.settings.limit_us:
                 break
     return decisions
 
 
 def whole_days(weights: NDArray[np.float64], batch: OffReservationBatch) -> tuple[NDArray[np.float64], int]:
-    """Return of each day [days] under the likeliest choices, and the number of decisions. weights [1 + len(FEATURES)]. batch: one
+    """Return of each day [days] under the greedy choices, and the number of decisions. weights [1 + len(FEATURES)]. batch: one
     simulation a day."""
     check_shape(tuple(batch.observation_space.shape or ()))
     if weights.shape != (1 + len(FEATURES),):
         raise EscalaError(f"weights of shape {weights.shape}: the score has {1 + len(FEATURES)}")
     rows, turn, total = np.arange(batch.num_envs), new_turn(batch), np.zeros(batch.num_envs)
     batch.restart(rows, turn, {"day": rows})
-    decisions = play(
-        batch.episodes.table, *batch.lens(), batch.watts, turn.observation[0], weights, np.zeros(len(FEATURES)),
-        int(batch.action_space.n) - 1, total,
-    )  # fmt: skip
+    last, numbers = int(batch.action_space.n) - 1, np.zeros(len(FEATURES))
+    decisions = play(batch.episodes.table, batch.games.table, turn.observation[0], weights, numbers, last, total)
     if decisions < 0:
         raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
     return total, int(decisions)

@@ -17,6 +17,7 @@ from escala.envs.rjms import scheduling_step as steps
 from escala.envs.rjms.observation import SNAPSHOT
 from escala.envs.rjms.reward import waste_j
 from escala.envs.rjms.scheduling import SchedulingBatch
+from escala.envs.rjms.state import scheduling_game
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.world import one
@@ -46,29 +47,25 @@ def best(seen: Any, mask: Any, weights: Any, numbers: Any) -> int:
 
 
 @compiled
-def play(
-    table: Any, settings: Any, watts: Any, memory: Any, history: Any, live: Any, ratios: Any, entered: Any, confidence: Any, frontier: Any,
-    seen: Any, mask: Any, weights: Any, numbers: Any, waste: Any, waits: Any,
-) -> int:  # fmt: skip
+def play(worlds: Any, games: Any, seen: Any, mask: Any, weights: Any, numbers: Any, waste: Any, waits: Any) -> int:
     """Play simulations that stand at their first question to their end, one behind the other: waste [n], J, and sums of waits [n], s.
     Returns the number of choices; -1 where one cannot go on."""
     decisions = 0
-    st = settings[0]
-    for i in range(memory.shape[0]):
-        w = one(table, i)
-        m = memory[i]
+    for i in range(waste.shape[0]):
+        w, g = one(worlds, i), scheduling_game(games, i)
+        m = g.memory
         while m.over == 0:
-            steps.remember(w, m, history[i], settings)
-            steps.show_jobs(w, settings, m, confidence[i], frontier, seen, mask)
+            steps.remember(w, g)
+            steps.show_jobs(w, g, seen, mask)
             for c in range(SNAPSHOT):
-                seen[seen.shape[0] - 1, NOW + c] = history[i, m.newest, c]
+                seen[seen.shape[0] - 1, NOW + c] = g.history[m.newest, c]
             decisions += 1
-            if not steps.choose(w, settings, m, live[i], best(seen, mask, weights, numbers)):
-                stop = steps.to_question(table, i, w, settings, m, live[i], ratios[i], entered[i], confidence[i])
+            if not steps.choose(w, g, best(seen, mask, weights, numbers)):
+                stop = steps.to_question(worlds, i, g)
                 if stop == steps.FAILED:
                     return -1
-                m.over = 1 if stop == codes.DONE or w.s[0].now >= st.limit_us else 0
-        waste[i] = waste_j(w, watts)
+                m.over = 1 if stop == codes.DONE or w.s[0].now >= g.settings.limit_us else 0
+        waste[i] = waste_j(w, g.watts)
         waited = 0
         for j in range(w.o[0].n_jobs):
             start = w.run[j].start
@@ -88,7 +85,7 @@ def whole_days(weights: NDArray[np.float64], batch: SchedulingBatch) -> tuple[ND
     batch.restart(rows, turn, {"day": rows})
     waste, waits = np.zeros(n), np.zeros(n)
     decisions = play(
-        batch.episodes.table, batch.settings, batch.watts, *batch.records.lens(), turn.observation[0], turn.mask[0],
+        batch.episodes.table, batch.games.table, turn.observation[0], turn.mask[0],
         np.ascontiguousarray(weights.reshape(len(SCORES), -1)), np.zeros(len(JOB_FEATURES)), waste, waits,
     )  # fmt: skip
     if decisions < 0:

@@ -15,6 +15,7 @@ from escala.agents.imitation.lookahead_teacher import look_ahead
 from escala.envs.core.batch import Turn, new_turn
 from escala.envs.slots import heuristics
 from escala.envs.slots.lists import JobLists
+from escala.envs.slots.options import set_hold
 from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 from escala.writing import whole_file
@@ -90,11 +91,10 @@ def rule(name: str, hold: Sequence[int] | None = None) -> Teacher:
         raise EscalaError(f"unknown rule {name!r}: use one of {', '.join(heuristics.RULES)}")
 
     def choose(batch: SlotsBatch, turn: Turn) -> NDArray[np.int64]:
-        for field, number in zip(("long", "quiet", "share"), hold or (), strict=hold is not None):
-            batch.settings[field] = number
+        if hold is not None:
+            set_hold(batch.games, hold)
         out = np.zeros(batch.num_envs, np.int64)
-        lens = batch.settings, batch.capacity, batch.memory, batch.slots, batch.starts, batch.used
-        heuristics.decide_all(batch.worlds.table, *lens, heuristics.RULES[name], out)
+        batch.decide(name, out)
         return out
 
     return choose

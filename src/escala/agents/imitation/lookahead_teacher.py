@@ -60,8 +60,8 @@ def look_ahead(lists: JobLists, futures: int, seed: int) -> Callable[[SlotsBatch
             playing[id(batch)] = batch, rollouts  # the batch is kept, so that its id stays its own
         out = np.zeros(batch.num_envs, np.int64)
         shown = _Shown(batch)
-        for i in np.flatnonzero(turn.mask[:, 1:].any(axis=1) & (batch.memory["over"] == 0)):
-            slots = batch.slots[i]
+        for i in np.flatnonzero(turn.mask[:, 1:].any(axis=1) & (batch.games.memory["over"] == 0)):
+            slots = batch.games.slots[i]
             job, _ = playing[id(batch)][1][i].choose(View(shown, int(i)), [int(row) for row in slots if row >= 0])
             if job is not None:
                 out[i] = 1 + int(np.flatnonzero(slots == job.row)[0])

@@ -45,18 +45,12 @@ class LookAhead:
         self._law = law_of(lists, chosen.horizon // 2)  # R4's short jobs take at most half the horizon
         self._edges = np.array([len(lists) * k // loads for k in range(loads + 1)], np.int64)
         self.use(bases_of(chosen.agents, chosen.machines))
-        self._luck = np.random.default_rng([seed, 0x4011]).integers(0, 1 << 63, batch.num_envs).astype(np.uint64)
+        self._rng = np.random.default_rng([seed, 0x4011]).integers(0, 1 << 63, batch.num_envs).astype(np.uint64)
         self._costs = np.zeros((batch.num_envs, int(batch.action_space.n)))
 
     def use(self, bases: lookahead.Bases) -> None:
         """Follow these bases."""
-        self.bases = bases
-        batch, chosen = self.batch, self.batch.options
-        rows, most = batch.used.shape[1:], chosen.slots + self.ahead
-        self._room = lookahead.Room(
-            np.zeros((most, 2 + chosen.resources), np.int64), np.zeros((len(bases.most), most)),
-            *(np.zeros(shape, np.int64) for shape in (chosen.slots, chosen.slots, rows, rows, rows[1], rows[1])),
-        )  # fmt: skip
+        self._futures = lookahead.futures_of(self.batch.games, self._law, bases, self.futures, self.ahead)
 
     def sources(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Between which lists each game's futures are drawn: first, and one past the last, [N]."""
@@ -65,14 +59,11 @@ class LookAhead:
 
     def costs(self, mask: NDArray[np.bool_], going: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Mean cost of each action [N, actions], in slowdowns summed over jobs; infinite where it makes no sense. In games that are over
-        (not `going`) and where only the void is open: 0 for the void."""
+        (not `going`) and where only the no-op is open: 0 for it."""
         batch, out = self.batch, self._costs
         asked = mask[:, :-1].any(axis=1) & going
         out[:, :-1], out[:, -1] = np.inf, 0.0
-        lookahead.look_ahead(
-            batch.worlds.table, asked, batch.settings, batch.capacity, batch.scale, batch.memory, batch.slots, batch.used, self._law,
-            *self.sources(), self.bases, self.futures, self.ahead, self._room, self._luck, out,
-        )  # fmt: skip
+        lookahead.look_ahead(batch.worlds.table, batch.games.table, self._futures.table, asked, *self.sources(), self._rng, out)
         return out
 
     def choose(self, mask: NDArray[np.bool_], going: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -91,4 +82,4 @@ def play_ahead(batch: MultiBatch, teacher: LookAhead, patience: int = 20_000) ->
         going &= ~(turn.terminated | turn.truncated)
         if not going.any():
             break
-    return np.where(going, np.nan, batch.memory["slowdown"])
+    return np.where(going, np.nan, batch.games.memory["slowdown"])

@@ -69,7 +69,7 @@ def lessons(batch: MultiBatch, teacher: str | LookAhead, gamma: float, weight: N
     turn, rows = batch.new_turn(), np.arange(n)
     batch.restart(rows, turn, {"list": rng.integers(0, len(batch.lists), n)})
     share = weight[batch.worlds.chosen]
-    batch.settings["discount"] = gamma
+    batch.games.settings["discount"] = gamma
     lists: tuple[list[Any], ...] = ([], [], [], [], [], [], [])
     seen, masks, choices, rewards, alive, passed, regrets = lists
     done, out = np.zeros(n, bool), np.zeros(n, np.int64)
@@ -87,9 +87,9 @@ def lessons(batch: MultiBatch, teacher: str | LookAhead, gamma: float, weight: N
         alive.append(~done)
         strayed = np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1)
         actions = np.where(rng.random(n) < STRAY, strayed, out)
-        since = batch.memory["row"].copy()
+        since = batch.games.memory["row"].copy()
         batch.step(np.where(done, LEAVE, actions), turn)
-        passed.append(gamma ** (batch.memory["row"] - since))
+        passed.append(gamma ** (batch.games.memory["row"] - since))
         rewards.append(turn.reward.mean(axis=1) * share)
         done |= turn.terminated | turn.truncated
     value = np.stack(rewards)

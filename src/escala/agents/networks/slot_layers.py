@@ -96,11 +96,10 @@ def _prefer(numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room
 
 
 @summed
-def _prefer_back(
-    numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room: Any, grad: Any, of_weight: Any, of_context: Any, of_score: Any
-) -> None:
-    """Add to of_weight [features, units], of_context [batch, units] and of_score what `grad` [batch, slots], the gradient along the
-    preferences, makes of them."""
+def _prefer_back(numbers: Any, weight: Any, bias: Any, context: Any, score: Any, room: Any, grad: Any, out: Any) -> None:
+    """Add to out, (of_weight [features, units], of_context [batch, units], of_score [units]), what `grad` [batch, slots], the gradient
+    along the preferences, makes of them."""
+    of_weight, of_context, of_score = out
     features, units = weight.shape
     zero = weight.dtype.type(0)
     for b in range(numbers.shape[0]):
@@ -172,7 +171,7 @@ class _Preferences(torch.autograd.Function):
         numbers, weight, bias, context, score = ctx.saved_tensors
         of_weight, of_context, of_score = bias.new_zeros(weight.shape[::-1]), bias.new_zeros(context.shape), bias.new_zeros(score.shape)
         given = _arrays(bias, context, score, bias.new_empty(2, len(bias)), grad)
-        _prefer_back(numbers.numpy(), _transposed(weight), *given, of_weight.numpy(), of_context.numpy(), of_score.numpy())
+        _prefer_back(numbers.numpy(), _transposed(weight), *given, (of_weight.numpy(), of_context.numpy(), of_score.numpy()))
         return None, None, of_weight.t(), of_context.sum(dim=0), of_context, of_score
 
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from escala.agents.presets import SCHEDULING
 from escala.compile import compiled
 from escala.envs.core.batch import Batch, Turn, new_turn
-from escala.envs.rjms.episodes import Episodes, watts_of
+from escala.envs.rjms.episodes import Episodes
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.envs.rjms.scheduling_step import settle
-from escala.envs.rjms.state import MEMORY
+from escala.envs.rjms.state import scheduling_game
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.drive import drive_easy, drive_greedy
@@ -113,16 +113,16 @@ def _shut_down(batch: OffReservationBatch, policy: str) -> Level:
 
 
 @compiled
-def play(table: Any, settings: Any, watts: Any, memory: Any, total: Any) -> bool:
+def play(worlds: Any, games: Any, total: Any) -> bool:
     """Run simulations whose scheduler is the kernel's from the start to the end of their days: sums of rewards [n], settled at every pause
     before a decision, so that no wait is lost. False where one cannot go on."""
     for i in range(total.shape[0]):
-        w = one(table, i)
+        w, g = one(worlds, i), scheduling_game(games, i)
         stop = codes.BEFORE
-        while stop == codes.BEFORE and w.s[0].now < settings[0].limit_us:
+        while stop == codes.BEFORE and w.s[0].now < g.settings.limit_us:
             greedy = w.o[0].queueing == codes.GREEDY
-            stop = drive_greedy(table, i, codes.NEVER_US) if greedy else drive_easy(table, i, codes.NEVER_US)
-            total[i] += settle(w, settings, watts, memory[i])
+            stop = drive_greedy(worlds, i, codes.NEVER_US) if greedy else drive_easy(worlds, i, codes.NEVER_US)
+            total[i] += settle(w, g)
         if stop != codes.BEFORE and stop != codes.DONE:
             return False
     return True
@@ -140,7 +140,8 @@ def _scheduled(batch: SchedulingBatch, name: str) -> Level:
         episodes = Episodes(n, batch.episodes.days, batch.platform, plan, chosen.simulation_options())
         rows, total = np.arange(n, dtype=np.int64), np.zeros(n)
         episodes.begin(rows, {"day": rows})
-        if not play(episodes.table, chosen.settings(), watts_of(batch.platform), np.zeros(n, MEMORY), total):
+        games = chosen.games(n, batch.platform, episodes.users, 0)
+        if not play(episodes.table, games.table, total):
             raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
         return float(total.mean())
 

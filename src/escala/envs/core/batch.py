@@ -17,7 +17,6 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
-from escala.errors import EscalaError
 
 Rows = NDArray[np.int64]
 
@@ -76,15 +75,6 @@ def new_turn(batch: Batch) -> Turn:
         np.zeros(n, bool),
         np.zeros(n, bool),
     )
-
-
-def take_up(target: NDArray[Any], saved: NDArray[Any], name: str, advice: str) -> None:
-    """Copy a saved array into the environment's own; EscalaError where it is of another shape, or of another version's layout."""
-    if saved.shape != target.shape:
-        raise EscalaError(f"saved state: {name} has shape {saved.shape}, this environment needs {target.shape}: {advice}")
-    if saved.dtype != target.dtype:
-        raise EscalaError(f"saved state: {name} was saved by another version of Escala, with other fields: begin anew")
-    target[...] = saved
 
 
 def draw(seeds: NDArray[np.uint64], episodes: NDArray[np.int64]) -> NDArray[np.uint64]:

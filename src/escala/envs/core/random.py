@@ -20,12 +20,12 @@ def mixed(x: Any) -> int:
 
 
 @lean
-def lucky(m: Any) -> int:
-    """A random number of 62 bits. m: a memory with the field luck."""
-    m.luck = np.uint64(m.luck) + np.uint64(0x9E3779B97F4A7C15)
-    return mixed(np.uint64(m.luck))
+def drawn(m: Any) -> int:
+    """A random number of 62 bits. m: a memory with the field rng."""
+    m.rng = np.uint64(m.rng) + np.uint64(0x9E3779B97F4A7C15)
+    return mixed(np.uint64(m.rng))
 
 
-def luck_of(seed: int, n: int) -> NDArray[np.uint64]:
+def rng_of(seed: int, n: int) -> NDArray[np.uint64]:
     """Where the random numbers of n games begin [n]; the first are the same for every n."""
     return np.random.default_rng([seed, 0xAC7]).integers(0, 1 << 63, n, np.uint64)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from escala.compile import lean
+from escala.envs.rjms.state import Game
 from escala.kernel import codes
 from escala.kernel.events import push
 from escala.kernel.reservation import hold_end
@@ -40,7 +41,7 @@ def late_need(w: World, share: float, free: int) -> int:
 
 
 @lean
-def allow(w: World, settings: Any, most: int) -> None:
+def allow(w: World, st: Any, most: int) -> None:
     """At most `most` off nodes, the lowest, may be woken until the next decision; the other nodes that are off or switching off are
     held. The guard allows more: what late jobs need that
     could start."""
@@ -49,13 +50,13 @@ def allow(w: World, settings: Any, most: int) -> None:
     if most >= nodes and s.n_held == 0:
         return
     lacking = 0
-    if settings[0].guard == LATE and most < nodes:
+    if st.guard == LATE and most < nodes:
         off = 0
         for n in range(nodes):
             if w.node[n].power == codes.OFF:
                 off += w.node[n].cores
         on = s.free_on + s.free_boot
-        lacking = late_need(w, settings[0].guard_at, on + off) - on
+        lacking = late_need(w, st.guard_at, on + off) - on
     allowed = 0
     for n in range(nodes):
         node = w.node[n]
@@ -99,21 +100,20 @@ def set_hold(w: World, period_us: int, fraction: float) -> None:
 
 
 @lean
-def apply(w: World, settings: Any, fractions: Any, action: int) -> None:
+def apply(w: World, g: Game, action: int) -> None:
     """Put an action in force, before the scheduler."""
-    form = settings[0].form
-    if form == WAKE:
-        allow(w, settings, action)
-    elif form == HOLD:
-        fraction = fractions[action]
-        if settings[0].guard == LATE:
-            fraction = min(fraction, settings[0].guard_at)
-        set_hold(w, settings[0].period_us, fraction)
+    st = g.settings
+    if st.form == WAKE:
+        allow(w, st, action)
+    elif st.form == HOLD:
+        fraction = g.fractions[action]
+        if st.guard == LATE:
+            fraction = min(fraction, st.guard_at)
+        set_hold(w, st.period_us, fraction)
+    elif st.guard == HEAD:
+        reserve_off_but_head(w, action)
     else:
-        if settings[0].guard == HEAD:
-            reserve_off_but_head(w, action)
-        else:
-            reserve_off(w, action)
+        reserve_off(w, action)
 
 
 @lean

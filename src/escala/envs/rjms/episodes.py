@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.core.batch import Rows, draw, take_up
+from escala.envs.core.batch import Rows, draw
+from escala.envs.core.records import restore
 from escala.errors import EscalaError
 from escala.kernel import calls, codes
 from escala.kernel.state import World
-from escala.kernel.world import PLACE, WORDS, table_of
+from escala.kernel.world import WORLD, table_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
 from escala.policies.run import needs_switches
@@ -26,6 +27,7 @@ from escala.workload import Workload, generate, read_workload
 
 STATIC = ("job", "order", "demand", "profile")  # arrays that no run changes
 GUARD_INSTANTS = 1 << 40
+ADVICE = "use the same days, platform and num_envs"  # where a saved state does not fit
 
 
 BUILT_IN = {"cluster": "orion", "days": 14, "seed": 0}
@@ -127,7 +129,7 @@ class Episodes:
         length = self.jobs_of[days]
         for name, array, per_job in (("job", self._job, 1), ("order", self._order, 2)):
             if array is not None:
-                at = WORDS * PLACE[name]
+                at = WORLD.at[name]
                 self.table[chosen, at] = array.ctypes.data + self._first[days] * per_job * array.itemsize
                 self.table[chosen, at + per_job] = length
                 if per_job == 2:
@@ -171,7 +173,7 @@ class Episodes:
         """Take up a saved state."""
         for name in World._fields:
             if name not in STATIC:
-                take_up(getattr(self.world, name), state[f"world.{name}"], name, "use the same days, platform and num_envs")
+                restore(getattr(self.world, name), state[f"world.{name}"], name, ADVICE)
         self.seeds[...], self.count[...], self.day[...] = state["seeds"], state["count"], state["day"]
         self._point()
 

@@ -37,11 +37,10 @@ def crowd(n: float) -> float:
 
 
 @lean
-def snapshot(w: World, settings: Any, out: Any) -> None:
-    """One snapshot of the platform, `SNAPSHOT` numbers."""
+def snapshot(w: World, day: int, out: Any) -> None:
+    """One snapshot of the platform, `SNAPSHOT` numbers. day: us."""
     s = w.s[0]
     o = w.o[0]
-    day = settings[0].day_us
     for k in range(5):
         nodes = 0
         for p in range(w.ledger.shape[0]):
@@ -84,10 +83,9 @@ def _count_users(w: World, users: Any, by: int) -> None:
 
 
 @lean
-def queued_jobs(w: World, settings: Any, users: Any, out: Any) -> None:
+def queued_jobs(w: World, day: int, users: Any, out: Any) -> None:
     """The first jobs of the queue, `JOB` numbers each, zeros behind them. `users`: int64 scratch, all zero before and after."""
     s = w.s[0]
-    day = settings[0].day_us
     out[:] = 0.0
     if s.n_queued == 0:
         return
@@ -106,7 +104,7 @@ def queued_jobs(w: World, settings: Any, users: Any, out: Any) -> None:
 
 
 @lean
-def running_jobs(w: World, settings: Any, frontier: Any, out: Any) -> None:
+def running_jobs(w: World, day: int, frontier: Any, out: Any) -> None:
     """The running jobs that are planned to leave first, `RUNNING` numbers each, zeros behind them."""
     s = w.s[0]
     out[:] = 0.0
@@ -119,8 +117,8 @@ def running_jobs(w: World, settings: Any, frontier: Any, out: Any) -> None:
         position, size = following(w, frontier, size)
         j = np.int64(w.plans[position])
         out[at] = w.job[j].cores / w.o[0].n_cores
-        out[at + 1] = root(w.run[j].plan - s.now, settings[0].day_us)
-        out[at + 2] = root(s.now - w.run[j].start, settings[0].day_us) if w.run[j].state == codes.RUNNING else 0.0
+        out[at + 1] = root(w.run[j].plan - s.now, day)
+        out[at + 2] = root(s.now - w.run[j].start, day) if w.run[j].state == codes.RUNNING else 0.0
         at += RUNNING
 
 

@@ -10,15 +10,16 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from escala.envs.core.batch import Rows, Turn, take_up
+from escala.envs.core.batch import Rows, Turn
 from escala.envs.core.checks import chosen_actions
 from escala.envs.core.environment import BatchEnv
+from escala.envs.core.records import Records, settings_of
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.rjms import observation, off_reservation_step
 from escala.envs.rjms.action import FORMS, GUARDS
-from escala.envs.rjms.episodes import Episodes, days_of, given_or_built_in, idle_watts, watts_of, whole_us
+from escala.envs.rjms.episodes import ADVICE, Episodes, days_of, given_or_built_in, idle_watts, watts_of, whole_us
 from escala.envs.rjms.picture import Strip
-from escala.envs.rjms.state import MEMORY, SETTINGS
+from escala.envs.rjms.state import SHUTDOWN, SHUTDOWN_MEMORY, SHUTDOWN_SETTINGS
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import Options, Plan
@@ -107,7 +108,6 @@ class OffReservationOptions:
 
     def settings(self, platform: Platform) -> NDArray[Any]:
         """The compiled code's settings."""
-        out = np.zeros(1, SETTINGS)
         period = whole_us(self.period_s, "period_s")
         author = self.normalise == "author"
         scale = idle_watts(platform) * self.period_s
@@ -119,7 +119,6 @@ class OffReservationOptions:
             "period_us": period,
             "day_us": whole_us(self.day_s, "day_s"),
             "limit_us": whole_us(self.day_s * (1.0 + self.drain_days), "drain_days") if self.window == "drain" else codes.NEVER_US,
-            "history": self.history,
             "jobs": self.jobs,
             "compact": self.observation == "compact",
             "form": FORMS[self.action],
@@ -133,13 +132,23 @@ class OffReservationOptions:
             "late_scale": 1.0 / platform.total_cores if author else 1.0,
             "stretch_cost": self.stretch_cost,
         }
-        for name, value in values.items():
-            out[0][name] = value
-        return out
+        return settings_of(SHUTDOWN_SETTINGS, values)
 
-    def fractions(self) -> NDArray[np.float64]:
-        """The hold fractions."""
-        return np.asarray(self.holds, np.float64)
+    def games(self, n: int, platform: Platform, users: int, running: int) -> Records:
+        """Settings and memory of n simulations, for environment and policy alike. running: jobs that run at once, at most."""
+        memory = np.zeros(n, SHUTDOWN_MEMORY)
+        memory["standing"] = self.resting % self.actions(platform)
+        return Records(
+            SHUTDOWN,
+            n,
+            settings=self.settings(platform),
+            fractions=np.asarray(self.holds, np.float64),
+            watts=watts_of(platform),
+            users=np.zeros(users, np.int64),
+            frontier=np.zeros(running + 1, np.int64),
+            memory=memory,
+            history=np.zeros((n, self.history, self.width), np.float32),
+        )
 
     @property
     def width(self) -> int:
@@ -198,13 +207,7 @@ class OffReservationBatch:
         self.num_envs = num_envs
         self.observation_space = spaces.Box(0.0, 1.0, chosen.shape, np.float32)
         self.action_space = spaces.Discrete(chosen.actions(self.platform))
-        self.settings = chosen.settings(self.platform)
-        self.memory = np.zeros(num_envs, MEMORY)
-        self.history = np.zeros((num_envs, chosen.history, chosen.width), np.float32)
-        self._users = np.zeros(self.episodes.users, np.int64)
-        self._frontier = np.zeros(self.episodes.world.plans.shape[1] + 1, np.int64)
-        self._fractions = chosen.fractions()
-        self.watts = watts_of(self.platform)
+        self.games = chosen.games(num_envs, self.platform, self.episodes.users, self.episodes.world.plans.shape[1])
         self._strip = Strip(self.platform.n_nodes)
 
     def plan(self, day: Workload, how: Options) -> Plan:
@@ -223,27 +226,18 @@ class OffReservationBatch:
     def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
         """Begin the next day of these rows."""
         self.episodes.begin(rows, options)
-        self.memory[rows] = np.zeros((), MEMORY)
-        self.memory["standing"][rows] = self.options.resting % int(self.action_space.n)
-        self.history[rows] = 0.0
-        fine = off_reservation_step.begin(self.episodes.table, rows, *self.lens(), _flat(turn), turn.mask)
-        self._check(fine)
+        self.games.forget(rows)
+        self.games.memory["standing"][rows] = self.options.resting % int(self.action_space.n)
+        self.games.history[rows] = 0.0
+        self._check(off_reservation_step.begin(self.episodes.table, self.games.table, rows, (_flat(turn), turn.mask)))
         if 0 in rows:
             self._strip.clear()
 
     def step(self, actions: Any, turn: Turn) -> None:
         """One action of every row."""
         actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
-        settings, fractions, *rest = self.lens()
-        fine = off_reservation_step.step(
-            self.episodes.table, actions, settings, fractions, self.watts, *rest, _flat(turn), turn.mask, turn.reward, turn.terminated,
-            turn.truncated,
-        )  # fmt: skip
-        self._check(fine)
-
-    def lens(self) -> tuple[Any, ...]:
-        """Arguments of the compiled code."""
-        return self.settings, self._fractions, self.memory, self.history, self._users, self._frontier
+        written = (_flat(turn), turn.mask, turn.reward, turn.terminated, turn.truncated)
+        self._check(off_reservation_step.step(self.episodes.table, self.games.table, actions, written))
 
     def _check(self, fine: bool) -> None:
         if not fine:
@@ -252,17 +246,18 @@ class OffReservationBatch:
     def info(self) -> dict[str, NDArray[Any]]:
         """waste_j: joules wasted in the step; late_cores: its QoS term; waited: walltimes that queued jobs waited; time_s: the clock; day:
         the day's number."""
+        memory = self.games.memory
         return {
-            "waste_j": self.memory["step_waste_j"].copy(),
-            "late_cores": self.memory["shown_late"].copy(),
-            "waited": self.memory["shown_wait"].copy(),
+            "waste_j": memory["step_waste_j"].copy(),
+            "late_cores": memory["shown_late"].copy(),
+            "waited": memory["shown_wait"].copy(),
             "time_s": self.episodes.world.s[:, 0]["now"] * 1e-6,
             "day": self.episodes.day.copy(),
         }
 
     def info_of(self, i: int) -> dict[str, Any]:
         """The same of simulation i."""
-        memory, episodes = self.memory, self.episodes
+        memory, episodes = self.games.memory, self.episodes
         return {
             "waste_j": memory["step_waste_j"].item(i),
             "late_cores": memory["shown_late"].item(i),
@@ -273,13 +268,12 @@ class OffReservationBatch:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes."""
-        return self.episodes.state() | {"memory": self.memory.copy(), "history": self.history.copy()}
+        return self.episodes.state() | self.games.state()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take up a saved state."""
         self.episodes.restore(state)
-        for name in ("memory", "history"):
-            take_up(getattr(self, name), state[name], name, "use the same days, platform and num_envs")
+        self.games.restore(state, ADVICE)
 
     def frame(self, i: int) -> NDArray[np.uint8]:
         """Nodes by state over time."""

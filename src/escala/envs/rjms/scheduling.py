@@ -10,19 +10,21 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from escala.envs.core.batch import Rows, Turn, take_up
+from escala.envs.core.batch import Rows, Turn
 from escala.envs.core.checks import chosen_actions
 from escala.envs.core.environment import BatchEnv
+from escala.envs.core.records import Records, settings_of
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.rjms import scheduling_step
-from escala.envs.rjms.episodes import Episodes, days_of, given_or_built_in, watts_of, whole_us
+from escala.envs.rjms.episodes import ADVICE, Episodes, days_of, given_or_built_in, watts_of, whole_us
 from escala.envs.rjms.observation import SNAPSHOT
 from escala.envs.rjms.picture import Strip
-from escala.envs.rjms.state import MEMORY, RECENT, SETTINGS
+from escala.envs.rjms.state import RECENT, SCHEDULING, SCHEDULING_MEMORY, SCHEDULING_SETTINGS
 from escala.envs.rjms.user_confidence import KINDS
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import Options, Plan
+from escala.platform import Platform
 from escala.policies.compose import plan_for, shutdown
 from escala.workload import Workload
 
@@ -63,20 +65,32 @@ class SchedulingOptions:
 
     def settings(self) -> NDArray[Any]:
         """The compiled code's settings."""
-        out = np.zeros(1, SETTINGS)
         values = {
             "period_us": whole_us(self.period_s, "period_s"),
             "day_us": whole_us(self.day_s, "day_s"),
             "limit_us": whole_us(self.day_s * (1.0 + self.drain_days), "drain_days") if self.window == "drain" else codes.NEVER_US,
-            "history": self.places,
             "rho": self.rho,
             "sigma": self.sigma,
-            "mu": self.tau,
+            "tau": self.tau,
             "confidence": KINDS[self.confidence],
         }
-        for name, value in values.items():
-            out[0][name] = value
-        return out
+        return settings_of(SCHEDULING_SETTINGS, values)
+
+    def games(self, n: int, platform: Platform, users: int, running: int) -> Records:
+        """Settings and memory of n simulations, for environment and policy alike. running: jobs that run at once, at most."""
+        return Records(
+            SCHEDULING,
+            n,
+            settings=self.settings(),
+            watts=watts_of(platform),
+            frontier=np.zeros(running + 1, np.int64),
+            memory=np.zeros(n, SCHEDULING_MEMORY),
+            history=np.zeros((n, self.places, SNAPSHOT), np.float32),
+            live=np.zeros((n, running + 1), np.int64),
+            ratios=np.zeros((n, users + 1, RECENT), np.float64),
+            entered=np.zeros((n, users + 1), np.int64),
+            confidence=np.ones((n, users + 1), np.float64),
+        )
 
     def simulation_options(self) -> Options:
         """How one day is simulated."""
@@ -110,9 +124,7 @@ class SchedulingBatch:
         self.num_envs = num_envs
         self.observation_space = spaces.Box(0.0, 1.0, chosen.shape, np.float32)
         self.action_space = spaces.Discrete(chosen.places + 1)
-        self.settings = chosen.settings()
-        self.records = Records(num_envs, chosen.places, self.episodes.users, self.episodes.world.plans.shape[1])
-        self.watts = watts_of(self.platform)
+        self.games = chosen.games(num_envs, self.platform, self.episodes.users, self.episodes.world.plans.shape[1])
         self._strip = Strip(self.platform.n_nodes)
 
     def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
@@ -122,20 +134,17 @@ class SchedulingBatch:
     def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
         """Begin the next day of these rows."""
         self.episodes.begin(rows, options)
-        self.records.clear(rows)
-        fine = scheduling_step.begin(self.episodes.table, rows, self.settings, *self.records.lens(), turn.observation, turn.mask)
-        self._check(fine)
+        games = self.games
+        games.forget(rows)
+        games.history[rows], games.entered[rows], games.confidence[rows] = 0.0, 0, 1.0
+        self._check(scheduling_step.begin(self.episodes.table, games.table, rows, (turn.observation, turn.mask)))
         if 0 in rows:
             self._strip.clear()
 
     def step(self, actions: Any, turn: Turn) -> None:
         """One choice of every row."""
         actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
-        fine = scheduling_step.step(
-            self.episodes.table, actions, self.settings, self.watts, *self.records.lens(), turn.observation, turn.mask, turn.reward,
-            turn.terminated, turn.truncated,
-        )  # fmt: skip
-        self._check(fine)
+        self._check(scheduling_step.step(self.episodes.table, self.games.table, actions, tuple(turn)))
 
     def _check(self, fine: bool) -> None:
         if not fine:
@@ -144,7 +153,7 @@ class SchedulingBatch:
     def info(self) -> dict[str, NDArray[Any]]:
         """waste_j: joules wasted in the step, where the platform has watts; time_s: the clock; day: the day's number."""
         return {
-            **({"waste_j": self.records.memory["step_waste_j"].copy()} if self.platform.has_energy else {}),
+            **({"waste_j": self.games.memory["step_waste_j"].copy()} if self.platform.has_energy else {}),
             "time_s": self.episodes.world.s[:, 0]["now"] * 1e-6,
             "day": self.episodes.day.copy(),
         }
@@ -153,65 +162,38 @@ class SchedulingBatch:
         """The same of simulation i."""
         episodes = self.episodes
         return {
-            "waste_j": self.records.memory["step_waste_j"].item(i),
+            "waste_j": self.games.memory["step_waste_j"].item(i),
             "time_s": episodes.world.s["now"].item(i) * 1e-6,
             "day": episodes.day.item(i),
         }
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes."""
-        return self.episodes.state() | {name: getattr(self.records, name).copy() for name in Records.CHANGING}
+        return self.episodes.state() | self.games.state()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take up a saved state."""
         self.episodes.restore(state)
-        for name in Records.CHANGING:
-            take_up(getattr(self.records, name), state[name], name, "use the same days, platform and num_envs")
+        self.games.restore(state, ADVICE)
 
     def frame(self, i: int) -> NDArray[np.uint8]:
         """Nodes by state over time."""
         return self._strip.frame(self.episodes.world, i)
 
 
-class Records:
-    """What is remembered of n simulations: snapshots, placed jobs, and the jobs by which each user is judged."""
-
-    CHANGING = ("memory", "history", "live", "ratios", "entered", "confidence")
-
-    def __init__(self, n: int, places: int, users: int, live: int) -> None:
-        self.memory = np.zeros(n, MEMORY)
-        self.history = np.zeros((n, places, SNAPSHOT), np.float32)
-        self.live = np.zeros((n, live + 1), np.int64)
-        self.ratios = np.zeros((n, users + 1, RECENT), np.float64)
-        self.entered = np.zeros((n, users + 1), np.int64)
-        self.confidence = np.ones((n, users + 1), np.float64)
-        self.frontier = np.zeros(live + 1, np.int64)
-
-    def lens(self) -> tuple[Any, ...]:
-        """Arguments of the compiled code."""
-        return self.memory, self.history, self.live, self.ratios, self.entered, self.confidence, self.frontier
-
-    def clear(self, rows: Rows) -> None:
-        """Nothing is known yet."""
-        self.memory[rows] = np.zeros((), MEMORY)
-        self.history[rows] = 0.0
-        self.entered[rows] = 0
-        self.confidence[rows] = 1.0
-
-
 class Scheduling(BatchEnv):
     """One day of a log; the agent starts waiting jobs.
 
     ## Description
-    R3's DeepScheduler. The agent is asked whenever jobs wait. Time stands still while it makes valid choices; a void or invalid choice
-    lets one
-    period (a minute) pass; while the queue is empty time runs to the next submission. Nodes go off after 300 s of idling (`shutdown`);
+    R3's DeepScheduler. The agent is asked whenever jobs wait. Time stands still while it makes valid choices; a no-op or invalid choice
+    lets one period (a minute) pass; while the queue is empty time runs to the next submission. Nodes go off after 300 s of idling
+    (`shutdown`);
     a job may be given nodes that are off, which are then woken for it.
 
     ## Action space
-    `Discrete(1 + places)`: 0 void; k starts the k-th waiting job, in order of submission, on the lowest cores that may be given now.
+    `Discrete(1 + places)`: 0 the no-op; k starts the k-th waiting job, in order of submission, on the lowest cores that may be given now.
     Choosing a job that
-    does not fit now, or an empty place, counts as void. The mask tells which choices are valid.
+    does not fit now, or an empty place, counts as the no-op. The mask says which choices are valid.
 
     ## Observation space
     `Box(0, 1)`, (places, 14): three sequences side by side. Columns 0-2: the first waiting jobs [cores, walltime, confidence]. Columns 3-5:

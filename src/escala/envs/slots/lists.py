@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,19 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala import casting
-from escala.envs.core.batch import Rows, take_up
-from escala.envs.core.checks import whole
+from escala.envs.core.batch import Rows, draw
+from escala.envs.core.checks import wanted_lists, whole
+from escala.envs.core.records import restore
 from escala.envs.slots.rewind import rewind
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.state import JOB, World, allocate
-from escala.kernel.world import PLACE, WORDS, table_of
+from escala.kernel.world import WORLD, table_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
 from escala.simulation import Simulation
 from escala.workload import Workload, read_workload
 from escala.workload.generate_slots import SlotModel
 
+STATIC = ("job", "demand", "profile")  # arrays that no run changes
 GUARD_INSTANTS = 1 << 40
 MOST_COLUMNS = 62  # a set of columns is one signed word
 
@@ -202,75 +204,84 @@ def _named(made: JobLists, lists: Sequence[Workload], source: Simulation, row: i
 
 
 class SlotWorlds:
-    """N simulations that play job lists. `world`, `table`: the kernel's arrays; `chosen` int64 [N]: the list of each."""
+    """N simulations that play job lists. `world`, `table`: the kernel's arrays; `chosen` int64 [N]: the list of each; `seeds`, `count` [N]:
+    what lists are drawn by."""
 
     def __init__(self, num_envs: int, lists: JobLists) -> None:
         whole("num_envs", num_envs, 1)
         self.lists = lists
-        self.chosen = np.zeros(num_envs, np.int64)
+        self.chosen, self.count = np.zeros(num_envs, np.int64), np.zeros(num_envs, np.int64)
+        self.seeds = np.zeros(num_envs, np.uint64)
         plan = Plan(queueing=codes.EXTERNAL, period_s=lists.unit_s)
         source = Simulation(lists.example, lists.platform, plan, Options(record=False, estimate="runtime")).world
-        self._options = source.o[0].copy()
-        self._options["max_instants"] = GUARD_INSTANTS
-        self._scalars = np.zeros(1, source.s.dtype)
-        self._node, self._room = source.node[0].copy(), source.room[0].copy()
-        self.world = self._tables(num_envs, source)
-        self._point(np.arange(num_envs))
-
-    def _tables(self, n: int, source: World) -> World:
-        platform, lists = self.lists.platform, self.lists
-        kinds = len(lists.kinds) - 1
+        platform, kinds, most = lists.platform, len(lists.kinds) - 1, int(lists.jobs_of.max())
         multi = bool(lists.job["single"].any()) or kinds > 0
-        self._options["n_kinds"], self._options["plain"] = kinds, not multi
-        most = int(lists.jobs_of.max())
+        room = np.array([platform.resources[kind] for kind in lists.kinds[1:]], np.int32).reshape(kinds, platform.n_nodes)
+        self._start = source._replace(s=np.zeros_like(source.s), room=np.ascontiguousarray(room.T[None]))
+        for name, value in (("max_instants", GUARD_INSTANTS), ("n_kinds", kinds), ("plain", not multi)):
+            self._start.o[name] = value
         world = allocate(
-            n, most, platform.n_nodes, platform.total_cores, kinds, len(platform.profiles),
+            num_envs, most, platform.n_nodes, platform.total_cores, kinds, len(platform.profiles),
             ranks=0, searched=False, planned=False, agenda=False, multi=multi, chunks=0,
         )  # fmt: skip
         world.profile[:] = source.profile[0]
-        if source.room.shape[2] != kinds:
-            self._room = np.stack([platform.resources[kind] for kind in lists.kinds[1:]], axis=1).astype(np.int32)
-        return world._replace(job=np.zeros((n, 0), JOB), demand=np.zeros((n, 0, kinds), np.int32))
+        self.world = world._replace(job=np.zeros((num_envs, 0), JOB), demand=np.zeros((num_envs, 0, kinds), np.int32))
+        self._point(np.arange(num_envs))
 
     def _point(self, rows: Rows) -> None:
         """Point simulations at the jobs of their lists (anew, where the addresses were lost)."""
         if not hasattr(self, "table"):
-            self.table = table_of(self.world)
+            self.table, self._start_table = table_of(self.world), table_of(self._start)
         lists = self.lists
         begin, size = lists.first[self.chosen[rows]], lists.jobs_of[self.chosen[rows]]
-        at = WORDS * PLACE["job"]
+        at = WORLD.at["job"]
         self.table[rows, at] = lists.job.ctypes.data + begin * lists.job.itemsize
         self.table[rows, at + 1] = size
         if lists.demand.size:
-            at = WORDS * PLACE["demand"]
+            at = WORLD.at["demand"]
             self.table[rows, at] = lists.demand.ctypes.data + begin * lists.demand.strides[0]
             self.table[rows, at + 1] = size
 
-    def begin(self, rows: Rows, chosen: NDArray[np.int64]) -> None:
-        """Bring simulations to the start of these lists."""
+    def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
+        """Seeds of rows; their next episode is their first."""
+        self.seeds[rows] = seeds
+        self.count[rows] = 0
+
+    def begin(self, rows: Rows, options: Mapping[str, Any]) -> NDArray[np.uint64]:
+        """Bring rows to the start of their next list: the one in `options["list"]` (a number, or one for each row), else one drawn by seed.
+        Returns the bits that were drawn, uint64 [rows]."""
+        lists, unknown = self.lists, set(options) - {"list"}
+        if unknown:
+            raise EscalaError(f"reset option {sorted(unknown)[0]!r} is not known: use list")
+        drawn = draw(self.seeds[rows], self.count[rows])
+        if "list" in options:
+            chosen = wanted_lists(options["list"], len(rows), len(lists))
+        else:
+            chosen = (drawn % np.uint64(len(lists))).astype(np.int64)
+        self.count[rows] += 1
         self.chosen[rows] = chosen
-        lists = self.lists
         where = np.array([lists.job.ctypes.data, lists.job.itemsize, lists.demand.ctypes.data if lists.demand.size else 0,
                           lists.demand.strides[0] if lists.demand.size else 0], np.int64)  # fmt: skip
-        rewind(self.table, np.asarray(rows, np.int64), chosen, lists.first, where, self._options, self._scalars, self._node, self._room)
+        rewind(self.table, np.asarray(rows, np.int64), chosen, lists.first, where, self._start_table)
+        return drawn
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes, as arrays."""
-        return {f"world.{name}": getattr(self.world, name).copy() for name in World._fields if name not in ("job", "demand", "profile")} | {
-            "chosen": self.chosen.copy()
-        }
+        out = {f"world.{name}": getattr(self.world, name).copy() for name in World._fields if name not in STATIC}
+        return out | {name: getattr(self, name).copy() for name in ("chosen", "seeds", "count")}
 
     def restore(self, state: Any) -> None:
         """Take up a saved state."""
         for name in World._fields:
-            if name not in ("job", "demand", "profile"):
-                take_up(getattr(self.world, name), state[f"world.{name}"], name, "use the same options")
-        self.chosen[...] = state["chosen"]
+            if name not in STATIC:
+                restore(getattr(self.world, name), state[f"world.{name}"], name, "use the same options")
+        for name in ("chosen", "seeds", "count"):
+            getattr(self, name)[...] = state[name]
         self._point(np.arange(len(self.chosen)))
 
     def __getstate__(self) -> dict[str, Any]:
         fields = self.__dict__.copy()
-        del fields["table"]  # addresses: made anew
+        del fields["table"], fields["_start_table"]  # addresses: made anew
         return fields
 
     def __setstate__(self, fields: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
 from escala.envs.slots.lens import demand_of, length_of
+from escala.envs.slots.state import Game
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.state import World
@@ -51,33 +52,34 @@ def begin_of_arrivals(submit_us: NDArray[np.int64], unit_us: int, arrivals_end: 
 
 
 @lean
-def compact(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, used: Any, out: Any) -> None:
+def compact(w: World, g: Game, out: Any) -> None:
     """Write the compact observation."""
+    st, m = g.settings, g.memory
     at = 0
     taken = 0
     row, ring, rows, kinds = m.row, st.ring, st.horizon, st.kinds
     horizon = 1.0 / rows
     for k in range(st.slots):
-        j = np.int64(slots[k])
+        j = np.int64(g.slots[k])
         if j == codes.NONE:
             for f in range(SLOT + kinds):
                 out[at + f] = 0.0
         else:
             taken += 1
             length = length_of(w, st, j)
-            start = np.int64(starts[k])
+            start = np.int64(g.starts[k])
             out[at] = 1.0
             out[at + 1] = min(length * horizon, 1.0)
             out[at + 2] = 1.0 / length
             out[at + 3] = 1.0 if start == row else 0.0
             out[at + 4] = (start - row) * horizon if start >= 0 else 1.0
             for kind in range(kinds):
-                out[at + SLOT + kind] = demand_of(w, j, kind) / capacity[kind]
+                out[at + SLOT + kind] = demand_of(w, j, kind) / g.capacity[kind]
         at += SLOT + kinds
     for kind in range(kinds):
-        whole = capacity[kind]
+        whole = g.capacity[kind]
         for r in range(row, row + rows):
-            out[at] = (whole - used[kind, r & ring]) / whole
+            out[at] = (whole - g.used[kind, r & ring]) / whole
             at += 1
     backlog = w.s[0].next_job - m.entered
     since = m.row - m.last
@@ -92,19 +94,20 @@ def compact(w: World, st: Any, m: Any, capacity: Any, slots: Any, starts: Any, u
 
 
 @lean
-def image(w: World, st: Any, m: Any, capacity: Any, slots: Any, chart: Any, width: int, out: Any) -> None:
+def image(w: World, g: Game, out: Any) -> None:
     """Write the image, uint8, rows one behind the other."""
+    st, m, width = g.settings, g.memory, g.settings.width
     out[:] = 0
     left = 0
     for kind in range(st.kinds):
-        wide = capacity[kind]
+        wide = g.capacity[kind]
         for r in range(st.horizon):
             at = (m.row + r) & st.ring
             for c in range(wide):
-                out[r * width + left + c] = chart[kind, at, c]
+                out[r * width + left + c] = g.chart[kind, at, c]
         left += wide
         for k in range(st.slots):
-            j = np.int64(slots[k])
+            j = np.int64(g.slots[k])
             if j != codes.NONE:
                 demand = demand_of(w, j, kind)
                 for r in range(min(length_of(w, st, j), st.horizon)):

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.envs.core.checks import above_zero, at_most, number, whole
+from escala.envs.core.records import Records, settings_of
 from escala.envs.slots.lists import MOST_COLUMNS, JobLists, draw_lists, given_lists, join
 from escala.envs.slots.observation import CLOCK, GLOBAL, SLOT
-from escala.envs.slots.state import SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
+from escala.envs.slots.state import BOOKED, GAME, MEMORY, SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
 from escala.errors import EscalaError
+from escala.kernel import codes
 from escala.options import microseconds
 from escala.workload.generate_slots import SlotModel, bernoulli_model, cpu_memory_model
 
@@ -23,9 +25,9 @@ LEAST = {"slots": 1, "horizon": 1, "limit": 0, "backlog": 1, "arrivals_end": 0, 
 MOST = {"slots": 10_000, "horizon": 10_000, "lists": 200_000}
 DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
 RESCUE = 50
-"""Units of silence on an idle machine after which the void is taken from an agent that is asked for its likeliest actions: these alone
-could idle for ever."""
-NEAR = 1.05  # of a model's ceiling: loads are told in rounded per cent, and R1's 190 % is 184.5 %
+"""Units of silence on an idle machine after which the no-op is taken from an agent that is asked for its greedy actions: these alone could
+idle for ever."""
+NEAR = 1.05  # of a model's ceiling: loads are given in rounded per cent, and R1's 190 % is 184.5 %
 
 
 @dataclass(frozen=True)
@@ -132,27 +134,45 @@ class SlotOptions:
         """Rows that are remembered: a power of two above the horizon and the longest job."""
         return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
 
-    def settings(self, lists: JobLists) -> NDArray[Any]:
-        """The compiled code's settings."""
-        out = np.zeros(1, SETTINGS)
+    def games(self, n: int, capacity: NDArray[np.int64], unit_us: int, longest: int, named: bool, begin: int = 0) -> Records:
+        """Settings and memory of n games on one machine, for environment and policy alike.
+
+        capacity [kinds]; longest: units of the longest job; named: columns of the first kind are nodes; begin: unit of the first arrival.
+        """
+        kinds, rows, slots = len(capacity), self.ring(longest), self.slots
+        reserve, image = self.placement == "reserve", self.observation == "image"
         values = {
-            "unit_us": int(microseconds(lists.unit_s)),
-            "slots": self.slots,
+            "unit_us": unit_us,
+            "slots": slots,
             "horizon": self.horizon,
-            "kinds": len(lists.kinds),
-            "ring": self.ring(lists.longest) - 1,
-            "reserve": self.placement == "reserve",
-            "named": lists.named,
+            "kinds": kinds,
+            "ring": rows - 1,
+            "reserve": reserve,
+            "named": named,
             "skip": SKIPS[self.skip],
             "per_job": self.reward == "mean",
-            "image": self.observation == "image",
+            "image": image,
             "limit": self.limit,
-            "backlog": self.backlog,
             "arrivals_end": self.arrivals_end,
+            "arrivals_begin": begin,
+            "backlog": self.backlog,
+            "width": self.width(capacity),
+            **dict(zip(HOLD, (0, 0, 0), strict=True)),
         }
-        for name, value in values.items():
-            out[0][name] = value
-        return out
+        return Records(
+            GAME,
+            n,
+            settings=settings_of(SETTINGS, values),
+            capacity=capacity,
+            memory=np.zeros(n, MEMORY),
+            slots=np.full((n, slots), codes.NONE, np.int64),
+            starts=np.zeros((n, slots), np.int64),
+            used=np.zeros((n, kinds, rows), np.int64),
+            busy=np.zeros((n, kinds, rows), np.int64),
+            chart=np.zeros((n, kinds, rows, int(capacity.max()) if image else 0), np.uint8),
+            ends=np.zeros((n, rows)),
+            booked=np.zeros((n, int(capacity[0]) * self.horizon if reserve else 1), BOOKED),
+        )
 
     def width(self, capacity: NDArray[np.int64]) -> int:
         """Columns of the image."""
@@ -161,6 +181,15 @@ class SlotOptions:
     def numbers(self, kinds: int) -> int:
         """Numbers in the compact observation."""
         return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL + (CLOCK if self.arrivals_end > 0 else 0)
+
+
+HOLD = ("long", "quiet", "share")
+
+
+def set_hold(games: Records, hold: Sequence[int]) -> None:
+    """Give games (long, quiet, share) of the rule hold-back."""
+    for name, value in zip(HOLD, hold, strict=True):
+        games.settings[name] = value
 
 
 def check_hold(hold: Any) -> None:

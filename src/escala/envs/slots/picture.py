@@ -37,15 +37,15 @@ def blank(rows: int, columns: int) -> NDArray[np.uint8]:
 
 def chart_of(batch: Any, i: int, kind: int) -> NDArray[np.uint8]:
     """Rows to come x columns of one kind; running and reserved jobs in their colours."""
-    horizon, capacity = batch.options.horizon, int(batch.capacity[kind])
+    horizon, capacity = batch.options.horizon, int(batch.games.capacity[kind])
     cells = blank(horizon, capacity)
-    world, memory = batch.worlds.world, batch.memory[i]
-    unit = int(batch.settings["unit_us"][0])
+    world, memory = batch.worlds.world, batch.games.memory[i]
+    unit = int(batch.games.settings["unit_us"])
     now, lists, e = int(memory["row"]), batch.lists, int(batch.worlds.chosen[i])
     job = lists.job[int(lists.first[e]) : int(lists.first[e + 1])]
     demand = lists.demand[int(lists.first[e]) : int(lists.first[e + 1])]
     run = world.run[i, : len(job)]
-    placed = {int(b["job"]): (int(b["row"]), _members(int(b["nodes"]))) for b in batch.booked[i, : int(memory["booked"])]}
+    placed = {int(b["job"]): (int(b["row"]), _members(int(b["nodes"]))) for b in batch.games.booked[i, : int(memory["booked"])]}
     for j in np.flatnonzero(run["state"] == codes.RUNNING):
         placed[int(j)] = (int(run["start"][j]) // unit, _nodes(world, i, int(run["chunk"][j])))
     taken = np.zeros((horizon, capacity), bool)
@@ -76,12 +76,12 @@ def _nodes(world: Any, i: int, chunk: int) -> list[int]:
 
 def slot_of(batch: Any, i: int, k: int, kind: int) -> NDArray[np.uint8]:
     """One slot: demand x length."""
-    horizon, capacity = batch.options.horizon, int(batch.capacity[kind])
+    horizon, capacity = batch.options.horizon, int(batch.games.capacity[kind])
     cells = blank(horizon, capacity)
-    j = int(batch.slots[i, k])
+    j = int(batch.games.slots[i, k])
     if j != codes.NONE:
         row = int(batch.lists.first[int(batch.worlds.chosen[i])]) + j
-        unit = int(batch.settings["unit_us"][0])
+        unit = int(batch.games.settings["unit_us"])
         need = int(batch.lists.job["cores"][row] if kind == 0 else batch.lists.demand[row, kind - 1])
         cells[: -(-int(batch.lists.job["walltime"][row]) // unit), :need] = colour(j)
     return cells
@@ -91,7 +91,7 @@ def backlog_of(batch: Any, i: int) -> NDArray[np.uint8]:
     """Waiting jobs without a slot, one cell a job, filled row by row."""
     horizon, columns = batch.options.horizon, batch.options.backlog
     cells = blank(horizon, columns).reshape(-1, 3)
-    waiting = int(batch.worlds.world.s[i, 0]["next_job"]) - int(batch.memory["entered"][i])
+    waiting = int(batch.worlds.world.s[i, 0]["next_job"]) - int(batch.games.memory["entered"][i])
     cells[: min(waiting, len(cells))] = WAITING
     return cells.reshape(horizon, columns, 3)
 
@@ -99,7 +99,7 @@ def backlog_of(batch: Any, i: int) -> NDArray[np.uint8]:
 def picture_of(batch: Any, i: int, shown: int | None = None) -> NDArray[np.uint8]:
     """One line for each kind: chart, slots, backlog. shown: the chart and the first so many slots only (R1's figure 5)."""
     lines = []
-    for kind in range(len(batch.capacity)):
+    for kind in range(len(batch.games.capacity)):
         parts = [chart_of(batch, i, kind), *(slot_of(batch, i, k, kind) for k in range(batch.options.slots)[:shown])]
         parts += [backlog_of(batch, i)] if shown is None else []
         lines.append(_beside([grid(part) for part in parts]))
@@ -109,7 +109,7 @@ def picture_of(batch: Any, i: int, shown: int | None = None) -> NDArray[np.uint8
 
 def middles(batch: Any, shown: int) -> list[float]:
     """Of `picture_of(batch, i, shown)` the column in the middle of the first kind's chart, and of each slot."""
-    wide = int(batch.capacity[0]) * CELL + 1
+    wide = int(batch.games.capacity[0]) * CELL + 1
     return [GAP + k * (wide + GAP) + wide / 2 for k in range(min(shown, batch.options.slots) + 1)]
 
 

@@ -35,9 +35,9 @@ class Plan(NamedTuple):
 def follow(batch: SlotsBatch, turn: Turn, wanted: NDArray[np.float64]) -> NDArray[np.int64]:
     """The actions of plans [N, jobs] in all simulations."""
     rows = np.arange(batch.num_envs)
-    jobs = np.where(batch.slots == codes.NONE, 0, batch.slots)
-    wish = np.where(batch.slots == codes.NONE, FAR, wanted[rows[:, None], jobs])
-    late = turn.mask[:, 1:] & (batch.starts >= np.floor(wish))
+    slots = batch.games.slots
+    wish = np.where(slots == codes.NONE, FAR, wanted[rows[:, None], np.where(slots == codes.NONE, 0, slots)])
+    late = turn.mask[:, 1:] & (batch.games.starts >= np.floor(wish))
     first = np.where(late, wish, FAR).argmin(axis=1)
     return np.where(late[rows, first], first + 1, 0)
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from escala.envs.core.batch import Turn, new_turn
 from escala.envs.core.checks import whole
-from escala.envs.core.random import luck_of
+from escala.envs.core.random import rng_of
 from escala.envs.slots import heuristics
 from escala.envs.slots.lists import JobLists
-from escala.envs.slots.options import check_hold
+from escala.envs.slots.options import check_hold, set_hold
 from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 
@@ -39,23 +39,22 @@ def play(
     chooser: a rule of `slots.heuristics`, or a function of (observations, masks). hold: (long, quiet, share) of the rule hold-back. seed:
     of the rule random. patience: choices after which a run counts as not finished (its figures are then
     null): a policy may idle for ever. rescue: when so many units have passed without a submission, nothing runs and something fits, the
-    void is taken from the mask (0: never).
+    no-op is taken from the mask (0: never).
     """
     check_hold(hold)
     for name, value, least in (("seed", seed, 0), ("patience", patience, 1), ("rescue", rescue, 0)):
         whole(name, value, least)
     n = len(lists)
     batch = SlotsBatch(n, lists, **options)
-    for name, value in zip(("long", "quiet", "share"), hold, strict=True):
-        batch.settings[name] = value
+    set_hold(batch.games, hold)
     turn, rows = new_turn(batch), np.arange(n)
     batch.seed(rows, np.zeros(n, np.uint64))
     batch.restart(rows, turn, {"list": rows})
-    batch.memory["luck"] = luck_of(seed, n)
+    batch.games.memory["rng"] = rng_of(seed, n)
     act, done = _actor(batch, chooser), np.zeros(n, bool)
     for _ in range(patience):
         if rescue > 0:
-            memory, scalars = batch.memory, batch.worlds.world.s[:, 0]
+            memory, scalars = batch.games.memory, batch.worlds.world.s[:, 0]
             stuck = (memory["row"] - memory["last"] >= rescue) & (scalars["n_ends"] == 0) & turn.mask[:, 1:].any(axis=1)
             turn.mask[stuck, 0] = False
         batch.step(act(turn, ~done), turn)
@@ -82,17 +81,7 @@ def _actor(batch: SlotsBatch, chooser: str | Act) -> Callable[[Turn, NDArray[np.
     out = np.zeros(batch.num_envs, np.int64)
 
     def rule(turn: Turn, running: NDArray[np.bool_]) -> NDArray[np.int64]:
-        heuristics.decide_all(
-            batch.worlds.table,
-            batch.settings,
-            batch.capacity,
-            batch.memory,
-            batch.slots,
-            batch.starts,
-            batch.used,
-            heuristics.RULES[chooser],
-            out,
-        )
+        batch.decide(chooser, out)
         return out
 
     return rule

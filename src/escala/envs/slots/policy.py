@@ -15,15 +15,14 @@ from numpy.typing import NDArray
 
 from escala.compile import lean
 from escala.envs.core.checks import choice
-from escala.envs.core.random import luck_of
+from escala.envs.core.random import rng_of
 from escala.envs.slots import lens
 from escala.envs.slots.heuristics import RULES, decide
-from escala.envs.slots.observation import begin_of_arrivals, compact, image
-from escala.envs.slots.options import RESCUE, check_hold, options_of
-from escala.envs.slots.state import BOOKED, MEMORY, SETTINGS
-from escala.envs.slots.step import asks
+from escala.envs.slots.observation import begin_of_arrivals
+from escala.envs.slots.options import RESCUE, check_hold, options_of, set_hold
+from escala.envs.slots.state import Game, game
+from escala.envs.slots.step import asks, show
 from escala.errors import EscalaError
-from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import World
 from escala.kernel.world import one
@@ -40,64 +39,44 @@ ROWS = 64
 
 
 @lean
-def foresee(w: World, st: Any, m: Any, used: Any) -> None:
+def foresee(w: World, g: Game) -> None:
     """The rows to come from the jobs that hold cores now, by their planned ends (start-now: nothing is reserved)."""
-    used[:, :] = 0
+    st, m = g.settings, g.memory
+    g.used[:, :] = 0
     for p in range(w.s[0].n_plans):
         j = int(w.plans[p])
         row = m.row
         while row <= m.row + st.ring - 1 and row * st.unit_us < w.run[j].plan:
             for k in range(st.kinds):
-                used[k, row & st.ring] += lens.demand_of(w, j, k)
+                g.used[k, row & st.ring] += lens.demand_of(w, j, k)
             row += 1
 
 
 @lean
-def look(
-    table: Any, i: int, settings: Any, capacity: Any, memory: Any, slots: Any, starts: Any, used: Any, busy: Any, chart: Any, ends: Any,
-    booked: Any, rule: int,
-) -> int:  # fmt: skip
-    """What the simulation looks like now. The rule's action; with BY_CHOICE 1 if there is something to decide, else 0; -2 on refusal."""
-    w = one(table, i)
-    st = settings[0]
-    m = memory[0]
-    if not lens.catch_up(w, st, m, slots, starts, used, busy, chart, ends, booked):
+def look(worlds: Any, i: int, games: Any, rule: int) -> int:
+    """What simulation i looks like now. The rule's action; with BY_CHOICE 1 if there is something to decide, else 0; -2 on refusal."""
+    w, g = one(worlds, i), game(games, 0)
+    if not lens.catch_up(w, g):
         return -2
-    if st.reserve == 0:
-        foresee(w, st, m, used)
-    starts[:] = lens.UNKNOWN  # jobs may end before their walltime here
-    some = lens.find_starts(w, st, m, capacity, slots, starts, used, busy)
-    if not asks(st, slots, some):
+    if g.settings.reserve == 0:
+        foresee(w, g)
+    g.starts[:] = lens.UNKNOWN  # jobs may end before their walltime here
+    if not asks(g, lens.find_starts(w, g)):
         return 0
-    return 1 if rule == BY_CHOICE else decide(w, st, m, capacity, slots, starts, used, rule)
+    return 1 if rule == BY_CHOICE else decide(w, g, rule)
 
 
 @lean
-def carry_out(
-    table: Any, i: int, settings: Any, capacity: Any, memory: Any, slots: Any, starts: Any, used: Any, busy: Any, chart: Any, ends: Any,
-    booked: Any, action: int,
-) -> bool:  # fmt: skip
-    """Place the job of a slot; False where it has no place (the action is then the void)."""
-    if starts[action - 1] == lens.NOWHERE:
-        return False
-    w = one(table, i)
-    return lens.choose(w, settings[0], memory[0], capacity, slots, starts, used, busy, chart, ends, booked, action - 1)
+def carry_out(worlds: Any, i: int, games: Any, action: int) -> bool:
+    """Place the job of a slot; False where it has no place (the action is then the no-op)."""
+    w, g = one(worlds, i), game(games, 0)
+    return g.starts[action - 1] != lens.NOWHERE and lens.choose(w, g, action - 1)
 
 
 @lean
-def write(
-    table: Any, i: int, settings: Any, capacity: Any, memory: Any, slots: Any, starts: Any, used: Any, chart: Any, width: int,
-    numbers: Any, picture: Any, mask: Any,
-) -> None:  # fmt: skip
+def write(worlds: Any, i: int, games: Any, numbers: Any, picture: Any, mask: Any) -> None:
     """The observation and the mask."""
-    w = one(table, i)
-    if settings[0].image == 1:
-        image(w, settings[0], memory[0], capacity, slots, chart, width, picture)
-    else:
-        compact(w, settings[0], memory[0], capacity, slots, starts, used, numbers)
-    mask[0] = True
-    for k in range(slots.shape[0]):
-        mask[k + 1] = starts[k] != lens.NOWHERE
+    show(one(worlds, i), game(games, 0), numbers, picture, mask)
 
 
 @insider
@@ -105,7 +84,7 @@ class SlotPolicy:
     """A scheduler over M visible jobs. `choose`: the name of a rule of `slots.heuristics`, or a function (see `Choose`).
 
     options: those of `escala/Slots-v0` named in `SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. seed: of the rule
-    random, in each run. sampled: a function gets a generator, of this seed in each run; without one the mask forbids the void where
+    random, in each run. sampled: a function gets a generator, of this seed in each run; without one the mask forbids the no-op where
     nothing was submitted for `RESCUE` units, nothing runs and something fits (as `play(..., rescue=RESCUE)` does). seen: shape of the
     observations that the function takes; machines that show another are refused. Units without a waiting job are not asked about, whatever
     `skip` is.
@@ -135,7 +114,7 @@ class SlotPolicy:
         self.rule = RULES[choose] if isinstance(choose, str) else BY_CHOICE
         self.hold, self.seen = hold, seen
         self._seed = seed if sampled else None
-        self._luck = luck_of(seed, 1)
+        self._rng = rng_of(seed, 1)
         self._choose = choose
         self._new = True
 
@@ -144,32 +123,31 @@ class SlotPolicy:
         self._new = True
 
     def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
-        """Choices until the void."""
+        """Choices until the no-op."""
         if self._new:
             self._begin(simulation, i)
+        games = self._games
         while True:
-            action = int(look(simulation.table, i, *self._lens, self.rule))
+            action = int(look(simulation.table, i, games.table, self.rule))
             if action == -2:
                 raise EscalaError(f"{self.name}: a reservation could not be kept; placement='reserve' needs jobs alone on the machine")
             if action > 0 and self.rule == BY_CHOICE:
-                action = choice(self.name, self._ask(simulation, i), len(self._slots) + 1)
-            if action <= 0 or not carry_out(simulation.table, i, *self._lens, action):
+                action = choice(self.name, self._ask(simulation, i), self.options.slots + 1)
+            if action <= 0 or not carry_out(simulation.table, i, games.table, action):
                 break
-        if (self._slots >= 0).any() or self._memory["booked"][0] > 0:
-            unit = int(self._settings["unit_us"][0])
-            act.call_at((int(self._memory["row"][0]) + 1) * unit * 1e-6)
+        memory = games.memory[0]
+        if (games.slots >= 0).any() or memory["booked"] > 0:
+            act.call_at((int(memory["row"]) + 1) * int(games.settings["unit_us"]) * 1e-6)
 
     def _ask(self, simulation: Any, i: int) -> int:
-        write(
-            simulation.table, i, *self._lens[:6], self._lens[7], self._width, self._numbers, self._picture, self._mask
-        )  # fmt: skip
-        s = simulation.world.s[i, 0]
-        silent = self._memory["row"][0] - self._memory["last"][0] >= RESCUE and s["n_ends"] + s["n_starts"] == 0
+        write(simulation.table, i, self._games.table, self._numbers, self._picture, self._mask)
+        s, memory = simulation.world.s[i, 0], self._games.memory[0]
+        silent = memory["row"] - memory["last"] >= RESCUE and s["n_ends"] + s["n_starts"] == 0
         if self._random is None and silent and self._mask[1:].any():
-            self._mask[0] = False  # the likeliest choice alone could idle for ever
+            self._mask[0] = False  # the greedy choice alone could idle for ever
         if self.options.observation != "image":
             return self._choose(self._numbers, self._mask, self._random)  # type: ignore[operator]
-        seen = self._picture.reshape(self.options.horizon, self._width)
+        seen = self._picture.reshape(self.options.horizon, -1)
         return self._choose(seen if self.options.dtype == "uint8" else seen.astype(np.float32) / 255, self._mask, self._random)  # type: ignore[operator]
 
     def _begin(self, simulation: Any, i: int) -> None:
@@ -196,27 +174,14 @@ class SlotPolicy:
                 f"platform {platform.name!r}: {self.name} was trained on another machine (it sees {self.seen}, here it would see {shape}): "
                 "schedule a machine with the same resources" + " and as many units of each" * drawn
             )
-        rows = chosen.ring(longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS))  # easy counts to its head's start
-        settings = np.zeros(1, SETTINGS)
-        values = {"unit_us": unit, "slots": chosen.slots, "horizon": chosen.horizon, "kinds": len(capacity), "ring": rows - 1,
-                  "reserve": reserve, "named": named, "skip": {"none": 0, "empty": 1, "forced": 2}[chosen.skip], "image": drawn,
-                  "backlog": chosen.backlog, "arrivals_end": chosen.arrivals_end,
-                  "arrivals_begin": begin_of_arrivals(simulation.world.job[i]["submit"], unit, chosen.arrivals_end),
-                  "long": self.hold[0], "quiet": self.hold[1], "share": self.hold[2]}  # fmt: skip
-        for name, value in values.items():
-            settings[0][name] = value
-        self._settings, self._memory = settings, np.zeros(1, MEMORY)
-        self._memory["luck"] = self._luck
-        self._memory["row"] = int(simulation.world.s[i, 0]["now"]) // unit
-        self._slots = np.full(chosen.slots, codes.NONE, np.int64)
-        used = np.zeros((len(capacity), rows), np.int64)
-        chart = np.zeros((len(capacity), rows, int(capacity.max()) if drawn else 0), np.uint8)
-        booked = np.zeros(int(capacity[0]) * chosen.horizon if reserve else 1, BOOKED)
-        starts = np.zeros(chosen.slots, np.int64)
-        self._lens = (settings, capacity, self._memory, self._slots, starts, used, used.copy(), chart, np.zeros(rows), booked)
-        self._width = chosen.width(capacity)
+        longest = longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS)  # easy counts to its head's start
+        begin = begin_of_arrivals(simulation.world.job[i]["submit"], unit, chosen.arrivals_end)
+        self._games = chosen.games(1, capacity, unit, longest, named, begin)
+        set_hold(self._games, self.hold)
+        self._games.memory["rng"] = self._rng
+        self._games.memory["row"] = int(simulation.world.s[i, 0]["now"]) // unit
         self._numbers = np.zeros(0 if drawn else chosen.numbers(len(capacity)), np.float32)
-        self._picture = np.zeros(chosen.horizon * self._width if drawn else 0, np.uint8)
+        self._picture = np.zeros(chosen.horizon * chosen.width(capacity) if drawn else 0, np.uint8)
         self._mask = np.zeros(chosen.slots + 1, bool)
         self._random = None if self._seed is None else np.random.default_rng(self._seed)
         self._new = False

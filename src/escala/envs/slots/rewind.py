@@ -6,16 +6,16 @@ from typing import Any
 
 from escala.compile import compiled
 from escala.kernel import calls
-from escala.kernel.world import PLACE, WORDS
+from escala.kernel.world import WORLD
 
-JOB_AT = WORDS * PLACE["job"]
-DEMAND_AT = WORDS * PLACE["demand"]
+JOB_AT = WORLD.at["job"]
+DEMAND_AT = WORLD.at["demand"]
 
 
 @compiled
-def rewind(table: Any, rows: Any, chosen: Any, first: Any, where: Any, options: Any, scalars: Any, node: Any, room: Any) -> None:
+def rewind(table: Any, rows: Any, chosen: Any, first: Any, where: Any, start: Any) -> None:
     """Point simulation rows[q] at list chosen[q] and clear its tables. where: address and bytes a job of the jobs, the same of the
-    demands (0: none); options [1], scalars [1], node [nodes], room [nodes, kinds]: as at every start."""
+    demands (0: none); start: the table of one simulation as at every start."""
     for q in range(rows.shape[0]):
         i = rows[q]
         begin = first[chosen[q]]
@@ -25,5 +25,5 @@ def rewind(table: Any, rows: Any, chosen: Any, first: Any, where: Any, options: 
         if where[3] > 0:
             table[i, DEMAND_AT] = where[2] + begin * where[3]
             table[i, DEMAND_AT + 1] = size
-        calls.clear(table, i, size, options, scalars, node, room)
+        calls.clear(table, i, size, start)
         calls.prepare(table, i, False)

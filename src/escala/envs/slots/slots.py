@@ -9,25 +9,26 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from escala.envs.core.batch import Rows, Turn, draw, take_up
-from escala.envs.core.checks import chosen_actions, wanted_lists
+from escala.envs.core.batch import Rows, Turn
+from escala.envs.core.checks import chosen_actions
 from escala.envs.core.environment import BatchEnv
 from escala.envs.core.vector import BatchVectorEnv
+from escala.envs.slots import heuristics
 from escala.envs.slots import step as steps
 from escala.envs.slots.lists import JobLists, SlotWorlds
 from escala.envs.slots.options import SlotOptions, options_of
 from escala.envs.slots.picture import picture_of
-from escala.envs.slots.state import BOOKED, MEMORY, SHADES
+from escala.envs.slots.state import MEMORY, SHADES
 from escala.errors import EscalaError
-from escala.kernel import codes
+from escala.options import microseconds
 
-STATE = ("memory", "slots", "starts", "used", "busy", "chart", "ends", "booked", "seeds", "count")
-TOLD = ("row", "slowdown", "turnaround", "wait", "longest_wait", "makespan")
-EMPTY = np.zeros(1, MEMORY)
+SHOWN = ("row", "slowdown", "turnaround", "wait", "longest_wait", "makespan")
+ADVICE = "use the same options and num_envs"
 
 
 class SlotsBatch:
-    """N slotted worlds at once; see `escala.envs.core.batch.Batch`. `lists`: the job lists; `worlds`: the kernel's side."""
+    """N slotted worlds at once; see `escala.envs.core.batch.Batch`. `lists`: the job lists; `worlds`: the kernel's side; `games`: the
+    environment's own (fields: `slots.state.GAME`)."""
 
     def __init__(self, num_envs: int, workload: Any = None, platform: Any = None, **options: Any) -> None:
         self.options = options_of(options)
@@ -35,78 +36,50 @@ class SlotsBatch:
         self.lists = chosen.job_lists(workload, platform)
         self.worlds = SlotWorlds(num_envs, self.lists)
         self.num_envs = num_envs
-        self.settings = chosen.settings(self.lists)
-        self.capacity = self.lists.capacity
-        self.image = chosen.observation == "image"
-        self.width = chosen.width(self.capacity)
+        lists, self.image = self.lists, chosen.observation == "image"
+        self.games = chosen.games(num_envs, lists.capacity, int(microseconds(lists.unit_s)), lists.longest, lists.named)
         self.weight = relative_weights(self.lists, chosen) if chosen.reward == "relative" else None
         self.action_space = spaces.Discrete(chosen.slots + 1)
         if self.image:
             high, dtype = (255, np.uint8) if chosen.dtype == "uint8" else (1.0, np.float32)
-            self.observation_space: spaces.Box = spaces.Box(0, high, (chosen.horizon, self.width), dtype)  # type: ignore[type-var]
+            self.observation_space: spaces.Box = spaces.Box(0, high, (chosen.horizon, chosen.width(lists.capacity)), dtype)  # type: ignore[type-var]
         else:
-            self.observation_space = spaces.Box(0.0, 1.0, (chosen.numbers(len(self.lists.kinds)),), np.float32)
-        self._lay_out(num_envs)
-
-    def _lay_out(self, n: int) -> None:
-        chosen, kinds = self.options, len(self.lists.kinds)
-        rows = chosen.ring(self.lists.longest)
-        self.memory = np.zeros(n, MEMORY)
-        self.slots = np.full((n, chosen.slots), codes.NONE, np.int64)
-        self.starts = np.zeros((n, chosen.slots), np.int64)
-        self.used = np.zeros((n, kinds, rows), np.int64)
-        self.busy = np.zeros((n, kinds, rows), np.int64)
-        self.chart = np.zeros((n, kinds, rows, int(self.capacity.max()) if self.image else 0), np.uint8)
-        self.ends = np.zeros((n, rows))
-        self.booked = np.zeros((n, int(self.capacity[0]) * chosen.horizon if chosen.placement == "reserve" else 1), BOOKED)
-        self.seeds = np.zeros(n, np.uint64)
-        self.count = np.zeros(n, np.int64)
+            self.observation_space = spaces.Box(0.0, 1.0, (chosen.numbers(len(lists.kinds)),), np.float32)
         floats = self.image and chosen.dtype == "float32"
-        self._picture = np.zeros((n, chosen.horizon * self.width if floats else 0), np.uint8)
-        self._nothing = np.zeros((n, 0), np.float32)
+        self._picture = np.zeros((num_envs, chosen.horizon * chosen.width(lists.capacity) if floats else 0), np.uint8)
+        self._nothing = np.zeros((num_envs, 0), np.float32)
 
     def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
         """Seeds of rows."""
-        self.seeds[rows] = seeds
-        self.count[rows] = 0
+        self.worlds.seed(rows, seeds)
 
     def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
         """Begin the next episode of these rows: the list in `options["list"]` (a number, or one for each row), else one drawn by seed."""
-        unknown = set(options) - {"list"}
-        if unknown:
-            raise EscalaError(f"reset option {sorted(unknown)[0]!r} is not known: use list")
-        drawn = draw(self.seeds[rows], self.count[rows])
-        if "list" in options:
-            chosen = wanted_lists(options["list"], len(rows), len(self.lists))
-        else:
-            chosen = (drawn % np.uint64(len(self.lists))).astype(np.int64)
-        self.count[rows] += 1
-        self.worlds.begin(rows, chosen)
-        shades = ((drawn >> np.uint64(40)) % np.uint64(SHADES)).astype(np.int64)
-        fine = steps.begin(self.worlds.table, np.asarray(rows, np.int64), shades, EMPTY, *self._lens(), *self._outputs(turn))
-        self.memory["luck"][rows] = drawn
-        self._check(fine)
+        drawn = self.worlds.begin(rows, options)
+        self.games.forget(rows)
+        self.games.memory["shade"][rows] = (drawn >> np.uint64(40)) % np.uint64(SHADES)
+        self.games.memory["rng"][rows] = drawn
+        self._check(steps.begin(self.worlds.table, self.games.table, np.asarray(rows, np.int64), self._seen(turn)))
 
-    def _lens(self) -> tuple[Any, ...]:
-        return (
-            self.settings, self.capacity, self.memory, self.slots, self.starts, self.used, self.busy, self.chart, self.ends, self.booked,
-        )  # fmt: skip
-
-    def _outputs(self, turn: Turn) -> tuple[Any, ...]:
+    def _seen(self, turn: Turn) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        """Numbers, picture and mask as compiled code writes them."""
         flat = turn.observation.reshape(self.num_envs, -1)
-        if not self.image:
-            return self.width, flat, self._picture, turn.mask
-        return (self.width, self._nothing, flat, turn.mask) if flat.dtype == np.uint8 else (self.width, flat, self._picture, turn.mask)
+        return (self._nothing, flat, turn.mask) if flat.dtype == np.uint8 else (flat, self._picture, turn.mask)
 
     def step(self, actions: Any, turn: Turn) -> None:
         """One action of every row."""
         actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
-        fine = steps.step(
-            self.worlds.table, actions, *self._lens(), *self._outputs(turn), turn.reward, turn.terminated, turn.truncated
-        )  # fmt: skip
+        written = (*self._seen(turn), turn.reward, turn.terminated, turn.truncated)
+        fine = steps.step(self.worlds.table, self.games.table, actions, written)
         if self.weight is not None:
             np.multiply(turn.reward, self.weight[self.worlds.chosen], out=turn.reward)
         self._check(fine)
+
+    def decide(self, rule: str, out: NDArray[np.int64]) -> None:
+        """Write the actions of a rule of `slots.heuristics`, [N]."""
+        if rule not in heuristics.RULES:
+            raise EscalaError(f"unknown rule {rule!r}: use one of {', '.join(heuristics.RULES)}")
+        heuristics.decide_all(self.worlds.table, self.games.table, heuristics.RULES[rule], out)
 
     def _check(self, fine: bool) -> None:
         if not fine:
@@ -115,25 +88,24 @@ class SlotsBatch:
     def info(self) -> dict[str, NDArray[Any]]:
         """row: the clock, in units; list: the job list played. After the end of a run also means over its jobs: slowdown, turnaround and
         wait, longest_wait and makespan, in units (0 before)."""
-        memory = self.memory.view(np.int64).copy().view(MEMORY)  # numpy copies records field by field
-        return {name: memory[name] for name in TOLD} | {"list": self.worlds.chosen.copy()}
+        memory = self.games.memory.view(np.int64).copy().view(MEMORY)  # numpy copies records field by field
+        return {name: memory[name] for name in SHOWN} | {"list": self.worlds.chosen.copy()}
 
     def info_of(self, i: int) -> dict[str, Any]:
         """The same of simulation i."""
-        memory = self.memory
-        told = {name: memory[name].item(i) for name in TOLD}
-        told["list"] = self.worlds.chosen.item(i)
-        return told
+        memory = self.games.memory
+        shown = {name: memory[name].item(i) for name in SHOWN}
+        shown["list"] = self.worlds.chosen.item(i)
+        return shown
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes."""
-        return self.worlds.state() | {name: getattr(self, name).copy() for name in STATE}
+        return self.worlds.state() | self.games.state()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take up a saved state."""
         self.worlds.restore(state)
-        for name in STATE:
-            take_up(getattr(self, name), state[name], name, "use the same options and num_envs")
+        self.games.restore(state, ADVICE)
 
     def frame(self, i: int) -> NDArray[np.uint8]:
         """The chart, the slots and the backlog, as in R1's figures 1 and 5."""
@@ -161,10 +133,10 @@ class Slots(BatchEnv):
     arrival. What runs, runs in the kernel.
 
     ## Action space
-    `Discrete(M + 1)`. 0, the void: one unit of time passes. k: the job of slot k is placed, and time stands. `placement="start-now"`: it
+    `Discrete(M + 1)`. 0, the no-op: one unit of time passes. k: the job of slot k is placed, and time stands. `placement="start-now"`: it
     starts now. `"reserve"` (R1): if it does not fit now, it is reserved at the first row at which it fits for its whole length within
-    the horizon, on the lowest columns free throughout, and leaves its slot. An empty slot, or a job without a place, counts as the void.
-    The mask tells which choices have a place; the void is always allowed.
+    the horizon, on the lowest columns free throughout, and leaves its slot. An empty slot, or a job without a place, counts as the no-op.
+    The mask says which choices have a place; the no-op is always allowed.
 
     ## Observation space
     `observation="compact"` (default): `Box(0, 1)`: for each slot taken, length / horizon, 1 / length, would start now, its start / horizon,

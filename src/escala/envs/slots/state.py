@@ -1,11 +1,15 @@
-"""What the slotted environment knows beside the kernel's tables: its settings, and what it remembers of each simulation.
+"""What the slotted environment knows beside the kernel's tables: a `Game`, its settings and what it remembers, as one compiled record.
 
 Time is cut into units; row r is the unit that begins at r x unit. Each resource kind is drawn as columns, one a unit of capacity.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+from escala.kernel.pointer import PointerType, row_of
 
 SETTINGS = np.dtype(
     [
@@ -23,6 +27,7 @@ SETTINGS = np.dtype(
         ("arrivals_end", "i8"),  # units after which arrivals are known to end; 0: not known
         ("arrivals_begin", "i8"),  # unit from which they are counted
         ("backlog", "i8"),  # columns of the backlog in the image
+        ("width", "i8"),  # columns of the image
         ("long", "i8"),  # hold-back: longer jobs are long
         ("quiet", "i8"),  # hold-back: long jobs go after so many rows without an arrival
         ("share", "i8"),  # hold-back: units that long jobs may hold before that
@@ -31,7 +36,7 @@ SETTINGS = np.dtype(
 
 SKIP_NOTHING = 0
 SKIP_EMPTY = 1  # units with empty slots pass unasked
-SKIP_FORCED = 2  # so do units in which only the void is possible
+SKIP_FORCED = 2  # so do units in which only the no-op is possible
 
 MEMORY = np.dtype(
     [
@@ -45,7 +50,7 @@ MEMORY = np.dtype(
         ("taken_to", "i8"),
         ("over", "i8"),  # 1: the run ended
         ("shade", "i8"),  # first colour of the episode
-        ("luck", "u8"),  # state of the rule random
+        ("rng", "u8"),  # state of the rule random
         ("inverse", "f8"),  # sum of 1 / length over the jobs in the system
         ("total", "f8"),  # its integral so far: the slowdowns so far
         ("shown", "f8"),  # what of it has been given as reward
@@ -60,6 +65,24 @@ MEMORY = np.dtype(
 )
 
 BOOKED = np.dtype([("row", "i8"), ("job", "i8"), ("nodes", "i8")])  # start, job, nodes of one core as bits
+
+GAME = PointerType(
+    "SlotGame",
+    {
+        "settings": (SETTINGS, 0),  # of all games
+        "capacity": (np.int64, 1),  # [kinds], of all games
+        "memory": (MEMORY, 0),
+        "slots": (np.int64, 1),  # [M] job rows, NONE: empty
+        "starts": (np.int64, 1),  # [M] rows at which they would start; lens.NOWHERE, lens.UNKNOWN
+        "used": (np.int64, 2),  # [kinds, ring] columns taken in each row
+        "busy": (np.int64, 2),  # the same as sets of columns
+        "chart": (np.uint8, 3),  # [kinds, ring, columns] colours, 0: free; no columns without an image
+        "ends": (np.float64, 1),  # [ring] sum of 1 / length over the jobs that end when a row begins
+        "booked": (BOOKED, 1),
+    },
+)
+Game = Any  # `g.slots[k]`, `g.memory.row`: one game inside compiled code
+game: Any = row_of(GAME)  # game(games, i)
 
 FADING = 0.95
 SHADES = 39

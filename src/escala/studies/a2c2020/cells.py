@@ -75,6 +75,7 @@ def judge(agent: Any, lists: JobLists, seed: int, likeliest: bool = True) -> dic
 
 
 def trained(
+    *,
     rate: float,
     steps: int,
     seed: int,

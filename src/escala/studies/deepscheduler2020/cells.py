@@ -124,7 +124,16 @@ def rules_on(source: Given) -> dict[str, Any]:
 
 
 def searched(
-    source: Given, limit: float, strata: int, seed: int, generations: int, population: int, days_each: int, keep: str, parts: Sequence[str]
+    *,
+    source: Given,
+    limit: float,
+    strata: int,
+    seed: int,
+    generations: int,
+    population: int,
+    days_each: int,
+    keep: str,
+    parts: Sequence[str],
 ) -> dict[str, Any]:
     """Search an agent by whole days (`escala.agents.search_scheduler`) and judge it. limit: of the waits, as a share of First-Fit's on the
     same days, in each of so many strata; beyond it waiting costs."""

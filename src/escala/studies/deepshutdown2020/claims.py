@@ -81,7 +81,7 @@ def _of_input(cells: Cells, name: str, window: str) -> list[Claim]:
          f"T(0): {r.mean('timeout:0', 'unstarted')[0]:.4f}"),
     ]  # fmt: skip
     return [
-        _claim(f"r3.{key}.{end}", f"{text}, {ended}", paper if author else None, values, unit, seeds, days, holds, note)
+        _claim(f"r3.{key}.{end}", f"{text}, {ended}", paper if author else None, values, unit, (seeds, days), holds, note)
         for key, text, paper, values, unit, holds, note in rows
     ]
 
@@ -107,15 +107,16 @@ def _other_learners(cells: Cells, name: str, window: str) -> list[Claim]:
             ("waste_vs_hold_mixtures", "energy waste of {} against the best mixture of two hold(x) at the same mean stretch",
              r.against_mixtures(policy, FRONTIER), "relative change", at_most(0.0, 0.0)),
         ):  # fmt: skip
-            out.append(_claim(f"r3.{key}.{what}.{end}", f"{text.format(words)}, {ended}", None, values, unit, seeds, r.n, holds, note))
+            out.append(_claim(f"r3.{key}.{what}.{end}", f"{text.format(words)}, {ended}", None, values, unit, (seeds, r.n), holds, note))
     return out
 
 
 def _claim(
-    ident: str, text: str, paper: float | None, values: Floats, unit: str, seeds: int, days: int, holds: Verdict | None, note: str
+    ident: str, text: str, paper: float | None, values: Floats, unit: str, counts: tuple[int, int], holds: Verdict | None, note: str
 ) -> Claim:
+    """A claim with its interval. counts: seeds and days."""
     value, low, high = interval(values)
-    return Claim(ident, text, paper, value, low, high, unit, seeds, days, None if holds is None else holds(value, low, high), note)
+    return Claim(ident, text, paper, value, low, high, unit, *counts, None if holds is None else holds(value, low, high), note)
 
 
 RULES = {
@@ -135,7 +136,7 @@ def rule_claims(cells: Cells, name: str) -> list[Claim]:
             r = Resampled({k: table_of([fixed[k]]) for k in ("timeout:0", policy)})
             note = f"stretch {r.mean(policy, 'stretch')[0]:.3f} against {r.mean('timeout:0', 'stretch')[0]:.3f}"
             out.append(_claim(f"r3.{key}_vs_t0.{end}", f"energy waste of {words} against T(0), {window}", None,
-                              r.change(policy, "timeout:0", "waste_j"), "relative change", 0, r.n, None, note))  # fmt: skip
+                              r.change(policy, "timeout:0", "waste_j"), "relative change", (0, r.n), None, note))  # fmt: skip
     return out
 
 
@@ -154,13 +155,13 @@ def _group_claims(cells: Cells) -> list[Claim]:
         for key, policy, told, near in (("hold25", "hold:0.25", rule, tolerance), ("oracle", "oracle", oracle, max(tolerance, 0.03))):
             text = f"energy waste of {in_words(policy)} against T(0), the author's group {group}"
             out.append(_claim(f"r3.{key}_vs_t0.g5k.group{group}", text, None,
-                              r.change(policy, "timeout:0", "waste_j"), "relative change", 0, r.n, _near(told, near),
+                              r.change(policy, "timeout:0", "waste_j"), "relative change", (0, r.n), _near(told, near),
                               f"an independent simulator: {told:+.3f}, here within {near}"))  # fmt: skip
     r = Resampled(fixed)
     values = r.total("timeout:0", "waste_j") / r.total("timeout:0", "transitions") / PER_SWITCH_J - 1
     text = "T(0)'s waste is 214 W min a switch: relative difference"
     out.append(_claim("r3.t0_waste_per_switch.g5k", text, None, values,
-                      "relative difference", 0, r.n, _near(0.0, 0.03), "with T(0), waste is the number of switches"))  # fmt: skip
+                      "relative difference", (0, r.n), _near(0.0, 0.03), "with T(0), waste is the number of switches"))  # fmt: skip
     return out
 
 

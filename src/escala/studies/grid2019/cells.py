@@ -196,6 +196,7 @@ def _planned(plan: dict[str, Any], lists: JobLists, steps: int, seed: int, keep:
 
 
 def published_agent(
+    *,
     folder: str,
     load: int,
     steps: int,
@@ -223,6 +224,7 @@ def published_agent(
 
 
 def fresh_agent(
+    *,
     loads: list[int],
     judged: list[int],
     steps: int,

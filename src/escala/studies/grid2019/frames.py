@@ -44,8 +44,8 @@ def looks(agent: Any, lists: JobLists, patience: int = PATIENCE) -> Iterator[tup
     batch.restart(row, turn, {"list": row})
     for _ in range(patience):
         action = agent.act(turn.observation, turn.mask, random)
-        job = int(batch.slots[0, action[0] - 1]) if action[0] > 0 else codes.NONE
-        time = int(batch.memory["row"][0])
+        job = int(batch.games.slots[0, action[0] - 1]) if action[0] > 0 else codes.NONE
+        time = int(batch.games.memory["row"][0])
         busy = int(batch.worlds.world.s[0, 0]["n_ends"]) > 0
         yield {"time": time, "busy": busy, "job": job, "held": job == codes.NONE and bool(turn.mask[0, 1:].any()),
                "fresh": job != codes.NONE and int(lists.job["submit"][job]) // 1_000_000 == time}, batch  # fmt: skip
@@ -92,11 +92,11 @@ def agent_frames(agent: Any, lists: JobLists) -> tuple[list[NDArray[np.uint8]], 
 
 def _drawn(batch: SlotsBatch) -> list[tuple[str, int, int | None]]:
     """(where, job, start) of every job in a picture."""
-    run, unit = batch.worlds.world.run[0], int(batch.settings["unit_us"][0])
+    run, unit = batch.worlds.world.run[0], int(batch.games.settings["unit_us"])
     running = np.flatnonzero(run["state"][: len(batch.lists.job)] == codes.RUNNING)
     out: list[tuple[str, int, int | None]] = [("running", int(j), int(run["start"][j]) // unit) for j in running]
-    out += [("reserved", int(b["job"]), int(b["row"])) for b in batch.booked[0, : int(batch.memory["booked"][0])]]
-    taken = [(k, int(j)) for k, j in enumerate(batch.slots[0, :SLOTS], start=1) if j != codes.NONE]
+    out += [("reserved", int(b["job"]), int(b["row"])) for b in batch.games.booked[0, : int(batch.games.memory["booked"][0])]]
+    taken = [(k, int(j)) for k, j in enumerate(batch.games.slots[0, :SLOTS], start=1) if j != codes.NONE]
     return out + [(f"slot {k}", j, None) for k, j in taken]
 
 

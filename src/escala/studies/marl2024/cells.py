@@ -62,6 +62,7 @@ def _judge_of(machines: int, loads: list[int], validation: int, sampled: bool) -
 
 
 def team(
+    *,
     agents: int,
     machines: int,
     mode: str,

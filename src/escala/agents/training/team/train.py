@@ -53,7 +53,7 @@ class _Learner:
         self.view.first_seed = (seed * 64 + number) << 20
         self.normaliser = VecNormalize(self.view, norm_obs=False, norm_reward=True, gamma=float(learn["gamma"]))
         chosen = batch.options
-        self.shape = Shape(chosen.slots, chosen.machines, chosen.resources, len(batch.points), int(batch.observation_space.shape[0]))
+        self.shape = Shape(chosen.slots, chosen.machines, chosen.resources, len(batch.games.points), int(batch.observation_space.shape[0]))
         self.left = 1.0
         rate = float(learn["learning_rate"])
         arguments = {**learn, "learning_rate": (lambda _: rate * max(self.left, 0.0)) if preset.decay else rate}

@@ -50,7 +50,7 @@ class TeamView(VecEnv):
         self.learner = np.broadcast_to(np.asarray(learner, np.int64), (batch.num_envs,)).copy()
         self._others = others
         self.gamma = gamma
-        batch.settings["discount"] = gamma
+        batch.games.settings["discount"] = gamma
         self.passed = np.ones(batch.num_envs)  # discount of what follows the last step
         self._since = np.zeros(batch.num_envs, np.int64)  # the unit of the learner's last choice
         self._weight = weight if weight is not None else np.ones(len(batch.lists))
@@ -90,7 +90,7 @@ class TeamView(VecEnv):
         """The learner's choice, then the others' until its next turn."""
         paid, ended = np.zeros(self.num_envs), np.zeros((2, self.num_envs), bool)
         infos: list[dict[str, Any]] = [{}] * self.num_envs
-        self._since = self.batch.memory["row"].copy()
+        self._since = self.batch.games.memory["row"].copy()
         self._step(self._actions, paid, ended, infos)
         self._play_on(paid, (ended, infos))
         self.passed = self._discount()
@@ -103,7 +103,7 @@ class TeamView(VecEnv):
         return self._show(), paid.astype(np.float32), done, infos
 
     def _discount(self) -> NDArray[np.float64]:
-        out: NDArray[np.float64] = self.gamma ** np.maximum(self.batch.memory["row"] - self._since, 0)
+        out: NDArray[np.float64] = self.gamma ** np.maximum(self.batch.games.memory["row"] - self._since, 0)
         return out
 
     def _step(self, actions: NDArray[np.int64], paid: NDArray[np.float64], ended: NDArray[np.bool_], infos: list[dict[str, Any]]) -> None:

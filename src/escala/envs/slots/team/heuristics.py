@@ -1,7 +1,7 @@
 """Rules that choose a slot and a machine for the agent whose turn it is, as compiled code. Ties go to the lowest slot, then the lowest
 machine.
 
-Only jobs that fit now are considered, and the void is chosen only where none does. A central scheduler is the same rule in a game of one
+Only jobs that fit now are considered, and the no-op is chosen only where none does. A central scheduler is the same rule in a game of one
 agent that owns all machines.
 
 sjf                least length
@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 
 from escala.compile import lean
-from escala.envs.core.random import lucky
+from escala.envs.core.random import drawn
 from escala.envs.slots.lens import demand_of, length_of
 from escala.envs.slots.team.lens import fits, free_of
+from escala.envs.slots.team.state import Game, game
 from escala.kernel import codes
 from escala.kernel.state import World
 from escala.kernel.world import one
@@ -36,8 +37,9 @@ PUBLISHED = ("sjf", "packer", "tetris", "tetris-normalised", "random")
 
 
 @lean
-def score(w: World, st: Any, scale: Any, rule: int, j: int, n: int) -> float:
+def score(w: World, g: Game, rule: int, j: int, n: int) -> float:
     """The job and machine of the smallest score are chosen."""
+    st = g.settings
     if rule == SJF:
         return np.float64(length_of(w, st, j))
     total = 0.0
@@ -46,7 +48,7 @@ def score(w: World, st: Any, scale: Any, rule: int, j: int, n: int) -> float:
             total -= demand_of(w, j, k) * free_of(w, n, k)
         return total
     for k in range(st.kinds):
-        total += demand_of(w, j, k) / (1.0 if rule == TETRIS else scale[k] * st.kinds)
+        total += demand_of(w, j, k) / (1.0 if rule == TETRIS else g.scale[k] * st.kinds)
     length = length_of(w, st, j)
     if rule == DENSE:
         return length / total ** (0.5 * st.agents * st.machines)
@@ -54,28 +56,29 @@ def score(w: World, st: Any, scale: Any, rule: int, j: int, n: int) -> float:
 
 
 @lean
-def second(w: World, st: Any, scale: Any, rule: int, j: int, n: int) -> float:
+def second(w: World, g: Game, rule: int, j: int, n: int) -> float:
     """What decides between equal scores; again the smallest."""
+    kinds = g.settings.kinds
     total = 0.0
     if rule in (TETRIS, TETRIS_NORMALISED):
-        for k in range(st.kinds):
+        for k in range(kinds):
             total -= demand_of(w, j, k) * free_of(w, n, k)
     elif rule == DENSE:
-        for k in range(st.kinds):
-            total += (free_of(w, n, k) - demand_of(w, j, k)) / scale[k]
+        for k in range(kinds):
+            total += (free_of(w, n, k) - demand_of(w, j, k)) / g.scale[k]
     return total
 
 
 @lean
-def decide(w: World, st: Any, m: Any, scale: Any, slots: Any, rule: int) -> int:
+def decide(w: World, g: Game, rule: int) -> int:
     """The action of a rule for the agent whose turn it is."""
-    void = st.machines * st.slots
-    best = void
+    st, m = g.settings, g.memory
+    best = st.machines * st.slots  # the no-op
     least = np.inf
     least_second = np.inf
     found = 0
     for k in range(st.slots):
-        j = np.int64(slots[k])
+        j = np.int64(g.slots[k])
         if j == codes.NONE:
             continue
         for own in range(st.machines):
@@ -85,13 +88,13 @@ def decide(w: World, st: Any, m: Any, scale: Any, slots: Any, rule: int) -> int:
             action = own * st.slots + k
             found += 1
             if rule == RANDOM:
-                if lucky(m) % found == 0:
+                if drawn(m) % found == 0:
                     best = action
                 continue
-            value = score(w, st, scale, rule, j, n)
+            value = score(w, g, rule, j, n)
             if value > least:
                 continue
-            other = second(w, st, scale, rule, j, n)
+            other = second(w, g, rule, j, n)
             if value < least or other < least_second:
                 # between jobs of one score the lowest slot wins; between machines the second number decides
                 if value == least and best % st.slots != k:
@@ -103,7 +106,7 @@ def decide(w: World, st: Any, m: Any, scale: Any, slots: Any, rule: int) -> int:
 
 
 @lean
-def decide_all(table: Any, settings: Any, scale: Any, memory: Any, slots: Any, rule: int, out: Any) -> None:
+def decide_all(worlds: Any, games: Any, rule: int, out: Any) -> None:
     """The actions of a rule in all games, int64 [N]."""
     for i in range(out.shape[0]):
-        out[i] = decide(one(table, i), settings[0], memory[i], scale, slots[i], rule)
+        out[i] = decide(one(worlds, i), game(games, i), rule)

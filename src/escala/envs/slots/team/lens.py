@@ -1,8 +1,7 @@
 """The game of several agents as a lens on one simulation of the kernel: which jobs are visible, what fits where, what a unit costs.
 
 The kernel has the clock, the queue, the machines and the jobs; here are the slots (job rows), and for each machine and kind the rows of the
-chart still to come. `used` [machines x kinds, ring]: units taken in each row; `ends` [agents, ring]: sum of 1 / length over an agent's jobs
-that end when a row begins; `running` [agents]: the same sum over its jobs that run.
+chart still to come.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import numpy as np
 from escala.compile import inlined, lean
 from escala.envs.slots.lens import demand_of, length_of
 from escala.envs.slots.state import FADING
+from escala.envs.slots.team.state import Game
 from escala.kernel import codes
 from escala.kernel.commands import command_start_on
 from escala.kernel.placement import node_fits
@@ -21,8 +21,9 @@ from escala.kernel.state import World
 
 
 @lean
-def refill(w: World, st: Any, m: Any, slots: Any) -> None:
+def refill(w: World, g: Game) -> None:
     """Empty slots take the oldest jobs that have none, the lowest slot first."""
+    st, m, slots = g.settings, g.memory, g.slots
     k = 0
     while m.entered < w.s[0].next_job and k < st.slots:
         if slots[k] == codes.NONE:
@@ -37,8 +38,9 @@ def refill(w: World, st: Any, m: Any, slots: Any) -> None:
 
 
 @lean
-def catch_up(w: World, st: Any, m: Any, slots: Any, used: Any, ends: Any, running: Any) -> None:
+def catch_up(w: World, g: Game) -> None:
     """Note what has happened since the last look: rows that have passed, ends, submissions."""
+    st, m, used, ends, running = g.settings, g.memory, g.used, g.ends, g.running
     row = w.s[0].now // st.unit_us
     while m.row < row:
         at = m.row & st.ring
@@ -57,7 +59,7 @@ def catch_up(w: World, st: Any, m: Any, slots: Any, used: Any, ends: Any, runnin
         m.last = row
         m.recent += 1.0
         m.seen += 1
-    refill(w, st, m, slots)
+    refill(w, g)
 
 
 @inlined
@@ -73,8 +75,9 @@ def free_of(w: World, n: int, k: int) -> int:
 
 
 @lean
-def place(w: World, st: Any, m: Any, slots: Any, used: Any, ends: Any, running: Any, k: int, n: int) -> bool:
+def place(w: World, g: Game, k: int, n: int) -> bool:
     """The job of slot `k` starts on machine `n`, where it fits, and the slot is refilled. False: the kernel refused."""
+    st, m, slots = g.settings, g.memory, g.slots
     j = np.int64(slots[k])
     length = length_of(w, st, j)
     if command_start_on(w, j, n) != codes.REFUSED_NONE:
@@ -82,14 +85,14 @@ def place(w: World, st: Any, m: Any, slots: Any, used: Any, ends: Any, running: 
     for kind in range(st.kinds):
         need = demand_of(w, j, kind)
         for r in range(m.row, m.row + min(length, st.ring)):
-            used[n * st.kinds + kind, r & st.ring] += need
+            g.used[n * st.kinds + kind, r & st.ring] += need
     share = 1.0 / length
     a = n // st.machines
-    ends[a, (m.row + length) & st.ring] += share
-    running[a] += share
+    g.ends[a, (m.row + length) & st.ring] += share
+    g.running[a] += share
     m.waiting -= share
     slots[k] = codes.NONE
-    refill(w, st, m, slots)
+    refill(w, g)
     empty = True
     for c in range(st.slots):
         empty = empty and slots[c] == codes.NONE
@@ -99,8 +102,9 @@ def place(w: World, st: Any, m: Any, slots: Any, used: Any, ends: Any, running: 
 
 
 @lean
-def charge(st: Any, m: Any, running: Any, rewards: Any) -> None:
+def charge(g: Game, rewards: Any) -> None:
     """What a unit of time costs each agent, added to `rewards` [agents]."""
+    st, m, running = g.settings, g.memory, g.running
     everyone = 0.0
     for a in range(st.agents):
         everyone += running[a]
@@ -111,8 +115,9 @@ def charge(st: Any, m: Any, running: Any, rewards: Any) -> None:
 
 
 @lean
-def summarise(w: World, st: Any, m: Any) -> None:
+def summarise(w: World, g: Game) -> None:
     """Figures of the ended run from the kernel's own starts, in units; m.makespan is 0 where jobs are left."""
+    st, m = g.settings, g.memory
     m.submitted = w.s[0].next_job
     m.left = 0
     m.slowdown = 0.0

@@ -22,9 +22,12 @@ from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
 from escala.envs.core.random import mixed
+from escala.envs.core.records import Records, settings_of
 from escala.envs.slots.lens import demand_of, length_of
 from escala.envs.slots.team.lens import fits
+from escala.envs.slots.team.state import Game, game
 from escala.kernel import codes
+from escala.kernel.pointer import PointerType, row_of
 from escala.kernel.state import HEAP_ENDS, World
 from escala.kernel.world import one
 
@@ -47,18 +50,55 @@ class Bases(NamedTuple):
     most: NDArray[np.int64]
 
 
-class Room(NamedTuple):
-    """Scratch arrays of one future: its jobs, their ranks for each base [bases, jobs], slots, and charts as the game stands and as it goes
-    on; long: long jobs that run in each row."""
+SETTINGS = np.dtype(
+    [
+        ("futures", "i8"),  # drawn anew at each decision
+        ("ahead", "i8"),  # jobs behind the slots and to come that a future holds at most
+        ("long", "i8"),
+    ]
+)
 
-    jobs: NDArray[np.int64]
-    rank: NDArray[np.float64]
-    slots: NDArray[np.int64]
-    slots_on: NDArray[np.int64]
-    used: NDArray[np.int64]
-    used_on: NDArray[np.int64]
-    long: NDArray[np.int64]
-    long_on: NDArray[np.int64]
+FUTURE = PointerType(
+    "TeamFuture",
+    {
+        "settings": (SETTINGS, 0),
+        "law": (np.int64, 2),  # `Law.jobs`
+        "first": (np.int64, 1),
+        "exponent": (np.float64, 1),  # of `Bases`
+        "most": (np.int64, 1),
+        "jobs": (np.int64, 2),  # of one future
+        "rank": (np.float64, 2),  # [bases, jobs]
+        "slots": (np.int64, 1),  # as the game stands, then as it goes on
+        "slots_on": (np.int64, 1),
+        "used": (np.int64, 2),  # the charts, in the same way
+        "used_on": (np.int64, 2),
+        "long": (np.int64, 1),  # long jobs that run in each row
+        "long_on": (np.int64, 1),
+    },
+)
+Future = Any  # one future inside compiled code
+future: Any = row_of(FUTURE)  # future(table, 0)
+
+
+def futures_of(games: Records, law: Law, bases: Bases, futures: int, ahead: int) -> Records:
+    """What look-ahead in these games works with: one record, whose arrays every decision overwrites."""
+    (_, slots), (_, charts, rows) = games.slots.shape, games.used.shape
+    most, kinds = slots + ahead, len(games.scale)
+    empty = {name: np.zeros(slots, np.int64) for name in ("slots", "slots_on")}
+    empty |= {name: np.zeros((charts, rows), np.int64) for name in ("used", "used_on")}
+    empty |= {name: np.zeros(rows, np.int64) for name in ("long", "long_on")}
+    return Records(
+        FUTURE,
+        1,
+        settings=settings_of(SETTINGS, {"futures": futures, "ahead": ahead, "long": law.long}),
+        law=law.jobs,
+        first=law.first,
+        exponent=bases.exponent,
+        most=bases.most,
+        jobs=np.zeros((most, DEMAND + kinds), np.int64),
+        rank=np.zeros((len(bases.most), most)),
+        **empty,
+    )
 
 
 @inlined
@@ -70,62 +110,65 @@ def copy(source: Any, target: Any) -> None:
 
 
 @lean
-def enter(st: Any, jobs: Any, slots: Any, entered: int, n: int, t: int) -> int:
+def enter(f: Future, entered: int, n: int, t: int) -> int:
     """Empty slots take the oldest jobs that have come, the lowest slot first. Returns how many have entered."""
     k = 0
-    while entered < n and k < st.slots and jobs[entered, AT] <= t:
-        if slots[k] == codes.NONE:
-            slots[k] = entered
+    while entered < n and k < f.slots_on.shape[0] and f.jobs[entered, AT] <= t:
+        if f.slots_on[k] == codes.NONE:
+            f.slots_on[k] = entered
             entered += 1
         k += 1
     return entered
 
 
 @lean
-def base_choice(st: Any, capacity: Any, scale: Any, jobs: Any, rank: Any, slots: Any, used: Any, a: int, t: int, longest: int) -> int:
-    """The action of a base for agent `a`; jobs longer than `longest` are not considered."""
+def base_choice(g: Game, f: Future, b: int, a: int, t: int, longest: int) -> int:
+    """The action of base `b` for agent `a`; jobs longer than `longest` are not considered."""
+    st, jobs = g.settings, f.jobs
     best = st.machines * st.slots
     least = np.inf
     least_over = np.inf
     for k in range(st.slots):
-        j = slots[k]
-        if j == codes.NONE or jobs[j, LENGTH] > longest or rank[j] > least:
+        j = f.slots_on[k]
+        if j == codes.NONE or jobs[j, LENGTH] > longest or f.rank[b, j] > least:
             continue
         for own in range(st.machines):
             n = a * st.machines + own
             over = 0.0
             room = True
             for kind in range(st.kinds):
-                spare = capacity[n, kind] - used[n * st.kinds + kind, t & st.ring] - jobs[j, DEMAND + kind]
+                spare = g.capacity[n, kind] - f.used_on[n * st.kinds + kind, t & st.ring] - jobs[j, DEMAND + kind]
                 room = room and spare >= 0
-                over += spare / scale[kind]
-            if room and (rank[j] < least or (over < least_over and best % st.slots == k)):
-                least = rank[j]
+                over += spare / g.scale[kind]
+            if room and (f.rank[b, j] < least or (over < least_over and best % st.slots == k)):
+                least = f.rank[b, j]
                 least_over = over
                 best = own * st.slots + k
     return best
 
 
 @lean
-def begin_job(st: Any, job: Any, used: Any, long: Any, n: int, t: int, held: int) -> None:
-    """Note a job that starts on machine `n` in row `t`. held: length above which it counts as long."""
-    for row in range(t, t + job[LENGTH]):
+def begin_job(g: Game, f: Future, j: int, n: int, t: int) -> None:
+    """Note job `j` that starts on machine `n` in row `t`."""
+    st = g.settings
+    for row in range(t, t + f.jobs[j, LENGTH]):
         for kind in range(st.kinds):
-            used[n * st.kinds + kind, row & st.ring] += job[DEMAND + kind]
-        if job[LENGTH] > held:
-            long[row & st.ring] += 1
+            f.used_on[n * st.kinds + kind, row & st.ring] += f.jobs[j, DEMAND + kind]
+        if f.jobs[j, LENGTH] > f.settings.long:
+            f.long_on[row & st.ring] += 1
 
 
 @lean
-def play_on(
-    st: Any, capacity: Any, scale: Any, jobs: Any, rank: Any, slots: Any, used: Any, long: Any, entered: int, n: int, row: int, a: int,
-    action: int, most: int, held: int,
-) -> float:  # fmt: skip
-    """Cost of a future after `action` of agent `a`, all agents then following a base. Writes over slots, used and long."""
-    void = st.machines * st.slots
+def play_on(g: Game, f: Future, b: int, entered: int, n: int, action: int) -> float:
+    """Cost of a future of n jobs after `action` of the agent whose turn it is, all agents then following base `b`."""
+    st, jobs, slots, long = g.settings, f.jobs, f.slots_on, f.long_on
+    most, held = f.most[b], f.settings.long
+    noop = st.machines * st.slots
     left = n - entered
     for k in range(st.slots):
         left += 1 if slots[k] != codes.NONE else 0
+    row = g.memory.row
+    a = g.memory.agent
     t = row
     last = max(row, jobs[n - 1, AT])
     cost = 0.0
@@ -134,16 +177,16 @@ def play_on(
         if chosen < 0:
             crowded = entered < n and jobs[entered, AT] <= t  # then all slots are taken
             holds = most >= 0 and t < last and long[t & st.ring] >= most and not crowded
-            chosen = base_choice(st, capacity, scale, jobs, rank, slots, used, a, t, held if holds else codes.NEVER_US)
-        if chosen < void:
+            chosen = base_choice(g, f, b, a, t, held if holds else codes.NEVER_US)
+        if chosen < noop:
             k = chosen % st.slots
             j = slots[k]
-            begin_job(st, jobs[j], used, long, a * st.machines + chosen // st.slots, t, held)
+            begin_job(g, f, j, a * st.machines + chosen // st.slots, t)
             cost += (t - row) / jobs[j, LENGTH]
             left -= 1
             slots[k] = codes.NONE
-            entered = enter(st, jobs, slots, entered, n, t)
-        passing = chosen == void or st.until_void == 0
+            entered = enter(f, entered, n, t)
+        passing = chosen == noop or st.until_void == 0
         chosen = codes.NONE
         if not passing:
             continue
@@ -156,125 +199,116 @@ def play_on(
             idle = idle and slots[k] == codes.NONE
         later = max(t + 1, jobs[entered, AT]) if idle else t + 1
         if later - t > st.ring:
-            used[:, :] = 0
+            f.used_on[:, :] = 0
             long[:] = 0
         else:
             for passed in range(t, later):
-                for p in range(used.shape[0]):
-                    used[p, passed & st.ring] = 0
+                for p in range(f.used_on.shape[0]):
+                    f.used_on[p, passed & st.ring] = 0
                 long[passed & st.ring] = 0
         t = later
-        entered = enter(st, jobs, slots, entered, n, t)
+        entered = enter(f, entered, n, t)
     return cost
 
 
 @inlined
-def toss(luck: Any, i: int, n: int) -> int:
+def toss(rng: Any, i: int, n: int) -> int:
     """A random number of 0..n - 1."""
-    luck[i] = np.uint64(luck[i]) + np.uint64(0x9E3779B97F4A7C15)
-    return mixed(np.uint64(luck[i])) % n
+    rng[i] = np.uint64(rng[i]) + np.uint64(0x9E3779B97F4A7C15)
+    return mixed(np.uint64(rng[i])) % n
 
 
 @lean
-def draw_future(w: World, st: Any, m: Any, slots: Any, law: Law, low: int, high: int, ahead: int, room: Room, luck: Any, i: int) -> int:
-    """Jobs of one future: those of the slots, then the backlog's and those that come, `ahead` at most; from lists low .. high - 1. Returns
-    how many."""
+def draw_future(w: World, g: Game, f: Future, low: int, high: int, rng: Any, i: int) -> int:
+    """Jobs of one future: those of the slots, then the backlog's and those that come; from lists low .. high - 1. Returns how many."""
+    st, m, ahead = g.settings, g.memory, f.settings.ahead
     n = 0
     for k in range(st.slots):
-        room.slots[k] = codes.NONE
-        j = np.int64(slots[k])
+        f.slots[k] = codes.NONE
+        j = np.int64(g.slots[k])
         if j != codes.NONE:
-            room.slots[k] = n
-            room.jobs[n, AT] = m.row
-            room.jobs[n, LENGTH] = length_of(w, st, j)
+            f.slots[k] = n
+            f.jobs[n, AT] = m.row
+            f.jobs[n, LENGTH] = length_of(w, st, j)
             for kind in range(st.kinds):
-                room.jobs[n, DEMAND + kind] = demand_of(w, j, kind)
+                f.jobs[n, DEMAND + kind] = demand_of(w, j, kind)
             n += 1
-    begin, end = law.first[low], law.first[high]
+    begin, end = f.first[low], f.first[high]
     behind = min(w.s[0].next_job - m.entered, ahead)
     for _ in range(behind):
-        j = begin + toss(luck, i, end - begin)
-        copy(law.jobs[j : j + 1], room.jobs[n : n + 1])
-        room.jobs[n, AT] = m.row
+        j = begin + toss(rng, i, end - begin)
+        copy(f.law[j : j + 1], f.jobs[n : n + 1])
+        f.jobs[n, AT] = m.row
         n += 1
-    e = low + toss(luck, i, high - low)
-    for j in range(law.first[e], law.first[e + 1]):
-        if law.jobs[j, AT] > m.row and behind < ahead:
-            copy(law.jobs[j : j + 1], room.jobs[n : n + 1])
+    e = low + toss(rng, i, high - low)
+    for j in range(f.first[e], f.first[e + 1]):
+        if f.law[j, AT] > m.row and behind < ahead:
+            copy(f.law[j : j + 1], f.jobs[n : n + 1])
             n += 1
             behind += 1
     return n
 
 
 @lean
-def rank_all(st: Any, scale: Any, room: Room, bases: Bases, n: int) -> None:
+def rank_all(g: Game, f: Future, n: int) -> None:
     """Ranks of a future's jobs for every base."""
+    kinds = g.settings.kinds
     for j in range(n):
         share = 0.0
-        for kind in range(st.kinds):
-            share += room.jobs[j, DEMAND + kind] / (scale[kind] * st.kinds)
-        for b in range(bases.most.shape[0]):
-            room.rank[b, j] = room.jobs[j, LENGTH] / share ** bases.exponent[b]
+        for kind in range(kinds):
+            share += f.jobs[j, DEMAND + kind] / (g.scale[kind] * kinds)
+        for b in range(f.most.shape[0]):
+            f.rank[b, j] = f.jobs[j, LENGTH] / share ** f.exponent[b]
 
 
 @lean
-def note_running(w: World, st: Any, m: Any, used: Any, room: Room, held: int) -> None:
+def note_running(w: World, g: Game, f: Future) -> None:
     """The charts as the game stands."""
-    copy(used, room.used)
-    room.long[:] = 0
+    st = g.settings
+    copy(g.used, f.used)
+    f.long[:] = 0
     for e in range(w.s[0].n_ends):
         j = w.heaps[HEAP_ENDS, e].id
-        if length_of(w, st, j) > held:
-            for row in range(m.row, w.run[j].plan // st.unit_us):
-                room.long[row & st.ring] += 1
+        if length_of(w, st, j) > f.settings.long:
+            for row in range(g.memory.row, w.run[j].plan // st.unit_us):
+                f.long[row & st.ring] += 1
 
 
 @lean
-def costs_of(
-    w: World, st: Any, m: Any, capacity: Any, scale: Any, slots: Any, used: Any, law: Law, low: int, high: int, bases: Bases, futures: int,
-    ahead: int, room: Room, luck: Any, i: int, out: Any,
-) -> None:  # fmt: skip
+def costs_of(w: World, g: Game, f: Future, low: int, high: int, rng: Any, i: int, out: Any) -> None:
     """Cost of each action of the agent whose turn it is, [actions]; infinite for those that make no sense."""
-    void = st.machines * st.slots
+    st, m = g.settings, g.memory
+    noop = st.machines * st.slots
     out[:] = 0.0
-    for c in range(void):
-        if not fits(w, slots[c % st.slots], m.agent * st.machines + c // st.slots):
+    for c in range(noop):
+        if not fits(w, g.slots[c % st.slots], m.agent * st.machines + c // st.slots):
             out[c] = np.inf
-    note_running(w, st, m, used, room, law.long)
+    note_running(w, g, f)
     taken = 0
     for k in range(st.slots):
-        taken += 1 if slots[k] != codes.NONE else 0
-    for _ in range(futures):
-        n = draw_future(w, st, m, slots, law, low, high, ahead, room, luck, i)
-        rank_all(st, scale, room, bases, n)
-        for c in range(void + 1):
+        taken += 1 if g.slots[k] != codes.NONE else 0
+    for _ in range(f.settings.futures):
+        n = draw_future(w, g, f, low, high, rng, i)
+        rank_all(g, f, n)
+        for c in range(noop + 1):
             if out[c] == np.inf:
                 continue
             least = np.inf
-            for b in range(bases.most.shape[0]):
+            for b in range(f.most.shape[0]):
                 for k in range(st.slots):
-                    room.slots_on[k] = room.slots[k]
+                    f.slots_on[k] = f.slots[k]
                 for row in range(st.ring + 1):
-                    room.long_on[row] = room.long[row]
-                copy(room.used, room.used_on)
-                cost = play_on(
-                    st, capacity, scale, room.jobs, room.rank[b], room.slots_on, room.used_on, room.long_on, taken, n, m.row, m.agent, c,
-                    bases.most[b], law.long,
-                )  # fmt: skip
-                least = min(least, cost)
-            out[c] += least / futures
+                    f.long_on[row] = f.long[row]
+                copy(f.used, f.used_on)
+                least = min(least, play_on(g, f, b, taken, n, c))
+            out[c] += least / f.settings.futures
 
 
 @lean
-def look_ahead(
-    table: Any, asked: Any, settings: Any, capacity: Any, scale: Any, memory: Any, slots: Any, used: Any, law: Law, lows: Any, highs: Any,
-    bases: Bases, futures: int, ahead: int, room: Room, luck: Any, out: Any,
-) -> None:  # fmt: skip
+def look_ahead(worlds: Any, games: Any, futures: Any, asked: Any, lows: Any, highs: Any, rng: Any, out: Any) -> None:
     """Costs of all actions [N, actions] in the games `asked` (bool [N]); elsewhere `out` stays as it is. lows, highs: which of the law's
-    lists each game's futures are drawn from; luck uint64 [N]: its random numbers."""
+    lists each game's futures are drawn from; rng uint64 [N]: its random numbers."""
+    f = future(futures, 0)
     for i in range(asked.shape[0]):
         if asked[i]:
-            costs_of(
-                one(table, i), settings[0], memory[i], capacity, scale, slots[i], used[i], law, lows[i], highs[i], bases, futures, ahead,
-                room, luck, i, out[i],
-            )  # fmt: skip
+            costs_of(one(worlds, i), game(games, i), f, lows[i], highs[i], rng, i, out[i])

@@ -17,6 +17,7 @@ from escala.compile import inlined, lean
 from escala.envs.slots.lens import demand_of, length_of
 from escala.envs.slots.observation import SINCE_SHOWN, write_clock
 from escala.envs.slots.team.lens import fits
+from escala.envs.slots.team.state import Game
 from escala.kernel import codes
 from escala.kernel.state import World
 
@@ -38,15 +39,16 @@ def machine_at(st: Any, a: int, place: int) -> int:
 
 
 @lean
-def compact(w: World, st: Any, m: Any, scale: Any, capacity: Any, points: Any, slots: Any, used: Any, a: int, out: Any) -> None:
-    """Write the compact observation of agent `a`. scale: largest capacity of each kind [kinds]."""
+def compact(w: World, g: Game, a: int, out: Any) -> None:
+    """Write the compact observation of agent `a`."""
+    st, m, scale, points = g.settings, g.memory, g.scale, g.points
     at = 0
     taken = 0
     many = seen(st)
     horizon = 1.0 / st.horizon
     width = SLOT + st.kinds + st.machines
     for k in range(st.slots):
-        j = np.int64(slots[k])
+        j = np.int64(g.slots[k])
         if j == codes.NONE:
             for f in range(width):
                 out[at + f] = 0.0
@@ -69,7 +71,7 @@ def compact(w: World, st: Any, m: Any, scale: Any, capacity: Any, points: Any, s
         n = machine_at(st, a, place)
         for kind in range(st.kinds):
             for p in range(points.shape[0]):
-                out[at] = (capacity[n, kind] - used[n * st.kinds + kind, (m.row + points[p]) & st.ring]) / scale[kind]
+                out[at] = (g.capacity[n, kind] - g.used[n * st.kinds + kind, (m.row + points[p]) & st.ring]) / scale[kind]
                 at += 1
     backlog = w.s[0].next_job - m.entered
     since = m.row - m.last
@@ -86,19 +88,20 @@ def compact(w: World, st: Any, m: Any, scale: Any, capacity: Any, points: Any, s
 
 
 @lean
-def image(w: World, st: Any, m: Any, scale: Any, slots: Any, used: Any, a: int, width: int, out: Any) -> None:
+def image(w: World, g: Game, a: int, out: Any) -> None:
     """Write the image of agent `a`, uint8, rows one behind the other."""
+    st, m, scale, width = g.settings, g.memory, g.scale, g.settings.width
     out[:] = 0
     left = 0
     for place in range(seen(st)):
         n = machine_at(st, a, place)
         for kind in range(st.kinds):
             for r in range(st.horizon):
-                for c in range(used[n * st.kinds + kind, (m.row + r) & st.ring]):
+                for c in range(g.used[n * st.kinds + kind, (m.row + r) & st.ring]):
                     out[r * width + left + c] = 255
             left += np.int64(scale[kind])
     for k in range(st.slots):
-        j = np.int64(slots[k])
+        j = np.int64(g.slots[k])
         for kind in range(st.kinds):
             if j != codes.NONE:
                 for r in range(min(length_of(w, st, j), st.horizon)):

@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.envs.core.checks import above_zero, at_most, number, whole
+from escala.envs.core.records import Records, settings_of
 from escala.envs.slots.lists import JobLists, draw_lists, join
 from escala.envs.slots.observation import CLOCK
 from escala.envs.slots.options import MOST, SKIPS, check_arrivals
 from escala.envs.slots.team.observation import GLOBAL, SLOT
-from escala.envs.slots.team.state import POINTS, SETTINGS
+from escala.envs.slots.team.state import GAME, MEMORY, POINTS, SETTINGS
 from escala.errors import EscalaError
-from escala.options import microseconds
+from escala.kernel import codes
 from escala.platform import Platform
 from escala.workload import Workload
 from escala.workload.generate_slots import SlotModel, multi_resource_model
@@ -174,35 +175,45 @@ class MultiOptions:
             raise EscalaError(f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and cannot be drawn: give more")
 
     def ring(self, longest: int) -> int:
-        """Rows that are remembered: a power of two above the horizon, the longest job and the rows told."""
+        """Rows that are remembered: a power of two above the horizon, the longest job and the rows shown."""
         return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
 
     def points(self) -> NDArray[np.int64]:
-        """Rows of the charts that the compact observation tells."""
+        """Rows of the charts that the compact observation shows."""
         return np.array([p for p in POINTS if p < self.horizon], np.int64)
 
-    def settings(self, lists: JobLists) -> NDArray[Any]:
-        """The compiled code's settings."""
-        out = np.zeros(1, SETTINGS)
-        values: dict[str, float] = {
-            name: getattr(self, name) for name in ("agents", "machines", "slots", "horizon", "limit", "arrivals_end")
-        }
-        values |= {name: getattr(self, name) for name in ("backlog", "alpha", "beta", "gamma")}
-        values |= {
-            "unit_us": int(microseconds(lists.unit_s)),
+    def games(self, n: int, capacity: NDArray[np.int64], unit_us: int, longest: int, begin: int = 0) -> Records:
+        """Settings and memory of n games, for environment and policy alike. capacity [machines of all agents, resources]; longest: units of
+        the longest job; begin: unit of the first arrival."""
+        given = ("agents", "machines", "slots", "horizon", "limit", "arrivals_end", "backlog", "alpha", "beta", "gamma")
+        rows = self.ring(longest)
+        values = {name: getattr(self, name) for name in given} | {
+            "unit_us": unit_us,
             "kinds": self.resources,
-            "ring": self.ring(lists.longest) - 1,
+            "ring": rows - 1,
             "skip": SKIPS[self.skip],
             "until_void": self.turns == "until-void",
             "all_seen": self.information == "global",
             "all_paid": self.rewards == "global",
+            "arrivals_begin": begin,
             "overflow": self.overflow == "end",
             "image": self.observation == "image",
+            "width": self.width(),
             "discount": 1.0,
         }
-        for name, value in values.items():
-            out[0][name] = value
-        return out
+        return Records(
+            GAME,
+            n,
+            settings=settings_of(SETTINGS, values),
+            capacity=capacity,
+            scale=capacity.max(axis=0).astype(np.float64),
+            points=self.points(),
+            memory=np.zeros(n, MEMORY),
+            slots=np.full((n, self.slots), codes.NONE, np.int64),
+            used=np.zeros((n, self.owned * self.resources, rows), np.int64),
+            ends=np.zeros((n, self.agents, rows)),
+            running=np.zeros((n, self.agents)),
+        )
 
     @property
     def seen(self) -> int:

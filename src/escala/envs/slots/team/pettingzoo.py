@@ -225,12 +225,12 @@ class MultiSlotsParallel(ParallelEnv[str, NDArray[Any], int]):
             given = f"of {', '.join(map(str, actions)) or 'nobody'}" if isinstance(actions, Mapping) else repr(actions)
             raise EscalaError(f"actions {given}: give one for each of {', '.join(self.possible_agents)}, by name")
         chosen = {name: table.legal(name, action) for name, action in actions.items()}
-        shown = table.batch.slots[0].copy()
-        void, slots = int(table.batch.action_space.n) - 1, table.batch.options.slots
+        shown = table.batch.games.slots[0].copy()
+        noop, slots = int(table.batch.action_space.n) - 1, table.batch.options.slots
         for name in self.possible_agents:
             action = chosen[name]
-            if action < void and table.batch.slots[0, action % slots] != shown[action % slots]:
-                action = void  # taken by an agent before
+            if action < noop and table.batch.games.slots[0, action % slots] != shown[action % slots]:
+                action = noop  # taken by an agent before
             table.act(action)
         turn = table.turn
         ended = bool(turn.terminated[0]), bool(turn.truncated[0])

@@ -35,9 +35,9 @@ def _need(job: Any, demand: Any, j: int, kind: int) -> int:
 
 def chart_of(batch: Any, i: int, machine: int, kind: int) -> NDArray[np.uint8]:
     """Rows to come x units of one kind of one machine; running jobs in their colours, in order of their starts."""
-    cells = blank(batch.options.horizon, int(batch.capacity[machine, kind]))
+    cells = blank(batch.options.horizon, int(batch.games.capacity[machine, kind]))
     world, (job, demand) = batch.worlds.world, _lists(batch, i)
-    unit, now = int(batch.settings["unit_us"][0]), int(batch.memory["row"][i])
+    unit, now = int(batch.games.settings["unit_us"]), int(batch.games.memory["row"][i])
     run = world.run[i, : len(job)]
     its = [j for j in np.flatnonzero(run["state"] == codes.RUNNING) if int(world.chunk[i, int(run["chunk"][j])]["low"]) == machine]
     taken = np.zeros(cells.shape[:2], bool)
@@ -51,11 +51,11 @@ def chart_of(batch: Any, i: int, machine: int, kind: int) -> NDArray[np.uint8]:
 
 def slot_of(batch: Any, i: int, k: int, kind: int) -> NDArray[np.uint8]:
     """One slot: demand x length."""
-    cells = blank(batch.options.horizon, int(batch.scale[kind]))
-    j = int(batch.slots[i, k])
+    cells = blank(batch.options.horizon, int(batch.games.scale[kind]))
+    j = int(batch.games.slots[i, k])
     if j != codes.NONE:
         job, demand = _lists(batch, i)
-        length = -(-int(job["walltime"][j]) // int(batch.settings["unit_us"][0]))
+        length = -(-int(job["walltime"][j]) // int(batch.games.settings["unit_us"]))
         cells[:length, : _need(job, demand, j, kind)] = colour(j)
     return cells
 
@@ -64,7 +64,7 @@ def backlog_of(batch: Any, i: int) -> NDArray[np.uint8]:
     """Waiting jobs without a slot, one cell a job, filled row by row."""
     columns = max(1, -(-batch.options.backlog // batch.options.horizon))
     cells = blank(batch.options.horizon, columns).reshape(-1, 3)
-    waiting = int(batch.worlds.world.s[i, 0]["next_job"]) - int(batch.memory["entered"][i])
+    waiting = int(batch.worlds.world.s[i, 0]["next_job"]) - int(batch.games.memory["entered"][i])
     cells[: min(waiting, len(cells))] = WAITING
     return cells.reshape(batch.options.horizon, columns, 3)
 
@@ -72,7 +72,7 @@ def backlog_of(batch: Any, i: int) -> NDArray[np.uint8]:
 def picture_of(batch: Any, i: int) -> NDArray[np.uint8]:
     """A line for each agent: its machines, the kinds side by side; a line for each kind: the slots; the backlog at the right of the first
     of these."""
-    kinds, per = range(len(batch.scale)), batch.options.machines
+    kinds, per = range(len(batch.games.scale)), batch.options.machines
     lines = []
     for a in range(batch.options.agents):
         charts = [chart_of(batch, i, a * per + n, kind) for n in range(per) for kind in kinds]

@@ -21,7 +21,7 @@ Act = Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[np.int64]]
 Member = str | Act
 PATIENCE = 60_000
 RESCUE = 1
-"""Units of silence, with nothing running, after which the void is taken from teams that are asked for their likeliest actions: these alone
+"""Units of silence, with nothing running, after which the no-op is taken from teams that are asked for their greedy actions: these alone
 could idle for ever. (One machine with slots waits longer, as a wait on an idle machine can pay there.)"""
 
 
@@ -38,7 +38,7 @@ def play(
 
     team: a rule of `slots.team.heuristics` or a function of (observations, masks), played by every agent, or one of them for each agent.
     patience: turns after which a run counts as not finished. rescue: when so many units have passed without a submission and nothing runs,
-    the void is taken from the mask where something fits (0: never).
+    the no-op is taken from the mask where something fits (0: never).
     """
     if not isinstance(lists, JobLists) and (lists is not None or batch is None):
         raise EscalaError(f"lists {lists!r:.60}: give JobLists, for instance options_of({{...}}).job_lists()")
@@ -53,7 +53,7 @@ def play(
     done = np.zeros(n, bool)
     for _ in range(patience):
         if rescue > 0:
-            memory = batch.memory
+            memory = batch.games.memory
             stuck = (memory["row"] - memory["last"] >= rescue) & (batch.worlds.world.s[:, 0]["n_ends"] == 0)
             turn.mask[stuck & turn.mask[:, :-1].any(axis=1), -1] = False
         actions = choose(batch, turn, members)

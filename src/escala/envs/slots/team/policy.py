@@ -16,15 +16,13 @@ from escala.compile import lean
 from escala.envs.core.checks import choice, number, whole
 from escala.envs.slots.lens import demand_of
 from escala.envs.slots.observation import begin_of_arrivals
-from escala.envs.slots.options import SKIPS
 from escala.envs.slots.team import lens
 from escala.envs.slots.team.heuristics import RULES, decide
 from escala.envs.slots.team.options import check_names, options_of
 from escala.envs.slots.team.playing import Member, members_of
-from escala.envs.slots.team.state import MEMORY, SETTINGS
-from escala.envs.slots.team.step import asks, show
+from escala.envs.slots.team.state import Game, game
+from escala.envs.slots.team.step import asks, carry_out, show
 from escala.errors import EscalaError
-from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import World
 from escala.kernel.world import one
@@ -37,60 +35,47 @@ ROWS = 64
 
 
 @lean
-def foresee(w: World, st: Any, m: Any, used: Any) -> None:
+def foresee(w: World, g: Game) -> None:
     """The rows to come of every machine from the jobs that hold cores now, by their planned ends."""
-    used[:, :] = 0
+    st, m = g.settings, g.memory
+    g.used[:, :] = 0
     for p in range(w.s[0].n_plans):
         j = int(w.plans[p])
         n = np.int64(w.chunk[w.run[j].chunk].low)
         row = m.row
         while row <= m.row + st.ring - 1 and row * st.unit_us < w.run[j].plan:
             for k in range(st.kinds):
-                used[n * st.kinds + k, row & st.ring] += demand_of(w, j, k)
+                g.used[n * st.kinds + k, row & st.ring] += demand_of(w, j, k)
             row += 1
 
 
 @lean
-def look(table: Any, i: int, settings: Any, memory: Any, slots: Any, used: Any, ends: Any, running: Any) -> bool:
-    """Take in what the simulation looks like now. Has the agent whose turn it is something to decide?"""
-    w = one(table, i)
-    st = settings[0]
-    m = memory[0]
-    lens.catch_up(w, st, m, slots, used, ends, running)
-    foresee(w, st, m, used)
-    return asks(w, st, m, slots)
+def look(worlds: Any, i: int, games: Any) -> bool:
+    """Take in what simulation i looks like now. Has the agent whose turn it is something to decide?"""
+    w, g = one(worlds, i), game(games, 0)
+    lens.catch_up(w, g)
+    foresee(w, g)
+    return asks(w, g)
 
 
 @lean
-def by_rule(table: Any, i: int, settings: Any, memory: Any, scale: Any, slots: Any, rule: int) -> int:
+def by_rule(worlds: Any, i: int, games: Any, rule: int) -> int:
     """The action of a rule."""
-    return decide(one(table, i), settings[0], memory[0], scale, slots, rule)
+    return decide(one(worlds, i), game(games, 0), rule)
 
 
 @lean
-def write(
-    table: Any, i: int, settings: Any, memory: Any, scale: Any, capacity: Any, points: Any, slots: Any, used: Any, numbers: Any,
-    picture: Any, mask: Any,
-) -> None:  # fmt: skip
+def write(worlds: Any, i: int, games: Any, turn: Any) -> None:
     """The observation and the mask of the agent whose turn it is."""
-    m = memory[0]
-    show(one(table, i), settings[0], m, scale, capacity, points, slots, used, m.agent, 0, numbers, picture, mask)
+    numbers, picture, mask = turn
+    g = game(games, 0)
+    show(one(worlds, i), g, g.memory.agent, numbers, picture, mask)
 
 
 @lean
-def carry_out(
-    table: Any, i: int, settings: Any, memory: Any, slots: Any, used: Any, ends: Any, running: Any, action: int
-) -> bool:  # fmt: skip
-    """Start a job on a machine; False where the choice counts as the void."""
-    w = one(table, i)
-    st = settings[0]
-    m = memory[0]
-    if action >= st.machines * st.slots:
-        return False
-    n = m.agent * st.machines + action // st.slots
-    if not lens.fits(w, slots[action % st.slots], n):
-        return False
-    return lens.place(w, st, m, slots, used, ends, running, action % st.slots, n)
+def put(worlds: Any, i: int, games: Any, action: int) -> bool:
+    """Start a job on a machine; False where the choice counts as the no-op."""
+    return carry_out(one(worlds, i), game(games, 0), action) == 1
 
 
 @insider
@@ -126,28 +111,21 @@ class TeamPolicy:
         """One round of turns."""
         if self._new:
             self._begin(simulation, i)
-        memory = self._memory
+        worlds, games = simulation.table, self._games
         for a in range(self.options.agents):
-            memory["agent"] = a
-            while look(simulation.table, i, self._settings, memory, self._slots, self._used, self._ends, self._running):
-                done = carry_out(
-                    simulation.table, i, self._settings, memory, self._slots, self._used, self._ends, self._running,
-                    self._ask(simulation, i, self._members[a]),
-                )  # fmt: skip
-                if not done or self.options.turns == "single":
+            games.memory["agent"] = a
+            while look(worlds, i, games.table):
+                if not put(worlds, i, games.table, self._ask(simulation, i, self._members[a])) or self.options.turns == "single":
                     break
-        memory["agent"] = 0
-        if (self._slots >= 0).any():
-            act.call_at((int(memory["row"][0]) + 1) * self._unit * 1e-6)
+        games.memory["agent"] = 0
+        if (games.slots >= 0).any():
+            act.call_at((int(games.memory["row"][0]) + 1) * self._unit * 1e-6)
 
     def _ask(self, simulation: Any, i: int, member: Member) -> int:
         if isinstance(member, str):
-            return int(by_rule(simulation.table, i, self._settings, self._memory, self._scale, self._slots, RULES[member]))
-        write(
-            simulation.table, i, self._settings, self._memory, self._scale, self._capacity, self._points, self._slots, self._used,
-            self._numbers[0], self._picture, self._mask[0],
-        )  # fmt: skip
-        s, memory = simulation.world.s[i, 0], self._memory[0]
+            return int(by_rule(simulation.table, i, self._games.table, RULES[member]))
+        write(simulation.table, i, self._games.table, (self._numbers[0], self._picture, self._mask[0]))
+        s, memory = simulation.world.s[i, 0], self._games.memory[0]
         silent = memory["row"] - memory["last"] >= self._rescue and s["n_ends"] + s["n_starts"] == 0
         if self._rescue > 0 and silent and self._mask[0, :-1].any():
             self._mask[0, -1] = False
@@ -167,25 +145,11 @@ class TeamPolicy:
             )
         if not simulation.world.job[i]["single"].all():
             raise EscalaError(f"{self.name}: agents' machines take whole jobs: the workload needs single_node for all of them")
-        self._capacity = np.column_stack([platform.cores, *(platform.resources[k] for k in kinds)]).astype(np.int64)
-        self._scale = self._capacity.max(axis=0).astype(np.float64)
-        self._points = chosen.points()
-        rows = chosen.ring(ROWS)
-        self._settings, self._memory = np.zeros(1, SETTINGS), np.zeros(1, MEMORY)
-        values = {
-            "unit_us": self._unit, "agents": chosen.agents, "machines": chosen.machines, "slots": chosen.slots, "horizon": chosen.horizon,
-            "kinds": chosen.resources, "ring": rows - 1, "skip": SKIPS[chosen.skip], "until_void": chosen.turns == "until-void",
-            "all_seen": chosen.information == "global", "all_paid": 1, "backlog": chosen.backlog,
-            "arrivals_end": chosen.arrivals_end,
-            "arrivals_begin": begin_of_arrivals(simulation.world.job[i]["submit"], self._unit, chosen.arrivals_end),
-        }  # fmt: skip
-        for key, value in values.items():
-            self._settings[0][key] = value
-        self._memory["row"] = int(simulation.world.s[i, 0]["now"]) // self._unit
-        self._memory["luck"] = 1
-        self._slots = np.full(chosen.slots, codes.NONE, np.int64)
-        self._used = np.zeros((chosen.owned * chosen.resources, rows), np.int64)
-        self._ends, self._running = np.zeros((chosen.agents, rows)), np.zeros(chosen.agents)
+        capacity = np.column_stack([platform.cores, *(platform.resources[k] for k in kinds)]).astype(np.int64)
+        begin = begin_of_arrivals(simulation.world.job[i]["submit"], self._unit, chosen.arrivals_end)
+        self._games = chosen.games(1, np.ascontiguousarray(capacity), self._unit, ROWS, begin)
+        self._games.memory["row"] = int(simulation.world.s[i, 0]["now"]) // self._unit
+        self._games.memory["rng"] = 1
         self._numbers = np.zeros((1, chosen.numbers()), np.float32)
         self._picture, self._mask = np.zeros(0, np.uint8), np.zeros((1, chosen.machines * chosen.slots + 1), bool)
         self._members = members_of(self._team if isinstance(self._team, str) else list(self._team()), chosen)

@@ -1,0 +1,72 @@
+"""Records behind a pointer: what compiled code reads and writes lies in the caller's arrays."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from escala.compile import lean
+from escala.kernel.pointer import PointerType, row_of, table_of
+
+MEMORY = np.dtype([("row", "i8"), ("total", "f8")])
+FIELDS: dict[str, tuple[Any, int]] = {
+    "settings": (MEMORY, 0), "memory": (MEMORY, 0), "slots": (np.int64, 1), "used": (np.int32, 2), "chart": (np.uint8, 3),
+}  # fmt: skip
+KIND = PointerType("TestGame", FIELDS)
+game: Any = row_of(KIND)
+ROWS = 3
+
+
+def arrays() -> dict[str, Any]:
+    return {
+        "settings": np.array((2, 0.5), MEMORY),
+        "memory": np.zeros(ROWS, MEMORY),
+        "slots": np.arange(ROWS * 4).reshape(ROWS, 4),
+        "used": np.zeros((ROWS, 2, 5), np.int32),
+        "chart": np.zeros((ROWS, 2, 5, 7), np.uint8),
+    }
+
+
+@lean
+def work(games: Any) -> None:
+    for i in range(games.shape[0]):
+        g = game(games, i)
+        g.memory.row += g.settings.row + g.slots[3]
+        g.memory.total = g.settings.total * i
+        g.used[1, 4] = g.slots.shape[0] + g.used.shape[1]
+        g.chart[1, 2, 3] = 10 * i + g.chart.shape[2]
+
+
+def test_fields_of_all_dimensions_are_read_and_written_in_place() -> None:
+    given = arrays()
+    work(table_of(KIND, ROWS, given))
+    assert given["memory"].tolist() == [(5, 0.0), (9, 0.5), (13, 1.0)]
+    expected = np.zeros((ROWS, 2, 5), np.int32)
+    expected[:, 1, 4] = 9
+    assert (given["used"] == expected).all()
+    assert given["chart"][:, 1, 2, 3].tolist() == [7, 17, 27] and np.count_nonzero(given["chart"]) == ROWS
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("slots", np.zeros((ROWS, 4), np.int32)),  # another type
+        ("used", np.zeros((ROWS, 1, 2, 5), np.int32)),  # too many dimensions
+        ("slots", np.zeros((ROWS + 1, 4), np.int64)),  # too many rows
+        ("used", np.zeros((ROWS, 5, 2), np.int32).transpose(0, 2, 1)),  # other strides
+        ("memory", np.zeros((ROWS, 1), MEMORY)),
+    ],
+)
+def test_arrays_laid_out_otherwise_are_refused(name: str, wrong: Any) -> None:
+    with pytest.raises(TypeError, match=rf"TestGame\.{name}"):
+        table_of(KIND, ROWS, arrays() | {name: wrong})
+
+
+def test_code_compiled_for_another_layout_is_none_of_a_types_own() -> None:
+    assert PointerType("TestGame", FIELDS) == KIND
+    assert pickle.loads(pickle.dumps(KIND)) == KIND  # as Numba's cache keeps signatures
+    assert PointerType("TestGame", FIELDS | {"slots": (np.int32, 1)}) != KIND
+    assert PointerType("TestGame", {name: FIELDS[name] for name in reversed(FIELDS)}) != KIND
