@@ -78,3 +78,11 @@ def test_single_node_jobs_take_nodes_that_are_on_first(run: Engine) -> None:
     got = run(jobs, [2, 2], "easy", resources={"memory": [2, 4]}, shutdown="timeout:0")
     assert got.nodes == {"A": "1", "B": "1"}
     assert got.start["B"] == 10
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy"])
+def test_the_lowest_node_that_can_just_hold_the_first_job_is_woken(run: Engine, scheduler: str) -> None:
+    """All off at 0. A needs two cores and memory 4: node 0 has too little memory, node 1 just enough, node 2 more. 20 s to switch on."""
+    got = run([single("A", 0, 10, 2, 4)], [2, 2, 4], scheduler, resources={"memory": [3, 4, 8]}, start_off=True, shutdown="timeout:0")
+    assert got.life(1) == [("switching_on", 0, 20), ("computing", 20, 30)]
+    assert got.life(0) == got.life(2) == [("off", 0, 30)]
