@@ -66,11 +66,11 @@ def test_an_interrupted_run_goes_on(escala_: Escala, log: Path, tmp_path: Path, 
     with monkeypatch.context() as patch:
         patch.setattr(replays, "simulate", counted)
         stopped = escala_("tune", log, *MACHINE, "--out", tmp_path / "out", "--jobs", "1")
-    assert stopped.status == 130 and "replays are kept beside" in stopped.err and not (tmp_path / "out").exists()
+    assert stopped.status == 130 and "pieces: 3" in stopped.err and not (tmp_path / "out").exists()
     first, begun[:] = begun[:3], [None] * 10
     monkeypatch.setattr(replays, "simulate", counted)
     resumed = escala_("tune", log, *MACHINE, "--out", tmp_path / "out", "--jobs", "1", "--json")
-    assert resumed.status == 0 and resumed.out == whole.out and "3 replays were kept" in resumed.err
+    assert resumed.status == 0 and resumed.out == whole.out and "pieces kept from an interrupted run: 3" in resumed.err
     assert not set(first) & set(begun[10 : 10 + len(json.loads(whole.out)["later"])])
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]
 

@@ -9,16 +9,16 @@ import typer
 
 from escala.cli import options as opt
 from escala.cli.interrupt import interruptible, keeping
+from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log
-from escala.cli.replay import identity, policies
+from escala.cli.replay import policies
 from escala.cli.tables import rows_table
-from escala.cli.terminal import emit, progress, remark
-from escala.writing import PAGE, output_folder
+from escala.cli.terminal import emit, progress
+from escala.writing import PAGE, Pieces, output_folder
 
 if TYPE_CHECKING:
     from escala.tuning import Tuned
-    from escala.tuning.replays import KeptWaits
 
 PROMISE = "p99-wait<=1.05*easy, longest-wait<=1.25*easy"
 
@@ -64,36 +64,28 @@ def tune(
     """
     import escala
     from escala.report.tuned import write_page
-    from escala.studies.lab.saving import source_digest
     from escala.tuning.folder import VERB, write
-    from escala.tuning.replays import KeptWaits
 
+    pieces = Pieces(None, None)
     with output_folder(out, VERB, force=force, keeps=True) as folder:
         assert folder is not None
-        kept = KeptWaits(folder, {"source": source_digest()}, identity([present] if present is not None else []))
-        with progress() as begin, keeping(lambda: _what_is_kept(out, kept)):
+        with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform)
             today = None if present is None else policies([present], [])[0][0]
             log = read_log(workload, read, machine)
+            pieces = pieces_of(folder, log, machine, [] if present is None else [present], after=after, **options)
             tuned = interruptible(
                 lambda: escala.tune(
-                    log, machine, objective=objective, promise=promise, after=after, present=today, jobs=jobs, keep=kept, begin=begin,
+                    log, machine, objective=objective, promise=promise, after=after, present=today, jobs=jobs, keep=pieces, begin=begin,
                     **options,
                 )
             )  # fmt: skip
-            if kept.resumed:
-                remark(f"{kept.resumed} replays were kept from an interrupted run")
+            tell_found(pieces)
             begin("writing the page")
-            kept.drop()
             write(tuned, folder)
             write_page(tuned, folder / PAGE)
     emit(as_json, {**tuned.as_dict(), "cleaning": log.cleaning}, f"{log.name} on {machine.name}: {len(log):,} jobs", *shown(tuned, out))
-
-
-def _what_is_kept(out: Path, kept: KeptWaits) -> str:
-    """For an interrupted run: what of it is kept, and how to go on."""
-    return f"{kept.done} replays are kept beside {out}: the same command goes on" if kept.done else "nothing was written"
 
 
 def shown(tuned: Tuned, out: Path) -> list[Any]:

@@ -22,9 +22,10 @@ from escala.tuning.candidates import BASELINES, candidates
 from escala.tuning.choice import REFERENCE, Tried, best, tried
 from escala.tuning.measures import OBJECTIVES, Figures, Floats, figures, jobs_of
 from escala.tuning.promise import Promise, promise_of
-from escala.tuning.replays import PAST, WHOLE, Begin, KeptWaits, replay, watching
+from escala.tuning.replays import PAST, WHOLE, Begin, replay, watching
 from escala.tuning.split import Split, split_of
 from escala.workload import Workload
+from escala.writing import Pieces
 
 DEFAULT_PROMISE = "p99-wait<=1.05*easy, longest-wait<=1.25*easy"
 POLICY, RULE = "policy", "rule"
@@ -112,7 +113,7 @@ def tune(
     present: Any = None,
     seed: int = 0,
     jobs: int | None = None,
-    keep: KeptWaits | None = None,
+    keep: Pieces | None = None,
     begin: Begin | None = None,
     **options: Any,
 ) -> Tuned:
@@ -135,9 +136,6 @@ def tune(
         log = log.at_speed(machine.speed)
     split = split_of(log, after)
     past = split.past(log)
-    names = list(dict.fromkeys([*map(name_of, baselines), *candidates()]))
-    if keep is not None:
-        keep.begin({PAST: past, WHOLE: log}, names, machine, {**options, "seed": seed})
     told = _Replays(machine, how, {**options, "seed": seed}, keep, begin, jobs)
     rules, found = _on_the_past(told, past, split, baselines, (OBJECTIVES[objective], promised))
     chosen = best(rules, promised, found)
@@ -169,16 +167,15 @@ class _Replays:
     machine: Platform
     how: Options
     options: Mapping[str, Any]
-    keep: KeptWaits | None
+    keep: Pieces | None
     begin: Begin | None
     threads: int | None
 
     def play(self, part: str, log: Workload, schedulers: Sequence[Any], what: str) -> tuple[Any, dict[str, Floats]]:
         """(jobs, waits under each scheduler)."""
         jobs = jobs_of(log, self.machine, self.how)
-        kept = None if self.keep is None else self.keep.of(part, [name_of(one) for one in schedulers])
-        watched = watching(self.begin, what)
-        waits = replay(log, self.machine, schedulers, jobs, self.options, keep=kept, progress=watched, threads=self.threads)
+        watched, kept = watching(self.begin, what), self.keep
+        waits = replay(log, self.machine, schedulers, jobs, self.options, part=part, keep=kept, progress=watched, threads=self.threads)
         return jobs, waits
 
 
