@@ -78,7 +78,7 @@ VERBS: dict[str, Verb] = {
     "evaluate": Verb(["evaluate", str(AGENT), "small.swf", "--runs", "1", "--baselines", "easy", "--out", "out"], "out", "evaluate"),
     "demo": Verb(
         ["demo", "--workload", "days.swf", "--platform", "orion", "--minutes", "0", "--out", "out"], "out", "demo",
-        first=(["workload", "generate", "grid5000", "cluster=orion", "days=3", "--out", "days.swf"],),
+        first=(["workload", "generate", "grid5000", "cluster=orion", "days=24", "--out", "days.swf"],),
     ),
     "tune": Verb(
         ["tune", "weeks.swf", "--platform", "16x1", "--jobs", "1", "--out", "out"], "out", "tune",

@@ -16,7 +16,7 @@ def test_frontier_says_what_is_saved_at_which_wait(escala_: Escala, log: Path, t
     out = tmp_path / "out"
     told = escala_("frontier", log, *ASKED, "--out", out, "--price", "0.2", "--currency", "EUR")
     assert told.status == 0, told.err
-    assert "Against easy + never: with jobs waiting no longer" in told.out and "on the frontier" in told.out
+    assert "Against easy + never: with waits no longer" in told.out and "on the frontier" in told.out
     assert sorted(path.name for path in out.iterdir()) == ["frontier.json", "manifest.json", "report.html"]
     found = json.loads((out / "frontier.json").read_text())
     assert len(found["pairs"]) == 8 and found["reference"] == "easy + never"

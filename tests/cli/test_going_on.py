@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -83,15 +84,20 @@ def test_evaluate_goes_on_with_the_days_of_policies(escala_: Escala, week: Path,
 
 @pytest.mark.slow
 @pytest.mark.learn
-def test_the_demo_goes_on_with_all_that_it_finished(escala_: Escala, week: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_goes_on_with_all_that_it_finished(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("stable_baselines3")
-    verb, begun = ["demo", "--workload", week, "--platform", "orion", "--minutes", "0.01", "--out", tmp_path / "out"], list[str]()
-    monkeypatch.setattr(escala, "simulate", interrupted(escala.simulate, 13, begun))
+    joint, replays = import_module("escala.tuning.joint"), import_module("escala.tuning.replays")
+    weeks, begun = tmp_path / "weeks.swf", list[str]()
+    escala.workload.write_swf(escala.workload.generate.grid5000(cluster="orion", days=24, seed=2), weeks)
+    verb = ["demo", "--workload", weeks, "--platform", "orion", "--minutes", "0.01", "--out", tmp_path / "out"]
+    monkeypatch.setattr(joint, "simulate", interrupted(joint.simulate, 6, begun))
     stopped = escala_(*verb)
     assert stopped.status == 130 and not (tmp_path / "out").exists(), stopped.err
-    assert "pieces: 11" in stopped.err, "ten runs over the whole log, of which one stands in both comparisons, and the days of `never`"
+    kept = re.search(r"pieces: (\d+)", stopped.err)
+    assert kept is not None and int(kept[1]) >= 53 + 1 + 5, "53 rules on the past, the later weeks, and five pairs"
     monkeypatch.setattr(escala, "train", None)
+    monkeypatch.setattr(replays, "simulate", None)
     resumed = escala_(*verb)
-    assert resumed.status == 0 and len(begun) == 14 + 2 * 6, "four fixed policies and the agent's two, on two days"
+    assert resumed.status == 0 and f"pieces kept from an interrupted run: {kept[1]}" in resumed.err, resumed.err
     assert escala.load_agent(tmp_path / "out" / "agent").env_id == "escala/OffReservation-v0"
-    assert os.listdir(tmp_path) == ["out"]
+    assert sorted(os.listdir(tmp_path)) == ["out", "weeks.swf"]

@@ -184,20 +184,25 @@ def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path) -> None:
     out = tmp_path / "demo"
     shown = escala_("demo", "--minutes", "0.05", "--out", out)
     assert shown.status == 0, shown.err
-    for word in ("conservative + never", "saf + timeout:300", "later days, not seen in training", "trained agent", "report.html"):
+    for word in (
+        "Who pays",
+        "easy + never",
+        "The promise",
+        "Against easy + never: with waits no longer",
+        "The trained agent",
+        "report.html",
+    ):
         assert word in shown.out
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert page.count("<svg") >= 4 and not re.search(r"""(src|href)=["']https?:""", page), "self-contained, with figures"
-    with (out / "unseen-days.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    policies = {row["policy"] for row in rows}
-    assert {"timeout:0", "timeout:300", "oracle", "trained agent"} <= policies
-    assert len(rows) == len(policies) * len({row["episode"] for row in rows})
+    assert page.count("<svg") >= 3 and not re.search(r"""(src|href)=["']https?:""", page), "self-contained, with figures"
+    found = json.loads((out / "frontier.json").read_text())
+    assert "saf + trained agent" in found["pairs"] and len(found["pairs"]) == 29
     trained = json.loads((out / "agent" / "manifest.json").read_text())
-    unseen = {row["day"] for row in rows}
-    assert trained["workload"]["last"] not in unseen and trained["workload"]["first"] not in unseen
+    assert trained["workload"]["days"] < 60, "on the days before the later weeks"
     assert escala.load_agent(out / "agent").env_id == ENVIRONMENT
-    assert escala_("report", out / "shutdowns", "--out", tmp_path / "again.html").status == 0
+    assert escala_("report", out / "agent", "--out", tmp_path / "agent.html").status == 0
+    several = escala_("report", out, "--out", tmp_path / "again.html")
+    assert several.status == 2 and "give one of its subfolders agent, policy" in several.err
 
 
 @pytest.mark.parametrize(
@@ -205,7 +210,8 @@ def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path) -> None:
     [
         (["--workload", "x.swf"], ["--platform"]),
         (["--platform", "orion"], ["--workload"]),
-        (["--workload", "{week}", "--platform", "4x12:none"], ["can switch off", "--power"]),
+        (["--workload", "{week}", "--platform", "4x12:none"], ["at least 3 weeks"]),
+        (["--currency", "EUR"], ["give --price too"]),
         (["--workload", "{week}", "--platform", "2x1:grid5000"], ["cores", "2x1:grid5000"]),
     ],
     ids=lambda value: " ".join(value),

@@ -83,13 +83,19 @@ def frontier(
             (folder / "frontier.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
             priced: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
             page.write_page(best, folder / PAGE, about, machine.power_line, **priced)
-    table = rows_table(_rows(best))
-    emit(as_json, document, about, table, *marks.lines(best.knows), *page.sentences(best), machine.power_line)
+    emit(as_json, document, about, *shown(best), machine.power_line)
+
+
+def shown(found: Frontier) -> list[Any]:
+    """What was found, for the terminal."""
+    from escala.report.frontier import sentences
+
+    return [rows_table(_rows(found)), *marks.lines(found.knows), *sentences(found)]
 
 
 def _rows(found: Frontier) -> list[dict[str, Any]]:
     """The pairs to choose from, with their changes."""
-    from escala.report.frontier import shown
+    from escala.report.frontier import shown as chosen
 
     base = found.summaries[found.reference]
     return [
@@ -99,5 +105,5 @@ def _rows(found: Frontier) -> list[dict[str, Any]]:
             "change": percent(s["energy_j"] / base["energy_j"] - 1.0) if name != found.reference else "",
             **{wait: s[wait] for wait in ("mean_wait_s", "p95_wait_s", "max_wait_s")},
         }
-        for name, s in ((name, found.summaries[name]) for name in shown(found))
+        for name, s in ((name, found.summaries[name]) for name in chosen(found))
     ]

@@ -35,7 +35,6 @@ def report(
 ) -> None:
     """Write what was saved, in one folder or in several, as one self-contained HTML page."""
     from escala.report import write_report
-    from escala.studies import demo
 
     if currency and price is None:
         raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
@@ -46,10 +45,7 @@ def report(
     runs = merged(parts)
     with output_file(target, force=force or (alone is not None and out is None and own_page(target))) as page, progress() as begin:
         begin(f"writing {target}")
-        if alone is not None and alone.kind == "demo":
-            demo.page(alone.folder, page, **operator)
-        else:
-            write_report(page, _loaded(runs), title=_title(parts, len(runs)), **_content(parts), **operator)
+        write_report(page, _loaded(runs), title=_title(parts, len(runs)), **_content(parts), **operator)
     told = f"{len(runs)} run{'s' if len(runs) > 1 else ''}" if runs else ", ".join(part.kind for part in parts)
     emit(as_json, {"report": str(target), "runs": list(runs)}, f"{target}: {told}")
 

@@ -16,7 +16,7 @@ from escala.platform import Platform
 if TYPE_CHECKING:
     import polars as pl
 
-WRITERS = "simulate, compare, demo, train, evaluate or study run"
+WRITERS = "simulate, compare, train, evaluate or study run"
 
 
 @dataclass(frozen=True)
@@ -89,11 +89,6 @@ def _comparison(folder: Path, manifest: dict[str, Any]) -> Saved:
     return Saved(folder, "comparison", runs, sections=headroom.section(folder))
 
 
-def _demo(folder: Path, manifest: dict[str, Any]) -> Saved:
-    """Of a demo the runs that its page shows, and what it found on unseen days."""
-    return Saved(folder, "demo", _comparison(folder / "shutdowns", _manifest(folder / "shutdowns")).runs, _judged(folder))
-
-
 def _evaluation(folder: Path, manifest: dict[str, Any]) -> Saved:
     told = (
         f"{manifest['agent']} on {manifest['days']} days of {manifest['workload']}, after the first {manifest['after']}; each day is "
@@ -162,7 +157,6 @@ def _study(folder: Path, manifest: dict[str, Any]) -> Saved:
 
 _READERS: dict[str, Callable[[Path, dict[str, Any]], Saved]] = {
     "comparison": _comparison,
-    "demo": _demo,
     "evaluation": _evaluation,
     "agent": _agent,
     "study": _study,

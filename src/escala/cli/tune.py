@@ -85,11 +85,12 @@ def tune(
             begin("writing the page")
             write(tuned, folder)
             write_page(tuned, folder / PAGE)
-    emit(as_json, {**tuned.as_dict(), "cleaning": log.cleaning}, f"{log.name} on {machine.name}: {len(log):,} jobs", *shown(tuned, out))
+    about = f"{log.name} on {machine.name}: {len(log):,} jobs"
+    emit(as_json, {**tuned.as_dict(), "cleaning": log.cleaning}, about, *shown(tuned, out, out / PAGE))
 
 
-def shown(tuned: Tuned, out: Path) -> list[Any]:
-    """What was found, for the terminal."""
+def shown(tuned: Tuned, out: Path, written: Path) -> list[Any]:
+    """What was found, for the terminal. out: the policy's folder; written: the page."""
     from escala.report import tuned as page
 
     waits = [{"scheduler": name, **found} for name, found in page.wait_rows(tuned).items()]
@@ -102,5 +103,5 @@ def shown(tuned: Tuned, out: Path) -> list[Any]:
         "Who pays: waits before, under easy, and under the policy",
         *groups,
         *page.sentences(tuned)[1:],
-        f"Run it as --scheduler policy:{out}; the page: {out / PAGE}",
+        f"Run it as --scheduler policy:{out}; the page: {written}",
     ]

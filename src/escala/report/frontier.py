@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -30,8 +31,7 @@ def sentences(found: Frontier) -> list[str]:
         least.setdefault(found.cheapest(margin), margin)
     told = []
     for name, margin in least.items():
-        limit = "waiting no longer" if margin == 0.0 else f"waiting at most {100 * margin:g} % longer"
-        told.append(f"with jobs {limit}, {_saves(found, name)}")
+        told.append(f"with {_limit(margin)}, {_saves(found, name)}")
     ahead = found.undominated()
     return [
         f"Against {found.reference}: {'; '.join(told)}. Longer: in the mean and at the 95th percentile, and no job {LONGEST:g} times the "
@@ -43,6 +43,10 @@ def sentences(found: Frontier) -> list[str]:
 def shown(found: Frontier) -> list[str]:
     """The pairs to choose from: the reference, the cheapest within each limit, and those on the frontier."""
     return list(dict.fromkeys([found.reference, *map(found.cheapest, MARGINS), *found.undominated()]))
+
+
+def _limit(margin: float) -> str:
+    return "waits no longer" if margin == 0.0 else f"waits at most {100 * margin:g} % longer"
 
 
 def _saves(found: Frontier, name: str) -> str:
@@ -57,7 +61,7 @@ def rows(found: Frontier, names: Sequence[str]) -> Table:
     base = found.summaries[found.reference]
     columns, headers = [], [("Policy", "", "")]
     notes = {name: "on the hull" if name in found.hull() else "" for name in names}
-    notes |= {found.cheapest(margin): f"least energy at waits at most {100 * margin:g} % longer" for margin in reversed(MARGINS)}
+    notes |= {found.cheapest(margin): f"least energy, {_limit(margin)}" for margin in reversed(MARGINS)}
     notes |= {found.reference: "reference"}
     for metric in SHOWN:
         values = [float(found.summaries[name][metric]) for name in names]
@@ -93,19 +97,17 @@ def picture(found: Frontier, wait: str = "mean_wait_s") -> Figure:
     names = [Line2D([], [], marker="o", ls="", color=policy_colour(k), label=name) for k, name in enumerate(schedulers)]
     forms = [Line2D([], [], marker=MARKERS[k % len(MARKERS)], ls="", color="#777777", label=n) for k, n in enumerate(shutdowns)]
     figure.legend(handles=[*names, *forms], loc="outside right upper")
-    chosen = {found.cheapest(margin): f"waits ≤ {100 * margin:g} % longer" for margin in reversed(MARGINS)} | {found.reference: "reference"}
-    beside(axes, [at[n] for n in chosen], list(chosen.values()), [INK] * len(chosen), size=7.5, lines=[line.tolist()])
+    chosen = {found.cheapest(margin): _limit(margin) for margin in reversed(MARGINS)} | {found.reference: "reference"}
+    beside(axes, list(at.values()), [chosen.get(n, "") for n in at], [INK] * len(at), size=7.5, lines=[line.tolist()])
     return figure
 
 
-def write_page(
-    found: Frontier, path: Path, about: str, power: str, *, price: float | None = None, carbon: float | None = None, currency: str = ""
-) -> None:
-    """Write the page. about: the log and the machine, in a sentence; power: whose watts; price (of a kWh, in `currency`), carbon (g CO2 of
-    a kWh): what a year saves in these as well."""
+def sections(found: Frontier, power: str, *, price: float | None = None, carbon: float | None = None, currency: str = "") -> list[Section]:
+    """The parts of a page, the picture first. power: whose watts; price (of a kWh, in `currency`), carbon (g CO2 of a kWh): what a year
+    saves in these as well."""
     chosen, every = shown(found), list(found.summaries)
     yearly = {name: found.summaries[name] for name in chosen}
-    sections = [
+    return [
         Section("Energy against wait", "", [], [(picture(found), f"Each point is a replay of the whole log; {power}.")]),
         Section("The pairs to choose from", "", [rows(found, chosen)]),
         Section(
@@ -116,9 +118,13 @@ def write_page(
         Section("Against the 95th percentile of the wait", "", [], [(picture(found, WAITS[1]), "The same pairs.")]),
         Section("All pairs", "", [rows(found, every)]),
     ]
+
+
+def write_page(found: Frontier, path: Path, about: str, power: str, **operator: Any) -> None:
+    """Write the page. about: the log and the machine, in a sentence; the rest: see `sections`."""
     best = found.cheapest(MARGINS[-1])
     title = "Energy against wait"
     if best != found.reference:
-        title += f": {_saves(found, best)}, with waits at most {100 * MARGINS[-1]:g} % longer"
-    legend = marks.legend(found.knows)
-    write_report(path, {}, title=title, notes=[*sentences(found), about, power, *filter(None, [legend])], sections=sections)
+        title += f": {_saves(found, best)}, with {_limit(MARGINS[-1])}"
+    notes = [*sentences(found), about, power, *filter(None, [marks.legend(found.knows)])]
+    write_report(path, {}, title=title, notes=notes, sections=sections(found, power, **operator))

@@ -22,7 +22,7 @@ HEAD = "# The order of a queue, chosen by escala tune. Run it as --scheduler pol
 def write(tuned: Tuned, work: Path) -> None:
     """Write the files of a tuned policy into a folder that is there: `policy.toml`, `tuned.json`, `rules.csv`, `manifest.json`."""
     (work / POLICY_FILE).write_text(_policy(tuned), encoding="utf-8")
-    (work / FOUND).write_text(json.dumps(_finite(tuned.as_dict()), indent=1) + "\n", encoding="utf-8")
+    (work / FOUND).write_text(json.dumps(finite(tuned.as_dict()), indent=1) + "\n", encoding="utf-8")
     rows = [{"rule": t.name, "value": t.value, "excess": t.excess, **t.figures} for t in tuned.tried]
     pl.DataFrame(rows).sort("excess", "value", maintain_order=True).write_csv(work / RULES)
     manifest = {"kind": "policy", "escala": tuned.about["escala"], "chosen": tuned.chosen, "workload": tuned.about["workload"]}
@@ -62,10 +62,10 @@ def _toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """JSON has no NaN: what has no value is null."""
     if isinstance(value, dict):
-        return {key: _finite(entry) for key, entry in value.items()}
+        return {key: finite(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(entry) for entry in value]
+        return [finite(entry) for entry in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -97,6 +97,7 @@ def frontier(
     schedulers: Sequence[Any] = SCHEDULERS,
     shutdowns: Sequence[Any] = SHUTDOWNS,
     *,
+    beside: Sequence[Named] = (),
     keep: Keep | None = None,
     progress: Told | None = None,
     jobs: int | None = None,
@@ -104,12 +105,13 @@ def frontier(
 ) -> Frontier:
     """Replay a log under every pair of a scheduler and a shutdown policy, and set their energies against their waits.
 
-    The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like others. keep: where
+    The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like others. beside:
+    further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". keep: where
     replays go, and are taken from; progress, jobs: see `compare`; options: as of `simulate`. Energy is counted from the first submission
     to the last finish of each replay. EscalaError: a platform without watts or without switches, fewer than two pairs.
     """
     log, machine = read(workload, platform)
-    pairs = pairs_of(schedulers, shutdowns)
+    pairs = [*pairs_of(schedulers, shutdowns), *beside]
     if len(pairs) < 2:
         raise EscalaError(f"a frontier of one pair, {quoted(pairs[0].name)}: give more schedulers or shutdown policies")
     _check(machine, pairs)

@@ -1,68 +1,47 @@
-"""The page of a demo: written from what lies in its folder, so that it can be written again."""
+"""The demo: an order of the queue on later weeks, energy against wait, and one page about both."""
 
 from __future__ import annotations
 
 import json
-import shutil
+import re
 from pathlib import Path
 
 import pytest
 
-from escala.cli.pages import report
-from escala.errors import EscalaError
+import escala
 from escala.studies import demo
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a demo on ten days writes; nothing is trained."""
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(demo, "train", lambda *_: (None, {"trained": False, "why": "Nothing was trained: no time."}))
-        log, platform = demo.built_in(days=10)
-        findings = demo.run(log, platform)
-    where = tmp_path_factory.mktemp("demo")
-    demo.write(findings, where)
-    return where
+def findings() -> demo.Findings:
+    log, platform = demo.built_in(days=24)
+    return demo.run(log, platform, demo.Settings(train_minutes=0.0))
 
 
-def test_the_page_of_a_demo_is_written_again_to_the_byte(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    first = (folder / "report.html").read_bytes()
-    report([folder], tmp_path / "again.html", as_json=True)
-    assert (tmp_path / "again.html").read_bytes() == first
-    assert json.loads(capsys.readouterr().out)["runs"] == [f"saf + {name}" for name in demo.Settings().shutdowns]
-    text = first.decode()
-    for words in (
-        "grid5000-orion on orion",
-        "Comparison over episodes",
-        "the days not seen, and a year",
-        "Schedulers over the whole log",
-        "Energy against never",
-    ):
-        assert words in text
-    assert "Nothing was trained: no time." in text
+def test_the_page_leads_with_the_answers_and_the_picture(findings: demo.Findings, tmp_path: Path) -> None:
+    page = demo.write(findings, tmp_path, price=0.2, carbon=None, currency="EUR").read_text(encoding="utf-8")
+    heads = re.findall(r"<h2[^>]*>([^<]+)</h2>", page)
+    assert heads[:2] == ["Energy against wait", "Waits on the later weeks"] and {"Who pays", "A year of them", "The log"} <= set(heads)
+    assert page.index("On the ") < page.index("Against easy + never: ") < page.index(heads[0]), "the answers stand first"
+    assert "Nothing was trained: no time." in page and "EUR" in page and page.count("<svg") >= 2
+    assert not re.search(r"""(src|href)=["']https?:""", page), "self-contained"
+    written = {"description.json", "frontier.json", "manifest.json", "policy", "report.html"}
+    assert {path.name for path in tmp_path.iterdir()} == written
+    assert json.loads((tmp_path / "frontier.json").read_text())["reference"] == "easy + never"
 
 
-def test_the_log_is_told_in_few_rows_before_the_figures_of_the_runs(folder: Path) -> None:
-    text = (folder / "report.html").read_text()
-    log = text[text.index("<h2>The log</h2>") : text.index("<h2>Metrics</h2>")]
-    assert log.count("<tr>") < 25
-    assert "runtime over walltime p25" not in log
+def test_the_chosen_order_stands_on_the_picture_and_runs_from_its_folder(findings: demo.Findings, tmp_path: Path) -> None:
+    assert findings.frontier is not None and f"{findings.tuned.chosen} + timeout:0" in findings.frontier.summaries
+    demo.write(findings, tmp_path)
+    log, platform = demo.built_in(days=24)
+    again = escala.simulate(log, platform, f"policy:{tmp_path / 'policy'}").summary()
+    assert again["mean_wait_s"] == findings.frontier.summaries[f"{findings.tuned.chosen} + never"]["mean_wait_s"]
 
 
-def test_the_parts_of_a_demo_can_be_reported_too(folder: Path, tmp_path: Path) -> None:
-    report([folder / "schedulers"], tmp_path / "schedulers.html")
-    assert "conservative + never" in (tmp_path / "schedulers.html").read_text()
-
-
-@pytest.mark.parametrize(
-    "part", ["judged.csv", "description.json", "schedulers/table.csv", "shutdowns/manifest.json", "shutdowns/saf + never"]
-)
-def test_a_demo_that_lacks_a_part_is_refused_in_one_line(folder: Path, tmp_path: Path, part: str) -> None:
-    broken = tmp_path / "broken"
-    shutil.copytree(folder, broken)
-    shutil.rmtree(broken / part) if (broken / part).is_dir() else (broken / part).unlink()
-    with pytest.raises(EscalaError) as told:
-        report([broken], tmp_path / "page.html")
-    assert "\n" not in str(told.value) and str(broken) in str(told.value)
-    assert not (tmp_path / "page.html").exists()
+def test_without_watts_the_order_is_told_alone(tmp_path: Path) -> None:
+    log, platform = demo.built_in(days=24)
+    bare = escala.read_platform(f"{platform.n_nodes}x{int(platform.cores[0])}")
+    findings = demo.run(log, bare)
+    page = demo.write(findings, tmp_path).read_text(encoding="utf-8")
+    assert findings.frontier is None and findings.agent is None and not (tmp_path / "frontier.json").exists()
+    assert "No energy is given, and nothing was trained: name a preset (--power grid5000" in page and "Who pays" in page
