@@ -212,7 +212,6 @@ def test_the_demo_does_the_main_job(escala_: Escala, tmp_path: Path) -> None:
         (["--platform", "orion"], ["--workload"]),
         (["--workload", "{week}", "--platform", "4x12:none"], ["at least 3 weeks"]),
         (["--currency", "EUR"], ["give --price too"]),
-        (["--workload", "{week}", "--platform", "2x1:grid5000"], ["cores", "2x1:grid5000"]),
     ],
     ids=lambda value: " ".join(value),
 )
