@@ -9,6 +9,7 @@ import click
 import typer
 
 from escala.cli.app import app
+from escala.cli.episode import NAMES, option_lines
 from escala.cli.policies import IN_FOLDERS, LETTERS, ROLLOUT_EXAMPLE, ROLLOUT_OPTIONS, SHUTDOWNS, TRAINED, generator_lines, scheduler_lines
 from escala.foresight import known_by_name
 
@@ -39,6 +40,12 @@ def _policies() -> str:
     )
 
 
+def _environments() -> str:
+    head = ("option", "what it is for", "what it may be")
+    tables = {name: [(f"`{option}`", *words) for option, *words in option_lines(name)] for name in NAMES}
+    return "\n\n".join(f"### Options of {name}\n\n{_table(head, rows)}" for name, rows in tables.items())
+
+
 def _verbs(command: Any, path: str) -> list[tuple[str, str]]:
     """Every verb below `command`, and its help."""
     context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100, help_option_names=["-h", "--help"])
@@ -57,4 +64,5 @@ def write(folder: Path) -> None:
     """Write the pages into `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "policies.md").write_text(_policies() + "\n", encoding="utf-8")
+    (folder / "environments.md").write_text(_environments() + "\n", encoding="utf-8")
     (folder / "command-line.md").write_text(_command_line() + "\n", encoding="utf-8")

@@ -24,6 +24,14 @@ NEEDS_LOG = (OFF_RESERVATION, SCHEDULING)
 NUMBERED = {OFF_RESERVATION: "day", SCHEDULING: "day", SLOTS: "list", MULTI: "list"}
 """What the episodes of an environment are, as its `reset` calls them."""
 
+OPTIONS = {
+    SLOTS: ("slots.options", "SlotOptions"),
+    OFF_RESERVATION: ("rjms.off_reservation", "OffReservationOptions"),
+    SCHEDULING: ("rjms.scheduling", "SchedulingOptions"),
+    MULTI: ("slots.team.options", "MultiOptions"),
+}
+"""Where the options of an environment are described, below `escala.envs`."""
+
 AGENT = ("sampled", "likeliest")
 Act = Callable[[Any], int]
 """From the turn of a batch of one to an action."""
@@ -129,6 +137,12 @@ def kind_of(folder: Path) -> tuple[dict[str, Any], str]:
     if kind not in ("agent", "exported agent", "team"):
         raise EscalaError(f"{folder}: no trained agent here; give a folder that escala train wrote, or one of {', '.join(NAMES)}")
     return manifest, MULTI if kind == "team" else str(manifest["env_id"])
+
+
+def option_lines(name: str) -> list[tuple[str, str, str]]:
+    """The options of an environment: `name=default`, what it is for, what it may be."""
+    module, options = OPTIONS[name]
+    return list(getattr(import_module(f"escala.envs.{module}"), options).described())
 
 
 def rules_of(name: str) -> list[str]:

@@ -11,18 +11,30 @@ from typing import Annotated, Any
 import typer
 
 from escala.cli import options as opt
-from escala.cli.episode import MULTI, NAMES, NEEDS_LOG, Episode, environment, kind_of, trained
+from escala.cli.episode import MULTI, NAMES, NEEDS_LOG, Episode, environment, kind_of, option_lines, trained
 from escala.cli.reading import read_log
 from escala.cli.terminal import Share, emit, progress
+from escala.cli.verbs import Verb
 from escala.errors import EscalaError
 from escala.writing import output_file
 
 PAUSE_S = 1  # the last picture stays
 
 
+class _ListsOptions(Verb):
+    """Ends its help with the options of the environments, which are loaded only for that."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The example, and what NAME=VALUE may be."""
+        super().format_epilog(ctx, formatter)
+        for name in NAMES:
+            with formatter.section(f"Options of {name}"):
+                formatter.write_dl([(option, f"{about} [{allowed}]") for option, about, allowed in option_lines(name)], col_max=24)
+
+
 def add_to(app: typer.Typer) -> None:
     """Register the verb."""
-    app.command()(opt.reading(render))
+    app.command(cls=_ListsOptions)(opt.reading(render))
 
 
 def _completed(incomplete: str) -> list[str]:

@@ -20,7 +20,7 @@ from escala.agents.networks.ordered import MaskedOrderedPolicy, PlainOrderedPoli
 from escala.agents.networks.queue_scorer import QUEUE_SCORER, QueuePolicy
 from escala.agents.networks.slot_scorer import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
 from escala.agents.presets import Preset
-from escala.envs.core.checks import number, whole
+from escala.envs.core.checks import number, whole_number
 from escala.errors import EscalaError
 
 ALGORITHMS: dict[str, tuple[Any, Any]] = {
@@ -49,10 +49,10 @@ def check_algorithm(name: str) -> None:
 def check_request(steps: Any, seed: Any, num_envs: Any, learn: Mapping[str, Any] | None) -> None:
     """EscalaError where numbers of a training, or names or numbers among the learner's settings, are none. Settings of another algorithm
     than the one chosen are left out later, not refused: presets have them all."""
-    whole("steps", steps, 0)
-    whole("seed", seed, 0)
+    whole_number("steps", steps, 0)
+    whole_number("seed", seed, 0)
     if num_envs is not None:
-        whole("num_envs", num_envs, 1)
+        whole_number("num_envs", num_envs, 1)
     if learn is not None and not isinstance(learn, Mapping):
         raise EscalaError(f"learn={learn!r}: give the learner's settings by name, for instance {{'learning_rate': 1e-3}}")
     known = {name: None for learner, _ in ALGORITHMS.values() for name in signature(learner).parameters if name not in OURS}
@@ -60,7 +60,7 @@ def check_request(steps: Any, seed: Any, num_envs: Any, learn: Mapping[str, Any]
         if name not in known:
             raise EscalaError(f"learn: no algorithm has a setting {name!r}: use one of {', '.join(known)}")
         if name in LEAST:
-            whole(f"learn: {name}", value, LEAST[name])
+            whole_number(f"learn: {name}", value, LEAST[name])
         if name in ("gamma", "gae_lambda") and not (number(value) and 0.0 <= value <= 1.0):
             raise EscalaError(f"learn: {name}={value!r}: give a number from 0 to 1")
         if name in NUMBERS and not (number(value) and value >= 0.0) and not (value is None and name in ("target_kl", "clip_range_vf")):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError
 
 
-def whole(name: str, value: Any, least: int) -> int:
+def whole_number(name: str, value: Any, least: int) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise EscalaError(f"option {name}={value!r}: give a whole number >= {least}")

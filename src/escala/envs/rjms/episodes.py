@@ -27,6 +27,7 @@ from escala.workload import Workload, generate, read_workload
 
 STATIC = ("job", "order", "demand", "profile")  # arrays that no run changes
 GUARD_INSTANTS = 1 << 40
+MOST_SHOWN = 10_000  # of anything in an observation
 ADVICE = "use the same days, platform and num_envs"  # where a saved state does not fit
 
 

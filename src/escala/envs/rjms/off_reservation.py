@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from escala.envs.core.batch import Rows, Turn
 from escala.envs.core.checks import chosen_actions
 from escala.envs.core.environment import BatchEnv
+from escala.envs.core.options import EnvOptions, choice, documented, flag, nonnegative, option, seconds, share, whole
 from escala.envs.core.records import Records, settings_of
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.rjms import observation, off_reservation_step
 from escala.envs.rjms.action import FORMS, GUARDS
-from escala.envs.rjms.episodes import ADVICE, Episodes, days_of, given_or_built_in, idle_watts, watts_of, whole_us
+from escala.envs.rjms.episodes import ADVICE, MOST_SHOWN, Episodes, days_of, given_or_built_in, idle_watts, watts_of, whole_us
 from escala.envs.rjms.picture import Strip
 from escala.envs.rjms.state import SHUTDOWN, SHUTDOWN_MEMORY, SHUTDOWN_SETTINGS
 from escala.errors import EscalaError
@@ -35,57 +36,42 @@ ALLOWED_GUARDS = {"wake": ("late", "none"), "hold": ("late", "none"), "count": (
 
 
 @dataclass(frozen=True)
-class OffReservationOptions:
+class OffReservationOptions(EnvOptions):
     """Options of the environment; see `OffReservation`."""
 
-    action: str = "wake"
-    holds: Sequence[float] = HOLD_FRACTIONS
-    observation: str = "snapshots"
-    history: int = 20
-    jobs: int = 10
-    qos: str = "startable"
-    tau: float = 0.5
-    stretch_cost: float = 0.0
-    normalise: str = "author"
-    guard: str | None = None
-    guard_at: float = 0.3
-    skip: bool | None = None
-    ask: str = "submissions"
-    window: str = "cut"
-    day_s: float = 86400.0
-    period_s: float = 60.0
-    drain_days: float = 7.0
-    start_off: bool = True
-    oversized: str = "error"
-    min_jobs: int = 2
+    env: ClassVar[str] = "escala/OffReservation-v0"
+
+    action: str = choice("wake", "hold", "count", about="what an action does")
+    holds: Sequence[float] = option(HOLD_FRACTIONS, "shares of the walltime, none below 0", "action=hold: what each action stands for")
+    observation: str = choice("snapshots", "compact", about="the last snapshots with their jobs, or one vector")
+    history: int = whole(20, 1, MOST_SHOWN, about="snapshots that are seen")
+    jobs: int = whole(10, 1, MOST_SHOWN, about="queued jobs that are seen")
+    qos: str = choice("startable", "all", about="which late jobs the reward counts")
+    tau: float = share(0.5, about="a job is late for the reward after so long a wait")
+    stretch_cost: float = nonnegative(0.0, about="price of a queued job's wait of one walltime")
+    normalise: str = choice("author", "none", about="scales of the reward")
+    guard: str | None = choice(None, *GUARDS, about="whose jobs are not blocked by held nodes; None: by the action")
+    guard_at: float = share(0.3, about="guard=late: a job is late after so long a wait")
+    skip: bool | None = flag(None, about="periods with an empty queue pass without a question; None: where that changes nothing")
+    ask: str = choice("submissions", "periods", about="decide every period and at submissions, or every period only")
+    window: str = choice("cut", "drain", about="end with the day, or with its last job")
+    day_s: float = seconds(86400.0, about="an episode's length")
+    period_s: float = seconds(60.0, about="time between two decisions")
+    drain_days: float = nonnegative(7.0, about="window=drain: cut after so many more days")
+    start_off: bool = flag(True, about="all nodes are off at the start")
+    oversized: str = choice("error", "drop", about="jobs that can never run")
+    min_jobs: int = whole(2, 1, about="days with fewer jobs are left out")
 
     def __post_init__(self) -> None:
-        choices = {
-            "action": tuple(FORMS),
-            "observation": ("snapshots", "compact"),
-            "qos": ("startable", "all"),
-            "normalise": ("author", "none"),
-            "guard": (None, *GUARDS),
-            "ask": ("submissions", "periods"),
-            "window": ("cut", "drain"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(str(a) for a in allowed)}")
+        super().__post_init__()
         if self.always and self.skip:
             what = "action='count'" if self.action == "count" else "ask='periods'"
             raise EscalaError(f"option skip=True: with {what} the agent also decides while the queue is empty; leave skip out")
-        if not (self.history >= 1 and self.jobs >= 1):
-            raise EscalaError(f"options history={self.history}, jobs={self.jobs}: give at least 1 of each")
         if self.guard_name not in ALLOWED_GUARDS[self.action]:
             possible = " or ".join(ALLOWED_GUARDS[self.action])
             raise EscalaError(f"option guard={self.guard!r}: does nothing with action={self.action!r}: use {possible}")
-        if not 0.0 <= self.guard_at < 1e6:
-            raise EscalaError(f"option guard_at={self.guard_at}: give a share of the walltime, at least 0")
         if not self.holds or not all(0.0 <= x < 1e6 for x in self.holds):
             raise EscalaError(f"option holds={self.holds!r}: give at least one share of the walltime, none below 0")
-        if not 0.0 <= self.stretch_cost < 1e9:
-            raise EscalaError(f"option stretch_cost={self.stretch_cost}: give a number of at least 0")
 
     @property
     def guard_name(self) -> str:
@@ -185,13 +171,7 @@ class OffReservationOptions:
         return {"pause_before": 1 if self.ask == "submissions" else 2, "period_s": self.period_s}
 
 
-def options_of(given: Mapping[str, Any]) -> OffReservationOptions:
-    """Options by name; EscalaError for a name that is none."""
-    known = [field.name for field in fields(OffReservationOptions)]
-    for name in given:
-        if name not in known:
-            raise EscalaError(f"unknown option {name!r} of escala/OffReservation-v0: use one of {', '.join(known)}")
-    return OffReservationOptions(**given)
+options_of = OffReservationOptions.of
 
 
 class OffReservationBatch:
@@ -285,6 +265,7 @@ def _flat(turn: Turn) -> NDArray[np.float32]:
     return turn.observation.reshape(len(turn.observation), -1)
 
 
+@documented(OffReservationOptions)
 class OffReservation(BatchEnv):
     """One day of a log; once a minute, and when a job is submitted, the agent says how freely nodes may be woken for waiting jobs.
 
@@ -328,8 +309,9 @@ class OffReservation(BatchEnv):
     workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
     platform: a Platform or a spec. Without both, the built-in log: two generated weeks of the cluster orion (`BUILT_IN` in
     `escala.envs.rjms.episodes`).
-    action, holds, observation, history, jobs, qos, tau, stretch_cost, normalise, window, day_s, period_s, drain_days, start_off,
-    oversized ("error", "drop").
+
+    {options}
+
     guard: `"late"` (default with wake: jobs that have waited `guard_at` of their walltime and could start may wake what they need; with
     hold no job is held longer than that), `"head"` (default with count: the queue's first job is never blocked by the held nodes alone,
     see Action space), `"none"`.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from escala.envs.core.batch import Rows, Turn
 from escala.envs.core.checks import chosen_actions
 from escala.envs.core.environment import BatchEnv
+from escala.envs.core.options import EnvOptions, choice, documented, flag, nonnegative, option, seconds, weight, whole
 from escala.envs.core.records import Records, settings_of
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.rjms import scheduling_step
-from escala.envs.rjms.episodes import ADVICE, Episodes, days_of, given_or_built_in, watts_of, whole_us
+from escala.envs.rjms.episodes import ADVICE, MOST_SHOWN, Episodes, days_of, given_or_built_in, watts_of, whole_us
 from escala.envs.rjms.observation import SNAPSHOT
 from escala.envs.rjms.picture import Strip
 from escala.envs.rjms.state import RECENT, SCHEDULING, SCHEDULING_MEMORY, SCHEDULING_SETTINGS
@@ -30,31 +31,28 @@ from escala.workload import Workload
 
 
 @dataclass(frozen=True)
-class SchedulingOptions:
+class SchedulingOptions(EnvOptions):
     """Options of the environment; see `Scheduling`."""
 
-    places: int = 20
-    waits: bool = False
-    rho: float = 1.0
-    sigma: float = 1.0
-    tau: float = 0.2
-    confidence: str = "ended"
-    shutdown: str = "timeout:300"
-    window: str = "cut"
-    day_s: float = 86400.0
-    period_s: float = 60.0
-    drain_days: float = 7.0
-    start_off: bool = True
-    oversized: str = "error"
-    min_jobs: int = 2
+    env: ClassVar[str] = "escala/Scheduling-v0"
+
+    places: int = whole(20, 1, MOST_SHOWN, about="waiting jobs, running jobs and snapshots that are seen")
+    waits: bool = flag(False, about="show how long each of the first waiting jobs has waited")
+    rho: float = weight(1.0, about="reward: price of idle nodes")
+    sigma: float = weight(1.0, about="reward: price of waiting")
+    tau: float = weight(0.2, about="reward: worth of computing nodes")
+    confidence: str = choice(*KINDS, about="the user's last jobs that count")
+    shutdown: str = option("timeout:300", "never or timeout:SECONDS", "the shutdown policy")
+    window: str = choice("cut", "drain", about="end with the day, or with its last job")
+    day_s: float = seconds(86400.0, about="an episode's length")
+    period_s: float = seconds(60.0, about="time between two decisions")
+    drain_days: float = nonnegative(7.0, about="window=drain: cut after so many more days")
+    start_off: bool = flag(True, about="all nodes are off at the start")
+    oversized: str = choice("error", "drop", about="jobs that can never run")
+    min_jobs: int = whole(2, 1, about="days with fewer jobs are left out")
 
     def __post_init__(self) -> None:
-        if self.window not in ("cut", "drain"):
-            raise EscalaError(f"option window={self.window!r} is not known: use one of cut, drain")
-        if self.confidence not in KINDS:
-            raise EscalaError(f"option confidence={self.confidence!r} is not known: use one of {', '.join(KINDS)}")
-        if self.places < 1:
-            raise EscalaError(f"option places={self.places}: give at least 1")
+        super().__post_init__()
         if not self.shutdown.startswith(("timeout:", "never")):
             raise EscalaError(f"option shutdown={self.shutdown!r}: under a learnt scheduler give never or timeout:SECONDS")
 
@@ -102,13 +100,7 @@ class SchedulingOptions:
         return plan_for(None, shutdown(self.shutdown, options)[0], workload, options)
 
 
-def options_of(given: Mapping[str, Any]) -> SchedulingOptions:
-    """Options by name; EscalaError for a name that is none."""
-    known = [field.name for field in fields(SchedulingOptions)]
-    for name in given:
-        if name not in known:
-            raise EscalaError(f"unknown option {name!r} of escala/Scheduling-v0: use one of {', '.join(known)}")
-    return SchedulingOptions(**given)
+options_of = SchedulingOptions.of
 
 
 class SchedulingBatch:
@@ -181,6 +173,7 @@ class SchedulingBatch:
         return self._strip.frame(self.episodes.world, i)
 
 
+@documented(SchedulingOptions)
 class Scheduling(BatchEnv):
     """One day of a log; the agent starts waiting jobs.
 
@@ -221,8 +214,9 @@ class Scheduling(BatchEnv):
     workload: a Workload or path (split into days at midnight; days with fewer than `min_jobs` jobs left out), or a list of Workloads.
     platform: a Platform or a spec. Without both, the built-in log: two generated weeks of the cluster orion (`BUILT_IN` in
     `escala.envs.rjms.episodes`).
-    places, waits, rho, sigma, tau, confidence ("ended", "submitted"), shutdown, window, day_s, period_s,
-    drain_days, start_off, oversized ("error", "drop").
+
+    {options}
+
     A platform without a power profile takes shutdown="never" only: its nodes stay on.
 
     ## Version history

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.core.checks import above_zero, at_most, number, whole
+from escala.envs.core.checks import above_zero, number, whole_number
+from escala.envs.core.options import EnvOptions, choice, option, seconds, whole
 from escala.envs.core.records import Records, settings_of
 from escala.envs.slots.lists import MOST_COLUMNS, JobLists, draw_lists, given_lists, join
 from escala.envs.slots.observation import CLOCK, GLOBAL, SLOT
@@ -21,8 +22,7 @@ from escala.workload.generate_slots import SlotModel, bernoulli_model, cpu_memor
 
 SKIPS = {"none": SKIP_NOTHING, "empty": SKIP_EMPTY, "forced": SKIP_FORCED}
 MODELS = ("bernoulli", "cpu-memory")
-LEAST = {"slots": 1, "horizon": 1, "limit": 0, "backlog": 1, "arrivals_end": 0, "lists": 1, "lists_seed": 0}
-MOST = {"slots": 10_000, "horizon": 10_000, "lists": 200_000}
+MOST_SLOTS, MOST_LISTS = 10_000, 200_000
 DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
 RESCUE = 50
 """Units of silence on an idle machine after which the no-op is taken from an agent that is asked for its greedy actions: these alone could
@@ -31,47 +31,30 @@ NEAR = 1.05  # of a model's ceiling: loads are given in rounded per cent, and R1
 
 
 @dataclass(frozen=True)
-class SlotOptions:
+class SlotOptions(EnvOptions):
     """Options of the environment; see `escala.envs.slots.Slots`."""
 
-    slots: int = 10
-    horizon: int = 20
-    placement: str = "start-now"
-    observation: str = "compact"
-    dtype: str = "uint8"
-    reward: str = "slowdown"
-    skip: str = "empty"
-    limit: int = 0
-    backlog: int = 3
-    arrivals_end: int = 0
-    model: str | SlotModel = "bernoulli"
-    load: float | Sequence[float] = 1.0
-    rate: float | Sequence[float] = 0.9
-    window: int | Sequence[int] | None = None
-    demand: str = "author"
-    lists: int = 4096
-    lists_seed: int = 0
-    unit_s: float = 1.0
-    estimate: str = "walltime"
+    env: ClassVar[str] = "escala/Slots-v0"
 
-    def __post_init__(self) -> None:
-        choices = {
-            "placement": ("start-now", "reserve"),
-            "observation": ("compact", "image"),
-            "dtype": ("uint8", "float32"),
-            "reward": ("slowdown", "mean", "relative"),
-            "skip": tuple(SKIPS),
-            "estimate": ("walltime", "runtime"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
-        for name, least in LEAST.items():
-            object.__setattr__(self, name, whole(name, getattr(self, name), least))
-        for name, most in MOST.items():
-            at_most(name, getattr(self, name), most)
-        if not number(self.unit_s) or self.unit_s < 1e-6:
-            raise EscalaError(f"option unit_s={self.unit_s!r}: give seconds, at least 1e-6")
+    slots: int = whole(10, 1, MOST_SLOTS, about="M, the waiting jobs that can be chosen")
+    horizon: int = whole(20, 1, MOST_SLOTS, about="rows of the chart, units of time")
+    placement: str = choice("start-now", "reserve", about="what becomes of a choice that does not fit now")
+    observation: str = choice("compact", "image", about="numbers, or the chart as a picture")
+    dtype: str = choice("uint8", "float32", about="observation=image: 0..255, or 0..1")
+    reward: str = choice("slowdown", "mean", "relative", about="see Rewards")
+    skip: str = choice("empty", "none", "forced", about="units that pass unasked: with empty slots, none, or where no job has a place")
+    limit: int = whole(0, about="units after which an episode is cut; 0: never")
+    backlog: int = whole(3, 1, about="columns of the backlog in the picture")
+    arrivals_end: int = whole(0, about="the unit after which no job comes, where that is known; 0: it is not")
+    model: str | SlotModel = option("bernoulli", "bernoulli (R1), cpu-memory (R2) or a SlotModel", "what job lists are drawn by")
+    load: float | Sequence[float] = option(1.0, "numbers above 0", "model=bernoulli: load of the drawn lists; several: each its share")
+    rate: float | Sequence[float] = option(0.9, "numbers above 0", "model=cpu-memory: the same")
+    window: int | Sequence[int] | None = option(None, "whole numbers >= 1", "steps with arrivals; None: 100, cpu-memory 50")
+    demand: str = option("author", "see `escala.workload.generate_slots`", "model=bernoulli: how wide jobs are")
+    lists: int = whole(4096, 1, MOST_LISTS, about="job lists that are drawn")
+    lists_seed: int = whole(0, about="their seed")
+    unit_s: float = seconds(1.0, about="a unit of time")
+    estimate: str = choice("walltime", "runtime", about="a job's length; runtime where the two differ: the slotted world knows lengths")
 
     def job_lists(self, workload: Any = None, platform: Any = None) -> JobLists:
         """The lists that episodes are drawn from; EscalaError where they do not suit the slotted world."""
@@ -107,7 +90,7 @@ class SlotOptions:
         given = {"bernoulli": 100, "cpu-memory": 50}[self.model] if self.window is None else self.window
         if not isinstance(given, int) and not (isinstance(given, Sequence) and not isinstance(given, str) and len(given)):
             raise EscalaError(f"option window={given!r}: give a whole number >= 1, or several")
-        windows = [whole("window", steps, 1) for steps in ([given] if isinstance(given, int) else given)]
+        windows = [whole_number("window", steps, 1) for steps in ([given] if isinstance(given, int) else given)]
         if self.model == "bernoulli":
             self._refuse(("rate",), "it is of the model cpu-memory; the model bernoulli has a load")
             loads = above_zero("load", self.load, "1.0")
@@ -205,10 +188,4 @@ def check_arrivals(arrivals_end: int, lists: JobLists) -> None:
         raise EscalaError(f"option arrivals_end={arrivals_end}: a job comes at unit {last}: give more than that, or leave it out")
 
 
-def options_of(given: Mapping[str, Any]) -> SlotOptions:
-    """Options by name; EscalaError for a name that is none."""
-    known = [field.name for field in fields(SlotOptions)]
-    for name in given:
-        if name not in known:
-            raise EscalaError(f"unknown option {name!r} of escala/Slots-v0: use one of {', '.join(known)}")
-    return SlotOptions(**given)
+options_of = SlotOptions.of

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.envs.core.batch import Turn, new_turn
-from escala.envs.core.checks import whole
+from escala.envs.core.checks import whole_number
 from escala.envs.core.random import rng_of
 from escala.envs.slots import heuristics
 from escala.envs.slots.lists import JobLists
@@ -43,7 +43,7 @@ def play(
     """
     check_hold(hold)
     for name, value, least in (("seed", seed, 0), ("patience", patience, 1), ("rescue", rescue, 0)):
-        whole(name, value, least)
+        whole_number(name, value, least)
     n = len(lists)
     batch = SlotsBatch(n, lists, **options)
     set_hold(batch.games, hold)

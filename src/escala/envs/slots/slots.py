@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from escala.envs.core.batch import Rows, Turn
 from escala.envs.core.checks import chosen_actions
 from escala.envs.core.environment import BatchEnv
+from escala.envs.core.options import documented
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.slots import heuristics
 from escala.envs.slots import step as steps
@@ -124,6 +125,7 @@ def relative_weights(lists: JobLists, options: SlotOptions) -> NDArray[np.float6
     return 1.0 / (lists.jobs_of * np.maximum(mean - 1.0, LEAST_LOSS))
 
 
+@documented(SlotOptions)
 class Slots(BatchEnv):
     """One machine, a chart of the units of time to come, and M slots that show waiting jobs; the agent says which one is placed.
 
@@ -164,10 +166,8 @@ class Slots(BatchEnv):
     further resources. Left out, `lists` job lists are drawn (by `lists_seed`) of `model`: `"bernoulli"` (R1; `load`; `window` 100;
     `demand`), `"cpu-memory"` (R2; `rate`; `window` 50), or a SlotModel. `window`: steps with arrivals. Of several loads, rates or windows
     each has its share of the lists.
-    slots: M. horizon: rows. skip: `"empty"` (default): units with empty slots pass unasked, their reward is added up; `"forced"`: also
-    those in which no slot's job has a place; `"none"`. estimate: `"runtime"`: lengths are actual runtimes (needed where walltimes
-    differ from them: the slotted world knows lengths). limit: see Episode end. arrivals_end: the unit after which no job
-    comes, where that is known (0: it is not). backlog: its columns in the image.
+
+    {options}
 
     ## Version history
     v0: first.

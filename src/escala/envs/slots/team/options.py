@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.core.checks import above_zero, at_most, number, whole
+from escala.envs.core.checks import above_zero, number
+from escala.envs.core.options import EnvOptions, choice, option, weight, whole
 from escala.envs.core.records import Records, settings_of
 from escala.envs.slots.lists import JobLists, draw_lists, join
 from escala.envs.slots.observation import CLOCK
-from escala.envs.slots.options import MOST, SKIPS, check_arrivals
+from escala.envs.slots.options import MOST_LISTS, MOST_SLOTS, SKIPS, check_arrivals
 from escala.envs.slots.team.observation import GLOBAL, SLOT
 from escala.envs.slots.team.state import GAME, MEMORY, POINTS, SETTINGS
 from escala.errors import EscalaError
@@ -23,63 +24,40 @@ from escala.workload import Workload
 from escala.workload.generate_slots import SlotModel, multi_resource_model
 
 LOADS = (0.001, 100.0)  # below, a list has no job for ever; above, more than memory holds
+MOST_AGENTS = 1000
 Capacity = int | Sequence[int] | Sequence[Sequence[int]]
 
 
-CEILINGS = MOST | {"agents": 1000, "machines": 1000}
-
-
 @dataclass(frozen=True)
-class MultiOptions:
+class MultiOptions(EnvOptions):
     """Options; see `escala.envs.multi.slots`."""
 
-    agents: int = 3
-    machines: int = 1
-    resources: int = 2
-    capacity: Capacity = 10
-    horizon: int = 20
-    slots: int = 5
-    backlog: int = 60
-    overflow: str = "keep"
-    information: str = "global"
-    rewards: str = "global"
-    alpha: float = -1.0
-    beta: float = -1.0
-    gamma: float = -1.0
-    turns: str = "single"
-    skip: str = "none"
-    limit: int = 0
-    arrivals_end: int = 0
-    observation: str = "compact"
-    load: float | Sequence[float] = 0.5
-    formula: str = "plain"
-    p_long: float = 0.2
-    steps: int = 200
-    lists: int = 4096
-    lists_seed: int = 0
+    env: ClassVar[str] = "escala.envs.multi"
 
-    def __post_init__(self) -> None:
-        choices = {
-            "overflow": ("keep", "end"),
-            "information": ("global", "local"),
-            "rewards": ("global", "local"),
-            "turns": ("single", "until-void"),
-            "skip": tuple(SKIPS),
-            "observation": ("compact", "image"),
-            "formula": ("plain", "printed"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
-        least = {"agents": 1, "machines": 1, "resources": 1, "horizon": 2, "slots": 1, "backlog": 1, "steps": 1, "lists": 1}
-        least |= {"limit": 0, "arrivals_end": 0}
-        for name, low in (least | {"lists_seed": 0}).items():
-            object.__setattr__(self, name, whole(name, getattr(self, name), low))
-        for name, most in CEILINGS.items():
-            at_most(name, getattr(self, name), most)
-        for name in ("alpha", "beta", "gamma"):
-            if not number(getattr(self, name)):
-                raise EscalaError(f"option {name}={getattr(self, name)!r}: give a finite number, for instance -1")
+    agents: int = whole(3, 1, MOST_AGENTS, about="K, schedulers that share the queue")
+    machines: int = whole(1, 1, MOST_AGENTS, about="N, of each agent")
+    resources: int = whole(2, 1, about="R, kinds of each machine")
+    capacity: Capacity = option(10, "whole numbers >= 1", "of all machines, of each, or of each and kind")
+    horizon: int = whole(20, 2, MOST_SLOTS, about="rows of the charts, units of time")
+    slots: int = whole(5, 1, MOST_SLOTS, about="M, the waiting jobs that can be chosen")
+    backlog: int = whole(60, 1, about="waiting jobs without a slot that are shown")
+    overflow: str = choice("keep", "end", about="with more than that: go on, or end the episode")
+    information: str = choice("global", "local", about="an agent sees all machines, or its own")
+    rewards: str = choice("global", "local", about="it is paid for all running jobs, or its own")
+    alpha: float = weight(-1.0, about="reward a unit of 1 / length of the jobs in the slots")
+    beta: float = weight(-1.0, about="of those in the backlog")
+    gamma: float = weight(-1.0, about="of those that run")
+    turns: str = choice("single", "until-void", about="one choice a turn, or choices until the no-op")
+    skip: str = choice("none", "empty", "forced", about="turns that pass unasked: none, with empty slots, or where nothing fits")
+    limit: int = whole(0, about="units after which an episode is cut; 0: never")
+    arrivals_end: int = whole(0, about="the unit after which no job comes, where that is known; 0: it is not")
+    observation: str = choice("compact", "image", about="numbers, or the charts as a picture")
+    load: float | Sequence[float] = option(0.5, "numbers above 0", "of the drawn lists; several: each its share")
+    formula: str = choice("plain", "printed", about="how arrivals follow from the load; printed: the paper's q squared")
+    p_long: float = option(0.2, "a number from 0 to 1", "share of long jobs")
+    steps: int = whole(200, 1, about="units with arrivals")
+    lists: int = whole(4096, 1, MOST_LISTS, about="job lists that are drawn")
+    lists_seed: int = whole(0, about="their seed")
 
     @property
     def owned(self) -> int:
@@ -241,15 +219,4 @@ def _drawn_for(capacity: NDArray[np.int64]) -> int:
     return 1
 
 
-def check_names(given: Mapping[str, Any]) -> None:
-    """EscalaError for a name that is no option."""
-    known = [field.name for field in fields(MultiOptions)]
-    for name in given:
-        if name not in known:
-            raise EscalaError(f"unknown option {name!r} of escala.envs.multi: use one of {', '.join(known)}")
-
-
-def options_of(given: Mapping[str, Any]) -> MultiOptions:
-    """Options by name; EscalaError for a name that is none."""
-    check_names(given)
-    return MultiOptions(**given)
+options_of = MultiOptions.of

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.envs.core.checks import whole
+from escala.envs.core.checks import whole_number
 from escala.envs.slots.lists import JobLists
 from escala.envs.slots.team.batch import FIGURES, LEAVE, MultiBatch, MultiTurn
 from escala.envs.slots.team.heuristics import RULES
@@ -42,8 +42,8 @@ def play(
     """
     if not isinstance(lists, JobLists) and (lists is not None or batch is None):
         raise EscalaError(f"lists {lists!r:.60}: give JobLists, for instance options_of({{...}}).job_lists()")
-    whole("patience", patience, 1)
-    whole("rescue", rescue, 0)
+    whole_number("patience", patience, 1)
+    whole_number("rescue", rescue, 0)
     batch = batch if batch is not None else MultiBatch(len(lists or ()), lists, **options)
     members = members_of(team, batch.options)
     n = batch.num_envs

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from escala.compile import lean
-from escala.envs.core.checks import choice, number, whole
+from escala.envs.core.checks import choice, number, whole_number
 from escala.envs.slots.lens import demand_of
 from escala.envs.slots.observation import begin_of_arrivals
 from escala.envs.slots.team import lens
 from escala.envs.slots.team.heuristics import RULES, decide
-from escala.envs.slots.team.options import check_names, options_of
+from escala.envs.slots.team.options import MultiOptions, options_of
 from escala.envs.slots.team.playing import Member, members_of
 from escala.envs.slots.team.state import Game, game
 from escala.envs.slots.team.step import asks, carry_out, show
@@ -96,8 +96,8 @@ class TeamPolicy:
             raise EscalaError(f"unknown rule {team!r}: use one of {', '.join(RULES)}, or a function that gives the members")
         if not number(unit_s) or unit_s < 1e-6:
             raise EscalaError(f"unit_s={unit_s!r}: give seconds, at least 1e-6")
-        whole("rescue", rescue, 0)
-        check_names(options)
+        whole_number("rescue", rescue, 0)
+        MultiOptions.check_names(options)
         self.options = options_of({key: value for key, value in options.items() if key in SHAPING})
         self.name = name or (team if isinstance(team, str) else "team")
         self._team, self._unit, self._rescue = team, round(unit_s * SECOND), rescue
