@@ -276,7 +276,7 @@ def test_a_shutdown_agent_does_in_simulate_what_it_did_in_the_environment(option
 def test_likeliest_choices_serve_every_job_of_an_agent_that_would_rather_wait() -> None:
     agent = small(SCHEDULING, steps=64)
     with torch.no_grad():
-        agent.network.action_net.bias[0] = 1e3  # the void
+        agent.network.action_net.bias[0] = 1e3  # the no-op
     for day in days()[:2]:
         jobs = escala.simulate(day, "orion", scheduler=agent.policy(sampled=False), shutdown="timeout:300").jobs
         assert jobs["finish_s"].null_count() == 0

@@ -143,7 +143,7 @@ def _same_request(path: Path, request: Mapping[str, Any]) -> None:
 
 
 def restore(saved: dict[str, Any], model: Any, face: NativeVecEnv, normaliser: Any) -> None:
-    """Take up a captured state. The random generators come last: building things has used them."""
+    """Restore a captured state. The random generators come last: building things has used them."""
     model.policy.load_state_dict(saved["policy"])
     model.policy.optimizer.load_state_dict(saved["optimizer"])
     model.num_timesteps = saved["steps"]

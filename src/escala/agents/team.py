@@ -95,7 +95,7 @@ class Team:
         return players * int(self.manifest["agents"]) if len(players) == 1 else list(players)
 
     def policy(self, sampled: bool = True, seed: int = 0) -> Any:
-        """A scheduler for `simulate` and `compare`. sampled: draw actions by `seed`; else the likeliest, but no void where idle machines
+        """A scheduler for `simulate` and `compare`. sampled: draw actions by `seed`; else the greedy ones, no no-op where idle machines
         saw no submission for `RESCUE` units."""
         from escala.envs.slots.team.policy import TeamPolicy
 

@@ -75,7 +75,7 @@ class NativeVecEnv(VecEnv):
         return self.venv.batch.state() | {"face.returns": self.returns.copy(), "face.lengths": self.lengths.copy()}
 
     def restore(self, state: dict[str, NDArray[Any]], observation: NDArray[Any], mask: NDArray[np.bool_]) -> None:
-        """Take up a saved state, with the observation and the mask that were shown last."""
+        """Restore a saved state, with the observation and the mask that were shown last."""
         self.venv.batch.restore(state)
         self.returns[:], self.lengths[:] = state["face.returns"], state["face.lengths"]
         self.venv.turn.observation[...] = observation

@@ -54,15 +54,15 @@ def _hidden_layers(squash: Callable[[Numbers], Numbers]) -> Forward:
 
 
 def _slots(w: Mapping[str, Numbers], seen: Numbers, slots: int) -> Numbers:
-    """Preferences of the void and of the slots."""
+    """Preferences of the no-op and of the slots."""
     at = "mlp_extractor."
     features = w[f"{at}of_job.weight"].shape[1]
     jobs, rest = seen[:, : slots * features].reshape(len(seen), slots, features), seen[:, slots * features :]
     mean = _relu(_dense(w, f"{at}context.embed", jobs)).mean(axis=1)
     context = _relu(_dense(w, f"{at}context.mix", np.concatenate([rest, mean], axis=1)))
-    void = _dense(w, f"{at}void.2", _relu(_dense(w, f"{at}void.0", context)))
+    noop = _dense(w, f"{at}void.2", _relu(_dense(w, f"{at}void.0", context)))
     hidden = _relu(_dense(w, f"{at}of_job", jobs) + (context @ w[f"{at}of_context.weight"].T)[:, None])
-    return np.concatenate([void, _dense(w, f"{at}preference", hidden)[:, :, 0]], axis=1)
+    return np.concatenate([noop, _dense(w, f"{at}preference", hidden)[:, :, 0]], axis=1)
 
 
 def _forward_of(manifest: Mapping[str, Any]) -> Forward:

@@ -27,9 +27,9 @@ def slots(workload: Any = None, *, render_mode: str | None = None, **options: An
     turns; after the last, one unit of time passes. What runs, runs in the kernel.
 
     ## Action space
-    `Discrete(N * M + 1)`. a < N M: the job of slot a mod M starts now on the agent's machine a div M. N M, the void: nothing. An empty
-    slot, or a job that does not fit now, counts as the void; `info["action_mask"]` (and `action_mask(agent)`) tells which choices make
-    sense. turns: `"single"` (default): one choice a turn; `"until-void"`: choices until the void.
+    `Discrete(N * M + 1)`. a < N M: the job of slot a mod M starts now on the agent's machine a div M. N M, the no-op: nothing. An empty
+    slot, or a job that does not fit now, counts as the no-op; `info["action_mask"]` (and `action_mask(agent)`) tells which choices make
+    sense. turns: `"single"` (default): one choice a turn; `"until-void"`: choices until the no-op.
 
     ## Observation space
     information: `"global"` (default): all machines, the agent's own first; `"local"`: its own. observation: `"compact"` (default): `Box(0,
@@ -69,7 +69,7 @@ def slots(workload: Any = None, *, render_mode: str | None = None, **options: An
 
 def parallel(workload: Any = None, *, render_mode: str | None = None, **options: Any) -> MultiSlotsParallel:
     """The game as a `pettingzoo.ParallelEnv`: all agents choose at once, one choice a unit, carried out in the order of agents. A choice
-    whose job an earlier agent has taken in the same unit counts as the void. Options as in `slots`, but for `turns` and `skip`."""
+    whose job an earlier agent has taken in the same unit counts as the no-op. Options as in `slots`, but for `turns` and `skip`."""
     from escala.envs.slots.team.pettingzoo import MultiSlotsParallel
 
     return MultiSlotsParallel(workload, render_mode=render_mode, **options)

@@ -28,7 +28,7 @@ def test_time_stands_still_during_valid_choices_and_a_void_one_passes_a_minute()
     _, reward, _, _, info = env.step(1)
     assert (info["time_s"], reward) == (100.0, 0.0)
     assert info["action_mask"][:4].tolist() == [True, False, False, False]
-    _, reward, _, _, info = env.step(1)  # does not fit: as void
+    _, reward, _, _, info = env.step(1)  # does not fit: as a no-op
     assert info["time_s"] == 160.0
     assert reward == pytest.approx(-60.0 / 60.0)  # one job waited its walltime; both nodes were switching on
 
@@ -206,5 +206,5 @@ def test_a_job_larger_than_the_free_part_cannot_be_chosen() -> None:
     env.reset(seed=0)
     _, _, _, _, info = env.step(1)
     assert info["time_s"] == 60.0 and info["action_mask"].sum() == 1
-    _, reward, _, _, info = env.step(1)  # as void: a minute passes, and the job has waited its walltime of one
+    _, reward, _, _, info = env.step(1)  # as a no-op: a minute passes, and the job has waited its walltime of one
     assert info["time_s"] == 120.0 and info["action_mask"].sum() == 1 and reward == pytest.approx(0.2 * 3 / 4 - 1.0)

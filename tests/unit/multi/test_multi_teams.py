@@ -112,7 +112,7 @@ def test_the_weights_of_the_best_look_are_kept_also_over_a_checkpoint() -> None:
     looks = Looks(judge, 4, [network])
     go_on(looks, [0.0, 0.1, 0.25, 0.5])
     resumed = Looks(judge, 4, [network])
-    resumed.take_up(looks.state())
+    resumed.restore(looks.state())
     go_on(resumed, [0.6, 0.75, 1.0])
     resumed.end()
     assert resumed.points == [[0, None], [25, 3.0], [50, 2.0], [75, None], [100, 2.5]] and network.weight.item() == 0.5
@@ -143,7 +143,7 @@ def test_a_judge_tells_how_a_team_does_against_sjf_load_by_load(monkeypatch: pyt
     def idles(seen: Any, mask: Any) -> Any:
         return np.full(len(mask), mask.shape[1] - 1)
 
-    assert math.isnan(against_sjf(light, sampled=True)(team(idles)))  # nothing takes the void away from a team that draws its actions
+    assert math.isnan(against_sjf(light, sampled=True)(team(idles)))  # nothing takes the no-op away from a team that draws its actions
     with pytest.raises(EscalaError, match="give one or more"):
         against_sjf()
     with pytest.raises(EscalaError, match="job lists have 3"):

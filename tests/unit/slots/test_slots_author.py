@@ -74,7 +74,7 @@ def test_random_is_a_policy_with_a_seed_of_its_own(lists: JobLists, placement: s
 
 
 def test_random_takes_every_choice_that_has_a_place_as_often() -> None:
-    """Four jobs wait, one of them has no place: the void and the three others, a quarter each."""
+    """Four jobs wait, one of them has no place: the no-op and the three others, a quarter each."""
     jobs = {"submit_s": [0.0] * 5, "runtime_s": [5.0, 2.0, 2.0, 2.0, 2.0], "cores": [4, 3, 7, 1, 6]}
     lists = given_lists([escala.Workload.from_jobs(jobs)], escala.Platform.uniform(10, 1, power=None), 1.0, "runtime")
     n = 8000

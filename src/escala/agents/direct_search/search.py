@@ -116,7 +116,7 @@ def run_search(
     """All generations, or those that an interrupted search in this folder has left."""
     with claimed(folder):
         if folder is not None:
-            run.take_up(folder / checkpoint.SEARCH, request)
+            run.restore(folder / checkpoint.SEARCH, request)
             run.keep(folder / checkpoint.SEARCH, request)
         while run.generation < generations:
             began = time.monotonic()
@@ -198,7 +198,7 @@ class CrossEntropy:
         with whole_file(path) as aside:
             np.savez(aside, **state, request=told)
 
-    def take_up(self, path: Path, request: Mapping[str, Any]) -> None:
+    def restore(self, path: Path, request: Mapping[str, Any]) -> None:
         """Go on from a file, if there is one; EscalaError where it belongs to another search."""
         if not path.is_file():
             return

@@ -4,7 +4,7 @@ With s_k the features of slot k, p_n the chart of own machine n, f_kn whether th
 (other machines, backlog, arrivals, which agent):
 
     e = mean over k of relu(E s_k);  c = relu(C [p_1 .. p_N, g, e])
-    h = relu(A s_k + B p_n + F f_kn + D c);  preference of (k, n) = u . relu(H h);  of the void = v . relu(V c)
+    h = relu(A s_k + B p_n + F f_kn + D c);  preference of (k, n) = u . relu(H h);  of the no-op = v . relu(V c)
 
 The value has E and C of its own. Jobs may change slots, and machines their numbers within an agent, with no other effect.
 """
@@ -87,7 +87,7 @@ class PairScorer(nn.Module):
         return self.forward_actor(numbers), self.forward_critic(numbers)
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Preferences: machine by machine the slots, then the void."""
+        """Preferences: machine by machine the slots, then the no-op."""
         shape = self.shape
         jobs, rest = self._parts(numbers)
         context = self.context(jobs, rest)

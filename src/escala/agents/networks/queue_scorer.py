@@ -43,7 +43,7 @@ JOB_FEATURES = (
 )
 SCORES = ("order", "release")
 SHARPNESS = 200.0  # of the softmax over orders: draws differ from the likeliest choice only where orders nearly tie
-NEVER = 50.0  # in preferences, between the released jobs, the void, and those that are held
+NEVER = 50.0  # in preferences, between the released jobs, the no-op, and those that are held
 SOON = (15.0 / 1440.0) ** 0.5  # 15 min on the scale of the observations
 
 
@@ -121,15 +121,15 @@ class QueueScorer(nn.Module):
         return self.forward_actor(numbers), self.forward_critic(numbers)
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Preferences: the void, then the places: released jobs by their order, all above the void, which is above those that are held."""
+        """Preferences: the no-op, then the places: released jobs by their order, above the no-op, and this above the held."""
         observations = np.ascontiguousarray(numbers.detach().cpu().numpy(), np.float32).reshape(-1, self.places, WIDTH + 1)
         row, place = np.nonzero(observations[:, :, 0] > 0.0)
         features = torch.as_tensor(job_features(observations, row, place), dtype=numbers.dtype, device=numbers.device)
         order, release = self.score(features).unbind(dim=1)
         wanted = torch.full(observations.shape[:2], torch.nan, dtype=order.dtype, device=order.device)
         wanted[row, place] = torch.where(release > 0.0, SHARPNESS * order, torch.nan)
-        void = wanted.nan_to_num(nan=torch.inf).amin(dim=1, keepdim=True).nan_to_num(posinf=0.0) - NEVER
-        return torch.cat([void, torch.where(wanted.isnan(), void - NEVER, wanted)], dim=1)
+        noop = wanted.nan_to_num(nan=torch.inf).amin(dim=1, keepdim=True).nan_to_num(posinf=0.0) - NEVER
+        return torch.cat([noop, torch.where(wanted.isnan(), noop - NEVER, wanted)], dim=1)
 
     def forward_critic(self, numbers: torch.Tensor) -> torch.Tensor:
         """Nothing: the weights are searched, not learnt step by step."""

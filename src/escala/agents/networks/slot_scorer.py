@@ -1,8 +1,8 @@
-"""Networks that score slots: one small network, the same for every slot, gives each visible job a preference, and another the void.
+"""Networks that score slots: one small network, the same for every slot, gives each visible job a preference, and another the no-op.
 
 With s_k the features of slot k and g the rest of the compact observation (free rows, backlog, arrivals):
 
-    e = mean over k of relu(E s_k);  c = relu(C [g, e]);  preference of slot k = u . relu(A s_k + B c);  of the void = v . relu(D c)
+    e = mean over k of relu(E s_k);  c = relu(C [g, e]);  preference of slot k = u . relu(A s_k + B c);  of the no-op = v . relu(D c)
 
 The value has E, C and a hidden layer of its own. Jobs may change slots without any effect, and what is learnt about one slot holds for
 all. From nothing it learns more than one hidden layer of R1's 20 units, or of 64, from as many decisions and in as much processor time: a
@@ -74,7 +74,7 @@ class SlotScorer(nn.Module):
         return self._preferences(numbers, mine), self._judge(numbers, judges)
 
     def forward_actor(self, numbers: torch.Tensor) -> torch.Tensor:
-        """Preferences: the void, then the slots."""
+        """Preferences: the no-op, then the slots."""
         embed = self.context.embed
         return self._preferences(numbers, mean_embedding(numbers, self.slots, embed.weight, embed.bias))
 

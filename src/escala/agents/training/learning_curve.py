@@ -42,7 +42,7 @@ class Watch:
         self.points: list[tuple[int, float]] = []
         self._seen, self._spent, self._last = 0, 0.0, 0.0
 
-    def take_up(self, points: Sequence[tuple[int, float]], share: float) -> None:
+    def restore(self, points: Sequence[tuple[int, float]], share: float) -> None:
         """Go on with the points of an interrupted training, of which that share was done."""
         self.points, self._seen = list(points), int(share * POINTS)
 
@@ -85,7 +85,7 @@ class Returns:
         self.points: list[tuple[int, float]] = []
         self._seen = 0
 
-    def take_up(self, points: Sequence[tuple[int, float]], share: float) -> None:
+    def restore(self, points: Sequence[tuple[int, float]], share: float) -> None:
         """Go on with the points of an interrupted training, of which that share was done."""
         self.points, self._seen = list(points), int(share * RETURNS)
 

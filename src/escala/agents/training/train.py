@@ -211,7 +211,7 @@ def train(
         training.look_on(options, folder is not None if curve is None else curve, validation, patience)
         training.snapshots, training.platform = sorted(snapshots), platform
         if resume:
-            training.take_up()
+            training.restore()
         elif teacher is not None:
             teaching.teach(training.model, training.normaliser, native.batch, teacher, seed)
         training.fit(progress, minutes)
@@ -251,16 +251,16 @@ class _Training:
         if validation is not None:
             self.early = Early(self.native.batch, validation, options, self.model, patience)
 
-    def take_up(self) -> None:
+    def restore(self) -> None:
         """Go on from the checkpoint."""
         assert self.folder is not None
         saved = checkpoint.read(self.folder, self.request)
         self._before_s = saved.get("elapsed_s", 0.0)
-        self.returns.take_up(saved.get("returns", ()), saved["steps"] / max(self.request["steps"], 1))
+        self.returns.restore(saved.get("returns", ()), saved["steps"] / max(self.request["steps"], 1))
         if self.watch is not None:
-            self.watch.take_up(saved.get("curve", ()), saved["steps"] / max(self.request["steps"], 1))
+            self.watch.restore(saved.get("curve", ()), saved["steps"] / max(self.request["steps"], 1))
         if self.early is not None:
-            self.early.take_up(saved["early"])
+            self.early.restore(saved["early"])
         checkpoint.restore(saved, self.model, self.face, self.normaliser)
 
     def save(self) -> None:

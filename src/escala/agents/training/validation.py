@@ -64,7 +64,7 @@ class Early:
         """For a checkpoint."""
         return {"points": self.points, "best": self._best, "seen": self._seen}
 
-    def take_up(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint."""
         self.points, self._best, self._seen = [list(point) for point in state["points"]], state["best"], state["seen"]
 

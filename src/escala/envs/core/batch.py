@@ -59,7 +59,7 @@ class Batch(Protocol):
         """Everything that changes, as arrays: with `restore` an interrupted run goes on exactly."""
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take up a state saved by a batch of the same options."""
+        """Restore a state saved by a batch of the same options."""
 
     def frame(self, i: int) -> NDArray[np.uint8]:
         """A picture of simulation i, [height, width, 3]."""

@@ -48,7 +48,7 @@ class Records:
         return {name: array.copy() for name, array in self._changing().items()}
 
     def restore(self, state: Mapping[str, NDArray[Any]], advice: str) -> None:
-        """Take up a saved state; `advice`: what to do where it does not fit."""
+        """Restore a saved state; `advice`: what to do where it does not fit."""
         for name, array in self._changing().items():
             restore(array, state[name], name, advice)
 

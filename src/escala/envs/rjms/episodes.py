@@ -171,7 +171,7 @@ class Episodes:
         return out | {"seeds": self.seeds.copy(), "count": self.count.copy(), "day": self.day.copy()}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take up a saved state."""
+        """Restore a saved state."""
         for name in World._fields:
             if name not in STATIC:
                 restore(getattr(self.world, name), state[f"world.{name}"], name, ADVICE)

@@ -164,7 +164,7 @@ class SchedulingBatch:
         return self.episodes.state() | self.games.state()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take up a saved state."""
+        """Restore a saved state."""
         self.episodes.restore(state)
         self.games.restore(state, ADVICE)
 

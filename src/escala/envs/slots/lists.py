@@ -271,7 +271,7 @@ class SlotWorlds:
         return out | {name: getattr(self, name).copy() for name in ("chosen", "seeds", "count")}
 
     def restore(self, state: Any) -> None:
-        """Take up a saved state."""
+        """Restore a saved state."""
         for name in World._fields:
             if name not in STATIC:
                 restore(getattr(self.world, name), state[f"world.{name}"], name, "use the same options")

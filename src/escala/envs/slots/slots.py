@@ -104,7 +104,7 @@ class SlotsBatch:
         return self.worlds.state() | self.games.state()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take up a saved state."""
+        """Restore a saved state."""
         self.worlds.restore(state)
         self.games.restore(state, ADVICE)
 

@@ -148,7 +148,7 @@ def train_team(
         if resume:
             assert folder is not None
             saved = checkpoint.read(folder, request)
-            seen.take_up(saved["looks"])
+            seen.restore(saved["looks"])
             _restore(saved, learners, state)
         elif rule is not None:
             batch = learners[0].view.batch

@@ -86,7 +86,7 @@ class Looks:
         """For a checkpoint."""
         return {"points": self.points, "best": self._best, "least": self._least, "seen": self._seen}
 
-    def take_up(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint."""
         self.points, self._best = [list(point) for point in state["points"]], state["best"]
         self._least, self._seen = state["least"], state["seen"]

@@ -153,7 +153,7 @@ class TeamView(VecEnv):
         }
 
     def restore(self, state: dict[str, NDArray[Any]], observation: NDArray[Any], mask: NDArray[np.bool_]) -> None:
-        """Take up a saved state."""
+        """Restore a saved state."""
         self.batch.restore(state)
         self.returns[:], self.lengths[:] = state["face.returns"], state["face.lengths"]
         self._inner.observation[...], self._inner.mask[...] = state["face.observation"], state["face.mask"]

@@ -29,7 +29,7 @@ class MultiTurn(NamedTuple):
     """What a step writes: arrays of the caller's, leading axis [N]."""
 
     observation: NDArray[Any]  # of the agent whose turn it is
-    mask: NDArray[np.bool_]  # [N, N_machines x M + 1]: its jobs and machines that fit, and the void
+    mask: NDArray[np.bool_]  # [N, N_machines x M + 1]: its jobs and machines that fit, and the no-op
     reward: NDArray[np.float64]  # [N, agents]: what passed in this step cost each agent
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
@@ -131,7 +131,7 @@ class MultiBatch:
         return self.worlds.state() | self.games.state()
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Take up a saved state."""
+        """Restore a saved state."""
         self.worlds.restore(state)
         self.games.restore(state, ADVICE)
 
