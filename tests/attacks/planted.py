@@ -15,7 +15,7 @@ AREAS = {
         "tests/oracle/test_worlds.py", "tests/unit/policies/test_hold.py", "tests/unit/policies/test_run.py", "tests/laws",
     ),
     "policies": (
-        "tests/unit/policies", "tests/unit/test_options.py", "tests/golden/test_hand_schedulers.py", "tests/golden/test_peers.py",
+        "tests/unit/policies/test_scores.py", "tests/unit/test_options.py", "tests/unit/policies", "tests/golden/test_hand_schedulers.py", "tests/golden/test_peers.py",
         "tests/oracle/test_worlds.py",
     ),
     "metrics": ("tests/unit/metrics", "tests/unit/result"),
