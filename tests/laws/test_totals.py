@@ -15,7 +15,7 @@ def test_counted_joules_are_those_of_the_nodes(seed: int) -> None:
     n = 40
     log = escala.Workload.from_jobs(
         {
-            "submit_s": np.sort(draw.integers(0, 400, n)).astype(float),
+            "submit_s": np.sort(draw.integers(0, 400, n)).astype(float) * (np.arange(n) > 0),
             "runtime_s": draw.integers(1, 60, n).astype(float),
             "walltime_s": np.full(n, 60.0),
             "cores": draw.integers(1, 13, n),
@@ -27,3 +27,5 @@ def test_counted_joules_are_those_of_the_nodes(seed: int) -> None:
     for state, energy in nodes.items():
         assert counted[f"{state}_j"] == pytest.approx(energy, rel=1e-12, abs=1e-9), state
     assert nodes["computing"] > 0 and nodes["switching_on"] > 0
+    alone = escala.simulate(log, "4x4:grid5000", "easy", "timeout:5", record=False).summary()
+    assert alone["transitions"] == counted["transitions"] > 0, "switches counted by the kernel are those that were recorded"
