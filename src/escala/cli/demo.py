@@ -54,8 +54,7 @@ def demo(
 
     if (workload is None) != (platform is None):
         raise EscalaError("give --workload and --platform together, or neither for the built-in weeks of the cluster taurus")
-    if currency and price is None:
-        raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
+    opt.check_price(price, currency)
     pieces, plan = Pieces(None, None), replace(study.Settings(), train_minutes=minutes, seed=seed)
     kept = keeping(lambda: what_is_kept(out, pieces))
     with output_folder(out, study.KIND, force=force, keeps=True) as folder, progress() as begin, kept:

@@ -16,7 +16,6 @@ from escala.cli.replay import policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
 from escala.cli.unused import tell_unused
-from escala.errors import EscalaError
 from escala.report import marks
 from escala.report.quantities import percent
 from escala.writing import PAGE, Pieces, output_folder
@@ -62,8 +61,7 @@ def frontier(
     from escala.report import frontier as page
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
-    if currency and price is None:
-        raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
+    opt.check_price(price, currency)
     pieces = Pieces(None, None)
     with output_folder(out, "frontier", force=force, keeps=True) as folder:
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):

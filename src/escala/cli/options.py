@@ -233,6 +233,12 @@ Carbon = Annotated[
 Currency = Annotated[str, typer.Option("--currency", metavar="NAME", help="of --price, as EUR", show_default=False)]
 
 
+def check_price(price: float | None, currency: str) -> None:
+    """EscalaError for a currency without a price."""
+    if currency and price is None:
+        raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
+
+
 def names(text: str, option: str) -> list[str]:
     """The entries of a list given as "a,b,c".
 

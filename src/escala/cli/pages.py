@@ -12,7 +12,6 @@ import typer
 from escala.cli import options as opt
 from escala.cli.saved import WRITERS, Saved, merged, read_saved
 from escala.cli.terminal import emit, progress
-from escala.errors import EscalaError
 from escala.writing import PAGE, output_file, own_page
 
 
@@ -36,8 +35,7 @@ def report(
     """Write what was saved, in one folder or in several, as one self-contained HTML page."""
     from escala.report import write_report
 
-    if currency and price is None:
-        raise EscalaError(f"--currency {currency} is of a price: give --price too, or leave it out")
+    opt.check_price(price, currency)
     parts = [read_saved(folder) for folder in dict.fromkeys(folders)]
     alone = parts[0] if len(parts) == 1 else None
     target = out if out is not None else (alone.folder / PAGE if alone else Path(PAGE))

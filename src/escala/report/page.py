@@ -145,7 +145,7 @@ def render(
     for_runs = _operator_part(summaries, reference, priced)
     if not for_days and not for_runs and (price is not None or carbon is not None):
         raise EscalaError(
-            "there is no energy by state that a price of a kWh, or its CO2, could be told for: give runs, a demo or an evaluation (an old "
+            "there is no energy by state that a price of a kWh, or its CO2, could be told for: give runs or an evaluation (an old "
             "one judged anew) on a platform with a power profile (--power), or leave the price and the CO2 out"
         )
     parts = [*_held_out_part(comparison), *for_days, *map(_section_part, sections)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from escala.errors import EscalaError, quoted
+from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.platform.told import how
 from escala.policies.pairs import Named, Told, pairs_of, play
@@ -58,7 +59,7 @@ class Frontier:
         """Those of them that no mixture of two others beats: the corners of the lower left convex hull, the least energy first."""
         points, found = self.points(wait), list[str]()
         for name in self.undominated(wait):
-            while len(found) > 1 and _left_of(points[found[-2]], points[name], points[found[-1]]):
+            while len(found) > 1 and _not_below(points[found[-2]], points[name], points[found[-1]]):
                 found.pop()
             found.append(name)
         return found
@@ -86,7 +87,7 @@ class Frontier:
         }
 
 
-def _left_of(a: tuple[float, float], b: tuple[float, float], point: tuple[float, float]) -> bool:
+def _not_below(a: tuple[float, float], b: tuple[float, float], point: tuple[float, float]) -> bool:
     """Does `point` lie on the line from a to b, or above it? Points go from long waits to short ones, from little energy to much."""
     return (a[0] - b[0]) * (point[1] - a[1]) >= (a[0] - point[0]) * (b[1] - a[1])
 
@@ -106,15 +107,15 @@ def frontier(
     """Replay a log under every pair of a scheduler and a shutdown policy, and set their energies against their waits.
 
     The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like others. beside:
-    further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". keep: where
-    replays go, and are taken from; progress, jobs: see `compare`; options: as of `simulate`. Energy is counted from the first submission
-    to the last finish of each replay. EscalaError: a platform without watts or without switches, fewer than two pairs.
+    further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". keep: where replays go, and are taken from; progress, jobs: see
+    `compare`; options: as of `simulate`. Energy is counted from the first submission to the last finish of each replay. EscalaError: a
+    platform without watts or without switches, fewer than two pairs, none that a real machine can have, or a replay that is cut.
     """
     log, machine = read(workload, platform)
     pairs = [*pairs_of(schedulers, shutdowns), *beside]
     if len(pairs) < 2:
         raise EscalaError(f"a frontier of one pair, {quoted(pairs[0].name)}: give more schedulers or shutdown policies")
-    _check(machine, pairs)
+    _check(machine, pairs, with_options(Options(), **options))
 
     def run(pair: Named) -> dict[str, Any]:
         result = simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **options)
@@ -122,10 +123,17 @@ def frontier(
 
     kept = keep or (lambda _, make: make())
     found = play(pairs, lambda pair: kept(pair.name, lambda: run(pair)), progress=progress, jobs=jobs)
-    return Frontier({name: one["summary"] for name, one in found.items()}, {name: one["knows"] for name, one in found.items()})
+    knows = {name: one["knows"] for name, one in found.items()}
+    if all(knows.values()):
+        raise EscalaError("a frontier of clairvoyant pairs only: no real machine can have them; name another shutdown policy or scheduler")
+    return Frontier({name: one["summary"] for name, one in found.items()}, knows)
 
 
-def _check(machine: Platform, pairs: Sequence[Named]) -> None:
+def _check(machine: Platform, pairs: Sequence[Named], asked: Options) -> None:
+    if asked.until_s is not None:
+        raise EscalaError("a frontier is of whole replays, for one that is cut does less work: leave --stop-at (until_s) out")
+    if asked.estimate != "walltime":
+        raise EscalaError(f"estimate={asked.estimate!r} (--estimate): a frontier is of pairs that a real machine can have: leave it out")
     check_power(machine, [pair.shutdown for pair in pairs])
     if not machine.has_energy:
         raise EscalaError(f"a frontier needs watts, platform {machine.name!r} has none: {how(machine)}")

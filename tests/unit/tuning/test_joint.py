@@ -55,6 +55,9 @@ def test_pairs_are_replayed_as_by_simulate() -> None:
         ("2x1", {}, "needs a power profile"),
         ("2x1:grid5000", {"schedulers": ["easy"], "shutdowns": ["never"]}, "a frontier of one pair"),
         ("2x1:grid5000", {"schedulers": ["easy", "eazy"]}, "eazy"),
+        ("2x1:grid5000", {"shutdowns": ["oracle", "oracle:0.1"]}, "clairvoyant pairs only"),
+        ("2x1:grid5000", {"estimate": "runtime"}, "leave it out"),
+        ("2x1:grid5000", {"until_s": 100.0}, "leave --stop-at"),
     ],
 )
 def test_bad_input_is_told_in_one_line(platform: str, how: dict[str, Any], what: str) -> None:

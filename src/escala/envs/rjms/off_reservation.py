@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from escala.envs.core.batch import Rows, Turn
 from escala.envs.core.checks import chosen_actions
 from escala.envs.core.environment import BatchEnv
-from escala.envs.core.options import EnvOptions, choice, documented, flag, nonnegative, option, seconds, share, whole
+from escala.envs.core.options import choice, documented, flag, nonnegative, option, share, whole
 from escala.envs.core.records import Records, settings_of
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.rjms import observation, off_reservation_step
 from escala.envs.rjms.action import FORMS, GUARDS
+from escala.envs.rjms.days import DayOptions
 from escala.envs.rjms.episodes import ADVICE, MOST_SHOWN, Episodes, days_of, given_or_built_in, idle_watts, watts_of, whole_us
 from escala.envs.rjms.picture import Strip
 from escala.envs.rjms.state import SHUTDOWN, SHUTDOWN_MEMORY, SHUTDOWN_SETTINGS
@@ -36,7 +37,7 @@ ALLOWED_GUARDS = {"wake": ("late", "none"), "hold": ("late", "none"), "count": (
 
 
 @dataclass(frozen=True)
-class OffReservationOptions(EnvOptions):
+class OffReservationOptions(DayOptions):
     """Options of the environment; see `OffReservation`."""
 
     env: ClassVar[str] = "escala/OffReservation-v0"
@@ -54,13 +55,6 @@ class OffReservationOptions(EnvOptions):
     guard_at: float = share(0.3, about="guard=late: a job is late after so long a wait")
     skip: bool | None = flag(None, about="periods with an empty queue pass without a question; None: where that changes nothing")
     ask: str = choice("submissions", "periods", about="decide every period and at submissions, or every period only")
-    window: str = choice("cut", "drain", about="end with the day, or with its last job")
-    day_s: float = seconds(86400.0, about="an episode's length")
-    period_s: float = seconds(60.0, about="time between two decisions")
-    drain_days: float = nonnegative(7.0, about="window=drain: cut after so many more days")
-    start_off: bool = flag(True, about="all nodes are off at the start")
-    oversized: str = choice("error", "drop", about="jobs that can never run")
-    min_jobs: int = whole(2, 1, about="days with fewer jobs are left out")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from escala.envs.core.batch import Rows, Turn
 from escala.envs.core.checks import chosen_actions
 from escala.envs.core.environment import BatchEnv
-from escala.envs.core.options import EnvOptions, choice, documented, flag, nonnegative, option, seconds, weight, whole
+from escala.envs.core.options import choice, documented, flag, option, weight, whole
 from escala.envs.core.records import Records, settings_of
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.rjms import scheduling_step
+from escala.envs.rjms.days import DayOptions
 from escala.envs.rjms.episodes import ADVICE, MOST_SHOWN, Episodes, days_of, given_or_built_in, watts_of, whole_us
 from escala.envs.rjms.observation import SNAPSHOT
 from escala.envs.rjms.picture import Strip
@@ -31,7 +32,7 @@ from escala.workload import Workload
 
 
 @dataclass(frozen=True)
-class SchedulingOptions(EnvOptions):
+class SchedulingOptions(DayOptions):
     """Options of the environment; see `Scheduling`."""
 
     env: ClassVar[str] = "escala/Scheduling-v0"
@@ -43,13 +44,6 @@ class SchedulingOptions(EnvOptions):
     tau: float = weight(0.2, about="reward: worth of computing nodes")
     confidence: str = choice(*KINDS, about="the user's last jobs that count")
     shutdown: str = option("timeout:300", "never or timeout:SECONDS", "the shutdown policy")
-    window: str = choice("cut", "drain", about="end with the day, or with its last job")
-    day_s: float = seconds(86400.0, about="an episode's length")
-    period_s: float = seconds(60.0, about="time between two decisions")
-    drain_days: float = nonnegative(7.0, about="window=drain: cut after so many more days")
-    start_off: bool = flag(True, about="all nodes are off at the start")
-    oversized: str = choice("error", "drop", about="jobs that can never run")
-    min_jobs: int = whole(2, 1, about="days with fewer jobs are left out")
 
     def __post_init__(self) -> None:
         super().__post_init__()

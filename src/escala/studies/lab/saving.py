@@ -18,7 +18,7 @@ from escala.result import Result
 from escala.writing import write_whole
 
 JUDGED = "judged.csv"
-"""What `metrics.compare.episodes` found, beside the manifest of a demo or of an evaluation."""
+"""What `metrics.compare.episodes` found, beside the manifest of an evaluation."""
 DAYS = "days.csv"
 """Of an evaluation, the rows of `escala.agents.evaluate` behind it."""
 
