@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError
+from escala.estimates import lengths_us
 from escala.kernel.clock import SECOND
 from escala.options import Options, microseconds
 from escala.platform import Platform
@@ -54,7 +55,7 @@ def times_of(jobs: pl.DataFrame, rows: Any, options: Options) -> tuple[Any, Any,
     runtime = microseconds(jobs["runtime_s"].to_numpy())[rows]
     walltime = microseconds(jobs["walltime_s"].to_numpy())[rows]
     run = np.minimum(runtime, walltime)
-    seen = run if options.estimate == "runtime" else walltime
+    seen = walltime if options.estimate == "walltime" else lengths_us(options.estimate, jobs)[rows]
     limited = jobs["limited"].to_numpy()[rows] if "limited" in jobs.columns else True
     return microseconds(jobs["submit_s"].to_numpy())[rows], run, seen, (runtime >= walltime) & limited
 

@@ -11,9 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 ARRIVALS, RUNTIMES = "arrivals", "runtimes"
+RUNTIME = "runtime"
+"""The estimate (`escala.estimates`) that is the future."""
 
 SHUTDOWNS = {"arrivals-known": ARRIVALS, "oracle": RUNTIMES}
-"""Name of a shutdown policy, without what stands behind its colon -> what it knows; all others are honest, and so is every scheduler."""
+"""Name of a shutdown policy, without what stands behind its colon -> what it knows; all others are honest."""
+IN_NAMES = tuple(f"{option}={RUNTIME}" for option in ("estimate", "order_estimate"))
+"""Parts of a scheduler's name that say so; all others are honest."""
 
 
 def clairvoyant(policy: Any) -> bool:
@@ -21,15 +25,17 @@ def clairvoyant(policy: Any) -> bool:
     return bool(getattr(policy, "clairvoyant", False))
 
 
-def known_to(scheduler: Any, shutdown: Any, estimate: str = "walltime") -> str:
-    """What a scheduler, a shutdown policy (names or objects) and the option `estimate` know together."""
-    found = {*_known(scheduler, {}), *_known(shutdown, SHUTDOWNS), *([RUNTIMES] if estimate == "runtime" else [])}
+def known_to(scheduler: Any, shutdown: Any, *estimates: Any) -> str:
+    """What a scheduler, a shutdown policy (names or objects) and the options `estimate` and `order_estimate` know together."""
+    found = {*_known(scheduler, {}), *_known(shutdown, SHUTDOWNS)}
+    found |= {RUNTIMES for estimate in estimates if estimate == RUNTIME or clairvoyant(estimate)}
     return " and ".join(word for word in (ARRIVALS, RUNTIMES) if word in found)
 
 
 def known_by_name(name: str) -> str:
     """What a pair ("scheduler + shutdown") or a shutdown policy of this name knows: for tables that keep names alone."""
-    return known_to("", name.rpartition(" + ")[2])
+    scheduler, _, shutdown = name.rpartition(" + ")
+    return known_to(scheduler, shutdown)
 
 
 def in_words(name: str) -> str:
@@ -41,11 +47,12 @@ def known_in(manifest: Mapping[str, Any]) -> str:
     """What the policies of a run's manifest knew; those of earlier versions do not say so themselves."""
     if "knows" in manifest:
         return str(manifest["knows"])
-    return known_to(manifest.get("scheduler"), manifest.get("shutdown"), manifest.get("options", {}).get("estimate", "walltime"))
+    return known_to(manifest.get("scheduler"), manifest.get("shutdown"), manifest.get("options", {}).get("estimate"))
 
 
 def _known(policy: Any, names: Mapping[str, str]) -> list[str]:
     if isinstance(policy, str):
-        return [names[kind]] if (kind := policy.partition(":")[0]) in names else []
+        told = [RUNTIMES for part in policy.split(":") if part in IN_NAMES]
+        return [names[kind], *told] if (kind := policy.partition(":")[0]) in names else told
     below = getattr(policy, "beneath", None)  # a shutdown policy's own, by name
     return [RUNTIMES] * clairvoyant(policy) + ([] if below is None else _known(below, names))

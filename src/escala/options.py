@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError
+from escala.estimates import CORRECTIONS_S, RUNTIME, WALLTIME, check_corrections, check_estimate, microseconds, name_of_estimate, way_of
 from escala.kernel import codes
-from escala.kernel.clock import SECOND
+
+__all__ = ["Options", "Plan", "microseconds", "with_options"]
 
 RULES = ("escala", "batsched")
 BATSCHED_MARGIN_S = 5.0
@@ -27,6 +29,7 @@ class Plan:
 
     queueing: int = codes.EXTERNAL
     ordering: int = codes.BY_QUEUE
+    key: int = 0  # the score of codes.BY_KEY
     keys: NDArray[np.float64] | None = None
     guard_s: float = math.inf
     shutdown: int = codes.NEVER
@@ -38,6 +41,8 @@ class Plan:
     target: int = 0
     pause_before: int = 0
     period_s: float = 0.0
+    estimate: Any = None  # of the scheduler's name; None: that of the options
+    order_estimate: Any = None
 
     @property
     def has_front(self) -> bool:
@@ -51,8 +56,10 @@ class Options:
 
     rules: "escala" or "batsched" (the reference engine's conventions). head: cores that EASY's head reserves, "lowest-id" or
     "latest-released". depth: reservations of conservative backfilling, None: all. plan_margin_s: added to walltimes in plans, None: by
-    the rules. estimate: what policies see as walltime, "walltime" or "runtime". until_s: time limit. start_off: all nodes off at the
-    start. oversized: "error" or "drop" for jobs that can never run.
+    the rules. estimate: how long jobs are expected to run, "walltime", "runtime", "last2", a column of the workload (estimate_...), or an
+    object with `estimate(view, job)`; see `escala.estimates`. order_estimate: the same for the order of the queue, None: as estimate.
+    corrections_s: by how much the planned end of a job that outlives its estimate moves, each time; then to the end of its request.
+    until_s: time limit. start_off: all nodes off at the start. oversized: "error" or "drop" for jobs that can never run.
     """
 
     rules: str = "escala"
@@ -60,7 +67,9 @@ class Options:
     depth: int | None = None
     rebuild: bool = False
     plan_margin_s: float | None = None
-    estimate: str = "walltime"
+    estimate: Any = WALLTIME
+    order_estimate: Any = None
+    corrections_s: tuple[float, ...] = CORRECTIONS_S
     until_s: float | None = None
     start_s: float = 0.0
     start_off: bool = False
@@ -73,12 +82,15 @@ class Options:
         choices = {
             "rules": RULES,
             "head": ("lowest-id", "latest-released"),
-            "estimate": ("walltime", "runtime"),
             "oversized": ("error", "drop"),
         }
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise EscalaError(f"option {name}={getattr(self, name)!r} is not known: use one of {', '.join(allowed)}")
+        check_estimate(self.estimate, "estimate")
+        if self.order_estimate is not None:
+            check_estimate(self.order_estimate, "order_estimate")
+        object.__setattr__(self, "corrections_s", check_corrections(self.corrections_s))
         if self.depth is not None and not 1 <= self.depth <= MOST_DEPTH:
             raise EscalaError(f"option depth={self.depth} (--depth): give 1 to {MOST_DEPTH} reservations, or None for all")
         for name in ("plan_margin_s", "until_s", "start_s"):
@@ -115,16 +127,41 @@ class Options:
             object.__setattr__(self, name, float(value))
 
     @property
+    def ordered_by(self) -> Any:
+        """The estimate by which the queue is ordered."""
+        return self.estimate if self.order_estimate is None else self.order_estimate
+
+    @property
+    def moves(self) -> bool:
+        """May a job outlive its estimate, so that plans move?"""
+        return self.estimate not in (WALLTIME, RUNTIME)
+
+    @property
+    def forecasts(self) -> bool:
+        """Is anything expected of a job besides the one length that all policies see?"""
+        return self.moves or self.ordered_by != self.estimate
+
+    @property
+    def ways(self) -> tuple[int, int]:
+        """How the lengths for plans and for the order become known: codes.BEFOREHAND, LAST2 or ASKED."""
+        return way_of(self.estimate), way_of(self.ordered_by)
+
+    def told(self) -> dict[str, Any]:
+        """Name -> value, for a manifest: objects by their names."""
+        plain = asdict(replace(self, estimate=WALLTIME, order_estimate=None))
+        return {**plain, **{name: name_of_estimate(getattr(self, name)) for name in ("estimate", "order_estimate")}}
+
+    def under(self, plan: Plan) -> Options:
+        """These options with the estimates of a scheduler's name."""
+        given = {name: value for name in ("estimate", "order_estimate") if (value := getattr(plan, name)) is not None}
+        return replace(self, **given) if given else self
+
+    @property
     def margin_s(self) -> float:
         """Seconds added to walltimes in plans."""
         if self.plan_margin_s is not None:
             return self.plan_margin_s
         return BATSCHED_MARGIN_S if self.rules == "batsched" else 0.0
-
-
-def microseconds(seconds: Any) -> Any:
-    """Seconds -> integer microseconds, half up."""
-    return np.floor(np.asarray(seconds, np.float64) * SECOND + 0.5).astype(np.int64)
 
 
 def with_options(options: Options, **changes: Any) -> Options:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
-from escala.sealed import Budget, Command, QueuedJob, RunningJob, eyes, foresight, hands
+from escala.sealed import Budget, Command, EndedJob, QueuedJob, RunningJob, eyes, foresight, hands, memory
 
 LONGEST_S = 1e12
 
@@ -78,6 +78,28 @@ class View:
     def idle_since_s(self) -> NDArray[np.float64]:
         """Since when each node has been idle, s [nodes]; NaN for a node that is not idle."""
         return self._see("idle_since_s")
+
+
+class History(View):
+    """What a predictor is shown, beside the View: the jobs that have ended in this simulation."""
+
+    __slots__ = ("_recall",)
+
+    def __init__(self, simulation: Any, i: int) -> None:
+        super().__init__(simulation, i)
+        self._recall = memory(simulation, i)
+
+    def ended(self, first: int = 0) -> list[EndedJob]:
+        """The jobs that have ended, in that order, all but the first so many: a predictor counts what it has seen."""
+        return self._recall(first)
+
+
+class Predictor(Protocol):
+    """An object for the options `estimate` and `order_estimate`. Each run works on a copy of it (`copy.deepcopy`), so that nothing that one
+    run has seen is known in another. Optional: `name`, and `clairvoyant` (True: it is told the future elsewhere, and is marked)."""
+
+    def estimate(self, view: History, job: QueuedJob) -> float:
+        """How long the job, just submitted, will run, s, above 0; what is beyond its request (`job.walltime_s`) counts as that."""
 
 
 class ClairvoyantView(View):

@@ -41,6 +41,19 @@ class QueuedJob(NamedTuple):
     demand: tuple[int, ...]  # per further resource kind
 
 
+class EndedJob(NamedTuple):
+    """A job that has ended in this simulation."""
+
+    row: int
+    cores: int
+    user: int  # -1: unknown
+    submit_s: float
+    start_s: float
+    runtime_s: float  # how long it ran
+    walltime_s: float  # its request
+    killed: bool
+
+
 class RunningJob(NamedTuple):
     """A job that holds cores: running, or waiting for its nodes to be on."""
 
@@ -77,8 +90,10 @@ def _queue(w: Any, i: int) -> list[QueuedJob]:
     while row != codes.NONE:
         rows.append(row)
         row = after.item(row)
-    if not rows:
-        return []
+    return _queued(w, i, rows) if rows else []
+
+
+def _queued(w: Any, i: int, rows: list[int]) -> list[QueuedJob]:
     now, at = w.s["now"].item(i), np.array(rows)
     demands = map(tuple, w.demand[i, at].tolist()) if w.demand.shape[1] else [()] * len(rows)
     return [
@@ -142,6 +157,24 @@ assert JOB.names == FIELDS
 def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
     """The sealed function behind a View: answers QUESTIONS."""
     return sealed(lambda what: QUESTIONS[what](simulation.world, i))
+
+
+def memory(simulation: Any, i: int) -> Callable[[int], list[EndedJob]]:
+    """The sealed function behind a History: the jobs that have ended, in that order, all but the first so many."""
+    return sealed(lambda first: _ended(simulation.world, i, first))
+
+
+def _ended(w: Any, i: int, first: int) -> list[EndedJob]:
+    at = w.past[i, max(int(first), 0) : w.s["n_ended"].item(i)]
+    job, start = w.job[i, at], w.run["start"][i, at]
+    limit = w.forecast["limit"][i, at]
+    numbers = (at, job["cores"], job["user"], job["submit"] / SECOND, start / SECOND, job["runtime"] / SECOND, limit / SECOND)
+    return [EndedJob(*row) for row in zip(*(column.tolist() for column in numbers), (job["killed"] == 1).tolist(), strict=True)]
+
+
+def submitted(simulation: Any, i: int, row: int) -> QueuedJob:
+    """The job of a row that waits, whose length nobody has told yet."""
+    return _queued(simulation.world, i, [row])[0]
 
 
 def foresight(simulation: Any, i: int) -> Callable[[int], float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from escala.casting import cast_jobs, demands_of, times_of
 from escala.errors import EscalaError
+from escala.estimates import RUNTIME, WALLTIME, lengths_us
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, drive_easy_single
@@ -24,6 +25,7 @@ from escala.kernel.world import table_of
 from escala.lives import NodeLives, node_texts, totals_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform
+from escala.predictors import Predictors
 from escala.result import FORMAT, Result
 from escala.workload import Workload
 
@@ -55,7 +57,8 @@ class Simulation:
                     f"workload {w.name!r} gives work in flop, and platform {platform.name!r} has no speed: "
                     "read the workload with a speed, or name the platform's"
                 )
-        self.casts = [cast_jobs(w, platform, self.options) for w in self.workloads]
+        self.told = [self.options.under(one) for one in plans]
+        self.casts = [cast_jobs(w, platform, told) for w, told in zip(self.workloads, self.told, strict=True)]
         self.world = self._allocate(plans)
         self.table = table_of(self.world)
         for i in range(len(self.workloads)):
@@ -64,6 +67,7 @@ class Simulation:
         single = {} if self.plain else {codes.EASY: drive_easy_single, codes.EASY_PRIORITY: drive_easy_single}
         self.drivers = [(DRIVERS | single)[plan.queueing] for plan in plans]
         self.stops = np.full(len(self.workloads), codes.NONE, np.int64)
+        self.predictors = Predictors(self)
 
     def __len__(self) -> int:
         return len(self.workloads)
@@ -113,7 +117,17 @@ class Simulation:
             chunks=CHUNKS_PER_JOB * jobs if self.options.record else 0,
             aging=any(plan.ordering in codes.CHANGING for plan in plans),
             walked=ordered,
+            forecast=any(told.forecasts for told in self.told),
+            users=self._users(),
+            steps=len(self.options.corrections_s),
+            past=any(codes.ASKED in told.ways for told in self.told),
         )
+
+    def _users(self) -> int:
+        """Users whose last runs are remembered."""
+        if not any(codes.LAST2 in told.ways for told in self.told):
+            return 0
+        return 1 + max((int(w.user_ranks.max(initial=0)) for w in self.workloads), default=0)
 
     def _fill(self, i: int, plan: Plan) -> None:
         self._fill_options(i, plan)
@@ -129,7 +143,7 @@ class Simulation:
             w.profile[i, k] = (*switches, profile.can_switch, _longest(profile.break_even_s))
 
     def _fill_options(self, i: int, plan: Plan) -> None:
-        opts, o = self.options, self.world.o[i, 0]
+        opts, told, o = self.options, self.told[i], self.world.o[i, 0]
         cast = self.casts[i]
         strict = plan.queueing == codes.STRICT
         can_switch = any(self.platform.profiles[k].can_switch for k in set(self.platform.profile_of.tolist()))
@@ -161,11 +175,15 @@ class Simulation:
             "until_us": int(microseconds(opts.until_s)) if opts.until_s is not None else codes.NEVER_US,
             "limited": opts.until_s is not None,
             "record": opts.record,
-            "max_instants": 1_000_000 + INSTANTS_PER_JOB * (len(cast.rows) + 1) * (1_000_000 if asked else 4),
+            "max_instants": 1_000_000 + (INSTANTS_PER_JOB + len(opts.corrections_s)) * (len(cast.rows) + 1) * (1_000_000 if asked else 4),
             "pause_before": plan.pause_before,
             "plain": self.plain,
             "given": switching and not strict,
             "period_us": int(microseconds(plan.period_s)),
+            "estimate": told.ways[0],
+            "order_estimate": told.ways[1],
+            "key": plan.key,
+            "moves": told.moves,
         }
         for name, value in values.items():
             o[name] = value
@@ -182,6 +200,11 @@ class Simulation:
         job["load"] = jobs["load"].to_numpy()[cast.rows]
         job["single"] = jobs["single_node"].to_numpy()[cast.rows]
         job["user"] = self.workloads[i].user_ranks[cast.rows]
+        w.steps[i] = microseconds(self.options.corrections_s)
+        if w.forecast.shape[1] > 0:
+            told = self.told[i]
+            w.forecast[i, :n]["limit"] = cast.walltime_us if told.estimate == RUNTIME else lengths_us(WALLTIME, jobs)[cast.rows]
+            w.forecast[i, :n]["order"] = lengths_us(told.ordered_by, jobs)[cast.rows]
         for k, kind in enumerate(self.kinds):
             if f"demand_{kind}" in jobs.columns:
                 w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[cast.rows]
@@ -198,9 +221,12 @@ class Simulation:
         until = codes.NEVER_US if until_s is None else int(microseconds(until_s))
         while True:
             stop = int(self.drivers[i](self.table, i, until))
-            if stop != codes.GROW:
+            if stop == codes.ESTIMATE:
+                self.predictors.ask(i)
+            elif stop == codes.GROW:
+                self._grow(i)
+            else:
                 break
-            self._grow(i)
         self._note(i, stop)
         return stop
 
@@ -214,12 +240,14 @@ class Simulation:
         with ThreadPoolExecutor(threads) as pool:  # the compiled loop releases the interpreter's lock
             while todo:
                 found = list(pool.map(lambda i: int(self.drivers[i](self.table, i, codes.NEVER_US)), todo))
-                full = [i for i, stop in zip(todo, found, strict=True) if stop == codes.GROW]
-                for i, stop in zip(todo, found, strict=True):
+                stops = list(zip(todo, found, strict=True))
+                for i, stop in stops:
                     self._note(i, stop)
-                for i in full:
-                    self._grow(i)
-                todo = full
+                    if stop == codes.GROW:
+                        self._grow(i)
+                    elif stop == codes.ESTIMATE:
+                        self.predictors.ask(i)
+                todo = [i for i, stop in stops if stop in (codes.GROW, codes.ESTIMATE)]
 
     def _note(self, i: int, stop: int) -> None:
         if stop == codes.GUARD:
@@ -266,9 +294,11 @@ class Simulation:
         n = len(cast.rows)
         job, run = self.world.job[i, :n], self.world.run[i, :n]
         same = {
-            **dict(zip(("submit", "runtime", "walltime", "killed"), times_of(workload.jobs, cast.rows, self.options), strict=True)),
+            **dict(zip(("submit", "runtime", "walltime", "killed"), times_of(workload.jobs, cast.rows, self.told[i]), strict=True)),
             "cores": workload.jobs["cores"].to_numpy()[cast.rows],
         }
+        if self.told[i].ways[0] != codes.BEFOREHAND:  # found at submission; at most the request
+            same["walltime"] = np.clip(job["walltime"], 1, same["walltime"])
         for name, values in same.items():
             wrong = np.flatnonzero(job[name] != values)
             if len(wrong):
@@ -302,7 +332,7 @@ class Simulation:
             "platform": self.platform.spec(),
             "n_nodes": self.platform.n_nodes,
             "n_cores": self.platform.total_cores,
-            "options": asdict(self.options),
+            "options": self.options.told(),
             "window": {"start_s": window[0] / SECOND, "end_s": window[1] / SECOND},
             **(manifest or {}),
         }
@@ -330,6 +360,8 @@ class Simulation:
             "state": STATES[state] if len(state) else STATES[:0],
             "nodes": nodes,
         }
+        if self.told[i].moves:  # else it is the request, or the run time
+            table["estimate_s"] = _seconds(self.world.job[i, : len(cast.rows)]["walltime"].copy(), state != codes.PENDING)
         if len(cast.rejected):
             runtime = jobs["runtime_s"][cast.rejected].cast(pl.Float64)
             left = pl.DataFrame({"runtime_s": runtime}).with_columns(state=pl.lit("REJECTED"), nodes=pl.lit(""))
@@ -345,7 +377,7 @@ class Simulation:
             own |= {"recorded_wait_s": jobs["wait_s"], "queue": jobs["queue"]}
         columns = ["job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes"]
         both = {**own, **table}
-        return pl.DataFrame([both[name].alias(name) for name in dict.fromkeys((*columns, *own))])
+        return pl.DataFrame([both[name].alias(name) for name in dict.fromkeys((*columns, *own, *table))])
 
 
 @functools.cache

@@ -25,7 +25,8 @@ def _world(seed: int) -> dict[str, np.ndarray]:
     walltime = np.ceil(draw.lognormal(6.0, 1.0, JOBS)) + 60.0
     runtime = np.ceil(walltime * draw.uniform(0.05, 0.95, JOBS))
     cores = draw.integers(1, 5, JOBS)
-    return {"submit_s": np.sort(np.floor(draw.uniform(0.0, 2 * NOW_S, JOBS))), "runtime_s": runtime, "walltime_s": walltime, "cores": cores}
+    submit, user = np.sort(np.floor(draw.uniform(0.0, 2 * NOW_S, JOBS))), draw.choice(["ada", "ben", "cem"], JOBS)
+    return {"submit_s": submit, "runtime_s": runtime, "walltime_s": walltime, "cores": cores, "user": user}
 
 
 def _otherwise(world: dict[str, np.ndarray], finish_s: np.ndarray, start_s: np.ndarray, seed: int) -> dict[str, np.ndarray]:
@@ -71,6 +72,18 @@ def test_a_shutdown_policy_is_called_clairvoyant_if_it_depends_on_the_future(shu
 
 def test_known_runtimes_are_the_future() -> None:
     assert _depends_on_the_future("sjf", "never", estimate="runtime") and known_to("sjf", "never", "runtime") == "runtimes"
+
+
+@pytest.mark.parametrize("scheduler", ["easy", "easy-saf", "easy:queue=sjf", "easy:queue=xfactor", "conservative", "sjf", "tetris"])
+@pytest.mark.parametrize("which", ["estimate", "order_estimate"])
+def test_predictions_know_only_what_has_ended(scheduler: str, which: str) -> None:
+    assert known_to(scheduler, "never", "last2") == ""
+    assert not _depends_on_the_future(scheduler, "never", **{which: "last2"})
+
+
+def test_runtimes_known_to_the_order_alone_are_the_future_too() -> None:
+    assert _depends_on_the_future("easy:queue=sjf", "never", order_estimate="runtime")
+    assert known_to("easy:queue=sjf:order_estimate=runtime", "never") == "runtimes"
 
 
 class ShortestRun:

@@ -11,7 +11,7 @@ from tests.oracle.world import Allocation, Job, World, first_cores
 
 def conservative(depth: int | None, rebuild: bool, score: Score | None = None) -> Scheduler:
     def decide(world: World) -> None:
-        put_back = world.job_ended or world.can_change
+        put_back = world.job_ended or world.plan_moved or world.can_change
         if rebuild:
             for job in world.queue:
                 job.plan = None

@@ -18,6 +18,8 @@ from tests.oracle.schedulers import split
 from tests.oracle.shutdown import shutdown as find_shutdown
 from tests.oracle.world import OFF, Job, Node, Profile, World, microseconds
 
+CORRECTIONS_S = [60 * minutes for minutes in (1, 5, 15, 30)] + [3600 * hours for hours in (1, 2, 5, 10, 20, 50, 100)]
+
 
 @dataclass
 class Tables:
@@ -48,6 +50,8 @@ def simulate(
     rebuild: bool = False,
     plan_margin_s: float | None = None,
     estimate: str = "walltime",
+    order_estimate: str | None = None,
+    corrections_s: Sequence[float] = CORRECTIONS_S,
     until_s: float | None = None,
     start_off: bool = False,
     oversized: str = "error",
@@ -57,9 +61,11 @@ def simulate(
     nodes = make_nodes(platform, start_off)
     rows = make_jobs(jobs, nodes, oversized)
     margin = plan_margin_s if plan_margin_s is not None else (5.0 if rules == "batsched" else 0.0)
-    world = World(rows, nodes, rules, margin, estimate)
+    parts = ({"estimate": "last2"} if scheduler.startswith("easy+") else {}) | split(scheduler)[1]
+    estimate, order_estimate = parts.get("estimate", estimate), parts.get("order_estimate", order_estimate)
+    world = World(rows, nodes, rules, margin, (estimate, order_estimate or estimate), corrections_s)
     decide, strict = find_scheduler(scheduler, head, depth, rebuild, keys)
-    guard = split(scheduler)[1].get("guard")
+    guard = parts.get("guard")
     world.guard = None if guard is None else microseconds(float(guard))
     power = find_shutdown(shutdown)
     world.hold_fraction, world.hold_if_busy = power.hold, power.if_busy
@@ -122,6 +128,7 @@ def make_jobs(jobs: list[dict[str, Any]], nodes: list[Node], oversized: str) -> 
             single,
             demands,
             row.get("user"),
+            column_s=row.get("estimate_s"),
         )
         if job.single_node:
             possible = any(
@@ -141,7 +148,7 @@ def intake(world: World) -> bool:
     """Take in every event of this instant, in the written order; was there any?"""
     took = False
     ending = [job for job in world.running if job.start is not None and job.start + job.length == world.now]
-    for job in sorted(ending, key=lambda job: (job.killed, job.row)):
+    for job in sorted(ending, key=world.queue_key):
         world.end(job)
         world.job_ended = took = True
     for node in world.nodes:
@@ -153,7 +160,10 @@ def intake(world: World) -> bool:
     while world.arrivals and world.arrivals[0].submit <= world.now:
         job = world.arrivals.pop(0)
         job.state = "waiting"
+        world.arrive(job)
         world.queue.append(job)
+        took = True
+    if world.move_plans():
         took = True
     if any(job.plan is not None and world.clock_of(job.plan[0]) == world.now for job in world.queue):
         took = True
@@ -171,6 +181,8 @@ def next_event(world: World) -> int | None:
     due = [job.start + job.length for job in world.running if job.start is not None]
     due += [node.switch_end for node in world.nodes if node.switch_end is not None]
     due += [job.submit for job in world.arrivals[:1]]
+    if world.estimates[0] not in ("walltime", "runtime"):
+        due += [world.clock_of(job.planned_end) for job in world.running]
     ahead = [world.clock_of(job.plan[0]) for job in world.queue if job.plan is not None]
     ahead += [node.timer for node in world.nodes if node.timer is not None]
     ahead += world.calls
@@ -192,6 +204,7 @@ def job_row(job: Job, world: World) -> dict[str, Any]:
         "wait_s": (job.start - job.submit) / 1e6 if job.start is not None else None,
         "cores": job.cores,
         "walltime_s": job.walltime_s,
+        "estimate_s": None if job.state in ("future", "REJECTED") else job.seen_s,
         "runtime_s": job.length / 1e6,
         "user": job.user,
         "state": state,

@@ -94,7 +94,7 @@ def packer(job: Job, world: World, node: Node | None) -> float:
 
 def tetris(job: Job, world: World, node: Node | None) -> float:
     """0.5 x demand (summed over kinds) + 0.5 / walltime, raw numbers."""
-    return 0.5 * (job.cores + sum(job.demands.values())) + 0.5 / job.seen_s
+    return 0.5 * (job.cores + sum(job.demands.values())) + 0.5 / job.order_s
 
 
 def split(name: str) -> tuple[str, dict[str, str]]:
@@ -110,6 +110,7 @@ def scheduler(
     """(decide, strict) by name. `keys` [jobs]: the order of "random"."""
     latest = head == "latest-released"
     name, parts = split(name)
+    name = {"easy+": "easy", "easy++": "easy-sjf"}.get(name, name)
     if "queue" in parts:
         score = SCORES[parts["queue"]]
         return easy_priority(score, latest) if name == "easy" else conservative(depth, rebuild, score), False

@@ -1,6 +1,6 @@
 """Scores, smallest first, written out from their papers.
 
-`walltime` in seconds as the policies see it, `cores` the request, `submit` and `now` in seconds.
+`walltime` in seconds as the order of the queue takes it, `cores` the request, `submit` and `now` in seconds.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ Scheduler = Callable[[World], None]
 
 
 def sjf(job: Job, world: World) -> float:
-    return microseconds(job.seen_s)
+    return microseconds(job.order_s)
 
 
 def ljf(job: Job, world: World) -> float:
-    return -microseconds(job.seen_s)
+    return -microseconds(job.order_s)
 
 
 def saf(job: Job, world: World) -> float:
     """Smallest area first: walltime x cores, exactly."""
-    return microseconds(job.seen_s) * job.cores
+    return microseconds(job.order_s) * job.cores
 
 
 def smallest(job: Job, world: World) -> float:
@@ -34,7 +34,7 @@ def smallest(job: Job, world: World) -> float:
 
 def wait_ratio(job: Job, world: World) -> float:
     """Wait / walltime, both in whole microseconds, so that equal ratios are equal numbers."""
-    return (world.now - job.submit) / microseconds(job.seen_s)
+    return (world.now - job.submit) / microseconds(job.order_s)
 
 
 def wfp3(job: Job, world: World) -> float:
@@ -55,24 +55,24 @@ def xfactor(job: Job, world: World) -> float:
 
 def sqrt_area(job: Job, world: World) -> float:
     """Walltime x sqrt(cores)."""
-    return microseconds(job.seen_s) * math.sqrt(job.cores)
+    return microseconds(job.order_s) * math.sqrt(job.cores)
 
 
 def f1(job: Job, world: World) -> float:
     """Carastan-Santos and de Camargo 2017."""
-    return math.log10(job.seen_s) * job.cores + 870.0 * math.log10(max(job.submit / 1e6, 1.0))
+    return math.log10(job.order_s) * job.cores + 870.0 * math.log10(max(job.submit / 1e6, 1.0))
 
 
 def f2(job: Job, world: World) -> float:
-    return math.sqrt(job.seen_s) * job.cores + 25600.0 * math.log10(max(job.submit / 1e6, 1.0))
+    return math.sqrt(job.order_s) * job.cores + 25600.0 * math.log10(max(job.submit / 1e6, 1.0))
 
 
 def f3(job: Job, world: World) -> float:
-    return job.seen_s * job.cores + 6860000.0 * math.log10(max(job.submit / 1e6, 1.0))
+    return job.order_s * job.cores + 6860000.0 * math.log10(max(job.submit / 1e6, 1.0))
 
 
 def f4(job: Job, world: World) -> float:
-    return job.seen_s * math.sqrt(job.cores) + 530000.0 * math.log10(max(job.submit / 1e6, 1.0))
+    return job.order_s * math.sqrt(job.cores) + 530000.0 * math.log10(max(job.submit / 1e6, 1.0))
 
 
 SCORES: dict[str, Score] = {

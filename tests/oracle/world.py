@@ -8,6 +8,7 @@ the rules "batsched".
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -56,7 +57,11 @@ class Job:
     finish: int | None = None
     planned_end: Any = None  # plan time; of given and running jobs
     plan: tuple[Any, Allocation] | None = None  # conservative: planned start and place
-    seen_s: float = 0.0  # the walltime that policies see
+    seen_s: float = 0.0  # how long plans take it to run
+    order_s: float = 0.0  # how long the order of the queue takes it to run
+    patience_s: float = 0.0  # the length of which hold:X takes a share
+    column_s: float | None = None  # an estimate that the log has
+    moves: int = 0  # how often its planned end has moved
 
     @property
     def submit(self) -> int:
@@ -95,7 +100,9 @@ class Node:
 class World:
     """Platform and jobs at one instant. `decide` is called after the intake of every instant."""
 
-    def __init__(self, jobs: list[Job], nodes: list[Node], rules: str, margin_s: float, estimate: str) -> None:
+    def __init__(
+        self, jobs: list[Job], nodes: list[Node], rules: str, margin_s: float, estimates: tuple[str, str], corrections_s: Sequence[float]
+    ) -> None:
         self.jobs = jobs
         self.nodes = nodes
         self.rules = rules
@@ -114,8 +121,10 @@ class World:
         self.reservation: tuple[Job, Any] | None = None  # easy-fast keeps it
         self.calls: set[int] = set()  # instants at which a decision was asked for
         self._takeable: dict[bool, Allocation] = {}  # remembered between two changes
-        for job in jobs:
-            job.seen_s = job.walltime_s if estimate == "walltime" else min(job.runtime_s, job.walltime_s)
+        self.estimates = estimates  # for plans, for the order
+        self.corrections_s = list(corrections_s)
+        self.plan_moved = False  # at this instant
+        self.lengths: dict[str, list[int]] = {}  # user -> how long the runs that have ended took, us
         self.arrivals = [job for job in sorted(jobs, key=self.queue_key) if job.state == "future"]
 
     # --- order and plan times --------------------------------------------------------------------
@@ -149,6 +158,41 @@ class World:
     def waited_the_guard(self, job: Job) -> bool:
         return self.guard is not None and self.now - job.submit >= self.guard
 
+    # --- how long jobs are expected to run ----------------------------------------------------------
+    def arrive(self, job: Job) -> None:
+        """At submission: what is expected of the job."""
+        job.seen_s, job.order_s = (self.expected(job, which) for which in self.estimates)
+        job.patience_s = job.seen_s if self.estimates[0] == "runtime" else job.walltime_s
+
+    def expected(self, job: Job, which: str) -> float:
+        if which == "walltime":
+            return job.walltime_s
+        if which == "runtime":
+            return min(job.runtime_s, job.walltime_s)
+        if which == "last2":
+            last = self.lengths.get(job.user, [])[-2:] if job.user is not None else []
+            return min(sum(last) // len(last) / 10**6, job.walltime_s) if last else job.walltime_s
+        assert job.column_s is not None
+        return min(job.column_s, job.walltime_s)
+
+    def move_plans(self) -> bool:
+        """Jobs that run on though their planned end has come get a later one; was there any?"""
+        self.plan_moved = False
+        while True:
+            late = [job for job in self.running if self.clock_of(job.planned_end) <= self.now]
+            if self.estimates[0] in ("walltime", "runtime") or not late:
+                return self.plan_moved
+            self.plan_moved = True
+            for job in late:
+                assert job.start is not None
+                limit = self.plan_time(job.start) + self.span(job.walltime_s) + self.span(self.margin_s)
+                step = self.corrections_s[job.moves] if job.moves < len(self.corrections_s) else None
+                job.planned_end = limit if step is None else min(job.planned_end + self.span(step), limit)
+                job.moves += 1
+
+    def span(self, seconds: float) -> Any:
+        return Fraction(seconds) if self.rules == "batsched" else microseconds(seconds)
+
     # --- what may be taken -----------------------------------------------------------------------
     def hold_end(self, job: Job) -> int:
         """hold:X: until this instant the job may not be given nodes that are not on, as things are."""
@@ -159,7 +203,7 @@ class World:
     def patience_ends(self, job: Job) -> int:
         """hold:X: when the job has waited its share of the walltime, or as long as any job has to."""
         assert self.hold_fraction is not None
-        wait = microseconds(self.hold_fraction * job.seen_s)
+        wait = microseconds(self.hold_fraction * job.patience_s)
         return job.submit + (wait if self.hold_cap is None else min(wait, self.hold_cap))
 
     def only_on(self, job: Job, strict: bool) -> bool:
@@ -253,6 +297,8 @@ class World:
 
     def end(self, job: Job) -> None:
         job.state = "KILLED" if job.killed else "COMPLETED"
+        if job.user is not None:
+            self.lengths.setdefault(job.user, []).append(job.length)
         job.finish = self.now
         self.running.remove(job)
         for number, _ in job.held:

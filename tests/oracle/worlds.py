@@ -16,7 +16,7 @@ from tests.oracle.scores import SCORES
 
 STRICT = ("fcfs", "saf-strict", *(name for name in SCORES if name != "saf"))
 GREEDY = ("first-fit", "random", *(f"{name}-fit" for name in SCORES), "packer", "tetris")
-EASY = ("easy", "saf", *(f"easy-{name}" for name in SCORES))
+EASY = ("easy", "easy+", "easy++", "saf", *(f"easy-{name}" for name in SCORES))
 PRIORITY = tuple(f"easy:queue={name}" for name in SCORES)
 CONSERVATIVE = ("conservative", *(f"conservative:queue={name}" for name in SCORES))
 SPREADING_ONLY = ("easy-fast", *CONSERVATIVE)  # no single-node jobs
@@ -55,6 +55,7 @@ def draw(rng: random.Random, schedulers: tuple[str, ...] = SCHEDULERS, most_jobs
     platform = draw_platform(rng, grid, single, draw_nodes(rng, scheduler, size))
     options = draw_options(rng, grid, scheduler, platform)
     jobs = draw_jobs(rng, grid, platform, options, single, draw_number(rng, scheduler, size, most_jobs))
+    draw_estimates(rng, grid, jobs, options)
     return Case(platform, jobs, options)
 
 
@@ -187,6 +188,27 @@ def draw_jobs(
             job["cores"] = sum(capacity) + rng.randint(1, 2)
         jobs.append(job)
     return jobs
+
+
+def draw_estimates(rng: random.Random, grid: float, jobs: list[dict[str, Any]], options: dict[str, Any]) -> None:
+    """How long jobs are expected to run, where that is more than one length for all."""
+    if rng.random() < 0.6:
+        return
+    kinds = ("walltime", "runtime", "last2", "last2", "estimate_s")
+    options["estimate"] = rng.choice(kinds)
+    if rng.random() < 0.4 and "calls_s" not in options:  # a policy of commands sees one length
+        options["order_estimate"] = rng.choice(kinds)
+    if rng.random() < 0.7:
+        steps = [on_grid(grid, rng.choice((1, 1, 2, 3, 5))) for _ in range(rng.randint(0, 4))]
+        options["corrections_s"] = steps
+    few = rng.random() < 0.5
+    for job in jobs:
+        if few and job["user"] is not None:
+            job["user"] = rng.choice("ab")
+        if "estimate_s" in (options["estimate"], options.get("order_estimate")):
+            job["estimate_s"] = on_grid(grid, rng.choice((1, 1, 2, 3, 5, 8, 13)))
+    if rng.random() < 0.3 and "calls_s" not in options:
+        options["scheduler"] += "".join(f":{name}={options.pop(name)}" for name in ("estimate", "order_estimate") if name in options)
 
 
 def fit_on_a_node(rng: random.Random, job: dict[str, Any], platform: dict[str, Any], options: dict[str, Any]) -> None:

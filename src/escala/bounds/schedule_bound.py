@@ -210,7 +210,7 @@ def bound_of_runs(
             by, starts = "search", np.full(len(log), np.nan)
             starts[cast.rows] = starts_us / SECOND
         elif not detail.interrupted:
-            exactly = {**options, "estimate": "runtime", "record": False}
+            exactly = {**options, "estimate": "runtime", "order_estimate": None, "record": False}
             whole |= {f"{name}, runtimes known": simulate(log, machine, name, **exactly) for name in BEGIN_WITH}
     found = found if by else None
     for name, run in whole.items():
@@ -258,7 +258,7 @@ def _known(
 ) -> NDArray[np.int64]:
     """The best schedule of some simple policies on the pool that know the runtimes, and of the runs in which all jobs start at whole ticks
     (what fits on nodes fits in the pool)."""
-    exactly = {**options, "estimate": "runtime", "record": False, "start_off": False}  # a pool never switches
+    exactly = {**options, "estimate": "runtime", "order_estimate": None, "record": False, "start_off": False}  # a pool never switches
     tick_us, origin_us = clock
     found = [(_starts(simulate(log, pool, name, **exactly), cast) - origin_us) // tick_us for name in BEGIN_WITH]
     for run in runs:

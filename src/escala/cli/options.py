@@ -81,7 +81,34 @@ PlanMargin = Annotated[
 ]
 Estimate = Annotated[
     str,
-    typer.Option("--estimate", metavar="WHAT", help="what policies see as a job's length: walltime or runtime", rich_help_panel="Rules"),
+    typer.Option(
+        "--estimate",
+        metavar="WHAT",
+        help="how long jobs are expected to run: walltime (the request), runtime (what no machine knows), last2 (mean of the "
+        "user's last two runs), or a column estimate_...",
+        rich_help_panel="Rules",
+    ),
+]
+OrderEstimate = Annotated[
+    str | None,
+    typer.Option(
+        "--order-estimate",
+        metavar="WHAT",
+        help="the same for the order of the queue alone [as --estimate]",
+        show_default=False,
+        rich_help_panel="Rules",
+    ),
+]
+Corrections = Annotated[
+    str | None,
+    typer.Option(
+        "--corrections",
+        metavar="S,S,...",
+        help="by how many seconds a planned end moves each time it is outlived; then to the end of the request "
+        "[60,300,900,1800,3600,7200,... up to 360000]",
+        show_default=False,
+        rich_help_panel="Rules",
+    ),
 ]
 StopAt = Annotated[
     float | None,
@@ -262,13 +289,18 @@ def rules_of(
     rebuild: Rebuild = False,
     plan_margin: PlanMargin = None,
     estimate: Estimate = "walltime",
+    order_estimate: OrderEstimate = None,
+    corrections: Corrections = None,
     stop_at: StopAt = None,
     start_off: StartOff = False,
     oversized: Oversized = "error",
     seed: Seed = 0,
 ) -> dict[str, Any]:
     """The options of `escala.simulate` from those of the command line."""
+    given = {} if order_estimate is None else {"order_estimate": order_estimate}
     return {
+        **given,
+        **({} if corrections is None else {"corrections_s": _spans(corrections)}),
         "rules": rules,
         "head": head,
         "depth": depth,
@@ -280,6 +312,14 @@ def rules_of(
         "oversized": oversized,
         "seed": seed,
     }
+
+
+def _spans(text: str) -> list[float]:
+    """Seconds between commas."""
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise EscalaError(f"--corrections is {text!r}: give seconds between commas, such as 60,300,900") from None
 
 
 def _pairs(texts: list[str], option: str) -> dict[str, str]:

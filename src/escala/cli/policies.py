@@ -29,6 +29,8 @@ OWN_LINES = {
     "random": "whatever fits starts, in an order drawn by --seed",
     "packer": "of the jobs that fit, the one whose demand suits best what is free",
     "tetris": "of the jobs that fit, the best of large demand and short time",
+    "easy+": "easy:estimate=last2, plans by the mean of the user's last two runs (Tsafrir et al. 2007)",
+    "easy++": "easy-sjf:estimate=last2, which tries the others by the same prediction (Tsafrir et al. 2007)",
     "saf": "easy, the others tried by smallest area first (easy-saf)",
     "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them, 32; behind it options, below)",
 }
@@ -53,6 +55,7 @@ SHUTDOWNS = {
     "random": "a number of nodes kept off, drawn by --seed each minute",
 }
 ESTIMATE = "With --estimate runtime every policy is clairvoyant: requested times are the real runtimes then."
+IN_NAMES = "Behind a scheduler's name: estimate=last2 (or walltime, runtime, a column), order_estimate= for the order alone"
 ROLLOUT_OPTIONS = {
     "objective=NAME": "what it makes small: slowdown, bounded-slowdown or wait (that of escala bound there, else bounded-slowdown)",
     "base=A+B+...": "what futures are simulated on by: hold-back, hold-back:M, and strict, greedy and easy schedulers of a fixed order",
@@ -134,5 +137,5 @@ def policies(as_json: opt.Json = False) -> None:
     payload = {"schedulers": schedulers, "rollout": options, "shutdowns": shutdowns, "generators": generators}
     told: list[Any] = [rows_table(marked), *marks.lines(knows), ESTIMATE]
     orders = QUEUE_EXAMPLE.replace("SCORES", ", ".join((*FIXED, *CHANGING)))
-    heads = (LETTERS, orders, ROLLOUT_EXAMPLE, "")
+    heads = (LETTERS, orders, IN_NAMES, ROLLOUT_EXAMPLE, "")
     emit(as_json, payload, rows_table(schedulers), *heads, rows_table(options), *told, rows_table(generators))

@@ -8,6 +8,7 @@ from escala.kernel.energy import integrate
 from escala.kernel.events import next_instant, pop, push
 from escala.kernel.jobs import begin, end
 from escala.kernel.nodes import switch_ends
+from escala.kernel.plans import move_outlived
 from escala.kernel.queue import enqueue, note_age
 from escala.kernel.reservation import hold_end, note_busy, plan_oracle
 from escala.kernel.shutdown import next_due, reserve_off, shut_down, timeout_falls_due
@@ -17,6 +18,7 @@ BETWEEN = 0  # phases: where a paused simulation goes on
 BEFORE = 1
 SCHEDULING = 2
 POWER = 3
+TAKEN_IN = 4
 
 
 @lean
@@ -46,6 +48,8 @@ def take_in(w: World) -> bool:
         j = w.heaps[HEAP_STARTS, 0].id
         s.n_starts = pop(w.heaps[HEAP_STARTS], s.n_starts)
         begin(w, j)
+        real = True
+    if o.moves == 1 and move_outlived(w):
         real = True
     while s.n_timers > 0 and w.heaps[HEAP_TIMERS, 0].time == now:
         j = w.heaps[HEAP_TIMERS, 0].id
@@ -152,7 +156,10 @@ def advance(w: World, until: int) -> int:
             return codes.GROW
         s.instants = 1  # the decision at the very start
         take_in(w)
-        return codes.DONE if _over(w, limit) else before_scheduler(w)
+        return codes.DONE if _over(w, limit) else _decide(w)
+    if s.phase == TAKEN_IN:
+        s.phase = BETWEEN
+        return before_scheduler(w)
     if s.phase == BEFORE:
         return before_scheduler(w)
     if s.phase != BETWEEN:
@@ -181,7 +188,18 @@ def advance(w: World, until: int) -> int:
         if _over(w, limit):
             return codes.DONE
         if real:
-            return before_scheduler(w)
+            return _decide(w)
+
+
+@lean
+def _decide(w: World) -> int:
+    """After the events of an instant: ESTIMATE for somebody who says how long the new jobs will run, else the decision begins."""
+    s = w.s[0]
+    o = w.o[0]
+    if s.told < s.next_job and (o.estimate == codes.ASKED or o.order_estimate == codes.ASKED):
+        s.phase = TAKEN_IN
+        return codes.ESTIMATE
+    return before_scheduler(w)
 
 
 @inlined

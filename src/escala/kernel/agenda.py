@@ -29,9 +29,11 @@ FREE = 3  # cores, all nodes together
 
 @inlined
 def kept(w: World) -> bool:
-    """Is the agenda kept from decision to decision? Not where nodes switch, nor with exact residues, nor if all is planned anew."""
+    """Is the agenda kept from decision to decision? Not where nodes switch, nor with exact residues, nor if all is planned anew, nor if
+    planned ends move."""
     o = w.o[0]
-    return o.queueing == codes.CONSERVATIVE and o.shutdown == codes.NEVER and o.given == 0 and o.exact == 0 and o.rebuild == 0
+    never = o.shutdown == codes.NEVER and o.given == 0
+    return o.queueing == codes.CONSERVATIVE and never and o.exact == 0 and o.rebuild == 0 and o.moves == 0
 
 
 @lean
@@ -225,12 +227,13 @@ def first_hole(w: World, j: int, least: Any) -> bool:
     nodes = o.n_nodes
     need = np.int64(w.job[j].cores)
     waking = permission(w, j) if o.given == 1 else 0
+    summed = o.given == 0 and (o.moves == 0 or nodes == 1)  # else a node may be promised twice: to a job that runs on, and to another
     if waking > s.now:
         slice_at(w, waking, exact(w, waking))
     i = _position(w)
     first = i
     while i < s.n_slices:
-        if o.given == 0:
+        if summed:
             i = possible(w, j, i, codes.NEVER_US)
             if i == codes.NONE:
                 return False
@@ -244,7 +247,7 @@ def first_hole(w: World, j: int, least: Any) -> bool:
             row = w.slices[ROW, k]
             if nodes == 1:  # no rows are kept of one pool
                 w.agenda[row, 0] = w.slices[FREE, k]
-            if o.given == 0 and w.slices[FREE, k] < need:
+            if summed and w.slices[FREE, k] < need:
                 fits = False
                 i = k  # no hole can contain this slice
                 break

@@ -6,6 +6,7 @@ from typing import Any
 
 from escala.compile import compiled
 from escala.kernel import bits, codes, commands
+from escala.kernel.forecast import told
 from escala.kernel.nodes import add_free, due, lower_hint, set_of
 from escala.kernel.queue import EMPTY
 from escala.kernel.world import one
@@ -32,6 +33,7 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
         w.run[j].start = codes.NONE
         w.run[j].chunk = codes.NONE
     w.tree[:, :] = EMPTY
+    w.recent[:, :] = codes.NONE
     for n in range(o.n_nodes):
         node = w.node[n]
         node.free = node.cores
@@ -97,3 +99,9 @@ def command(table: Any, i: int, kind: int, a: int, b: int) -> int:
     if kind == RESERVE:
         return commands.command_reserve(w, a)
     return commands.command_timer(w, a)
+
+
+@compiled
+def tell(table: Any, i: int, j: int, estimate: int, order: int) -> None:
+    """Somebody outside says how long job `j` of simulation `i`, just submitted, will run (us): for plans, and for the order."""
+    told(one(table, i), j, estimate, order)

@@ -49,7 +49,23 @@ BY_UNICEP = 3
 BY_PACKER = 4
 BY_TETRIS = 5
 BY_XFACTOR = 6
-CHANGING = (BY_WFP3, BY_UNICEP, BY_XFACTOR)  # scores that grow with the wait
+BY_KEY = 8  # a fixed score that is known only once a job is submitted (`World.forecast`)
+CHANGING = (BY_WFP3, BY_UNICEP, BY_XFACTOR, BY_KEY)  # scores that grow with the wait, or become known at submission
+
+# Which score that is.
+KEY_SJF = 0
+KEY_LJF = 1
+KEY_SAF = 2
+KEY_SQRT_AREA = 3
+KEY_F1 = 4
+KEY_F2 = 5
+KEY_F3 = 6
+KEY_F4 = 7
+
+# How the length that is expected of a job becomes known.
+BEFOREHAND = 0  # it is in the tables
+LAST2 = 1  # at submission: the mean of the last two runs of the same user
+ASKED = 2  # at submission: somebody outside says it
 
 # Which cores EASY's head reserves.
 LOWEST_ID = 0
@@ -77,6 +93,7 @@ GUARD = 3  # more instants than any real run needs: a policy makes no progress
 BEFORE = 4  # somebody outside may decide, before the scheduler
 AFTER = 6  # somebody outside may decide, after the scheduler
 IDLE_FOREVER = 5  # jobs wait, but no event is left
+ESTIMATE = 7  # jobs were submitted whose lengths somebody outside has to say
 
 # Which table is full.
 GROW_CHUNKS = 1

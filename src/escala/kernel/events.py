@@ -1,8 +1,8 @@
 """What happens next, and the written order of what happens at one instant.
 
-Job ends -> node switches ending -> submissions -> planned starts (of jobs that were given nodes) -> timers; within a kind by row or node
-number. Each kind has a binary heap of (time, id), or a pointer where the times are sorted already; the order of kinds is the order in
-which `advance.take_in` empties them.
+Job ends -> node switches ending -> submissions -> planned starts (of jobs that were given nodes) -> planned ends that are outlived ->
+timers; within a kind by row or node number. Each kind has a binary heap of (time, id), or a pointer where the times are sorted already
+(planned ends: the heap of `plans`); the order of kinds is the order in which `advance.take_in` empties them.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ def next_instant(w: World) -> int:
         t = min(t, w.heaps[HEAP_STARTS, 0].time)
     if s.n_timers > 0:
         t = min(t, w.heaps[HEAP_TIMERS, 0].time)
+    if o.moves == 1 and s.n_plans > 0:
+        t = min(t, w.run[w.plans[0]].plan)
     t = min(t, s.next_off_us)
     t = min(t, s.next_aged_us)
     t = min(t, s.next_plan_us)

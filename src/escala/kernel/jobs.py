@@ -9,6 +9,7 @@ from escala.kernel import codes
 from escala.kernel.agenda import kept, release
 from escala.kernel.energy import move
 from escala.kernel.events import push
+from escala.kernel.forecast import remember
 from escala.kernel.nodes import due
 from escala.kernel.placement import find_single, give_back, recycle, take, take_single
 from escala.kernel.plans import add_plan, plan_end, remove_plan
@@ -126,6 +127,7 @@ def end(w: World, j: int) -> None:
     if w.plans.shape[0] > 0:
         remove_plan(w, j)
     w.run[j].state = codes.KILLED if w.job[j].killed == 1 else codes.COMPLETED
+    remember(w, j)
     if w.o[0].record == 0:
         recycle(w, j)
     s.n_ended += 1

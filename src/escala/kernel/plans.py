@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from escala.compile import inlined, lean
+from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
 from escala.kernel.state import World
@@ -124,3 +125,41 @@ def planned_fine(w: World, j: int, ready: int) -> int:
     if w.o[0].exact == 0:
         return 0
     return fine_of(ready) + fine_of(w.job[j].walltime) + fine_of(w.o[0].margin_us)
+
+
+@lean
+def move_outlived(w: World) -> bool:
+    """Jobs that run on though their planned end has come get a later one; True if there is one. Whoever holds a reservation may start
+    later, so all plans are made anew."""
+    s = w.s[0]
+    moved = False
+    while s.n_plans > 0 and w.run[w.plans[0]].plan <= s.now:
+        _move(w, np.int64(w.plans[0]))
+        _sink(w, 0, s.n_plans)
+        moved = True
+    if moved:
+        s.changed = 1
+        s.n_planned = codes.NONE
+    return moved
+
+
+@lean
+def _move(w: World, j: int) -> None:
+    """The planned end of job `j`, which runs, moves by its next step, at most to the end of its request."""
+    run = w.run[j]
+    o = w.o[0]
+    limit = w.forecast[j].limit
+    us = run.start + limit + o.margin_us
+    fine = 0
+    if o.exact == 1:
+        fine = fine_of(run.start) + fine_of(limit) + fine_of(o.margin_us)
+    k = w.forecast[j].moved
+    w.forecast[j].moved = k + 1
+    if k < w.steps.shape[0]:
+        sooner = run.plan + w.steps[k]
+        residue = run.fine + (fine_of(w.steps[k]) if o.exact == 1 else 0)
+        if earlier(sooner, residue, us, fine):
+            us = sooner
+            fine = residue
+    run.plan = us
+    run.fine = fine

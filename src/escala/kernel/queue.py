@@ -15,6 +15,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
+from escala.kernel.forecast import foresee
 from escala.kernel.state import FAN, World
 
 EMPTY = 1 << 62  # least value of a cell without queued jobs
@@ -91,6 +92,8 @@ def enqueue(w: World, j: int) -> None:
         w.run[s.last].next = j
     s.last = j
     s.n_queued += 1
+    if w.forecast.shape[0] > 0:
+        foresee(w, j)
 
 
 @lean

@@ -16,6 +16,7 @@ from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
+from escala.kernel.forecast import limit_of
 from escala.kernel.plans import following
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, World
 
@@ -29,7 +30,7 @@ def exact(w: World, us: int) -> int:
 @inlined
 def hold_end(w: World, j: int) -> int:
     """When job `j` has waited its share of the walltime, or the longest wait, us."""
-    return w.job[j].submit + min(np.int64(np.floor(w.o[0].fraction * w.job[j].walltime + 0.5)), w.o[0].cap_us)
+    return w.job[j].submit + min(np.int64(np.floor(w.o[0].fraction * limit_of(w, j) + 0.5)), w.o[0].cap_us)
 
 
 @inlined

@@ -7,6 +7,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
+from escala.kernel.forecast import length_of
 from escala.kernel.placement import find_single
 from escala.kernel.reservation import permission, usable
 from escala.kernel.state import World
@@ -16,6 +17,8 @@ from escala.kernel.state import World
 def by_rank(w: World) -> bool:
     """Is the order fixed? That of packing is, where jobs take cores of any nodes and one may be given what any other may."""
     o = w.o[0]
+    if o.ordering == codes.BY_TETRIS and o.order_estimate != codes.BEFOREHAND:
+        return False
     if o.ordering == codes.BY_PACKER or o.ordering == codes.BY_TETRIS:
         return o.plain == 1 and o.shutdown != codes.HOLD and o.shutdown != codes.ORACLE
     return o.ordering == codes.BY_RANK
@@ -50,7 +53,7 @@ def packing_score(w: World, j: int) -> float:
         return -np.inf  # it has waited the guard
     if w.o[0].ordering == codes.BY_PACKER:
         return -alignment
-    return -(0.5 * demand + 0.5 / (w.job[j].walltime / 1e6))
+    return -(0.5 * demand + 0.5 / (length_of(w, j) / 1e6))
 
 
 @lean

@@ -46,6 +46,10 @@ OPTIONS = np.dtype(
         ("plain", "i8"),  # 1: no single-node job and one kind of resource: counting cores decides what fits
         ("given", "i8"),  # 1: jobs may be given nodes that are not on
         ("period_us", "i8"),  # > 0: a decision at every multiple of this
+        ("estimate", "i8"),  # codes.BEFOREHAND ...: how the length becomes known by which plans are made
+        ("order_estimate", "i8"),  # and the one by which the queue is ordered
+        ("key", "i8"),  # codes.KEY_SJF ...: the score of codes.BY_KEY
+        ("moves", "i8"),  # 1: the planned end of a job that runs on moves
     ]
 )
 
@@ -98,6 +102,7 @@ SCALARS = np.dtype(
         ("last_finish", "i8"),
         ("n_held", "i8"),  # nodes kept off by an off-reservation
         ("refused", "i8"),  # code of the last refused command
+        ("told", "i8"),  # rows below this have got their lengths from outside
     ]
 )
 
@@ -105,7 +110,7 @@ JOB = np.dtype(
     [
         ("submit", "i8"),  # us
         ("runtime", "i8"),  # us, what it will run: min(runtime, walltime)
-        ("walltime", "i8"),  # us, what policies see
+        ("walltime", "i8"),  # us, what policies see: the length by which plans are made
         ("cores", "i4"),
         ("load", "f8"),  # 0..1
         ("killed", "i1"),  # 1: it will reach its walltime
@@ -113,6 +118,15 @@ JOB = np.dtype(
         ("user", "i4"),  # NONE: unknown
     ],
     align=True,
+)
+
+FORECAST = np.dtype(  # where jobs are expected to run another time than the one requested
+    [
+        ("limit", "i8"),  # us, the request
+        ("order", "i8"),  # us, the length by which the queue is ordered
+        ("key", "f8"),  # the score of codes.BY_KEY
+        ("moved", "i8"),  # how often the planned end has moved
+    ]
 )
 
 RUN = np.dtype(
@@ -172,6 +186,10 @@ class World(NamedTuple):
     job: Any  # JOB [N, jobs]
     run: Any  # RUN [N, jobs]
     demand: Any  # int32 [N, jobs or 0, kinds]: demand per further resource kind
+    forecast: Any  # FORECAST [N, jobs or 0]
+    recent: Any  # int64 [N, users or 0, 2]: how long the last run of each user took, and the one before, us; NONE: there was none
+    steps: Any  # int64 [N, moves]: by how much a planned end moves each time, us; after that to the limit
+    past: Any  # int32 [N, jobs or 0]: rows of the jobs that have ended, in that order, where somebody outside is told of them
     node: Any  # NODE [N, nodes]
     room: Any  # int32 [N, nodes, kinds]: what is left of them
     profile: Any  # PROFILE [N, profiles]
@@ -200,6 +218,10 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "job": (JOB, 1),
     "run": (RUN, 1),
     "demand": (np.int32, 2),
+    "forecast": (FORECAST, 1),
+    "recent": (np.int64, 2),
+    "steps": (np.int64, 1),
+    "past": (np.int32, 1),
     "node": (NODE, 1),
     "room": (np.int32, 2),
     "profile": (PROFILE, 1),
@@ -246,12 +268,17 @@ def allocate(
     chunks: int,
     aging: bool = False,
     walked: bool = False,
+    forecast: bool = False,
+    users: int = 0,
+    steps: int = 0,
+    past: bool = False,
 ) -> World:
     """Empty tables for `n` simulations; `simulation.py` fills them in.
 
     ranks: of a given order of the jobs, 0: none is given; searched: the queue may be long and is searched by a tree; planned: planned
     ends are kept; agenda: conservative backfilling; walked: in another order than that of submission; multi: some job has demands beyond
-    cores; chunks: how many recorded chunks to expect; aging: scores grow with the wait.
+    cores; chunks: how many recorded chunks to expect; aging: scores grow with the wait, or become known at submission; forecast, users,
+    steps, past: see `World`.
     """
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
@@ -266,6 +293,10 @@ def allocate(
         job=zeros((jobs,), JOB),
         run=zeros((jobs,), RUN),
         demand=zeros((jobs if multi else 0, kinds), np.int32),
+        forecast=zeros((jobs if forecast else 0,), FORECAST),
+        recent=zeros((users, 2), np.int64),
+        steps=zeros((steps,), np.int64),
+        past=zeros((jobs if past else 0,), np.int32),
         node=zeros((nodes,), NODE),
         room=zeros((nodes, kinds), np.int32),
         profile=zeros((profiles,), PROFILE),

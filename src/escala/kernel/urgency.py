@@ -1,6 +1,7 @@
 """Which waiting job comes first, and next, where scores grow with the wait (WFP3, UNICEP, the expansion factor).
 
-Such a score is a power of slope x wait, with a slope of the job's own, so jobs are lines over time. The search tree (`queue`; here its
+Such a score is a power of slope x wait, with a slope of the job's own, so jobs are lines over time. (A fixed score that becomes known
+only when a job is submitted, codes.BY_KEY, is found in the same way: its lines are level.) The search tree (`queue`; here its
 ranks go by cores, then walltime, so that jobs of a cell are alike) keeps in each cell the job that comes first among the cell's, and until
 when it surely does: a kinetic tournament. What is out of date is played again before a search, the rest stands. A search opens the cells
 in the order of their first jobs and leaves out those without a job that may pass.
@@ -12,6 +13,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
+from escala.kernel.forecast import length_of
 from escala.kernel.queue import CORES, EMPTY, FIRST, SHORT_QUEUE, UNTIL, WALLTIME, index_new, may_pass, rank_of, row_at
 from escala.kernel.state import FAN, World
 
@@ -23,10 +25,12 @@ DOUBT = 2e-7  # slopes are kept as 32-bit numbers: two lines that are nearer tha
 @inlined
 def growing_score(w: World, j: int) -> float:
     """WFP3: -(wait / walltime)^3 cores. UNICEP: -wait / (log2(max(cores, 2)) walltime) (Tang et al. 2009). Expansion factor: -wait /
-    walltime. -infinity for a job that has waited the guard. The smallest is first."""
+    walltime. Or the score of codes.BY_KEY. -infinity for a job that has waited the guard. The smallest is first."""
     if j < w.s[0].aged:
         return -np.inf
-    ratio = (w.s[0].now - w.job[j].submit) / max(w.job[j].walltime, 1)  # one division of whole numbers: equal ratios tie
+    if w.o[0].ordering == codes.BY_KEY:
+        return w.forecast[j].key
+    ratio = (w.s[0].now - w.job[j].submit) / max(length_of(w, j), 1)  # one division of whole numbers: equal ratios tie
     cores = np.int64(w.job[j].cores)
     if w.o[0].ordering == codes.BY_WFP3:
         return -(ratio * ratio * ratio) * cores
@@ -43,14 +47,14 @@ def _slope_of(w: World, j: int) -> float:
         factor = np.cbrt(cores)
     else:
         factor = 1.0 if w.o[0].ordering == codes.BY_XFACTOR else 1.0 / np.log2(max(cores, 2))
-    return factor / max(w.job[j].walltime, 1)
+    return factor / max(length_of(w, j), 1)
 
 
 @lean
 def _stays_first(w: World, a: int, b: int) -> int:
     """Time up to which job `a`, which comes before job `b` now, surely does, us; now, where that cannot be told."""
-    if w.job[a].cores == w.job[b].cores and w.job[a].walltime == w.job[b].walltime:
-        return codes.NEVER_US  # the one submitted first
+    if w.o[0].ordering == codes.BY_KEY or (w.job[a].cores == w.job[b].cores and length_of(w, a) == length_of(w, b)):
+        return codes.NEVER_US  # of equal ones the one submitted first
     if a < w.s[0].aged:
         return codes.NEVER_US  # it has waited the guard
     now = w.s[0].now

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import difflib
 import math
+from dataclasses import replace
 from numbers import Real
 from typing import Any
 
 from escala.errors import EscalaError
+from escala.estimates import check_estimate
 from escala.kernel import codes
 from escala.options import Options, Plan
 from escala.policies.queues import queue_of
@@ -15,6 +17,9 @@ from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.shutdown import Inertial, RandomReservation
 from escala.policies.tuned import PREFIX, rule_in
 from escala.workload import Workload
+
+ESTIMATES = ("estimate", "order_estimate")
+"""Parts of a scheduler's name that are options of the same names."""
 
 ROLLOUT = "rollout"
 """The look-ahead scheduler outside the kernel (`escala.policies.rollout`); rollout:K samples K futures."""
@@ -54,6 +59,9 @@ def scheduler(name: str) -> Scheduler:
     """The scheduler of this name; EscalaError with near names for an unknown one."""
     if name.startswith(PREFIX):
         return within(name)
+    plain, estimates = split_estimates(name)
+    if estimates:
+        return replace(scheduler(plain), **estimates)
     if ":" in name and name.partition(":")[0] in SCHEDULERS:
         return queue_of(name)
     if name not in SCHEDULERS:
@@ -64,6 +72,21 @@ def scheduler(name: str) -> Scheduler:
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise EscalaError(f"unknown scheduler {name!r}: {hint}all {len(known)} are listed by escala policies")
     return SCHEDULERS[name]
+
+
+def split_estimates(name: str) -> tuple[str, dict[str, Any]]:
+    """A scheduler's name without its parts estimate= and order_estimate=, and these. EscalaError for one that is none, or given twice."""
+    rest, found = list[str](), dict[str, Any]()
+    for part in name.split(":"):
+        option, equals, value = part.partition("=")
+        if not equals or option not in ESTIMATES:
+            rest.append(part)
+            continue
+        if option in found:
+            raise EscalaError(f"scheduler {name!r}: {option}= is given twice: give it once")
+        check_estimate(value, option)
+        found[option] = value
+    return ":".join(rest), found
 
 
 def within(name: str) -> Scheduler:
@@ -164,4 +187,5 @@ def plan_for(chosen: Scheduler | None, fields: dict[str, Any], workload: Workloa
     """The kernel's plan for a scheduler (None: an object outside) and the fields of a shutdown policy."""
     if chosen is None:
         return Plan(queueing=codes.EXTERNAL, **fields)
-    return Plan(queueing=chosen.queueing, ordering=chosen.ordering, keys=chosen.keys(workload, options), guard_s=chosen.guard_s, **fields)
+    own = Plan(chosen.queueing, guard_s=chosen.guard_s, estimate=chosen.estimate, order_estimate=chosen.order_estimate, **fields)
+    return replace(own, **chosen.order(workload, options.under(own)))

@@ -218,4 +218,6 @@ def compare(
     check_power(machine, [pair.shutdown for pair in pairs], bool(options.get("start_off", False)))
     if keep is not None:
         keep.begin(pairs, loaded, machine, options)
+    if any(name in options and not isinstance(options[name], str | None) for name in ("estimate", "order_estimate")):
+        jobs = 1  # a predictor in Python
     return Comparison(play(pairs, lambda pair: simulate(loaded, machine, pair.scheduler, pair.shutdown, **options), keep, progress, jobs))

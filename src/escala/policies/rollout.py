@@ -113,7 +113,7 @@ def _hold(name: str) -> tuple[bool, float | None]:
 def base_scheduler(name: str) -> Scheduler:
     """The scheduler behind a base; EscalaError for one that rollout cannot simulate."""
     known = SCHEDULERS.get("sjf" if _hold(name)[0] else name)
-    fixed = known is not None and not known.random and known.ordering in (codes.BY_QUEUE, codes.BY_RANK)
+    fixed = known is not None and not known.random and known.ordering in (codes.BY_QUEUE, codes.BY_RANK) and known.estimate is None
     if known is None or not fixed or known.queueing not in (codes.STRICT, codes.GREEDY, codes.EASY):
         raise EscalaError(
             f"rollout: base {name!r} is none of its bases: {HOLD_BACK}, and strict, greedy and EASY schedulers with a fixed score "

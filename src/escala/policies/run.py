@@ -241,13 +241,14 @@ def _simulate(
     if decisions and chosen.scheduler is None and chosen.shutdown is None:
         raise EscalaError(f"{chosen.name} decides inside the kernel and records no commands: what it did is in the tables jobs and nodes")
     log: dict[str, list[Command]] | None = {} if decisions else None
+    told = chosen_options.under(chosen.plan)
     began = time.perf_counter()
     simulation = Simulation(loaded, machine, chosen.plan, chosen_options)
     run(simulation, 0, chosen, progress, log)
     about = {
         "scheduler": name_of(scheduler),
         "shutdown": name_of(shutdown),
-        "knows": known_to(chosen.scheduler, shutdown if chosen.shutdown is None else chosen.shutdown, chosen_options.estimate),
+        "knows": known_to(chosen.scheduler, shutdown if chosen.shutdown is None else chosen.shutdown, told.estimate, told.ordered_by),
         "elapsed_s": time.perf_counter() - began,
     }
     result = simulation.result(0, about)

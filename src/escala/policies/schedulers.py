@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from escala.estimates import LAST2, lengths_us, way_of
 from escala.kernel import codes
-from escala.policies.scores import CHANGING, FIXED, PACKING, Score, by_size
+from escala.policies.scores import CHANGING, FIXED, KEYS, PACKING, Score, by_size
 
 if TYPE_CHECKING:
     from escala.options import Options
@@ -26,20 +27,24 @@ class Scheduler:
     score: Score | None = None
     random: bool = False
     guard_s: float = math.inf  # who has waited so long stands in front, the oldest first
+    estimate: str | None = None  # of its name; None: that of the options
+    order_estimate: str | None = None
 
-    def keys(self, workload: Workload, options: Options) -> Any:
-        """One key a job of the workload's table, None where the order is not fixed."""
+    def order(self, workload: Workload, options: Options) -> dict[str, Any]:
+        """Fields of a Plan: the ordering, and its keys, one a job of the workload's table, None where the order is not fixed. options: with
+        the estimates of the scheduler's name. A fixed score of lengths that become known at submission is found by the kernel."""
         from escala.options import microseconds
 
         if self.random:
-            return np.random.default_rng([options.seed, 0x5C4ED]).random(len(workload))
-        if self.score is None:
-            return None
+            return {"ordering": self.ordering, "keys": np.random.default_rng([options.seed, 0x5C4ED]).random(len(workload))}
+        later = way_of(options.ordered_by) != codes.BEFOREHAND
+        if self.score is None or (later and self.ordering == codes.BY_TETRIS):
+            return {"ordering": self.ordering}
         jobs = workload.jobs
-        walltime = microseconds(jobs["walltime_s"].to_numpy())
-        if options.estimate == "runtime":
-            walltime = np.minimum(walltime, microseconds(jobs["runtime_s"].to_numpy()))
-        return self.score(microseconds(jobs["submit_s"].to_numpy()), walltime, jobs["cores"].to_numpy())
+        of_jobs = microseconds(jobs["submit_s"].to_numpy()), lengths_us(options.ordered_by, jobs), jobs["cores"].to_numpy()
+        if later and self.score in KEYS:
+            return {"ordering": codes.BY_KEY, "key": KEYS[self.score], "keys": by_size(*of_jobs)}
+        return {"ordering": self.ordering, "keys": self.score(*of_jobs)}
 
 
 def _schedulers() -> dict[str, Scheduler]:
@@ -64,6 +69,8 @@ def _schedulers() -> dict[str, Scheduler]:
     for name, (ordering, score) in PACKING.items():
         table[name] = Scheduler(codes.GREEDY, ordering, score)
     table["saf"] = table["easy-saf"]
+    table["easy+"] = replace(table["easy"], estimate=LAST2)
+    table["easy++"] = replace(table["easy-sjf"], estimate=LAST2)
     return table
 
 

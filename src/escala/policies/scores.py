@@ -100,5 +100,16 @@ FIXED: dict[str, Score] = {
     "f3": f3,
     "f4": f4,
 }
+KEYS: dict[Score, int] = {
+    sjf: codes.KEY_SJF,
+    ljf: codes.KEY_LJF,
+    saf: codes.KEY_SAF,
+    sqrt_area: codes.KEY_SQRT_AREA,
+    f1: codes.KEY_F1,
+    f2: codes.KEY_F2,
+    f3: codes.KEY_F3,
+    f4: codes.KEY_F4,
+}
+"""The fixed scores that use r, which the kernel knows too, for lengths that become known at submission."""
 CHANGING = {"wfp3": codes.BY_WFP3, "unicep": codes.BY_UNICEP, "xfactor": codes.BY_XFACTOR}
 PACKING: dict[str, tuple[int, Score]] = {"packer": (codes.BY_PACKER, packer), "tetris": (codes.BY_TETRIS, tetris)}

@@ -37,6 +37,8 @@ OPTIONAL: dict[str, pl.DataType] = {
     "flops": pl.Float64(),  # work of one core, flop, or null
     "limited": pl.Boolean(),  # False: no limit is known, the job runs to its end; without the column every job has its walltime as limit
 }
+ESTIMATE = "estimate_"
+"""How the names of columns begin that hold a length expected of each job, s, > 0: for the option `estimate`."""
 NULLABLE = ("user", "status", "wait_s", "queue", "flops")
 STATUSES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 REQUIRED = ("submit_s", "runtime_s", "cores")
@@ -48,7 +50,8 @@ Columns = Mapping[str, Any]  # column -> list, array or series
 class Workload:
     """Jobs, sorted by submission (stable: jobs submitted at one instant keep the order of the log).
 
-    `jobs` has the columns of `SCHEMA`, then those of `OPTIONAL` that it needs and `demand_<kind>` (optional; only with `single_node`).
+    `jobs` has the columns of `SCHEMA`, then those of `OPTIONAL` that it needs, `estimate_<name>` (optional) and `demand_<kind>` (optional;
+    only with `single_node`).
     Construction checks every value and raises `EscalaError` naming the first job that breaks a rule.
     """
 
@@ -227,14 +230,16 @@ def _typed(frame: pl.DataFrame) -> pl.DataFrame:
     """Columns in the order and the types of the schema; unknown or missing columns and lossy casts are errors."""
     if not isinstance(frame, pl.DataFrame):
         raise EscalaError(f"a workload needs a polars DataFrame, not {type(frame).__name__}: use Workload.from_jobs(...)")
-    extra = [name for name in frame.columns if name not in (*SCHEMA, *OPTIONAL) and not name.startswith("demand_")]
+    extra = [name for name in frame.columns if name not in (*SCHEMA, *OPTIONAL) and not name.startswith((ESTIMATE, "demand_"))]
     if extra:
-        raise EscalaError(f"workload: unknown column {extra[0]!r}: known are {', '.join((*SCHEMA, *OPTIONAL))} and demand_<kind>")
+        known = ", ".join((*SCHEMA, *OPTIONAL))
+        raise EscalaError(f"workload: unknown column {extra[0]!r}: known are {known}, {ESTIMATE}<name> and demand_<kind>")
     missing = [name for name in SCHEMA if name not in frame.columns]
     if missing:
         raise EscalaError(f"workload: column {missing[0]!r} is missing: use Workload.from_jobs(...), which fills the optional ones")
     demands = sorted(name for name in frame.columns if name.startswith("demand_"))
     wanted: dict[str, pl.DataType] = {**SCHEMA, **{name: dtype for name, dtype in OPTIONAL.items() if name in frame.columns}}
+    wanted |= {name: pl.Float64() for name in sorted(frame.columns) if name.startswith(ESTIMATE)}
     wanted |= {name: pl.Int64() for name in demands}
     return frame.select([_cast(frame[name], dtype) for name, dtype in wanted.items()])
 
@@ -296,6 +301,10 @@ def _rules(columns: list[str]) -> list[Rule]:
     if "limited" in columns:
         short = ~pl.col("limited") & (pl.col("walltime_s") < pl.col("runtime_s"))
         rules.append(Rule("walltime_s", short, "a job without a limit needs at least its runtime_s"))
+    for name in (name for name in columns if name.startswith(ESTIMATE)):
+        good = pl.col(name).is_finite() & (pl.col(name) > 0)
+        rules.append(Rule(name, ~good, "a finite number of seconds above 0 is needed"))
+        rules.append(Rule(name, pl.col(name) > MOST_S, f"at most {MOST_S:g} s is possible"))
     for name in (name for name in columns if name.startswith("demand_")):
         rules.append(Rule(name, pl.col(name) < 0, "0 or more is needed"))
         rules.append(Rule(name, (pl.col(name) > 0) & ~pl.col("single_node"), "further resource kinds need single_node = True"))

@@ -1,0 +1,99 @@
+"""How long a job is expected to run, where that is not the time requested: known beforehand, or found when the job is submitted.
+
+The length by which plans are made lies in `JOB.walltime`, the one by which the queue is ordered in `FORECAST.order`, and the request, at
+which a job is killed whatever was expected, in `FORECAST.limit`. Nothing here looks at a run that has not ended.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import inlined, lean
+from escala.kernel import codes
+from escala.kernel.state import World
+
+
+@inlined
+def length_of(w: World, j: int) -> int:
+    """The length by which the queue is ordered, us."""
+    return w.forecast[j].order if w.forecast.shape[0] > 0 else w.job[j].walltime
+
+
+@inlined
+def limit_of(w: World, j: int) -> int:
+    """The time requested, us."""
+    return w.forecast[j].limit if w.forecast.shape[0] > 0 else w.job[j].walltime
+
+
+@inlined
+def remember(w: World, j: int) -> None:
+    """Job `j` has ended: its user's last run."""
+    user = np.int64(w.job[j].user)
+    if user != codes.NONE and w.recent.shape[0] > 0:
+        w.recent[user, 1] = w.recent[user, 0]
+        w.recent[user, 0] = w.job[j].runtime
+    if w.past.shape[0] > 0:
+        w.past[w.s[0].n_ended] = j
+
+
+@lean
+def _last2(w: World, j: int) -> int:
+    """The mean of the last two runs of the user that have ended (of the one, if it is the only one), at most the request; the request of a
+    user without any. Tsafrir, Etsion, Feitelson 2007."""
+    limit = w.forecast[j].limit
+    user = np.int64(w.job[j].user)
+    if user == codes.NONE or w.recent[user, 0] == codes.NONE:
+        return limit
+    last = w.recent[user, 0]
+    mean = last if w.recent[user, 1] == codes.NONE else (last + w.recent[user, 1]) // 2
+    return min(max(mean, 1), limit)
+
+
+@lean
+def foresee(w: World, j: int) -> None:
+    """Job `j` is submitted: what is expected of it now stands."""
+    o = w.o[0]
+    if o.estimate == codes.LAST2:
+        w.job[j].walltime = _last2(w, j)
+    if o.order_estimate == codes.LAST2:
+        w.forecast[j].order = _last2(w, j)
+    if o.ordering == codes.BY_KEY:
+        w.forecast[j].key = _key(w, j)
+
+
+@lean
+def told(w: World, j: int, estimate: int, order: int) -> None:
+    """Somebody outside says how long job `j` will run (us)."""
+    o = w.o[0]
+    if o.estimate == codes.ASKED:
+        w.job[j].walltime = estimate
+    if o.order_estimate == codes.ASKED:
+        w.forecast[j].order = order
+    if o.ordering == codes.BY_KEY:
+        w.forecast[j].key = _key(w, j)
+    w.s[0].told = j + 1
+
+
+@lean
+def _key(w: World, j: int) -> float:
+    """The fixed scores of `policies.scores` that use the length, in the same operations."""
+    key = w.o[0].key
+    us = float(w.forecast[j].order)
+    cores = np.int64(w.job[j].cores)
+    if key == codes.KEY_SJF:
+        return us
+    if key == codes.KEY_LJF:
+        return -us
+    if key == codes.KEY_SAF:
+        return us * cores
+    if key == codes.KEY_SQRT_AREA:
+        return us * np.sqrt(cores)
+    s = max(w.job[j].submit / 1e6, 1.0)
+    r = us / 1e6
+    if key == codes.KEY_F1:
+        return np.log10(r) * cores + 8.70e2 * np.log10(s)
+    if key == codes.KEY_F2:
+        return np.sqrt(r) * cores + 2.56e4 * np.log10(s)
+    if key == codes.KEY_F3:
+        return r * cores + 6.86e6 * np.log10(s)
+    return r * np.sqrt(cores) + 5.30e5 * np.log10(s)
