@@ -11,12 +11,13 @@ from typing import NamedTuple
 AREAS = {
     "kernel": (
         "tests/golden/test_hand_events.py", "tests/golden/test_hand_schedulers.py", "tests/golden/test_hand_power.py",
-        "tests/golden/test_hand_hold.py", "tests/golden/test_hand_single_node.py", "tests/golden/test_reference.py",
+        "tests/golden/test_hand_hold.py", "tests/golden/test_hand_single_node.py", "tests/golden/test_hand_estimates.py",
+        "tests/golden/test_reference.py",
         "tests/oracle/test_worlds.py", "tests/unit/policies/test_hold.py", "tests/unit/policies/test_run.py", "tests/laws",
     ),
     "policies": (
         "tests/unit/policies/test_scores.py", "tests/unit/test_options.py", "tests/unit/policies", "tests/golden/test_hand_schedulers.py", "tests/golden/test_peers.py",
-        "tests/oracle/test_worlds.py",
+        "tests/oracle/test_worlds.py", "tests/unit/test_estimates.py",
     ),
     "metrics": ("tests/unit/metrics", "tests/unit/result"),
     "readers": ("tests/unit/workload", "tests/unit/platform"),
@@ -52,7 +53,10 @@ BUGS = [
     Bug("kernel", "kernel/energy.py", "        return codes.IS_SWITCHING_ON\n    return codes.IS_SWITCHING_OFF", "        return codes.IS_SWITCHING_OFF\n    return codes.IS_SWITCHING_ON"),
     Bug("kernel", "kernel/fit.py", "permission(w, j) <= w.s[0].now", "permission(w, j) < w.s[0].now"),
     Bug("kernel", "kernel/fit.py", "            if w.room[n, k] < w.demand[j, k]:", "            if w.room[n, k] <= w.demand[j, k]:"),
-    Bug("kernel", "kernel/reservation.py", "w.job[j].walltime + 0.5)), w.o[0].cap_us)", "w.job[j].walltime)), w.o[0].cap_us + 1)"),
+    Bug("kernel", "kernel/reservation.py", "limit_of(w, j) + 0.5)), w.o[0].cap_us)", "limit_of(w, j))), w.o[0].cap_us + 1)"),
+    Bug("kernel", "kernel/forecast.py", "return min(max(mean, 1), limit)", "return max(mean, 1)"),
+    Bug("kernel", "kernel/plans.py", "    if k < w.steps.shape[0]:", "    if k + 1 < w.steps.shape[0]:"),
+    Bug("kernel", "kernel/plans.py", "        s.n_planned = codes.NONE\n", ""),
     Bug("kernel", "kernel/reservation.py", "        return s.free_on + s.free_boot + s.free_off\n    return s.free_on", "        return s.free_on + s.free_boot\n    return s.free_on"),
     Bug("kernel", "kernel/reservation.py", "        if w.heaps[HEAP_ENDS, k].time <= time:", "        if w.heaps[HEAP_ENDS, k].time < time:"),
     Bug("kernel", "kernel/nodes.py", "        w.node[n].since = s.now\n        if free_cores", "        if free_cores"),
@@ -79,7 +83,7 @@ BUGS = [
     Bug("policies", "policies/futures.py", "            del values[:-LATEST]", "            del values[:LATEST]"),
     Bug("policies", "policies/futures.py", "known, elapsed / np.maximum(walltime, 1), side=\"right\")", "known, elapsed / np.maximum(walltime, 1), side=\"left\")"),
     Bug("policies", "policies/futures.py", "        first = (at <= now_us).sum(axis=1)", "        first = (at < now_us).sum(axis=1)"),
-    Bug("policies", "policies/schedulers.py", "            walltime = np.minimum(walltime, microseconds(jobs[\"runtime_s\"].to_numpy()))", "            walltime = microseconds(jobs[\"runtime_s\"].to_numpy())"),
+    Bug("policies", "estimates.py", "return np.minimum(microseconds(jobs[\"runtime_s\"].to_numpy()), walltime)", "return microseconds(jobs[\"runtime_s\"].to_numpy())"),
     Bug("policies", "policies/compose.py", "if value else 0.5}, None", "if value else 0.25}, None"),
     # metrics
     Bug("metrics", "metrics/bootstrap.py", "self.low > 0.0 or", "self.low >= 0.0 or"),

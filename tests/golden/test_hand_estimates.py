@@ -34,8 +34,8 @@ def test_it_moves_by_the_steps_that_are_given_and_then_to_the_request(run: Engin
 
 @pytest.mark.parametrize("length, start", [(30, 100), (31, 130)])
 def test_it_moves_at_most_to_the_request(run: Engine, length: float, start: float) -> None:
-    """A asks for 130 s: at 100 its plan moves to 130 and not to 160; C must end by then. A ends at 125."""
-    jobs = [expected("A", 0, 125, 100, 1, 130), expected("B", 1, 5, 5, 2), expected("C", 2, length, length)]
+    """A asks for 130 s: at 100 its plan moves to 130 and not to 160; C (from 75 on) must end by then. A ends at 125."""
+    jobs = [expected("A", 0, 125, 100, 1, 130), expected("B", 1, 5, 5, 2), expected("C", 75, length, length)]
     assert run(jobs, [1, 1], "easy", estimate=COLUMN).start["C"] == start
 
 
