@@ -34,5 +34,5 @@ log = escala.Workload.from_jobs(
     }
 )
 for name, estimate in (("requests", "walltime"), ("last two", "last2"), ("longest", LongestRun()), ("run times", "runtime")):
-    summary = escala.simulate(log, "256x1:none", "easy:queue=sjf:guard=24h", estimate=estimate).summary()
+    summary = escala.simulate(log, "112x1:none", "easy:queue=sjf:guard=24h", estimate=estimate).summary()
     print(f"{name:10} mean wait {summary['mean_wait_s']:6.0f} s   bounded slowdown {summary['mean_bounded_slowdown']:5.1f}")

@@ -76,11 +76,18 @@ SHORTER = [
 """W holds one node. a runs 50 s, b 10 s, G to 80. H needs both nodes, at 1000. X and Y ask for 100 s and are expected to run 50 and 10."""
 
 
-@pytest.mark.parametrize("scheduler", ["easy++", "easy-sjf:estimate=last2", "easy-sjf:order_estimate=last2", "sjf-fit:estimate=last2"])
+@pytest.mark.parametrize("scheduler", ["easy++", "easy-sjf:estimate=last2", "easy-sjf:order_estimate=last2"])
 def test_the_shortest_by_prediction_is_tried_first(run: Engine, scheduler: str) -> None:
     for plain in ("easy", "easy-sjf", "easy+", scheduler):
         got = run(SHORTER, [1, 1], plain).start
         assert (got["X"], got["Y"]) == ((85, 80) if plain == scheduler else (80, 85)), plain
+
+
+def test_a_greedy_order_goes_by_prediction_too(run: Engine) -> None:
+    """b 0 to 10 and a 0 to 50, W from 10, G 58 to 78; then X and Y, 5 s each."""
+    for scheduler, starts in (("sjf-fit", (78, 83)), ("sjf-fit:estimate=last2", (83, 78)), ("sjf-fit:order_estimate=last2", (83, 78))):
+        got = run(SHORTER, [1, 1], scheduler).start
+        assert (got["X"], got["Y"]) == starts, scheduler
 
 
 def test_plans_and_order_have_estimates_of_their_own(run: Engine) -> None:
