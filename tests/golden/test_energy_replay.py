@@ -19,7 +19,7 @@ STATE_OF = {"0": ON, "13": OFF, "-2": SWITCHING_OFF, "-1": SWITCHING_ON}
 def joules(profile: Profile, hosts: int, changes: list[tuple[float, int, str]], begin_s: float, end_s: float) -> float:
     """Joules over a window of hosts that start on and change state as told; nothing computes (delay jobs draw idle power)."""
     nodes = [Node(n, 1, profile, {}, label="idle", watts=Fraction(profile.idle_w)) for n in range(hosts)]
-    world = World([], nodes, "escala", 0.0, "walltime")
+    world = World([], nodes, "escala", 0.0, ("walltime", "walltime"), ())
     for time, host, state in changes:
         world.now = microseconds(time)
         nodes[host].power = state
