@@ -97,3 +97,10 @@ def test_plans_and_order_have_estimates_of_their_own(run: Engine) -> None:
     pairs = [(plans, order) for plans in ("walltime", COLUMN) for order in ("walltime", COLUMN)]
     found = [run(jobs, [1, 1], "easy-sjf", estimate=plans, order_estimate=order).start for plans, order in pairs]
     assert [(got["C"], got["D"]) for got in found] == [(55, 55), (55, 55), (22, 2), (2, 7)]
+
+
+def test_last2_in_the_order_knows_no_runtime_though_plans_do(run: Engine) -> None:
+    """Nobody has a past, so the order goes by the requests: D (1 s) before C (3 s), which runs half a second."""
+    jobs = [job("A", 0, 5), job("C", 1, 0.5, 1, 3), job("D", 1, 1, 1, 1)]
+    for way in ("easy:queue=sjf", "conservative:queue=sjf"):
+        assert run(jobs, [1], way, estimate="runtime", order_estimate="last2").start == {"A": 0, "C": 6, "D": 5}

@@ -124,6 +124,7 @@ def easy_fast(pool: Pool) -> None:
 
 
 def decision(scheduler: str) -> Decision:
+    scheduler = {"easy+": "easy", "easy++": "easy-sjf"}.get(scheduler, scheduler)  # no job has a user: the requests stand
     if scheduler.startswith("easy:queue="):
         return easy(scheduler.removeprefix("easy:queue="), led=True)
     if scheduler == "easy-fast":
@@ -179,7 +180,7 @@ def drawn(
         submit += rng.choice(gaps)
         shape = shape if rng.random() < 0.3 else kind(rng)
         wall, cores = shape
-        jobs.append(Job(row, str(row), submit, rng.choice((wall, wall, max(1, wall // 3))), wall, cores, seen_s=wall))
+        jobs.append(Job(row, str(row), submit, rng.choice((wall, wall, max(1, wall // 3))), wall, cores, seen_s=wall, order_s=wall))
     return jobs
 
 

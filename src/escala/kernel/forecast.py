@@ -37,10 +37,9 @@ def remember(w: World, j: int) -> None:
 
 
 @lean
-def _last2(w: World, j: int) -> int:
+def _last2(w: World, j: int, limit: int) -> int:
     """The mean of the last two runs of the user that have ended (of the one, if it is the only one), at most the request; the request of a
     user without any. Tsafrir, Etsion, Feitelson 2007."""
-    limit = w.forecast[j].limit
     user = np.int64(w.job[j].user)
     if user == codes.NONE or w.recent[user, 0] == codes.NONE:
         return limit
@@ -54,9 +53,9 @@ def foresee(w: World, j: int) -> None:
     """Job `j` is submitted: what is expected of it now stands."""
     o = w.o[0]
     if o.estimate == codes.LAST2:
-        w.job[j].walltime = _last2(w, j)
+        w.job[j].walltime = _last2(w, j, w.forecast[j].limit)
     if o.order_estimate == codes.LAST2:
-        w.forecast[j].order = _last2(w, j)
+        w.forecast[j].order = _last2(w, j, w.forecast[j].order)
     if o.ordering == codes.BY_KEY:
         w.forecast[j].key = _key(w, j)
 
