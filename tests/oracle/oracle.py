@@ -65,6 +65,7 @@ def simulate(
     estimate, order_estimate = parts.get("estimate", estimate), parts.get("order_estimate", order_estimate)
     world = World(rows, nodes, rules, margin, (estimate, order_estimate or estimate), corrections_s)
     decide, strict = find_scheduler(scheduler, head, depth, rebuild, keys)
+    world.planned = scheduler.startswith(("easy", "conservative")) or scheduler.partition(":")[0] == "saf"
     guard = parts.get("guard")
     world.guard = None if guard is None else microseconds(float(guard))
     power = find_shutdown(shutdown)
@@ -181,7 +182,7 @@ def next_event(world: World) -> int | None:
     due = [job.start + job.length for job in world.running if job.start is not None]
     due += [node.switch_end for node in world.nodes if node.switch_end is not None]
     due += [job.submit for job in world.arrivals[:1]]
-    if world.estimates[0] not in ("walltime", "runtime"):
+    if world.planned and world.estimates[0] not in ("walltime", "runtime"):
         due += [world.clock_of(job.planned_end) for job in world.running]
     ahead = [world.clock_of(job.plan[0]) for job in world.queue if job.plan is not None]
     ahead += [node.timer for node in world.nodes if node.timer is not None]

@@ -123,6 +123,7 @@ class World:
         self._takeable: dict[bool, Allocation] = {}  # remembered between two changes
         self.estimates = estimates  # for plans, for the order
         self.corrections_s = list(corrections_s)
+        self.planned = True  # the scheduler makes plans
         self.plan_moved = False  # at this instant
         self.lengths: dict[str, list[int]] = {}  # user -> how long the runs that have ended took, us
         self.arrivals = [job for job in sorted(jobs, key=self.queue_key) if job.state == "future"]
@@ -180,7 +181,7 @@ class World:
         self.plan_moved = False
         while True:
             late = [job for job in self.running if self.clock_of(job.planned_end) <= self.now]
-            if self.estimates[0] in ("walltime", "runtime") or not late:
+            if not self.planned or self.estimates[0] in ("walltime", "runtime") or not late:
                 return self.plan_moved
             self.plan_moved = True
             for job in late:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from escala.cli.estimates import Corrections, Estimate, OrderEstimate, spans
 from escala.cli.part import Account, Partition, Since, Until, User
 from escala.errors import EscalaError
 
@@ -75,37 +76,6 @@ PlanMargin = Annotated[
         "--plan-margin",
         metavar="SECONDS",
         help="added to walltimes in plans [5 with --rules batsched]",
-        show_default=False,
-        rich_help_panel="Rules",
-    ),
-]
-Estimate = Annotated[
-    str,
-    typer.Option(
-        "--estimate",
-        metavar="WHAT",
-        help="how long jobs are expected to run: walltime (the request), runtime (what no machine knows), last2 (mean of the "
-        "user's last two runs), or a column estimate_...",
-        rich_help_panel="Rules",
-    ),
-]
-OrderEstimate = Annotated[
-    str | None,
-    typer.Option(
-        "--order-estimate",
-        metavar="WHAT",
-        help="the same for the order of the queue alone [as --estimate]",
-        show_default=False,
-        rich_help_panel="Rules",
-    ),
-]
-Corrections = Annotated[
-    str | None,
-    typer.Option(
-        "--corrections",
-        metavar="S,S,...",
-        help="by how many seconds a planned end moves each time it is outlived; then to the end of the request "
-        "[60,300,900,1800,3600,7200,... up to 360000]",
         show_default=False,
         rich_help_panel="Rules",
     ),
@@ -300,7 +270,7 @@ def rules_of(
     given = {} if order_estimate is None else {"order_estimate": order_estimate}
     return {
         **given,
-        **({} if corrections is None else {"corrections_s": _spans(corrections)}),
+        **({} if corrections is None else {"corrections_s": spans(corrections)}),
         "rules": rules,
         "head": head,
         "depth": depth,
@@ -312,14 +282,6 @@ def rules_of(
         "oversized": oversized,
         "seed": seed,
     }
-
-
-def _spans(text: str) -> list[float]:
-    """Seconds between commas."""
-    try:
-        return [float(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        raise EscalaError(f"--corrections is {text!r}: give seconds between commas, such as 60,300,900") from None
 
 
 def _pairs(texts: list[str], option: str) -> dict[str, str]:
