@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import reprlib
+from collections.abc import Iterable
 
 MOST_CHARACTERS = 500
 _TAIL = 170  # of a message that is too long: its end says how to mend it
@@ -26,6 +27,14 @@ def one_line(text: str, most: int = MOST_CHARACTERS) -> str:
     if not text.isprintable():
         text = "".join(sign if sign.isprintable() else " " if sign.isspace() else repr(sign)[1:-1] for sign in text)
     return text if len(text) <= most else f"{text[: most - _TAIL - 5]} ... {text[-_TAIL:]}"
+
+
+def nearest(word: str, known: Iterable[str], end: str = "") -> str:
+    """ "did you mean NAME? " for the known name that is most like the word; "" where none is. end: to be written behind the name."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, list(known), n=1, cutoff=0.5)
+    return f"did you mean {near[0]}{end}? " if near else ""
 
 
 _quotes = reprlib.Repr()

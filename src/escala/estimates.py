@@ -1,11 +1,11 @@
 """How long jobs are expected to run: the requests, the run times, a prediction of the simulation itself, or one from outside.
 
-walltime  the request (the default)
-runtime   what the job will run: no scheduler of a real machine knows that
-last2     the mean of the last two runs of the same user that ended in this simulation, at most the request (Tsafrir, Etsion, Feitelson
-          2007, "Backfilling Using System-Generated Predictions Rather than User Runtime Estimates")
-COLUMN    a column of the workload whose name begins with estimate_, s
-an object with `estimate(view, job)`: asked when a job is submitted, s
+- walltime: the request (the default)
+- runtime: what the job will run; no scheduler of a real machine knows that
+- last2: the mean of the last two runs of the same user that ended in this simulation, at most the request (Tsafrir, Etsion, Feitelson
+  2007, "Backfilling Using System-Generated Predictions Rather than User Runtime Estimates")
+- COLUMN: a column of the workload whose name begins with `estimate_`, s
+- an object with `estimate(view, job)`: asked when a job is submitted, s
 
 An estimate is never a limit: a job that outlives it runs on to its request, and its planned end moves (`Options.corrections_s`).
 """

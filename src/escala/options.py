@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from numbers import Integral, Real
 from typing import Any
@@ -23,15 +24,51 @@ FLAGS = {"plan_margin_s": " (--plan-margin)", "until_s": " (--stop-at)"}  # on t
 
 
 @dataclass(frozen=True)
+class Terms:
+    """A linear score as the kernel knows it, the smallest first.
+
+    `fixed`: cores of the machine -> what never changes, [jobs]. The weights of what does: `log_wait` of log1p(wait / 1 h), `log_ratio` of
+    log1p(wait / estimate), `length` of log(estimate / 1 h) and `length_cores` of its product with log(cores / cores of the machine), where
+    estimates become known at submission (else these are in `fixed`), `age` of wait / `max_age_s`, at most 1, `running` of the user's share
+    of the machine, `queued` of log1p(the user's waiting jobs), `fair` of the user's fair-share factor by `shares` [users] and `half_life_s`
+    (0: nothing decays). `every_s`: scores are computed anew in each such stretch, 0: at each decision.
+    """
+
+    fixed: Callable[[int], NDArray[np.float64]]
+    log_wait: float = 0.0
+    log_ratio: float = 0.0
+    age: float = 0.0
+    length: float = 0.0
+    length_cores: float = 0.0
+    max_age_s: float = 1.0
+    running: float = 0.0
+    queued: float = 0.0
+    fair: float = 0.0
+    shares: NDArray[np.float64] | None = None
+    half_life_s: float = 0.0
+    every_s: float = 0.0
+
+    @property
+    def by_user(self) -> bool:
+        """Is something of the user's counted?"""
+        return self.running != 0.0 or self.queued != 0.0 or self.fair != 0.0
+
+
+@dataclass(frozen=True)
 class Plan:
     """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue
-    order). `guard_s`: who has waited so long stands in front."""
+    order). `guard_s`: who has waited so long stands in front. `passing`: the order of those who pass the first, BY_QUEUE: the same; then
+    `fixed` [jobs] are the numbers of either order that does not change, `key` is codes.KEY_... of either that becomes known at submission,
+    `terms` of either that is a linear score."""
 
     queueing: int = codes.EXTERNAL
     ordering: int = codes.BY_QUEUE
-    key: int = 0  # the score of codes.BY_KEY
     keys: NDArray[np.float64] | None = None
     guard_s: float = math.inf
+    passing: int = codes.BY_QUEUE
+    fixed: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None)
+    key: tuple[int, int] = (codes.NONE, codes.NONE)
+    terms: tuple[Terms | None, Terms | None] = (None, None)
     shutdown: int = codes.NEVER
     timeout_s: float = 0.0
     spare: int = 0
@@ -48,6 +85,21 @@ class Plan:
     def has_front(self) -> bool:
         """Do jobs that have waited the guard get ranks of their own, in front of a fixed order?"""
         return self.guard_s < math.inf and self.keys is not None and self.ordering not in codes.CHANGING
+
+    @property
+    def orders(self) -> int:
+        """How many orders of the queue are found by a tournament (`escala.kernel.urgency`)."""
+        return (self.ordering in codes.CHANGING) * (1 if self.passing == codes.BY_QUEUE else 2)
+
+    @property
+    def numbered(self) -> bool:
+        """Has an order a number a job?"""
+        return not {self.ordering, self.passing}.isdisjoint((codes.BY_PLACE, codes.BY_LINEAR))
+
+    @property
+    def by_user(self) -> bool:
+        """Does an order look at users?"""
+        return any(terms is not None and terms.by_user for terms in self.terms)
 
 
 @dataclass(frozen=True)

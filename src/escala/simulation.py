@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from escala.casting import cast_jobs, demands_of, times_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
+from escala.filling import fill_terms, fill_users
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, drive_easy_single
@@ -115,7 +116,10 @@ class Simulation:
             agenda=conservative,
             multi=not self.plain,
             chunks=CHUNKS_PER_JOB * jobs if self.options.record else 0,
-            aging=any(plan.ordering in codes.CHANGING for plan in plans),
+            orders=max((plan.orders for plan in plans), default=0),
+            numbered=any(plan.numbered for plan in plans),
+            linear=any(terms is not None for plan in plans for terms in plan.terms),
+            counted=max((int(w.user_ranks.max(initial=-1)) + 1 for w, plan in zip(self.workloads, plans) if plan.by_user), default=0),
             walked=ordered,
             forecast=any(told.forecasts for told in self.told),
             users=self._users(),
@@ -158,6 +162,7 @@ class Simulation:
             "unit": int(self.platform.cores.max()) == 1,
             "queueing": plan.queueing,
             "ordering": plan.ordering,
+            "passing": plan.passing,
             "guard_us": _longest(plan.guard_s),
             "head": codes.LATEST_RELEASED if opts.head == "latest-released" or plan.queueing == codes.EASY_FAST else codes.LOWEST_ID,
             "depth": opts.depth if opts.depth is not None else 1 << 60,
@@ -182,7 +187,8 @@ class Simulation:
             "period_us": int(microseconds(plan.period_s)),
             "estimate": told.ways[0],
             "order_estimate": told.ways[1],
-            "key": plan.key,
+            "key": plan.key[0],
+            "passing_key": plan.key[1],
             "moves": told.moves,
         }
         for name, value in values.items():
@@ -214,6 +220,14 @@ class Simulation:
             w.order[i, 0, :front] = np.arange(front)
             w.order[i, 0, front : front + n] = order
             w.order[i, 1, order] = front + np.arange(n)
+        for k, keys in enumerate(plan.fixed):
+            if keys is not None:
+                w.fixed[i, k, :n] = np.unique(keys[cast.rows], return_inverse=True)[1]
+        for k, terms in enumerate(plan.terms):
+            if terms is not None:
+                w.fixed[i, k, :n] = terms.fixed(self.platform.total_cores)[cast.rows]
+                fill_terms(w.terms[i], k, terms, float(np.abs(w.fixed[i, k, :n]).max(initial=0.0)))
+                fill_users(w.user[i], k, terms, job["user"][w.order[i, 0, :n]] if plan.by_user else None)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:
         """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has

@@ -27,19 +27,22 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_tune_writes_a_policy_that_other_verbs_take(escala_: Escala, log: Path, tmp_path: Path) -> None:
-    out = tmp_path / "policy"
-    told = escala_("tune", log, *MACHINE, "--out", out, "--json")
+    out, today = tmp_path / "policy", tmp_path / "today.toml"
+    today.write_text('form = "multifactor"\nmax_age_s = 86400\n[weights]\nage = 10\nfair_share = 5\n', encoding="utf-8")
+    told = escala_("tune", log, *MACHINE, "--present", today, "--out", out, "--json")
     assert told.status == 0, told.err
     found = json.loads(told.out)
-    assert set(found["later"]) == {"policy", "easy", "easy-sjf", found["chosen"]} and set(found["ratio"]) == {"easy", "easy-sjf", "rule"}
+    mine = f"easy:queue=score:{today}"
+    assert set(found["later"]) == {"policy", "easy", "easy-sjf", mine, found["chosen"]}
+    assert set(found["ratio"]) == {"easy", "easy-sjf", mine, "rule"}
     assert set(found["ratio"]["easy"]) >= {"bounded_slowdown", "wait"} and len(found["ratio"]["easy"]["wait"]) == 3
     assert sorted(path.name for path in out.iterdir()) == ["manifest.json", "policy.toml", "report.html", "rules.csv", "tuned.json"]
     written = tomllib.loads((out / "policy.toml").read_text())
     name = written["formula"] + (f":guard={written['guard']}" if "guard" in written else "")
     assert name == found["chosen"] and written["log"]["sha256"] == escala.read_workload(log).digest()
-    mine = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{out}", "--json")
+    own = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{out}", "--json")
     same = escala_("simulate", log, *MACHINE, "--scheduler", found["chosen"], "--json")
-    assert mine.status == same.status == 0 and _timeless(mine.out) == _timeless(same.out)
+    assert own.status == same.status == 0 and _timeless(own.out) == _timeless(same.out)
     both = escala_("compare", log, *MACHINE, "--schedulers", f"easy,policy:{out}", "--json")
     assert both.status == 0 and len(json.loads(both.out)) == 2
     again = escala_("tune", log, *MACHINE, "--out", out)
@@ -83,6 +86,7 @@ def test_an_interrupted_run_goes_on(escala_: Escala, log: Path, tmp_path: Path, 
         (("--promise", "p99-wait<=0.001*easy"), "no rule of"),
         (("--after", "3 weeks"), "--after"),
         (("--present", "eazy"), "unknown scheduler 'eazy'"),
+        (("--present", "none.toml"), "none.toml: no such file"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(options: tuple[str, ...], why: str, escala_: Escala, log: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,3 +105,15 @@ def test_last2_in_the_order_knows_no_runtime_though_plans_do(run: Engine) -> Non
     jobs = [job("A", 0, 5), job("C", 1, 0.5, 1, 3), job("D", 1, 1, 1, 1)]
     for way in ("easy:queue=sjf", "conservative:queue=sjf"):
         assert run(jobs, [1], way, estimate="runtime", order_estimate="last2").start == {"A": 0, "C": 6, "D": 5}
+
+
+def test_two_orders_and_weights_go_by_what_becomes_known_at_submission(run: Engine, tmp_path: Path) -> None:
+    """u has run 1 s and v 4 s. At 10 a node is free: C (u) asks for 8 s and is expected to run 1, D (v) for 2 s, and 2."""
+    path = tmp_path / "score.toml"
+    path.write_text('form = "linear"\n[weights]\nlog_estimate = 1\n', encoding="utf-8")
+    past = [job("P", 0, 1, 1, 1, user="u"), job("Q", 0, 4, 1, 4, user="v")]
+    jobs = [*past, job("A", 5, 10, user="x"), job("B", 5, 5, user="x"), job("C", 6, 1, 1, 8, user="u"), job("D", 6, 2, 1, 2, user="v")]
+    for order in ("sjf", f"score:{path}", f"smallest:backfill=score:{path}", f"score:{path}:backfill=sjf"):
+        starts = run(jobs, [1, 1], f"easy:queue={order}", order_estimate="last2").start
+        assert starts == {"P": 0, "Q": 0, "A": 5, "B": 5, "C": 10, "D": 11}, order
+    assert run(jobs, [1, 1], f"easy:queue=score:{path}").start == {"P": 0, "Q": 0, "A": 5, "B": 5, "C": 12, "D": 10}

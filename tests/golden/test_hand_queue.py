@@ -26,6 +26,23 @@ def test_the_others_pass_in_order(run: Engine) -> None:
     assert run(jobs, [1, 1], "easy:queue=ljf").start == {"A": 0, "C": 1, "D": 9, "H": 13}
 
 
+def test_the_others_pass_in_an_order_of_their_own(run: Engine) -> None:
+    """As above: H is first by sjf; of C (8 s) and D (4 s) the second order says who is tried first. Ties of that are in queue order."""
+    jobs = [job("A", 0, 10), job("C", 1, 8), job("D", 1, 4), job("H", 1, 2, 2)]
+    assert run(jobs, [1, 1], "easy:queue=sjf:backfill=ljf").start == {"A": 0, "C": 1, "D": 12, "H": 10}
+    assert run(jobs, [1, 1], "easy:queue=sjf:backfill=saf").start == {"A": 0, "D": 1, "H": 10, "C": 12}
+    ties = [job("A", 0, 10), job("C", 1, 8), job("D", 1, 4), job("E", 1, 3), job("H", 1, 2, 2)]
+    assert run(ties, [1, 1], "easy:queue=sjf:backfill=smallest").start == {"A": 0, "C": 1, "H": 10, "D": 12, "E": 12}
+
+
+def test_the_old_pass_first_whatever_the_order_of_passing(run: Engine) -> None:
+    """From 5 on one node is free. Behind a guard of 3 s W (both nodes, from 10) is first and C (5 s) passes it before D, which is younger;
+    without one D is first and starts."""
+    jobs = [job("A", 0, 10), job("L", 0, 5), job("W", 1, 2, 2), job("C", 2, 5), job("D", 4, 1)]
+    assert run(jobs, [1, 1], "easy:queue=sjf:backfill=saf:guard=3").start == {"A": 0, "L": 0, "C": 5, "W": 10, "D": 12}
+    assert run(jobs, [1, 1], "easy:queue=sjf:backfill=saf").start == {"A": 0, "L": 0, "D": 5, "W": 10, "C": 12}
+
+
 def test_a_new_job_that_is_first_takes_the_reservation_over(run: Engine) -> None:
     """At 2 B has it (both nodes from 10); H comes, is shorter, and goes first; C (9 s) would run into either."""
     jobs = [job("A", 0, 10), job("B", 1, 5, 2), job("C", 1, 9.5), job("H", 3, 1, 2)]

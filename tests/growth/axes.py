@@ -6,6 +6,7 @@ from typing import Any
 
 from escala.policies import SCHEDULERS, SHUTDOWN_FORMS
 from escala.policies.compose import EXAMPLES
+from tests.oracle.linear import FILES
 
 AXES: dict[str, list[dict[str, Any]]] = {
     "jobs": [{"jobs": 400}, {"jobs": 1600}],
@@ -21,6 +22,9 @@ SMALLER: dict[tuple[str, str], list[dict[str, Any]]] = {
 QUEUES = (
     "easy:queue=saf:guard=600",
     "easy:queue=xfactor:guard=600",
+    "easy:queue=saf:backfill=xfactor:guard=600",
+    f"easy:queue=score:{FILES / 'waiting.toml'}:guard=600",
+    f"easy:queue=score:{FILES / 'ages.toml'}:backfill=sjf",
     "sjf:guard=600",
     "sjf-fit:guard=600",
     "conservative:queue=saf:guard=600",

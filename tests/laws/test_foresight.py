@@ -13,6 +13,7 @@ import escala
 from escala.foresight import known_to
 from escala.policies.compose import SHUTDOWN_FORMS, _example
 from escala.workload import Workload
+from tests.oracle.linear import NAMES
 
 NOW_S = 3000.3  # no event falls on it
 JOBS, WORLDS = 70, 10
@@ -59,7 +60,10 @@ def _depends_on_the_future(scheduler: Any, shutdown: Any, **options: Any) -> boo
     return False
 
 
-@pytest.mark.parametrize("scheduler", [*escala.policies.SCHEDULERS, pytest.param("rollout:2", marks=pytest.mark.slow)])
+QUEUES = ("easy:queue=saf:backfill=sjf:guard=600", "easy:queue=wfp3:backfill=xfactor", *(f"easy:queue={name}" for name in NAMES))
+
+
+@pytest.mark.parametrize("scheduler", [*escala.policies.SCHEDULERS, *QUEUES, pytest.param("rollout:2", marks=pytest.mark.slow)])
 def test_schedulers_are_honest(scheduler: str) -> None:
     assert known_to(scheduler, "never") == ""
     assert not _depends_on_the_future(scheduler, "never")

@@ -124,8 +124,9 @@ def easy(score: Score | None, latest_released: bool) -> Scheduler:
     return decide
 
 
-def easy_priority(score: Score | None, latest_released: bool) -> Scheduler:
-    """The queue is in the order of the score: its first job starts, and again; the first that does not fit gets the reservation."""
+def easy_priority(score: Score | None, latest_released: bool, passing: Score | None = None) -> Scheduler:
+    """The queue is in the order of the score: its first job starts, and again; the first that does not fit gets the reservation. The others
+    are tried in that order, or in that of `passing`."""
 
     def decide(world: World) -> None:
         line = ordered(world, list(world.queue), score)
@@ -136,7 +137,7 @@ def easy_priority(score: Score | None, latest_released: bool) -> Scheduler:
             world.launch(line.pop(0), place)
         if line:
             kept = Reservation(world, line[0], latest_released)
-            for job in line[1:]:
+            for job in line[1:] if passing is None else [job for job in ordered(world, list(world.queue), passing) if job is not line[0]]:
                 try_to_pass(world, kept, job)
 
     return decide

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+from tests.oracle import linear
 from tests.oracle.conservative import conservative
 from tests.oracle.easy import easy, easy_fast, easy_priority
 from tests.oracle.scores import SCORES, Scheduler, Score, ordered
@@ -98,9 +100,25 @@ def tetris(job: Job, world: World, node: Node | None) -> float:
 
 
 def split(name: str) -> tuple[str, dict[str, str]]:
-    """easy:queue=sjf:guard=3 -> easy, {queue: sjf, guard: 3}."""
-    first, *parts = name.split(":")
-    return first, dict(part.split("=") for part in parts)
+    """easy:queue=sjf:guard=3 -> easy, {queue: sjf, guard: 3}; easy:queue=score:FILE -> easy, {queue: score:FILE}."""
+    first, *parts = re.split(":(?=(?:queue|guard|backfill|estimate|order_estimate)=)", name)
+    return first, dict(part.split("=", 1) for part in parts)
+
+
+def score_of(name: str) -> Score:
+    return linear.Score(name.removeprefix("score:")) if name.startswith("score:") else SCORES[name]
+
+
+def renewed(decide: Scheduler, *scores: Score | None) -> Scheduler:
+    """Linear scores are brought up to date at the beginning of each decision."""
+
+    def begin(world: World) -> None:
+        for score in scores:
+            if isinstance(score, linear.Score):
+                score.renew(world)
+        decide(world)
+
+    return begin
 
 
 # --- names --------------------------------------------------------------------------------------
@@ -112,8 +130,10 @@ def scheduler(
     name, parts = split(name)
     name = {"easy+": "easy", "easy++": "easy-sjf"}.get(name, name)
     if "queue" in parts:
-        score = SCORES[parts["queue"]]
-        return easy_priority(score, latest) if name == "easy" else conservative(depth, rebuild, score), False
+        score = score_of(parts["queue"])
+        passing = score_of(parts["backfill"]) if "backfill" in parts else None
+        decide = easy_priority(score, latest, passing) if name == "easy" else conservative(depth, rebuild, score)
+        return renewed(decide, score, passing), False
     if name == "fcfs":
         return strict(None), True
     if name in ("saf", "easy-saf"):

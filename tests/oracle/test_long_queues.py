@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 import pytest
 
 import escala
+from tests.oracle.linear import FILES
+from tests.oracle.schedulers import renewed, score_of
 from tests.oracle.scores import SCORES, ordered
-from tests.oracle.world import Job, microseconds
+from tests.oracle.world import Job, Node, Profile, microseconds
 from tests.oracle.worlds import CONSERVATIVE, GUARDED, SCHEDULERS
 
 POOL = 32  # cores
@@ -31,6 +33,8 @@ class Pool:
     started: dict[int, int] = field(default_factory=dict)
     head: tuple[Job, int] | None = None  # easy-fast: the head and its time
     guard: int | None = None  # us
+    nodes: tuple[Node, ...] = (Node(0, POOL, Profile(), {}),)
+    jobs: tuple[Job, ...] = ()  # of whose users linear scores are to know
 
     def waited_the_guard(self, job: Job) -> bool:
         return self.guard is not None and self.now - job.submit >= self.guard
@@ -90,17 +94,20 @@ def best_first(value: Callable[[Job], float]) -> Decision:
     return decide
 
 
-def easy(name: str | None, led: bool = False) -> Decision:
-    """led: the first in order has the reservation, not the oldest."""
+def easy(name: str | None, led: bool = False, passing: str | None = None) -> Decision:
+    """led: the first in order has the reservation, not the oldest. passing: the order of the others, where it is another."""
+    own = score_of(name) if name else None
+    other = score_of(passing) if passing else own
 
     def decide(pool: Pool) -> None:
-        line = ordered(pool, list(pool.queue), SCORES[name] if name else None)  # type: ignore[arg-type]
+        line = ordered(pool, list(pool.queue), own)  # type: ignore[arg-type]
         heads = line if led else list(pool.queue)
         while heads and heads[0].cores <= pool.free:
             pool.start(heads.pop(0))
         if not heads:
             return
         when, spare = pool.reservation(heads[0])
+        line = ordered(pool, list(pool.queue), other)  # type: ignore[arg-type]
         for job in [job for job in line if job in pool.queue and job is not heads[0]]:
             if job.cores <= pool.free:
                 in_time = pool.now + walltime(job) <= when
@@ -108,7 +115,7 @@ def easy(name: str | None, led: bool = False) -> Decision:
                     pool.start(job)
                     spare -= 0 if in_time else job.cores
 
-    return decide
+    return renewed(decide, own, other)  # type: ignore[arg-type, return-value]
 
 
 def easy_fast(pool: Pool) -> None:
@@ -126,7 +133,8 @@ def easy_fast(pool: Pool) -> None:
 def decision(scheduler: str) -> Decision:
     scheduler = {"easy+": "easy", "easy++": "easy-sjf"}.get(scheduler, scheduler)  # no job has a user: the requests stand
     if scheduler.startswith("easy:queue="):
-        return easy(scheduler.removeprefix("easy:queue="), led=True)
+        queue, _, passing = scheduler.removeprefix("easy:queue=").partition(":backfill=")
+        return easy(queue, led=True, passing=passing or None)
     if scheduler == "easy-fast":
         return easy_fast
     if scheduler == "packer":
@@ -198,6 +206,21 @@ def test_a_queue_that_grows_and_goes_starts_the_same(scheduler: str) -> None:
     """The search tree is used at times: a job may come, be counted in its cell, and start before the tree is due again."""
     rng = random.Random(zlib.crc32(scheduler.encode()))
     compare(scheduler, drawn(rng, alike, (0, 3, 8, 21), 3000))
+
+
+WAITING, SELDOM, FIXED, AGES = (f"score:{FILES / name}.toml" for name in ("waiting", "seldom", "fixed", "ages"))
+PAIRS = [f"easy:queue={a}:backfill={b}" for a, b in (("sjf", "saf"), ("xfactor", "sjf"), ("saf", "wfp3"), ("wfp3", "unicep"))]
+PAIRS += [f"easy:queue={name}" for name in (WAITING, SELDOM, FIXED, AGES)]
+PAIRS += [f"easy:queue=sjf:backfill={WAITING}", f"easy:queue={SELDOM}:backfill={AGES}"]
+
+
+@pytest.mark.parametrize("kind", [alike, varied])
+@pytest.mark.parametrize("scheduler", PAIRS)
+def test_two_orders_and_linear_scores_start_the_same(scheduler: str, kind: Callable[[random.Random], tuple[int, int]]) -> None:
+    rng = random.Random(zlib.crc32(f"{scheduler.replace(str(FILES), '')} {kind.__name__}".encode()))
+    compare(scheduler, drawn(rng, kind))
+    compare(scheduler, drawn(rng, kind), GUARD_S)
+    compare(scheduler, drawn(rng, kind, (0, 3, 8, 21), 1500))
 
 
 @pytest.mark.parametrize("scheduler", sorted(GUARDED - {*CONSERVATIVE, "random"}))

@@ -119,6 +119,7 @@ class World:
         self.job_ended = False  # at this instant
         self.guard: int | None = None  # microseconds; who has waited so long stands in front
         self.reservation: tuple[Job, Any] | None = None  # easy-fast keeps it
+        self.given_at: dict[int, int] = {}  # row of a job -> when it was given its cores
         self.calls: set[int] = set()  # instants at which a decision was asked for
         self._takeable: dict[bool, Allocation] = {}  # remembered between two changes
         self.estimates = estimates  # for plans, for the order
@@ -276,6 +277,7 @@ class World:
         self.queue.remove(job)
         self.given.append(job)
         job.state = "given"
+        self.given_at[job.row] = self.now
         for number, count in place:
             node = self.nodes[number]
             assert 0 < count <= self.free_on(node)

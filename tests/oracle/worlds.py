@@ -12,6 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tests.oracle import linear
 from tests.oracle.scores import SCORES
 
 STRICT = ("fcfs", "saf-strict", *(name for name in SCORES if name != "saf"))
@@ -55,6 +56,11 @@ def draw(rng: random.Random, schedulers: tuple[str, ...] = SCHEDULERS, most_jobs
     platform = draw_platform(rng, grid, single, draw_nodes(rng, scheduler, size))
     options = draw_options(rng, grid, scheduler, platform)
     jobs = draw_jobs(rng, grid, platform, options, single, draw_number(rng, scheduler, size, most_jobs))
+    if scheduler.startswith(("easy:queue=", "conservative:queue=")) and rng.random() < 0.4:
+        kind, _, rest = options["scheduler"].partition("=")
+        options["scheduler"] = f"{kind}={rng.choice(linear.NAMES)}{rest.removeprefix(scheduler.partition('=')[2])}"
+    if scheduler in PRIORITY and rng.random() < 0.4:
+        options["scheduler"] += f":backfill={rng.choice((*SCORES, *linear.NAMES))}"
     draw_estimates(rng, grid, jobs, options)
     return Case(platform, jobs, options)
 

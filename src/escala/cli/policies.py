@@ -17,7 +17,7 @@ from escala.foresight import known_by_name
 POINTER = "All schedulers and shutdown policies, with one line each: escala policies"
 
 LETTERS = "r: requested time, s; n: cores; s: submission, s"
-QUEUE_EXAMPLE = "a queue in order: easy:queue=sjf:guard=24h; SCORE is one of SCORES; TIME is 24h, 30m, 2d or 90 (seconds)"
+QUEUE_EXAMPLE = "a queue in order: easy:queue=sjf:backfill=saf:guard=24h; SCORE is one of SCORES; TIME is 24h, 30m, 2d or 90 (seconds)"
 ROLLOUT_EXAMPLE = "rollout with options: rollout:128:objective=slowdown:base=hold-back:0+sjf-fit:horizon=60"
 
 OWN_LINES = {

@@ -223,17 +223,16 @@ def what_is_kept(out: Path | None, kept: KeptRuns | None, total: int) -> str:
 
 
 def identity(names: list[str]) -> dict[str, str]:
-    """Of trained agents and tuned policies among these: the hash of the file in their folder that says all of them (an agent's manifest
-    holds the hash of its weights)."""
-    from escala.policies.tuned import POLICY_FILE, PREFIX
+    """Of those among these that stand in files, trained agents, tuned policies and score files: the hash of what says all of them (an
+    agent's manifest holds the hash of its weights)."""
+    from escala.policies.tuned import digests_in
 
-    files = {AGENT: "manifest.json", PREFIX: POLICY_FILE}
-    return {
+    agents = {
         name: hashlib.sha256(path.read_bytes()).hexdigest()
         for name in names
-        for prefix, file in files.items()
-        if name.startswith(prefix) and (path := Path(name.removeprefix(prefix)) / file).is_file()
+        if name.startswith(AGENT) and (path := Path(name.removeprefix(AGENT)) / "manifest.json").is_file()
     }
+    return agents | {name: " ".join(found.values()) for name in names if (found := digests_in(name))}
 
 
 def power_of(machine: Any) -> dict[str, Any] | None:

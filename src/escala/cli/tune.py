@@ -66,6 +66,8 @@ def tune(
     from escala.report.tuned import write_page
     from escala.tuning.folder import VERB, write
 
+    if present is not None and present.endswith(".toml") and ":" not in present:
+        present = f"easy:queue=score:{present}"
     pieces = Pieces(None, None)
     with output_folder(out, VERB, force=force, keeps=True) as folder:
         assert folder is not None

@@ -10,6 +10,7 @@ from escala.kernel.jobs import begin, end
 from escala.kernel.nodes import switch_ends
 from escala.kernel.plans import move_outlived
 from escala.kernel.queue import enqueue, note_age
+from escala.kernel.renewal import renew
 from escala.kernel.reservation import hold_end, note_busy, plan_oracle
 from escala.kernel.shutdown import next_due, reserve_off, shut_down, timeout_falls_due
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
@@ -109,6 +110,8 @@ def before_scheduler(w: World) -> int:
     s = w.s[0]
     o = w.o[0]
     if s.phase == BETWEEN:
+        if w.terms.shape[0] > 0:
+            renew(w)
         if o.shutdown == codes.OFF_RESERVATION:
             reserve_off(w, o.target)
         elif o.shutdown == codes.ORACLE:

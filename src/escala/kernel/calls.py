@@ -23,6 +23,7 @@ def prepare(table: Any, i: int, start_off: bool) -> None:
     s.last = codes.NONE
     s.free_chunk = codes.NONE
     s.head = codes.NONE
+    s.touched = codes.NONE
     s.next_off_us = codes.NEVER_US
     s.next_aged_us = codes.NEVER_US
     s.next_plan_us = codes.NEVER_US

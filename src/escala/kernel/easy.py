@@ -84,7 +84,8 @@ def easy(w: World, frontier: Any) -> None:
             pass_head(w, j)
             j = after
     elif w.o[0].ordering in codes.CHANGING:
-        _backfill_urgent(w)
+        window = s.shadow_us - s.now - w.o[0].margin_us
+        backfill_urgent(w, 0, front_of(w, 0, s.free_on + s.free_boot + s.free_off, window, s.extra), window)
     else:
         _backfill_tree(w)
 
@@ -108,20 +109,18 @@ def _backfill_tree(w: World) -> None:
 
 
 @lean
-def _backfill_urgent(w: World) -> None:
-    """Try the others in the order of a score that grows with the wait, looking only at those that may pass."""
+def backfill_urgent(w: World, k: int, n: int, window: int) -> None:
+    """Try the others in the order `k`, from a front of size n, looking only at those that may pass. window: time to the reservation, us."""
     s = w.s[0]
-    window = s.shadow_us - s.now - w.o[0].margin_us
-    n = front_of(w, s.free_on + s.free_boot + s.free_off, window, s.extra)
     while True:
         free = s.free_on + s.free_boot + s.free_off
-        n = next_urgent(w, n, free, window, s.extra)
+        n = next_urgent(w, k, n, free, window, s.extra)
         if n == 0:
             return
         j = w.front[0].row
         if j != s.head:
             pass_head(w, j)
-        n = beyond_first(w, n, free, window, s.extra)
+        n = beyond_first(w, k, n, free, window, s.extra)
 
 
 @lean

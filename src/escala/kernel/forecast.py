@@ -10,6 +10,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
+from escala.kernel.keys import give_numbers
 from escala.kernel.state import World
 
 
@@ -56,8 +57,7 @@ def foresee(w: World, j: int) -> None:
         w.job[j].walltime = _last2(w, j, w.forecast[j].limit)
     if o.order_estimate == codes.LAST2:
         w.forecast[j].order = _last2(w, j, w.forecast[j].order)
-    if o.ordering == codes.BY_KEY:
-        w.forecast[j].key = _key(w, j)
+        give_numbers(w, j)
 
 
 @lean
@@ -68,31 +68,5 @@ def told(w: World, j: int, estimate: int, order: int) -> None:
         w.job[j].walltime = estimate
     if o.order_estimate == codes.ASKED:
         w.forecast[j].order = order
-    if o.ordering == codes.BY_KEY:
-        w.forecast[j].key = _key(w, j)
+        give_numbers(w, j)
     w.s[0].told = j + 1
-
-
-@lean
-def _key(w: World, j: int) -> float:
-    """The fixed scores of `policies.scores` that use the length, in the same operations."""
-    key = w.o[0].key
-    us = float(w.forecast[j].order)
-    cores = np.int64(w.job[j].cores)
-    if key == codes.KEY_SJF:
-        return us
-    if key == codes.KEY_LJF:
-        return -us
-    if key == codes.KEY_SAF:
-        return us * cores
-    if key == codes.KEY_SQRT_AREA:
-        return us * np.sqrt(cores)
-    s = max(w.job[j].submit / 1e6, 1.0)
-    r = us / 1e6
-    if key == codes.KEY_F1:
-        return np.log10(r) * cores + 8.70e2 * np.log10(s)
-    if key == codes.KEY_F2:
-        return np.sqrt(r) * cores + 2.56e4 * np.log10(s)
-    if key == codes.KEY_F3:
-        return r * cores + 6.86e6 * np.log10(s)
-    return r * np.sqrt(cores) + 5.30e5 * np.log10(s)

@@ -16,6 +16,7 @@ from escala.kernel.plans import add_plan, plan_end, remove_plan
 from escala.kernel.queue import dequeue
 from escala.kernel.reservation import plan_oracle
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, World
+from escala.kernel.users import count
 
 
 @lean
@@ -89,6 +90,8 @@ def place(w: World, j: int, ready: int) -> None:
     """Job `j` has been given its cores; its nodes are all on at `ready`."""
     s = w.s[0]
     dequeue(w, j, codes.GIVEN)
+    if w.user.shape[0] > 0:
+        count(w, j, 0, 1)
     plan_end(w, j, ready)
     if w.plans.shape[0] > 0:
         add_plan(w, j)
@@ -119,6 +122,8 @@ def end(w: World, j: int) -> None:
     """Job `j` has run its time."""
     s = w.s[0]
     occupy(w, j, -1)
+    if w.user.shape[0] > 0:
+        count(w, j, 0, -1)
     if kept(w):
         release(w, j)
     give_back(w, j)

@@ -1,4 +1,5 @@
-"""EASY with a queue in order of priority: the first in the scheduler's order has the reservation, and the others pass in that order.
+"""EASY with a queue in order of priority: the first in the scheduler's order has the reservation, and the others pass in that order, or
+in another.
 
 A job that has waited the guard stands in front of all that have not, the oldest first (`queue.note_age`).
 """
@@ -9,12 +10,12 @@ from typing import Any
 
 from escala.compile import lean
 from escala.kernel import codes
-from escala.kernel.easy import pass_head
+from escala.kernel.easy import backfill_urgent, pass_head
 from escala.kernel.fit import start_if_fits
-from escala.kernel.queue import NO_LIMIT, index_new, next_fit, rank_of, row_at
+from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_rank, next_fit, rank_of, row_at
 from escala.kernel.reservation import reserve_head
 from escala.kernel.state import World
-from escala.kernel.urgency import beyond_first, front_of, next_urgent
+from escala.kernel.urgency import beyond_first, front_of
 
 
 @lean
@@ -40,48 +41,66 @@ def _only_new(w: World) -> bool:
 @lean
 def _by_rank(w: World, frontier: Any) -> None:
     s = w.s[0]
-    o = w.o[0]
     if _only_new(w) and (s.new_from == s.next_job or rank_of(w, s.new_from) > rank_of(w, s.head)):
         if s.new_from < s.next_job:
             pass_head(w, s.new_from)
         return
+    j = _first_by_rank(w)
     s.head = codes.NONE
-    index_new(w)
-    rank = next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT)
-    while rank < o.n_ranks and start_if_fits(w, row_at(w, rank)):
-        rank = next_fit(w, rank + 1, NO_LIMIT, NO_LIMIT, NO_LIMIT)
-    if rank >= o.n_ranks:
+    while j != codes.NONE and start_if_fits(w, j):
+        j = _behind(w, rank_of(w, j), NO_LIMIT, NO_LIMIT, NO_LIMIT)
+    if j == codes.NONE:
         return
-    reserve_head(w, row_at(w, rank), frontier)
-    window = s.shadow_us - s.now - o.margin_us
+    reserve_head(w, j, frontier)
+    window = s.shadow_us - s.now - w.o[0].margin_us
     while s.n_queued > 1:
         free = s.free_on + s.free_boot + s.free_off
-        rank = next_fit(w, rank + 1, free, window, s.extra) if free > 0 else o.n_ranks
-        if rank >= o.n_ranks:
+        j = _behind(w, rank_of(w, j), free, window, s.extra) if free > 0 else codes.NONE
+        if j == codes.NONE:
             return
-        pass_head(w, row_at(w, rank))
+        pass_head(w, j)
+
+
+@lean
+def _first_by_rank(w: World) -> int:
+    """The queued job of the least rank: where one has the reservation, that one or one that came since."""
+    s = w.s[0]
+    first = s.head
+    if first == codes.NONE:
+        return _behind(w, codes.NONE, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+    for j in range(s.new_from, s.next_job):
+        if rank_of(w, j) < rank_of(w, first):
+            first = j
+    return first
+
+
+@lean
+def _behind(w: World, beyond: int, free: int, window: int, extra: int) -> int:
+    """The queued job of the least rank > beyond with cores <= free and (walltime <= window or cores <= extra); NONE if there is none."""
+    if w.s[0].n_queued <= SHORT_QUEUE:
+        return least_rank(w, w.s[0].first, beyond, free, window, extra)
+    index_new(w)
+    rank = next_fit(w, beyond + 1, free, window, extra)
+    return row_at(w, rank) if rank < w.o[0].n_ranks else codes.NONE
 
 
 @lean
 def _by_urgency(w: World, frontier: Any) -> None:
     s = w.s[0]
-    n = front_of(w, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+    n = front_of(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT)
     if _only_new(w) and w.front[0].row == s.head:
         if s.new_from < s.next_job:
             pass_head(w, s.new_from)
         return
     s.head = codes.NONE
     while n > 0 and start_if_fits(w, w.front[0].row):
-        n = beyond_first(w, n, NO_LIMIT, NO_LIMIT, NO_LIMIT)
+        n = beyond_first(w, 0, n, NO_LIMIT, NO_LIMIT, NO_LIMIT)
     if n == 0:
         return
     reserve_head(w, w.front[0].row, frontier)
     window = s.shadow_us - s.now - w.o[0].margin_us
-    n = beyond_first(w, n, s.free_on + s.free_boot + s.free_off, window, s.extra)
-    while True:
-        free = s.free_on + s.free_boot + s.free_off
-        n = next_urgent(w, n, free, window, s.extra)
-        if n == 0:
-            return
-        pass_head(w, w.front[0].row)
-        n = beyond_first(w, n, free, window, s.extra)
+    free = s.free_on + s.free_boot + s.free_off
+    if w.o[0].passing == codes.BY_QUEUE:
+        backfill_urgent(w, 0, beyond_first(w, 0, n, free, window, s.extra), window)
+    else:
+        backfill_urgent(w, 1, front_of(w, 1, free, window, s.extra), window)

@@ -17,11 +17,12 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.forecast import foresee
 from escala.kernel.state import FAN, World
+from escala.kernel.users import count
 
 EMPTY = 1 << 62  # least value of a cell without queued jobs
 OUTDATED = -EMPTY  # `UNTIL` of a cell whose first job has to be found anew
 NO_LIMIT = EMPTY - 1  # of cores or walltime, in a search: every job passes, an empty cell never does
-CORES, WALLTIME, FIRST, UNTIL = range(4)  # rows of the tree; the last two where scores grow with the wait (`urgency`)
+CORES, WALLTIME, FIRST, UNTIL = range(4)  # rows of the tree; the last two where a tournament finds the first (`urgency`), twice for two
 SHORT_QUEUE = 24  # up to this length the list is walked: measured faster than the tree
 
 
@@ -54,18 +55,20 @@ def _least_of_jobs(w: World, cell: int) -> tuple[int, int]:
 def _refresh(w: World, rank: int) -> None:
     """Recompute the cells above a rank, as far up as something changes. A cell that is out of date has no parent that is not."""
     cell = rank // FAN
-    aging = w.tree.shape[0] > UNTIL
+    orders = (w.tree.shape[0] - FIRST) // 2
     cores, walltime = _least_of_jobs(w, cell)
     base = 0
     width = -(-w.o[0].n_ranks // FAN)
     while True:
         same = w.tree[CORES, base + cell] == cores and w.tree[WALLTIME, base + cell] == walltime
-        if same and (not aging or w.tree[UNTIL, base + cell] == OUTDATED):
+        for k in range(orders):
+            same = same and w.tree[UNTIL + 2 * k, base + cell] == OUTDATED
+        if same:
             return
         w.tree[CORES, base + cell] = cores
         w.tree[WALLTIME, base + cell] = walltime
-        if aging:
-            w.tree[UNTIL, base + cell] = OUTDATED
+        for k in range(orders):
+            w.tree[UNTIL + 2 * k, base + cell] = OUTDATED
         if width == 1:
             return
         parent = cell // FAN
@@ -77,6 +80,21 @@ def _refresh(w: World, rank: int) -> None:
         base += width
         width = -(-width // FAN)
         cell = parent
+
+
+@lean
+def outdate(w: World, k: int, rank: int) -> None:
+    """The first jobs of the cells above a rank have to be found anew, in the order `k`."""
+    cell = rank // FAN
+    base = 0
+    width = -(-w.o[0].n_ranks // FAN)
+    while w.tree[UNTIL + 2 * k, base + cell] != OUTDATED:
+        w.tree[UNTIL + 2 * k, base + cell] = OUTDATED
+        if width == 1:
+            return
+        base += width
+        width = -(-width // FAN)
+        cell //= FAN
 
 
 @lean
@@ -94,6 +112,8 @@ def enqueue(w: World, j: int) -> None:
     s.n_queued += 1
     if w.forecast.shape[0] > 0:
         foresee(w, j)
+    if w.user.shape[0] > 0:
+        count(w, j, 1, 0)
 
 
 @lean
@@ -122,6 +142,8 @@ def dequeue(w: World, j: int, state: int) -> None:
         w.run[after].prev = before
     s.n_queued -= 1
     w.run[j].state = state
+    if w.user.shape[0] > 0:
+        count(w, j, -1, 0)
     if j < s.indexed and w.tree.shape[1] > 0:
         _refresh(w, rank_of(w, j))
 
@@ -163,6 +185,22 @@ def _to_front(w: World, j: int) -> None:
 def may_pass(cores: int, walltime: int, free: int, window: int, extra: int) -> bool:
     """Does a job need at most `free` cores, and either end in time or need at most `extra`?"""
     return cores <= free and (walltime <= window or cores <= extra)
+
+
+@lean
+def least_rank(w: World, first: int, beyond: int, free: int, window: int, extra: int) -> int:
+    """Of the queued jobs from `first` on, in order of submission, with cores <= free and (walltime <= window or cores <= extra), the one of
+    the least rank > beyond; NONE if there is none. For short queues."""
+    best = codes.NONE
+    least = w.o[0].n_ranks
+    j = first
+    while j != codes.NONE:
+        rank = rank_of(w, j)
+        if beyond < rank < least and may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
+            best = j
+            least = rank
+        j = np.int64(w.run[j].next)
+    return best
 
 
 @lean

@@ -12,7 +12,7 @@ from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.fit import can_hold, start_if_fits
 from escala.kernel.nodes import switch_on
-from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, next_fit, rank_of, row_at
+from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_rank, next_fit, rank_of, row_at
 from escala.kernel.reservation import permission
 from escala.kernel.scores import best_packing, by_rank
 from escala.kernel.state import World
@@ -30,25 +30,10 @@ def first_in_order(w: World) -> int:
         return s.first
     if ordering == codes.BY_RANK:
         if s.n_queued <= SHORT_QUEUE:
-            return _least_rank(w, s.first, codes.NONE, NO_LIMIT)
+            return least_rank(w, s.first, codes.NONE, NO_LIMIT, NO_LIMIT, NO_LIMIT)
         index_new(w)
         return row_at(w, next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT))
     return most_urgent(w)
-
-
-@lean
-def _least_rank(w: World, first: int, beyond: int, cores: int) -> int:
-    """Of the queued jobs from `first` on that need at most `cores`, the one with the least rank > beyond; NONE if there is none."""
-    best = codes.NONE
-    least = w.o[0].n_ranks
-    j = first
-    while j != codes.NONE:
-        rank = rank_of(w, j)
-        if beyond < rank < least and w.job[j].cores <= cores:
-            best = j
-            least = rank
-        j = np.int64(w.run[j].next)
-    return best
 
 
 @inlined
@@ -141,7 +126,7 @@ def _greedy_walk(w: World) -> None:
     done = codes.NONE  # ranks up to here were looked at
     while first != codes.NONE:
         free = s.free_on + s.free_boot + s.free_off if w.o[0].plain == 1 else NO_LIMIT
-        best = _least_rank(w, first, done, free)
+        best = least_rank(w, first, done, free, NO_LIMIT, NO_LIMIT)
         if best == codes.NONE:
             return
         done = rank_of(w, best)
@@ -174,11 +159,11 @@ def _greedy_urgent(w: World, new: int) -> None:
         if j != codes.NONE:
             start_if_fits(w, j)
         return
-    n = front_of(w, s.free_on + s.free_boot + s.free_off, NO_LIMIT, NO_LIMIT)
+    n = front_of(w, 0, s.free_on + s.free_boot + s.free_off, NO_LIMIT, NO_LIMIT)
     while True:
         free = s.free_on + s.free_boot + s.free_off
-        n = next_urgent(w, n, free, NO_LIMIT, NO_LIMIT)
+        n = next_urgent(w, 0, n, free, NO_LIMIT, NO_LIMIT)
         if n == 0:
             return
         start_if_fits(w, w.front[0].row)
-        n = beyond_first(w, n, free, NO_LIMIT, NO_LIMIT)
+        n = beyond_first(w, 0, n, free, NO_LIMIT, NO_LIMIT)

@@ -250,15 +250,16 @@ def easy_single(w: World) -> None:
             j = after
         return
     if o.ordering in codes.CHANGING:
-        n = front_of(w, s.free_on + s.free_boot + s.free_off, NO_LIMIT, NO_LIMIT)
+        k = 0 if o.passing == codes.BY_QUEUE else 1
+        n = front_of(w, k, s.free_on + s.free_boot + s.free_off, NO_LIMIT, NO_LIMIT)
         while True:
             free = s.free_on + s.free_boot + s.free_off
-            n = next_urgent(w, n, free, NO_LIMIT, NO_LIMIT)
+            n = next_urgent(w, k, n, free, NO_LIMIT, NO_LIMIT)
             if n == 0:
                 return
             if w.front[0].row != s.head:
                 _pass(w, w.front[0].row, cores, room)
-            n = beyond_first(w, n, free, NO_LIMIT, NO_LIMIT)
+            n = beyond_first(w, k, n, free, NO_LIMIT, NO_LIMIT)
     index_new(w)
     rank = next_fit(w, 0, NO_LIMIT, NO_LIMIT, NO_LIMIT)
     while rank < o.n_ranks:

@@ -24,6 +24,7 @@ OPTIONS = np.dtype(
         ("unit", "i8"),  # 1: every node has one core, so sets of cores are sets of nodes
         ("queueing", "i8"),  # codes.STRICT ...
         ("ordering", "i8"),  # codes.BY_QUEUE ...
+        ("passing", "i8"),  # order of those who pass the first, codes.BY_QUEUE: the same
         ("guard_us", "i8"),  # who has waited so long stands in front; NEVER_US: nobody
         ("head", "i8"),  # codes.LOWEST_ID | LATEST_RELEASED
         ("depth", "i8"),  # conservative: jobs with a reservation
@@ -48,7 +49,8 @@ OPTIONS = np.dtype(
         ("period_us", "i8"),  # > 0: a decision at every multiple of this
         ("estimate", "i8"),  # codes.BEFOREHAND ...: how the length becomes known by which plans are made
         ("order_estimate", "i8"),  # and the one by which the queue is ordered
-        ("key", "i8"),  # codes.KEY_SJF ...: the score of codes.BY_KEY
+        ("key", "i8"),  # codes.KEY_SJF ...: the score of the queue that becomes known at submission
+        ("passing_key", "i8"),  # and of those who pass the first
         ("moves", "i8"),  # 1: the planned end of a job that runs on moves
     ]
 )
@@ -84,6 +86,7 @@ SCALARS = np.dtype(
         ("next_plan_us", "i8"),  # conservative, unless its agenda is kept: the next planned start, which may fall on no other event
         ("next_aged_us", "i8"),  # when the next waiting job will have waited the guard
         ("head", "i8"),  # job that holds the reservation, NONE: none
+        ("touched", "i8"),  # first of the users of whom something changed since the last decision, NONE: none
         ("shadow_us", "i8"),  # its time
         ("shadow_fine", "i8"),
         ("extra", "i8"),  # cores free now that the reservation leaves alone
@@ -124,7 +127,6 @@ FORECAST = np.dtype(  # where jobs are expected to run another time than the one
     [
         ("limit", "i8"),  # us, the request
         ("order", "i8"),  # us, the length by which the queue is ordered
-        ("key", "f8"),  # the score of codes.BY_KEY
         ("moved", "i8"),  # how often the planned end has moved
     ]
 )
@@ -161,6 +163,44 @@ NODE = np.dtype(
 )
 
 PROFILE = np.dtype([("on_us", "i8"), ("off_us", "i8"), ("can_switch", "i8"), ("break_even_us", "i8")])  # NEVER_US: idling costs nothing
+TERMS = np.dtype(  # what of a linear score changes
+    [
+        ("log_wait", "f8"),  # weights: of log1p(wait / 1 h)
+        ("log_ratio", "f8"),  # of log1p(wait / estimate)
+        ("age", "f8"),  # of wait / max_age, at most 1
+        ("length", "f8"),  # of log(estimate / 1 h), where that becomes known at submission
+        ("length_cores", "f8"),  # of its product with log(cores / cores of the machine)
+        ("running", "f8"),  # of the user's share of the machine's cores
+        ("queued", "f8"),  # of log1p(the user's waiting jobs)
+        ("fair", "f8"),  # of the user's fair-share factor
+        ("max_age_us", "i8"),
+        ("decay", "f8"),  # of used core time, 1/us
+        ("every_us", "i8"),  # scores are computed anew at the first decision of each such stretch, 0: at each decision
+        ("doubt", "f8"),  # scores that are nearer than this may be equal
+        ("by_user", "i8"),  # 1: some weight is of the user's
+        ("clock_us", "i8"),  # the time for which scores are computed
+        ("due_us", "i8"),  # when they are computed anew
+        ("shares", "f8"),  # of all users seen so far
+        ("cores", "i8"),  # that users have now
+        ("used", "f8"),  # decayed core time of all users, up to `used_us`
+        ("used_us", "i8"),
+    ]
+)
+USER = np.dtype(
+    [
+        ("low", "i8"),  # first and last rank of the user's jobs in the search order
+        ("high", "i8"),
+        ("queued", "i8"),  # waiting jobs
+        ("cores", "i8"),  # that the user's jobs have now
+        ("next", "i8"),  # in the list of touched users, UNTOUCHED: not in it
+        ("seen", "i1"),  # 1: has submitted a job
+        ("bias", "f8", (2,)),  # what the user's terms add to a score, by order
+        ("share", "f8", (2,)),  # of the machine, not normalised
+        ("used", "f8", (2,)),
+        ("used_us", "i8", (2,)),
+    ],
+    align=True,
+)
 CHUNK = np.dtype([("low", "i4"), ("high", "i4"), ("per", "i4"), ("next", "i4")])  # `per` cores on each of the nodes low..high
 EVENT = np.dtype([("time", "i8"), ("id", "i8")])
 FRONT = np.dtype([("score", "f8"), ("row", "i8"), ("place", "i8")])  # a job, first of a part of the search tree
@@ -199,7 +239,11 @@ class World(NamedTuple):
     heaps: Any  # EVENT [N, 4, capacity]: job ends, starts of given jobs, node switches, timers
     plans: Any  # int32 [N, capacity]: running jobs, a heap by planned end
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
-    tree: Any  # int64 [N, 2 or 4, capacity]: least cores, least walltime (first job, until when) of queued jobs; 16 ranks a cell, by level
+    tree: Any  # int64 [N, 2, 4 or 6, capacity]: least cores, least walltime (first job, until when; of either order) of queued jobs; 16
+    # ranks a cell, by level
+    fixed: Any  # float64 [N, 0 to 2, jobs]: by order, its number of each job, or what does not change of its linear score
+    terms: Any  # TERMS [N, 0 to 2]: by order, what of its linear score changes
+    user: Any  # USER [N, users or 0]: where linear scores look at them
     front: Any  # FRONT [N, capacity]: a search in the order of scores that grow with the wait, or a walk in order: a heap
     log: Any  # LOG [N, capacity]
     slices: Any  # int64 [N, 4, capacity]: conservative agenda: time, residue, row, free cores
@@ -232,6 +276,9 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "plans": (np.int32, 1),
     "order": (np.int32, 2),
     "tree": (np.int64, 2),
+    "fixed": (np.float64, 2),
+    "terms": (TERMS, 1),
+    "user": (USER, 1),
     "front": (FRONT, 1),
     "log": (LOG, 1),
     "slices": (np.int64, 2),
@@ -241,6 +288,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
 
 
 FAN = 16  # ranks a cell, cells a cell
+UNTOUCHED = -2  # `USER.next`
 
 
 def tree_size(jobs: int) -> int:
@@ -266,7 +314,10 @@ def allocate(
     agenda: bool,
     multi: bool,
     chunks: int,
-    aging: bool = False,
+    orders: int = 0,
+    numbered: bool = False,
+    linear: bool = False,
+    counted: int = 0,
     walked: bool = False,
     forecast: bool = False,
     users: int = 0,
@@ -277,8 +328,8 @@ def allocate(
 
     ranks: of a given order of the jobs, 0: none is given; searched: the queue may be long and is searched by a tree; planned: planned
     ends are kept; agenda: conservative backfilling; walked: in another order than that of submission; multi: some job has demands beyond
-    cores; chunks: how many recorded chunks to expect; aging: scores grow with the wait, or become known at submission; forecast, users,
-    steps, past: see `World`.
+    cores; chunks: how many recorded chunks to expect; orders: that are found by a tournament, 0 to 2; numbered: one of them has a number a
+    job; linear: one is a linear score; counted: users at whom it looks; forecast, users, steps, past: see `World`.
     """
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
@@ -306,8 +357,11 @@ def allocate(
         heaps=zeros((4, heap), EVENT),
         plans=zeros((live if planned else 0,), np.int32),
         order=zeros((2, ranks), np.int32),
-        tree=zeros((4 if aging else 2, tree_size(max(jobs, ranks)) if searched else 0), np.int64),
-        front=zeros((jobs + tree_size(jobs) if aging else jobs if walked else 0,), FRONT),
+        tree=zeros((2 + 2 * orders, tree_size(max(jobs, ranks)) if searched else 0), np.int64),
+        fixed=zeros((orders if numbered else 0, jobs), np.float64),
+        terms=zeros((orders if linear else 0,), TERMS),
+        user=zeros((counted,), USER),
+        front=zeros((jobs + tree_size(jobs) if orders else jobs if walked else 0,), FRONT),
         log=zeros((4 * nodes + 64,), LOG),
         slices=zeros((4, 64 if agenda else 0), np.int64),
         agenda=zeros((64 if agenda else 0, nodes), np.int32),

@@ -1,10 +1,10 @@
-"""Which waiting job comes first, and next, where scores grow with the wait (WFP3, UNICEP, the expansion factor).
+"""Which waiting job comes first, and next, where scores grow with the wait (`growing`), or where there are two orders.
 
-Such a score is a power of slope x wait, with a slope of the job's own, so jobs are lines over time. (A fixed score that becomes known
-only when a job is submitted, codes.BY_KEY, is found in the same way: its lines are level.) The search tree (`queue`; here its
-ranks go by cores, then walltime, so that jobs of a cell are alike) keeps in each cell the job that comes first among the cell's, and until
-when it surely does: a kinetic tournament. What is out of date is played again before a search, the rest stands. A search opens the cells
-in the order of their first jobs and leaves out those without a job that may pass.
+Such a score is a line over time, or nearly. The search tree (`queue`; here its ranks go by cores, then walltime, so that jobs of a cell are
+alike) keeps in each cell the job that comes first among the cell's, and until when it surely does: a kinetic tournament. What is out of
+date is played again before a search, the rest stands. A search opens the cells in the order of their first jobs and leaves out those
+without a job that may pass. Where those who pass the first have an order of their own, there are two tournaments over the same cells: `k`
+is 0 for the order of the queue, 1 for the other.
 """
 
 from __future__ import annotations
@@ -13,59 +13,12 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
-from escala.kernel.forecast import length_of
+from escala.kernel.growing import clock_of, growing_score, slope_of, stays_first
 from escala.kernel.queue import CORES, EMPTY, FIRST, SHORT_QUEUE, UNTIL, WALLTIME, index_new, may_pass, rank_of, row_at
 from escala.kernel.state import FAN, World
 
 JOB = -1  # `FRONT.place` of an entry that stands for a job alone
 LEVEL = 1 << 40  # `FRONT.place` of a cell: level x LEVEL + its number
-DOUBT = 2e-7  # slopes are kept as 32-bit numbers: two lines that are nearer than this share of their height may change places
-
-
-@inlined
-def growing_score(w: World, j: int) -> float:
-    """WFP3: -(wait / walltime)^3 cores. UNICEP: -wait / (log2(max(cores, 2)) walltime) (Tang et al. 2009). Expansion factor: -wait /
-    walltime. Or the score of codes.BY_KEY. -infinity for a job that has waited the guard. The smallest is first."""
-    if j < w.s[0].aged:
-        return -np.inf
-    if w.o[0].ordering == codes.BY_KEY:
-        return w.forecast[j].key
-    ratio = (w.s[0].now - w.job[j].submit) / max(length_of(w, j), 1)  # one division of whole numbers: equal ratios tie
-    cores = np.int64(w.job[j].cores)
-    if w.o[0].ordering == codes.BY_WFP3:
-        return -(ratio * ratio * ratio) * cores
-    if w.o[0].ordering == codes.BY_XFACTOR:
-        return -ratio
-    return -ratio / np.log2(max(cores, 2))
-
-
-@inlined
-def _slope_of(w: World, j: int) -> float:
-    """Growth of the line of job `j`, 1/us."""
-    cores = np.int64(w.job[j].cores)
-    if w.o[0].ordering == codes.BY_WFP3:
-        factor = np.cbrt(cores)
-    else:
-        factor = 1.0 if w.o[0].ordering == codes.BY_XFACTOR else 1.0 / np.log2(max(cores, 2))
-    return factor / max(length_of(w, j), 1)
-
-
-@lean
-def _stays_first(w: World, a: int, b: int) -> int:
-    """Time up to which job `a`, which comes before job `b` now, surely does, us; now, where that cannot be told."""
-    if w.o[0].ordering == codes.BY_KEY or (w.job[a].cores == w.job[b].cores and length_of(w, a) == length_of(w, b)):
-        return codes.NEVER_US  # of equal ones the one submitted first
-    if a < w.s[0].aged:
-        return codes.NEVER_US  # it has waited the guard
-    now = w.s[0].now
-    least = w.run[a].slope * (1.0 - DOUBT)
-    most = w.run[b].slope * (1.0 + DOUBT)
-    lead = least * (now - w.job[a].submit) - most * (now - w.job[b].submit)
-    if lead <= 0.0:
-        return now
-    if most <= least:
-        return codes.NEVER_US
-    return now + np.int64(min(lead / (most - least), 1e18))
 
 
 @inlined
@@ -109,81 +62,81 @@ def _cell_of(w: World, j: int, level: int) -> int:
 
 
 @inlined
-def _first_of(w: World, base: int, level: int, k: int) -> int:
-    """First job of cell `k` of a level, NONE where nobody waits; of level -1: the job at rank `k`, NONE unless it waits."""
+def _first_of(w: World, k: int, base: int, level: int, cell: int) -> int:
+    """First job of a cell of a level, NONE where nobody waits; of level -1: the job at rank `cell`, NONE unless it waits."""
     if level < 0:
-        j = row_at(w, k)
+        j = row_at(w, cell)
         return j if w.run[j].state == codes.QUEUED else codes.NONE
-    return w.tree[FIRST, base + k] if w.tree[CORES, base + k] != EMPTY else codes.NONE
+    return w.tree[FIRST + 2 * k, base + cell] if w.tree[CORES, base + cell] != EMPTY else codes.NONE
 
 
 @lean
-def _play(w: World, level: int, cell: int) -> None:
+def _play(w: World, k: int, level: int, cell: int) -> None:
     """Find the first job of a cell whose children are up to date."""
     below = _base(w, level - 1)
     low = cell * FAN
     high = min(low + FAN, _width(w, level - 1))
     best = codes.NONE
     least = 0.0
-    for k in range(low, high):
-        j = _first_of(w, below, level - 1, k)
+    for child in range(low, high):
+        j = _first_of(w, k, below, level - 1, child)
         if j == codes.NONE:
             continue
-        score = growing_score(w, j)
+        score = growing_score(w, k, j)
         if best == codes.NONE or score < least or (score == least and j < best):
             best = j
             least = score
     until = codes.NEVER_US
-    for k in range(low, high):
-        j = _first_of(w, below, level - 1, k)
+    for child in range(low, high):
+        j = _first_of(w, k, below, level - 1, child)
         if j == codes.NONE:
             continue
         if level > 0:
-            until = min(until, w.tree[UNTIL, below + k])
+            until = min(until, w.tree[UNTIL + 2 * k, below + child])
         if j != best:
-            until = min(until, _stays_first(w, best, j))
+            until = min(until, stays_first(w, k, best, j, least))
     at = _base(w, level) + cell
-    w.tree[FIRST, at] = best
-    w.tree[UNTIL, at] = until
+    w.tree[FIRST + 2 * k, at] = best
+    w.tree[UNTIL + 2 * k, at] = until
 
 
 @lean
-def settle(w: World, level: int, cell: int) -> None:
+def settle(w: World, k: int, level: int, cell: int) -> None:
     """Bring a cell and all below it up to date: down to its first child that is out of date, then on to the right, then up."""
-    now = w.s[0].now
+    now = clock_of(w, k)
     top = level
     base = _base(w, level)
-    if w.tree[UNTIL, base + cell] >= now:
+    if w.tree[UNTIL + 2 * k, base + cell] >= now:
         return
     while True:
-        child = _late_from(w, level - 1, cell * FAN, cell)
+        child = _late_from(w, k, level - 1, cell * FAN, cell)
         while child != codes.NONE:
             level -= 1
             cell = child
-            child = _late_from(w, level - 1, cell * FAN, cell)
-        _play(w, level, cell)
+            child = _late_from(w, k, level - 1, cell * FAN, cell)
+        _play(w, k, level, cell)
         while level < top:
-            child = _late_from(w, level, cell + 1, cell // FAN)
+            child = _late_from(w, k, level, cell + 1, cell // FAN)
             if child != codes.NONE:
                 cell = child
                 break
             cell //= FAN
             level += 1
-            _play(w, level, cell)
+            _play(w, k, level, cell)
         if level == top:
             return
 
 
 @lean
-def _late_from(w: World, level: int, start: int, parent: int) -> int:
+def _late_from(w: World, k: int, level: int, start: int, parent: int) -> int:
     """The first cell of a level from `start` on, among the children of `parent`, that is out of date; NONE if there is none."""
     if level < 0:
         return codes.NONE
-    now = w.s[0].now
+    now = clock_of(w, k)
     base = _base(w, level)
-    for k in range(start, min((parent + 1) * FAN, _width(w, level))):
-        if w.tree[UNTIL, base + k] < now:
-            return k
+    for cell in range(start, min((parent + 1) * FAN, _width(w, level))):
+        if w.tree[UNTIL + 2 * k, base + cell] < now:
+            return cell
     return codes.NONE
 
 
@@ -192,10 +145,10 @@ def most_urgent(w: World) -> int:
     """The queued job of the smallest score (ties in queue order); the queue is not empty."""
     if w.s[0].n_queued <= SHORT_QUEUE:
         best = w.s[0].first
-        least = growing_score(w, best)
+        least = growing_score(w, 0, best)
         j = np.int64(w.run[best].next)
         while j != codes.NONE:
-            score = growing_score(w, j)
+            score = growing_score(w, 0, j)
             if score < least:
                 least = score
                 best = j
@@ -203,7 +156,7 @@ def most_urgent(w: World) -> int:
         return best
     enter_new(w)
     top = _top(w)
-    settle(w, top, 0)
+    settle(w, 0, top, 0)
     return w.tree[FIRST, _base(w, top)]
 
 
@@ -212,15 +165,15 @@ def enter_new(w: World) -> None:
     """Jobs that are queued but not yet in the search tree enter it, with their slopes."""
     s = w.s[0]
     for j in range(s.indexed, s.next_job):
-        w.run[j].slope = _slope_of(w, j)
+        w.run[j].slope = slope_of(w, 0, j)
     index_new(w)
 
 
 @lean
-def _push(w: World, n: int, j: int, place: int) -> int:
+def _push(w: World, k: int, n: int, j: int, place: int) -> int:
     """Add an entry (job `j`, first of the cell `place`) to the front, a heap of size n by score and row; returns the new size."""
     front = w.front
-    score = float(rank_of(w, j)) if w.o[0].ordering == codes.BY_RANK else growing_score(w, j)
+    score = float(rank_of(w, j)) if w.o[0].ordering == codes.BY_RANK else growing_score(w, k, j)
     i = n
     while i > 0:
         parent = (i - 1) >> 1
@@ -260,35 +213,36 @@ def _pop(w: World, n: int) -> int:
 
 
 @lean
-def _push_cell(w: World, n: int, level: int, cell: int, free: int, window: int, extra: int) -> int:
+def _push_cell(w: World, k: int, n: int, level: int, cell: int, free: int, window: int, extra: int) -> int:
     """Add a cell that is up to date, if one of its jobs may pass. (The least cores may be those of a job that started before it was due in
     the tree; then nobody is first.)"""
     at = _base(w, level) + cell
     if (
         w.tree[CORES, at] == EMPTY
-        or w.tree[FIRST, at] == codes.NONE
+        or w.tree[FIRST + 2 * k, at] == codes.NONE
         or not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra)
     ):
         return n
-    return _push(w, n, w.tree[FIRST, at], level * LEVEL + cell)
+    return _push(w, k, n, w.tree[FIRST + 2 * k, at], level * LEVEL + cell)
 
 
 @lean
-def _push_job(w: World, n: int, j: int, free: int, window: int, extra: int) -> int:
+def _push_job(w: World, k: int, n: int, j: int, free: int, window: int, extra: int) -> int:
     if w.run[j].state != codes.QUEUED or not may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
         return n
-    return _push(w, n, j, JOB)
+    return _push(w, k, n, j, JOB)
 
 
 @lean
-def front_of(w: World, free: int, window: int, extra: int) -> int:
-    """Begin a search for the jobs with cores <= free and (walltime <= window or cores <= extra); returns the size of the front."""
+def front_of(w: World, k: int, free: int, window: int, extra: int) -> int:
+    """Begin a search, in the order `k`, for the jobs with cores <= free and (walltime <= window or cores <= extra); returns the size of the
+    front."""
     s = w.s[0]
     n = 0
     if s.n_queued <= SHORT_QUEUE:
         j = s.first
         while j != codes.NONE:
-            n = _push_job(w, n, j, free, window, extra)
+            n = _push_job(w, k, n, j, free, window, extra)
             j = np.int64(w.run[j].next)
         return n
     enter_new(w)
@@ -296,23 +250,23 @@ def front_of(w: World, free: int, window: int, extra: int) -> int:
     at = _base(w, top)
     if not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra):
         return 0
-    settle(w, top, 0)
-    return _push_cell(w, 0, top, 0, free, window, extra)
+    settle(w, k, top, 0)
+    return _push_cell(w, k, 0, top, 0, free, window, extra)
 
 
 @lean
-def next_urgent(w: World, n: int, free: int, window: int, extra: int) -> int:
+def next_urgent(w: World, k: int, n: int, free: int, window: int, extra: int) -> int:
     """Go on until the first entry of the front is a job that may pass (`w.front[0].row`); returns the size of the front, 0: no job may."""
     while n > 0:
         j = w.front[0].row
         if may_pass(w.job[j].cores, w.job[j].walltime, free, window, extra):
             return n
-        n = beyond_first(w, n, free, window, extra)
+        n = beyond_first(w, k, n, free, window, extra)
     return 0
 
 
 @lean
-def beyond_first(w: World, n: int, free: int, window: int, extra: int) -> int:
+def beyond_first(w: World, k: int, n: int, free: int, window: int, extra: int) -> int:
     """Leave the first entry's job behind, whether it has started or not; returns the size of the front.
 
     A job that still waits is left out of its cell: the cell's other children are added, down to the other jobs beside it.
@@ -328,18 +282,18 @@ def beyond_first(w: World, n: int, free: int, window: int, extra: int) -> int:
     if not may_pass(w.tree[CORES, at], w.tree[WALLTIME, at], free, window, extra):
         return n
     if w.run[j].state != codes.QUEUED:
-        settle(w, level, cell)
-        return _push_cell(w, n, level, cell, free, window, extra)
+        settle(w, k, level, cell)
+        return _push_cell(w, k, n, level, cell, free, window, extra)
     while level > 0:
         level -= 1
         own = _cell_of(w, j, level)
         for child in range(cell * FAN, min((cell + 1) * FAN, _width(w, level))):
             if child != own:
-                n = _push_cell(w, n, level, child, free, window, extra)
+                n = _push_cell(w, k, n, level, child, free, window, extra)
         cell = own
     for rank in range(cell * FAN, min((cell + 1) * FAN, w.o[0].n_jobs)):
         if row_at(w, rank) != j:
-            n = _push_job(w, n, row_at(w, rank), free, window, extra)
+            n = _push_job(w, k, n, row_at(w, rank), free, window, extra)
     return n
 
 
@@ -352,7 +306,7 @@ def begin_walk(w: World) -> int:
     n = 0
     j = s.first
     while j != codes.NONE:
-        n = _push(w, n, j, JOB)
+        n = _push(w, 0, n, j, JOB)
         j = np.int64(w.run[j].next)
     s.in_front = n
     return w.front[0].row if n > 0 else codes.NONE

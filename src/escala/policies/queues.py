@@ -1,28 +1,39 @@
-"""The names of schedulers with a queue in order of priority: `easy:queue=SCORE[:guard=TIME]`, `conservative:queue=SCORE[:guard=TIME]`, and
-strict and greedy schedulers with `:guard=TIME`.
+"""The names of schedulers with a queue in order of priority: `easy:queue=SCORE[:backfill=SCORE][:guard=TIME]`,
+`conservative:queue=SCORE[:guard=TIME]`, and strict and greedy schedulers with `:guard=TIME`.
+
+SCORE is a name, or `score:FILE`, a file with a linear score. The path may hold colons: it ends where the next key of the name begins.
 """
 
 from __future__ import annotations
 
-import difflib
+import hashlib
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
+from pathlib import Path
+from typing import Any
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, nearest
 from escala.kernel import codes
+from escala.policies.linear import Linear, Multifactor
 from escala.policies.schedulers import SCHEDULERS, Scheduler
+from escala.policies.score_files import PREFIX, read_score
 from escala.policies.scores import CHANGING, FIXED, by_size
 
 QUEUE_FORMS = {
     "easy:queue=SCORE[:guard=TIME]": "the first in the order of the score has easy's reservation, the others pass in that order",
+    "easy:queue=SCORE:backfill=SCORE[:guard=TIME]": "the same, but the others pass in the order of the second score",
     "conservative:queue=SCORE[:guard=TIME]": "conservative, reservations given anew in the order of the score",
+    "easy:queue=score:FILE[:guard=TIME]": "in the order of a linear score: weights over named features, in a file (docs: how-to/queue)",
     "NAME:guard=TIME": "a scheduler above without reservations (sjf, sjf-fit, ...); with a guard: who has waited so long stands in front",
 }
 WAYS = {"easy": codes.EASY_PRIORITY, "conservative": codes.CONSERVATIVE}
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LONGEST_S = 1e10
+FILE = re.compile(rf"(?<=={PREFIX}).*?(?=:(?:queue|guard|backfill|estimate|order_estimate)=|$)")
+"""The path of a score file in a name."""
 
 
 def queue_of(name: str) -> Scheduler:
@@ -40,16 +51,46 @@ def queue_of(name: str) -> Scheduler:
         raise EscalaError(
             f"scheduler {name!r}: {kind} is in the order of submission, the oldest in front: name an order too, {kind}:queue=sjf:{rest}"
         )
-    return replace(_score(given["queue"], name), queueing=WAYS[kind], guard_s=guard_s)
+    scores = _score(given["queue"], name), _score(given["backfill"], name) if "backfill" in given else None
+    return _queued(scores[0], guard_s, kind, scores[1])
 
 
-def queue(score: str, guard_s: float = math.inf, way: str = "easy") -> str:
-    """Name of the scheduler with a queue in the order of this score, for every parameter that takes one. way: "easy" or "conservative".
-    guard_s: who has waited so long stands in front."""
-    guard = "" if guard_s == math.inf else f":guard={_written(guard_s)}"
-    name = f"{way}:queue={score}{guard}"
+def queue_by(
+    score: str | Linear | Multifactor, guard_s: float = math.inf, way: str = "easy", backfill: str | Linear | Multifactor | None = None
+) -> Scheduler:
+    """The scheduler with a queue in the order of this score, of which no file need tell: for `simulate` and its like. As `queue`, but
+    scores may be objects."""
+    first, second = (
+        _score(one, "queue_by") if isinstance(one, str) else None if one is None else _linear(one) for one in (score, backfill)
+    )
+    assert first is not None
+    return _queued(first, guard_s if guard_s == math.inf else _span(_written(guard_s), "queue_by"), way, second)
+
+
+def _queued(score: Scheduler, guard_s: float, way: str, backfill: Scheduler | None) -> Scheduler:
+    _check_way(way, backfill is not None)
+    chosen = replace(score, queueing=WAYS[way], guard_s=guard_s)
+    return chosen if backfill is None else chosen.passed_by(backfill)
+
+
+def _check_way(way: str, backfill: bool) -> None:
+    """EscalaError for a way that is none, or that has no place for an order of those who pass."""
     if way not in WAYS:
         raise EscalaError(f"way={way!r}: use {' or '.join(WAYS)}")
+    if backfill and way != "easy":
+        raise EscalaError(f"way={way!r}: only easy has an order of those who pass: leave backfill out")
+
+
+def _linear(score: Linear | Multifactor) -> Scheduler:
+    return Scheduler(codes.GREEDY, codes.BY_LINEAR, by_size, orders=(score, None))
+
+
+def queue(score: str, guard_s: float = math.inf, way: str = "easy", backfill: str = "") -> str:
+    """Name of the scheduler with a queue in the order of this score, for every parameter that takes one. way: "easy" or "conservative".
+    guard_s: who has waited so long stands in front. backfill: the score in whose order the others pass the first; "": the same."""
+    guard = "" if guard_s == math.inf else f":guard={_written(guard_s)}"
+    name = f"{way}:queue={score}{f':backfill={backfill}' if backfill else ''}{guard}"
+    _check_way(way, bool(backfill))
     queue_of(name)
     return name
 
@@ -65,7 +106,7 @@ def _written(seconds: float) -> str:
 def _keys(kind: str, plain: Scheduler) -> tuple[str, ...]:
     """What may stand behind the name of a scheduler."""
     if kind in WAYS:
-        return ("queue", "guard")
+        return ("queue", "guard", "backfill") if kind == "easy" else ("queue", "guard")
     ordered = plain.queueing in (codes.STRICT, codes.GREEDY) and plain.ordering != codes.BY_QUEUE
     return ("guard",) if ordered else ()
 
@@ -73,30 +114,48 @@ def _keys(kind: str, plain: Scheduler) -> tuple[str, ...]:
 def _parts(rest: str, name: str, keys: tuple[str, ...]) -> dict[str, str]:
     """Key -> value of the parts between colons."""
     found: dict[str, str] = {}
-    for part in rest.split(":"):
+    for part in _split(rest, keys):
         key, equals, value = part.partition("=")
         if not equals or key not in keys:
-            known = " and ".join(f"{k}=" for k in keys)
-            raise EscalaError(f"scheduler {name!r}: {part!r} is no part that it takes: {_near(key, keys, '=')}it takes {known}")
+            known = ", ".join(f"{k}=" for k in keys)
+            raise EscalaError(f"scheduler {name!r}: {part!r} is no part that it takes: {nearest(key, keys, '=')}it takes {known}")
         if key in found:
             raise EscalaError(f"scheduler {name!r}: {key}= is given twice: give it once")
         found[key] = value
     return found
 
 
-def _near(word: str, known: Iterable[str], end: str = "") -> str:
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"did you mean {near[0]}{end}? " if near else ""
+def within_folder(name: str, folder: Path) -> str:
+    """The name of a scheduler with its score files, those of relative paths, in this folder."""
+    return FILE.sub(lambda found: str(folder / found[0]) if found[0] else "", name)
+
+
+def score_digests(name: Any) -> dict[str, str]:
+    """SHA-256 of the score files that the name of a scheduler tells, by path, of those that are there."""
+    paths = FILE.findall(name) if isinstance(name, str) else []
+    return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths if Path(path).is_file()}
+
+
+def _split(rest: str, keys: tuple[str, ...]) -> Iterator[str]:
+    """The parts between colons; the path of a score file goes on to the next key."""
+    key = "|".join(keys)
+    yield from re.findall(rf"(?:^|:)((?:{key})={PREFIX}.*?(?=:(?:{key})=|$)|[^:]*)", rest)
 
 
 def _score(word: str, name: str) -> Scheduler:
     """A scheduler in the order of a score."""
+    if word.startswith(PREFIX):
+        try:
+            return _linear(read_score(Path(word.removeprefix(PREFIX))))
+        except EscalaError as error:
+            raise EscalaError(f"scheduler {name!r}: {error}") from None
     if word in FIXED:
         return Scheduler(codes.GREEDY, codes.BY_RANK, FIXED[word])
     if word in CHANGING:
         return Scheduler(codes.GREEDY, CHANGING[word], by_size)
     scores = [*FIXED, *CHANGING]
-    raise EscalaError(f"scheduler {name!r}: {word!r} is no score: {_near(word, scores)}known are {', '.join(scores)}")
+    known = f"known are {', '.join(scores)}, and {PREFIX}FILE"
+    raise EscalaError(f"scheduler {name!r}: {word!r} is no score: {nearest(word, scores)}{known}")
 
 
 def _span(text: str, name: str) -> float:

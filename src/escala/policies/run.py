@@ -21,6 +21,8 @@ from escala.platform import Platform, read_platform
 from escala.platform.told import how
 from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
 from escala.policies.rollout_names import rollout_of
+from escala.policies.schedulers import Scheduler
+from escala.policies.tuned import digests_in
 from escala.policy import INSIDERS, ClairvoyantView, Commands, View, as_policy, name_of
 from escala.result import Result
 from escala.sealed import Budget, Command
@@ -51,8 +53,9 @@ class Pair:
 
 def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) -> Pair:
     """Resolve names and objects; EscalaError for what is neither."""
-    outside = rollout_of(scheduler_, options.seed) if isinstance(scheduler_, str) else _of_role(as_policy(scheduler_), "scheduler")
-    chosen = scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
+    inside = isinstance(scheduler_, Scheduler)
+    outside = None if inside else rollout_of(scheduler_, options.seed) if isinstance(scheduler_, str) else _scheduler(scheduler_)
+    chosen = scheduler_ if inside else scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
     if isinstance(shutdown_, str):
         fields, power = shutdown(shutdown_, options)
         if power is not None:
@@ -62,6 +65,10 @@ def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) 
         fields = external_shutdown(power)
     name = f"{name_of(scheduler_)} + {name_of(shutdown_)}"
     return Pair(plan_for(chosen, fields, workload, options), outside, power, name)
+
+
+def _scheduler(policy: Any) -> Any:
+    return _of_role(as_policy(policy), "scheduler")
 
 
 def _of_role(policy: Any, role: str) -> Any:
@@ -245,12 +252,14 @@ def _simulate(
     began = time.perf_counter()
     simulation = Simulation(loaded, machine, chosen.plan, chosen_options)
     run(simulation, 0, chosen, progress, log)
-    about = {
+    about: dict[str, Any] = {
         "scheduler": name_of(scheduler),
         "shutdown": name_of(shutdown),
         "knows": known_to(chosen.scheduler, shutdown if chosen.shutdown is None else chosen.shutdown, told.estimate, told.ordered_by),
         "elapsed_s": time.perf_counter() - began,
     }
+    if isinstance(scheduler, str) and (files := digests_in(scheduler)):
+        about["files"] = files
     result = simulation.result(0, about)
     if log is not None:
         result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.casts[0].rows])
@@ -296,6 +305,9 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
         raise EscalaError(
             f"workload {log.name!r} does not hold the jobs of that run (manifest: sha256): give the workload that was simulated"
         )
+    for path, digest in about.get("files", {}).items():
+        if digests_in(about["scheduler"]).get(path) != digest:
+            raise EscalaError(f"{path} is not what it was in that run (manifest: files): give it back its content, or simulate anew")
     options = with_options(Options(), **about["options"])
     return _simulate(log, machine, about["scheduler"], about["shutdown"], options, progress, False)
 

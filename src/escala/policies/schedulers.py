@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,20 +13,31 @@ from escala.kernel import codes
 from escala.policies.scores import CHANGING, FIXED, KEYS, PACKING, Score, by_size
 
 if TYPE_CHECKING:
-    from escala.options import Options
+    from escala.options import Options, Terms
     from escala.workload import Workload
+
+
+@runtime_checkable
+class LinearScore(Protocol):
+    """A linear score: see `escala.policies.linear`."""
+
+    def terms(self, workload: Workload, options: Options) -> Terms:
+        """As the kernel knows it."""
 
 
 @dataclass(frozen=True)
 class Scheduler:
     """A way to walk the queue, and an order: by queue, by a fixed score, or by a changing one (then `score` tells in which order the
-    kernel keeps the jobs)."""
+    kernel keeps the jobs). `orders`: a linear score; where those who pass the first have an order of their own, what is fixed or linear of
+    both."""
 
     queueing: int
     ordering: int = codes.BY_QUEUE
     score: Score | None = None
     random: bool = False
     guard_s: float = math.inf  # who has waited so long stands in front, the oldest first
+    passing: int = codes.BY_QUEUE  # the order of those who pass the first; BY_QUEUE: the same
+    orders: tuple[Score | LinearScore | None, Score | LinearScore | None] = (None, None)
     estimate: str | None = None  # of its name; None: that of the options
     order_estimate: str | None = None
 
@@ -43,8 +54,29 @@ class Scheduler:
         jobs = workload.jobs
         of_jobs = microseconds(jobs["submit_s"].to_numpy()), lengths_us(options.ordered_by, jobs), jobs["cores"].to_numpy()
         if later and self.score in KEYS:
-            return {"ordering": codes.BY_KEY, "key": KEYS[self.score], "keys": by_size(*of_jobs)}
-        return {"ordering": self.ordering, "keys": self.score(*of_jobs)}
+            return {"ordering": codes.BY_PLACE, "key": (KEYS[self.score], codes.NONE), "keys": by_size(*of_jobs)}
+        told = {"ordering": self.ordering, "passing": self.passing, "keys": self.score(*of_jobs)}
+        return told if self.orders == (None, None) else told | self._numbers(workload, options, of_jobs)
+
+    def _numbers(self, workload: Workload, options: Options, of_jobs: tuple[Any, Any, Any]) -> dict[str, Any]:
+        """Fields of a Plan: what the kernel needs of orders that are fixed or linear, beside that in which it keeps the jobs."""
+        later = way_of(options.ordered_by) != codes.BEFOREHAND
+        terms = tuple(one.terms(workload, options) if isinstance(one, LinearScore) else None for one in self.orders)
+        keys = tuple(KEYS.get(one, codes.NONE) if later and callable(one) else codes.NONE for one in self.orders)
+        fixed = tuple(one(*of_jobs) if callable(one) and key == codes.NONE else None for one, key in zip(self.orders, keys, strict=True))
+        told: dict[str, Any] = {"terms": terms, "key": keys, "fixed": fixed}
+        if any(one is not None and one.by_user for one in terms):
+            told["keys"] = np.empty(len(workload), np.int64)
+            told["keys"][np.lexsort((of_jobs[1], of_jobs[2], workload.user_ranks))] = np.arange(len(workload))
+        return told
+
+    def passed_by(self, other: Scheduler) -> Scheduler:
+        """This scheduler, those who pass its first in the order of another: then the jobs are kept by size, and both orders beside."""
+        if (self.ordering, self.score, self.orders) == (other.ordering, other.score, other.orders):
+            return self
+        first, second = (codes.BY_PLACE if one.ordering == codes.BY_RANK else one.ordering for one in (self, other))
+        a, b = (one.score if one.ordering == codes.BY_RANK else one.orders[0] for one in (self, other))
+        return replace(self, ordering=first, passing=second, score=by_size, orders=(a, b))
 
 
 def _schedulers() -> dict[str, Scheduler]:

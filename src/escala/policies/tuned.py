@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError, quoted
+from escala.policies.queues import score_digests, within_folder
 from escala.reading import guarded, read_text
 
 PREFIX = "policy:"
@@ -33,7 +35,15 @@ def rule_in(name: str) -> str:
             raise EscalaError(f'{path}: formula and guard are needed as texts, such as formula = "easy:queue=saf" and guard = "24h"')
         if formula.startswith(PREFIX):
             raise EscalaError(f"{path}: formula {quoted(formula)} is a folder: name a scheduler, such as easy:queue=saf")
-    return formula + (f"{GUARD}{guard}" if guard else "")
+    return within_folder(formula + (f"{GUARD}{guard}" if guard else ""), path.parent)
+
+
+def digests_in(name: str) -> dict[str, str]:
+    """SHA-256 of the files that say all of a tuned policy `policy:DIR`, or of a scheduler with score files, by path; {} for other names."""
+    if not name.startswith(PREFIX):
+        return score_digests(name)
+    path = Path(name.removeprefix(PREFIX)) / POLICY_FILE
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest(), **score_digests(rule_in(name))} if path.is_file() else {}
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -28,6 +28,9 @@ def test_what_a_name_means() -> None:
     assert (found.queueing, found.ordering, found.guard_s) == (codes.EASY_PRIORITY, codes.BY_RANK, 86400)
     assert found.score is scheduler("saf").score
     assert scheduler("conservative:queue=wfp3").ordering == codes.BY_WFP3
+    pair = scheduler("easy:queue=saf:backfill=xfactor")
+    assert (pair.queueing, pair.ordering, pair.passing) == (codes.EASY_PRIORITY, codes.BY_PLACE, codes.BY_XFACTOR)
+    assert scheduler("easy:queue=sjf:backfill=sjf") == scheduler("easy:queue=sjf")
     assert scheduler("sjf").guard_s == math.inf
 
 
@@ -35,6 +38,7 @@ def test_a_name_from_its_parts() -> None:
     assert queue("sjf") == "easy:queue=sjf"
     assert queue("saf", 73 * 3600.0) == "easy:queue=saf:guard=73h"
     assert queue("wfp3", 90.0, "conservative") == "conservative:queue=wfp3:guard=90s"
+    assert queue("xfactor", 3600.0, backfill="sjf") == "easy:queue=xfactor:backfill=sjf:guard=1h"
     assert scheduler(queue("sjf", 5400)) == scheduler("easy:queue=sjf:guard=90m")
 
 
@@ -44,6 +48,9 @@ def test_a_name_from_its_parts() -> None:
         ("easy:queue=sfj", "'sfj' is no score: did you mean sjf?"),
         ("easy:que=sjf", "did you mean queue=?"),
         ("easy:queue=sjf:gard=3h", "did you mean guard=?"),
+        ("easy:queue=sjf:backfill=sfj", "'sfj' is no score: did you mean sjf?"),
+        ("conservative:queue=sjf:backfill=saf", "it takes queue=, guard="),
+        ("easy:backfill=sjf", "name an order too, easy:queue=sjf:backfill=sjf"),
         ("easy:queue=sjf:guard=3w", "guard=3w is no span of time: write it as 24h, 30m, 2d or 90 (seconds)"),
         ("easy:queue=sjf:guard=", "guard= is no span"),
         ("easy:queue=sjf:guard=-1", "guard=-1 is no span"),

@@ -1,0 +1,54 @@
+"""Filling the kernel's tables of linear scores: their weights, and the users of a log."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.kernel.clock import SECOND
+from escala.kernel.state import UNTOUCHED
+from escala.options import Terms, microseconds
+
+LONGEST_LOG = 40.0
+"""Above log1p of any wait over any estimate."""
+ROUNDING = 1e-13
+"""What sums of a few terms lose, of the sum of their sizes."""
+
+
+def fill_terms(row: Any, k: int, terms: Terms, most: float) -> None:
+    """TERMS [orders] of one simulation, order k. most: the largest size of what never changes."""
+    largest = most + LONGEST_LOG * (abs(terms.log_wait) + abs(terms.log_ratio) + abs(terms.queued) + abs(terms.length))
+    largest += LONGEST_LOG**2 * abs(terms.length_cores) + abs(terms.age) + abs(terms.running) + abs(terms.fair)
+    values = {
+        "log_wait": terms.log_wait,
+        "log_ratio": terms.log_ratio,
+        "age": terms.age,
+        "length": terms.length,
+        "length_cores": terms.length_cores,
+        "max_age_us": int(microseconds(terms.max_age_s)),
+        "running": terms.running,
+        "queued": terms.queued,
+        "fair": terms.fair,
+        "decay": math.log(2.0) / (terms.half_life_s * SECOND) if terms.half_life_s > 0 else 0.0,
+        "every_us": int(microseconds(terms.every_s)),
+        "doubt": ROUNDING * largest,
+        "by_user": terms.by_user,
+        "due_us": -(1 << 62),
+    }
+    for name, value in values.items():
+        row[name][k] = value
+
+
+def fill_users(row: Any, k: int, terms: Terms, ordered: NDArray[np.int64] | None) -> None:
+    """USER [users] of one simulation, order k. ordered [jobs]: the user of each job in the search order, where that goes by user."""
+    if ordered is None:
+        return
+    users = np.arange(len(row))
+    row["low"] = np.searchsorted(ordered, users, "left")
+    row["high"] = np.maximum(np.searchsorted(ordered, users, "right") - 1, row["low"])
+    row["next"] = UNTOUCHED
+    if terms.shares is not None:
+        row["share"][:, k] = terms.shares
