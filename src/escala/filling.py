@@ -1,4 +1,4 @@
-"""Filling the kernel's tables of linear scores: their weights, and the users of a log."""
+"""Filling the kernel's tables of the orders of the queue: ranks, numbers, the weights of linear scores, and the users of a log."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.kernel.clock import SECOND
-from escala.kernel.state import UNTOUCHED
-from escala.options import Terms, microseconds
+from escala.kernel.state import UNTOUCHED, World
+from escala.options import Plan, Terms, microseconds
 
 LONGEST_LOG = 40.0
 """Above log1p of any wait over any estimate."""
@@ -18,7 +18,26 @@ ROUNDING = 1e-13
 """What sums of a few terms lose, of the sum of their sizes."""
 
 
-def fill_terms(row: Any, k: int, terms: Terms, most: float) -> None:
+def fill_orders(w: World, i: int, plan: Plan, rows: NDArray[np.int64], machine: int) -> None:
+    """The orders of the queue in simulation i, whose jobs are filled in. rows [jobs]: their places in the workload; machine: its cores."""
+    n = len(rows)
+    if w.order.shape[2] > 0:
+        order = np.arange(n) if plan.keys is None else np.argsort(plan.keys[rows], kind="stable")
+        front = n * plan.has_front
+        w.order[i, 0, :front] = np.arange(front)
+        w.order[i, 0, front : front + n] = order
+        w.order[i, 1, order] = front + np.arange(n)
+    for k, keys in enumerate(plan.fixed):
+        if keys is not None:
+            w.fixed[i, k, :n] = np.unique(keys[rows], return_inverse=True)[1]
+    for k, terms in enumerate(plan.terms):
+        if terms is not None:
+            w.fixed[i, k, :n] = terms.fixed(machine)[rows]
+            _fill_terms(w.terms[i], k, terms, float(np.abs(w.fixed[i, k, :n]).max(initial=0.0)))
+            _fill_users(w.user[i], k, terms, w.job[i, :n]["user"][w.order[i, 0, :n]] if plan.by_user else None)
+
+
+def _fill_terms(row: Any, k: int, terms: Terms, most: float) -> None:
     """TERMS [orders] of one simulation, order k. most: the largest size of what never changes."""
     largest = most + LONGEST_LOG * (abs(terms.log_wait) + abs(terms.log_ratio) + abs(terms.queued) + abs(terms.length))
     largest += LONGEST_LOG**2 * abs(terms.length_cores) + abs(terms.age) + abs(terms.running) + abs(terms.fair)
@@ -42,7 +61,7 @@ def fill_terms(row: Any, k: int, terms: Terms, most: float) -> None:
         row[name][k] = value
 
 
-def fill_users(row: Any, k: int, terms: Terms, ordered: NDArray[np.int64] | None) -> None:
+def _fill_users(row: Any, k: int, terms: Terms, ordered: NDArray[np.int64] | None) -> None:
     """USER [users] of one simulation, order k. ordered [jobs]: the user of each job in the search order, where that goes by user."""
     if ordered is None:
         return
@@ -51,4 +70,4 @@ def fill_users(row: Any, k: int, terms: Terms, ordered: NDArray[np.int64] | None
     row["high"] = np.maximum(np.searchsorted(ordered, users, "right") - 1, row["low"])
     row["next"] = UNTOUCHED
     if terms.shares is not None:
-        row["share"][:, k] = terms.shares
+        row["share"][: len(terms.shares), k] = terms.shares

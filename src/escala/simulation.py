@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from escala.casting import cast_jobs, demands_of, times_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
-from escala.filling import fill_terms, fill_users
+from escala.filling import fill_orders
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, drive_easy_single
@@ -214,20 +214,7 @@ class Simulation:
         for k, kind in enumerate(self.kinds):
             if f"demand_{kind}" in jobs.columns:
                 w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[cast.rows]
-        if w.order.shape[2] > 0:
-            order = np.arange(n) if plan.keys is None else np.argsort(plan.keys[cast.rows], kind="stable")
-            front = n * plan.has_front
-            w.order[i, 0, :front] = np.arange(front)
-            w.order[i, 0, front : front + n] = order
-            w.order[i, 1, order] = front + np.arange(n)
-        for k, keys in enumerate(plan.fixed):
-            if keys is not None:
-                w.fixed[i, k, :n] = np.unique(keys[cast.rows], return_inverse=True)[1]
-        for k, terms in enumerate(plan.terms):
-            if terms is not None:
-                w.fixed[i, k, :n] = terms.fixed(self.platform.total_cores)[cast.rows]
-                fill_terms(w.terms[i], k, terms, float(np.abs(w.fixed[i, k, :n]).max(initial=0.0)))
-                fill_users(w.user[i], k, terms, job["user"][w.order[i, 0, :n]] if plan.by_user else None)
+        fill_orders(w, i, plan, cast.rows, self.platform.total_cores)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:
         """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has
