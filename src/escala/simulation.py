@@ -21,7 +21,7 @@ from escala.filling import fill_orders
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, drive_easy_single
-from escala.kernel.state import World, allocate
+from escala.kernel.state import Sizes, World, allocate
 from escala.kernel.world import table_of
 from escala.lives import NodeLives, node_texts, totals_of
 from escala.options import Options, Plan, microseconds
@@ -103,8 +103,7 @@ class Simulation:
             raise EscalaError(
                 "conservative backfilling plans cores of any nodes; it cannot plan single-node jobs or further resource kinds: use easy"
             )
-        return allocate(
-            len(self.workloads),
+        sizes = Sizes(
             jobs,
             p.n_nodes,
             p.total_cores,
@@ -126,6 +125,7 @@ class Simulation:
             steps=len(self.options.corrections_s),
             past=any(codes.ASKED in told.ways for told in self.told),
         )
+        return allocate(len(self.workloads), sizes)
 
     def _users(self) -> int:
         """Users whose last runs are remembered."""

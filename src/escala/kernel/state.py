@@ -300,37 +300,34 @@ def tree_size(jobs: int) -> int:
     return max(total, 1)
 
 
-def allocate(
-    n: int,
-    jobs: int,
-    nodes: int,
-    cores: int,
-    kinds: int,
-    profiles: int,
-    *,
-    ranks: int,
-    searched: bool,
-    planned: bool,
-    agenda: bool,
-    multi: bool,
-    chunks: int,
-    orders: int = 0,
-    numbered: bool = False,
-    linear: bool = False,
-    counted: int = 0,
-    walked: bool = False,
-    forecast: bool = False,
-    users: int = 0,
-    steps: int = 0,
-    past: bool = False,
-) -> World:
-    """Empty tables for `n` simulations; `simulation.py` fills them in.
+class Sizes(NamedTuple):
+    """What the tables must hold, and which of them are needed."""
 
-    ranks: of a given order of the jobs, 0: none is given; searched: the queue may be long and is searched by a tree; planned: planned
-    ends are kept; agenda: conservative backfilling; walked: in another order than that of submission; multi: some job has demands beyond
-    cores; chunks: how many recorded chunks to expect; orders: that are found by a tournament, 0 to 2; numbered: one of them has a number a
-    job; linear: one is a linear score; counted: users at whom it looks; forecast, users, steps, past: see `World`.
-    """
+    jobs: int
+    nodes: int
+    cores: int
+    kinds: int  # of resources beyond cores
+    profiles: int
+    ranks: int = 0  # of a given order of the jobs, 0: none is given
+    searched: bool = False  # the queue may be long and is searched by a tree
+    planned: bool = False  # planned ends are kept
+    agenda: bool = False  # conservative backfilling
+    walked: bool = False  # in another order than that of submission
+    multi: bool = False  # some job has demands beyond cores
+    chunks: int = 0  # recorded chunks to expect
+    orders: int = 0  # that are found by a tournament, 0 to 2
+    numbered: bool = False  # one of them has a number a job
+    linear: bool = False  # one is a linear score
+    counted: int = 0  # users at whom it looks
+    forecast: bool = False  # as the tables of `World`, from here on
+    users: int = 0
+    steps: int = 0
+    past: bool = False
+
+
+def allocate(n: int, sizes: Sizes) -> World:
+    """Empty tables for `n` simulations; `simulation.py` fills them in."""
+    jobs, nodes, cores, kinds, ranks, orders = sizes.jobs, sizes.nodes, sizes.cores, sizes.kinds, sizes.ranks, sizes.orders
     words = (nodes + 63) // 64
     live = min(jobs, cores) + 1
     heap = max(live, nodes, 1) + 64
@@ -343,26 +340,26 @@ def allocate(
         s=zeros((1,), SCALARS),
         job=zeros((jobs,), JOB),
         run=zeros((jobs,), RUN),
-        demand=zeros((jobs if multi else 0, kinds), np.int32),
-        forecast=zeros((jobs if forecast else 0,), FORECAST),
-        recent=zeros((users, 2), np.int64),
-        steps=zeros((steps,), np.int64),
-        past=zeros((jobs if past else 0,), np.int32),
+        demand=zeros((jobs if sizes.multi else 0, kinds), np.int32),
+        forecast=zeros((jobs if sizes.forecast else 0,), FORECAST),
+        recent=zeros((sizes.users, 2), np.int64),
+        steps=zeros((sizes.steps,), np.int64),
+        past=zeros((jobs if sizes.past else 0,), np.int32),
         node=zeros((nodes,), NODE),
         room=zeros((nodes, kinds), np.int32),
-        profile=zeros((profiles,), PROFILE),
-        ledger=zeros((profiles,), LEDGER),
+        profile=zeros((sizes.profiles,), PROFILE),
+        ledger=zeros((sizes.profiles,), LEDGER),
         bits=zeros((codes.N_SETS, words), np.uint64),
-        chunk=zeros((2 * cores + 64 + chunks,), CHUNK),
+        chunk=zeros((2 * cores + 64 + sizes.chunks,), CHUNK),
         heaps=zeros((4, heap), EVENT),
-        plans=zeros((live if planned else 0,), np.int32),
+        plans=zeros((live if sizes.planned else 0,), np.int32),
         order=zeros((2, ranks), np.int32),
-        tree=zeros((2 + 2 * orders, tree_size(max(jobs, ranks)) if searched else 0), np.int64),
-        fixed=zeros((orders if numbered else 0, jobs), np.float64),
-        terms=zeros((orders if linear else 0,), TERMS),
-        user=zeros((counted,), USER),
-        front=zeros((jobs + tree_size(jobs) if orders else jobs if walked else 0,), FRONT),
+        tree=zeros((2 + 2 * orders, tree_size(max(jobs, ranks)) if sizes.searched else 0), np.int64),
+        fixed=zeros((orders if sizes.numbered else 0, jobs), np.float64),
+        terms=zeros((orders if sizes.linear else 0,), TERMS),
+        user=zeros((sizes.counted,), USER),
+        front=zeros((jobs + tree_size(jobs) if orders else jobs if sizes.walked else 0,), FRONT),
         log=zeros((4 * nodes + 64,), LOG),
-        slices=zeros((4, 64 if agenda else 0), np.int64),
-        agenda=zeros((64 if agenda else 0, nodes), np.int32),
+        slices=zeros((4, 64 if sizes.agenda else 0), np.int64),
+        agenda=zeros((64 if sizes.agenda else 0, nodes), np.int32),
     )

@@ -17,7 +17,7 @@ from escala.envs.core.records import restore
 from escala.envs.slots.rewind import rewind
 from escala.errors import EscalaError
 from escala.kernel import codes
-from escala.kernel.state import JOB, World, allocate
+from escala.kernel.state import JOB, Sizes, World, allocate
 from escala.kernel.world import WORLD, table_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform, read_platform
@@ -220,10 +220,8 @@ class SlotWorlds:
         self._start = source._replace(s=np.zeros_like(source.s), room=np.ascontiguousarray(room.T[None]))
         for name, value in (("max_instants", GUARD_INSTANTS), ("n_kinds", kinds), ("plain", not multi)):
             self._start.o[name] = value
-        world = allocate(
-            num_envs, most, platform.n_nodes, platform.total_cores, kinds, len(platform.profiles),
-            ranks=0, searched=False, planned=False, agenda=False, multi=multi, chunks=0,
-        )  # fmt: skip
+        sizes = Sizes(most, platform.n_nodes, platform.total_cores, kinds, len(platform.profiles), multi=multi)
+        world = allocate(num_envs, sizes)
         world.profile[:] = source.profile[0]
         self.world = world._replace(job=np.zeros((num_envs, 0), JOB), demand=np.zeros((num_envs, 0, kinds), np.int32))
         self._point(np.arange(num_envs))
