@@ -201,7 +201,8 @@ class Options:
     def told(self) -> dict[str, Any]:
         """Name -> value, for a manifest: objects by their names."""
         plain = asdict(replace(self, estimate=WALLTIME, order_estimate=None))
-        return {**plain, **{name: name_of_estimate(getattr(self, name)) for name in ("estimate", "order_estimate")}}
+        names = {name: name_of_estimate(getattr(self, name)) for name in ("estimate", "order_estimate")}
+        return {**plain, **names, "corrections_s": list(self.corrections_s)}
 
     def under(self, plan: Plan) -> Options:
         """These options with the estimates of a scheduler's name."""

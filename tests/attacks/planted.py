@@ -60,7 +60,7 @@ BUGS = [
     Bug("kernel", "kernel/reservation.py", "        return s.free_on + s.free_boot + s.free_off\n    return s.free_on", "        return s.free_on + s.free_boot\n    return s.free_on"),
     Bug("kernel", "kernel/reservation.py", "        if w.heaps[HEAP_ENDS, k].time <= time:", "        if w.heaps[HEAP_ENDS, k].time < time:"),
     Bug("kernel", "kernel/nodes.py", "        w.node[n].since = s.now\n        if free_cores", "        if free_cores"),
-    Bug("kernel", "kernel/nodes.py", "and w.node[n].held == 0 and free_cores(w, n) == w.node[n].cores", "and free_cores(w, n) == w.node[n].cores"),
+    Bug("kernel", "kernel/shutdown.py", "    s.n_held -= 1\n    enter_set(w, n, w.node[n].cores)\n", "    s.n_held -= 1\n"),
     Bug("kernel", "kernel/nodes.py", "    w.ledger[w.node[n].profile].switch_ons += 1\n", ""),
     Bug("kernel", "kernel/jobs.py", "    elif node.busy == 0:\n", "    elif node.busy <= 1:\n"),
     Bug("kernel", "kernel/jobs.py", "            if unit or w.node[n].free == w.node[n].cores:", "            if unit:"),

@@ -140,5 +140,5 @@ def due(w: World, since: int) -> int:
 
 @inlined
 def is_idle(w: World, n: int) -> bool:
-    """On, not held off, and no core taken."""
-    return w.node[n].power == codes.ON and w.node[n].held == 0 and free_cores(w, n) == w.node[n].cores
+    """On (a node that is held off never is), and no core taken."""
+    return w.node[n].power == codes.ON and free_cores(w, n) == w.node[n].cores

@@ -177,7 +177,7 @@ def test_ctrl_c_shows_what_was_proved(tmp_path: Path) -> None:
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(10)  # by then the solvers are at work on a list that takes them longer
         os.kill(process.pid, signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=120)
     finally:
         process.kill()
     told = json.loads(out)
