@@ -65,6 +65,14 @@ def test_last2_is_the_mean_of_the_last_two_runs_that_ended(run: Engine) -> None:
     assert {row["job_id"]: row["estimate_s"] for row in got.jobs} == expected
 
 
+@pytest.mark.parametrize("several", range(3, 9))
+def test_of_jobs_that_end_together_those_submitted_last_ended_last(run: Engine, several: int) -> None:
+    """All end at 100; job k, submitted at 10 k, runs 100 - 10 k."""
+    jobs = [job(f"{k}", 10 * k, 100 - 10 * k, user="one") for k in range(several)]
+    got = run([*jobs, job("next", 101, 5, 1, 100, user="one")], [1] * several, "easy", estimate="last2")
+    assert got.jobs[-1]["estimate_s"] == 100 - 10 * (several - 1.5)
+
+
 SHORTER = [
     job("W", 0, 1000),
     job("a", 0, 50, user="a"),

@@ -103,7 +103,7 @@ def policy_arguments(
 
 
 def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_space: Any) -> Any:
-    """The network that a manifest describes, untrained."""
+    """The network that a manifest describes, untrained, always with the same weights."""
     arguments = policy_arguments(
         tuple(manifest["network"]),
         manifest["extractor"],
@@ -112,7 +112,9 @@ def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_spa
         bool(manifest.get("relu", False)),
     )
     kind = policy_class(manifest["algorithm"], manifest["extractor"], manifest.get("ordered") is not None)
-    return kind(observation_space, action_space, _never, **arguments)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)  # a part that no search sets keeps its first weights
+        return kind(observation_space, action_space, _never, **arguments)
 
 
 def _never(_: float) -> float:
