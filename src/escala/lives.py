@@ -49,8 +49,8 @@ def node_texts(chunks: Array, jobs: int) -> pl.Series:
 
 
 def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int]) -> pl.DataFrame:
-    """state, seconds, joules (where every node has watts), transitions over all nodes, from the kernel's ledger; transitions within the
-    window (us) where they were recorded, else of the whole run."""
+    """state, seconds, joules (where every node has watts), transitions over all nodes within the window (us), as the kernel counts
+    them."""
     ledger = world.ledger[i]
     seconds = np.zeros(5)
     joules = np.zeros(5)
@@ -60,12 +60,9 @@ def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int])
         for k, name in enumerate(WATTS):
             joules[k] += spent[k] * (profile.idle_w if k == codes.COMPUTING else getattr(profile, name))
         joules[codes.COMPUTING] += float(ledger[p]["load_s"]) * (profile.computing_w - profile.idle_w)
-    if world.o[i, 0]["record"]:
-        log = switches_of(world, i)
-        begun = log["state"][(log["time"] >= window[0]) & (log["time"] < window[1])]
-        offs, ons = int((begun == codes.SWITCHING_OFF).sum()), int((begun == codes.SWITCHING_ON).sum())
-    else:
-        offs, ons = int(ledger["switch_offs"].sum()), int(ledger["switch_ons"].sum())
+    run = world.s[i, 0]
+    still = int(run["switched_us"] < window[1])
+    offs, ons = (int(run[f"switch_{name}"] + still * run[f"{name}_then"]) for name in ("offs", "ons"))
     transitions = [0, 0, 0, offs, ons]
     drawn = {"joules": joules} if platform.has_energy else {}
     return pl.DataFrame({"state": codes.LEDGER_STATES, "seconds": seconds, **drawn, "transitions": transitions})

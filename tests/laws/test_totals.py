@@ -1,4 +1,5 @@
-"""Joules by state, as the kernel counts them, are the sums over the nodes' lives, to the last digits."""
+"""Joules by state, as the kernel counts them, are the sums over the nodes' lives, to the last digits: nothing counts before
+the first submission."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def test_counted_joules_are_those_of_the_nodes(seed: int) -> None:
     n = 40
     log = escala.Workload.from_jobs(
         {
-            "submit_s": np.sort(draw.integers(0, 400, n)).astype(float) * (np.arange(n) > 0),
+            "submit_s": np.sort(draw.integers(0, 400, n)).astype(float) + 100.0 * seed,
             "runtime_s": draw.integers(1, 60, n).astype(float),
             "walltime_s": np.full(n, 60.0),
             "cores": draw.integers(1, 13, n),

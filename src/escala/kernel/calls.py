@@ -67,8 +67,6 @@ def clear(table: Any, i: int, size: int, start: Any) -> None:
             w.ledger[p].nodes[k] = 0
         w.ledger[p].rate = 0.0
         w.ledger[p].load_s = 0.0
-        w.ledger[p].switch_ons = 0
-        w.ledger[p].switch_offs = 0
     w.bits[:, :] = 0
     for n in range(fresh.node.shape[0]):
         w.node[n] = fresh.node[n]

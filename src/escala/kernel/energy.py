@@ -18,14 +18,17 @@ CARRY = 1 << 61
 
 
 @inlined
+def measured_from(w: World) -> int:
+    """When measuring begins, us."""
+    o = w.o[0]
+    return w.job[0].submit if o.limited == 0 and o.n_jobs > 0 else o.start_us
+
+
+@inlined
 def integrate(w: World, until: int) -> None:
     """Advance the clock to `until`, accruing node-time. Before the first submission nothing is measured, unless a time limit was given."""
     s = w.s[0]
-    o = w.o[0]
-    since = s.now
-    if o.limited == 0 and o.n_jobs > 0:
-        since = max(since, w.job[0].submit)
-    dt = until - since
+    dt = until - max(s.now, measured_from(w))
     s.now = until
     if dt <= 0:
         return
@@ -48,6 +51,22 @@ def move(w: World, profile: int, source: int, target: int, n: int) -> None:
     """`n` nodes of a profile pass from one ledger state to another, now."""
     w.ledger[profile].nodes[source] -= n
     w.ledger[profile].nodes[target] += n
+
+
+@inlined
+def count_switch(w: World, offs: int, ons: int) -> None:
+    """So many nodes begin to switch now. Those of the last instant stand apart: at the last finish they are no longer measured."""
+    s = w.s[0]
+    if s.now < measured_from(w):
+        return
+    if s.now > s.switched_us:
+        s.switch_offs += s.offs_then
+        s.switch_ons += s.ons_then
+        s.offs_then = 0
+        s.ons_then = 0
+        s.switched_us = s.now
+    s.offs_then += offs
+    s.ons_then += ons
 
 
 @inlined

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from escala.compile import inlined, lean
 from escala.kernel import bits, codes
-from escala.kernel.energy import ledger_state, move
+from escala.kernel.energy import count_switch, ledger_state, move
 from escala.kernel.events import push
 from escala.kernel.state import HEAP_SWITCHES, World
 
@@ -99,7 +99,7 @@ def switch_off(w: World, n: int) -> None:
     profile = w.profile[w.node[n].profile]
     change_power(w, n, codes.SWITCHING_OFF)
     s.changed = 1  # plans that counted on it are out of date
-    w.ledger[w.node[n].profile].switch_offs += 1
+    count_switch(w, 1, 0)
     w.node[n].done = s.now + profile.off_us
     s.n_switches = push(w.heaps[HEAP_SWITCHES], s.n_switches, w.node[n].done, n)
 
@@ -110,7 +110,7 @@ def switch_on(w: World, n: int) -> None:
     s = w.s[0]
     profile = w.profile[w.node[n].profile]
     change_power(w, n, codes.SWITCHING_ON)
-    w.ledger[w.node[n].profile].switch_ons += 1
+    count_switch(w, 0, 1)
     w.node[n].done = s.now + profile.on_us
     s.n_switches = push(w.heaps[HEAP_SWITCHES], s.n_switches, w.node[n].done, n)
 

@@ -104,6 +104,11 @@ SCALARS = np.dtype(
         ("phase", "i8"),  # where a decision stands, see `advance`
         ("last_finish", "i8"),
         ("n_held", "i8"),  # nodes kept off by an off-reservation
+        ("switch_offs", "i8"),  # begun while energy is measured, before `switched_us`
+        ("switch_ons", "i8"),
+        ("offs_then", "i8"),  # and then
+        ("ons_then", "i8"),
+        ("switched_us", "i8"),  # the last instant at which a node was switched
         ("refused", "i8"),  # code of the last refused command
         ("told", "i8"),  # rows below this have got their lengths from outside
     ]
@@ -212,8 +217,6 @@ LEDGER = np.dtype(
         ("nodes", "i8", (5,)),  # nodes per state now
         ("rate", "f8"),  # sum over computing nodes of load x busy cores / cores
         ("load_s", "f8"),  # its integral
-        ("switch_ons", "i8"),
-        ("switch_offs", "i8"),
     ]
 )
 

@@ -146,3 +146,14 @@ def test_random_off_reservations_follow_their_seed_and_end() -> None:
 def test_codes_of_shutdown_policies_differ() -> None:
     kinds = [codes.NEVER, codes.TIMEOUT, codes.PROPORTIONAL, codes.OFF_RESERVATION, codes.HOLD, codes.POWER_EXTERNAL, codes.ORACLE]
     assert len({*kinds, codes.ARRIVALS}) == len(kinds) + 1
+
+
+@pytest.mark.parametrize(("walltime_s", "woken"), [(4000.0, 0), (3800.0, 1)])
+def test_oracle_holds_a_job_for_cores_that_are_free_by_its_last_moment(walltime_s: float, woken: int) -> None:
+    """A has node 0 to 3000. B comes at 1000 and may wait for half of its request: to 3000, when A has just ended, or to 2900: too soon."""
+    log = escala.Workload.from_jobs(
+        {"submit_s": [0.0, 1000.0], "runtime_s": [3000.0, 500.0], "walltime_s": [6000.0, walltime_s], "cores": [1, 1]}
+    )
+    result = escala.simulate(log, "2x1:grid5000", "fcfs", "oracle:0.5")
+    assert result.nodes.filter(node=1, state="switching_on").height == woken
+    assert woken or result.jobs["start_s"].to_list() == [0.0, 3000.0]

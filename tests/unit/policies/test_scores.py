@@ -74,14 +74,3 @@ def test_jobs_of_this_instant_are_not_to_come() -> None:
     log = escala.Workload.from_jobs({"submit_s": [0.0, 10.0, 20.0], "runtime_s": [1.0, 2.0, 3.0], "cores": [1, 1, 1]})
     coming = Lists([log]).draw(Memory(), 10_000_000, 2, 5, np.random.default_rng(0))
     assert coming.at[:, 0].tolist() == [10_000_000, 10_000_000] and coming.runtime[:, 0].tolist() == [3_000_000, 3_000_000]
-
-
-@pytest.mark.parametrize(("walltime_s", "woken"), [(4000.0, 0), (3800.0, 1)])
-def test_oracle_holds_a_job_for_cores_that_are_free_by_its_last_moment(walltime_s: float, woken: int) -> None:
-    """A has node 0 to 3000. B comes at 1000 and may wait for half of its request: to 3000, when A has just ended, or to 2900: too soon."""
-    log = escala.Workload.from_jobs(
-        {"submit_s": [0.0, 1000.0], "runtime_s": [3000.0, 500.0], "walltime_s": [6000.0, walltime_s], "cores": [1, 1]}
-    )
-    result = escala.simulate(log, "2x1:grid5000", "fcfs", "oracle:0.5")
-    assert result.nodes.filter(node=1, state="switching_on").height == woken
-    assert woken or result.jobs["start_s"].to_list() == [0.0, 3000.0]
