@@ -86,3 +86,10 @@ def test_the_lowest_node_that_can_just_hold_the_first_job_is_woken(run: Engine, 
     got = run([single("A", 0, 10, 2, 4)], [2, 2, 4], scheduler, resources={"memory": [3, 4, 8]}, start_off=True, shutdown="timeout:0")
     assert got.life(1) == [("switching_on", 0, 20), ("computing", 20, 30)]
     assert got.life(0) == got.life(2) == [("off", 0, 30)]
+
+
+def test_those_who_pass_the_head_in_one_decision_share_what_it_leaves(run: Engine) -> None:
+    """One node of four cores. A (two) to 100; head H (three) at 100, which leaves one core beside it. B and C (one each, 500 s) come
+    together: B takes that core, C waits for H's end."""
+    jobs = [single("A", 0, 100, 2), single("H", 1, 50, 3), single("B", 2, 500), single("C", 2, 500)]
+    assert run(jobs, [4], "easy").start == {"A": 0, "B": 2, "H": 100, "C": 150}

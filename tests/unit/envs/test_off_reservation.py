@@ -275,3 +275,16 @@ def test_a_first_job_that_needs_more_nodes_than_are_awake_together_starts_whatev
     world = env.unwrapped.batch.episodes.world  # type: ignore[attr-defined]
     started = world.run[0, : len(day)]["start"]
     assert (started >= 0).all() and info["time_s"] < DAY_S / 2
+
+
+def test_the_newest_snapshot_comes_last_and_counts_the_waiting_jobs() -> None:
+    """One node: A runs, B and C wait."""
+    day = workload((0.0, 3600.0, 3600.0, 1), (60.0, 60.0, 60.0, 1), (60.0, 60.0, 60.0, 1))
+    env = gymnasium.make("escala/OffReservation-v0", workload=[day], platform="1x1:grid5000", observation="compact")
+    env.reset(seed=0)
+    seen, *_, info = env.step(0)
+    while info["time_s"] < 600.0:
+        seen, *_, info = env.step(0)
+    past = np.ravel(seen)[: 20 * 8].reshape(20, 8)  # compact: 20 snapshots of five states, queue, promise, time of day
+    assert past[-1, [5, 7]] == pytest.approx([2 / (2 + 10), 600.0 / DAY_S])
+    assert (np.diff(past[-9:, 7]) > 0.0).all()

@@ -208,3 +208,15 @@ def test_a_job_larger_than_the_free_part_cannot_be_chosen() -> None:
     assert info["time_s"] == 60.0 and info["action_mask"].sum() == 1
     _, reward, _, _, info = env.step(1)  # as a no-op: a minute passes, and the job has waited its walltime of one
     assert info["time_s"] == 120.0 and info["action_mask"].sum() == 1 and reward == pytest.approx(0.2 * 3 / 4 - 1.0)
+
+
+def test_at_the_end_of_a_cut_day_nothing_can_be_chosen() -> None:
+    """The job that comes in the day's last minute would fit; the day is over before it may start."""
+    env = _env(workload((0.0, 60.0, 60.0, 1), (DAY_S - 30.0, 60.0, 60.0, 1)), window="cut")
+    _, info = env.reset(seed=0)
+    over = False
+    while not over:
+        assert info["action_mask"][0]
+        _, _, terminated, truncated, info = env.step(1 if info.get("time_s", 0.0) < DAY_S - 60.0 else 0)
+        over = terminated or truncated
+    assert info["action_mask"].tolist() == [True] + [False] * (len(info["action_mask"]) - 1)

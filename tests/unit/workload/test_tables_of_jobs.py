@@ -161,7 +161,15 @@ def test_pbs_shapes(tmp_path: Path, nodes: str, cores: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "code", "status"), [(1100, 0, "COMPLETED"), (1100, 1, "FAILED"), (1100, 271, "CANCELLED"), (29861, -11, "TIMEOUT")]
+    ("end", "code", "status"),
+    [
+        (1100, 0, "COMPLETED"),
+        (1100, 1, "FAILED"),
+        (1100, 271, "CANCELLED"),
+        (29859, 271, "CANCELLED"),
+        (29860, 271, "TIMEOUT"),
+        (29861, -11, "TIMEOUT"),
+    ],
 )
 def test_pbs_endings(tmp_path: Path, end: int, code: int, status: str) -> None:
     assert pbs(tmp_path, RECORD.format(job=1, nodes="1", slots="", end=end, code=code)).jobs["status"][0] == status
