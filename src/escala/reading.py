@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
 import stat
 import zlib
@@ -31,6 +32,10 @@ _FOREIGN = (ValueError, ArithmeticError, LookupError, RecursionError, MemoryErro
 _LIBRARIES = ("polars", "pyo3_runtime", "_pickle", "yaml", "xml")
 
 
+READ: set[str] = set()
+"""The users' files that this process has read, as they were named."""
+
+
 class Unreadable(EscalaError):
     """An error of a library at which no reader of ours looked; it is the `__cause__`."""
 
@@ -41,6 +46,7 @@ def guarded(path: Path | str, what: str = "the file") -> Iterator[None]:
 
     what: what the file should be, for a failure that nothing else explains.
     """
+    READ.add(os.path.abspath(path))
     try:
         yield
     except EscalaError as error:

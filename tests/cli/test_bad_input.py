@@ -157,3 +157,21 @@ def test_an_interrupt_ends_compiled_work_at_once(tmp_path: Path, sent: signal.Si
     assert process.returncode == status
     assert out == "" and re.fullmatch(r"error: [^\n]+\n", err), err
     assert os.listdir(tmp_path) == ["crowd.swf"]
+
+
+def test_a_folder_is_not_replaced_by_what_is_made_of_it(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    mine = logs / "mine.swf"
+    mine.write_bytes(log.read_bytes())
+    done = escala_("simulate", mine, "--platform", "4x1", "--force", "--out", logs)
+    assert done.status == 2 and "holds mine.swf, which this run reads" in done.err
+    assert mine.read_bytes() == log.read_bytes()
+
+
+@pytest.mark.parametrize("text", ["{}", "[" * 100_000, "[]", '{"scheduler": 1, "shutdown": "never"}', "no json"])
+def test_a_page_of_a_broken_run_is_refused(escala_: Escala, tmp_path: Path, text: str) -> None:
+    (tmp_path / "jobs.parquet").write_text("")
+    (tmp_path / "manifest.json").write_text(text)
+    done = escala_("report", tmp_path)
+    assert done.status == 2 and len(done.err.strip().splitlines()) == 1 and "fault" not in done.err

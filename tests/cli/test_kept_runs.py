@@ -84,3 +84,19 @@ def test_without_a_folder_nothing_is_kept(escala_: Escala, log: Path, monkeypatc
     _interrupt(monkeypatch, 2)
     outcome = escala_("compare", log, "--platform", "4x1", "--schedulers", "fcfs,sjf,easy")
     assert outcome.status == 130 and "nothing was written" in outcome.err
+
+
+def test_names_that_hold_paths_are_folders_of_their_own(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    """Two files whose paths differ in a stroke only, and a name of more letters than a folder may have."""
+    deep = tmp_path / ("d" * 120)
+    names = [tmp_path / "a" / "b.toml", tmp_path / "a-b.toml", deep / "c.toml"]
+    for path in names:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text('form = "linear"\n[weights]\nlog_wait = 1\n')
+    schedulers = [f"easy:queue=score:{path}" for path in names]
+    schedulers[2] += f":backfill=score:{deep / 'c.toml'}:guard=24h"
+    out = tmp_path / "out"
+    done = escala_("compare", log, "--platform", "4x1", "--schedulers", ",".join(schedulers), "--out", out)
+    assert done.status == 0, done.err
+    assert len(list(out.glob("*/jobs.parquet"))) == 3
+    assert escala_("report", out).status == 0

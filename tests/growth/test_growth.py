@@ -33,8 +33,6 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
         return {"jobs": LIMIT, "waiting": 1.0, "nodes": 1.7}[axis]
     if axis == "waiting" and scheduler == "easy-fast":
         return 0.5
-    if axis == "waiting" and ":backfill=" in scheduler:  # two orders of all waiting jobs are kept up to date
-        return 0.35
     if axis == "waiting" and ":backfill=" in scheduler:  # two tournaments, and short queues have none
         return 0.35
     if axis == "nodes" and shutdown.startswith("hold"):  # the more nodes, the more jobs run and are held, too

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from escala.cli import day_headroom, headroom
 from escala.errors import EscalaError
 from escala.platform import Platform
+from escala.reading import read_json
+from escala.writing import PAGE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,7 +46,10 @@ def read_saved(folder: Path) -> Saved:
     manifest = _manifest(folder)
     kind = str(manifest.get("kind", ""))
     if (folder / "jobs.parquet").exists():
-        return Saved(folder, "run", {f"{manifest['scheduler']} + {manifest['shutdown']}": folder})
+        names = [manifest.get(part) for part in ("scheduler", "shutdown")]
+        if not all(isinstance(name, str) for name in names):
+            raise EscalaError(f"{folder}: not a whole run (manifest.json names no scheduler or no shutdown policy); write it again")
+        return Saved(folder, "run", {" + ".join(map(str, names)): folder})
     reader = _READERS.get(kind)
     if reader is not None:
         try:
@@ -54,14 +59,16 @@ def read_saved(folder: Path) -> Saved:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise _broken(folder, kind, error) from error
     inside = sorted(path.parent.name for path in folder.glob("*/manifest.json"))
+    if (folder / PAGE).is_file() and not inside:
+        raise EscalaError(f"{folder}: has its page already: {folder / PAGE}")
     hint = f"give one of its subfolders {', '.join(inside)}" if inside else f"give a folder that {WRITERS} wrote"
     raise EscalaError(f"{folder}: holds no saved results of its own; {hint}")
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = read_json(folder / "manifest.json")
+    except EscalaError:
         manifest = None
     if not isinstance(manifest, dict):
         raise EscalaError(f"{folder}: holds no saved results; give a folder that {WRITERS} wrote")
@@ -85,7 +92,9 @@ def merged(parts: Sequence[Saved]) -> dict[str, Path]:
 
 
 def _comparison(folder: Path, manifest: dict[str, Any]) -> Saved:
-    runs = {str(name): folder / str(name).replace("/", "-") for name in manifest["runs"]}
+    from escala.policies.pairs import folder_of
+
+    runs = {str(name): folder / folder_of(str(name)) for name in manifest["runs"]}
     return Saved(folder, "comparison", runs, sections=headroom.section(folder))
 
 

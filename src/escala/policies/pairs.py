@@ -113,9 +113,14 @@ def keep_runs(pieces: Pieces) -> Keep:
     return lambda name, run: pieces.file(f"run {name}", run, lambda path, result: result.save(path), Result.load)
 
 
+LONGEST_FOLDER = 100  # letters
+
+
 def folder_of(name: str) -> str:
-    """The folder of a pair's run in the output of a comparison."""
-    return name.replace("/", "-")
+    """The folder of a pair's run in the output of a comparison: its name; where that is long or holds a path, a part of it and its hash."""
+    if "/" not in name and len(name) <= LONGEST_FOLDER:
+        return name
+    return f"{name[:LONGEST_FOLDER].replace('/', '-')} {hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def digest_of(workload: Workload) -> str:

@@ -259,7 +259,7 @@ def _simulate(
         "elapsed_s": time.perf_counter() - began,
     }
     if isinstance(scheduler, str) and (files := digests_in(scheduler)):
-        about["files"] = files
+        about["policy_files"] = files
     result = simulation.result(0, about)
     if log is not None:
         result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.casts[0].rows])
@@ -305,9 +305,9 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
         raise EscalaError(
             f"workload {log.name!r} does not hold the jobs of that run (manifest: sha256): give the workload that was simulated"
         )
-    for path, digest in about.get("files", {}).items():
+    for path, digest in about.get("policy_files", {}).items():
         if digests_in(about["scheduler"]).get(path) != digest:
-            raise EscalaError(f"{path} is not what it was in that run (manifest: files): give it back its content, or simulate anew")
+            raise EscalaError(f"{path} is not what it was in that run (manifest: policy_files): give it back its content, or simulate anew")
     options = with_options(Options(), **about["options"])
     return _simulate(log, machine, about["scheduler"], about["shutdown"], options, progress, False)
 

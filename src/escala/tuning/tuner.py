@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from escala.errors import EscalaError, quoted
+from escala.foresight import known_to
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.policies.compose import scheduler
@@ -205,6 +206,8 @@ def _baselines(present: Any) -> list[Any]:
         return list(BASELINES)
     if isinstance(present, str) and rollout_of(present, 0) is None:
         scheduler(present)
+    if what := known_to(present, "never"):
+        raise EscalaError(f"present={quoted(name_of(present))} (--present): knows {what}, so it cannot be what runs today; name another")
     return [*BASELINES, present]
 
 
@@ -212,9 +215,9 @@ def _options(options: Mapping[str, Any], seed: int) -> Options:
     """The options of the replays; EscalaError for those that make no sense here."""
     how = with_options(Options(), **options, seed=seed)
     if how.until_s is not None or how.start_off:
-        raise EscalaError("tune replays whole logs on nodes that are on: leave --until and --start-off out")
-    if how.estimate != "walltime":
-        raise EscalaError(f"estimate={how.estimate!r} (--estimate): tune chooses a rule that can be run: leave it out")
+        raise EscalaError("tune replays whole logs on nodes that are on: leave --stop-at and --start-off out")
+    if how.estimate != "walltime" or how.ordered_by != "walltime":
+        raise EscalaError("tune plans and orders by what jobs ask for, as its policy will: leave --estimate and --order-estimate out")
     return how
 
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from escala.errors import EscalaError
 from escala.writing import locks, settling
 from escala.writing.files import made
-from escala.writing.places import check_replaceable, real, unwritable
+from escala.writing.places import check_not_read, check_replaceable, real, unwritable
 from escala.writing.sealing import foreign, sign
 
-NEW, KEPT = "new", "kept"
+NEW, KEPT, NOTE = "new", "kept", "verb"
 
 
 def check_target(target: Path, verb: str, force: bool | None) -> None:
@@ -65,12 +65,16 @@ def output_folder(target: Path | None, verb: str, *, force: bool | None = False,
             run = stack.enter_context(_running(place, target))
             settling.settle(run, place)
             check_target(place, verb, force)
+            if force:
+                check_not_read(place)
             before = settling.listing(place)
             work = _fresh(run, verb, keeps)
         except OSError as error:
             raise unwritable(target, error) from error
         yield work
         try:
+            if force:
+                check_not_read(place)
             sign(work, verb)
             os.chmod(work, 0o777 & ~_umask())
             settling.put(run, work, place, before)
@@ -117,6 +121,8 @@ def claimed(folder: Path | None) -> Iterator[None]:
 def _running(place: Path, told: Path) -> Iterator[Path]:
     """The locked folder of this run. It goes at the end, but for pieces that were kept."""
     run = partial_of(place)
+    if os.path.lexists(run) and not ours(run):
+        raise EscalaError(f"{run}: stands where the work for {told} goes, and no run of Escala made it; move it, or name another folder")
     handle = None
     for _ in range(100):  # another run may end, and remove it, just now
         with contextlib.suppress(FileExistsError):
@@ -138,7 +144,21 @@ def _running(place: Path, told: Path) -> Iterator[Path]:
 def clear(run: Path, place: Path) -> None:
     """Remove the folder of a run that is over; see `settling.settle` for what stood at the target before."""
     settling.settle(run, place)
-    shutil.rmtree(run)
+    note = run / NOTE
+    _empty(run, {note.name})
+    note.unlink(missing_ok=True)  # last: what is left of a clearing that was killed is known as ours
+    run.rmdir()
+
+
+def ours(run: Path) -> bool:
+    """Is it the folder of a run, or empty?"""
+    return run.is_dir() and not run.is_symlink() and ((run / NOTE).is_file() or not any(run.iterdir()))
+
+
+def _empty(folder: Path, but: set[str]) -> None:
+    for entry in list(folder.iterdir()):
+        if entry.name not in but:
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
 
 def any_kept(run: Path) -> bool:
@@ -151,11 +171,10 @@ def any_kept(run: Path) -> bool:
 
 def _fresh(run: Path, verb: str, keeps: bool) -> Path:
     """The folder to work in: with the pieces of an interrupted run of the same verb, or empty."""
-    note, work = run / "verb", run / NEW
+    note, work = run / NOTE, run / NEW
     same = keeps and note.is_file() and note.read_text() == verb
-    for entry in list(run.iterdir()):
-        if not same or entry.name not in (note.name, NEW, KEPT):
-            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+    note.touch()
+    _empty(run, {note.name, NEW, KEPT} if same else {note.name})
     note.write_text(verb)
     work.mkdir(exist_ok=True)
     return work

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from escala.errors import EscalaError
+from escala.reading import READ
 
 
 def real(path: Path | str) -> Path:
@@ -29,6 +30,14 @@ def check_replaceable(target: Path) -> None:
             raise EscalaError(f"{target}: holds {what}, and is never replaced: name a folder in it")
     if os.path.ismount(target):
         raise EscalaError(f"{target}: is a mount point, which cannot be replaced: name a folder in it")
+
+
+def check_not_read(target: Path) -> None:
+    """EscalaError where a file that was read lies in the target, which would go with it."""
+    for name in READ:
+        path = Path(os.path.realpath(name))
+        if target in path.parents and path.exists():
+            raise EscalaError(f"{target}: holds {path.name}, which this run reads, so it stays as it is: name another folder")
 
 
 def unwritable(target: Path, error: Exception) -> EscalaError:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from escala.writing import locks
-from escala.writing.folder import clear
+from escala.writing.folder import NOTE, clear
 
 ENDING = ".partial"
 
@@ -37,7 +37,7 @@ def remove_stale(folder: Path) -> list[Path]:
 @contextmanager
 def _held(path: Path) -> Iterator[bool]:
     """Is it a work folder that `output_folder` made, whose run is over? Then it is locked meanwhile."""
-    handle = locks.take(path) if not path.is_symlink() and (path / "verb").is_file() else None
+    handle = locks.take(path) if not path.is_symlink() and (path / NOTE).is_file() else None
     try:
         yield handle is not None
     finally:

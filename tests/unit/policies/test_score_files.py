@@ -139,11 +139,14 @@ def test_every_feature_can_be_named(tmp_path: Path) -> None:
 def test_a_score_that_has_changed_is_not_run_again(tmp_path: Path) -> None:
     path = written(tmp_path, 'form = "linear"\n[weights]\nlog_wait = 1\n')
     run = escala.simulate(JOBS, "2x1", f"easy:queue=score:{path}:guard=1h")
-    assert list(run.manifest["files"]) == [str(path)]
-    assert escala.rerun(run, JOBS).jobs.equals(run.jobs)
+    assert list(run.manifest["policy_files"]) == [str(path)]
+    saved = run.save(tmp_path / "run")
+    for one in (run, saved):
+        assert escala.rerun(one, JOBS).jobs.equals(run.jobs)
     written(tmp_path, 'form = "linear"\n[weights]\nlog_wait = 2\n')
-    with pytest.raises(EscalaError, match="is not what it was in that run"):
-        escala.rerun(run, JOBS)
+    for one in (run, saved):
+        with pytest.raises(EscalaError, match="is not what it was in that run"):
+            escala.rerun(one, JOBS)
 
 
 def test_orders_of_those_who_pass_are_easy_s() -> None:

@@ -160,8 +160,10 @@ def test_a_promise_that_cannot_be_read_says_why(text: str, why: str) -> None:
         ({"after": 1.0}, "give the share"),
         ({"after": "99%"}, "less than a week before or after"),
         ({"present": "eazy"}, "did you mean"),
-        ({"until_s": 5.0}, "leave --until and --start-off out"),
-        ({"estimate": "runtime"}, "a rule that can be run"),
+        ({"until_s": 5.0}, "leave --stop-at and --start-off out"),
+        ({"estimate": "runtime"}, "leave --estimate"),
+        ({"order_estimate": "runtime"}, "leave --estimate"),
+        ({"present": "easy-sjf:estimate=runtime"}, "cannot be what runs today"),
     ],
 )
 def test_what_makes_no_sense_is_refused_before_the_work(given: dict[str, Any], why: str) -> None:

@@ -314,3 +314,25 @@ def test_a_file_half_written_by_a_killed_run_goes_with_the_next(tmp_path: Path) 
     with output_file(tmp_path / "log.swf") as work:
         work.write_text("whole")
     assert os.listdir(tmp_path) == ["log.swf"]
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "file"])
+def test_what_stands_where_the_work_goes_and_is_not_ours_stays(tmp_path: Path, kind: str) -> None:
+    precious = tmp_path / "precious"
+    precious.mkdir()
+    (precious / "thesis").write_text("x")
+    place = folders.partial_of(tmp_path / "out")
+    {"folder": lambda: precious.rename(place), "link": lambda: place.symlink_to(precious), "file": lambda: place.write_text("x")}[kind]()
+    with pytest.raises(EscalaError, match="no run of Escala made it"), output_folder(tmp_path / "out", "compare"):
+        pass
+    kept = {"folder": place / "thesis", "link": precious / "thesis", "file": place}[kind]
+    assert kept.read_text() == "x" and not (tmp_path / "out").exists()
+
+
+def test_what_a_killed_clearing_left_is_ours(tmp_path: Path) -> None:
+    place = folders.partial_of(tmp_path / "out")
+    (place / folders.NEW).mkdir(parents=True)
+    (place / folders.NOTE).touch()
+    with output_folder(tmp_path / "out", "compare") as work:
+        assert work is not None and not any(work.iterdir())
+    assert not place.exists()
