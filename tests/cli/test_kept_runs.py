@@ -100,3 +100,4 @@ def test_names_that_hold_paths_are_folders_of_their_own(escala_: Escala, log: Pa
     assert done.status == 0, done.err
     assert len(list(out.glob("*/jobs.parquet"))) == 3
     assert escala_("report", out).status == 0
+    assert str(tmp_path) not in (out / "report.html").read_text()

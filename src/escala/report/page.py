@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -34,6 +35,10 @@ LINES_SHOWN = 8
 """Policies in a figure of lines; with more, the first ones are drawn and the page says so."""
 
 SCRIPTS, FIGURES = ("gantt_data.js", "gantt_pane.js", "gantt.js"), "figure.js"
+
+
+_FOLDERS = re.compile(r"\b((?:score|policy|agent|model):)/(?:[^\s:<>\"'&,/]+/)*([^\s:<>\"'&,/]+)")
+"""A policy that is read from an absolute path: its folders tell of somebody's machine."""
 
 
 class Run(Protocol):
@@ -106,7 +111,7 @@ def write_report(
     target = Path(path)
     target = target / "report.html" if target.is_dir() else target
     target.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(target, sealed_text(html))
+    write_whole(target, sealed_text(_FOLDERS.sub(r"\1\2", html)))
     return target
 
 
@@ -371,4 +376,7 @@ def _node_tables(result: Run) -> tuple[pl.DataFrame, pl.DataFrame] | None:
 
 
 def _manifest(result: Run) -> str:
-    return json.dumps(without_places(dict(result.manifest)), indent=2, ensure_ascii=False, default=str)
+    about = without_places(dict(result.manifest))
+    if files := about.get("policy_files"):
+        about["policy_files"] = {Path(path).name: digest for path, digest in files.items()}
+    return json.dumps(about, indent=2, ensure_ascii=False, default=str)
