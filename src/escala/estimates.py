@@ -101,7 +101,7 @@ def microseconds_of(given: Any, limit_us: int, name: str, job_id: str) -> int:
 
     try:
         seconds = float(given)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         seconds = math.nan
     if isinstance(given, bool | str) or not 0.0 < seconds < math.inf:
         raise EscalaError(f"{name}: estimate(view, job) gave {quoted(given)} for job {quoted(job_id)}: return a number of seconds above 0")

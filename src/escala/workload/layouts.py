@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import polars as pl
 
 from escala.workload.filters import Keep, every
-from escala.workload.table import MOST_CORES, OPTIONAL, SCHEMA
+from escala.workload.table import ESTIMATE, MOST_CORES, OPTIONAL, SCHEMA
 
 UNITS = {"ms": 1e-3, "s": 1.0, "step": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 TIMES = ("submit_s", "start_s", "end_s", "runtime_s", "walltime_s", "wait_s")
@@ -40,7 +40,7 @@ class Layout:
     def of(self, columns: Sequence[str]) -> Layout:
         """The same without the columns that this file lacks, and with its further resource kinds."""
         present = {name: column for name, column in self.columns.items() if column in columns}
-        further = {name: name for name in columns if name.startswith("demand_")} if self is ESCALA else {}
+        further = {name: name for name in columns if name.startswith((ESTIMATE, "demand_"))} if self is ESCALA else {}
         return replace(self, columns=present | further)
 
 

@@ -20,7 +20,7 @@ from escala.workload.clean import CleaningRules, clean
 from escala.workload.filters import Keep, every
 from escala.workload.ignored import COLUMNS, column_of
 from escala.workload.layouts import ALIBABA, ALIBABA_NEEDS, LAYOUTS, PACK, TIMES, UNITS, WORDS, Layout, alibaba_jobs
-from escala.workload.table import OPTIONAL, SCHEMA, Workload
+from escala.workload.table import ESTIMATE, OPTIONAL, SCHEMA, Workload
 
 MOST_COLUMNS = 5000
 FREE_ROWS = 10_000_000
@@ -151,9 +151,9 @@ def _layout(table: pl.DataFrame, columns: Mapping[str, str] | None, path: Path) 
         return found.of(table.columns)
     allowed = (*SCHEMA, *OPTIONAL, "start_s", "end_s", "partition", "account")
     for name, column in columns.items():
-        if name not in allowed and not name.startswith("demand_"):
+        if name not in allowed and not name.startswith((ESTIMATE, "demand_")):
             raise EscalaError(
-                f"{path}: columns= (--column) names the unknown field {name!r}: fields are {', '.join(allowed)}, demand_<kind>"
+                f"{path}: columns= (--column) names the unknown field {name!r}: fields are {', '.join(allowed)}, {ESTIMATE}<name>, demand_<kind>"
             )
         if column not in table.columns:
             raise EscalaError(f"{path}: no column {column!r} (for {name}): columns are {_few(table.columns)}")
@@ -188,7 +188,7 @@ def _records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | st
     fields: dict[str, pl.Series] = {}
     for name, column in layout.columns.items():
         values = table[column]
-        if name in TIMES:
+        if name in TIMES or name.startswith(ESTIMATE):
             factor = _factor(units.get(column, layout.units.get(column, unit or "s")), path)
             fields[name] = _times(values, factor, name, path)
         elif SCHEMA.get(name) == pl.String() or name in COLUMNS:

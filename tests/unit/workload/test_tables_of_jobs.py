@@ -178,3 +178,12 @@ def test_pbs_endings(tmp_path: Path, end: int, code: int, status: str) -> None:
 def test_pbs_without_ends(tmp_path: Path) -> None:
     with pytest.raises(EscalaError, match="no E"):
         pbs(tmp_path, "")
+
+
+def test_a_column_of_estimates_can_be_named(tmp_path: Path) -> None:
+    columns = {"submit_s": "s", "runtime_s": "r", "cores": "c", "estimate_s": "guess"}
+    log = read_workload(write(tmp_path, "s,r,c,guess\n0,100,1,2\n5,50,1,1.5\n"), columns=columns, unit="min")
+    assert log.jobs["estimate_s"].to_list() == [120.0, 90.0]
+    for bad in ("", "-1", "nan", "soon"):
+        with pytest.raises(EscalaError, match="estimate_s"):
+            read_workload(write(tmp_path, f"s,r,c,guess\n0,100,1,{bad}\n"), columns=columns)
