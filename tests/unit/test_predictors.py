@@ -92,7 +92,7 @@ def test_an_honest_one_depends_on_nothing_to_come() -> None:
     assert not _depends_on_the_future("easy-sjf", "never", estimate=Last2())
 
 
-@pytest.mark.parametrize("given", [None, "60", -1.0, 0, math.nan, math.inf, True, [1.0, 2.0]])
+@pytest.mark.parametrize("given", [None, "60", -1.0, 0, math.nan, math.inf, 10**400, True, [1.0, 2.0]])
 def test_what_is_no_time_is_refused(given: Any) -> None:
     class Odd:
         name = "odd"

@@ -153,7 +153,8 @@ def _layout(table: pl.DataFrame, columns: Mapping[str, str] | None, path: Path) 
     for name, column in columns.items():
         if name not in allowed and not name.startswith((ESTIMATE, "demand_")):
             raise EscalaError(
-                f"{path}: columns= (--column) names the unknown field {name!r}: fields are {', '.join(allowed)}, {ESTIMATE}<name>, demand_<kind>"
+                f"{path}: columns= (--column) names the unknown field {name!r}: fields are {', '.join(allowed)}, "
+                f"{ESTIMATE}<name>, demand_<kind>"
             )
         if column not in table.columns:
             raise EscalaError(f"{path}: no column {column!r} (for {name}): columns are {_few(table.columns)}")
