@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import escala
@@ -100,7 +101,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(options: tuple[str, ...], why:
         (None, "no such file: policy:DIR is a folder that escala tune wrote"),
         ("format = 1\nformula = ", "not valid TOML"),
         ('format = 2\nformula = "easy"', "format 2 is not 1"),
-        ("format = 1", "formula and guard are needed"),
+        ("format = 1", "a formula is needed as a text"),
+        ('format = 1\nformula = "easy"\nguard = 5', "guard = 5: a text is needed"),
+        ('format = 1\nformula = "easy"\nestimate = "last3"', "option estimate='last3' is not known"),
         ('format = 1\nformula = "eazy"', "unknown scheduler 'eazy'"),
         ('format = 1\nformula = "policy:."', "is a folder"),
     ],
@@ -110,6 +113,17 @@ def test_a_folder_that_holds_no_policy_is_one_line(text: str | None, why: str, e
         (tmp_path / "policy.toml").write_text(text)
     told = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{tmp_path}")
     assert told.status == 2 and told.out == "" and why in told.err.splitlines()[-1]
+
+
+def test_an_edited_estimate_is_what_runs(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text('format = 1\nformula = "easy:queue=sjf"\nguard = "24h"\norder_estimate = "last2"\n')
+    mine = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{tmp_path}", "--json")
+    name = "easy:queue=sjf:guard=24h:order_estimate=last2"
+    assert _timeless(mine.out) == _timeless(escala_("simulate", log, *MACHINE, "--scheduler", name, "--json").out)
+    nobody = tmp_path / "nobody.csv"
+    pl.read_csv(log).drop("user").write_csv(nobody)
+    told = escala_("simulate", nobody, *MACHINE, "--scheduler", f"policy:{tmp_path}")
+    assert told.status == 0 and "remark: the log names no users: last2 is the requested time of every job" in told.err
 
 
 def test_an_edited_formula_is_what_runs(escala_: Escala, log: Path, tmp_path: Path) -> None:

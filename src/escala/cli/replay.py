@@ -91,9 +91,9 @@ def simulate(
             machine = escala.read_platform(platform, power)
             pair = policies([scheduler], [shutdown])
             check_power(machine, pair[1], options["start_off"])
-            tell_unused([scheduler], [shutdown], options)
             tell_until(read)
             log = read_log(workload, read, machine)
+            tell_unused([scheduler], [shutdown], options, log)
             share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
             result = interruptible(lambda: escala.simulate(log, machine, pair[0][0], pair[1][0], progress=share, **options))
         if folder is not None:
@@ -157,9 +157,9 @@ def compare(
             machine = escala.read_platform(platform, power)
             found = policies(chosen, switching)
             check_power(machine, found[1], options["start_off"])
-            tell_unused(chosen, switching, options)
             tell_until(read)
             log = read_log(workload, read, machine)
+            tell_unused(chosen, switching, options, log)
             room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {len(log)} jobs under {total} pairs of policies")
             comparison = interruptible(

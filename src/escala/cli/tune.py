@@ -21,6 +21,31 @@ if TYPE_CHECKING:
     from escala.tuning import Tuned
 
 PROMISE = "p99-wait<=1.05*easy, longest-wait<=1.25*easy"
+Objective = Annotated[str, typer.Option("--objective", metavar="NAME", help="what is made small: slowdown, wait, area-wait or p95-wait")]
+Promise = Annotated[
+    str,
+    typer.Option(
+        "--promise",
+        metavar="CONDITIONS",
+        help="what may not get worse: FIGURE<=FACTOR*SCHEDULER or FIGURE<=TIME, with commas between; FIGURE is slowdown, mean-wait, "
+        "median-wait, p95-wait, p99-wait, longest-wait or area-wait",
+    ),
+]
+After = Annotated[
+    str, typer.Option("--after", metavar="SHARE", help="rules are chosen on this share of the log's time, judged on the rest")
+]
+Present = Annotated[
+    str | None,
+    typer.Option("--present", metavar="NAME", help="the scheduler that runs today, compared with too", show_default=False),
+]
+Predictors = Annotated[
+    str,
+    typer.Option(
+        "--predictors",
+        metavar="A,B,...",
+        help="estimates of run times that are tried in place of requests, by the names of --estimate; none: an empty text",
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -35,25 +60,11 @@ def tune(
     options: dict[str, Any],
     read: dict[str, Any],
     out: opt.OutNeeded,
-    objective: Annotated[
-        str, typer.Option("--objective", metavar="NAME", help="what is made small: slowdown, wait, area-wait or p95-wait")
-    ] = "slowdown",
-    promise: Annotated[
-        str,
-        typer.Option(
-            "--promise",
-            metavar="CONDITIONS",
-            help="what may not get worse: FIGURE<=FACTOR*SCHEDULER or FIGURE<=TIME, with commas between; FIGURE is slowdown, mean-wait, "
-            "median-wait, p95-wait, p99-wait, longest-wait or area-wait",
-        ),
-    ] = PROMISE,
-    after: Annotated[
-        str, typer.Option("--after", metavar="SHARE", help="rules are chosen on this share of the log's time, judged on the rest")
-    ] = "60%",
-    present: Annotated[
-        str | None,
-        typer.Option("--present", metavar="NAME", help="the scheduler that runs today, compared with too", show_default=False),
-    ] = None,
+    objective: Objective = "slowdown",
+    promise: Promise = PROMISE,
+    after: After = "60%",
+    present: Present = None,
+    predictors: Predictors = "last2",
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")] = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -66,7 +77,7 @@ def tune(
     from escala.report.tuned import write_page
     from escala.tuning.folder import VERB, write
 
-    present = _scheduler(present)
+    present, named = _scheduler(present), [one for one in predictors.split(",") if one]
     pieces = Pieces(None, None)
     with output_folder(out, VERB, force=force, keeps=True) as folder:
         assert folder is not None
@@ -75,10 +86,11 @@ def tune(
             machine = escala.read_platform(platform)
             today = None if present is None else policies([present], [])[0][0]
             log = read_log(workload, read, machine)
-            pieces = pieces_of(folder, log, machine, [] if present is None else [present], after=after, **options)
+            pieces = pieces_of(folder, log, machine, [] if present is None else [present], after=after, predictors=named, **options)
             tuned = interruptible(
                 lambda: escala.tune(
-                    log, machine, objective=objective, promise=promise, after=after, present=today, jobs=jobs, keep=pieces, begin=begin,
+                    log, machine, objective=objective, promise=promise, after=after, present=today, jobs=jobs, predictors=named,
+                    keep=pieces, begin=begin,
                     **options,
                 )
             )  # fmt: skip
@@ -108,6 +120,8 @@ def shown(tuned: Tuned, out: Path, written: Path) -> list[Any]:
         rows_table(page.ratio_rows(tuned)),
         "Who pays: waits before, under easy, and under the policy",
         *groups,
+        "What each part gives on the later weeks, with one part more in each row:",
+        rows_table(page.part_rows(tuned)),
         *page.sentences(tuned)[1:],
         f"Run it as --scheduler policy:{out}; the page: {written}",
     ]

@@ -47,8 +47,27 @@ def tell_until(read: dict[str, Any]) -> None:
         remark(f"--until {until} leaves out the jobs submitted from then on; to stop the replay's clock, as it once did: --stop-at {until}")
 
 
-def tell_unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any]) -> None:
-    """A remark for each option that changes nothing."""
+def _tell_users(schedulers: Iterable[str], options: dict[str, Any], log: Any) -> None:
+    """A remark where a prediction goes by users, and the log names none."""
+    from escala.errors import EscalaError
+    from escala.estimates import LAST2
+    from escala.policies.compose import scheduler
+
+    if log.jobs["user"].null_count() < len(log):
+        return
+    asked = {options.get("estimate"), options.get("order_estimate")}
+    for name in schedulers:
+        try:
+            asked |= {scheduler(name).estimate, scheduler(name).order_estimate}
+        except EscalaError:
+            continue  # no scheduler of the kernel
+    if LAST2 in asked:
+        remark("the log names no users: last2 is the requested time of every job")
+
+
+def tell_unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any], log: Any) -> None:
+    """A remark for each option that changes nothing, and for predictions by users where the log names none."""
     names = list(schedulers)
     for name in unused(names, shutdowns, options):
         remark(f"{FLAG[name]} changes nothing with {', '.join(names)}: only {WHO[name]}")
+    _tell_users(names, options, log)

@@ -21,6 +21,7 @@ from escala import metrics
 from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.policies.run import check_power, read, simulate
+from escala.policies.schedulers import Scheduler
 from escala.policy import name_of
 from escala.result import Result
 from escala.workload import Workload
@@ -191,7 +192,7 @@ def play(
 
 def _compiled(pair: Named) -> bool:
     """Do both policies decide inside the kernel, or in objects made for this run alone?"""
-    return isinstance(pair.scheduler, str) and isinstance(pair.shutdown, str)
+    return isinstance(pair.scheduler, str | Scheduler) and isinstance(pair.shutdown, str)
 
 
 def _cores() -> int:

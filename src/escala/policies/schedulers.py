@@ -40,6 +40,7 @@ class Scheduler:
     orders: tuple[Score | LinearScore | None, Score | LinearScore | None] = (None, None)
     estimate: str | None = None  # of its name; None: that of the options
     order_estimate: str | None = None
+    name: str = ""  # in tables, of one that no name says
 
     def order(self, workload: Workload, options: Options) -> dict[str, Any]:
         """Fields of a Plan: the ordering, and its keys, one a job of the workload's table, None where the order is not fixed. options: with

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,15 @@ from escala.reading import guarded, read_text
 PREFIX = "policy:"
 POLICY_FILE = "policy.toml"
 FORMAT = 1
-GUARD = ":guard="
+KEYS = ("guard", "estimate", "order_estimate")
+"""What stands behind the formula in a scheduler's name, each a line of `policy.toml`."""
+PART = re.compile(rf":({'|'.join(KEYS)})=")
 
 
-def parts_of(name: str) -> tuple[str, str]:
-    """(formula, guard) of a scheduler's name; the guard is "" where it has none."""
-    formula, _, guard = name.partition(GUARD)
-    return formula, guard
+def parts_of(name: str) -> dict[str, str]:
+    """The lines of `policy.toml` that say a scheduler's name: its formula, and those of `KEYS` that it has."""
+    formula, *rest = PART.split(name)
+    return {"formula": formula, **dict(zip(rest[::2], rest[1::2], strict=True))}
 
 
 def rule_in(name: str) -> str:
@@ -30,12 +33,14 @@ def rule_in(name: str) -> str:
         told = _read(path)
         if told.get("format") != FORMAT:
             raise EscalaError(f"{path}: format {quoted(told.get('format'))} is not {FORMAT}: tune it again with this version of Escala")
-        formula, guard = told.get("formula"), told.get("guard", "")
-        if not isinstance(formula, str) or not isinstance(guard, str) or not formula:
-            raise EscalaError(f'{path}: formula and guard are needed as texts, such as formula = "easy:queue=saf" and guard = "24h"')
+        formula, given = told.get("formula"), {key: told.get(key, "") for key in KEYS}
+        if not isinstance(formula, str) or not formula:
+            raise EscalaError(f'{path}: a formula is needed as a text, such as formula = "easy:queue=saf" beside guard = "24h"')
+        if bad := [key for key, value in given.items() if not isinstance(value, str)]:
+            raise EscalaError(f'{path}: {bad[0]} = {quoted(given[bad[0]])}: a text is needed, {bad[0]} = "..."')
         if formula.startswith(PREFIX):
             raise EscalaError(f"{path}: formula {quoted(formula)} is a folder: name a scheduler, such as easy:queue=saf")
-    return within_folder(formula + (f"{GUARD}{guard}" if guard else ""), path.parent)
+    return within_folder(formula + "".join(f":{key}={value}" for key, value in given.items() if value), path.parent)
 
 
 def digests_in(name: str) -> dict[str, str]:

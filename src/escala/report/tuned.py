@@ -13,10 +13,13 @@ from escala.report.quantities import amount, count, quantity
 from escala.report.tables import metrics_table
 from escala.tuning import Tuned, judge
 from escala.tuning.measures import FIGURES, OBJECTIVES
-from escala.tuning.tuner import POLICY, RULE
+from escala.tuning.steps import PARTS, best_of
+from escala.tuning.tuned import POLICY, RULE
 
 EASY = "easy"
 RULES_SHOWN = 15
+STEPS_SHOWN = 3
+SHOWN = ("bounded_slowdown", "wait")
 SHORT_WEEKS = 8
 """With fewer weeks intervals over weeks leave out the truth more often than they say."""
 
@@ -50,7 +53,7 @@ def _name(figure: str) -> str:
 
 def sentences(tuned: Tuned) -> list[str]:
     """What was found, in plain sentences: the gain, the promise, who pays, what is chance."""
-    return [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *_chance(tuned), *_few(tuned)]
+    return [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *beyond(tuned), *_chance(tuned), *_few(tuned)]
 
 
 def promised(tuned: Tuned) -> str:
@@ -89,6 +92,44 @@ def _chance(tuned: Tuned) -> list[str]:
         return []
     told = ", ".join(f"{_name(judge.RATIOS[name])} against {against}" for against, name in pairs)
     return [f"Not told apart from chance (the interval holds 1): {told}."]
+
+
+def beyond(tuned: Tuned) -> list[str]:
+    """What came of what was tried beyond the rules, and what perfect runtimes would give."""
+    kept = [step.name for step in tuned.steps if step.name == tuned.chosen]
+    best = [
+        f"{part} ({step.name}: {_ratio(step.ratio)} of the best rule)"
+        for part in PARTS
+        if (step := best_of([one for one in tuned.steps if one.part == part])) is not None
+    ]
+    told = [tuned.without] if tuned.without else []
+    if kept:
+        told.append(f"{tuned.chosen} was ahead of the best rule, {tuned.rule}, on weeks of the past that its choice had not seen.")
+    elif best:
+        told.append(f"Nothing tried beyond the rules was ahead of the best rule on the past's last weeks, so it stays: {'; '.join(best)}.")
+    figure = next(name for name, of in judge.RATIOS.items() if of == OBJECTIVES[tuned.objective])
+    perfect = [part.easy[figure] for part in tuned.parts if part.clairvoyant]
+    return told + [f"With run times known beforehand (clairvoyant) it would have {_ratio(one)} of easy's." for one in perfect]
+
+
+def part_rows(tuned: Tuned) -> list[dict[str, Any]]:
+    """One row for each part of the policy: what it gives on the later weeks, as texts."""
+    rows = []
+    for part in tuned.parts:
+        ratios = {"against easy": part.easy, "against the part before": part.before}
+        found = {f"{_name(judge.RATIOS[name])}, {how}": _ratio(each[name]) for how, each in ratios.items() for name in SHOWN}
+        rows.append({"with": part.part + (" (clairvoyant)" if part.clairvoyant else ""), "scheduler": part.name} | found)
+    return rows
+
+
+def step_rows(tuned: Tuned) -> list[dict[str, Any]]:
+    """The best of what was tried beyond the rules."""
+    keeping = sorted((step for step in tuned.steps if step.excess == 0.0), key=lambda step: step.fit)
+    return [
+        {"part": step.part, "scheduler": step.name, "against the best rule": _ratio(step.ratio), "ahead": "yes" if step.ahead else "no"}
+        for part in PARTS
+        for step in [one for one in keeping if one.part == part][:STEPS_SHOWN]
+    ]
 
 
 def _few(tuned: Tuned) -> list[str]:
@@ -146,6 +187,7 @@ def sections(tuned: Tuned) -> list[Section]:
         ),
         Section("Who pays", " ".join(_users(tuned)), pays),
         Section("The promise", promised(tuned), [(pl.DataFrame(promise_rows(tuned)), "")]),
+        *_parts(tuned),
         Section(
             "The rules on the past",
             f"{len(tuned.tried)} rules were replayed on the jobs before the split; {kept} keep the promise there. The best {len(rules)}:",
@@ -154,6 +196,17 @@ def sections(tuned: Tuned) -> list[Section]:
     ]
 
 
+def _parts(tuned: Tuned) -> list[Section]:
+    """What each part gives, and what was tried beyond the rules."""
+    tried = [(pl.DataFrame(rows), _STEPS)] if (rows := step_rows(tuned)) else []
+    return [Section("What each part gives", " ".join(beyond(tuned)), [(pl.DataFrame(part_rows(tuned)), _PARTS), *tried])]
+
+
+_PARTS = "On the later weeks, each with one part more; the last knows run times beforehand, and says what better predictions could give."
+_STEPS = (
+    "Tried beyond the rules: chosen on the first part of the past among those that keep the promise, kept only if ahead of the best rule "
+    "by the whole interval over paired weeks on the rest of the past (these ratios)."
+)
 _RATIOS = "The policy's figure over each scheduler's, with 95 % intervals from 1 000 resamples of whole weeks, paired. Below 1: better."
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from escala.policies.tuned import FORMAT, POLICY_FILE, parts_of
 from escala.tuning.measures import FIGURES
-from escala.tuning.tuner import POLICY, Tuned
+from escala.tuning.tuned import POLICY, Tuned
 
 VERB = "tune"
 FOUND, RULES = "tuned.json", "rules.csv"
@@ -31,14 +31,13 @@ def write(tuned: Tuned, work: Path) -> None:
 
 def _policy(tuned: Tuned) -> str:
     """The text of `policy.toml`."""
-    formula, guard = parts_of(tuned.chosen)
     about = tuned.about
     policy, easy = tuned.later[POLICY], tuned.later["easy"]
     found = {name: list(each) for name, each in tuned.ratio["easy"].items() if None not in each}
     log = {**about["workload"], "platform": about["platform"], **about["split"]}
     asked = {"objective": tuned.objective, **{name: entry for name, entry in about["asked"].items() if entry is not None}}
     parts = {
-        "": {"format": FORMAT, "formula": formula, **({"guard": guard} if guard else {}), "escala": about["escala"]},
+        "": {"format": FORMAT, **parts_of(tuned.chosen), "escala": about["escala"]},
         "asked": asked,
         "log": log,
         "later_weeks": {name: policy[name] for name in FIGURES},

@@ -24,10 +24,11 @@ Ratio = tuple[float | None, float | None, float | None]
 
 def ratios(jobs: Jobs, waits: Floats, reference: Floats, week: NDArray[np.int64], seed: int = 0) -> dict[str, Ratio]:
     """Each of `RATIOS` of two schedules of the same jobs, with its interval from resamples of whole weeks, paired."""
-    return {name: _ratio(jobs, waits, reference, figure, week, seed) for name, figure in RATIOS.items()}
+    return {name: ratio(jobs, waits, reference, figure, week, seed) for name, figure in RATIOS.items()}
 
 
-def _ratio(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64], seed: int) -> Ratio:
+def ratio(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64], seed: int) -> Ratio:
+    """The ratio of one figure; see `ratios`."""
     if figure in PERCENTILES:
         return _ratio_of_percentiles(waits, reference, PERCENTILES[figure], week, seed)
     (ours, _), (theirs, _) = weekly(jobs, waits, figure, week), weekly(jobs, reference, figure, week)

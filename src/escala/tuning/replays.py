@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
+from escala.options import Options
 from escala.platform import Platform
 from escala.policies.pairs import Named, Told, play
 from escala.policies.run import simulate
 from escala.policy import name_of
-from escala.tuning.measures import Floats, Jobs
+from escala.tuning.measures import Floats, Jobs, jobs_of
 from escala.workload import Workload
 from escala.writing import Pieces
 
@@ -60,3 +62,22 @@ def watching(begin: Begin | None, what: str) -> Told | None:
     """The progress of one piece of work."""
     share = None if begin is None else begin(what)
     return None if share is None else lambda _, done: share(done)
+
+
+@dataclass(frozen=True)
+class Replays:
+    """How replays are made."""
+
+    machine: Platform
+    how: Options
+    options: Mapping[str, Any]
+    keep: Pieces | None
+    begin: Begin | None
+    threads: int | None
+
+    def play(self, part: str, log: Workload, schedulers: Sequence[Any], what: str) -> tuple[Jobs, dict[str, Floats]]:
+        """(jobs, waits under each scheduler)."""
+        jobs = jobs_of(log, self.machine, self.how)
+        watched, kept = watching(self.begin, what), self.keep
+        waits = replay(log, self.machine, schedulers, jobs, self.options, part=part, keep=kept, progress=watched, threads=self.threads)
+        return jobs, waits

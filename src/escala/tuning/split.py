@@ -15,6 +15,9 @@ from escala.workload import Workload
 DAY_S = 86400.0
 WEEK_S = 7 * DAY_S
 LEAST_WEEKS = 3
+FIT_SHARE = 0.6
+"""Of the past, what comes first: what is searched there is judged on the rest of the past."""
+LEAST_VALIDATION_WEEKS = 3
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,24 @@ class Split:
     def past(self, log: Workload) -> Workload:
         """The jobs submitted before."""
         return log.with_jobs(log.jobs.filter(pl.col("submit_s") < self.at_s))
+
+    @property
+    def fit_until_s(self) -> float:
+        """The instant that parts the past: searches see what is before, and are judged on the weeks from there to the split."""
+        return self.first_s + FIT_SHARE * (self.at_s - self.first_s)
+
+    @property
+    def validates(self) -> bool:
+        """Has the past weeks enough to judge a search by?"""
+        return self.at_s - self.fit_until_s >= LEAST_VALIDATION_WEEKS * WEEK_S
+
+    def fit(self, log: Workload) -> Workload:
+        """The jobs of the first part of the past."""
+        return log.with_jobs(log.jobs.filter(pl.col("submit_s") < self.fit_until_s))
+
+    def validation_weeks(self, submit_s: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The week of each job of the validation part, counted from its beginning."""
+        return np.asarray((submit_s - self.fit_until_s) // WEEK_S, np.int64)
 
     def past_weeks(self, submit_s: NDArray[np.float64]) -> NDArray[np.int64]:
         """The week of each job of the past, counted from the first submission."""

@@ -252,3 +252,54 @@ def test_candidates_are_some_fifty_schedulers() -> None:
     names = candidates()
     assert names[0] == "easy" and len(set(names)) == len(names) == 53 and "easy:queue=saf:guard=24h" in names
     assert all(scheduler(name) is not None for name in names)
+
+
+def _weeks(seed: int = 1) -> escala.Workload:
+    """Fourteen weeks in which each user's jobs are alike and requests say nothing: predictions by user are right."""
+    random = np.random.default_rng(seed)
+    n = int(14 * WEEK_S / 1700.0)
+    user = random.integers(0, 12, n)
+    runtime = np.where(user < 8, 60.0, 7200.0) * random.uniform(0.9, 1.1, n)
+    columns: dict[str, Any] = {
+        "submit_s": np.sort(random.uniform(0, 14 * WEEK_S, n)),
+        "runtime_s": runtime,
+        "walltime_s": np.full(n, 10_000.0),
+        "cores": random.choice([1, 2, 4, 8], n),
+        "user": [f"u{k}" for k in user],
+    }
+    return escala.Workload.from_jobs(columns, name="alike")
+
+
+def test_predictions_are_kept_where_they_are_ahead_on_weeks_not_seen() -> None:
+    tuned = escala.tune(_weeks(), MACHINE, promise="longest-wait<=100*easy")
+    assert "last2" in tuned.chosen and tuned.rule != tuned.chosen and tuned.without == ""
+    step = next(step for step in tuned.steps if step.name == tuned.chosen)
+    assert step.ahead and step.excess == 0.0 and step.ratio[2] is not None and step.ratio[2] < 1.0
+    assert [part.part for part in tuned.parts][-2:] == ["prediction", "perfect runtimes"] and tuned.parts[-1].clairvoyant
+    assert tuned.parts[-2].figures == tuned.later["policy"] and set(tuned.later) == {"policy", *BASELINES, tuned.rule, tuned.chosen}
+    high = tuned.ratio["rule"]["bounded_slowdown"][2]
+    assert high is not None and high < 1.0
+    jobs = escala.simulate(split_of(_weeks(), "60%").past(_weeks()), MACHINE, step.scheduler).jobs
+    assert step.figures["mean_wait_s"] == pytest.approx(jobs["wait_s"].mean())
+
+
+def test_without_users_or_predictors_no_prediction_is_tried() -> None:
+    log = _weeks()
+    nobody = log.with_jobs(log.jobs.with_columns(user=pl.lit(None, dtype=pl.String)))
+    tuned = escala.tune(nobody, MACHINE)
+    assert tuned.without == "The log names no users: last2 was not tried." and {step.part for step in tuned.steps} <= {"backfill"}
+    one = escala.tune(log.with_jobs(log.jobs.with_columns(user=pl.lit("me"))), MACHINE, predictors=["last2"])
+    assert one.without.startswith("The log names one user only")
+    assert not any(step.part == "prediction" for step in escala.tune(log, MACHINE, predictors=[]).steps)
+
+
+def test_a_short_past_keeps_the_best_rule_and_says_so() -> None:
+    tuned = _tuned(CONGESTED)
+    assert tuned.chosen == tuned.rule and tuned.steps == [] and "needs 3 weeks" in tuned.without
+    assert [part.part for part in tuned.parts] == ["order", "guard", "perfect runtimes"]
+
+
+@pytest.mark.parametrize("name", ["runtime", "walltime", "last3"])
+def test_predictors_that_nobody_can_have_are_refused(name: str) -> None:
+    with pytest.raises(escala.EscalaError, match="predictors"):
+        escala.tune(_log(IDLE), MACHINE, predictors=[name])
