@@ -9,11 +9,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from bench import bench_envs, bench_multi, bench_slots, kernel, reader, startup
+from bench import bench_envs, bench_multi, bench_slots, kernel, live, reader, startup
 from bench.measure import Case, machine
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
-CASES = [case for part in (kernel, reader, bench_envs, bench_slots, bench_multi, startup) for case in part.CASES]
+CASES = [case for part in (kernel, reader, bench_envs, bench_slots, bench_multi, live, startup) for case in part.CASES]
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 
 

@@ -225,7 +225,7 @@ class Simulation:
             if stop == codes.ESTIMATE:
                 self.predictors.ask(i)
             elif stop == codes.GROW:
-                self._grow(i)
+                self.grow(i)
             else:
                 break
         self._note(i, stop)
@@ -245,7 +245,7 @@ class Simulation:
                 for i, stop in stops:
                     self._note(i, stop)
                     if stop == codes.GROW:
-                        self._grow(i)
+                        self.grow(i)
                     elif stop == codes.ESTIMATE:
                         self.predictors.ask(i)
                 todo = [i for i, stop in stops if stop in (codes.GROW, codes.ESTIMATE)]
@@ -258,7 +258,7 @@ class Simulation:
             )
         self.stops[i] = stop
 
-    def _grow(self, i: int) -> None:
+    def grow(self, i: int) -> None:
         """Double the table that is full in simulation i."""
         full = {
             codes.GROW_CHUNKS: (("chunk", 1),),
@@ -287,7 +287,7 @@ class Simulation:
         """Room for so many more timers in simulation i."""
         while int(self.world.s[i, 0]["n_timers"]) + timers > self.world.heaps.shape[2]:
             self.world.s[i, 0]["grow"] = codes.GROW_TIMERS
-            self._grow(i)
+            self.grow(i)
 
     def _check(self, i: int) -> None:
         """EscalaError unless the kernel's jobs are still those of the workload, and none started before its submission."""

@@ -82,7 +82,7 @@ def _of_role(policy: Any, role: str) -> Any:
 Log = list[Command]
 
 
-def _decider(policy: Any, simulation: Simulation, i: int, log: Log | None) -> Callable[[], None]:
+def decider(policy: Any, simulation: Simulation, i: int, log: Log | None) -> Callable[[], None]:
     """One decision of a policy. Escala's own compiled policies get the simulation; all others a View and Commands."""
     budget = Budget()
     act = Commands(simulation, i, log, budget)
@@ -131,7 +131,7 @@ def run(
     """Run simulation i to its end: the only rollout loop. log: gets the commands given from outside, "scheduler" and "shutdown"."""
     asked = {"scheduler": chosen.scheduler, "shutdown": chosen.shutdown}
     turns = {
-        who: _decider(policy, simulation, i, None if log is None else log.setdefault(who, []))
+        who: decider(policy, simulation, i, None if log is None else log.setdefault(who, []))
         for who, policy in asked.items()
         if policy is not None
     }

@@ -49,11 +49,17 @@ class Scheduler:
 
         if self.random:
             return {"ordering": self.ordering, "keys": np.random.default_rng([options.seed, 0x5C4ED]).random(len(workload))}
-        later = way_of(options.ordered_by) != codes.BEFOREHAND
-        if self.score is None or (later and self.ordering == codes.BY_TETRIS):
+        if self.score is None:
             return {"ordering": self.ordering}
         jobs = workload.jobs
         of_jobs = microseconds(jobs["submit_s"].to_numpy()), lengths_us(options.ordered_by, jobs), jobs["cores"].to_numpy()
+        return self.arrange(of_jobs, workload, options)
+
+    def arrange(self, of_jobs: tuple[Any, Any, Any], workload: Workload, options: Options) -> dict[str, Any]:
+        """As `order`, for a score, from submissions (us), lengths (us) and cores; the workload is looked at by linear scores alone."""
+        later = way_of(options.ordered_by) != codes.BEFOREHAND
+        if self.score is None or (later and self.ordering == codes.BY_TETRIS):
+            return {"ordering": self.ordering}
         if later and self.score in KEYS:
             return {"ordering": codes.BY_PLACE, "key": (KEYS[self.score], codes.NONE), "keys": by_size(*of_jobs)}
         told = {"ordering": self.ordering, "passing": self.passing, "keys": self.score(*of_jobs)}

@@ -21,6 +21,8 @@ ignores the head's reservation.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from escala.policy import Commands, View
@@ -50,6 +52,14 @@ class Inertial:
         self._last = backlog
         act.reserve_off(self._off)
 
+    def state(self) -> list[float]:
+        """The last backlog, and the nodes that are kept off."""
+        return [self._last, self._off]
+
+    def restore(self, state: list[float]) -> None:
+        """Go on from there."""
+        self._last, self._off = float(state[0]), int(state[1])
+
 
 class RandomReservation:
     """A random number of nodes, 0 .. all, kept off, drawn anew each minute (R3 fig. 24's random OR). Without R3's safeguard for the queue's
@@ -65,3 +75,11 @@ class RandomReservation:
     def decide(self, view: View, act: Commands) -> None:
         """One draw."""
         act.reserve_off(int(self._draw.integers(0, len(view.node_states) + 1)))
+
+    def state(self) -> dict[str, Any]:
+        """Where the draws stand."""
+        return dict(self._draw.bit_generator.state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+        self._draw.bit_generator.state = state

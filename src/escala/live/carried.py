@@ -1,0 +1,45 @@
+"""What a desk carries from one decision to the next, since no snapshot tells it; by names of jobs and users, so that a file can hold it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from escala.errors import EscalaError, quoted
+
+
+@dataclass
+class Carried:
+    """now_us: time of the last decision, -1: there was none. tick_us: the next periodic one. timers: calls that policies asked for, us.
+    held: nodes of an off-reservation. head: easy-fast's first job, with the time found for it. lengths: what was expected of each waiting
+    or running job at its submission (for plans, for the order). recent: the last two runs of each user, us. rows: of live jobs, for
+    policies that may remember them; next_row, ended: rows given, jobs that have ended. clocks: of each linear score, its time, when it is
+    due, and what users add."""
+
+    now_us: int = -1
+    tick_us: int = -1
+    timers: list[int] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+    head: list[Any] = field(default_factory=list)  # id, us, residue
+    lengths: dict[str, list[int]] = field(default_factory=dict)
+    recent: dict[str, list[int]] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    next_row: int = 0
+    ended: int = 0
+    users: list[str] = field(default_factory=list)  # by number
+    clocks: list[list[Any]] = field(default_factory=list)
+
+    def told(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def read(cls, told: Any) -> Carried:
+        """From plain data; EscalaError where that is another."""
+        kinds = {one.name: type(getattr(cls(), one.name)) for one in fields(cls)}
+        if not isinstance(told, dict) or set(told) != set(kinds):
+            raise EscalaError("what is carried is not that of this version of Escala: begin without the file")
+        for name, kind in kinds.items():
+            if type(told[name]) is not kind:
+                raise EscalaError(f"carried {name} is {quoted(told[name])}: begin without the file")
+        return cls(**told)

@@ -1,0 +1,211 @@
+"""`Desk`: asks a scheduler and a shutdown policy what to do on a machine of which snapshots tell.
+
+Every decision loads the whole state into one simulation, lets the policies decide at that instant, and reads what they changed. So nothing
+drifts, and no event can be lost. What no snapshot tells is carried (`escala.live.carried`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.estimates import microseconds
+from escala.kernel import codes
+from escala.kernel.clock import SECOND
+from escala.kernel.load import await_holds, changes
+from escala.live.asked import asked
+from escala.live.carried import Carried
+from escala.live.orders import Orders, Planned, Start
+from escala.live.rows import Rows, check_room
+from escala.live.snapshot import DEMAND, Snapshot
+from escala.live.state_file import read_state, write_state
+from escala.live.tables import Tables, stand_ins
+from escala.platform import Platform, read_platform
+from escala.policies.run import TURNS, decider
+from escala.policy import name_of
+from escala.simulation import Simulation
+from escala.workload import Workload
+
+FIRST_STEP_US = 60 * SECOND
+UNTOLD = np.zeros((0, 0), np.int64)
+
+
+class Desk:
+    """platform: a `Platform`, or a spec. scheduler, shutdown: as for `escala.simulate`. options: rules, head, depth, rebuild,
+    plan_margin_s, estimate, order_estimate, corrections_s, seed. EscalaError for policies that cannot be asked from outside.
+
+    An object that decides may have `state()` (plain data for JSON) and `restore(state)`; one without is taken to remember nothing. Rows of
+    jobs (`QueuedJob.row`) stay while a job lives.
+    """
+
+    def __init__(self, platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> None:
+        self.platform: Platform = platform if isinstance(platform, Platform) else read_platform(platform)
+        first = stand_ins(1, self.platform, False)
+        self._asked = asked(self.platform, scheduler, shutdown, first, options)
+        self.name = f"{name_of(scheduler)} + {name_of(shutdown)}"
+        self._carried = Carried()
+        self._tables = Tables(self.platform, self._simulation_of)
+        self._tables.front = int(self._asked.plan.has_front)
+        self._rows = Rows(self._asked, self._tables, self._carried)
+        simulation = self._tables.simulation
+        self._turns = {who: decider(policy, simulation, 0, None) for who, policy in self._asked.objects.items()}
+        spans = [(p.switch_on_s, p.switch_off_s) for p in self.platform.profiles] or [(0.0, 0.0)]
+        self._spans: NDArray[np.int64] = microseconds(np.array(spans))[self.platform.profile_of]
+
+    def _simulation_of(self, log: Workload) -> Simulation:
+        plan = asked_plan(self._asked, log)
+        return Simulation(log, self.platform, plan, self._asked.options)
+
+    def decide(self, snapshot: Snapshot) -> Orders:
+        """What to do now. Snapshots come in the order of time; two of one instant are two decisions."""
+        self._begin(snapshot)
+        self._load(snapshot)
+        self._run()
+        orders = self._orders(snapshot)
+        self._rows.keep(snapshot)
+        self._carried.now_us = snapshot.now_us
+        return orders
+
+    def _begin(self, snapshot: Snapshot) -> None:
+        """Refuse what cannot be of this machine, or comes too late."""
+        n = self.platform.n_nodes
+        if len(snapshot.nodes) != n:
+            raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, platform {self.platform.name!r} has {n}: tell of each, in its order")
+        if snapshot.now_us < self._carried.now_us:
+            raise EscalaError(
+                f"snapshot: of {snapshot.now_s} s, and the last was of {self._carried.now_us / SECOND} s: give them in the order of time"
+            )
+        for kind in snapshot.demand:
+            if kind not in self.platform.resources:
+                raise EscalaError(f"snapshot: jobs.{DEMAND}{kind}: platform {self.platform.name!r} has no {kind!r}: leave it out")
+
+    def _load(self, snapshot: Snapshot) -> None:
+        """The state into the tables, and what is carried."""
+        tables, carried, rows = self._tables, self._carried, self._rows
+        check_room(snapshot, self.platform.total_cores)
+        rows.seat(snapshot)
+        s = tables.simulation.world.s[0, 0]
+        period = int(tables.simulation.world.o[0, 0]["period_us"])
+        s["ticked"] = due = period > 0 and carried.tick_us <= snapshot.now_us
+        s["tick_us"] = (snapshot.now_us // period + 1) * period if due else carried.tick_us if period > 0 else codes.NEVER_US
+        s["n_ended"] = carried.ended
+        nodes = self._timed(snapshot)
+        demand = self._demands(snapshot)
+        tables.load(snapshot.now_us, rows.number, rows.jobs, nodes, snapshot.placed, demand)
+        _check_places(tables.simulation.world, snapshot)
+        rows.loaded(snapshot)
+
+    def _timed(self, snapshot: Snapshot) -> NDArray[Any]:
+        """NODES, where nobody told the end of a switch with the platform's time from now."""
+        nodes = snapshot.nodes
+        untold = (nodes["done"] < 0) & (nodes["power"] % 2 == 1)
+        if not untold.any():
+            return nodes
+        nodes = nodes.copy()
+        which = (nodes["power"] == codes.SWITCHING_OFF).astype(np.int64)
+        nodes["done"][untold] = snapshot.now_us + self._spans[np.arange(len(nodes)), which][untold]
+        return nodes
+
+    def _demands(self, snapshot: Snapshot) -> NDArray[np.int64]:
+        kinds = self._tables.simulation.kinds
+        if not kinds:
+            return UNTOLD
+        none = np.zeros(len(snapshot.jobs), np.int64)
+        return np.stack([snapshot.demand.get(kind, none) for kind in kinds], axis=1)
+
+    def _run(self) -> None:
+        """The decision, and nothing after it."""
+        simulation = self._tables.simulation
+        before = int(simulation.world.s[0, 0]["now"]) - 1
+        while True:
+            stop = int(simulation.drivers[0](simulation.table, 0, before))
+            if stop not in TURNS:
+                return
+            self._turns[TURNS[stop]]()
+
+    def _orders(self, snapshot: Snapshot) -> Orders:
+        """What the decision has changed."""
+        simulation, carried = self._tables.simulation, self._carried
+        world, jobs, now = simulation.world, self._rows.jobs, snapshot.now_us
+        s = world.s[0, 0]
+        started = np.empty((3, len(jobs)), np.int64)
+        chunks = np.empty((4, int(s["next_chunk"])), np.int64)
+        switched = np.empty((2, self.platform.n_nodes), np.int64)
+        n, parts, switches, due = changes(simulation.table, 0, jobs, snapshot.nodes, started, chunks, switched)
+        if world.o["period_us"].item(0) > 0:
+            carried.tick_us = int(s["tick_us"])
+        heap = world.heaps[0, 3, : int(s["n_timers"])]
+        carried.timers = sorted({time for time in (*carried.timers, *heap["time"].tolist()) if time > now})
+        due = min([due, *carried.timers[:1]])
+        places: dict[int, list[tuple[int, int, int]]] = {}
+        for place, low, high, per in chunks[:, :parts].T.tolist():
+            places.setdefault(place, []).append((low, high, per))
+        order = sorted(started[:, :n].T.tolist(), key=lambda one: one[1])
+        power = switched[:, :switches].T.tolist()
+        return Orders(
+            snapshot.now_s,
+            tuple(Start(snapshot.job_ids[place], tuple(places[place]), bool(waits)) for place, _, waits in order),
+            tuple(node for node, state in power if state == codes.SWITCHING_ON),
+            tuple(node for node, state in power if state == codes.SWITCHING_OFF),
+            due / SECOND if due < codes.NEVER_US else None,
+        )
+
+    def plan(self, snapshot: Snapshot, first: int = 10) -> list[Planned]:
+        """The waiting jobs that would start first, `first` of them at most, and when: the machine simulated on from this snapshot, as if
+        every job ran for the time that it requested, and none came. It decides nothing. EscalaError for policies that are objects."""
+        if self._asked.objects:
+            raise EscalaError(
+                f"{self.name}: only policies inside the kernel can plan ahead; an object would remember what has not happened"
+            )
+        if first < 1:
+            raise EscalaError(f"plan: first={first}: give 1 or more jobs")
+        self._begin(snapshot)
+        self._load(snapshot)
+        simulation = self._tables.simulation
+        waiting = np.flatnonzero(snapshot.jobs["state"] == codes.QUEUED)
+        rows = self._rows.jobs["row"][waiting]
+        simulation.make_room(0, len(waiting) + 1)
+        self._tables.run_on()
+        await_holds(simulation.table, 0)
+        until, step = snapshot.now_us, FIRST_STEP_US
+        while True:
+            stop = simulation.advance(0, until / SECOND)
+            start = simulation.world.run[0, rows]["start"]
+            if stop != codes.NONE or np.count_nonzero(start >= 0) >= first:
+                break
+            until, step = until + step, 2 * step
+        found = sorted((int(start[k]), k) for k in np.flatnonzero(start >= 0).tolist())
+        return [Planned(snapshot.job_ids[int(waiting[k])], us / SECOND) for us, k in found[:first]]
+
+    def save(self, path: Any) -> None:
+        """Write what the desk and its policies remember as a whole file: a desk that restores it goes on as this one would."""
+        write_state(path, self.name, self.platform, self._carried, self._asked.objects)
+
+    def restore(self, path: Any) -> None:
+        """Go on from such a file; EscalaError where it is damaged, or of other policies or another platform."""
+        carried = read_state(path, self.name, self.platform, self._asked.objects)
+        vars(self._carried).update(vars(carried))
+        self._rows.begin_anew()
+
+
+def asked_plan(given: Any, log: Workload) -> Any:
+    """The kernel's plan for jobs that stand for those to come."""
+    from dataclasses import replace
+
+    return given.plan if given.own is None else replace(given.plan, **given.own.order(log, given.options.under(given.plan)))
+
+
+def _check_places(world: Any, snapshot: Snapshot) -> None:
+    """EscalaError where jobs hold more of a node than it has."""
+    free = world.node[0]["free"]
+    if (free < 0).any():
+        n = int((free < 0).argmax())
+        raise EscalaError(f"snapshot: jobs hold {-free[n]} more cores of node {n} than the {world.node[0]['cores'][n]} that it has")
+    off = (world.node[0]["busy"] > 0) & (snapshot.nodes["power"] != codes.ON) & (snapshot.nodes["gone"] == 0)
+    if off.any():
+        raise EscalaError(
+            f"snapshot: jobs run on node {quoted(int(off.argmax()))}, which is not on: tell its power state, or that it is gone"
+        )

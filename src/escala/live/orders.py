@@ -1,0 +1,38 @@
+"""What a policy wants done now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Start(NamedTuple):
+    """A waiting job gets its cores now."""
+
+    job_id: str
+    nodes: tuple[tuple[int, int, int], ...]  # (first node, last node, cores on each), in the order in which they were taken
+    waits: bool  # its nodes are not all on: it starts when they are, and holds them until then
+
+
+class Planned(NamedTuple):
+    """A waiting job as things look now: every job runs for the time requested, and none comes."""
+
+    job_id: str
+    start_s: float
+
+
+@dataclass(frozen=True)
+class Orders:
+    """starts: in the order in which they were decided. wakes: off nodes to switch on, those that starts wait for among them. offs: idle
+    nodes to switch off. next_s: when to ask again if nothing happens before, None: not of its own accord."""
+
+    now_s: float
+    starts: tuple[Start, ...] = ()
+    wakes: tuple[int, ...] = ()
+    offs: tuple[int, ...] = ()
+    next_s: float | None = None
+
+    def told(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        starts = [{"job_id": one.job_id, "nodes": [list(part) for part in one.nodes], "waits": one.waits} for one in self.starts]
+        return {"now_s": self.now_s, "starts": starts, "wakes": list(self.wakes), "offs": list(self.offs), "next_s": self.next_s}

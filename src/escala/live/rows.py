@@ -1,0 +1,197 @@
+"""Rows of the kernel's tables: which job stands where, the order of the queue, and what is carried into the tables and out of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError
+from escala.filling import fill_orders
+from escala.kernel import codes
+from escala.kernel.clock import SECOND
+from escala.live.asked import Asked
+from escala.live.carried import Carried
+from escala.live.snapshot import Snapshot
+from escala.live.tables import Tables
+
+CLOCKS = ("clock_us", "due_us")  # of a linear score
+
+
+class Log:
+    """The jobs of a snapshot as the linear scores look at a workload, by row."""
+
+    name = "snapshot"
+
+    def __init__(self, jobs: Any, user_ranks: NDArray[np.int64]) -> None:
+        self.jobs, self.user_ranks = jobs, user_ranks
+
+    def __len__(self) -> int:
+        return len(self.user_ranks)
+
+
+class Rows:
+    """jobs: those of the snapshot at hand, JOBS, with rows, users and lengths. number: of rows."""
+
+    def __init__(self, asked: Asked, tables: Tables, carried: Carried) -> None:
+        self._asked, self._tables, self._carried = asked, tables, carried
+        self._told = asked.options.under(asked.plan)
+        self.number = 0
+        self.jobs: NDArray[Any] = np.zeros(0)
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """What is carried has been read."""
+        self._user_of = {name: k for k, name in enumerate(self._carried.users)}
+
+    def seat(self, snapshot: Snapshot) -> None:
+        """Give every job its row, and fill in all that is not read from the records."""
+        asked, jobs = self._asked, snapshot.jobs
+        order = self._order(snapshot)
+        if order is not None or asked.remembers or asked.knows_users:
+            jobs = jobs.copy()
+        if asked.remembers:
+            self._stay(snapshot, jobs, order)
+        else:
+            self.number = len(jobs)
+            if order is not None:
+                jobs["row"][order] = np.arange(len(jobs))
+        if asked.knows_users:
+            jobs["user"] = self._users(snapshot)
+        if asked.guesses:
+            self._expect(snapshot, jobs)
+        self.jobs = jobs
+        self._tables.make_room(max(self.number, len(self._carried.users)), bool(jobs["single"].any()))
+        self._bring_in()
+
+    def _order(self, snapshot: Snapshot) -> NDArray[np.int64] | None:
+        """The queue's order of the jobs; None where they stand in it."""
+        submit = snapshot.jobs["submit"]
+        if self._asked.options.rules == "batsched":
+            return np.lexsort((np.array(snapshot.job_ids, dtype=str), submit)) if len(submit) else None
+        return None if (submit[1:] >= submit[:-1]).all() else np.argsort(submit, kind="stable")
+
+    def _stay(self, snapshot: Snapshot, jobs: NDArray[Any], order: NDArray[np.int64] | None) -> None:
+        """Jobs keep their rows while they live; those who have come get the next ones."""
+        carried = self._carried
+        before, rows = carried.rows, dict[str, int]()
+        known = [before.get(name, -1) for name in snapshot.job_ids]
+        for k in range(len(known)) if order is None else order.tolist():
+            if known[k] < 0:
+                known[k] = carried.next_row
+                carried.next_row += 1
+            rows[snapshot.job_ids[k]] = known[k]
+        carried.rows = rows
+        jobs["row"] = known
+        self.number = carried.next_row
+
+    def _users(self, snapshot: Snapshot) -> list[int]:
+        """Users by number, the same for good."""
+        numbers, names = self._user_of, self._carried.users
+        for name in snapshot.users:
+            if name is not None and name not in numbers:
+                numbers[name] = len(names)
+                names.append(name)
+        return [codes.NONE if name is None else numbers[name] for name in snapshot.users]
+
+    def _expect(self, snapshot: Snapshot, jobs: NDArray[Any]) -> None:
+        """Lengths that were found at submission; and the last runs of users, those that have ended since."""
+        carried = self._carried
+        for name, start, end in sorted(snapshot.ended, key=lambda one: one[2]):
+            if name in carried.lengths and (user := carried.lengths[name][2]) != codes.NONE:
+                last = carried.recent.setdefault(carried.users[user], [codes.NONE, codes.NONE])
+                last[:] = [end - start, last[0]]
+        none = [codes.NONE, codes.NONE]
+        known = [carried.lengths.get(name, none) for name in snapshot.job_ids]
+        jobs["estimate"] = [one[0] for one in known]
+        jobs["order"] = [one[1] for one in known]
+
+    def _bring_in(self) -> None:
+        """What is carried, and the orders of the queue."""
+        carried, world = self._carried, self._tables.simulation.world
+        held = world.node[0]["held"]
+        held[:] = 0
+        if carried.held:
+            held[carried.held] = 1
+        if self._asked.guesses:
+            world.recent[0] = codes.NONE
+            for name, last in carried.recent.items():
+                world.recent[0, self._user_of[name]] = last
+        if self._asked.own is not None and self._asked.own.score is not None:
+            self._arrange(world)
+
+    def _arrange(self, world: Any) -> None:
+        """The orders of the queue of a scheduler with a score."""
+        asked, n = self._asked, self.number
+        assert asked.own is not None
+        jobs = self.jobs
+        if asked.remembers or len(jobs) != n or not (jobs["row"][1:] > jobs["row"][:-1]).all():
+            by_row = np.zeros(n, jobs.dtype)
+            by_row["walltime"], by_row["cores"], by_row["user"] = SECOND, 1, codes.NONE
+            by_row[jobs["row"]] = jobs
+            jobs = by_row
+        log: Any = self._log(jobs) if asked.own.orders != (None, None) else None
+        plan = replace(asked.plan, **asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told))
+        if asked.plan.by_user:
+            world.job[0, :n]["user"] = jobs["user"]
+        fill_orders(world, 0, plan, np.arange(n), self._tables.simulation.platform.total_cores)
+        for k, kept in enumerate(self._carried.clocks):
+            for name, value in zip(CLOCKS, kept, strict=False):
+                world.terms[0, k][name] = value
+            for user, bias in enumerate(kept[2]):
+                world.user[0, user]["bias"][k] = bias
+
+    def _log(self, jobs: NDArray[Any]) -> Log:
+        import polars as pl
+
+        table = {
+            "job_id": [""] * len(jobs),
+            "submit_s": jobs["submit"] / SECOND,
+            "walltime_s": jobs["walltime"] / SECOND,
+            "cores": jobs["cores"].copy(),
+            "user": [None if user == codes.NONE else self._carried.users[user] for user in jobs["user"].tolist()],
+        }
+        return Log(pl.DataFrame(table), jobs["user"].copy())
+
+    def loaded(self, snapshot: Snapshot) -> None:
+        """The tables are loaded: the head of easy-fast."""
+        head = self._carried.head
+        if not head or head[0] not in snapshot.job_ids:
+            return
+        k = snapshot.job_ids.index(head[0])
+        if self.jobs["state"][k] == codes.QUEUED:
+            s = self._tables.simulation.world.s[0, 0]
+            s["head"], s["shadow_us"], s["shadow_fine"] = self.jobs["row"][k], head[1], head[2]
+
+    def keep(self, snapshot: Snapshot) -> None:
+        """After a decision: what no snapshot will tell."""
+        asked, carried, world = self._asked, self._carried, self._tables.simulation.world
+        held = world.node[0]["held"]
+        carried.held = np.flatnonzero(held).tolist() if world.s["n_held"].item(0) else []
+        if asked.plan.queueing == codes.EASY_FAST:
+            s = world.s[0, 0]
+            head = int(s["head"])
+            waits = head != codes.NONE and int(world.run[0, head]["state"]) == codes.QUEUED
+            k = int(np.flatnonzero(self.jobs["row"] == head)[0]) if waits else 0
+            carried.head = [snapshot.job_ids[k], int(s["shadow_us"]), int(s["shadow_fine"])] if waits else []
+        if asked.guesses:
+            rows = self.jobs["row"]
+            kept = zip(world.job["walltime"][0, rows].tolist(), world.forecast["order"][0, rows].tolist(), self.jobs["user"].tolist())
+            new = dict(zip(snapshot.job_ids, map(list, kept), strict=True))
+            old = {name: carried.lengths[name] for name in snapshot.job_ids if name in carried.lengths}
+            carried.lengths = new | old
+        if any(terms is not None for terms in asked.plan.terms):
+            users = len(carried.users)
+            carried.clocks = [
+                [*(int(world.terms[0, k][name]) for name in CLOCKS), world.user["bias"][0, :users, k].tolist() if world.user.size else []]
+                for k in range(world.terms.shape[1])
+            ]
+
+
+def check_room(snapshot: Snapshot, cores: int) -> None:
+    """EscalaError where jobs hold more cores than there are: the tables have room for no more."""
+    placed = snapshot.placed
+    if int(((placed["high"] - placed["low"] + 1) * placed["per"]).sum()) > cores:
+        raise EscalaError(f"snapshot: jobs hold more cores in placed than the platform's {cores}: tell the cores that each has")

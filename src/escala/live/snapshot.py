@@ -1,0 +1,226 @@
+"""`Snapshot`: how a machine stands at one instant, as plain columns; the same in JSON.
+
+Times are seconds on any clock, the same for all snapshots of a machine. Nodes are numbered in the order of the platform.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.estimates import microseconds
+from escala.kernel import codes
+from escala.kernel.clock import SECOND
+from escala.kernel.load import JOBS, NODES, PLACED
+from escala.live.columns import Columns
+from escala.reading import guarded, read_json
+from escala.writing import write_whole
+
+SCHEMA = 1
+STATES = {"queued": codes.QUEUED, "given": codes.GIVEN, "running": codes.RUNNING}
+POWER = {"on": codes.ON, "switching_on": codes.SWITCHING_ON, "off": codes.OFF, "switching_off": codes.SWITCHING_OFF}
+NAMES = {code: name for name, code in STATES.items()}
+POWERS = {code: name for name, code in POWER.items()}
+SECTIONS = ("jobs", "nodes", "placed", "ended")
+DEMAND = "demand_"
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Made by `Snapshot.of`, or read from JSON. `jobs`, `nodes`, `placed` are records in microseconds (`escala.kernel.load`)."""
+
+    now_us: int
+    job_ids: list[str]
+    users: list[str | None]
+    jobs: NDArray[Any]  # JOBS
+    nodes: NDArray[Any]  # NODES
+    placed: NDArray[Any]  # PLACED
+    demand: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    ended: list[tuple[str, int, int]] = field(default_factory=list)  # id, start, end
+
+    @classmethod
+    def of(
+        cls,
+        now_s: float,
+        jobs: Mapping[str, Any],
+        nodes: Mapping[str, Any],
+        placed: Mapping[str, Any] | None = None,
+        ended: Mapping[str, Any] | None = None,
+    ) -> Snapshot:
+        """From columns, lists or arrays of equal length; EscalaError for the first that makes no sense.
+
+        jobs: job_id, submit_s, walltime_s, cores, state (queued; given: has its cores and waits for nodes to be on; running), and where
+        needed start_s (of running ones), user, single_node, demand_KIND; in the order in which the machine's queue keeps jobs that were
+        submitted at one instant. nodes: power (on, switching_on, off, switching_off), and where needed idle_since_s, switch_end_s, gone
+        (may not be used: down, drained, reserved by others). placed: cores that jobs hold, those of a job together: job (its place in
+        `jobs`), first and last node, cores on each. ended: job_id, start_s, end_s of the jobs that have ended since the last snapshot.
+        """
+        now = _instant(now_s)
+        ids, users, records, demand = _jobs(Columns("jobs", jobs), now)
+        power = _nodes(Columns("nodes", nodes), now)
+        places = _placed(Columns("placed", placed or {}), ids, records, len(power))
+        return cls(now, ids, users, records, power, places, demand, _ended(Columns("ended", ended or {})))
+
+    @property
+    def now_s(self) -> float:
+        """When it was taken, s."""
+        return self.now_us / SECOND
+
+    def columns(self) -> dict[str, Any]:
+        """As `of` takes it, in plain lists."""
+        queued = self.jobs["state"] != codes.RUNNING
+        jobs: dict[str, Any] = {
+            "job_id": self.job_ids,
+            "submit_s": _seconds(self.jobs["submit"]),
+            "walltime_s": _seconds(self.jobs["walltime"]),
+            "cores": self.jobs["cores"].tolist(),
+            "state": [NAMES[code] for code in self.jobs["state"].tolist()],
+            "start_s": _seconds(self.jobs["start"], queued),
+        }
+        if any(user is not None for user in self.users):
+            jobs["user"] = self.users
+        if self.jobs["single"].any():
+            jobs["single_node"] = (self.jobs["single"] == 1).tolist()
+        jobs |= {f"{DEMAND}{kind}": values.tolist() for kind, values in self.demand.items()}
+        on, switching = self.nodes["power"] == codes.ON, self.nodes["power"] % 2 == 1
+        nodes = {
+            "power": [POWERS[code] for code in self.nodes["power"].tolist()],
+            "idle_since_s": _seconds(self.nodes["since"], ~on),
+            "switch_end_s": _seconds(self.nodes["done"], ~switching | (self.nodes["done"] <= self.now_us)),
+            "gone": (self.nodes["gone"] == 1).tolist(),
+        }
+        names = {"job": "job", "first": "low", "last": "high", "cores": "per"}
+        ended = {"job_id": [e[0] for e in self.ended], "start_s": [e[1] / SECOND for e in self.ended]}
+        return {
+            "now_s": self.now_s,
+            "jobs": jobs,
+            "nodes": nodes,
+            "placed": {name: self.placed[own].tolist() for name, own in names.items()},
+            "ended": ended | {"end_s": [e[2] / SECOND for e in self.ended]},
+        }
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps({"schema": SCHEMA, **self.columns()}, separators=(",", ":"))
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON as a whole file."""
+        write_whole(path, self.to_json() + "\n")
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Snapshot:
+        """From a text of JSON; EscalaError for what is none."""
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise EscalaError(f"snapshot: not valid JSON ({error}): write it again") from None
+        return cls._told(told)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Snapshot:
+        """From a file, plain or gzipped; EscalaError that names it."""
+        with guarded(path, "a snapshot"):
+            return cls._told(read_json(Path(path)))
+
+    @classmethod
+    def _told(cls, told: Any) -> Snapshot:
+        if not isinstance(told, dict) or told.get("schema") != SCHEMA:
+            found = told.get("schema") if isinstance(told, dict) else None
+            raise EscalaError(f"snapshot: schema {quoted(found)} is not {SCHEMA}: write it with this version of Escala")
+        unknown = [name for name in told if name not in ("schema", "now_s", *SECTIONS)]
+        if unknown:
+            raise EscalaError(f"snapshot: {quoted(unknown[0])} is no part of it: it has schema, now_s, {', '.join(SECTIONS)}")
+        for name in SECTIONS:
+            if not isinstance(told.get(name, {}), dict):
+                raise EscalaError(f"snapshot: {name} is {quoted(told[name])}: give its columns, name -> list")
+        return cls.of(told.get("now_s", math.nan), *(told.get(name, {}) for name in SECTIONS))
+
+
+def _instant(now_s: Any) -> int:
+    if isinstance(now_s, bool) or not isinstance(now_s, int | float | np.number) or not 0.0 <= float(now_s) <= Columns.LATEST_S:
+        raise EscalaError(f"snapshot: now_s is {quoted(now_s)}: give seconds from 0 to {Columns.LATEST_S:g}")
+    return int(microseconds(float(now_s)))
+
+
+def _seconds(us: NDArray[np.int64], none: NDArray[np.bool_] | None = None) -> list[float | None]:
+    """Times in s, null where `none`."""
+    seconds = (us / SECOND).tolist()
+    return seconds if none is None else [None if left else value for value, left in zip(seconds, none.tolist(), strict=True)]
+
+
+def _jobs(given: Columns, now: int) -> tuple[list[str], list[str | None], NDArray[Any], dict[str, NDArray[np.int64]]]:
+    """Ids, users, JOBS, demands by kind."""
+    given.known(("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user", "single_node"), DEMAND)
+    ids = given.texts("job_id")
+    n = len(ids)
+    records = np.zeros(n, JOBS)
+    records["row"] = np.arange(n)
+    records["submit"] = given.times("submit_s")
+    records["walltime"] = given.times("walltime_s")
+    records["cores"] = given.whole("cores")
+    records["state"] = given.words("state", STATES)
+    records["start"] = given.times("start_s", codes.NONE)
+    records["user"] = codes.NONE
+    records["single"] = given.flags("single_node")
+    records["estimate"] = records["order"] = codes.NONE
+    given.refuse(records["cores"] < 1, "cores", "give 1 or more")
+    given.refuse(records["walltime"] < 1, "walltime_s", "give more than 0 s")
+    given.refuse(records["submit"] > now, "submit_s", "it is later than now_s: leave out jobs that are not submitted yet")
+    running = records["state"] == codes.RUNNING
+    given.refuse(running & ((records["start"] < 0) | (records["start"] > now)), "start_s", "a running job has started, by now_s")
+    records["start"][~running] = codes.NONE
+    demand = {name.removeprefix(DEMAND): given.whole(name) for name in given.columns if name.startswith(DEMAND)}
+    for kind, values in demand.items():
+        given.refuse((values < 0) | ((values > 0) & (records["single"] == 0)), f"{DEMAND}{kind}", "give 0, or more for single_node jobs")
+    return ids, given.users("user"), records, demand
+
+
+def _nodes(given: Columns, now: int) -> NDArray[Any]:
+    """NODES; a switch whose end nobody tells has none here (0)."""
+    given.known(("power", "idle_since_s", "switch_end_s", "gone"))
+    power = given.words("power", POWER)
+    records = np.zeros(len(power), NODES)
+    records["power"] = power
+    records["since"] = given.times("idle_since_s", now)
+    records["done"] = given.times("switch_end_s", codes.NONE)
+    records["gone"] = given.flags("gone")
+    given.refuse((records["since"] > now) & (records["power"] == codes.ON), "idle_since_s", "it is later than now_s")
+    return records
+
+
+def _placed(given: Columns, ids: Sequence[str], jobs: NDArray[Any], n_nodes: int) -> NDArray[Any]:
+    """PLACED; every job that holds cores has all of them."""
+    given.known(("job", "first", "last", "cores"))
+    records = np.zeros(given.length, PLACED)
+    for name, own in (("job", "job"), ("first", "low"), ("last", "high"), ("cores", "per")):
+        records[own] = given.whole(name)
+    given.refuse((records["job"] < 0) | (records["job"] >= len(jobs)), "job", "give the place of a job in the columns of jobs, from 0")
+    given.refuse((records["low"] < 0) | (records["high"] < records["low"]), "last", "give a last node that is not before the first")
+    given.refuse(records["high"] >= n_nodes, "last", f"there are {n_nodes} nodes, from 0")
+    given.refuse((records["per"] < 1) | (records["per"] > 2**31), "cores", "give 1 or more")
+    at = records["job"]
+    given.refuse(jobs["state"][at] == codes.QUEUED, "job", "that job is queued, so it holds no cores")
+    if (at[1:] < at[:-1]).any():
+        records = records[np.argsort(at, kind="stable")]
+        at = records["job"]
+    sums = np.bincount(at, (records["high"] - records["low"] + 1) * records["per"], len(jobs)).astype(np.int64)
+    holding = jobs["state"] != codes.QUEUED
+    if (wrong := holding & (sums != jobs["cores"])).any():
+        k = int(wrong.argmax())
+        raise EscalaError(f"snapshot: job {quoted(ids[k])} has {jobs['cores'][k]} cores, and holds {sums[k]} in placed: tell where all are")
+    return records
+
+
+def _ended(given: Columns) -> list[tuple[str, int, int]]:
+    given.known(("job_id", "start_s", "end_s"))
+    ids, start, end = given.texts("job_id"), given.times("start_s"), given.times("end_s")
+    given.refuse(end < start, "end_s", "it is before start_s")
+    return list(zip(ids, start.tolist(), end.tolist(), strict=True))

@@ -1,0 +1,49 @@
+"""What a desk and its policies remember, as a file: written whole or not at all, and read by the same policies alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from escala.errors import EscalaError, quoted
+from escala.live.carried import Carried
+from escala.platform import Platform
+from escala.reading import guarded, read_json
+from escala.writing import write_whole
+
+KIND = "escala desk"
+FORMAT = 1
+
+
+def write_state(path: Any, name: str, platform: Platform, carried: Carried, policies: Mapping[str, Any]) -> None:
+    """name: of the pair. policies: objects that decide, by what they decide."""
+    states = {who: policy.state() for who, policy in policies.items() if hasattr(policy, "state")}
+    told = {"kind": KIND, "format": FORMAT, "policies": name, "nodes": platform.n_nodes, "carried": carried.told(), "states": states}
+    try:
+        text = json.dumps(told)
+    except (TypeError, ValueError) as error:
+        raise EscalaError(
+            f"{name}: state() gives what JSON does not hold ({error}): return plain numbers, texts, lists and dicts"
+        ) from None
+    write_whole(path, text + "\n")
+
+
+def read_state(path: Any, name: str, platform: Platform, policies: Mapping[str, Any]) -> Carried:
+    """What was carried; the policies are brought to where they were."""
+    with guarded(path, "the state of a desk"):
+        told = read_json(Path(path))
+        if not isinstance(told, dict) or told.get("kind") != KIND or told.get("format") != FORMAT:
+            raise EscalaError(f"not the state of a desk of format {FORMAT}: begin without the file")
+        for what, here in (("policies", name), ("nodes", platform.n_nodes)):
+            if told.get(what) != here:
+                raise EscalaError(f"{what} {quoted(told.get(what))}, this desk has {quoted(here)}: give its own file, or begin without")
+        carried = Carried.read(told.get("carried"))
+        states = told.get("states")
+        for who, policy in policies.items():
+            if hasattr(policy, "restore"):
+                if not isinstance(states, dict) or who not in states:
+                    raise EscalaError(f"no state of the {who} policy: begin without the file")
+                policy.restore(states[who])
+    return carried

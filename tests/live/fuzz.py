@@ -1,0 +1,49 @@
+"""Random worlds, inside the kernel and asked from outside: `python -m tests.live.fuzz --worlds 1000 --seed 0`.
+
+Exit code 1 at a difference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from escala.errors import EscalaError
+from tests.live.twin import differences, world
+
+FAIR = "fair_share"  # the one drawn policy that cannot be asked
+
+
+def check(seed: int, first: int, worlds: int) -> tuple[int, list[str]]:
+    """How many worlds were asked, and what went otherwise."""
+    asked, found = 0, list[str]()
+    for number in range(first, first + worlds):
+        case = world(seed, number)
+        if case is None:
+            continue
+        try:
+            other = differences(case)
+        except EscalaError as error:
+            if FAIR not in str(error):
+                found.append(f"world {number} of seed {seed} is refused: {error}")
+            continue
+        asked += 1
+        if other:
+            found.append(f"world {number} of seed {seed}, {case.options['scheduler']} + {case.options['shutdown']}: {other[0]}")
+    return asked, found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--worlds", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0)
+    given = parser.parse_args()
+    asked, found = check(given.seed, given.first, given.worlds)
+    print(*found, sep="\n")
+    print(f"{asked} of {given.worlds} worlds asked from outside, {len(found)} otherwise than inside")
+    return 1 if found or asked < given.worlds * 0.8 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

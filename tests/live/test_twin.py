@@ -1,0 +1,116 @@
+"""What a desk orders is what the run inside the kernel does: starts, nodes, states of nodes and joules, through JSON and restarts."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from escala.policies.schedulers import SCHEDULERS
+from tests.live import fuzz
+from tests.live.twin import ASKED, Case, askable, differences
+from tests.oracle.worlds import draw_jobs, draw_platform
+
+SHUTDOWNS = (
+    "never",
+    "timeout:0",
+    "timeout:3",
+    "timeout:1+2",
+    "proportional:0.5",
+    "off-reservation:1",
+    "hold:0.5",
+    "hold:0.5:if-busy",
+    "hold:1:2",
+    "inertial",
+)
+NAMES = tuple(name for name in SCHEDULERS if name != "random")
+KINDS = {"pool": [24], "one-core": [1] * 20, "multi-core": [4, 2, 4, 3, 4, 4]}
+QUICK_JOBS, JOBS = 60, 300
+
+
+def _case(scheduler: str, shutdown: str, kind: str, jobs: int, **options: Any) -> Case:
+    """A world with every node of a kind."""
+    rng = random.Random(f"twin/{kind}")
+    cores = KINDS[kind]
+    platform = draw_platform(rng, 1.0, False, len(cores))
+    profile = {**platform["profiles"][0], "can_switch": True, "switch_on_s": 3.0, "switch_off_s": 2.0}
+    platform = {"cores": cores, "profiles": [profile], "profile_of": [0] * len(cores)}
+    asked = {"scheduler": scheduler, "shutdown": shutdown, "head": "lowest-id", **options}
+    asked["shutdown"] = shutdown.replace("off-reservation:1", "off-reservation:0") if len(cores) == 1 else shutdown
+    case = askable(Case(platform, draw_jobs(rng, 1.0, platform, asked, False, jobs), asked))
+    assert case is not None
+    return case
+
+
+def test_random_worlds() -> None:
+    asked, found = fuzz.check(seed=1, first=0, worlds=60)
+    assert not found and asked > 45
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "scheduler", ["fcfs", "easy", "easy-fast", "saf", "unicep-fit", "easy++", "conservative", "easy:queue=wfp3:guard=9"]
+)
+def test_named_schedulers(scheduler: str, kind: str) -> None:
+    assert differences(_case(scheduler, "timeout:3", kind, QUICK_JOBS)) == []
+
+
+@pytest.mark.parametrize("shutdown", SHUTDOWNS)
+def test_shutdown_policies(shutdown: str) -> None:
+    assert differences(_case("easy", shutdown, "multi-core", QUICK_JOBS)) == []
+
+
+def test_random_draws_go_on_after_a_restart() -> None:
+    case = _case("easy", "random", "one-core", QUICK_JOBS, seed=3)
+    case.jobs[:] = [{**job, "cores": 1} for job in case.jobs]
+    assert differences(case, restart_every=3) == []
+
+
+def test_tuned_policies(tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text('format = 1\nformula = "easy:queue=saf:backfill=sjf"\nguard = "20s"\n')
+    assert differences(_case(f"policy:{tmp_path}", "hold:0.5", "multi-core", QUICK_JOBS)) == []
+
+
+class Remembering:
+    """Starts what fits, but no job twice in a row for one user; it remembers rows and users."""
+
+    name = "remembering"
+
+    def __init__(self) -> None:
+        self.last = -2
+        self.seen: list[int] = []
+
+    def decide(self, view: Any, act: Any) -> None:
+        for job in view.queue:
+            if job.row in self.seen[-5:] or (job.user == self.last and job.wait_s < 3.0):
+                continue
+            if act.start(job):
+                self.last = job.user
+                self.seen.append(job.row)
+        if view.queue:
+            act.call_at(view.now_s + 1.5)
+
+    def state(self) -> Any:
+        return [self.last, self.seen]
+
+    def restore(self, state: Any) -> None:
+        self.last, self.seen = state
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_objects_that_remember(kind: str) -> None:
+    case = _case("easy", "timeout:2", kind, QUICK_JOBS)
+    for k, job in enumerate(case.jobs):
+        job["user"] = "ab"[k % 2] if k > 1 else "ab"[k]
+    case.options["scheduler"] = Remembering()
+    assert differences(case, scheduler=Remembering) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scheduler", [*NAMES, *(name for name in ASKED if name not in NAMES)])
+def test_every_pair(scheduler: str, kind: str) -> None:
+    for shutdown in SHUTDOWNS:
+        assert differences(_case(scheduler, shutdown, kind, JOBS)) == [], shutdown

@@ -1,0 +1,78 @@
+"""The same world twice: inside the kernel, and on a machine that is asked from outside decision by decision."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import escala
+from escala.live import Desk
+from tests.laws.laws import rows
+from tests.live.machine import Machine
+from tests.oracle.engines import job_differences, place_differences, power_differences, run_kernel, state_differences
+from tests.oracle.worlds import CONSERVATIVE, SCHEDULERS, Case, draw
+
+RUN_ONLY = ("until_s", "oversized", "calls_s", "start_off")
+ASKED = tuple(name for name in SCHEDULERS if name != "random")
+
+
+def askable(case: Case) -> Case | None:
+    """The world with policies and options that may be asked from outside; None where nothing is left of it."""
+    options = {name: value for name, value in case.options.items() if name not in ("until_s", "oversized", "calls_s")}
+    for name in ("estimate", "order_estimate"):
+        if options.get(name) in ("runtime", "estimate_s"):
+            options[name] = "walltime"
+    if options["shutdown"] == "arrivals-known":
+        options["shutdown"] = "timeout:2"
+    if options["scheduler"].startswith("conservative"):
+        options["rebuild"] = True
+    for ending in ("estimate=runtime", "estimate=estimate_s"):
+        if ending in options["scheduler"]:
+            return None
+    most = sum(case.platform["cores"])
+    jobs = [job for job in case.jobs if job["cores"] <= most]
+    return replace(case, options=options, jobs=jobs) if jobs else None
+
+
+def platform_of(case: Case) -> escala.Platform:
+    return escala.Platform(
+        name="world",
+        cores=case.platform["cores"],
+        profiles=tuple(escala.PowerProfile(name=f"p{k}", **profile) for k, profile in enumerate(case.platform["profiles"])),
+        profile_of=case.platform["profile_of"],
+        resources=case.platform.get("resources", {}),
+    )
+
+
+def differences(case: Case, restart_every: int = 10, scheduler: Any = None, shutdown: Any = None) -> list[str]:
+    """What the machine did otherwise than the run inside the kernel; empty if nothing. scheduler, shutdown: make objects, one a desk."""
+    expected = run_kernel(case)
+    options = {name: value for name, value in case.options.items() if name not in RUN_ONLY}
+    platform = platform_of(case)
+
+    def make() -> Desk:
+        objects = {name: made() for name, made in (("scheduler", scheduler), ("shutdown", shutdown)) if made is not None}
+        return Desk(platform, **{**options, **objects})
+
+    machine = Machine(case.platform, case.jobs, case.options.get("start_off", False))
+    with tempfile.TemporaryDirectory() as folder:
+        machine.run(make, Path(folder) / "state.json", restart_every)
+    jobs, allocations, nodes, power = machine.tables()
+    table = [{name: value for name, value in row.items() if name != "estimate_s"} for row in rows(expected.jobs)]
+    return (
+        job_differences(jobs, table)
+        + place_differences(allocations, rows(expected.allocations))
+        + state_differences(nodes, rows(expected.nodes))
+        + power_differences(power, rows(expected.power))
+    )
+
+
+def world(seed: int, number: int, large: float = 0.05) -> Case | None:
+    """World `number` of a seed, always the same."""
+    return askable(draw(random.Random(f"live/{seed}/{number}"), ASKED, 25, large))
+
+
+__all__ = ["ASKED", "CONSERVATIVE", "askable", "differences", "world"]
