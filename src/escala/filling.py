@@ -66,7 +66,7 @@ def _fill_users(row: Any, k: int, terms: Terms, ordered: NDArray[np.int64] | Non
     if ordered is None:
         return
     users = np.arange(len(row))
-    row["low"] = np.searchsorted(ordered, users, "left")
+    row["low"] = np.minimum(np.searchsorted(ordered, users, "left"), max(len(ordered) - 1, 0))  # a user may have no job
     row["high"] = np.maximum(np.searchsorted(ordered, users, "right") - 1, row["low"])
     row["next"] = UNTOUCHED
     if terms.shares is not None:

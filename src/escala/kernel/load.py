@@ -24,7 +24,7 @@ from escala.kernel.plans import add_plan, move_outlived, plan_end
 from escala.kernel.queue import EMPTY, note_age
 from escala.kernel.reservation import hold_end
 from escala.kernel.shutdown import next_due
-from escala.kernel.state import FAN, HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, UNTOUCHED, World
+from escala.kernel.state import FAN, HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
 from escala.kernel.users import count
 from escala.kernel.world import one
 
@@ -124,7 +124,8 @@ def _begin(w: World, now: int) -> None:
     for u in range(w.user.shape[0]):
         w.user[u].queued = 0
         w.user[u].cores = 0
-        w.user[u].next = UNTOUCHED
+        w.user[u].next = s.touched  # those of whom nobody has a job now, too
+        s.touched = u
 
 
 @lean
