@@ -13,7 +13,7 @@ from escala.platform import Platform
 from escala.reading import guarded, read_json
 from escala.writing import write_whole
 
-KIND = "escala desk"
+KIND = "desk of escala.live"
 FORMAT = 1
 
 

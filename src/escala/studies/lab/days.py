@@ -166,11 +166,11 @@ def played(batch: Any, choose: Choose, days: Sequence[Workload], runs: int = 1) 
         day = days[numbers[row]]
         begun = world.run[row, : len(day)]["start"]
         start = np.where(begun >= 0, begun * 1e-6, np.nan)
-        ledger = world.ledger[row]
+        run = world.s[row, 0]
         energy = float(totals_of(world, row, batch.platform, (0, 0))["joules"].sum())
         base = {"episode": int(numbers[row]), "run": row // len(days), **{name: float(values[row]) for name, values in sums.items()}}
-        switches = float(ledger["switch_ons"].sum() + ledger["switch_offs"].sum())
-        end_s = float(world.s[row, 0]["now"]) * 1e-6
+        switches = float(sum(run[name] for name in ("switch_offs", "switch_ons", "offs_then", "ons_then")))
+        end_s = float(run["now"]) * 1e-6
         begun_s = 0.0 if batch.options.window == "cut" else float(day.jobs["submit_s"][0])
         rows.append({**base, "energy_j": energy, "span_s": end_s - begun_s, "transitions": switches, **figures(day, start, end_s)})
         starts.append(start)
