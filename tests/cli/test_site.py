@@ -66,6 +66,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "tune": (["x", "--out", "x"], set()),
     "frontier": (["x"], set()),
     "bound": (["x"], set()),
+    "serve": (["--socket", "x"], set()),
     "train": (["x", "--workload", "x", "--out", "x"], set()),
     "evaluate": (["x", "x"], {"platform"}),
     "render": (["x"], {"platform"}),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 
 from escala.policies.schedulers import SCHEDULERS
 from tests.live import fuzz
-from tests.live.twin import ASKED, Case, askable, differences
-from tests.oracle.worlds import draw_jobs, draw_platform
+from tests.live.twin import ASKED, KINDS, case_of, differences
 
 SHUTDOWNS = (
     "never",
@@ -26,22 +24,7 @@ SHUTDOWNS = (
     "inertial",
 )
 NAMES = tuple(name for name in SCHEDULERS if name != "random")
-KINDS = {"pool": [24], "one-core": [1] * 20, "multi-core": [4, 2, 4, 3, 4, 4]}
 QUICK_JOBS, JOBS = 60, 300
-
-
-def _case(scheduler: str, shutdown: str, kind: str, jobs: int, **options: Any) -> Case:
-    """A world with every node of a kind."""
-    rng = random.Random(f"twin/{kind}")
-    cores = KINDS[kind]
-    platform = draw_platform(rng, 1.0, False, len(cores))
-    profile = {**platform["profiles"][0], "can_switch": True, "switch_on_s": 3.0, "switch_off_s": 2.0}
-    platform = {"cores": cores, "profiles": [profile], "profile_of": [0] * len(cores)}
-    asked = {"scheduler": scheduler, "shutdown": shutdown, "head": "lowest-id", **options}
-    asked["shutdown"] = shutdown.replace("off-reservation:1", "off-reservation:0") if len(cores) == 1 else shutdown
-    case = askable(Case(platform, draw_jobs(rng, 1.0, platform, asked, False, jobs), asked))
-    assert case is not None
-    return case
 
 
 def test_random_worlds() -> None:
@@ -54,23 +37,23 @@ def test_random_worlds() -> None:
     "scheduler", ["fcfs", "easy", "easy-fast", "saf", "unicep-fit", "easy++", "conservative", "easy:queue=wfp3:guard=9"]
 )
 def test_named_schedulers(scheduler: str, kind: str) -> None:
-    assert differences(_case(scheduler, "timeout:3", kind, QUICK_JOBS)) == []
+    assert differences(case_of(scheduler, "timeout:3", kind, QUICK_JOBS)) == []
 
 
 @pytest.mark.parametrize("shutdown", SHUTDOWNS)
 def test_shutdown_policies(shutdown: str) -> None:
-    assert differences(_case("easy", shutdown, "multi-core", QUICK_JOBS)) == []
+    assert differences(case_of("easy", shutdown, "multi-core", QUICK_JOBS)) == []
 
 
 def test_random_draws_go_on_after_a_restart() -> None:
-    case = _case("easy", "random", "one-core", QUICK_JOBS, seed=3)
+    case = case_of("easy", "random", "one-core", QUICK_JOBS, seed=3)
     case.jobs[:] = [{**job, "cores": 1} for job in case.jobs]
     assert differences(case, restart_every=3) == []
 
 
 def test_tuned_policies(tmp_path: Path) -> None:
     (tmp_path / "policy.toml").write_text('format = 1\nformula = "easy:queue=saf:backfill=sjf"\nguard = "20s"\n')
-    assert differences(_case(f"policy:{tmp_path}", "hold:0.5", "multi-core", QUICK_JOBS)) == []
+    assert differences(case_of(f"policy:{tmp_path}", "hold:0.5", "multi-core", QUICK_JOBS)) == []
 
 
 class Remembering:
@@ -101,7 +84,7 @@ class Remembering:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_objects_that_remember(kind: str) -> None:
-    case = _case("easy", "timeout:2", kind, QUICK_JOBS)
+    case = case_of("easy", "timeout:2", kind, QUICK_JOBS)
     for k, job in enumerate(case.jobs):
         job["user"] = "ab"[k % 2] if k > 1 else "ab"[k]
     case.options["scheduler"] = Remembering()
@@ -113,4 +96,4 @@ def test_objects_that_remember(kind: str) -> None:
 @pytest.mark.parametrize("scheduler", [*NAMES, *(name for name in ASKED if name not in NAMES)])
 def test_every_pair(scheduler: str, kind: str) -> None:
     for shutdown in SHUTDOWNS:
-        assert differences(_case(scheduler, shutdown, kind, JOBS)) == [], shutdown
+        assert differences(case_of(scheduler, shutdown, kind, JOBS)) == [], shutdown

@@ -13,9 +13,10 @@ from escala.live import Desk
 from tests.laws.laws import rows
 from tests.live.machine import Machine
 from tests.oracle.engines import job_differences, place_differences, power_differences, run_kernel, state_differences
-from tests.oracle.worlds import CONSERVATIVE, SCHEDULERS, Case, draw
+from tests.oracle.worlds import CONSERVATIVE, SCHEDULERS, Case, draw, draw_jobs, draw_platform
 
 RUN_ONLY = ("until_s", "oversized", "calls_s", "start_off")
+KINDS = {"pool": [24], "one-core": [1] * 20, "multi-core": [4, 2, 4, 3, 4, 4]}
 ASKED = tuple(name for name in SCHEDULERS if name != "random")
 
 
@@ -70,9 +71,23 @@ def differences(case: Case, restart_every: int = 10, scheduler: Any = None, shut
     )
 
 
+def case_of(scheduler: str, shutdown: str, kind: str, jobs: int, **options: Any) -> Case:
+    """A world with every node of a kind."""
+    rng = random.Random(f"twin/{kind}")
+    cores = KINDS[kind]
+    platform = draw_platform(rng, 1.0, False, len(cores))
+    profile = {**platform["profiles"][0], "can_switch": True, "switch_on_s": 3.0, "switch_off_s": 2.0}
+    platform = {"cores": cores, "profiles": [profile], "profile_of": [0] * len(cores)}
+    asked = {"scheduler": scheduler, "shutdown": shutdown, "head": "lowest-id", **options}
+    asked["shutdown"] = shutdown.replace("off-reservation:1", "off-reservation:0") if len(cores) == 1 else shutdown
+    case = askable(Case(platform, draw_jobs(rng, 1.0, platform, asked, False, jobs), asked))
+    assert case is not None
+    return case
+
+
 def world(seed: int, number: int, large: float = 0.05) -> Case | None:
     """World `number` of a seed, always the same."""
     return askable(draw(random.Random(f"live/{seed}/{number}"), ASKED, 25, large))
 
 
-__all__ = ["ASKED", "CONSERVATIVE", "askable", "differences", "world"]
+__all__ = ["ASKED", "CONSERVATIVE", "KINDS", "askable", "case_of", "differences", "platform_of", "world"]

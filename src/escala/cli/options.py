@@ -363,7 +363,7 @@ def reading_of(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _added(verb: Callable[..., None], argument: str, source: Callable[..., dict[str, Any]]) -> Callable[..., None]:
+def added(verb: Callable[..., None], argument: str, source: Callable[..., dict[str, Any]]) -> Callable[..., None]:
     """The verb with the options of `source` behind its own; `source` makes of them the verb's argument.
 
     Typer reads the signature of what it registers, so the wrapper carries the signature of both.
@@ -385,9 +385,9 @@ def _added(verb: Callable[..., None], argument: str, source: Callable[..., dict[
 
 def replaying(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb the rules of a run, as its argument `options`."""
-    return _added(verb, "options", rules_of)
+    return added(verb, "options", rules_of)
 
 
 def reading(verb: Callable[..., None]) -> Callable[..., None]:
     """Give a verb the ways to read a log, as its argument `read`."""
-    return _added(verb, "read", reading_of)
+    return added(verb, "read", reading_of)

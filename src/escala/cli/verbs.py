@@ -27,6 +27,9 @@ VERBS = {
         "export": ("learn", "write a trained agent so that it decides without torch"),
         "render": ("render", "show an episode: GIF, MP4, or a window"),
     },
+    "Beside a machine": {
+        "serve": ("serve", "answer snapshots of a machine with orders, over a unix socket"),
+    },
     "Logs and pages": {
         "workload": ("logs", "describe, convert, generate and fetch job logs"),
         "report": ("pages", "what these verbs saved, as one self-contained HTML page"),
@@ -66,6 +69,7 @@ EXAMPLES = {
     "evaluate": "escala evaluate agent month.swf --after 20 --days 5",
     "export": "escala export agent --out exported",
     "render": "escala render escala/Slots-v0 --steps 60 --out episode.gif",
+    "serve": "escala serve --platform 16x32:grid5000 --scheduler easy --shutdown timeout:300 --socket escala.sock --state desk.json",
     "workload describe": "escala workload describe month.swf --platform orion",
     "workload convert": "escala workload convert jobs.txt --out jobs.swf",
     "workload generate": "escala workload generate grid5000 cluster=orion days=30 --seed 1 --out month.swf",

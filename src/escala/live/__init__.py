@@ -1,7 +1,40 @@
-"""Beside a machine: a policy is asked from outside what to do now. A `Snapshot` says how things stand, a `Desk` answers with `Orders`."""
+"""Beside a machine: a policy is asked from outside what to do now. A `Snapshot` says how things stand, a `Desk` answers with `Orders`.
 
-from escala.live.desk import Desk
-from escala.live.orders import Orders, Planned, Start
-from escala.live.snapshot import Snapshot
+`ask` asks a desk in another process, which `escala serve` keeps. Each public name is loaded when it is first used: asking compiles nothing.
+"""
 
-__all__ = ["Desk", "Orders", "Planned", "Snapshot", "Start"]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from escala.live.client import ask, request
+    from escala.live.desk import Desk
+    from escala.live.orders import Orders, Planned, Start
+    from escala.live.snapshot import Snapshot
+
+__all__ = ["Desk", "Orders", "Planned", "Snapshot", "Start", "ask", "request"]
+
+_HOME = {
+    "Desk": "escala.live.desk",
+    "Orders": "escala.live.orders",
+    "Planned": "escala.live.orders",
+    "Snapshot": "escala.live.snapshot",
+    "Start": "escala.live.orders",
+    "ask": "escala.live.client",
+    "request": "escala.live.client",
+}
+"""Public name -> the module that defines it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'escala.live' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

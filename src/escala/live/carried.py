@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from escala.errors import EscalaError, quoted
@@ -28,6 +28,10 @@ class Carried:
     ended: int = 0
     users: list[str] = field(default_factory=list)  # by number
     clocks: list[list[Any]] = field(default_factory=list)
+
+    def copy(self) -> Carried:
+        """As it is now, whatever is changed later."""
+        return replace(self, users=list(self.users), recent={user: list(runs) for user, runs in self.recent.items()})
 
     def told(self) -> dict[str, Any]:
         """As plain data for JSON."""

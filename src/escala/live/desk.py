@@ -6,6 +6,8 @@ drifts, and no event can be lost. What no snapshot tells is carried (`escala.liv
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -60,14 +62,30 @@ class Desk:
         return Simulation(log, self.platform, plan, self._asked.options)
 
     def decide(self, snapshot: Snapshot) -> Orders:
-        """What to do now. Snapshots come in the order of time; two of one instant are two decisions."""
+        """What to do now. Snapshots come in the order of time; two of one instant are two decisions. EscalaError for one that makes no
+        sense: it leaves no trace, but in a policy object that was asked already."""
         self._begin(snapshot)
-        self._load(snapshot)
-        self._run()
-        orders = self._orders(snapshot)
-        self._rows.keep(snapshot)
-        self._carried.now_us = snapshot.now_us
+        with self._put_back(always=False):
+            self._load(snapshot)
+            self._run()
+            orders = self._orders(snapshot)
+            self._rows.keep(snapshot)
+            self._carried.now_us = snapshot.now_us
         return orders
+
+    @contextmanager
+    def _put_back(self, always: bool) -> Iterator[None]:
+        """What is carried becomes what it was: after a failure, or always."""
+        before = self._carried.copy()
+        try:
+            yield
+        except BaseException:
+            always = True
+            raise
+        finally:
+            if always:
+                vars(self._carried).update(vars(before))
+                self._rows.begin_anew()
 
     def _begin(self, snapshot: Snapshot) -> None:
         """Refuse what cannot be of this machine, or comes too late."""
@@ -163,7 +181,12 @@ class Desk:
         if first < 1:
             raise EscalaError(f"plan: first={first}: give 1 or more jobs")
         self._begin(snapshot)
-        self._load(snapshot)
+        with self._put_back(always=True):
+            self._load(snapshot)
+            return self._planned(snapshot, first)
+
+    def _planned(self, snapshot: Snapshot, first: int) -> list[Planned]:
+        """What is loaded, simulated on."""
         simulation = self._tables.simulation
         waiting = np.flatnonzero(snapshot.jobs["state"] == codes.QUEUED)
         rows = self._rows.jobs["row"][waiting]
@@ -180,15 +203,17 @@ class Desk:
         found = sorted((int(start[k]), k) for k in np.flatnonzero(start >= 0).tolist())
         return [Planned(snapshot.job_ids[int(waiting[k])], us / SECOND) for us, k in found[:first]]
 
-    def save(self, path: Any) -> None:
-        """Write what the desk and its policies remember as a whole file: a desk that restores it goes on as this one would."""
-        write_state(path, self.name, self.platform, self._carried, self._asked.objects)
+    def save(self, path: Any, note: Any = None) -> None:
+        """Write what the desk and its policies remember as a whole file: a desk that restores it goes on as this one would. note: plain
+        data that whoever saves wants to find again."""
+        write_state(path, self.name, self.platform, self._carried, self._asked.objects, note)
 
-    def restore(self, path: Any) -> None:
-        """Go on from such a file; EscalaError where it is damaged, or of other policies or another platform."""
-        carried = read_state(path, self.name, self.platform, self._asked.objects)
+    def restore(self, path: Any) -> Any:
+        """Go on from such a file; EscalaError where it is damaged, or of other policies or another platform. Gives the note."""
+        carried, note = read_state(path, self.name, self.platform, self._asked.objects)
         vars(self._carried).update(vars(carried))
         self._rows.begin_anew()
+        return note
 
 
 def asked_plan(given: Any, log: Workload) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from escala.errors import EscalaError, quoted
+
 
 class Start(NamedTuple):
     """A waiting job gets its cores now."""
@@ -36,3 +38,16 @@ class Orders:
         """As plain data for JSON."""
         starts = [{"job_id": one.job_id, "nodes": [list(part) for part in one.nodes], "waits": one.waits} for one in self.starts]
         return {"now_s": self.now_s, "starts": starts, "wakes": list(self.wakes), "offs": list(self.offs), "next_s": self.next_s}
+
+    @classmethod
+    def read(cls, told: Any) -> Orders:
+        """From what `told` gave; EscalaError for anything else."""
+        try:
+            starts = tuple(
+                Start(str(one["job_id"]), tuple((int(a), int(b), int(c)) for a, b, c in one["nodes"]), bool(one["waits"]))
+                for one in told["starts"]
+            )
+            due = None if told["next_s"] is None else float(told["next_s"])
+            return cls(float(told["now_s"]), starts, tuple(map(int, told["wakes"])), tuple(map(int, told["offs"])), due)
+        except (KeyError, TypeError, ValueError):
+            raise EscalaError(f"no orders: {quoted(told)}: ask a server of this version of Escala") from None

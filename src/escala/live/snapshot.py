@@ -122,16 +122,17 @@ class Snapshot:
             told = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise EscalaError(f"snapshot: not valid JSON ({error}): write it again") from None
-        return cls._told(told)
+        return cls.from_plain(told)
 
     @classmethod
     def load(cls, path: str | Path) -> Snapshot:
         """From a file, plain or gzipped; EscalaError that names it."""
         with guarded(path, "a snapshot"):
-            return cls._told(read_json(Path(path)))
+            return cls.from_plain(read_json(Path(path)))
 
     @classmethod
-    def _told(cls, told: Any) -> Snapshot:
+    def from_plain(cls, told: Any) -> Snapshot:
+        """From what a JSON text held; EscalaError for what is no snapshot, or one of another schema."""
         if not isinstance(told, dict) or told.get("schema") != SCHEMA:
             found = told.get("schema") if isinstance(told, dict) else None
             raise EscalaError(f"snapshot: schema {quoted(found)} is not {SCHEMA}: write it with this version of Escala")

@@ -17,10 +17,11 @@ KIND = "desk of escala.live"
 FORMAT = 1
 
 
-def write_state(path: Any, name: str, platform: Platform, carried: Carried, policies: Mapping[str, Any]) -> None:
-    """name: of the pair. policies: objects that decide, by what they decide."""
+def write_state(path: Any, name: str, platform: Platform, carried: Carried, policies: Mapping[str, Any], note: Any = None) -> None:
+    """name: of the pair. policies: objects that decide, by what they decide. note: of whoever saves, plain data."""
     states = {who: policy.state() for who, policy in policies.items() if hasattr(policy, "state")}
     told = {"kind": KIND, "format": FORMAT, "policies": name, "nodes": platform.n_nodes, "carried": carried.told(), "states": states}
+    told |= {} if note is None else {"note": note}
     try:
         text = json.dumps(told)
     except (TypeError, ValueError) as error:
@@ -30,8 +31,8 @@ def write_state(path: Any, name: str, platform: Platform, carried: Carried, poli
     write_whole(path, text + "\n")
 
 
-def read_state(path: Any, name: str, platform: Platform, policies: Mapping[str, Any]) -> Carried:
-    """What was carried; the policies are brought to where they were."""
+def read_state(path: Any, name: str, platform: Platform, policies: Mapping[str, Any]) -> tuple[Carried, Any]:
+    """What was carried, and the note; the policies are brought to where they were."""
     with guarded(path, "the state of a desk"):
         told = read_json(Path(path))
         if not isinstance(told, dict) or told.get("kind") != KIND or told.get("format") != FORMAT:
@@ -46,4 +47,4 @@ def read_state(path: Any, name: str, platform: Platform, policies: Mapping[str, 
                 if not isinstance(states, dict) or who not in states:
                     raise EscalaError(f"no state of the {who} policy: begin without the file")
                 policy.restore(states[who])
-    return carried
+    return carried, told.get("note")

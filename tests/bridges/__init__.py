@@ -1,0 +1,1 @@
+"""Bridges: what stands between a desk and what runs jobs."""

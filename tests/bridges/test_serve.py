@@ -1,0 +1,318 @@
+"""A desk behind a socket decides as the desk itself, whatever clients say and however often it dies."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import socket
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import escala
+from escala.bridges.answers import Answers
+from escala.bridges.ending import told_to_end
+from escala.bridges.place import listening
+from escala.bridges.serve import Limits
+from escala.live import Desk, Snapshot, ask, request
+from tests.bridges.served import Asking, Process, served, talk
+from tests.live.machine import Machine
+from tests.live.twin import Case, case_of, platform_of
+
+WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=30,switch_on_s=60"
+
+
+def _desk(scheduler: str = "easy", shutdown: str = "timeout:300") -> Desk:
+    return Desk(escala.read_platform("4x1", WATTS), scheduler, shutdown)
+
+
+def _told(now_s: float = 1000.0, **columns: Any) -> dict[str, Any]:
+    jobs: dict[str, Any] = {
+        "job_id": ["a", "b", "c"],
+        "submit_s": [10.0, 20.0, 30.0],
+        "walltime_s": [3600.0, 600.0, 60.0],
+        "cores": [2, 4, 1],
+        "state": ["running", "queued", "queued"],
+        "start_s": [10.0, None, None],
+        "user": ["u", "v", "w"],
+    }
+    nodes = {"power": ["on"] * 4, "idle_since_s": [None, None, 0.0, 0.0]}
+    placed = {"job": [0], "first": [0], "last": [1], "cores": [1]}
+    return {"schema": 1, "now_s": now_s, "jobs": jobs | columns, "nodes": nodes, "placed": placed, "ended": {}}
+
+
+def _line(told: Any) -> bytes:
+    return json.dumps(told).encode() + b"\n"
+
+
+def _direct(case: Case) -> tuple[Any, int]:
+    """The tables of a machine that asks a desk in this process, and how often it asked."""
+    options = {name: value for name, value in case.options.items() if name != "start_off"}
+    machine = Machine(case.platform, case.jobs)
+    machine.run(lambda: Desk(platform_of(case), **options), Path("unused"), 0)
+    return machine.tables(), machine.asked
+
+
+@pytest.mark.parametrize(("scheduler", "shutdown", "kind"), [("easy", "hold:0.5", "multi-core"), ("easy-fast", "inertial", "one-core")])
+def test_orders_are_those_of_the_desk(tmp_path: Path, scheduler: str, shutdown: str, kind: str) -> None:
+    case = case_of(scheduler, shutdown, kind, 60)
+    expected, asked = _direct(case)
+    options = {name: value for name, value in case.options.items() if name != "start_off"}
+    for state in (None, tmp_path / "state.json"):
+        answers = Answers(Desk(platform_of(case), **options), state)
+        machine = Machine(case.platform, case.jobs)
+        with served(tmp_path / "s", answers):
+            machine.run(lambda: Asking(tmp_path / "s"), tmp_path / "unused", 0)  # type: ignore[arg-type,return-value]
+        assert machine.tables() == expected and answers.decisions == asked > 50 and answers.errors == 0
+
+
+def test_killed_and_begun_anew_it_gives_the_same_orders(tmp_path: Path) -> None:
+    case = case_of("easy++", "off-reservation:1", "multi-core", 40)
+    expected, asked = _direct(case)
+    (tmp_path / "platform.yaml").write_text(yaml.safe_dump(platform_of(case).spec()))
+    options = [
+        *("--platform", str(tmp_path / "platform.yaml"), "--scheduler", "easy++", "--shutdown", "off-reservation:1"),
+        *("--state", str(tmp_path / "state.json")),
+    ]
+    running = [Process(tmp_path / "s", *options)]
+    assert "listening at" in running[0].first and "easy++ + off-reservation:1, 6 nodes" in running[0].first
+
+    def killed() -> None:
+        status, _, _ = running[-1].end(signal.SIGKILL)
+        assert status == -signal.SIGKILL and (tmp_path / "s").exists()
+        running.append(Process(tmp_path / "s", *options))
+
+    machine = Machine(case.platform, case.jobs)
+    machine.run(lambda: Asking(tmp_path / "s", killed), tmp_path / "unused", asked // 3)  # type: ignore[arg-type,return-value]
+    status, out, err = running[-1].end()
+    assert (status, err) == (0, "") and "ended: decisions" in out and not (tmp_path / "s").exists()
+    assert machine.tables() == expected and machine.asked == asked and len(running) > 2
+
+
+def test_what_was_decided_is_not_decided_twice(tmp_path: Path) -> None:
+    """The answer was lost: the same line is asked again, of the same server and of the one after it."""
+    state = tmp_path / "state.json"
+    answers = Answers(_desk("easy", "inertial"), state)
+    line = _line({"decide": _told()})
+    orders = answers.answer(line)
+    assert answers.answer(line) == orders and answers.decisions == 1 and b"starts" in orders
+    after = Answers(_desk("easy", "inertial"), state)
+    assert after.answer(line) == orders and after.decisions == 0
+    assert after.answer(_line({"decide": _told(1001.0)})) == answers.answer(_line({"decide": _told(1001.0)}))
+
+
+def test_no_orders_without_a_state_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = _desk()
+    answers = Answers(desk, tmp_path / "state.json")
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(desk, "save", full)
+        told = json.loads(answers.answer(_line({"decide": _told()})))
+    assert "state.json: cannot be written (no space left on device), so no orders are given" in told["error"]
+    told = json.loads(answers.answer(_line({"decide": _told()})))
+    assert [one["job_id"] for one in told["starts"]] == ["c"] and answers.decisions == 1
+
+
+GARBAGE = [
+    (b"nonsense\n", "request: not valid JSON"),
+    (b"\xff\xfe\x00\n", "request: not valid JSON"),
+    (b"[" * 100_000 + b"\n", "request: not valid JSON"),
+    (b"[]\n", "request: [] is no request"),
+    (b"{}\n", "request: it asks nothing: name one of decide, plan, status"),
+    (b'{"decide": 1, "plan": 2}\n', "it asks for decide and plan"),
+    (b'{"decide": null}\n', "schema None is not 1"),
+    (b'{"status": true, "first": 3}\n', "'first' does not belong to status"),
+    (_line({"decide": {**_told(), "schema": 2}}), "schema 2 is not 1"),
+    (_line({"decide": {**_told(), "nodes": {"power": ["on"]}}}), "there are 1 nodes"),
+    (_line({"decide": _told(cores=[2, 4, 9.5])}), "jobs.cores[2] is 9.5"),
+    (_line({"decide": _told(cores=[9, 4, 1]) | {"placed": {"job": [0], "first": [0], "last": [0], "cores": [9]}}}), "more cores in placed"),
+    (_line({"plan": _told(), "first": True}), "first is True: give a whole number"),
+    (_line({"plan": _told(), "first": 0}), "first=0"),
+]
+
+
+def test_garbage_is_one_line_each_and_the_server_goes_on(tmp_path: Path) -> None:
+    answers = Answers(_desk())
+    with served(tmp_path / "s", answers):
+        for data, words in GARBAGE:
+            (told,) = talk(tmp_path / "s", data)
+            assert list(told) == ["error"] and words in told["error"] and "\n" not in told["error"], words
+        everything = talk(tmp_path / "s", b"\n \n" + b"".join(data for data, _ in GARBAGE), answers=len(GARBAGE))
+        assert len(everything) == len(GARBAGE) and all("error" in told for told in everything), "blank lines ask nothing"
+        assert ask(tmp_path / "s", _told()) == _desk().decide(Snapshot.from_plain(_told()))
+        status = request(tmp_path / "s", {"status": True})["status"]
+    assert (status["decisions"], status["errors"], status["nodes"], status["now_s"]) == (1, 2 * len(GARBAGE), 4, 1000.0)
+
+
+def test_half_lines_and_long_lines(tmp_path: Path) -> None:
+    limits = Limits(line_bytes=5000, half_s=0.3)
+    with served(tmp_path / "s", Answers(_desk()), limits):
+        (told,) = talk(tmp_path / "s", b'{"status": tr', close=True)
+        assert "half a line, and then the end" in told["error"]
+        begin = time.monotonic()
+        (told,) = talk(tmp_path / "s", b'{"status": tr', answers=2)
+        assert "half a line for 0.3 s" in told["error"] and 0.25 < time.monotonic() - begin < 20
+        good = _line({"status": True})
+        told, after = talk(tmp_path / "s", b" " * 2_000_000 + b"\n" + good, answers=2)
+        assert "a line of more than 5000 bytes" in told["error"] and after["status"]["errors"] == 3
+        told, after = talk(tmp_path / "s", b" " * 5001 + b"\n" + good, answers=2)
+        assert "a line of more than 5000 bytes" in told["error"] and "status" in after
+        (told,) = talk(tmp_path / "s", good[:-1] + b" " * (5000 - len(good)) + b"\n")
+        assert "status" in told, "a line of that length is allowed"
+        assert ask(tmp_path / "s", _told()).starts
+
+
+def test_clients_that_are_too_many_or_too_slow(tmp_path: Path) -> None:
+    """Nobody waits for those who do not take their answers."""
+    limits = Limits(clients=3, half_s=1.0, silent_s=30.0)
+    with served(tmp_path / "s", Answers(_desk()), limits):
+        silent = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(3)]
+        for one in silent:
+            one.connect(str(tmp_path / "s"))
+        with pytest.raises(escala.EscalaError, match="3 clients are connected, as many as may be"):
+            ask(tmp_path / "s", _told())
+        for one in silent[:2]:
+            one.close()
+        greedy = silent[2]
+        greedy.setblocking(False)
+        asked, line = 0, _line({"status": True}) * 100
+        try:
+            while asked < 100_000_000:
+                asked += greedy.send(line)
+        except BlockingIOError:
+            pass
+        begin = time.monotonic()
+        assert ask(tmp_path / "s", _told()).starts
+        assert time.monotonic() - begin < 10, "another client is answered meanwhile"
+        time.sleep(1.2)
+        assert request(tmp_path / "s", {"status": True})["status"]["decisions"] == 1
+        greedy.settimeout(20)
+        with pytest.raises((BrokenPipeError, ConnectionResetError)):
+            for _ in range(1000):
+                greedy.sendall(line)
+                time.sleep(0.01)
+        greedy.close()
+
+
+def test_a_refused_snapshot_leaves_no_trace() -> None:
+    """Whatever was refused, and whatever was planned: the next decisions are those of a desk that never saw it."""
+    rng = random.Random(7)
+    for scheduler, shutdown in (("easy++", "hold:0.5"), ("easy-fast", "inertial")):
+        plain, asked = Answers(_desk(scheduler, shutdown)), Answers(_desk(scheduler, shutdown))
+        refused = 0
+        for now in range(1000, 1030):
+            ended = {"job_id": [f"b{now - 1}"], "start_s": [float(now - 9)], "end_s": [now - 9 + rng.random() * 8]}
+            names, users = ["a", f"b{now}", "c"], rng.choice([["u", "v", "w"], ["x", "v", None]])
+            told = _told(float(now), job_id=names, user=users) | {"ended": ended}
+            wrong = json.loads(json.dumps(told))
+            wrong["nodes"]["power"][0] = "off"  # jobs run on it: found after all was loaded
+            good = _line({"decide": told})
+            for more in (_line({"decide": wrong}), _line({"plan": told, "first": 2}), good[: rng.randrange(len(good))] + b"}"):
+                refused += b"error" in asked.answer(more)
+            assert asked.answer(good) == plain.answer(good)
+            assert asked._desk._carried == plain._desk._carried
+        assert refused > 50 and (scheduler != "easy++" or plain._desk._carried.recent["v"][1] > 0)
+
+
+def test_damaged_requests_are_answered() -> None:
+    rng, answers = random.Random(3), Answers(_desk())
+    whole = _line({"decide": _told()})
+    for _ in range(600):
+        k = rng.randrange(len(whole))
+        line = whole[:k] + bytes([rng.randrange(256)]) * rng.randint(0, 2) + whole[k + rng.randint(0, 3) :]
+        told = answers.answer(line.replace(b"\n", b" "))
+        assert b"\n" not in told and isinstance(json.loads(told), dict)
+    assert answers.errors > 300
+
+
+def test_faults_are_told_and_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = _desk()
+    with served(tmp_path / "s", Answers(desk)):
+        with monkeypatch.context() as patched:
+            patched.setattr(desk, "decide", lambda _: [][1])
+            with pytest.raises(escala.EscalaError, match=r"IndexError: list index out of range \(a fault of Escala"):
+                ask(tmp_path / "s", _told())
+        assert ask(tmp_path / "s", _told()).starts
+
+
+def test_the_socket_is_its_owners_and_that_of_a_dead_server_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as dead:
+        dead.bind(str(path))
+    assert path.exists()
+    with served(path, Answers(_desk())):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600 and stat.S_ISSOCK(path.stat().st_mode)
+        with pytest.raises(escala.EscalaError, match="a server that lives listens there"), listening(path):
+            pass
+        assert ask(path, _told()).starts, "and goes on"
+    path.write_text("precious")
+    with pytest.raises(escala.EscalaError, match="is no socket: name another one"), listening(path):
+        pass
+    assert path.read_text() == "precious"
+    for wrong, words in ((tmp_path / "none" / "s", "there is no folder"), (tmp_path / ("s" * 120), "more than 107 bytes")):
+        with pytest.raises(escala.EscalaError, match=words), listening(wrong):
+            pass
+
+
+def test_a_socket_that_somebody_else_put_there_stays(tmp_path: Path) -> None:
+    with listening(tmp_path / "s"):
+        (tmp_path / "s").unlink()
+        (tmp_path / "s").write_text("another")
+    assert (tmp_path / "s").read_text() == "another"
+
+
+def test_nobody_there(tmp_path: Path) -> None:
+    with pytest.raises(escala.EscalaError, match=r"s: nobody can be asked there \(no such file"):
+        ask(tmp_path / "s", _told())
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+        silent.bind(str(tmp_path / "s"))
+        silent.listen(1)
+        with pytest.raises(escala.EscalaError, match=r"no answer within 0\.2 s"):
+            ask(tmp_path / "s", _told(), timeout_s=0.2)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_it_after_the_decision_at_hand(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with told_to_end() as ending:
+        with pytest.raises(BlockingIOError):
+            ending.recv(1)
+        signal.raise_signal(number)
+        assert ending.recv(1)
+    assert signal.getsignal(number) is before
+
+
+def test_bad_calls_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from escala.cli.app import run
+
+    verb = ["serve", "--platform", "4x1:grid5000", "--socket", str(tmp_path / "s")]
+    state = tmp_path / "state.json"
+    Desk("4x1:grid5000", "saf").save(state)
+    (tmp_path / "file").write_text("")
+    for more, words in (
+        (["--state", str(state)], "policies 'saf + never', this desk has 'easy + never'"),
+        (["--state", str(tmp_path / "none" / "state.json")], "there is no folder"),
+        (["--scheduler", "nonsense"], "unknown scheduler"),
+        (["--scheduler", "conservative"], "give rebuild=True"),
+        (["--socket", str(tmp_path / "file")], "is no socket"),
+    ):
+        assert run([*verb, *more]) == 2
+        told = capsys.readouterr()
+        assert words in told.err and told.err.count("\n") == 1 and told.out == "" and not (tmp_path / "s").exists()
+
+
+def test_asking_compiles_nothing() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys; from escala.live import ask; print([m for m in ('numpy', 'numba', 'polars') if m in sys.modules])"
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert outcome.stdout == "[]\n", outcome.stderr[-2000:]
