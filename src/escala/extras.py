@@ -20,14 +20,15 @@ EXTRAS = {
     "pygame": "envs",
     "ortools": "optimum",
     "highspy": "optimum",
+    "pyzmq": "batsim",
     "joblib": "all",
 }
 """Package -> the extra of Escala that installs it."""
 
-IMPORTED = {"PIL": "pillow"}
+IMPORTED = {"PIL": "pillow", "zmq": "pyzmq"}
 """Where a package is imported by another name than its own."""
 
-BRINGS = {"agents": ("envs",), "all": ("agents", "envs", "report", "optimum")}
+BRINGS = {"agents": ("envs",), "all": ("agents", "envs", "report", "optimum", "batsim")}
 """Extra -> the extras that it installs too."""
 
 SELDOM = ("pettingzoo", "pygame", "tensorboard", "joblib")

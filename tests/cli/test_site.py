@@ -67,6 +67,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "frontier": (["x"], set()),
     "bound": (["x"], set()),
     "serve": (["--socket", "x"], set()),
+    "batsim": ([], {"platform"}),
     "train": (["x", "--workload", "x", "--out", "x"], set()),
     "evaluate": (["x", "x"], {"platform"}),
     "render": (["x"], {"platform"}),

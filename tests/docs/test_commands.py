@@ -84,7 +84,8 @@ FILLED = {
     "tune": "escala tune weeks.swf --platform 16x1 --out tuned",  # month.swf has eight days
     "frontier": "escala frontier LOG --platform SPEC --schedulers easy,saf --shutdowns never,timeout:0 --out saved",
     "bound": "escala bound LOG --platform SPEC --limit 1",
-    "serve": "escala serve --help",  # it stays; tests/bridges runs it
+    "serve": "escala serve --help",  # they stay; tests/bridges runs them
+    "batsim": "escala batsim --help",
     "report": "escala report run agent --out all.html",
     "render": "escala render escala/Slots-v0 --steps 20 --out episode.gif",
     "study": "escala study list",

@@ -29,6 +29,7 @@ VERBS = {
     },
     "Beside a machine": {
         "serve": ("serve", "answer snapshots of a machine with orders, over a unix socket"),
+        "batsim": ("batsim", "decide for Batsim 4, the reference simulator, as a process of its protocol"),
     },
     "Logs and pages": {
         "workload": ("logs", "describe, convert, generate and fetch job logs"),
@@ -55,6 +56,7 @@ EXTRAS = {
     "report": ("report",),
     "study run": ("agents", "report"),
     "study replay": ("agents",),
+    "batsim": ("batsim",),
 }
 """Verb -> the extras that it needs, asked for all at once before it begins."""
 
@@ -70,6 +72,7 @@ EXAMPLES = {
     "export": "escala export agent --out exported",
     "render": "escala render escala/Slots-v0 --steps 60 --out episode.gif",
     "serve": "escala serve --platform 16x32:grid5000 --scheduler easy --shutdown timeout:300 --socket escala.sock --state desk.json",
+    "batsim": "escala batsim --scheduler easy --shutdown timeout:300 --platform platform.xml",
     "workload describe": "escala workload describe month.swf --platform orion",
     "workload convert": "escala workload convert jobs.txt --out jobs.swf",
     "workload generate": "escala workload generate grid5000 cluster=orion days=30 --seed 1 --out month.swf",
