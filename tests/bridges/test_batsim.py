@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 import re
 import shutil
@@ -27,7 +26,7 @@ from escala.live import Desk
 from tests.bridges.fake_batsim import FakeBatsim, numbers
 from tests.bridges.recorded import decided, exchanges
 from tests.golden.compare import job_differences as golden_differences
-from tests.golden.runs import RUNS, read_jobs, read_platform, read_workload, rows_of, totals
+from tests.golden.runs import RUNS, read_jobs, read_platform, read_workload, rows_of, text_of, totals
 from tests.laws.laws import rows
 from tests.live.twin import RUN_ONLY, Case, case_of, platform_of, world
 from tests.oracle.engines import job_differences, place_differences, power_differences, run_kernel, state_differences
@@ -262,6 +261,17 @@ def test_hosts_that_take_longer_are_asked_for_apart() -> None:
     ]
 
 
+def test_jobs_that_will_never_run_are_told_of() -> None:
+    """One of two hosts is kept off for good, and a job needs both."""
+    process = _small("off-reservation:1")
+    _says(process, 0.0, BEGUN)
+    _says(process, 0.0, ("REQUESTED_CALL", {}))
+    _says(process, 7.0, ("RESOURCE_STATE_CHANGED", {"resources": "1", "state": "1"}))
+    assert _says(process, 8.0, _job("a", 2, walltime=5)) == []
+    with pytest.raises(escala.EscalaError, match="1 jobs wait, and nothing will ever happen"):
+        _says(process, 8.0, ("NOTIFY", {"type": "no_more_static_job_to_submit"}))
+
+
 def test_notices_and_void_calls_are_no_decisions() -> None:
     asked = []
 
@@ -464,27 +474,54 @@ def test_bad_calls_are_one_line(options: list[str], words: str, capsys: pytest.C
     assert words in told.err and told.err.splitlines()[-1].startswith("error: ") and told.out == ""
 
 
-def test_the_real_batsim(tmp_path: Path, traces: Path) -> None:
-    """Where it is installed: medium_late with easy + timeout:300, all starts and hosts as in Escala's own simulation."""
+REAL = [
+    ("golden-medium_late", 32, "easy", "never", "batsched"),
+    ("golden-medium_late", 32, "easy", "timeout:300", "batsched"),
+    ("golden-medium_late", 32, "easy-sjf", "hold:0.25", "batsched"),
+    ("golden-medium_late", 32, "conservative", "timeout:60", "batsched"),
+    ("golden-runs/power-timeout60", 24, "fcfs", "timeout:60", "escala"),
+    ("golden-runs/ties5-easy_bf", 40, "easy", "timeout:10", "batsched"),
+]
+"""Inputs, hosts, policies and rules of runs inside a real Batsim."""
+
+
+def _real(tmp_path: Path, folder: Path, hosts: int, *options: str) -> tuple[subprocess.CompletedProcess[str], int, str, Path, str]:
+    """Batsim and this process on the files of a folder. What Batsim did, our status and errors, the log, the platform."""
     program = shutil.which("batsim")
     if program is None:
         pytest.skip("no program batsim on the PATH: the recorded runs above stand for it")
-    folder = traces / "batsim" / "golden-medium_late"
-    platform = tmp_path / "platform.xml"
-    from tests.golden.runs import text_of
+    (log,) = (path for path in folder.iterdir() if path.name in ("medium_late.json", "workload.json.gz"))
+    workload, platform = tmp_path / "workload.json", tmp_path / "platform.xml"
+    workload.write_text(text_of(log))
+    text = re.sub(r"<config.*?</config>", "", text_of(folder / "platform.xml.gz"), flags=re.DOTALL)  # names that SimGrid no longer knows
+    platform.write_text(text.replace('"watt_per_state"', '"wattage_per_state"').replace('"watt_off"', '"wattage_off"'))
+    spec = f"{platform}#{hosts}"
+    with _running("--platform", spec, *options) as (process, address):
+        command = [program, "-p", str(platform), "-w", str(workload), "-E", "--mmax", str(hosts), "-e", str(tmp_path / "out"), "-q"]
+        done = subprocess.run([*command, "-s", address], capture_output=True, text=True, timeout=PATIENCE_S)
+        _, err = process.communicate(timeout=PATIENCE_S)
+    return done, process.returncode, err, workload, spec
 
-    platform.write_text(
-        text_of(folder / "platform.xml.gz").replace("watt_per_state", "wattage_per_state").replace("watt_off", "wattage_off")
-    )
-    spec = f"{platform}#32"
-    with _running("--scheduler", "easy", "--shutdown", "timeout:300", "--rules", "batsched", "--platform", spec) as (process, address):
-        command = [program, "-p", str(platform), "-w", str(folder / "medium_late.json"), "-E", "--mmax", "32", "-e", str(tmp_path / "out")]
-        done = subprocess.run([*command, "-s", address, "-q"], capture_output=True, text=True, timeout=PATIENCE_S, env=dict(os.environ))
-        assert done.returncode == 0, done.stderr[-2000:]
-        process.communicate(timeout=PATIENCE_S)
-    expected = escala.simulate(escala.read_workload(folder / "medium_late.json"), spec, "easy", "timeout:300", rules="batsched")
-    theirs = {
-        row["job_id"]: (round(float(row["starting_time"]), 4), row["allocated_resources"]) for row in rows_of(tmp_path / "out_jobs.csv")
-    }
-    ours = {row["job_id"]: (round(row["start_s"], 4), row["nodes"]) for row in rows(expected.jobs)}
-    assert theirs == ours and process.returncode == 0
+
+@pytest.mark.parametrize(("folder", "hosts", "scheduler", "shutdown", "rules"), REAL)
+def test_the_real_batsim(tmp_path: Path, traces: Path, *, folder: str, hosts: int, scheduler: str, shutdown: str, rules: str) -> None:
+    """Where it is installed: all starts, hosts and joules as in Escala's own simulation."""
+    more = ["--rebuild"] if scheduler == "conservative" else []
+    given = ("--scheduler", scheduler, "--shutdown", shutdown, "--rules", rules, *more)
+    done, status, err, workload, spec = _real(tmp_path, traces / "batsim" / folder, hosts, *given)
+    assert (done.returncode, status, err) == (0, 0, ""), done.stderr[-2000:]
+    log = escala.read_workload(workload, speed=1e8)
+    expected = escala.simulate(log, spec, scheduler, shutdown, rules=rules, rebuild=bool(more))
+    theirs = {row["job_id"]: (float(row["starting_time"]), row["allocated_resources"]) for row in rows_of(tmp_path / "out_jobs.csv")}
+    for row in rows(expected.jobs):
+        start_s, allocated = theirs.pop(row["job_id"])
+        assert abs(start_s - row["start_s"]) < 2e-6 and allocated == row["nodes"], row["job_id"]
+    consumed = totals(tmp_path / "out_schedule.csv")["consumed_joules"]
+    assert theirs == {} and float(expected.power["joules"].sum()) == pytest.approx(consumed, rel=1e-9)
+
+
+def test_the_real_batsim_stops_where_we_do(tmp_path: Path, traces: Path) -> None:
+    """Jobs need all hosts, and some are kept off: neither waits for the other for ever."""
+    done, status, err, *_ = _real(tmp_path, traces / "batsim" / "golden-runs" / "ties5-easy_bf", 40, "--shutdown", "off-reservation:5")
+    assert status == 2 and "15 jobs wait, and nothing will ever happen" in err and err.count("\n") == 1
+    assert done.returncode != 0 and "REFUSED_BY_ESCALA" in done.stderr

@@ -102,6 +102,12 @@ class Machine:
             raise EscalaError(f"Batsim: {event.kind} names resource {unknown[0]}, which is no host that computes")
         return [self.place[number] for number in found]
 
+    @property
+    def stuck(self) -> bool:
+        """Do jobs wait where nothing runs, no node switches, and all are there?"""
+        waits = bool(self.jobs) and all(job.state == "queued" for job in self.jobs.values())
+        return waits and not any(self.gone) and all(power in ("on", "off") for power in self.power)
+
     def ready(self, now_s: float) -> list[Job]:
         """Jobs all of whose nodes are on by now: they run from here on."""
         found = [job for job in self.jobs.values() if job.state == "given" and all(self.power[node] == "on" for node in job.nodes)]

@@ -62,6 +62,10 @@ class Process:
             self._call(FIRST_CALL_S, reply)
         elif (happened or due) and (machine.jobs or self.coming):
             self._decide(machine, now, reply)
+        if not self.coming and not self._calls and machine.stuck:
+            raise EscalaError(
+                f"Batsim: {len(machine.jobs)} jobs wait, and nothing will ever happen: give policies under which every job can run"
+            )
         return reply
 
     def _take(self, event: Event, now_s: float, reply: Reply) -> bool:
