@@ -31,8 +31,8 @@ class Answers:
             return
         if state.exists():
             note = desk.restore(state)
-            if isinstance(note, dict):
-                self._asked, self._orders = str(note.get("asked", "")), dict(note.get("orders") or {})
+            if isinstance(note, dict) and isinstance(note.get("orders"), dict):
+                self._asked, self._orders = str(note.get("asked", "")), note["orders"]
         else:
             self._save()
 

@@ -114,9 +114,9 @@ class Columns:
             return np.zeros(self.length, np.int64)
         if isinstance(values, np.ndarray) and values.dtype == bool:
             return values.astype(np.int64)
-        for k, value in enumerate(values):
-            if not isinstance(value, bool):
-                raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(value)}: give true or false")
+        if not set(map(type, values)) <= {bool}:
+            k = next(k for k, value in enumerate(values) if not isinstance(value, bool))
+            raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(values[k])}: give true or false")
         return np.array(values, np.int64)
 
     def words(self, column: str, known: Mapping[str, int]) -> NDArray[np.int64]:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from escala.bridges.batsim.hosts import Hosts
 from escala.bridges.batsim.messages import Event, numbers
 from escala.errors import EscalaError, quoted
 from escala.live import Orders, Snapshot
 from escala.platform import Platform
+
+NONE_S = math.nan
+"""No time."""
 
 NO_WALLTIME_S = 365 * 86400.0
 """What is planned for a job that names no walltime: Batsim never kills it."""
@@ -27,7 +33,12 @@ class Job:
     user: str | None
     state: str = "queued"
     start_s: float | None = None
-    nodes: list[int] = field(default_factory=list)
+    parts: list[tuple[int, int]] = field(default_factory=list)  # first and last node
+
+    @property
+    def nodes(self) -> list[int]:
+        """All that it has."""
+        return [node for first, last in self.parts for node in range(first, last + 1)]
 
 
 class Machine:
@@ -40,9 +51,9 @@ class Machine:
         self.jobs: dict[str, Job] = {}
         self.ended: list[tuple[str, float, float]] = []
         self.power = ["off" if asleep else "on" for asleep in hosts.asleep]
-        self.idle_since: list[float | None] = [None if asleep else 0.0 for asleep in hosts.asleep]
-        self.switch_end: list[float | None] = [None] * n
-        self.gone = [False] * n
+        self.idle_since = np.where(hosts.asleep, NONE_S, 0.0)
+        self.switch_end = np.full(n, NONE_S)
+        self.gone = np.zeros(n, bool)
 
     def submitted(self, event: Event) -> Job:
         """A job has come; it may ask for more than there is, and then it is not taken in."""
@@ -66,8 +77,8 @@ class Machine:
         if job is None or job.state != "running":
             raise EscalaError(f"Batsim: job {quoted(name)} has ended, and was not running: this process was not there from the beginning")
         del self.jobs[name]
-        for node in job.nodes:
-            self.idle_since[node] = at_s
+        for first, last in job.parts:
+            self.idle_since[first : last + 1] = at_s
         self.ended.append((name, job.start_s or 0.0, at_s))
 
     def killed(self, names: Iterable[Any], at_s: float) -> None:
@@ -87,8 +98,8 @@ class Machine:
                     f"Batsim: host {quoted(self.hosts.names[node])} has no state {quoted(state)}: give the platform that was given"
                 )
             if self.power[node] != "on" or not on:
-                self.idle_since[node] = at_s if on else None
-            self.power[node], self.switch_end[node] = "on" if on else "off", None
+                self.idle_since[node] = at_s if on else NONE_S
+            self.power[node], self.switch_end[node] = "on" if on else "off", NONE_S
 
     def available(self, event: Event, *, here: bool) -> None:
         """Nodes that may not be used, or may again."""
@@ -106,7 +117,7 @@ class Machine:
     def stuck(self) -> bool:
         """Do jobs wait where nothing runs, no node switches, and all are there?"""
         waits = bool(self.jobs) and all(job.state == "queued" for job in self.jobs.values())
-        return waits and not any(self.gone) and all(power in ("on", "off") for power in self.power)
+        return waits and not self.gone.any() and all(power in ("on", "off") for power in self.power)
 
     def ready(self, now_s: float) -> list[Job]:
         """Jobs all of whose nodes are on by now: they run from here on."""
@@ -120,17 +131,17 @@ class Machine:
         begun = []
         for start in orders.starts:
             job = self.jobs[start.job_id]
-            job.nodes = [node for first, last, _ in start.nodes for node in range(first, last + 1)]
+            job.parts = [(first, last) for first, last, _ in start.nodes]
             job.state = "given" if start.waits else "running"
-            for node in job.nodes:
-                self.idle_since[node] = None
+            for first, last in job.parts:
+                self.idle_since[first : last + 1] = NONE_S
             if not start.waits:
                 job.start_s = now_s
                 begun.append(job)
         for nodes, power in ((orders.wakes, "switching_on"), (orders.offs, "switching_off")):
             for node in nodes:
                 profile = self.platform.profiles[self.platform.profile_of[node]]
-                self.power[node], self.idle_since[node] = power, None
+                self.power[node], self.idle_since[node] = power, NONE_S
                 self.switch_end[node] = now_s + (profile.switch_on_s if power == "switching_on" else profile.switch_off_s)
         return begun
 
@@ -147,13 +158,8 @@ class Machine:
             "user": [job.user for job in alive],
         }
         nodes = {"power": self.power, "idle_since_s": self.idle_since, "switch_end_s": self.switch_end, "gone": self.gone}
-        held = [(place, node) for place, job in enumerate(alive) for node in job.nodes]
-        placed = {
-            "job": [place for place, _ in held],
-            "first": [node for _, node in held],
-            "last": [node for _, node in held],
-            "cores": [1] * len(held),
-        }
+        held = [(place, first, last) for place, job in enumerate(alive) for first, last in job.parts]
+        placed = dict(zip(("job", "first", "last"), map(list, zip(*held)))) | {"cores": [1] * len(held)} if held else {}
         over, self.ended = self.ended, []
         ended = {"job_id": [one[0] for one in over], "start_s": [one[1] for one in over], "end_s": [one[2] for one in over]}
         return Snapshot.of(now_s, jobs, nodes, placed, ended)
