@@ -17,9 +17,15 @@ from typing import Any
 
 from escala.bridges.answers import Answers
 from escala.bridges.serve import Limits, serve
+from escala.compiling import LINE
 from escala.live import Orders, Snapshot, ask
 
 PATIENCE_S = 60.0
+
+
+def errors(err: str) -> str:
+    """What stands on standard error, without the line about code that is compiled for the first time."""
+    return "".join(line for line in err.splitlines(keepends=True) if line.rstrip("\n") != LINE)
 
 
 @contextmanager
@@ -56,7 +62,7 @@ class Process:
         self.process.send_signal(number)
         out, err = self.process.communicate(timeout=PATIENCE_S)
         self.watch.cancel()
-        return self.process.returncode, out, err
+        return self.process.returncode, out, errors(err)
 
 
 class Asking:

@@ -25,6 +25,7 @@ from escala.bridges.batsim.process import Process
 from escala.live import Desk
 from tests.bridges.fake_batsim import FakeBatsim, numbers
 from tests.bridges.recorded import decided, exchanges
+from tests.bridges.served import errors
 from tests.golden.compare import job_differences as golden_differences
 from tests.golden.runs import RUNS, read_jobs, read_platform, read_workload, rows_of, text_of, totals
 from tests.laws.laws import rows
@@ -441,7 +442,7 @@ def test_a_whole_simulation_over_zeromq(tmp_path: Path) -> None:
         with _asking(address) as ask:
             fake.run(ask)
         out, err = process.communicate(timeout=PATIENCE_S)
-    assert (process.returncode, err) == (0, "") and "ended: messages" in out and "jobs started 60, rejected 0" in out
+    assert (process.returncode, errors(err)) == (0, "") and "ended: messages" in out and "jobs started 60, rejected 0" in out
     assert _compared(case, fake) == []
 
 
@@ -451,7 +452,7 @@ def test_a_message_that_makes_no_sense_ends_both() -> None:
             reply = json.loads(ask(b"garbage"))
         _, err = process.communicate(timeout=PATIENCE_S)
     assert reply["events"][0]["type"] == "REFUSED_BY_ESCALA", "Batsim stops at an event that it does not know"
-    assert process.returncode == 2 and err.startswith("error: Batsim: ") and err.count("\n") == 1
+    assert process.returncode == 2 and errors(err).startswith("error: Batsim: ") and errors(err).count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -500,7 +501,7 @@ def _real(tmp_path: Path, folder: Path, hosts: int, *options: str) -> tuple[subp
         command = [program, "-p", str(platform), "-w", str(workload), "-E", "--mmax", str(hosts), "-e", str(tmp_path / "out"), "-q"]
         done = subprocess.run([*command, "-s", address], capture_output=True, text=True, timeout=PATIENCE_S)
         _, err = process.communicate(timeout=PATIENCE_S)
-    return done, process.returncode, err, workload, spec
+    return done, process.returncode, errors(err), workload, spec
 
 
 @pytest.mark.parametrize(("folder", "hosts", "scheduler", "shutdown", "rules"), REAL)

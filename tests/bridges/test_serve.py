@@ -20,7 +20,7 @@ from escala.bridges.ending import told_to_end
 from escala.bridges.place import listening
 from escala.bridges.serve import Limits
 from escala.live import Desk, Snapshot, ask, request
-from tests.bridges.served import Asking, Process, served, talk
+from tests.bridges.served import Asking, Process, errors, served, talk
 from tests.live.machine import Machine
 from tests.live.twin import Case, case_of, platform_of
 
@@ -305,8 +305,8 @@ def test_bad_calls_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[st
         (["--socket", str(tmp_path / "file")], "is no socket"),
     ):
         assert run([*verb, *more]) == 2
-        told = capsys.readouterr()
-        assert words in told.err and told.err.count("\n") == 1 and told.out == "" and not (tmp_path / "s").exists()
+        out, err = capsys.readouterr()
+        assert words in err and errors(err).count("\n") == 1 and out == "" and not (tmp_path / "s").exists()
 
 
 def test_asking_compiles_nothing() -> None:
