@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
     from escala.errors import EscalaError
+    from escala.fitting import Predicted, predict
     from escala.loading import load_agent
     from escala.platform import Platform, PowerProfile, power, read_platform
     from escala.policies import Comparison, bound, compare, rerun, simulate
@@ -37,6 +38,7 @@ _HOME = {
     "Platform": "escala.platform",
     "Policy": "escala.policy",
     "PowerProfile": "escala.platform",
+    "Predicted": "escala.fitting",
     "Result": "escala.result",
     "Tuned": "escala.tuning",
     "View": "escala.policy",
@@ -48,6 +50,7 @@ _HOME = {
     "frontier": "escala.tuning",
     "load_agent": "escala.loading",
     "power": "escala.platform",
+    "predict": "escala.fitting",
     "read_platform": "escala.platform",
     "read_workload": "escala.workload",
     "rerun": "escala.policies",
@@ -76,6 +79,7 @@ __all__ = [
     "Platform",
     "Policy",
     "PowerProfile",
+    "Predicted",
     "Result",
     "Tuned",
     "View",
@@ -95,6 +99,7 @@ __all__ = [
     "platform",
     "policies",
     "power",
+    "predict",
     "read_platform",
     "read_workload",
     "report",

@@ -5,6 +5,7 @@
 - last2: the mean of the last two runs of the same user that ended in this simulation, at most the request (Tsafrir, Etsion, Feitelson
   2007, "Backfilling Using System-Generated Predictions Rather than User Runtime Estimates")
 - COLUMN: a column of the workload whose name begins with `estimate_`, s
+- model:DIR: the model of run times in this folder (`escala predict`), asked when a job is submitted
 - an object with `estimate(view, job)`: asked when a job is submitted, s
 
 An estimate is never a limit: a job that outlives it runs on to its request, and its planned end moves (`Options.corrections_s`).
@@ -23,6 +24,7 @@ import numpy as np
 from escala.errors import EscalaError, quoted
 from escala.foresight import RUNTIME as RUNTIME
 from escala.kernel import codes
+from escala.prediction.folder import PREFIX, folder_of, is_model, manifest_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,11 +40,17 @@ MOST_CORRECTIONS = 1000
 
 def check_estimate(estimate: Any, option: str) -> None:
     """EscalaError for what is no estimate. option: its name."""
+    if is_model(estimate):
+        try:
+            manifest_of(folder_of(estimate))
+        except EscalaError as error:
+            raise EscalaError(f"option {option}={quoted(estimate)}: {error}") from None
+        return
     if isinstance(estimate, str) and (estimate in NAMES or estimate.startswith(COLUMN)):
         return
     if not isinstance(estimate, str) and callable(getattr(estimate, "estimate", None)) and not isinstance(estimate, type):
         return
-    known = f"{', '.join(NAMES)}, a column of the log whose name begins with {COLUMN}, or an object with estimate(view, job)"
+    known = f"{', '.join(NAMES)}, a column of the log whose name begins with {COLUMN}, {PREFIX}DIR, or an object with estimate(view, job)"
     near = difflib.get_close_matches(estimate, NAMES, n=1) if isinstance(estimate, str) else []
     hint = f"did you mean {near[0]}? " if near else ""
     raise EscalaError(f"option {option}={quoted(estimate)} is not known: {hint}use {known}")
@@ -61,7 +69,7 @@ def check_corrections(given: Any) -> tuple[float, ...]:
 
 def way_of(estimate: Any) -> int:
     """How an estimate becomes known: codes.BEFOREHAND, LAST2 or ASKED."""
-    if not isinstance(estimate, str):
+    if not isinstance(estimate, str) or is_model(estimate):
         return codes.ASKED
     return codes.LAST2 if estimate == LAST2 else codes.BEFOREHAND
 

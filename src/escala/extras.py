@@ -21,6 +21,7 @@ EXTRAS = {
     "ortools": "optimum",
     "highspy": "optimum",
     "pyzmq": "batsim",
+    "lightgbm": "predict",
     "joblib": "all",
 }
 """Package -> the extra of Escala that installs it."""
@@ -28,7 +29,7 @@ EXTRAS = {
 IMPORTED = {"PIL": "pillow", "zmq": "pyzmq"}
 """Where a package is imported by another name than its own."""
 
-BRINGS = {"agents": ("envs",), "all": ("agents", "envs", "report", "optimum", "batsim")}
+BRINGS = {"agents": ("envs",), "all": ("agents", "envs", "report", "optimum", "batsim", "predict")}
 """Extra -> the extras that it installs too."""
 
 SELDOM = ("pettingzoo", "pygame", "tensorboard", "joblib")

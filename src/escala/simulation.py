@@ -26,7 +26,7 @@ from escala.kernel.world import table_of
 from escala.lives import NodeLives, node_texts, totals_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform
-from escala.predictors import Predictors
+from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
 from escala.workload import Workload
 
@@ -80,9 +80,8 @@ class Simulation:
         return [k for k in self.platform.resources if k in wanted]
 
     def _allocate(self, plans: Sequence[Plan]) -> World:
-        p = self.platform
+        p, kinds = self.platform, self.kinds
         jobs = max((len(c.rows) for c in self.casts), default=0)
-        kinds = self.kinds
         for kind in kinds:
             if p.resources[kind].max() > MOST_UNITS:
                 raise EscalaError(
@@ -118,7 +117,7 @@ class Simulation:
             orders=max((plan.orders for plan in plans), default=0),
             numbered=any(plan.numbered for plan in plans),
             linear=any(terms is not None for plan in plans for terms in plan.terms),
-            counted=max((int(w.user_ranks.max(initial=-1)) + 1 for w, plan in zip(self.workloads, plans) if plan.by_user), default=0),
+            counted=self._counted(plans),
             walked=ordered,
             forecast=any(told.forecasts for told in self.told),
             users=self._users(),
@@ -127,11 +126,15 @@ class Simulation:
         )
         return allocate(len(self.workloads), sizes)
 
+    def _counted(self, plans: Sequence[Plan]) -> int:
+        """Users whose waiting jobs and cores are counted."""
+        asking = [w for w, plan, told in zip(self.workloads, plans, self.told) if plan.by_user or by_model(told)]
+        return max((int(w.user_ranks.max(initial=-1)) + 1 for w in asking), default=0)
+
     def _users(self) -> int:
         """Users whose last runs are remembered."""
-        if not any(codes.LAST2 in told.ways for told in self.told):
-            return 0
-        return 1 + max((int(w.user_ranks.max(initial=0)) for w in self.workloads), default=0)
+        by_users = any(codes.LAST2 in told.ways for told in self.told)
+        return 1 + max((int(w.user_ranks.max(initial=0)) for w in self.workloads), default=0) if by_users else 0
 
     def _fill(self, i: int, plan: Plan) -> None:
         self._fill_options(i, plan)

@@ -64,6 +64,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "simulate": (["x"], set()),
     "compare": (["x"], set()),
     "tune": (["x", "--out", "x"], set()),
+    "predict": (["x", "--out", "x"], set()),
     "frontier": (["x"], set()),
     "bound": (["x"], set()),
     "serve": (["--socket", "x"], set()),

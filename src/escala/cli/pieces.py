@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from escala.cli.replay import identity
+from escala.cli.replay import identity, models_in
 from escala.cli.terminal import remark
 from escala.writing import Pieces
 
@@ -17,6 +17,7 @@ def pieces_of(folder: Path | None, log: Any, machine: Any, policies: Sequence[st
     from escala.studies.lab.saving import source_digest
 
     about = {"source": source_digest(), "jobs": digest_of(log), "platform": machine.spec(), "identity": identity(list(policies))}
+    about |= {"models": models_in(told)}
     return Pieces(folder, about | told)
 
 

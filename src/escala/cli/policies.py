@@ -55,7 +55,7 @@ SHUTDOWNS = {
     "random": "a number of nodes kept off, drawn by --seed each minute",
 }
 ESTIMATE = "With --estimate runtime every policy is clairvoyant: requested times are the real runtimes then."
-IN_NAMES = "Behind a scheduler's name: estimate=last2 (or walltime, runtime, a column), order_estimate= for the order alone"
+IN_NAMES = "Behind a scheduler's name: estimate=last2 (or walltime, runtime, a column, model:DIR), order_estimate= for the order alone"
 ROLLOUT_OPTIONS = {
     "objective=NAME": "what it makes small: slowdown, bounded-slowdown or wait (that of escala bound there, else bounded-slowdown)",
     "base=A+B+...": "what futures are simulated on by: hold-back, hold-back:M, and strict, greedy and easy schedulers of a fixed order",

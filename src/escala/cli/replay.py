@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -145,12 +146,12 @@ def compare(
     from escala.policies.pairs import KeptRuns
     from escala.policies.run import check_power
     from escala.report import marks
-    from escala.studies.lab.saving import save_runs, source_digest
+    from escala.studies.lab.saving import save_runs
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     room.check(headroom, stretch, limit, options)
     with output_folder(out, "compare", force=force, keeps=True) as folder:
-        kept = None if folder is None else KeptRuns(folder, {"source": source_digest()}, identity([*chosen, *switching]))
+        kept = None if folder is None else KeptRuns(folder, _state(options), identity([*chosen, *switching]))
         total = len(chosen) * len(switching)
         with progress() as begin, keeping(lambda: what_is_kept(out, kept, total)):
             begin(f"reading {workload}")
@@ -233,6 +234,21 @@ def identity(names: list[str]) -> dict[str, str]:
         if name.startswith(AGENT) and (path := Path(name.removeprefix(AGENT)) / "manifest.json").is_file()
     }
     return agents | {name: " ".join(found.values()) for name in names if (found := digests_in(name))}
+
+
+def _state(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What all runs of a comparison depend on beside what `KeptRuns` asks for itself."""
+    from escala.studies.lab.saving import source_digest
+
+    return {"source": source_digest(), "models": models_in(options)}
+
+
+def models_in(told: Mapping[str, Any]) -> dict[str, str]:
+    """SHA-256 of the models of run times that options name, alone or in lists, by path."""
+    from escala.prediction.folder import model_digest
+
+    named = [one for value in told.values() for one in (value if isinstance(value, list | tuple) else [value])]
+    return {path: digest for one in named for path, digest in model_digest(one).items()}
 
 
 def power_of(machine: Any) -> dict[str, Any] | None:

@@ -219,3 +219,10 @@ def boxes_by_class(values: pl.Series, classes: pl.Series, reach: float = 1.5) ->
         })  # fmt: skip
     names = ("low", "q1", "median", "q3", "high", "beyond", "mean")
     return pl.DataFrame(rows, schema={"class": pl.String, "n": pl.Int64, **dict.fromkeys(names, pl.Float64)})
+
+
+def size_classes(cores: NDArray[np.float64]) -> pl.Series:
+    """The class of each job by its cores: 1, 2-4, 5-16, 17-64, ..."""
+    power = np.ceil(np.log(np.maximum(cores, 1.0)) / np.log(4.0) - 1e-9).astype(np.int64)
+    names = ["1", *(f"{4 ** (k - 1) + 1}-{4**k}" for k in range(1, int(power.max(initial=0)) + 1))]
+    return pl.Series([names[k] for k in power], dtype=pl.String)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -16,10 +17,13 @@ from escala.policies.queues import queue_of
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.shutdown import Inertial, RandomReservation
 from escala.policies.tuned import PREFIX, rule_in
+from escala.prediction.folder import PREFIX as MODEL
 from escala.workload import Workload
 
 ESTIMATES = ("estimate", "order_estimate")
 """Parts of a scheduler's name that are options of the same names."""
+PARTS = re.compile(rf"(?:^|(?<=:))((?:{'|'.join(ESTIMATES)})={MODEL}.*?(?=:(?:queue|guard|backfill|{'|'.join(ESTIMATES)})=|$)|[^:]*)")
+"""The parts of a name between colons; the path of a model's folder may hold some, and goes on to the next key."""
 
 ROLLOUT = "rollout"
 """The look-ahead scheduler outside the kernel (`escala.policies.rollout`); rollout:K samples K futures."""
@@ -77,7 +81,7 @@ def scheduler(name: str) -> Scheduler:
 def split_estimates(name: str) -> tuple[str, dict[str, Any]]:
     """A scheduler's name without its parts estimate= and order_estimate=, and these. EscalaError for one that is none, or given twice."""
     rest, found = list[str](), dict[str, Any]()
-    for part in name.split(":"):
+    for part in PARTS.findall(name):
         option, equals, value = part.partition("=")
         if not equals or option not in ESTIMATES:
             rest.append(part)

@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.metrics.bootstrap import paired
+from escala.metrics.jobs import size_classes
 from escala.tuning.measures import PERCENTILES, Floats, Jobs, weekly
 
 RATIOS = {"bounded_slowdown": "bounded_slowdown", "wait": "mean_wait_s", "area_wait": "area_weighted_wait_s", "p95_wait": "p95_wait_s"}
@@ -67,7 +68,7 @@ def who_pays(jobs: Jobs, policy: Floats, reference: Floats) -> dict[str, pl.Data
     """Mean and longest waits of both schedules "by size", "by queue" (where the log names queues); group, jobs, share_of_work, ..."""
     table = pl.DataFrame(
         {
-            "size": _sizes(jobs.cores),
+            "size": size_classes(jobs.cores),
             "queue": jobs.queue,
             "work": jobs.cores * jobs.runtime_s,
             "policy": policy,
@@ -81,13 +82,6 @@ def who_pays(jobs: Jobs, policy: Floats, reference: Floats) -> dict[str, pl.Data
         named = pl.when(pl.col("queue").is_in(often.to_list())).then("queue").otherwise(pl.lit("others"))
         found["by queue"] = _grouped(table.with_columns(queue=named), "queue").sort("jobs", descending=True).drop("least")
     return found
-
-
-def _sizes(cores: Floats) -> pl.Series:
-    """The class of each job by its cores: 1, 2-4, 5-16, 17-64, ..."""
-    power = np.ceil(np.log(np.maximum(cores, 1.0)) / np.log(4.0) - 1e-9).astype(np.int64)
-    names = ["1", *(f"{4 ** (k - 1) + 1}-{4**k}" for k in range(1, int(power.max(initial=0)) + 1))]
-    return pl.Series([names[k] for k in power], dtype=pl.String)
 
 
 def _grouped(table: pl.DataFrame, by: str) -> pl.DataFrame:
