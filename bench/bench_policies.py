@@ -3,7 +3,7 @@
 Worlds: 1e3, 1e4, 1e5 and 1e6 jobs at load 0.95 (625 nodes x 16 cores); 1e5 jobs on 256 to 1e5 nodes; 64 000 jobs that arrive at once. An
 exponent e says that a job takes n^e times as long on n times as much (fitted to all points of a row by least squares of logarithms). A
 run that takes longer than `--limit` seconds is ended, and one that would, by the runs before it, is not begun (–). `--write` replaces the
-table of the page.
+table of the page, or the rows of the names given.
 """
 
 from __future__ import annotations
@@ -72,7 +72,10 @@ def us_a_job(scheduler: str, shutdown: str, point: Point) -> float:
 def _answer(connection: Any) -> None:
     """Measure what is asked for, in a process of its own, which can be ended in compiled code too."""
     while True:
-        scheduler, shutdown, point = connection.recv()
+        try:
+            scheduler, shutdown, point = connection.recv()
+        except EOFError:  # all is measured
+            return
         _world(point)
         connection.send(None)  # the workload is there
         connection.send(us_a_job(scheduler, shutdown, point))
@@ -167,13 +170,24 @@ def main() -> None:
     chosen = [pair for pair in pairs() if not given.names or set(pair) & set(given.names)]
     if not chosen:
         sys.exit(f"error: no scheduler and no shutdown policy is named {' or '.join(given.names)}: see escala policies")
-    if given.write and len(chosen) < len(pairs()):
-        sys.exit("error: --write replaces the whole table; leave the names out")
     lines = f"Machine: {machine()}.\n\n{table(measured(chosen, given.limit))}"
     print(lines)
     if given.write:
         text = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(f"{text.split(BEGIN)[0]}{BEGIN}\n{lines}\n{END}{text.split(END)[1]}", encoding="utf-8")
+        before, rest = text.split(BEGIN)
+        kept, behind = rest.split(END)
+        PAGE.write_text(f"{before}{BEGIN}\n{merged(kept.strip(), lines)}\n{END}{behind}", encoding="utf-8")
+
+
+def merged(kept: str, lines: str) -> str:
+    """The table of the page with these rows in place of its own of the same names. Rows of another machine are no neighbours."""
+    rows = {row.split("|")[1]: row for row in lines.splitlines() if row.startswith("|")}
+    old = kept.splitlines()
+    if len(rows) == len(pairs()) + 2 or not old:
+        return lines
+    if old[0] != lines.splitlines()[0]:
+        sys.exit(f"error: the table of the page was measured elsewhere ({old[0]}): measure all of it, without names")
+    return "\n".join(rows.get(row.split("|")[1], row) if row.startswith("|") else row for row in old)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError
-from escala.estimates import CORRECTIONS_S, RUNTIME, WALLTIME, check_corrections, check_estimate, microseconds, name_of_estimate, way_of
+from escala.estimates import (
+    COLUMN,
+    CORRECTIONS_S,
+    RUNTIME,
+    WALLTIME,
+    check_corrections,
+    check_estimate,
+    microseconds,
+    name_of_estimate,
+    way_of,
+)
 from escala.kernel import codes
 
 __all__ = ["Options", "Plan", "microseconds", "with_options"]
@@ -59,7 +69,7 @@ class Plan:
     """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue
     order). `guard_s`: who has waited so long stands in front. `passing`: the order of those who pass the first, BY_QUEUE: the same; then
     `fixed` [jobs] are the numbers of either order that does not change, `key` is codes.KEY_... of either that becomes known at submission,
-    `terms` of either that is a linear score."""
+    `terms` of either that is a linear score, `columns` those of the log that they name."""
 
     queueing: int = codes.EXTERNAL
     ordering: int = codes.BY_QUEUE
@@ -69,6 +79,7 @@ class Plan:
     fixed: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None)
     key: tuple[int, int] = (codes.NONE, codes.NONE)
     terms: tuple[Terms | None, Terms | None] = (None, None)
+    columns: tuple[str, ...] = ()
     shutdown: int = codes.NEVER
     timeout_s: float = 0.0
     spare: int = 0
@@ -203,6 +214,11 @@ class Options:
         plain = asdict(replace(self, estimate=WALLTIME, order_estimate=None))
         names = {name: name_of_estimate(getattr(self, name)) for name in ("estimate", "order_estimate")}
         return {**plain, **names, "corrections_s": list(self.corrections_s)}
+
+    def columns(self, plan: Plan) -> set[str]:
+        """Columns of the log that decide beside times and cores: those of estimates and scores, and users."""
+        by_name = {one for one in (self.estimate, self.ordered_by) if isinstance(one, str) and one.startswith(COLUMN)}
+        return by_name | set(plan.columns) | ({"user"} if plan.by_user or codes.LAST2 in self.ways else set())
 
     def under(self, plan: Plan) -> Options:
         """These options with the estimates of a scheduler's name."""

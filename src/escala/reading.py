@@ -157,6 +157,22 @@ def read_json(path: Path) -> Any:
         return parse_json(read_text(path), path)
 
 
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file holds; `EscalaError` where it is none."""
+    import tomllib
+
+    with guarded(path, "TOML"):
+        text = read_text(path)
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise EscalaError(f"{path}: not valid TOML ({one_line(str(error))[:200]}): mend the file") from None
+        except RecursionError:
+            raise EscalaError(f"{path}: TOML nested too deeply: mend the file") from None
+        except ValueError:
+            raise EscalaError(f"{path}: TOML with a number of thousands of digits: mend the file") from None
+
+
 def first_twin(names: Sequence[str]) -> str | None:
     """The first name that was there before; None where all differ."""
     if len(set(names)) == len(names):

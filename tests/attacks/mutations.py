@@ -82,7 +82,36 @@ XML = """<?xml version='1.0' encoding='utf-8'?>
 """
 LOGS = {"swf": SWF, "batsim": BATSIM, "sacct": SACCT, "pbs": PBS, "pack": PACK, "eagle": EAGLE, "alibaba": ALIBABA}
 PLATFORMS = {"yaml": YAML, "xml": XML}
-FILES = {**LOGS, **PLATFORMS}
+LINEAR = """form = "linear"
+every_s = 300
+column = "cores"
+[weights]
+log_wait_over_estimate = -0.5
+column = 1e-3
+"""
+MULTIFACTOR = """form = "multifactor"
+max_age_s = 604800
+half_life_s = 3.5e5
+size = "per-time"
+nice = "cores"
+weights = {age = 1000, fair_share = 10000, queue = 5, qos = 2}
+shares.a = 3
+[queues]
+debug = 10
+"big nodes" = 1
+[qos]
+high = 2
+"""
+POLICY = """format = 1
+formula = "easy:queue=saf"
+guard = "24h"
+estimate = "last2"
+"""
+SITE = """platform = "4x2:grid5000"
+seed = 3
+"""
+TOML = {"linear": LINEAR, "multifactor": MULTIFACTOR, "policy": POLICY, "site": SITE}
+FILES = {**LOGS, **PLATFORMS, **TOML}
 
 PIECES = [b"", b"\0", b"\n", b"\r", b" ", b"|", b";", b",", b"-", b"1e999", b"nan", b"\xff", b"\xed\xa0\x80", b'"', b"'", b"{", b"}", b"["]
 PIECES += [b"]", b":", b"&a ", b"*b", b"<", b">", b"&", b"+", b"#", b"null", b"true", b"9" * 30, b"-1", b"x", b".", b"\xef\xbb\xbf"]
@@ -195,9 +224,12 @@ def attempt(name: str, path: Path) -> tuple[str, str]:
     from escala.reading import Unreadable
     from escala.workload import read_workload
 
+    kind = name.partition(".")[0]
     try:
-        if name.partition(".")[0] in PLATFORMS:
+        if kind in PLATFORMS:
             read_platform(path)
+        elif kind in TOML:
+            _toml(kind, path)
         else:
             unit = "min" if name.startswith("pack") else None
             read_workload(path, unit=unit)
@@ -210,6 +242,20 @@ def attempt(name: str, path: Path) -> tuple[str, str]:
     except BaseException as error:
         return "another error", f"{type(error).__name__}: {str(error)[:300]}"
     return "read", ""
+
+
+def _toml(kind: str, path: Path) -> None:
+    """A score, a scheduler in a folder, or the options of a site."""
+    from escala.cli.site import read_site
+    from escala.policies.compose import scheduler
+    from escala.policies.score_files import read_score
+
+    if kind == "site":
+        read_site(path)
+    elif kind == "policy":
+        scheduler(f"policy:{path.replace(path.with_name('policy.toml')).parent}")
+    else:
+        read_score(path)
 
 
 def _filtered(path: Path, unit: str | None) -> None:

@@ -123,5 +123,5 @@ def test_a_class_is_no_predictor_and_no_name_holds_one() -> None:
 
 def test_a_run_of_an_object_cannot_be_had_again() -> None:
     first = escala.simulate(log(8), "2x8", estimate=Last2())
-    with pytest.raises(EscalaError, match="option estimate='last2 in Python' is not known"):
+    with pytest.raises(EscalaError, match=r"the estimate of that run was an object \('last2 in Python'\)"):
         escala.rerun(first, log(8))

@@ -74,21 +74,10 @@ def read_site(path: Path) -> dict[str, Any]:
     Raises:
         EscalaError: no such file, no TOML, an unknown key, or a value of another kind than the option's.
     """
-    import tomllib
-
-    from escala.reading import guarded, read_text
+    from escala.reading import guarded, read_toml
 
     with guarded(path, "TOML"):
-        try:
-            entries = tomllib.loads(read_text(path))
-        except tomllib.TOMLDecodeError as error:
-            raise EscalaError(f"{path}: not valid TOML ({error}): mend the file") from None
-        except EscalaError:
-            raise
-        except RecursionError:
-            raise EscalaError(f"{path}: TOML nested too deeply: mend the file") from None
-        except ValueError:
-            raise EscalaError(f"{path}: TOML with a number of thousands of digits: mend the file") from None
+        entries = read_toml(path)
         return {name: _checked(path, name, value) for name, value in entries.items()}
 
 

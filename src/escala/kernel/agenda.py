@@ -223,55 +223,134 @@ def first_hole(w: World, j: int, least: Any) -> bool:
     """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime; `least` [nodes] becomes the cores free throughout
     it. False if there is none: an off-reservation keeps nodes for good."""
     s = w.s[0]
-    o = w.o[0]
-    nodes = o.n_nodes
-    need = np.int64(w.job[j].cores)
-    waking = permission(w, j) if o.given == 1 else 0
-    summed = o.given == 0 and (o.moves == 0 or nodes == 1)  # else a node may be promised twice: to a job that runs on, and to another
+    waking = permission(w, j) if w.o[0].given == 1 else 0
     if waking > s.now:
         slice_at(w, waking, exact(w, waking))
     i = _position(w)
     first = i
-    while i < s.n_slices:
-        if summed:
-            i = possible(w, j, i, codes.NEVER_US)
-            if i == codes.NONE:
-                return False
-        us = s.now if i == first else w.slices[TIME, i]
-        fine = exact(w, s.now) if i == first else w.slices[FINE, i]
-        end = us + w.job[j].walltime + o.margin_us
-        end_fine = fine + exact(w, w.job[j].walltime) + exact(w, o.margin_us)
-        k = i
-        fits = True
-        while k < s.n_slices and (k == i or earlier(w.slices[TIME, k], w.slices[FINE, k], end, end_fine)):
-            row = w.slices[ROW, k]
-            if nodes == 1:  # no rows are kept of one pool
-                w.agenda[row, 0] = w.slices[FREE, k]
-            if summed and w.slices[FREE, k] < need:
-                fits = False
-                i = k  # no hole can contain this slice
-                break
-            if k == i:
-                for n in range(nodes):
-                    least[n] = w.agenda[row, n]
-                if us < waking:
-                    for n in range(nodes):
-                        if w.node[n].power != codes.ON:  # what no job has there must wait for the end of the hold
-                            least[n] = max(0, least[n] - free_cores(w, n))
-            total = 0
-            for n in range(nodes):
-                least[n] = min(least[n], w.agenda[row, n])
-                total += max(least[n], 0)
-            if total < need:
-                fits = False
-                break
-            k += 1
-        if fits:
-            w.run[j].plan = us
-            w.run[j].fine = fine
+    while i < s.n_slices and (s.now if i == first else w.slices[TIME, i]) < waking:
+        if _fits_awake(w, j, i, first, least):
+            _plan_at(w, j, i, first)
             return True
         i += 1
-    return False
+    i = _later_hole(w, j, i, first, least)
+    if i == s.n_slices:
+        return False
+    _plan_at(w, j, i, first)
+    return True
+
+
+@inlined
+def _plan_at(w: World, j: int, i: int, first: int) -> None:
+    """Job `j` begins with slice `i`; the first one begins now."""
+    w.run[j].plan = w.s[0].now if i == first else w.slices[TIME, i]
+    w.run[j].fine = exact(w, w.s[0].now) if i == first else w.slices[FINE, i]
+
+
+@inlined
+def _reaches(w: World, j: int, i: int, first: int, k: int) -> bool:
+    """Does slice `k` begin before job `j` ends that begins with slice `i`?"""
+    length = w.job[j].walltime + w.o[0].margin_us
+    us = w.s[0].now if i == first else w.slices[TIME, i]
+    fine = exact(w, w.s[0].now) if i == first else w.slices[FINE, i]
+    residue = fine + exact(w, w.job[j].walltime) + exact(w, w.o[0].margin_us)
+    return k < w.s[0].n_slices and earlier(w.slices[TIME, k], w.slices[FINE, k], us + length, residue)
+
+
+@lean
+def _fits_awake(w: World, j: int, i: int, first: int, least: Any) -> bool:
+    """Is there a hole for job `j` from slice `i` on, where only nodes that are on, or that jobs hold, may be had at its beginning?"""
+    need = np.int64(w.job[j].cores)
+    row = _row(w, i)
+    for n in range(w.o[0].n_nodes):
+        least[n] = w.agenda[row, n]
+        if w.node[n].power != codes.ON:  # what no job has there must wait for the end of the hold
+            least[n] = max(0, least[n] - free_cores(w, n))
+    k = i
+    while k == i or _reaches(w, j, i, first, k):
+        if _narrow(w, k, least) < need:
+            return False
+        k += 1
+    return True
+
+
+@lean
+def _later_hole(w: World, j: int, i: int, first: int, least: Any) -> int:
+    """Position of the first slice from `i` on that begins a hole for job `j`, of all nodes alike; the number of slices for none.
+
+    The slices from `i` to `k` stand in `least`. Where slice `k` leaves too little, no hole holds it together with the shortest stretch
+    before it that does: the search goes on behind the beginning of that one, and never looks at an earlier slice again."""
+    o = w.o[0]
+    n = w.s[0].n_slices
+    need = np.int64(w.job[j].cores)
+    summed = o.given == 0 and (o.moves == 0 or o.n_nodes == 1)  # else a node may be promised twice: to a job that runs on, and to another
+    k = i  # the first slice that is not in `least`
+    while i < n:
+        if summed:
+            start = possible(w, j, i, codes.NEVER_US)
+            if start == codes.NONE:
+                return n
+            if start > i:
+                k = _window(w, start, k, least)
+                i = start
+        while k == i or _reaches(w, j, i, first, k):
+            if k == i:
+                least[:] = codes.MANY
+            if _narrow(w, k, least) < need:
+                break
+            k += 1
+        else:
+            return i
+        i = _behind(w, i, k, need, least)
+        k += 1
+    return n
+
+
+@inlined
+def _row(w: World, k: int) -> int:
+    """Where the nodes of slice `k` stand; of one pool no rows are kept."""
+    row = w.slices[ROW, k]
+    if w.o[0].n_nodes == 1:
+        w.agenda[row, 0] = w.slices[FREE, k]
+    return np.int64(row)
+
+
+@inlined
+def _narrow(w: World, k: int, least: Any) -> int:
+    """What is free in slice `k` as well; all nodes together."""
+    line = w.agenda[_row(w, k)]
+    total = 0
+    for n in range(w.o[0].n_nodes):
+        least[n] = min(least[n], line[n])
+        total += max(least[n], 0)
+    return total
+
+
+@lean
+def _window(w: World, i: int, k: int, least: Any) -> int:
+    """`least` of the slices from `i` to before `k`; the first slice that is not in it."""
+    least[:] = codes.MANY
+    for each in range(i, k):
+        _narrow(w, each, least)
+    return max(i, k)
+
+
+@lean
+def _behind(w: World, i: int, k: int, need: int, least: Any) -> int:
+    """The slices from `i` to `k` have too few cores in common: behind the last slice from which on they do; `least` from there to `k`."""
+    least[:] = codes.MANY
+    if _narrow(w, k, least) < need:
+        return k + 1
+    for b in range(k - 1, i, -1):
+        line = w.agenda[w.slices[ROW, b]]
+        total = 0
+        for n in range(w.o[0].n_nodes):
+            total += max(min(least[n], line[n]), 0)
+        if total < need:
+            return b + 1
+        for n in range(w.o[0].n_nodes):
+            least[n] = min(least[n], line[n])
+    return i + 1
 
 
 @lean

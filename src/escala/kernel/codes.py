@@ -127,3 +127,4 @@ REFUSALS = {
 NEVER_US = 1 << 61
 ALL_CORES = 1 << 61  # no limit of cores
 NONE = -1  # no job, no node, no chunk
+MANY = (1 << 31) - 1  # cores: more than a node has

@@ -3,14 +3,15 @@ priorities in Slurm's terms. `escala.policies.score_files` reads both; `Terms` i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, nearest, quoted
 from escala.estimates import WALLTIME, lengths_us, way_of
 from escala.kernel import codes
 
@@ -41,6 +42,8 @@ FACTORS = {
 }
 """Factors of a multifactor priority, each 0 to 1."""
 SIZES = ("large", "small", "per-time")
+MOST_WEIGHT = 1e15
+MOST_S, LEAST_EVERY_S = 1e10, 1.0
 HOUR_US = 3.6e9
 MINUTE_S = 60.0
 
@@ -50,17 +53,27 @@ Fixed = Callable[[int], NDArray[np.float64]]
 @dataclass(frozen=True)
 class Linear:
     """A linear score: the sum of weight x feature over (feature, weight) of `weights`, see `FEATURES`. column: the column of the feature
-    of that name. every_s: computed anew in each stretch of so many seconds, 0: at each decision."""
+    of that name. every_s: computed anew in each stretch of so many seconds, 1 or more, 0: at each decision. EscalaError for what makes no
+    sense."""
 
     weights: tuple[tuple[str, float], ...]
     column: str = ""
     every_s: float = 0.0
 
     def __post_init__(self) -> None:
-        weights = dict(self.weights)
-        unknown = [name for name in weights if name not in FEATURES]
-        if unknown or not all(np.isfinite(list(weights.values()))):
-            raise EscalaError(f"linear score: weights {quoted(self.weights)}: finite numbers of {', '.join(FEATURES)} are needed")
+        weights = _weights(self.weights, FEATURES)
+        _text(self.column, "column")
+        if bool(self.column) != ("column" in weights):
+            raise EscalaError('a column needs both, column = "NAME" and a weight of that feature: give both or neither')
+        _every(self.every_s)
+
+    def __str__(self) -> str:
+        return _shown("linear", self.weights)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the log that it looks at, beside those that every run does."""
+        return (self.column,) if self.column else ()
 
     def terms(self, workload: Workload, options: Options) -> Terms:
         """As the kernel knows it. EscalaError: the log lacks the column, or has no number there."""
@@ -106,7 +119,7 @@ class Multifactor:
     "per-time" (SMALL_RELATIVE_TO_TIME), cores / minutes requested / cores of the machine. half_life_s: PriorityDecayHalfLife, 0: core time
     does not decay. shares: of users, by name, 1 for the others; a user's fair-share factor is Slurm's classic one (NO_FAIR_TREE) with all
     users on one level. queues, qos: their priorities, by name, 0 for the others. nice: the column of the log that holds nice values.
-    every_s: PriorityCalcPeriod, 0: at each decision (not with fair_share).
+    every_s: PriorityCalcPeriod, 1 or more, 0: at each decision (not with fair_share). EscalaError for what makes no sense.
 
     Not modelled: accounts and associations, the fair tree, site and TRES factors, the partition's tier, preemption, resets of usage, the
     rounding of priorities to whole numbers. Jobs of no known user have a fair-share factor of 0.
@@ -121,6 +134,32 @@ class Multifactor:
     qos: tuple[tuple[str, float], ...] = ()
     nice: str = ""
     every_s: float = 300.0
+
+    def __post_init__(self) -> None:
+        weights = _weights(self.weights, FACTORS)
+        if self.size not in SIZES:
+            raise EscalaError(f"size {quoted(self.size)} is not known: use one of {', '.join(SIZES)}")
+        _text(self.nice, "nice")
+        if _seconds(self.max_age_s, "max_age_s") == 0:
+            raise EscalaError(f"max_age_s = {self.max_age_s}: more than 0 s is needed")
+        _seconds(self.half_life_s, "half_life_s")
+        if _every(self.every_s) == 0 and weights.get("fair_share", 0.0) != 0.0:
+            raise EscalaError(f"every_s = {self.every_s}: fair shares change all the time: give 1 s or more, such as 300")
+        for table, name, factor in ((self.shares, "shares", ""), (self.queues, "queues", "queue"), (self.qos, "qos", "qos")):
+            if any(value < 0 for value in _numbers(table, name).values()):
+                raise EscalaError(f"[{name}] has a number below 0: give 0 or more")
+            if weights.get(factor, 0.0) != 0.0 and not table:
+                raise EscalaError(f"a weight of {factor} needs [{name}], their priorities by name")
+
+    def __str__(self) -> str:
+        return _shown("multifactor", self.weights)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the log that it looks at, beside those that every run does."""
+        return tuple(name for name, value in self.weights if name in ("queue", "qos") and value != 0.0) + (
+            (self.nice,) if self.nice else ()
+        )
 
     def terms(self, workload: Workload, options: Options) -> Terms:
         """As the kernel knows it: the priority's negative. EscalaError: the log lacks a column."""
@@ -159,10 +198,66 @@ class Multifactor:
         return np.array([given.get(name, 1.0) for name in workload.jobs["user"].unique().drop_nulls().sort()], np.float64)
 
 
+def _shown(form: str, weights: tuple[tuple[str, float], ...]) -> str:
+    """As a score stands in tables."""
+    return f"{form}({', '.join(f'{name}={value:g}' for name, value in weights)})"
+
+
+def _numbers(given: object, what: str) -> dict[str, float]:
+    """Pairs of a name and a finite number, by name."""
+    try:
+        pairs = [(name, value) for name, value in given]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise EscalaError(f"{what} = {quoted(given)}: pairs of a name and a number are needed") from None
+    for name, value in pairs:
+        if not isinstance(name, str):
+            raise EscalaError(f"[{what}] {quoted(name)}: a name is a text")
+        if not _is_number(value) or abs(value) > MOST_WEIGHT:
+            raise EscalaError(f"[{what}] {quoted(name)} = {quoted(value)}: a finite number is needed, at most {MOST_WEIGHT:g}")
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise EscalaError(f"{what} = {quoted(given)}: a name stands there twice")
+    return found
+
+
+def _weights(given: object, known: Mapping[str, str]) -> dict[str, float]:
+    """Weights of known features or factors, at least one."""
+    found = _numbers(given, "weights")
+    for name in found:
+        if name not in known:
+            raise EscalaError(f"unknown feature {quoted(name)}: {nearest(name, list(known))}known are {', '.join(known)}")
+    if not found:
+        raise EscalaError(f"no weights: give [weights] and lines such as {next(iter(known))} = 1.0")
+    return found
+
+
+def _text(given: object, key: str) -> None:
+    if not isinstance(given, str):
+        raise EscalaError(f'{key} = {quoted(given)}: a text is needed, {key} = "..."')
+
+
+def _seconds(given: object, key: str) -> float:
+    if not _is_number(given) or not 0 <= given <= MOST_S:
+        raise EscalaError(f"{key} = {quoted(given)}: a number of seconds from 0 to {MOST_S:g} is needed")
+    return given
+
+
+def _every(given: object) -> float:
+    every = _seconds(given, "every_s")
+    if 0 < every < LEAST_EVERY_S:
+        raise EscalaError(f"every_s = {quoted(given)}: give {LEAST_EVERY_S:g} s or more, or 0 for each decision")
+    return every
+
+
+def _is_number(given: object) -> TypeGuard[float]:
+    """A finite number; True is none. An int beyond floats is no number either."""
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        return False
+    return abs(given) <= sys.float_info.max
+
+
 def _column(workload: Workload, name: str) -> NDArray[np.float64]:
     """A column of numbers; EscalaError where the log has none of this name, or a job without a number there."""
-    from escala.errors import nearest
-
     known = [each for each, kind in workload.jobs.schema.items() if kind.is_numeric() and each not in LATER]
     if name not in known:
         why = "is known only when a job has ended" if name in LATER else "is no column of numbers"

@@ -64,7 +64,8 @@ def queue_by(
         _score(one, "queue_by") if isinstance(one, str) else None if one is None else _linear(one) for one in (score, backfill)
     )
     assert first is not None
-    return _queued(first, guard_s if guard_s == math.inf else _span(_written(guard_s), "queue_by"), way, second)
+    found = _queued(first, guard_s if guard_s == math.inf else _span(_written(guard_s), "queue_by"), way, second)
+    return replace(found, name=_named(str(score), guard_s, way, "" if backfill is None else str(backfill)))
 
 
 def _queued(score: Scheduler, guard_s: float, way: str, backfill: Scheduler | None) -> Scheduler:
@@ -88,11 +89,16 @@ def _linear(score: Linear | Multifactor) -> Scheduler:
 def queue(score: str, guard_s: float = math.inf, way: str = "easy", backfill: str = "") -> str:
     """Name of the scheduler with a queue in the order of this score, for every parameter that takes one. way: "easy" or "conservative".
     guard_s: who has waited so long stands in front. backfill: the score in whose order the others pass the first; "": the same."""
-    guard = "" if guard_s == math.inf else f":guard={_written(guard_s)}"
-    name = f"{way}:queue={score}{f':backfill={backfill}' if backfill else ''}{guard}"
+    name = _named(score, guard_s, way, backfill)
     _check_way(way, bool(backfill))
     queue_of(name)
     return name
+
+
+def _named(score: str, guard_s: float, way: str, backfill: str) -> str:
+    """A queue as it stands in tables."""
+    guard = "" if guard_s == math.inf else f":guard={_written(guard_s)}"
+    return f"{way}:queue={score}{f':backfill={backfill}' if backfill else ''}{guard}"
 
 
 def _written(seconds: float) -> str:

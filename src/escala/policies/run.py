@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.foresight import clairvoyant, known_to
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
@@ -258,6 +258,11 @@ def _simulate(
         "knows": known_to(chosen.scheduler, shutdown if chosen.shutdown is None else chosen.shutdown, told.estimate, told.ordered_by),
         "elapsed_s": time.perf_counter() - began,
     }
+    roles = {"scheduler": scheduler, "shutdown": shutdown, "estimate": told.estimate, "order_estimate": told.order_estimate}
+    if columns := loaded.column_digests(told.columns(chosen.plan)):
+        about["columns"] = columns
+    if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:
+        about["objects"] = objects
     if isinstance(scheduler, str) and (files := digests_in(scheduler)):
         about["policy_files"] = files
     result = simulation.result(0, about)
@@ -297,6 +302,9 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
     """
     about = (run_ if isinstance(run_, Result) else Result.load(run_)).manifest
     told = about["workload"]
+    for role in about.get("objects", ()):
+        name = quoted(about.get(role, about["options"].get(role)))
+        raise EscalaError(f"the {role} of that run was an object ({name}), which no manifest holds: give it to simulate")
     log = workload if isinstance(workload, Workload) else _read_again(told, workload)
     machine = Platform.from_spec(about["platform"])
     if machine.speed is not None:
@@ -305,6 +313,13 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
         raise EscalaError(
             f"workload {log.name!r} does not hold the jobs of that run (manifest: sha256): give the workload that was simulated"
         )
+    kept = about.get("columns", {})
+    now = log.column_digests(name for name in kept if name in log.jobs.columns)
+    for name in {**kept, **now}:
+        if kept.get(name) != now.get(name):
+            raise EscalaError(
+                f"workload {log.name!r}: its column {quoted(name)} is not that of that run (manifest: columns): give that log"
+            )
     for path, digest in about.get("policy_files", {}).items():
         if digests_in(about["scheduler"]).get(path) != digest:
             raise EscalaError(f"{path} is not what it was in that run (manifest: policy_files): give it back its content, or simulate anew")

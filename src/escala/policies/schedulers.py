@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 class LinearScore(Protocol):
     """A linear score: see `escala.policies.linear`."""
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the log that it looks at, beside those that every run does."""
+
     def terms(self, workload: Workload, options: Options) -> Terms:
         """As the kernel knows it."""
 
@@ -71,7 +75,8 @@ class Scheduler:
         terms = tuple(one.terms(workload, options) if isinstance(one, LinearScore) else None for one in self.orders)
         keys = tuple(KEYS.get(one, codes.NONE) if later and callable(one) else codes.NONE for one in self.orders)
         fixed = tuple(one(*of_jobs) if callable(one) and key == codes.NONE else None for one, key in zip(self.orders, keys, strict=True))
-        told: dict[str, Any] = {"terms": terms, "key": keys, "fixed": fixed}
+        columns = tuple(name for one in self.orders if isinstance(one, LinearScore) for name in one.columns)
+        told: dict[str, Any] = {"terms": terms, "key": keys, "fixed": fixed, "columns": columns}
         if any(one is not None and one.by_user for one in terms):
             told["keys"] = np.empty(len(workload), np.int64)
             told["keys"][np.lexsort((of_jobs[1], of_jobs[2], workload.user_ranks))] = np.arange(len(workload))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError, quoted
 from escala.policies.queues import score_digests, within_folder
-from escala.reading import guarded, read_text
+from escala.reading import guarded, read_toml
 
 PREFIX = "policy:"
 POLICY_FILE = "policy.toml"
@@ -54,7 +53,4 @@ def digests_in(name: str) -> dict[str, str]:
 def _read(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise EscalaError(f"{path}: no such file: policy:DIR is a folder that escala tune wrote")
-    try:
-        return tomllib.loads(read_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise EscalaError(f"{path}: not valid TOML ({error}): mend the file") from None
+    return read_toml(path)

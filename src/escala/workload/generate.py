@@ -13,6 +13,7 @@ from escala.errors import EscalaError
 from escala.workload import generate_slots as slots
 from escala.workload.generate_grid5000 import grid5000
 from escala.workload.generate_lublin import lublin
+from escala.workload.settings import checked
 from escala.workload.table import Workload
 
 __all__ = ["GENERATORS", "bernoulli", "by_name", "cpu_memory", "grid5000", "lublin", "multi_resource"]
@@ -20,17 +21,20 @@ __all__ = ["GENERATORS", "bernoulli", "by_name", "cpu_memory", "grid5000", "lubl
 Seed = int | np.random.Generator
 
 
+@checked
 def bernoulli(load: float = 1.0, steps: int = 100, demand: str = "author", rate: float | None = None, seed: Seed = 0) -> Workload:
     """One pool of 10 cores, at most one job a step (see `generate_slots`). `demand`: author, clip10, six-to-ten. `rate` replaces
     `load`."""
     return slots.bernoulli_model(load, steps, demand, rate).workload(seed)
 
 
+@checked
 def cpu_memory(rate: float = 0.9, steps: int = 50, seed: Seed = 0) -> Workload:
     """Cores and memory, 10 of each on one node; `rate` jobs a step (see `generate_slots`)."""
     return slots.cpu_memory_model(rate, steps).workload(seed)
 
 
+@checked
 def multi_resource(
     load: float = 0.5,
     formula: str = "plain",

@@ -25,6 +25,7 @@ from escala.errors import EscalaError
 from escala.workload import grid5000_visits as model
 from escala.workload.grid5000_clusters import CLUSTERS, DAY_S, HEAVY_IN_QUICK, Cluster
 from escala.workload.grid5000_visits import Floats, Ints
+from escala.workload.settings import checked
 from escala.workload.table import Workload
 
 WARM_UP_DAYS = 7  # visits that began before time 0 still submit
@@ -45,6 +46,7 @@ class _Visits:
     wall_q: Floats  # and of the requested time
 
 
+@checked
 def grid5000(cluster: str = "orion", days: float = 30, seed: int | np.random.Generator = 0) -> Workload:
     """`days` days of jobs for a cluster of table 2; day 0 is a Monday. `max_cores` is the cluster's cores.
 

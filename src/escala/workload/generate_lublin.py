@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError
+from escala.workload.settings import checked
 from escala.workload.table import Workload
 
 Floats = NDArray[np.float64]
@@ -78,6 +79,7 @@ CLASSES: dict[str, LublinParameters] = {
 """Batch jobs, interactive jobs, and one class for the whole of a log without types; the machine of the paper has 128 nodes."""
 
 
+@checked
 def lublin(
     jobs: int = 10_000, cores: int = 128, kind: str = "batch", load: float | None = None, seed: int | np.random.Generator = 0
 ) -> Workload:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -119,6 +119,15 @@ class Workload:
         for name in ("submit_s", "runtime_s", "walltime_s", "cores"):
             found.update(np.ascontiguousarray(self.jobs[name].to_numpy()).data)
         return found.hexdigest()
+
+    def column_digests(self, names: Iterable[str]) -> dict[str, str]:
+        """SHA-256 of these columns, by name, and of those that every simulation looks at where a job has something there (`load` that is
+        not 1, `single_node`, `demand_...`)."""
+        jobs = self.jobs
+        told = {name for name in jobs.columns if name.startswith("demand_") and (jobs[name] != 0).any()}
+        told |= {name for name, usual in (("load", 1.0), ("single_node", False)) if (jobs[name] != usual).any()}
+        texts = {name: "\n".join(map(repr, jobs[name].to_list())) for name in sorted(told.union(names))}
+        return {name: hashlib.sha256(text.encode()).hexdigest() for name, text in texts.items()}
 
     @property
     def span_s(self) -> float:

@@ -10,6 +10,7 @@ import pytest
 
 import escala
 from escala.errors import EscalaError
+from escala.platform import Platform
 from escala.workload import Workload
 
 LARGE = Workload.from_jobs({"submit_s": [0.0, 10.0], "runtime_s": [600.0, 600.0], "cores": [4, 4]})
@@ -167,8 +168,34 @@ def test_a_run_of_jobs_made_in_memory_needs_them_again() -> None:
     assert escala.rerun(run, TWO_NODES).jobs.equals(run.jobs)
     with pytest.raises(EscalaError, match="give it to rerun"):
         escala.rerun(run)
-    with pytest.raises(EscalaError, match="unknown scheduler 'greedy'"):
+    with pytest.raises(EscalaError, match="the scheduler of that run was an object \\('greedy'\\)"):
         escala.rerun(escala.simulate(TWO_NODES, "2x1", greedy), TWO_NODES)
+
+
+@pytest.mark.parametrize(
+    ("column", "scheduler"),
+    [("user", "easy+"), ("estimate_s", "easy:estimate=estimate_s"), ("single_node", "easy"), ("load", "easy"), ("demand_gpu", "easy")],
+)
+def test_a_run_is_not_run_again_on_a_log_that_differs_where_it_looked(column: str, scheduler: str) -> None:
+    jobs: dict[str, Any] = {
+        "submit_s": [0.0, 0.0, 1.0],
+        "runtime_s": [5.0, 3.0, 2.0],
+        "walltime_s": [9.0, 9.0, 9.0],
+        "cores": [1, 1, 1],
+        "user": ["a", "b", "b"],
+        "estimate_s": [6.0, 3.0, 2.0],
+        "single_node": [True, False, False],
+        "load": [0.5, 1.0, 1.0],
+    }
+    if column == "demand_gpu":
+        jobs |= {"single_node": [True] * 3, "demand_gpu": [0, 0, 1]}
+    platform = Platform.from_spec({"name": "c", "nodes": [{"count": 2, "cores": 1, "resources": {"gpu": 2}}]})
+    log = Workload.from_jobs(jobs)
+    run = escala.simulate(log, platform, scheduler)
+    assert escala.rerun(run, log).jobs.equals(run.jobs)
+    with pytest.raises(EscalaError, match=f"its column '{column}' is not that of that run"):
+        escala.rerun(run, Workload.from_jobs({**jobs, column: jobs[column][::-1]}))
+    assert ("user" in run.manifest.get("columns", {})) == (scheduler == "easy+")  # what the run did not look at may differ
 
 
 def test_a_shutdown_policy_as_scheduler_is_told() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,10 +92,32 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
             escala.simulate(JOBS, "2x1", name)
 
 
-def test_weights_of_an_object_are_checked_too() -> None:
-    for weights in ((("log_wait", float("nan")),), (("wait", 1.0),)):
-        with pytest.raises(EscalaError, match="finite numbers of"):
-            Linear(weights)
+@pytest.mark.parametrize(
+    ("made", "line"),
+    [
+        (lambda: Linear((("log_wait", math.nan),)), r"'log_wait' = nan: a finite number"),
+        (lambda: Linear((("log_wait", 10**400),)), "a finite number"),
+        (lambda: Linear((("log_wait", True),)), "a finite number"),
+        (lambda: Linear((("wait", 1.0),)), "unknown feature 'wait': did you mean log_wait"),
+        (lambda: Linear((("log_wait", 1.0), ("log_wait", 2.0))), "twice"),
+        (lambda: Linear(()), "no weights"),
+        (lambda: Linear("log_wait"), "pairs of a name and a number"),
+        (lambda: Linear((("column", 1.0),)), "a column needs both"),
+        (lambda: Linear((("log_wait", 1.0),), every_s=1e-9), "every_s = 1e-09: give 1 s or more"),
+        (lambda: Linear((("log_wait", 1.0),), every_s=-1.0), "every_s = -1.0: a number of seconds"),
+        (lambda: Multifactor((("fairshare", 1.0),)), "unknown feature 'fairshare': did you mean fair_share"),
+        (lambda: Multifactor((("age", 1.0),), max_age_s=math.nan), "max_age_s = nan"),
+        (lambda: Multifactor((("age", 1.0),), size="tiny"), "size 'tiny' is not known"),
+        (lambda: Multifactor((("fair_share", 1.0),), every_s=0.0), "fair shares change all the time"),
+        (lambda: Multifactor((("fair_share", 1.0),), shares=(("a", -1.0),)), r"\[shares\] has a number below 0"),
+        (lambda: Multifactor((("queue", 1.0),)), r"a weight of queue needs \[queues\]"),
+        (lambda: Multifactor((("age", 1.0),), half_life_s=-1.0), "half_life_s = -1.0"),
+        (lambda: Multifactor((("age", 1.0),), nice=3), "nice = 3: a text is needed"),
+    ],
+)
+def test_an_object_is_checked_as_a_file_is(made: Callable[[], object], line: str) -> None:
+    with pytest.raises(EscalaError, match=line):
+        made()
 
 
 def test_an_object_runs_as_a_file_does(tmp_path: Path) -> None:

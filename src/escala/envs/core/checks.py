@@ -11,20 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
     """A whole number of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise EscalaError(f"option {name}={value!r}: give a whole number >= {least}")
+        raise EscalaError(f"option {name}={quoted(value)}: give a whole number >= {least}")
     return int(value)
 
 
 def at_most(name: str, value: int, most: int) -> None:
     """EscalaError for more than `most`: what would fill the memory is refused before it does."""
     if value > most:
-        raise EscalaError(f"option {name}={value}: at most {most}")
+        raise EscalaError(f"option {name}={quoted(value)}: at most {most}")
+
+
+def environments(num_envs: Any) -> int:
+    """How many environments run beside each other: 1 to a million."""
+    count = whole_number("num_envs", num_envs, 1)
+    at_most("num_envs", count, 1_000_000)
+    return count
 
 
 def number(value: Any) -> bool:

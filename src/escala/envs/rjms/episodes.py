@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.envs.core.batch import Rows, draw
+from escala.envs.core.checks import environments
 from escala.envs.core.records import restore
 from escala.errors import EscalaError
 from escala.kernel import calls, codes
@@ -77,8 +78,7 @@ class Episodes:
         options: Options,
         timers: int = 0,
     ) -> None:
-        if num_envs < 1:
-            raise EscalaError(f"num_envs is {num_envs}: give at least 1")
+        num_envs = environments(num_envs)
         self.platform: Platform = platform if isinstance(platform, Platform) else read_platform(platform)
         self.start_off = options.start_off
         self.days = list(days)

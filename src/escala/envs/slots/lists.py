@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from escala import casting
 from escala.envs.core.batch import Rows, draw
-from escala.envs.core.checks import wanted_lists, whole_number
+from escala.envs.core.checks import environments, wanted_lists
 from escala.envs.core.records import restore
 from escala.envs.slots.rewind import rewind
 from escala.errors import EscalaError
@@ -208,7 +208,7 @@ class SlotWorlds:
     what lists are drawn by."""
 
     def __init__(self, num_envs: int, lists: JobLists) -> None:
-        whole_number("num_envs", num_envs, 1)
+        environments(num_envs)
         self.lists = lists
         self.chosen, self.count = np.zeros(num_envs, np.int64), np.zeros(num_envs, np.int64)
         self.seeds = np.zeros(num_envs, np.uint64)
