@@ -21,6 +21,8 @@ from escala.policies.linear import Linear, Multifactor
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.score_files import PREFIX, read_score
 from escala.policies.scores import CHANGING, FIXED, by_size
+from escala.prediction.folder import MANIFEST
+from escala.prediction.folder import PREFIX as MODEL
 
 QUEUE_FORMS = {
     "easy:queue=SCORE[:guard=TIME]": "the first in the order of the score has easy's reservation, the others pass in that order",
@@ -32,8 +34,8 @@ QUEUE_FORMS = {
 WAYS = {"easy": codes.EASY_PRIORITY, "conservative": codes.CONSERVATIVE}
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LONGEST_S = 1e10
-FILE = re.compile(rf"(?<=={PREFIX}).*?(?=:(?:queue|guard|backfill|estimate|order_estimate)=|$)")
-"""The path of a score file in a name."""
+FILE = re.compile(rf"(?<=={PREFIX}|={MODEL}).*?(?=:(?:queue|guard|backfill|estimate|order_estimate)=|$)")
+"""The path of a score file, or of the folder of a model of run times, in a name."""
 
 
 def queue_of(name: str) -> Scheduler:
@@ -132,14 +134,15 @@ def _parts(rest: str, name: str, keys: tuple[str, ...]) -> dict[str, str]:
 
 
 def within_folder(name: str, folder: Path) -> str:
-    """The name of a scheduler with its score files, those of relative paths, in this folder."""
+    """The name of a scheduler with its score files and models, those of relative paths, in this folder."""
     return FILE.sub(lambda found: str(folder / found[0]) if found[0] else "", name)
 
 
 def score_digests(name: Any) -> dict[str, str]:
-    """SHA-256 of the score files that the name of a scheduler tells, by path, of those that are there."""
-    paths = FILE.findall(name) if isinstance(name, str) else []
-    return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in paths if Path(path).is_file()}
+    """SHA-256 of the score files and the models' manifests that the name of a scheduler tells, by path, of those that are there."""
+    told = [Path(path) for path in (FILE.findall(name) if isinstance(name, str) else []) if path]
+    paths = [path / MANIFEST if path.is_dir() else path for path in told]
+    return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in paths if path.is_file()}
 
 
 def _split(rest: str, keys: tuple[str, ...]) -> Iterator[str]:

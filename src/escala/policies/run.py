@@ -24,6 +24,7 @@ from escala.policies.rollout_names import rollout_of
 from escala.policies.schedulers import Scheduler
 from escala.policies.tuned import digests_in
 from escala.policy import INSIDERS, ClairvoyantView, Commands, View, as_policy, name_of
+from escala.prediction.folder import model_columns, model_digest
 from escala.result import Result
 from escala.sealed import Budget, Command
 from escala.simulation import Simulation
@@ -259,16 +260,23 @@ def _simulate(
         "elapsed_s": time.perf_counter() - began,
     }
     roles = {"scheduler": scheduler, "shutdown": shutdown, "estimate": told.estimate, "order_estimate": told.order_estimate}
-    if columns := loaded.column_digests(told.columns(chosen.plan)):
+    if columns := loaded.column_digests(told.columns(chosen.plan) | model_columns(told.estimate) | model_columns(told.ordered_by)):
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:
         about["objects"] = objects
-    if isinstance(scheduler, str) and (files := digests_in(scheduler)):
+    if files := _files(scheduler, chosen_options):
         about["policy_files"] = files
     result = simulation.result(0, about)
     if log is not None:
         result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.casts[0].rows])
     return result
+
+
+def _files(scheduler: Any, options: Options) -> dict[str, str]:
+    """SHA-256 of the files in which a part of what is run stands (score files, tuned policies, models of run times), by path."""
+    estimates = options.estimate, options.order_estimate
+    found = digests_in(scheduler) if isinstance(scheduler, str) else {}
+    return {**found, **{path: digest for one in estimates for path, digest in model_digest(one).items()}}
 
 
 def _decisions(log: dict[str, list[Command]], job_ids: pl.Series) -> pl.DataFrame:
@@ -320,10 +328,11 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
             raise EscalaError(
                 f"workload {log.name!r}: its column {quoted(name)} is not that of that run (manifest: columns): give that log"
             )
-    for path, digest in about.get("policy_files", {}).items():
-        if digests_in(about["scheduler"]).get(path) != digest:
-            raise EscalaError(f"{path} is not what it was in that run (manifest: policy_files): give it back its content, or simulate anew")
     options = with_options(Options(), **about["options"])
+    files = _files(about["scheduler"], options)
+    for path, digest in about.get("policy_files", {}).items():
+        if files.get(path) != digest:
+            raise EscalaError(f"{path} is not what it was in that run (manifest: policy_files): give it back its content, or simulate anew")
     return _simulate(log, machine, about["scheduler"], about["shutdown"], options, progress, False)
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from escala.policies.queues import FILE
 from escala.policies.tuned import FORMAT, POLICY_FILE, parts_of
+from escala.prediction.folder import PREFIX as MODEL
 from escala.tuning.measures import FIGURES
 from escala.tuning.tuned import POLICY, Tuned
 
@@ -21,7 +24,7 @@ HEAD = "# The order of a queue, chosen by escala tune. Run it as --scheduler pol
 
 def write(tuned: Tuned, work: Path) -> None:
     """Write the files of a tuned policy into a folder that is there: `policy.toml`, `tuned.json`, `rules.csv`, `manifest.json`."""
-    (work / POLICY_FILE).write_text(_policy(tuned), encoding="utf-8")
+    (work / POLICY_FILE).write_text(_policy(tuned, with_models(tuned.chosen, work)), encoding="utf-8")
     (work / FOUND).write_text(json.dumps(finite(tuned.as_dict()), indent=1) + "\n", encoding="utf-8")
     rows = [{"rule": t.name, "value": t.value, "excess": t.excess, **t.figures} for t in tuned.tried]
     pl.DataFrame(rows).sort("excess", "value", maintain_order=True).write_csv(work / RULES)
@@ -29,15 +32,24 @@ def write(tuned: Tuned, work: Path) -> None:
     (work / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
-def _policy(tuned: Tuned) -> str:
-    """The text of `policy.toml`."""
+def with_models(name: str, work: Path) -> str:
+    """The name of a scheduler with the models of run times that it tells copied into the policy's folder, which can then be moved."""
+    for number, path in enumerate(dict.fromkeys(FILE.findall(name)), 1):
+        if f"={MODEL}{path}" in name and Path(path).is_dir():
+            shutil.copytree(path, work / f"model-{number}")
+            name = name.replace(f"={MODEL}{path}", f"={MODEL}model-{number}")
+    return name
+
+
+def _policy(tuned: Tuned, chosen: str) -> str:
+    """The text of `policy.toml`. chosen: the scheduler's name, with paths in the folder."""
     about = tuned.about
     policy, easy = tuned.later[POLICY], tuned.later["easy"]
     found = {name: list(each) for name, each in tuned.ratio["easy"].items() if None not in each}
     log = {**about["workload"], "platform": about["platform"], **about["split"]}
     asked = {"objective": tuned.objective, **{name: entry for name, entry in about["asked"].items() if entry is not None}}
     parts = {
-        "": {"format": FORMAT, **parts_of(tuned.chosen), "escala": about["escala"]},
+        "": {"format": FORMAT, **parts_of(chosen), "escala": about["escala"]},
         "asked": asked,
         "log": log,
         "later_weeks": {name: policy[name] for name in FIGURES},

@@ -16,8 +16,10 @@ import escala
 from escala.errors import EscalaError
 from escala.policies.compose import scheduler, split_estimates
 from escala.policies.queues import queue
+from escala.policies.tuned import digests_in, rule_in
 from escala.prediction.folder import folder_of
 from escala.prediction.model import read_model
+from escala.tuning.folder import with_models
 from tests.unit.prediction.logs import PLATFORM, habits
 
 pytest.importorskip("lightgbm")
@@ -133,7 +135,35 @@ def test_paths_may_hold_colons(log: escala.Workload, fitted: Path, tmp_path: Pat
     assert split_estimates(name) == ("easy:queue=saf:guard=3h", {"estimate": f"model:{odd}", "order_estimate": "last2"})
     made = scheduler(name)
     assert (made.guard_s, made.estimate, made.order_estimate) == (10800.0, f"model:{odd}", "last2")
+    assert digests_in(name) == {str(odd / "manifest.json"): next(iter(digests_in(f"easy:estimate=model:{fitted}").values()))}
     assert queue("saf", 10800.0) == "easy:queue=saf:guard=3h" and folder_of(f"model:{odd}") == odd
+
+
+@pytest.mark.parametrize("by", ["name", "option"])
+def test_a_changed_model_is_noticed(log: escala.Workload, folder: Path, by: str) -> None:
+    told = f"model:{folder}"
+    how = {"scheduler": f"easy:estimate={told}"} if by == "name" else {"estimate": told}
+    first = escala.simulate(log, PLATFORM, **how)
+    assert list(first.manifest["policy_files"]) == [str(folder / "manifest.json")]
+    assert escala.rerun(first, log).jobs.equals(first.jobs)
+    escala.predict(log, PLATFORM, seed=1, by=("user",)).save(folder)
+    with pytest.raises(EscalaError, match=r"manifest\.json is not what it was in that run"):
+        escala.rerun(first, log)
+
+
+def test_a_policy_folder_takes_its_model_along(fitted: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "policy"
+    policy.mkdir()
+    name = with_models(f"easy:queue=saf:guard=24h:order_estimate=model:{fitted}", policy)
+    assert name == "easy:queue=saf:guard=24h:order_estimate=model:model-1" and with_models("easy:guard=3h", policy) == "easy:guard=3h"
+    (policy / "policy.toml").write_text(
+        'format = 1\nformula = "easy:queue=saf"\nguard = "24h"\norder_estimate = "model:model-1"\n', encoding="utf-8"
+    )
+    moved = policy.rename(tmp_path / "moved")
+    rule = rule_in(f"policy:{moved}")
+    assert rule == f"easy:queue=saf:guard=24h:order_estimate=model:{moved / 'model-1'}"
+    assert scheduler(f"policy:{moved}").order_estimate == f"model:{moved / 'model-1'}"
+    assert set(digests_in(f"policy:{moved}")) == {str(moved / "policy.toml"), str(moved / "model-1" / "manifest.json")}
 
 
 def test_names_are_checked_without_what_is_slow(fitted: Path) -> None:
