@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 FORMATS = {".swf": "SWF", ".json": "Batsim JSON"}
 
 OutFile = Annotated[Path, typer.Option("--out", metavar="FILE", help="NAME.swf or NAME.json (Batsim), with .gz packed", show_default=False)]
+HashNames = Annotated[
+    bool,
+    typer.Option("--hash-names", help="users, groups, accounts, job names and executables as hashes of theirs, by a key that is not kept"),
+]
 Speed = Annotated[float | None, typer.Option("--speed", metavar="FLOPS", help="NAME.json: flop/s of one core", show_default=False)]
 
 
@@ -99,6 +103,7 @@ def convert(
     read: dict[str, Any],
     out: OutFile,
     first: Annotated[int | None, typer.Option("--first", metavar="N", min=1, help="only the first N jobs", show_default=False)] = None,
+    hash_names: HashNames = False,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -116,6 +121,7 @@ def convert(
         unread = {"speed"} if kind != "batsim" and not as_swf else set()  # then the speed is for the writer alone
         log = read_log(workload, {name: value for name, value in read.items() if name not in unread}, needs_times=as_swf)
         log = log if first is None else log.head(first)
+        log = log.hash_names() if hash_names else log
         begin(f"writing {out}")
         write(log, work)
     _tell(as_json, log, out)

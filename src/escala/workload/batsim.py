@@ -28,7 +28,7 @@ from escala.workload.files import write_atomic
 from escala.workload.filters import Keep, every
 from escala.workload.ignored import column_of
 from escala.workload.swf import refuse_unsayable
-from escala.workload.table import Workload
+from escala.workload.table import NAMED, Workload
 
 KINDS: dict[str, str] = {
     **dict.fromkeys(("delay", "DelayProfile"), "delay"),
@@ -311,7 +311,7 @@ def _job(row: dict[str, Any], profiles: dict[str, Any], speed: float | None, kin
         job["walltime"] = _short(row["walltime_s"])
     if row["user"] is not None:
         job["user"] = row["user"]
-    return job
+    return job | {name: row[name] for name in NAMED if row.get(name) is not None}
 
 
 def _profile(row: dict[str, Any], profiles: dict[str, Any], speed: float | None, kinds: tuple[str, str, str, str]) -> str:

@@ -18,7 +18,7 @@ Keep = Callable[..., pl.DataFrame]
 """Called by a reader with its records, before it leaves any out, and the Unix time of its clock's 0 where that is known: the part that was
 asked for."""
 
-FIELDS = {"partition": ("partition", "queue"), "user": ("user",), "account": ("account",)}
+FIELDS = {"partition": ("partition", "queue"), "user": ("user",), "account": ("account", "group")}
 """Filter -> the columns of a reader's frame that hold it; the first that the log has counts."""
 ABSOLUTE_FROM_S = 5e8  # a first submission later than this (1985) is Unix time, not time since the start of the log
 MOST_TOLD = 6  # values in a message

@@ -12,6 +12,8 @@ from typing import Any
 
 import polars as pl
 
+from escala.workload.table import NAMED
+
 AMOUNTS = {
     "gpus": "GPUs",
     "memory": "memory",
@@ -22,8 +24,8 @@ AMOUNTS = {
     "array_limit": "limits of arrays",
 }
 LABELS = {"partition": "partitions", "queue": "queues", "qos": "QOS", "priority": "priorities"}
-COLUMNS = (*AMOUNTS, "partition", "qos", "priority", "account")
-"""Text columns of a reader's frame that a workload does not have."""
+COLUMNS = (*AMOUNTS, "priority", *NAMED)
+"""Text columns of a reader's frame beside those that every workload has; of `NAMED` it keeps what tells something (`said_nothing`)."""
 
 NAMES = {  # how tables and JSON call them: lower case, letters only
     **dict.fromkeys(("gpus", "gpu", "gpusreq", "reqgpus", "numgpus", "numgpu", "ngpus", "gres"), "gpus"),
@@ -36,6 +38,9 @@ NAMES = {  # how tables and JSON call them: lower case, letters only
     **dict.fromkeys(("qos", "qosname"), "qos"),
     **dict.fromkeys(("priority", "prio"), "priority"),
     **dict.fromkeys(("account", "accountname", "project"), "account"),
+    **dict.fromkeys(("group", "groupname", "usergroup"), "group"),
+    **dict.fromkeys(("jobname",), "job_name"),
+    **dict.fromkeys(("executable", "executablename", "application"), "executable"),
 }
 NOTHING = r"(?i)^(-?[0.]+ ?[a-z]*|-1|none|null|\(null\)|nan|n/?a|unknown|false|)$"
 """Values that say that a job has none."""
@@ -57,6 +62,13 @@ def ignored_in(jobs: pl.DataFrame) -> dict[str, dict[str, int]]:
             if values > (name in LABELS):
                 found[told] = {"jobs": len(given), **({"values": values} if name in LABELS else {})}
     return found
+
+
+def said_nothing(jobs: pl.DataFrame) -> list[str]:
+    """The columns of `COLUMNS` that a workload does not keep: amounts, names that no job has, and partitions that are the queues."""
+    there = [name for name in COLUMNS if name in jobs.columns]
+    twin = "queue" in jobs.columns and _is_twin(jobs)
+    return [name for name in there if name not in NAMED or jobs[name].null_count() == jobs.height or (name == "partition" and twin)]
 
 
 def _is_twin(jobs: pl.DataFrame) -> bool:

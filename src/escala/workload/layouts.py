@@ -73,7 +73,7 @@ LAYOUTS = (
     Layout(
         "NREL Eagle",
         {"job_id": "job_id", "submit_s": "submit_time", "runtime_s": "run_time", "walltime_s": "wallclock_req", "start_s": "start_time"}
-        | {"cores": "processors_req", "user": "user", "queue": "partition", "status": "state"},
+        | {"cores": "processors_req", "user": "user", "queue": "partition", "status": "state", "job_name": "name"},
     ),
     Layout(
         "OpenDC tasks (SURF Lisa)",

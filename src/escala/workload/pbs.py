@@ -62,6 +62,8 @@ def read_pbs(
         pl.coalesce(_key("resvname"), _key("resvID")).alias("reservation"),
         pl.coalesce(_key(r"(?:Resource_List\.)?depend"), pl.when(late).then(pl.lit("yes"))).alias("dependency"),
         pl.coalesce(_key(r"Resource_List\.qos"), _key("qos")).alias("qos"),
+        _key("group").alias("group"),
+        _key("jobname").alias("job_name"),
     )
     return keep(records, 0.0)
 

@@ -15,7 +15,7 @@ from escala.errors import EscalaError, quoted
 from escala.reading import guarded, read_head
 from escala.workload.clean import ABSURD_SIZE, FAITHFUL, CleaningRules, clean, remarks
 from escala.workload.filters import Filters, Names, Time
-from escala.workload.ignored import COLUMNS, ignored_in
+from escala.workload.ignored import ignored_in, said_nothing
 from escala.workload.table import MOST_CORES, Workload
 
 FLAGS = {"columns": "--column, --fields", "unit": "--unit", "select": "--select", "speed": "--speed", "cores": "--cores"}
@@ -103,7 +103,7 @@ def read_workload(
                 f"{where}: no job is left after cleaning ({reasons}): check the file, or read it by other rules= ({RULE_FLAGS})"
             )
         workload = Workload.from_jobs(
-            kept.drop(name for name in COLUMNS if name in kept.columns),
+            kept.drop(said_nothing(kept)),
             name=name or _stem(where),
             max_cores=max_cores or found.max_cores,
             source=f"{where.name}: {found.note}",

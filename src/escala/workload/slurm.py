@@ -27,7 +27,7 @@ XDMOD = (  # what Open XDMoD asks sacct for, without a header
 WANTED = (
     *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw"),
     *("ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "state", "user", "uid", "partition", "nodelist", "account", "qos"),
-    *("priority", "reservation", "constraints", "licenses", "reqmem", "reqgres", "allocgres", "submitline"),
+    *("priority", "reservation", "constraints", "licenses", "reqmem", "reqgres", "allocgres", "submitline", "group", "gid", "jobname"),
 )
 FREE_TEXT = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "constraints", "container", "workdir", "wckey", "reason")
 STATES = {
@@ -268,7 +268,7 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
 
 
 def _ignored(have: set[str], submission: str) -> dict[str, pl.Expr]:
-    """What no replay looks at, as the text of `ignored.COLUMNS`."""
+    """What no replay looks at, and names, as the text of `ignored.COLUMNS`."""
     tres = [_text(name, have) for name in ("alloctres", "reqtres")]
     gres = [_text(name, have).str.extract(r"gpu[\w:]*:(\d+)") for name in ("allocgres", "reqgres")]
     line = _text("submitline", have)
@@ -283,6 +283,9 @@ def _ignored(have: set[str], submission: str) -> dict[str, pl.Expr]:
         "dependency": pl.when(after.fill_null(late)).then(pl.lit("yes")),
         "array_limit": pl.when(line.str.contains(r"\s(--array[= ]|-a ?)\S*%\d")).then(pl.lit("yes")),
         "qos": _text("qos", have),
+        "group": pl.coalesce(_text(name, have) for name in ("group", "gid")),
+        "job_name": _text("jobname", have),
+        "executable": pl.lit(None, dtype=pl.String),
         "priority": _text("priority", have),
     }
 

@@ -27,9 +27,9 @@ from escala.workload.table import MOST_S, Workload
 CHUNK_BYTES = 1 << 23
 LONGEST_LINE = 1 << 26
 FIELDS = {"job number": 1, "submit time": 2, "wait time": 3, "run time": 4, "allocated processors": 5, "requested processors": 8}
-FIELDS |= {"requested time": 9, "requested memory": 10, "status": 11, "user": 12, "group": 13, "queue": 15, "partition": 16}
-FIELDS |= {"preceding job": 17}  # all in the order of the scanner's rows
-LABELS = ("job number", "user", "group", "queue", "partition", "requested memory", "preceding job")
+FIELDS |= {"requested time": 9, "requested memory": 10, "status": 11, "user": 12, "group": 13, "executable": 14}
+FIELDS |= {"queue": 15, "partition": 16, "preceding job": 17}  # all in the order of the scanner's rows
+LABELS = ("job number", "user", "group", "executable", "queue", "partition", "requested memory", "preceding job")
 CODE_OF_STATUS = {"FAILED": 0, "TIMEOUT": 0, "COMPLETED": 1, "CANCELLED": 5}
 PARTIAL = (2.0, 3.0, 4.0)  # one of several executions of a job
 
@@ -69,9 +69,8 @@ def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) ->
         pl.col("requested time").alias("walltime_s"),
         pl.col("wait time").alias("wait_s"),
         pl.col(queue).alias("queue"),
-        pl.col("group").alias("account"),
         pl.col("requested memory").alias("memory"),
-        pl.col("cores", "user", "status", "line", *partition),
+        pl.col("cores", "user", "group", "executable", "status", "line", *partition),
         *before,
     )
     frame, partial, first = _whole_jobs(keep(frame, header_number(header, "UnixStartTime") or None))
@@ -204,10 +203,10 @@ def _whole_jobs(frame: pl.DataFrame) -> tuple[pl.DataFrame, int, str]:
 def write_swf(workload: Workload, path: str | Path) -> None:
     """Write a workload as SWF 2.2 (gzipped if the name ends in `.gz`; the whole file or nothing).
 
-    Ids, users and queues that are not whole numbers are numbered by first appearance. Cores go to fields 5 and 8; a job without a limit
-    has the requested time -1. SWF has no place for
-    loads (the header says so where one is not 1) and calls TIMEOUT "failed"; single-node jobs, further resources and unknown runtimes are
-    refused.
+    Ids, users, queues and other names that are not whole numbers are numbered by first appearance. Cores go to fields 5 and 8; a job
+    without a limit has the requested time -1. Accounts stand in for groups, and jobs' names for executables, where there are none. SWF
+    has no place for loads (the header says so where one is not 1) and calls TIMEOUT "failed"; single-node jobs, further resources and
+    unknown runtimes are refused.
     """
     jobs = workload.jobs
     refuse_unsayable(workload, "SWF")
@@ -225,10 +224,8 @@ def write_swf(workload: Workload, path: str | Path) -> None:
         pl.col("cores").cast(pl.String),
         _plain(asked).fill_null("-1"),
         *(minus, code.fill_null("-1")),
-        pl.lit(_numbered(jobs["user"])).fill_null("-1"),
+        *(_named(jobs, *names) for names in (("user",), ("group", "account"), ("executable", "job_name"), ("queue",), ("partition",))),
         *(minus, minus),
-        pl.lit(_numbered(jobs["queue"])).fill_null("-1"),
-        *(minus, minus, minus),
     ]
     header = _header(workload, base)
 
@@ -258,6 +255,12 @@ def _plain(value: pl.Expr) -> pl.Expr:
     """Shortest text that gives the same number back; without a fraction where there is none."""
     whole = (value % 1 == 0) & (value.abs() < 2**53)
     return pl.when(whole).then(value.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(value.cast(pl.String))
+
+
+def _named(jobs: pl.DataFrame, *names: str) -> pl.Expr:
+    """The field of the first of these columns that a workload has; -1 for none."""
+    name = next((name for name in names if name in jobs.columns), None)
+    return pl.lit("-1") if name is None else pl.lit(_numbered(jobs[name])).fill_null("-1")
 
 
 def _numbered(labels: pl.Series) -> pl.Series:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from escala.compile import compiled
 
 # SWF fields (from 0) that the reader needs, in the order of the rows of `numbers`.
-FIELDS = (0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 14, 15, 16)
+FIELDS = (0, 1, 2, 3, 4, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16)
 LEAST_FIELDS = 18
 
 _ROW_OF_FIELD = np.full(LEAST_FIELDS, -1, dtype=np.int64)

@@ -33,13 +33,16 @@ SCHEMA: dict[str, pl.DataType] = {
     "wait_s": pl.Float64(),  # the wait that the log recorded, s, >= 0, or null
     "queue": pl.String(),
 }
+NAMED = ("group", "account", "partition", "qos", "job_name", "executable")
+"""Optional columns of names that are known when a job is submitted; predictions (`escala.prediction`) go by them."""
 OPTIONAL: dict[str, pl.DataType] = {
     "flops": pl.Float64(),  # work of one core, flop, or null
     "limited": pl.Boolean(),  # False: no limit is known, the job runs to its end; without the column every job has its walltime as limit
+    **dict.fromkeys(NAMED, pl.String()),
 }
 ESTIMATE = "estimate_"
 """How the names of columns begin that hold a length expected of each job, s, > 0: for the option `estimate`."""
-NULLABLE = ("user", "status", "wait_s", "queue", "flops")
+NULLABLE = ("user", "status", "wait_s", "queue", "flops", *NAMED)
 STATUSES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 REQUIRED = ("submit_s", "runtime_s", "cores")
 
@@ -156,6 +159,10 @@ class Workload:
         if unasked.any():
             jobs = jobs.with_columns(limited=~unasked & (jobs["limited"] if "limited" in jobs.columns else True))
         return self.with_jobs(jobs.with_columns(walltime_s=pl.col("walltime_s").fill_nan(pl.col("runtime_s"))))
+
+    def hash_names(self, key: str | None = None) -> Workload:
+        """See `transform.hash_names`."""
+        return transform.hash_names(self, key)
 
     def window(self, start_s: float, length_s: float) -> Workload:
         """See `transform.window`."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hmac
 import itertools
 import math
+import secrets
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -12,6 +14,10 @@ from escala.errors import EscalaError
 
 if TYPE_CHECKING:
     from escala.workload.table import Workload
+
+PERSONAL = ("user", "group", "account", "job_name", "executable")
+"""Columns that name persons, projects or what they run."""
+HASH_DIGITS = 12
 
 
 def shift(workload: Workload, by_s: float) -> Workload:
@@ -55,6 +61,23 @@ def filter_jobs(workload: Workload, *predicates: pl.Expr) -> Workload:
         reason = str(error).splitlines()[0]
         raise EscalaError(f"workload {workload.name!r}: the filter failed ({reason}): columns are {workload.jobs.columns}") from error
     return _noted(workload, kept, "filtered out")
+
+
+def hash_names(workload: Workload, key: str | None = None) -> Workload:
+    """With names of persons, projects and programs (user, group, account, job_name, executable) replaced by hashes of theirs.
+
+    key: equal names become equal hashes under one key, and nobody can try names without it; None: a key that nobody knows. Queues,
+    partitions and QOS stay as they are.
+    """
+    secret = secrets.token_bytes(32) if key is None else key.encode()
+    columns = [name for name in PERSONAL if name in workload.jobs.columns]
+    return workload.with_jobs(workload.jobs.with_columns(_hashed(workload.jobs[name], secret) for name in columns))
+
+
+def _hashed(names: pl.Series, secret: bytes) -> pl.Series:
+    known = names.unique().drop_nulls()
+    hashes = [hmac.new(secret, f"{names.name} {name}".encode(), "sha256").hexdigest()[:HASH_DIGITS] for name in known]
+    return names.replace_strict(known, pl.Series(hashes, dtype=pl.String), default=None, return_dtype=pl.String)
 
 
 def limit_cores(workload: Workload, cores: int) -> Workload:

@@ -12,7 +12,7 @@ import pytest
 import escala
 from escala.errors import EscalaError
 from escala.workload import Workload, read_workload
-from escala.workload.ignored import NAMES, column_of, ignored_in, told
+from escala.workload.ignored import AMOUNTS, NAMES, column_of, ignored_in, told
 
 DAY = 86400.0
 DAYS = ("2024-03-01", "2024-03-02", "2024-03-03")
@@ -125,7 +125,7 @@ def test_times_on_the_clock_of_the_log(tmp_path: Path, form: str) -> None:
 def test_what_no_replay_looks_at_is_counted(tmp_path: Path, form: str) -> None:
     log = _read(tmp_path, form)
     assert log.ignored == IGNORED[form]
-    assert not set(log.jobs.columns) & {"account", "partition", "gpus"}
+    assert not set(log.jobs.columns) & set(AMOUNTS)
     part = _read(tmp_path, form, partition="gpu")
     assert "partitions" not in part.ignored and "queues" not in part.ignored, "one partition tells nothing"
 
@@ -182,7 +182,7 @@ def test_a_table_says_its_own_columns(tmp_path: Path) -> None:
     path.write_text("when,len,n,who,class\n0,9,1,ann,a\n5,9,1,bob,b\n")
     columns = {"submit_s": "when", "runtime_s": "len", "cores": "n", "user": "who"}
     part = read_workload(path, columns={**columns, "partition": "class"}, partition="b")
-    assert part.jobs["user"].to_list() == ["bob"] and "partition" not in part.jobs.columns
+    assert part.jobs["user"].to_list() == ["bob"] and part.jobs["partition"].to_list() == ["b"]
     assert len(read_workload(path, columns={**columns, "account": "class"}, account="a")) == 1
     with pytest.raises(EscalaError, match="users ann"):
         read_workload(path, columns=columns, partition="b")

@@ -54,6 +54,7 @@ def test_fields_by_hand(tmp_path: Path) -> None:
         "status": "COMPLETED",
         "wait_s": 120.0,
         "queue": "batch",
+        "job_name": "name",
     }
     assert workload.origin_s == 1709287200.0  # 2024-03-01 10:00:00 UTC
 

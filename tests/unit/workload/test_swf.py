@@ -47,6 +47,7 @@ def test_fields_by_hand(tmp_path: Path) -> None:
         "status": "COMPLETED",
         "wait_s": 3.0,
         "queue": "2",
+        "group": "3",
     }
     assert (workload.origin_s, workload.max_cores, workload.name) == (1050.0, 1152, "log")
     assert workload.cleaning == {"zero runtime": 1}
