@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import re
 import sys
 import time
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from tests.growth.axes import pairs
 
 BEGIN, END = "<!-- policies: begin -->", "<!-- policies: end -->"
 QUEUE = 64_000  # jobs that arrive at once
+FOLDER = re.compile(r"score:[^:]*/")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,9 @@ POINTS = [
 ]
 
 
+SMALL = Point("jobs", 200, 32)
+
+
 @lru_cache(maxsize=1)
 def _world(point: Point) -> Any:
     return synthetic(point.jobs, point.nodes * point.cores, 0.95, point.burst)
@@ -70,14 +75,19 @@ def us_a_job(scheduler: str, shutdown: str, point: Point) -> float:
 
 
 def _answer(connection: Any) -> None:
-    """Measure what is asked for, in a process of its own, which can be ended in compiled code too."""
+    """Measure what is asked for, in a process of its own, which can be ended in compiled code too. What a pair needs is compiled, or
+    loaded, by a small run before its first."""
+    ready = set[tuple[str, str]]()
     while True:
         try:
             scheduler, shutdown, point = connection.recv()
         except EOFError:  # all is measured
             return
+        if (scheduler, shutdown) not in ready:
+            us_a_job(scheduler, shutdown, SMALL)
+            ready.add((scheduler, shutdown))
         _world(point)
-        connection.send(None)  # the workload is there
+        connection.send(None)  # all is there
         connection.send(us_a_job(scheduler, shutdown, point))
 
 
@@ -126,8 +136,6 @@ def measured(chosen: list[tuple[str, str]], limit_s: float) -> dict[tuple[str, s
     """Microseconds a job, by pair and point. World by world, for making a workload takes longer than most replays of it."""
     worker = Worker()
     found: dict[tuple[str, str], dict[Point, float]] = {pair: {} for pair in chosen}
-    for pair in chosen:
-        worker.us_a_job(pair, Point("jobs", 200, 32), 600.0)  # compiles
     for at, point in enumerate(POINTS):
         for pair, times in found.items():
             skipped = any(earlier.axis == point.axis and earlier not in times for earlier in POINTS[:at])
@@ -149,7 +157,7 @@ def table(found: dict[tuple[str, str], dict[Point, float]]) -> str:
     marks += ["--:"] * (len(heads) - 1)
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(marks)} |"]
     for pair, times in found.items():
-        cells = [" + ".join(name for name in pair if name != "never")]
+        cells = [FOLDER.sub("score:", " + ".join(name for name in pair if name != "never"))]
         for axis in axes:
             own = [point for point in POINTS if point.axis == axis]
             cells += [f"{times[point]:.3g}" if point in times else "–" for point in own]

@@ -14,7 +14,7 @@ from tests.cli.program import Escala
 from tests.unit.workload.test_filters import SACCT
 
 NAMES = ("--partition", "--user", "--account", "--since", "--until")
-LOOKED = "GPUs (1 job), memory (2 jobs), reservations (1 job), 2 partitions (3 jobs), 3 QOS (3 jobs)"
+LOOKED = "GPUs (1 job), memory (2 jobs), reservations (1 job); and what score files alone look at: 2 partitions (3 jobs), 3 QOS (3 jobs)"
 TOLD = f"the log has what no replay looks at: {LOOKED}"
 
 

@@ -23,14 +23,16 @@ from tests.growth.counted import steps_of
 
 
 def jobs_of(jobs: int, cores: int, at_once: bool) -> escala.Workload:
-    """1 to 8 cores, 1 to 60 minutes, walltimes of 1 to 5 times that; load 0.7, or all at once."""
+    """1 to 8 cores, 1 to 60 minutes, walltimes of 1 to 5 times that, twelve users; load 0.7, or all at once."""
     random = np.random.default_rng(1)
     size = random.integers(1, 9, jobs)
     runtime = np.ceil(np.exp(random.uniform(np.log(60), np.log(3600), jobs)))
     gaps = random.exponential(float((runtime * size).mean()) / (0.7 * cores), jobs)
     submit = np.zeros(jobs) if at_once else np.cumsum(gaps).round()
     walltime = (runtime * random.uniform(1, 5, jobs)).round()
-    return escala.Workload.from_jobs({"submit_s": submit, "runtime_s": runtime, "walltime_s": walltime, "cores": size})
+    users = [f"u{user}" for user in random.integers(0, 12, jobs)]
+    columns = {"submit_s": submit, "runtime_s": runtime, "walltime_s": walltime, "cores": size, "user": users}
+    return escala.Workload.from_jobs(columns)
 
 
 def steps(scheduler: str, shutdown: str, jobs: int = 400, nodes: int = 16, at_once: bool = False) -> dict[str, int]:

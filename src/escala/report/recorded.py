@@ -27,7 +27,8 @@ def sentence(waits: Mapping[str, Waits]) -> str:
     means = f"{replayed} in the mean {here}, {recorded} in the log"
     return (
         f"{which} the log: jobs waited {means} ({_counted(nearest)}). What it says of waits, and of what they cost, may not hold for "
-        "this machine: a replay knows no partitions, priorities, limits, reservations or failures, and the platform may not be the log's."
+        "this machine: a replay knows no partitions, limits, reservations or failures, priorities from score files alone, and the platform "
+        "may not be the log's."
     )
 
 

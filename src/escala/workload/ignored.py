@@ -24,6 +24,8 @@ AMOUNTS = {
     "array_limit": "limits of arrays",
 }
 LABELS = {"partition": "partitions", "queue": "queues", "qos": "QOS", "priority": "priorities"}
+SCORED = ("partitions", "queues", "QOS")
+"""Of these, what a score file may give priorities by name."""
 COLUMNS = (*AMOUNTS, "priority", *NAMED)
 """Text columns of a reader's frame beside those that every workload has; of `NAMED` it keeps what tells something (`said_nothing`)."""
 
@@ -78,8 +80,10 @@ def _is_twin(jobs: pl.DataFrame) -> bool:
 
 def told(ignored: Mapping[str, Mapping[str, Any]]) -> str:
     """In one sentence; "" where nothing was ignored."""
-    parts = []
+    parts: dict[str, list[str]] = {"no replay looks at": [], "score files alone look at": []}
+    nobody, scores = parts.values()
     for name, about in ignored.items():
         several = f"{about['values']:,} " if "values" in about else ""
-        parts.append(f"{several}{name} ({about['jobs']:,} job{'s' if about['jobs'] != 1 else ''})")
-    return f"the log has what no replay looks at: {', '.join(parts)}" if parts else ""
+        (scores if name in SCORED else nobody).append(f"{several}{name} ({about['jobs']:,} job{'s' if about['jobs'] != 1 else ''})")
+    said = [f"{who}: {', '.join(what)}" for who, what in parts.items() if what]
+    return f"the log has what {'; and what '.join(said)}" if said else ""
