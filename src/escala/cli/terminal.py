@@ -25,14 +25,14 @@ def stdout(width: int | None = None) -> Console:
     """The console of the results; asked for at each use, so that a replaced `sys.stdout` is respected."""
     from rich.console import Console
 
-    return Console(highlight=False, width=width)
+    return Console(highlight=False, markup=False, emoji=False, width=width)
 
 
 def stderr() -> Console:
     """The console of progress and errors."""
     from rich.console import Console
 
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def plain(value: Any) -> Any:

@@ -61,3 +61,8 @@ def model_digest(estimate: Any) -> dict[str, str]:
         return {}
     path = folder_of(estimate) / MANIFEST
     return {str(path): hashlib.sha256(path.read_bytes()).hexdigest()} if path.is_file() else {}
+
+
+def model_columns(estimate: Any) -> set[str]:
+    """The columns of a log by which the model goes that an estimate names; none for other estimates."""
+    return {str(name) for name in manifest_of(folder_of(estimate)).get("columns") or ()} if is_model(estimate) else set()

@@ -1,8 +1,9 @@
 """Output folders that appear whole or not at all.
 
 The work goes into `.NAME.partial/new` beside the target; the folder `.NAME.partial` is locked while the run lives. At the end `new` and
-the target exchange names in one step, and the old content goes. Where the system has no such exchange, a journal says which of the two
-renames were done, and the next run of the same target ends what a killed one began.
+the target exchange names in one step, and the old content goes, as far as Escala wrote it: all else is kept beside the target. Where the
+system has no such exchange, a journal says which of the two renames were done, and the next run of the same target ends what a killed one
+began.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from escala.errors import EscalaError
 from escala.writing import locks, settling
 from escala.writing.files import made
 from escala.writing.places import check_not_read, check_replaceable, real, unwritable
-from escala.writing.sealing import foreign, sign
+from escala.writing.sealing import foreign, sign, written
 
 NEW, KEPT, NOTE = "new", "kept", "verb"
 
@@ -67,7 +68,9 @@ def output_folder(target: Path | None, verb: str, *, force: bool | None = False,
             check_target(place, verb, force)
             if force:
                 check_not_read(place)
+            own = written(place) if force and place.is_dir() else set()
             before = settling.listing(place)
+            goes = {name: about for name, about in (before or {}).items() if not force or name in own}
             work = _fresh(run, verb, keeps)
         except OSError as error:
             raise unwritable(target, error) from error
@@ -77,7 +80,7 @@ def output_folder(target: Path | None, verb: str, *, force: bool | None = False,
                 check_not_read(place)
             sign(work, verb)
             os.chmod(work, 0o777 & ~_umask())
-            settling.put(run, work, place, before)
+            settling.put(run, work, place, before, goes)
         except OSError as error:
             raise unwritable(target, error) from error
 

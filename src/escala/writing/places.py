@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 from escala.errors import EscalaError
 from escala.reading import READ
+from escala.writing.sealing import MARK
 
 
 def real(path: Path | str) -> Path:
@@ -19,15 +21,26 @@ def real(path: Path | str) -> Path:
 
 
 def check_replaceable(target: Path) -> None:
-    """EscalaError for folders that no output may ever replace: the root, the home, the current folder, what these lie in, mount points."""
+    """EscalaError for folders that no output may ever replace: the root and what lies right in it, the home, the current folder, Python
+    and Escala themselves, what these lie in, mount points, repositories."""
     if not target.exists():
         return
-    precious = {"the folder that you are in": Path.cwd(), "your home": Path(os.path.realpath(Path.home()))}
+    precious = {
+        "the folder that you are in": Path.cwd(),
+        "your home": Path(os.path.realpath(Path.home())),
+        "the Python that runs this": Path(os.path.realpath(sys.prefix)),
+        "Escala itself": Path(os.path.realpath(__file__)).parents[1],
+    }
     for what, place in precious.items():
         if target == place:
             raise EscalaError(f"{target}: is {what}, which is never replaced: name a folder in it")
         if target in place.parents:
             raise EscalaError(f"{target}: holds {what}, and is never replaced: name a folder in it")
+    if target.parent == target.parent.parent and target.is_dir() and any(target.iterdir()) and not (target / MARK).is_file():
+        raise EscalaError(f"{target}: lies right below {target.parent}, and is never replaced: name a folder in it")
+    for mark in (".git", ".hg", ".svn"):
+        if os.path.lexists(target / mark):
+            raise EscalaError(f"{target}: is a repository (it has {mark}), which is never replaced: name a folder in it")
     if os.path.ismount(target):
         raise EscalaError(f"{target}: is a mount point, which cannot be replaced: name a folder in it")
 

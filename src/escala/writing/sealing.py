@@ -82,6 +82,19 @@ def foreign(folder: Path, verb: str) -> str | None:
     return None if manifest.get("verb") == verb else f"holds what {wrote} wrote"
 
 
+def written(folder: Path) -> set[str]:
+    """The files below a folder that Escala wrote, and nobody has changed since."""
+    try:
+        manifest = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        manifest = None
+    known = manifest.get("files") if isinstance(manifest, dict) and _ours(manifest) else None
+    files: dict[str, Any] = known if isinstance(known, dict) else {}
+    found = {name for name in entries(folder) if name != MARK and name in files and digest(folder / name) == files[name]}
+    found |= {PAGE} if own_page(folder / PAGE) else set()
+    return found | ({MARK} if files and files.get(MARK) == _digest_of_manifest(manifest) else set())
+
+
 def _ours(manifest: Mapping[str, Any]) -> bool:
     """Is it a manifest of Escala's? Agents of older versions name it among their packages."""
     packages = manifest.get("versions")

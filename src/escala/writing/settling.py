@@ -1,7 +1,7 @@
 """Putting a finished folder in the place of an old one, and ending what a killed run began.
 
-Nothing is deleted but what was known before the work began: files that have the same inode, size and times as then. All else stays, and
-is told.
+Nothing is deleted but what Escala wrote, as it was known before the work began: files that have the same inode, size and times as then.
+All else is kept beside the target, and told.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def strange(folder: Path, known: Listing) -> str | None:
     return next((name for name in entries(folder) if known.get(name) != _about(folder / name)), None)
 
 
-def put(run: Path, work: Path, place: Path, before: Listing | None) -> None:
-    """The finished folder `work` takes the place. before: what stood there when the work began.
+def put(run: Path, work: Path, place: Path, before: Listing | None, goes: Listing) -> None:
+    """The finished folder `work` takes the place. before: what stood there when the work began; goes: what of it may be deleted.
 
     Raises:
         EscalaError: something else stands there now; it stays, and the output is beside it.
@@ -57,16 +57,16 @@ def put(run: Path, work: Path, place: Path, before: Listing | None) -> None:
     changed = strange(place, before) if place.is_dir() else "the folder itself"
     if changed is not None:
         _beside(work, place, f"holds {changed[:200]!r}, which was changed or appeared meanwhile")
-    write_whole(run / JOURNAL, json.dumps({"new": _inode(work), "known": before}))
+    write_whole(run / JOURNAL, json.dumps({"new": _inode(work), "known": goes}))
     if not moves.exchange(work, place):
         _swap(run, work, place)
-        _discard(run / OLD, before, place)
+        _discard(run / OLD, goes, place)
         return
     if (changed := strange(work, before)) is not None:
         moves.exchange(work, place)
         (run / JOURNAL).unlink()
         _beside(work, place, f"holds {changed[:200]!r}, which was changed or appeared meanwhile")
-    _discard(work, before, place)
+    _discard(work, goes, place)
 
 
 def _over_nothing(work: Path, place: Path) -> bool:
@@ -114,7 +114,7 @@ def _discard(old: Path, known: Listing, place: Path) -> None:
     if old.exists():
         kept = free_name(place, "kept")
         moves.move(old, kept)
-        _log.warning("%s: files that appeared during the run are in %s", place, kept)
+        _log.warning("%s: what stood there and Escala did not write, or somebody changed, is in %s", place, kept)
 
 
 def _journal(run: Path) -> dict[str, Any] | None:

@@ -214,5 +214,7 @@ def test_names_of_columns(written: str) -> None:
 
 def test_the_sentence() -> None:
     frame = pl.DataFrame({"gpus": ["1", "0", None], "priority": ["5", "5", "5"], "qos": ["a", "b", ""]})
-    assert told(ignored_in(frame)) == "the log has what no replay looks at: GPUs (1 job); and what score files alone look at: 2 QOS (2 jobs)"
+    assert (
+        told(ignored_in(frame)) == "the log has what no replay looks at: GPUs (1 job); and what score files alone look at: 2 QOS (2 jobs)"
+    )
     assert told(ignored_in(frame.select("qos"))) == "the log has what score files alone look at: 2 QOS (2 jobs)" and told({}) == ""

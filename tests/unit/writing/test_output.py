@@ -6,13 +6,16 @@ import contextlib
 import json
 import multiprocessing
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
+import escala
 from escala.errors import EscalaError
 from escala.writing import folder as folders
 from escala.writing import moves, output_file, output_folder, sealed_text, settling
+from escala.writing.places import check_replaceable
 
 
 def _ours(folder: Path, text: str = "old") -> Path:
@@ -80,6 +83,39 @@ def test_other_files_are_not_replaced(tmp_path: Path) -> None:
     with output_folder(target, "compare", force=True):
         pass
     assert not (target / "chapter1.tex").exists()
+    assert (tmp_path / "thesis.kept-1" / "chapter1.tex").read_text() == "years of work"
+
+
+def test_force_deletes_only_what_escala_wrote(tmp_path: Path) -> None:
+    target = _ours(tmp_path / "out")
+    (target / "more").mkdir()
+    (target / "more" / "notes.txt").write_text("mine")
+    with output_folder(target, "compare", force=True):
+        pass
+    kept = tmp_path / "out.kept-1"
+    assert sorted(path.name for path in kept.rglob("*") if path.is_file()) == ["notes.txt"]
+    target = _ours(tmp_path / "edited")
+    (target / "table.csv").write_text("edited by hand")
+    with output_folder(target, "compare", force=True):
+        pass
+    assert (tmp_path / "edited.kept-1" / "table.csv").read_text() == "edited by hand"
+    with output_folder(_ours(tmp_path / "plain"), "compare", force=True):
+        pass
+    assert not list(tmp_path.glob("plain.kept-*"))
+
+
+@pytest.mark.parametrize("mark", [".git", ".hg"])
+def test_a_repository_is_never_replaced(tmp_path: Path, mark: str) -> None:
+    (tmp_path / "project" / mark).mkdir(parents=True)
+    with pytest.raises(EscalaError, match="is a repository"), output_folder(tmp_path / "project", "compare", force=True):
+        pytest.fail("the work has begun")
+
+
+def test_neither_python_nor_escala_nor_what_lies_below_the_root_is_replaced() -> None:
+    prefix, package = Path(os.path.realpath(sys.prefix)), Path(os.path.realpath(escala.__file__)).parent
+    for place, why in ((prefix, "Python"), (package, "Escala"), (package.parent, "Escala"), (Path("/usr"), "never replaced")):
+        with pytest.raises(EscalaError, match=why):
+            check_replaceable(place)
 
 
 def test_an_empty_folder_may_be_the_target(tmp_path: Path) -> None:
