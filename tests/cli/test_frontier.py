@@ -40,3 +40,25 @@ def test_frontier_refuses_what_it_cannot_tell(escala_: Escala, log: Path, tmp_pa
 
 def test_the_verb_and_the_function_try_the_same_pairs() -> None:
     assert frontier.SCHEDULERS.split(",") == list(joint.SCHEDULERS) and frontier.SHUTDOWNS.split(",") == list(joint.SHUTDOWNS)
+
+
+def test_after_judges_the_chosen_on_later_weeks(escala_: Escala, tmp_path: Path) -> None:
+    log = tmp_path / "weeks.csv"
+    rows = [f"{k * 3600},{1800 + 60 * (k % 30)},{1 + k % 4}" for k in range(24 * 7 * 5)]
+    log.write_text("\n".join(["submit_s,runtime_s,cores", *rows]))
+    asked = ("--platform", "4x1:grid5000", "--schedulers", "easy", "--shutdowns", "never,timeout:300", "--after", "60%")
+    told = escala_("frontier", log, *asked, "--out", tmp_path / "out", "--jobs", "1")
+    assert told.status == 0, told.err
+    assert "chosen on the first 21 days, judged on the 14 after them" in told.out
+    assert "on later weeks" in (tmp_path / "out" / "report.html").read_text()
+    later = json.loads((tmp_path / "out" / "frontier.json").read_text())["later"]
+    assert next(iter(later["pairs"])) == "easy + never" and later["weeks"] == 2
+    bad = escala_("frontier", log, *asked[:-1], "99%", "--out", tmp_path / "bad")
+    assert bad.status == 2 and "leaves less than a week" in bad.err and not (tmp_path / "bad").exists()
+
+
+def test_names_are_no_markup(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    odd = tmp_path / "x[red]y:smile:.swf"
+    odd.write_bytes(log.read_bytes())
+    told = escala_("simulate", odd, "--platform", "4x1:grid5000", "--shutdown", "timeout:60")
+    assert told.status == 0 and "x[red]y:smile: on 4x1:grid5000: easy + timeout:60" in told.out

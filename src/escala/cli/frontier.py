@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -44,6 +45,10 @@ def frontier(
     shutdowns: Annotated[
         str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies, what runs today first; agent:DIR too")
     ] = SHUTDOWNS,
+    after: Annotated[
+        str | None,
+        typer.Option("--after", metavar="SHARE", help="choose on this share of the log's time, such as 60%, judge on the rest"),
+    ] = None,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")] = None,
     power: opt.Power = None,
     price: opt.Price = None,
@@ -55,6 +60,7 @@ def frontier(
 ) -> None:
     """Replay a log under every pair of schedulers and shutdown policies: which saves energy, at what wait.
 
+    With --after the pairs are chosen on the log's past, and those chosen are judged on its later weeks.
     The first pair is the reference. Holds are capped: hold:0.25:3600 holds no job back for more than an hour.
     """
     import escala
@@ -70,10 +76,11 @@ def frontier(
             found = policies(chosen, switching)
             log = read_log(workload, read, machine)
             tell_unused(chosen, switching, options, log)
-            pieces = pieces_of(folder, log, machine, [*chosen, *switching], **options)
+            pieces = pieces_of(folder, log, machine, [*chosen, *switching], after=after, **options)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
             told = None if share is None else lambda _, done: share(done)
-            best = interruptible(lambda: escala.frontier(log, machine, *found, keep=pieces.value, progress=told, jobs=jobs, **options))
+            run = partial(escala.frontier, log, machine, *found, after=after, keep=pieces.value, jobs=jobs, **options)
+            best = interruptible(lambda: run(progress=told))
             tell_found(pieces)
         document = best.as_dict() | read_of(log) | {"power": power_of(machine)}
         about = f"{log.name} on {machine.name}: {len(log):,} jobs, {len(best.summaries)} pairs."

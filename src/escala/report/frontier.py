@@ -18,10 +18,12 @@ from escala.report.quantities import number, percent, quantity, scale
 from escala.report.style import INK, policy_colour, styled
 from escala.report.tables import Cell, Table
 from escala.tuning.joint import LONGEST, MARGINS, WAITS, Frontier
+from escala.tuning.judge import Ratio
 
 MARKERS = "osD^vPX*<>p"
 SHOWN = ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")
-CAUTION = "Chosen and judged on the same log: the best of many pairs on one log gains less on the next."
+WORDS = {"mean wait": "mean_wait_s", "95th percentile": "p95_wait_s", "longest": "longest_wait_s"}
+CAUTION = "Chosen and judged on the same log: the best of many pairs on one log gains less on the next (--after judges on later weeks)."
 
 
 def sentences(found: Frontier) -> list[str]:
@@ -33,11 +35,45 @@ def sentences(found: Frontier) -> list[str]:
     for name, margin in least.items():
         told.append(f"with {_limit(margin)}, {_saves(found, name)}")
     ahead = found.undominated()
+    if found.later is not None:
+        return [*later_sentences(found), f"On the past: {'; '.join(told)}."]
     return [
         f"Against {found.reference}: {'; '.join(told)}. Longer: in the mean and at the 95th percentile, and no job {LONGEST:g} times the "
         "longest wait.",
         f"{len(ahead)} of {len(found.summaries)} pairs are on the frontier: no other needs less energy at a shorter mean wait. {CAUTION}",
     ]
+
+
+def later_sentences(found: Frontier) -> list[str]:
+    """What the pairs chosen on the past did on the later weeks, in plain sentences."""
+    later = found.later
+    assert later is not None
+    base = later.pairs[found.reference].waits
+    chosen = {found.cheapest(margin): margin for margin in reversed(MARGINS)}
+    told = []
+    for name, margin in reversed(chosen.items()):
+        if name != found.reference:
+            pair = later.pairs[name]
+            waits = ", ".join(f"{word} {_times(pair.waits[key], base[key])}" for word, key in WORDS.items())
+            told.append(f"{name}, chosen for {_limit(margin)}: energy {_interval(pair.energy)}; {waits}.")
+    if not told:
+        told = [f"On the past no pair needs less energy than {found.reference} within the limits on waits."]
+    until = f"chosen on the first {later.past_days:.0f} days, judged on the {later.days:.0f} after them"
+    return [
+        *told,
+        f"Against {found.reference}; {until}, once, in one replay. Brackets: 95 % over {later.weeks} weeks. Longer: in the mean "
+        f"and at the 95th percentile, and no job {LONGEST:g} times the longest wait.",
+    ]
+
+
+def _times(ours: float, base: float) -> str:
+    divisor, unit = scale("s", max(ours, base))
+    return f"{number(ours / divisor)} in place of {number(base / divisor)} {unit}"
+
+
+def _interval(found: Ratio) -> str:
+    value, low, high = (percent(float(one) - 1.0) for one in found if one is not None)
+    return f"{value} [{low}, {high}]"
 
 
 def shown(found: Frontier) -> list[str]:
@@ -107,8 +143,9 @@ def sections(found: Frontier, power: str, *, price: float | None = None, carbon:
     saves in these as well."""
     chosen, every = shown(found), list(found.summaries)
     yearly = {name: found.summaries[name] for name in chosen}
+    what = "the whole log" if found.later is None else "the past"
     return [
-        Section("Energy against wait", "", [], [(picture(found), f"Each point is a replay of the whole log; {power}.")]),
+        Section("Energy against wait", "", [], [(picture(found), f"Each point is a replay of {what}; {power}.")]),
         Section("The pairs to choose from", "", [rows(found, chosen)]),
         Section(
             "A year of them",
@@ -124,7 +161,9 @@ def write_page(found: Frontier, path: Path, about: str, power: str, **operator: 
     """Write the page. about: the log and the machine, in a sentence; the rest: see `sections`."""
     best = found.cheapest(MARGINS[-1])
     title = "Energy against wait"
-    if best != found.reference:
+    if found.later is not None:
+        title += " on later weeks" + (f": {best}, energy {_interval(found.later.pairs[best].energy)}" if best != found.reference else "")
+    elif best != found.reference:
         title += f": {_saves(found, best)}, with {_limit(MARGINS[-1])}"
     notes = [*sentences(found), about, power, *filter(None, [marks.legend(found.knows)])]
     write_report(path, {}, title=title, notes=notes, sections=sections(found, power, **operator))

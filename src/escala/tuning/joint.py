@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from escala.errors import EscalaError, quoted
@@ -13,6 +13,8 @@ from escala.platform.told import how
 from escala.policies.pairs import Named, Told, pairs_of, play
 from escala.policies.queues import queue
 from escala.policies.run import check_power, read, simulate
+from escala.tuning.later import Later, judge
+from escala.tuning.split import split_of
 
 SCHEDULERS = ("easy", "saf", "sjf-fit", queue("sjf", 24 * 3600.0))
 CAP_S = 3600.0
@@ -31,11 +33,12 @@ Keep = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Frontier:
-    """Pairs on one log. summaries: "scheduler + shutdown" -> its metrics, the reference first; knows: what each knew of the future
-    (`escala.foresight`), "" for an honest pair."""
+    """Pairs on one log, or on its past. summaries: "scheduler + shutdown" -> its metrics, the reference first; knows: what each knew of the
+    future (`escala.foresight`), "" for an honest pair. later: the reference and the cheapest pairs on the weeks after that past, if any."""
 
     summaries: dict[str, Summary]
     knows: dict[str, str]
+    later: Later | None = None
 
     @property
     def reference(self) -> str:
@@ -84,6 +87,7 @@ class Frontier:
             "undominated": {wait: self.undominated(wait) for wait in WAITS},
             "hull": {wait: self.hull(wait) for wait in WAITS},
             "cheapest": {f"{margin:g}": self.cheapest(margin) for margin in MARGINS},
+            **({} if self.later is None else {"later": self.later.as_dict()}),
         }
 
 
@@ -99,6 +103,7 @@ def frontier(
     shutdowns: Sequence[Any] = SHUTDOWNS,
     *,
     beside: Sequence[Named] = (),
+    after: str | float | None = None,
     keep: Keep | None = None,
     progress: Told | None = None,
     jobs: int | None = None,
@@ -107,18 +112,22 @@ def frontier(
     """Replay a log under every pair of a scheduler and a shutdown policy, and set their energies against their waits.
 
     The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like others. beside:
-    further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". keep: where replays go, and are taken from; progress, jobs: see
-    `compare`; options: as of `simulate`. Energy is counted from the first submission to the last finish of each replay. EscalaError: a
-    platform without watts or without switches, fewer than two pairs, none that a real machine can have, or a replay that is cut.
+    further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". after: the frontier is of this share of the log's time ("60%"), and
+    the cheapest pairs are judged once on the weeks after it. keep: where replays go, and are taken from; progress, jobs: see `compare`;
+    options: as of `simulate`. Energy is counted from the first submission to the last finish of each replay; on later weeks from their
+    beginning to the last submission. EscalaError: a platform without watts or without switches, fewer than two pairs, none that a real
+    machine can have, a replay that is cut, or too few weeks.
     """
     log, machine = read(workload, platform)
+    split = None if after is None else split_of(log, after)
+    past = log if split is None else split.past(log)
     pairs = [*pairs_of(schedulers, shutdowns), *beside]
     if len(pairs) < 2:
         raise EscalaError(f"a frontier of one pair, {quoted(pairs[0].name)}: give more schedulers or shutdown policies")
     _check(machine, pairs, with_options(Options(), **options))
 
     def run(pair: Named) -> dict[str, Any]:
-        result = simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **options)
+        result = simulate(past, machine, pair.scheduler, pair.shutdown, record=False, **options)
         return {"summary": result.summary(), "knows": result.knows}
 
     kept = keep or (lambda _, make: make())
@@ -126,7 +135,12 @@ def frontier(
     knows = {name: one["knows"] for name, one in found.items()}
     if all(knows.values()):
         raise EscalaError("a frontier of clairvoyant pairs only: no real machine can have them; name another shutdown policy or scheduler")
-    return Frontier({name: one["summary"] for name, one in found.items()}, knows)
+    best = Frontier({name: one["summary"] for name, one in found.items()}, knows)
+    if split is None:
+        return best
+    names = dict.fromkeys([best.reference, *map(best.cheapest, MARGINS)])
+    judged = [next(pair for pair in pairs if pair.name == name) for name in names]
+    return replace(best, later=judge(log, machine, split, judged, options, keep=kept, jobs=jobs))
 
 
 def _check(machine: Platform, pairs: Sequence[Named], asked: Options) -> None:

@@ -1,0 +1,96 @@
+"""Pairs chosen on a log's past, judged on its later weeks: energy and waits beside those of the reference, with intervals over weeks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from escala.metrics.bootstrap import paired
+from escala.options import Options, with_options
+from escala.platform import Platform
+from escala.policies.pairs import Named, Told, play
+from escala.policies.run import simulate
+from escala.tuning.judge import RESAMPLES, Ratio, ratio
+from escala.tuning.measures import Figures, Floats, figures, jobs_of
+from escala.tuning.split import DAY_S, WEEK_S, Split
+from escala.workload import Workload
+
+Keep = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A pair on the later weeks. energy_j: drawn from the split to the last submission; waits: `escala.tuning.measures.FIGURES` of the
+    jobs submitted in that time, s. energy, wait, p95_wait: the ratio to the reference's and its 95 % interval over weeks."""
+
+    energy_j: float
+    waits: Figures
+    energy: Ratio
+    wait: Ratio
+    p95_wait: Ratio
+
+
+@dataclass(frozen=True)
+class Later:
+    """The later weeks of a log, `days` long, after `past_days`: the reference, and pairs that were chosen on the past. weeks: over how
+    many the intervals are."""
+
+    past_days: float
+    days: float
+    weeks: int
+    pairs: dict[str, Judged]
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return asdict(self)
+
+
+def weeks_of(split: Split) -> Floats:
+    """The ends of the later weeks, s on the log's clock, the split first; the last one ends with the last submission."""
+    whole = np.arange(split.at_s, split.last_s, WEEK_S)
+    return np.append(whole, split.last_s)
+
+
+def judge(
+    log: Workload,
+    machine: Platform,
+    split: Split,
+    pairs: Sequence[Named],
+    options: Mapping[str, Any],
+    *,
+    keep: Keep,
+    progress: Told | None = None,
+    jobs: int | None = None,
+) -> Later:
+    """Judge pairs, the reference first, each in one replay of the whole log. What a week draws is the difference of the energies of two
+    replays that are cut at its ends. keep, progress, jobs: see `escala.frontier`; options: as of `simulate`."""
+    cast = jobs_of(log, machine, with_options(Options(), **options))
+    is_later = cast.submit_s >= split.at_s
+    later, week = cast.part(is_later), split.later_weeks(cast.submit_s[is_later])
+    ends = weeks_of(split)
+
+    def drawn(pair: Named) -> dict[str, Any]:
+        cut = [simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **{**options, "until_s": float(end)}) for end in ends]
+        return {"energy_j": np.diff([float(one.summary()["energy_j"]) for one in cut]).tolist()}
+
+    def waited(pair: Named) -> Floats:
+        return simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **options).jobs["wait_s"].to_numpy()[cast.row[is_later]]
+
+    def both(pair: Named) -> tuple[Floats, Floats]:
+        return np.array(keep(f"later {pair.name}", lambda: drawn(pair))["energy_j"]), waited(pair)
+
+    found = play(pairs, both, progress=progress, jobs=jobs)
+    energy, waits = ({name: one[k] for name, one in found.items()} for k in (0, 1))
+    first = pairs[0].name
+
+    def judged(name: str) -> Judged:
+        change = paired(energy[name], energy[first], resamples=RESAMPLES)
+        by_weeks = 1.0 + change.value, 1.0 + change.low, 1.0 + change.high
+        wait, p95 = (ratio(later, waits[name], waits[first], figure, week, 0) for figure in ("mean_wait_s", "p95_wait_s"))
+        return Judged(float(energy[name].sum()), figures(later, waits[name]), by_weeks, wait, p95)
+
+    spans = (split.at_s - split.first_s) / DAY_S, (split.last_s - split.at_s) / DAY_S
+    return Later(*spans, len(ends) - 1, {name: judged(name) for name in found})

@@ -1,0 +1,92 @@
+"""Pairs chosen on a log's past, judged on its later weeks: energies against the states of nodes, waits against one replay."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import escala
+from escala.errors import EscalaError
+from escala.report.frontier import sentences
+from escala.tuning.later import weeks_of
+from escala.tuning.split import WEEK_S, split_of
+
+PLATFORM = "4x2:grid5000"
+WATTS = {"computing": 190.0, "idle": 95.0, "off": 9.0, "switching_off": 101.0, "switching_on": 125.0}
+PAIRS: dict[str, Any] = {"schedulers": ["easy", "saf"], "shutdowns": ["never", "timeout:600"]}
+
+
+def _log(later_cores: int = 2) -> escala.Workload:
+    random = np.random.default_rng(3)
+    submit = np.sort(random.uniform(0.0, 6 * WEEK_S, 900))
+    columns = {
+        "submit_s": submit,
+        "runtime_s": random.uniform(60.0, 9000.0, 900),
+        "cores": np.where(submit < submit[0] + 0.6 * (submit[-1] - submit[0]), random.integers(1, 8, 900), later_cores),
+    }
+    return escala.Workload.from_jobs(columns)
+
+
+@functools.cache
+def _found() -> escala.Frontier:
+    return escala.frontier(_log(), PLATFORM, **PAIRS, after=0.6, jobs=1)
+
+
+def test_later_energy_is_what_the_nodes_draw_between_the_split_and_the_last_submission() -> None:
+    found, split = _found(), split_of(_log(), 0.6)
+    assert found.later is not None and len(found.later.pairs) > 1
+    for name, judged in found.later.pairs.items():
+        scheduler, shutdown = name.split(" + ")
+        lives = escala.simulate(_log(), PLATFORM, scheduler, shutdown).nodes
+        spent = lives.select(
+            (pl.min_horizontal("to_s", pl.lit(split.last_s)) - pl.max_horizontal("from_s", pl.lit(split.at_s))).clip(0.0)
+            * pl.col("state").replace_strict(WATTS)
+        )
+        assert judged.energy_j == pytest.approx(spent.sum().item(), rel=1e-9)
+
+
+def test_later_waits_are_those_of_one_replay_of_the_whole_log() -> None:
+    found, split = _found(), split_of(_log(), 0.6)
+    assert found.later is not None
+    for name, judged in found.later.pairs.items():
+        jobs = escala.simulate(_log(), PLATFORM, *name.split(" + ")).jobs.filter(pl.col("submit_s") >= split.at_s)
+        assert judged.waits["mean_wait_s"] == pytest.approx(jobs["wait_s"].mean())
+        assert judged.waits["longest_wait_s"] == pytest.approx(jobs["wait_s"].max())
+
+
+def test_ratios_are_against_the_reference_with_their_intervals() -> None:
+    later = _found().later
+    assert later is not None
+    base = later.pairs["easy + never"]
+    assert base.energy == (1.0, 1.0, 1.0) == base.wait
+    for judged in later.pairs.values():
+        value, low, high = judged.energy
+        assert value == pytest.approx(judged.energy_j / base.energy_j)
+        assert value is not None and low is not None and high is not None and low <= value <= high
+    assert later.weeks == 3 and later.past_days == pytest.approx(0.6 * 42, abs=0.2)
+
+
+def test_the_choice_does_not_see_the_later_weeks() -> None:
+    other = escala.frontier(_log(later_cores=8), PLATFORM, **PAIRS, after=0.6, jobs=1)
+    assert other.summaries == _found().summaries and other.later != _found().later
+
+
+def test_weeks_end_with_the_last_submission() -> None:
+    split = split_of(_log(), 0.6)
+    ends = weeks_of(split)
+    assert ends[0] == split.at_s and ends[-1] == split.last_s and (np.diff(ends)[:-1] == WEEK_S).all() and 0 < np.diff(ends)[-1] <= WEEK_S
+
+
+def test_the_sentences_say_what_was_chosen_and_what_came_of_it() -> None:
+    said = " ".join(sentences(_found()))
+    assert "timeout:600, chosen for waits" in said and "in place of" in said and "over 3 weeks" in said
+    assert "gains less on the next" not in said
+
+
+def test_a_short_log_is_refused() -> None:
+    with pytest.raises(EscalaError, match="at least 3 weeks"):
+        escala.frontier(_log().window(0.0, 2 * WEEK_S), PLATFORM, **PAIRS, after="60%")
