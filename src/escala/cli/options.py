@@ -45,7 +45,9 @@ _OUT: Any = typer.Option(
 )
 Out = Annotated[Path | None, _OUT]
 OutNeeded = Annotated[Path, _OUT]
-Force = Annotated[bool, typer.Option("--force", help="replace an output folder that holds other files", rich_help_panel="Output")]
+Force = Annotated[
+    bool, typer.Option("--force", help="replace an output folder that holds other files; they are kept beside it", rich_help_panel="Output")
+]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON document instead of tables", rich_help_panel="Output")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="seed of everything random")]
 
