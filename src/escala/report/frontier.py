@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +55,8 @@ def later_sentences(found: Frontier) -> list[str]:
         if name != found.reference:
             pair = later.pairs[name]
             waits = ", ".join(f"{word} {_times(pair.waits[key], base[key])}" for word, key in WORDS.items())
-            told.append(f"{name}, chosen for {_limit(margin)}: energy {_interval(pair.energy)}; {waits}.")
+            kept = "" if _kept(pair.waits, base, margin) else " The limit on waits was not kept."
+            told.append(f"{name}, chosen for {_limit(margin)}: energy {_interval(pair.energy)}; {waits}.{kept}")
     if not told:
         told = [f"On the past no pair needs less energy than {found.reference} within the limits on waits."]
     until = f"chosen on the first {later.past_days:.0f} days, judged on the {later.days:.0f} after them"
@@ -64,6 +65,12 @@ def later_sentences(found: Frontier) -> list[str]:
         f"Against {found.reference}; {until}, once, in one replay. Brackets: 95 % over {later.weeks} weeks. Longer: in the mean "
         f"and at the 95th percentile, and no job {LONGEST:g} times the longest wait.",
     ]
+
+
+def _kept(ours: Mapping[str, float], base: Mapping[str, float], margin: float) -> bool:
+    """Did the pair keep on the later weeks the limit under which it was chosen?"""
+    within = all(ours[wait] <= (1.0 + margin) * base[wait] for wait in WAITS)
+    return within and ours["longest_wait_s"] <= LONGEST * base["longest_wait_s"]
 
 
 def _times(ours: float, base: float) -> str:
@@ -162,7 +169,8 @@ def write_page(found: Frontier, path: Path, about: str, power: str, **operator: 
     best = found.cheapest(MARGINS[-1])
     title = "Energy against wait"
     if found.later is not None:
-        title += " on later weeks" + (f": {best}, energy {_interval(found.later.pairs[best].energy)}" if best != found.reference else "")
+        least = next((name for name in map(found.cheapest, MARGINS) if name != found.reference), None)
+        title += " on later weeks" + ("" if least is None else f": {least}, energy {_interval(found.later.pairs[least].energy)}")
     elif best != found.reference:
         title += f": {_saves(found, best)}, with {_limit(MARGINS[-1])}"
     notes = [*sentences(found), about, power, *filter(None, [marks.legend(found.knows)])]

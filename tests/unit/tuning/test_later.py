@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,19 @@ def test_the_sentences_say_what_was_chosen_and_what_came_of_it() -> None:
     said = " ".join(sentences(_found()))
     assert "timeout:600, chosen for waits" in said and "in place of" in said and "over 3 weeks" in said
     assert "gains less on the next" not in said
+
+
+@pytest.mark.parametrize(("figure", "factor"), [("mean_wait_s", 1.2), ("p95_wait_s", 1.2), ("longest_wait_s", 1.3), ("median_wait_s", 9.0)])
+def test_a_limit_that_is_broken_later_is_told(figure: str, factor: float) -> None:
+    found = _found()
+    assert found.later is not None
+    base = found.later.pairs[found.reference]
+    alike = {name: replace(pair, waits=dict(base.waits)) for name, pair in found.later.pairs.items()}
+    assert "not kept" not in " ".join(sentences(replace(found, later=replace(found.later, pairs=alike))))
+    worse = dict(base.waits, **{figure: factor * base.waits[figure] + 1.0})
+    broken = {name: pair if name == found.reference else replace(pair, waits=worse) for name, pair in alike.items()}
+    told = " ".join(sentences(replace(found, later=replace(found.later, pairs=broken))))
+    assert ("The limit on waits was not kept." in told) == (figure != "median_wait_s")  # on which there is no limit
 
 
 def test_a_short_log_is_refused() -> None:
