@@ -41,11 +41,11 @@ TUPLES = {"_replace", "_asdict", "_fields", "_make"}
 FOREIGN = {
     "agents/checkpoint.py": {"_n_updates", "_last_obs", "_last_episode_starts", "_setup_learn"},  # Stable-Baselines3 has no other door
     "agents/training/team/train.py": {"_setup_learn"},
+    "campaigns/pool.py": {"_exit"},
     "cli/__init__.py": {"_exit"},
     "cli/app.py": {"_exit"},
     "envs/slots/team/pettingzoo.py": {"_accumulate_rewards", "_was_dead_step"},
     "kernel/pointer.py": {"_getvalue"},
-    "studies/lab/cells.py": {"_exit"},
 }
 """Private names of other libraries, and `os._exit`."""
 ABOVE_THE_API = ("__init__.py", "cli", "studies")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from escala.agents.agent import Agent
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
+    from escala.campaigns import Campaign, campaign
     from escala.errors import EscalaError
     from escala.fitting import Predicted, predict
     from escala.loading import load_agent
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Agent": "escala.agents.agent",
+    "Campaign": "escala.campaigns",
     "Commands": "escala.policy",
     "Comparison": "escala.policies",
     "EscalaError": "escala.errors",
@@ -44,6 +46,7 @@ _HOME = {
     "View": "escala.policy",
     "Workload": "escala.workload",
     "bound": "escala.policies",
+    "campaign": "escala.campaigns",
     "compare": "escala.policies",
     "describe": "escala.workload",
     "evaluate": "escala.agents.evaluate",
@@ -72,6 +75,7 @@ _PARTS = ("agents", "envs", "live", "metrics", "optimum", "platform", "policies"
 
 __all__ = [
     "Agent",
+    "Campaign",
     "Commands",
     "Comparison",
     "EscalaError",
@@ -87,6 +91,7 @@ __all__ = [
     "__version__",
     "agents",
     "bound",
+    "campaign",
     "compare",
     "describe",
     "envs",

@@ -14,7 +14,7 @@ from escala.writing import Pieces
 def pieces_of(folder: Path | None, log: Any, machine: Any, policies: Sequence[str], **told: Any) -> Pieces:
     """Pieces beside an output folder. policies: names that stand for what may change (trained agents); told: the other options."""
     from escala.policies.pairs import digest_of
-    from escala.studies.lab.saving import source_digest
+    from escala.source import source_digest
 
     about = {"source": source_digest(), "jobs": digest_of(log), "platform": machine.spec(), "identity": identity(list(policies))}
     about |= {"models": models_in(told)}

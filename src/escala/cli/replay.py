@@ -238,7 +238,7 @@ def identity(names: list[str]) -> dict[str, str]:
 
 def _state(options: Mapping[str, Any]) -> dict[str, Any]:
     """What all runs of a comparison depend on beside what `KeptRuns` asks for itself."""
-    from escala.studies.lab.saving import source_digest
+    from escala.source import source_digest
 
     return {"source": source_digest(), "models": models_in(options)}
 

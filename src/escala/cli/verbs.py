@@ -17,6 +17,7 @@ VERBS = {
     "Replay": {
         "simulate": ("replay", "replay a log under one scheduler and one shutdown policy"),
         "compare": ("replay", "replay a log under several schedulers and shutdown policies"),
+        "campaign": ("campaign", "logs x platforms x schedulers x options x seeds as one table of runs"),
         "tune": ("tune", "choose the order of the queue on a log's past, judge it on later weeks"),
         "predict": ("predict", "fit a model of run times to a log's past, judge it on later jobs"),
         "frontier": ("frontier", "energy against wait of schedulers and shutdown policies together"),
@@ -52,6 +53,7 @@ EXTRAS = {
     "evaluate": ("agents",),
     "export": ("agents",),
     "render": ("envs", "report"),
+    "campaign": ("report",),
     "tune": ("report",),
     "predict": ("predict",),
     "frontier": ("report",),
@@ -66,6 +68,7 @@ EXAMPLES = {
     "demo": "escala demo --minutes 1",
     "simulate": "escala simulate month.swf --platform orion --scheduler easy --shutdown timeout:300 --out run",
     "compare": "escala compare month.swf --platform orion --schedulers fcfs,easy,saf --shutdowns never,timeout:0 --out compared",
+    "campaign": "escala campaign campaign.toml --on local:4 --out campaign",
     "tune": "escala tune year.swf --platform 100x1 --out policy",
     "predict": "escala predict year.swf --out model",
     "frontier": "escala frontier month.swf --platform orion --price 0.2 --currency EUR --out frontier",

@@ -7,6 +7,7 @@ one step. Who writes holds a lock; what a killed run left behind is found and se
 from escala.writing.files import output_file, remove, whole_file, write_whole
 from escala.writing.folder import claimed, output_folder, saved_folder
 from escala.writing.kept import Kept, Pieces
+from escala.writing.places import unwritable
 from escala.writing.sealing import PAGE, SEAL, own_page, sealed_text
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "remove",
     "saved_folder",
     "sealed_text",
+    "unwritable",
     "whole_file",
     "write_whole",
 ]

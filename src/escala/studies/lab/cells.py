@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import threading
 import time
@@ -11,12 +10,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from escala.campaigns.pool import end_with_parent
 from escala.errors import EscalaError
-from escala.studies.lab.saving import source_digest
+from escala.source import source_digest
 from escala.writing import write_whole
 
 Share = Callable[[float], None]
@@ -55,7 +55,7 @@ def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], 
                     progress(done / total)
                 answer()
     elif left:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_end_with_parent) as pool:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
             running = {pool.submit(_timed, cell.work, cell.given): cell for cell in sorted(left, key=lambda cell: -cell.cost)}
             try:
                 while running:
@@ -98,18 +98,6 @@ def _signals_kept() -> Iterator[Callable[[], None]]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-
-
-def _end_with_parent() -> None:
-    """Let this process end when the study's own is ended, be it by a signal that cannot be caught."""
-
-    def wait_and_end() -> None:
-        parent = parent_process()
-        assert parent is not None
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=wait_and_end, daemon=True).start()
 
 
 def _path(kept: Path, cell: Cell) -> Path:

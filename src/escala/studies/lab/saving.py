@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import platform
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ import escala
 from escala.metrics.compare import KNOWS
 from escala.policies.pairs import folder_of
 from escala.result import Result
+from escala.source import source_digest
 from escala.writing import write_whole
 
 JUDGED = "judged.csv"
@@ -31,15 +31,6 @@ def save_runs(results: Mapping[str, Result], table: pl.DataFrame, folder: Path) 
             result.save(folder / folder_of(name))
     table.write_csv(folder / "table.csv")
     write_manifest(folder, "comparison", {"runs": list(results)})
-
-
-def source_digest() -> str:
-    """SHA-256 of the program's own files, which tells one state of it from another (16 digits)."""
-    root = Path(escala.__file__).parent
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
 
 
 def write_manifest(folder: Path, kind: str, content: Mapping[str, Any]) -> None:

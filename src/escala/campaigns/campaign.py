@@ -1,0 +1,127 @@
+"""`campaign`: every run that is not there yet, each kept as soon as it is finished, and one table of all of them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from escala.campaigns import journal, pool
+from escala.campaigns.definition import Definition, read_definition
+from escala.campaigns.runs import Run, runs_of
+from escala.campaigns.work import ENERGIES, FIGURES
+from escala.foresight import known_to
+from escala.writing import whole_file
+
+RUNS, SECONDS = "runs.parquet", "seconds.parquet"
+TEXTS = ("log", "platform", "scheduler", "shutdown")
+Begin = Callable[[str], Callable[[float], None] | None]
+"""Called with what is done now; gives what to call with the share of it that is done, or None where nobody watches."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """What a campaign found.
+
+    runs: one row a run, in the order of the definition: log, platform, scheduler, shutdown, each option of the definition, seed (null
+    where it changes nothing), the figures, knows, error (null for a run that ended well), key. options: the names of those columns.
+    power: whose watts, a line for each. done: simulations made now; kept: made before; failed: simulations that failed now, twice.
+    """
+
+    runs: pl.DataFrame
+    options: tuple[str, ...]
+    power: tuple[str, ...]
+    done: int
+    kept: int
+    failed: int
+
+
+def campaign(
+    spec: str | os.PathLike[str] | Mapping[str, Any],
+    out: str | os.PathLike[str],
+    on: str = "local",
+    *,
+    begin: Begin | None = None,
+) -> Campaign:
+    """Run what a campaign defines, and nothing twice: results in `out` of the same jobs, platform, policies, options and state of the
+    program are used again, also when the definition has grown.
+
+    spec: a TOML file or a dictionary of the same form, see docs/how-to/scale.md. out: the folder; it gets `runs.journal` (finished runs,
+    line by line), `runs.parquet` (`Campaign.runs`) and `seconds.parquet` (processor seconds by key). on: "local" (a process for each core)
+    or "local:N"; the table is the same for any. A run that fails is tried once more, and named in the table.
+
+    Raises:
+        EscalaError: a contradiction in the definition, a log that cannot be read, a folder of something else, another campaign in it.
+    """
+    n, asked = pool.processes_of(on), read_definition(spec)
+    runs = runs_of(asked, None if begin is None else begin("reading the logs"))
+    folder = Path(out)
+    with journal.opened(folder) as kept:
+        unique = {run.key: run for run in runs}
+        left = [run for key, run in unique.items() if key not in kept.found]
+        share = None if begin is None else begin(f"{len(left):,} simulations")
+        errors: dict[str, str] = {}
+        for k, (run, told) in enumerate(pool.each(_by_log(left), n)):
+            if "error" in told:
+                errors[run.key] = told["error"]
+            else:
+                kept.add(run.key, told)
+            if share is not None:
+                share((k + 1) / len(left))
+        table = _table(asked, runs, kept.found, errors)
+        seconds = {key: kept.found[key]["seconds"] for key in unique if key in kept.found}
+        spent = pl.DataFrame({"key": list(seconds), "processor_s": list(seconds.values())})
+        for name, frame in ((RUNS, table), (SECONDS, spent)):
+            with whole_file(folder / name) as aside:
+                frame.write_parquet(aside)
+    power = tuple(dict.fromkeys(machine.power_line for machine in asked.platforms if machine.has_energy))
+    return Campaign(table, tuple(asked.options), power, len(left) - len(errors), len(unique) - len(left), len(errors))
+
+
+def _by_log(runs: Sequence[Run]) -> list[Run]:
+    """Runs of the same jobs one after the other."""
+    place: dict[str, int] = {}
+    for run in runs:
+        place.setdefault(run.digest, len(place))
+    return sorted(runs, key=lambda run: place[run.digest])
+
+
+def _table(asked: Definition, runs: Sequence[Run], found: Mapping[str, Mapping[str, Any]], errors: Mapping[str, str]) -> pl.DataFrame:
+    """One row a run."""
+    figures = {**FIGURES, **(ENERGIES if any(machine.has_energy for machine in asked.platforms) else {})}
+    rows = [
+        (
+            run.log.name,
+            run.platform.name,
+            run.scheduler,
+            run.shutdown,
+            run.seed,
+            errors.get(run.key),
+            run.key,
+            *_figures(run, found, figures),
+        )
+        for run in runs
+    ]
+    about = {**dict.fromkeys(TEXTS, pl.String), "seed": pl.Int64, "error": pl.String, "key": pl.String}
+    table = pl.DataFrame(rows, schema={**about, **figures, "knows": pl.String}, orient="row")
+    options = [pl.Series(name, [_cell(getattr(run.options, name)) for run in runs]) for name in asked.options]
+    return table.with_columns(options).select(*TEXTS, *asked.options, "seed", *figures, "knows", "error", "key")
+
+
+def _figures(run: Run, found: Mapping[str, Mapping[str, Any]], figures: Mapping[str, Any]) -> list[Any]:
+    """Of a run: its figures, null where it failed, and what its policies know."""
+    if run.key not in found:
+        knows = known_to(run.scheduler, run.shutdown, run.options.estimate, run.options.order_estimate)
+        return [*[None] * len(figures), knows]
+    told = found[run.key]["found"]
+    return [*(told.get(name) for name in figures), told["knows"]]
+
+
+def _cell(value: Any) -> Any:
+    """A value of an option as it stands in the table."""
+    return json.dumps(value) if isinstance(value, list | tuple) else value

@@ -1,0 +1,120 @@
+"""The processes of a campaign on this machine, and what becomes of one that ends before its time."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing import get_context, parent_process
+from typing import Any
+
+from escala.campaigns.runs import Run
+from escala.campaigns.work import work
+from escala.errors import EscalaError, quoted
+
+AHEAD = 2
+"""Runs that are given to each process before they begin, so that none waits for the next."""
+ENDED = "its process ended before its time, twice (too little memory?)"
+MOST = 1024
+_ENGINE = re.compile(r"local(?::([0-9]{1,9}))?")
+
+
+def processes_of(on: str) -> int:
+    """How many processes an engine's name asks for: `local` one a core, `local:N` N; EscalaError for any other name."""
+    found = _ENGINE.fullmatch(on) if isinstance(on, str) else None
+    if found is None:
+        raise EscalaError(f"unknown engine {quoted(on)} (--on): give local, or local:N for N processes")
+    if found[1] is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not 1 <= int(found[1]) <= MOST:
+        raise EscalaError(f"engine {on!r} (--on): give 1 to {MOST:,} processes")
+    return int(found[1])
+
+
+def end_with_parent() -> None:
+    """Let this process end when its parent is ended, be it by a signal that cannot be caught."""
+
+    def wait_and_end() -> None:
+        parent = parent_process()
+        assert parent is not None
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait_and_end, daemon=True).start()
+
+
+def _begin() -> None:
+    """In each process, before its first run: Ctrl-C is for the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with_parent()
+
+
+def _pool(n: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(n, mp_context=get_context("spawn"), initializer=_begin)
+
+
+def each(runs: Sequence[Run], n: int) -> Iterator[tuple[Run, dict[str, Any]]]:
+    """Every run with what `work` gives, as they end. n: processes; 1: this one.
+
+    A run whose process ends before its time is tried once more, alone, and is then named as failed. EscalaError where no process lives
+    until the end of a run.
+    """
+    if n == 1 or len(runs) < 2:
+        for run in runs:
+            yield run, work(run)
+        return
+    waiting, any_done = deque(runs), False
+    while waiting:
+        suspects: list[Run] = []
+        for run, told in _until_broken(waiting, n):
+            if told is None:
+                suspects.append(run)
+            else:
+                any_done = True
+                yield run, told
+        again = [(run, _alone(run)) for run in suspects]
+        any_done = any_done or any(told != {"error": ENDED} for _, told in again)
+        if len(again) > 1 and not any_done:
+            raise EscalaError(
+                "no process of the campaign lives until the end of a run: give it more memory, take on='local:1' (--on local:1), or, in a "
+                "script of your own, call it under if __name__ == '__main__':"
+            )
+        yield from again
+
+
+def _until_broken(waiting: deque[Run], n: int) -> Iterator[tuple[Run, dict[str, Any] | None]]:
+    """Take runs from `waiting` and run them until there are none, or a process has ended before its time: then None for all that were
+    under way."""
+    pool, running, broken = _pool(n), dict[Future[dict[str, Any]], Run](), False
+    try:
+        while running or (waiting and not broken):
+            while waiting and not broken and len(running) < AHEAD * n:
+                try:
+                    running[pool.submit(work, waiting[0])] = waiting[0]
+                    waiting.popleft()
+                except BrokenProcessPool:
+                    broken = True
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                run, failure = running.pop(future), future.exception()
+                if failure is not None and not isinstance(failure, BrokenProcessPool):
+                    raise failure
+                broken = broken or failure is not None
+                yield run, None if failure is not None else future.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _alone(run: Run) -> dict[str, Any]:
+    """A run in a process of its own."""
+    pool = _pool(1)
+    try:
+        return pool.submit(work, run).result()
+    except BrokenProcessPool:
+        return {"error": ENDED}
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)

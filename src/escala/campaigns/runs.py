@@ -1,0 +1,86 @@
+"""Every run of a campaign, with the hash of all that its result depends on: two runs with one hash are one."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import polars as pl
+
+from escala.campaigns.definition import Definition, Log, estimates_of, seeded
+from escala.options import Options
+from escala.platform import Platform
+from escala.policies.tuned import digests_in
+from escala.prediction.folder import model_digest
+from escala.source import source_digest
+from escala.workload import Workload
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run. seed: None where it changes nothing. digest: of the jobs; key: of all that the result depends on."""
+
+    log: Log
+    platform: Platform
+    scheduler: str
+    shutdown: str
+    options: Options
+    seed: int | None
+    digest: str
+    key: str
+
+
+def digest_of(workload: Workload) -> str:
+    """SHA-256 of every column of the jobs, wherever they were read."""
+    stream = io.BytesIO()
+    jobs = workload.jobs
+    jobs.select(sorted(jobs.columns)).rechunk().write_ipc(stream, compat_level=pl.CompatLevel.oldest())
+    return hashlib.sha256(stream.getbuffer()).hexdigest()
+
+
+def made_by() -> str:
+    """The program's version and state, on which every result depends."""
+    return f"{version('escala')} {source_digest()}"
+
+
+def runs_of(asked: Definition, progress: Callable[[float], None] | None = None) -> list[Run]:
+    """Every run, in the order of the definition; each log is read once. A seed that changes nothing makes one run, not several.
+
+    Raises EscalaError where a log cannot be read or generated.
+    """
+    found: list[Run] = []
+    policies, program = list(_policies(asked)), made_by()
+    machines = [(machine, _sha(machine.spec())) for machine in asked.platforms]
+    for k, log in enumerate(asked.logs):
+        digests = {seed: digest_of(log.load(seed)) for seed in (asked.seeds if log.seeded else asked.seeds[:1])}
+        for machine, spec in machines:
+            for scheduler, shutdown, options, looks, about in policies:
+                for seed in asked.seeds if looks or log.seeded else (None,):
+                    digest = digests[seed if seed is not None and log.seeded else asked.seeds[0]]
+                    key = _sha([program, spec, digest, about, seed if looks else None])
+                    found.append(Run(log, machine, scheduler, shutdown, options, seed, digest, key))
+        if progress is not None:
+            progress((k + 1) / len(asked.logs))
+    return found
+
+
+def _policies(asked: Definition) -> Iterator[tuple[str, str, Options, bool, str]]:
+    """(scheduler, shutdown policy, options, whether it looks at its seed, hash of all this and of the files that it names), in order."""
+    choices = asked.settings()
+    for scheduler in asked.schedulers:
+        for shutdown in asked.shutdowns:
+            for options in choices:
+                files = dict(digests_in(scheduler))
+                for estimate in estimates_of(scheduler, options):
+                    files |= model_digest(estimate)
+                told = {name: value for name, value in options.told().items() if name != "seed"}
+                yield scheduler, shutdown, options, seeded(scheduler, shutdown), _sha([scheduler, shutdown, files, told])
+
+
+def _sha(told: Any) -> str:
+    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()

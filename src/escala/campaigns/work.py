@@ -1,0 +1,79 @@
+"""One run of a campaign, in whatever process: its log is read once, and kept for the runs that follow."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from escala.campaigns.runs import Run, digest_of
+from escala.errors import EscalaError, one_line
+from escala.metrics.jobs import finished
+from escala.options import with_options
+from escala.policies.run import simulate
+from escala.result import Result
+from escala.workload import Workload
+
+FIGURES: dict[str, Any] = {
+    **dict.fromkeys(("n_jobs", "n_completed", "n_killed", "n_rejected", "n_unfinished"), pl.Int64),
+    **dict.fromkeys(("mean_bounded_slowdown", "mean_wait_s", "median_wait_s", "p95_wait_s", "p99_wait_s"), pl.Float64),
+    **dict.fromkeys(("longest_wait_s", "area_weighted_wait_s", "mean_stretch", "utilisation", "makespan_s"), pl.Float64),
+}
+"""The figures of every run, in the order of the table. Waits and slowdowns are over the jobs that ran to their end."""
+ENERGIES: dict[str, Any] = {"energy_j": pl.Float64, "waste_j": pl.Float64, "transitions": pl.Int64}
+"""Those of runs on a platform with watts."""
+TRIES = 2
+LOGS_KEPT = 2
+
+_logs: dict[str, Workload] = {}
+
+
+def work(run: Run) -> dict[str, Any]:
+    """`found` (the figures, and what the policies know of the future) and `seconds` (of this processor) of a run; `error`, one line, of
+    one that failed twice."""
+    why = ""
+    for _ in range(TRIES):
+        try:
+            log = _log_of(run)
+            begin = time.process_time()
+            options = with_options(run.options, seed=run.seed or 0)
+            told = {name: getattr(options, name) for name in options.__dataclass_fields__}
+            found = figures(simulate(log, run.platform, run.scheduler, run.shutdown, **told))
+            return {"found": found, "seconds": time.process_time() - begin}
+        except EscalaError as error:
+            why = str(error)
+        except Exception as error:  # the other runs go on
+            why = one_line(f"{type(error).__name__}: {error}")
+    return {"error": why}
+
+
+def _log_of(run: Run) -> Workload:
+    """The jobs of a run; EscalaError where they are no longer those that the campaign began with."""
+    if run.digest not in _logs:
+        log = run.log.load(run.seed or 0)
+        if digest_of(log) != run.digest:
+            raise EscalaError(f"log {run.log.name!r} holds other jobs than when the campaign began: give the same command again")
+        while len(_logs) >= LOGS_KEPT:
+            del _logs[next(iter(_logs))]
+        _logs[run.digest] = log
+    return _logs[run.digest]
+
+
+def figures(result: Result) -> dict[str, Any]:
+    """The figures of a run, None for those without a value (a mean over no job), and `knows`."""
+    summary = result.summary()
+    jobs = finished(result.jobs)
+    wait, area = jobs["wait_s"].to_numpy(), (jobs["runtime_s"] * jobs["cores"]).to_numpy()
+    some = len(wait) > 0
+    own = {
+        "p99_wait_s": float(np.percentile(wait, 99.0)) if some else math.nan,
+        "longest_wait_s": summary["max_wait_s"],
+        "area_weighted_wait_s": float(wait @ area / area.sum()) if some else math.nan,
+    }
+    told = {name: own[name] if name in own else summary[name] for name in FIGURES}
+    if "energy_j" in summary:
+        told |= {name: summary[name] for name in ENERGIES}
+    return {**{name: value if math.isfinite(value) else None for name, value in told.items()}, "knows": result.knows}

@@ -1,0 +1,265 @@
+"""Campaigns: the figures are those of `simulate`, nothing is run twice, and a kill at any moment changes no table."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import escala
+from escala.campaigns import journal, pool, work
+from escala.campaigns.campaign import RUNS, SECONDS
+from escala.campaigns.definition import read_definition
+from escala.campaigns.runs import runs_of
+from tests.cli.program import LOG
+
+GENERATED = {"generator": "lublin", "jobs": 60, "cores": 16, "load": 0.9}
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> dict[str, Any]:
+    """Two logs, a machine with watts, fourteen runs."""
+    path = tmp_path / "small.swf"
+    path.write_text(LOG)
+    return {
+        "logs": [str(path), GENERATED],
+        "platforms": ["16x1:grid5000"],
+        "schedulers": ["easy", "random"],
+        "shutdowns": ["never", "timeout:0"],
+        "seeds": [0, 1],
+        "options": {"oversized": "drop"},
+    }
+
+
+def _counted(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Every simulation that is made in this process."""
+    made: list[Any] = []
+    own = work.simulate
+
+    def simulate(*given: Any, **options: Any) -> Any:
+        made.append(given[2:])
+        return own(*given, **options)
+
+    monkeypatch.setattr(work, "simulate", simulate)
+    return made
+
+
+def test_the_figures_are_those_of_single_runs(spec: dict[str, Any], tmp_path: Path) -> None:
+    found = escala.campaign(spec, tmp_path / "out", "local:1")
+    assert found.runs.select("scheduler", "shutdown", "seed").rows() == [
+        ("easy", "never", None), ("easy", "timeout:0", None),
+        ("random", "never", 0), ("random", "never", 1), ("random", "timeout:0", 0), ("random", "timeout:0", 1),
+        *((s, d, seed) for s in ("easy", "random") for d in ("never", "timeout:0") for seed in (0, 1)),
+    ]  # fmt: skip
+    logs = {("small", seed): escala.read_workload(tmp_path / "small.swf") for seed in (None, 0, 1)}
+    logs |= {("lublin", seed): escala.workload.generate.lublin(jobs=60, cores=16, load=0.9, seed=seed) for seed in (0, 1)}
+    for row in found.runs.to_dicts():
+        log = logs[row["log"], row["seed"]]
+        result = escala.simulate(log, "16x1:grid5000", row["scheduler"], row["shutdown"], seed=row["seed"] or 0, oversized="drop")
+        for name, value in result.summary().items():
+            assert name not in row or row[name] == value, name
+        wait, area = result.jobs["wait_s"].to_numpy(), (result.jobs["runtime_s"] * result.jobs["cores"]).to_numpy()
+        assert row["p99_wait_s"] == np.percentile(wait, 99) and row["longest_wait_s"] == wait.max()
+        assert row["area_weighted_wait_s"] == pytest.approx((wait * area).sum() / area.sum(), rel=1e-12)
+        assert row["energy_j"] > 0 and row["error"] is None
+    assert found.runs["energy_j"].n_unique() > 4
+    assert found.runs.filter(log="lublin", scheduler="easy", shutdown="never")["mean_wait_s"].n_unique() == 2
+
+
+def test_nothing_is_run_twice_also_when_the_definition_grows(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _counted(monkeypatch)
+    first = escala.campaign(spec, tmp_path / "out", "local:1")
+    assert (first.done, first.kept, first.failed, len(made)) == (14, 0, 0, 14)
+    again = escala.campaign(spec, tmp_path / "out", "local:1")
+    assert (again.done, again.kept, len(made)) == (0, 14, 14) and again.runs.equals(first.runs)
+    copy = tmp_path / "copy.swf"
+    copy.write_text(LOG)
+    grown = escala.campaign(
+        {**spec, "logs": [*spec["logs"], str(copy)], "schedulers": ["fcfs", "easy", "random"]}, tmp_path / "out", "local:1"
+    )
+    assert [given[0] for given in made[14:]] == ["fcfs"] * 6, "the copy holds the same jobs: its runs are there"
+    assert grown.runs.height == 28 and grown.kept == 14
+    (tmp_path / "small.swf").write_text(LOG.replace(" 100 2 ", " 110 2 "))
+    other = escala.campaign(spec, tmp_path / "out", "local:1")
+    assert other.done == 6, "other jobs"
+
+
+def test_the_state_of_files_and_options_is_part_of_a_run(spec: dict[str, Any], tmp_path: Path) -> None:
+    score = tmp_path / "score.toml"
+    score.write_text('form = "linear"\n[weights]\nlog_wait = -1\n')
+    asked = {**spec, "schedulers": [f"easy:queue=score:{score}"]}
+
+    def keys(**more: Any) -> set[str]:
+        return {run.key for run in runs_of(read_definition({**asked, **more}))}
+
+    first = keys()
+    assert keys() == first and not first & keys(options={"head": "latest-released"}) and not first & keys(platforms=["16x1:taurus"])
+    score.write_text('form = "linear"\n[weights]\nlog_wait = -2\n')
+    assert not first & keys()
+
+
+def test_two_processes_give_the_same_table(spec: dict[str, Any], tmp_path: Path) -> None:
+    escala.campaign(spec, tmp_path / "one", "local:1")
+    found = escala.campaign(spec, tmp_path / "two", "local:2")
+    assert found.done == 14 and (tmp_path / "one" / RUNS).read_bytes() == (tmp_path / "two" / RUNS).read_bytes()
+
+
+KILLED = """
+import json, os, signal, sys
+import escala
+from escala.campaigns import journal
+spec, out, at, torn = json.loads(sys.argv[1])
+own, lines = journal.Journal.write, [0]
+def write(self, line):
+    if lines[0] == at:
+        own(self, line[: len(line) // 2] if torn else b"")
+        os.kill(os.getpid(), signal.SIGKILL)
+    lines[0] += 1
+    own(self, line)
+journal.Journal.write = write
+escala.campaign(spec, out, "local:1")
+"""
+"""A campaign that ends by SIGKILL at the at-th line of its journal, before it or in the middle of it."""
+
+
+def test_a_kill_at_any_line_changes_no_table(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _counted(monkeypatch)
+    escala.campaign(spec, tmp_path / "whole", "local:1")
+    for at, torn in ((0, True), (1, False), (2, True), (7, False), (14, True)):
+        out = tmp_path / f"killed-{at}"
+        given = json.dumps([spec, str(out), at, torn])
+        assert subprocess.run([sys.executable, "-c", KILLED, given], timeout=60).returncode == -signal.SIGKILL
+        made.clear()
+        found = escala.campaign(spec, out, "local:1")
+        assert len(made) == found.done == 14 - max(0, at - 1), "each line that was whole is a run that is not made again"
+        assert (out / RUNS).read_bytes() == (tmp_path / "whole" / RUNS).read_bytes()
+        assert sorted(path.name for path in out.iterdir()) == ["runs.journal", "runs.parquet", "seconds.parquet"]
+
+
+def test_lines_that_were_changed_are_run_again(spec: dict[str, Any], tmp_path: Path) -> None:
+    first = escala.campaign(spec, tmp_path / "out", "local:1")
+    path = tmp_path / "out" / journal.FILE
+    path.write_bytes(path.read_bytes().replace(b'"mean_wait_s": ', b'"mean_wait_s": 9', 1))
+    again = escala.campaign(spec, tmp_path / "out", "local:1")
+    assert again.done == 1 and again.runs.equals(first.runs)
+
+
+def test_a_failing_run_is_tried_twice_and_named(spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = _counted(monkeypatch)
+    asked = {**spec, "logs": spec["logs"][:1], "platforms": ["2x1:grid5000", "16x1:grid5000"], "schedulers": ["easy"], "options": {}}
+    found = escala.campaign(asked, tmp_path / "out", "local:1")
+    assert (found.done, found.failed, len(made)) == (2, 2, 2 * 2 + 2)
+    errors = found.runs.filter(pl.col("error").is_not_null())
+    assert errors["platform"].to_list() == ["2x1:grid5000"] * 2 and "can never run of 2 cores" in errors["error"][0]
+    assert errors["mean_wait_s"].null_count() == 2 and found.runs.filter(platform="16x1:grid5000")["mean_wait_s"].null_count() == 0
+    again = escala.campaign(asked, tmp_path / "out", "local:1")
+    assert (again.done, again.kept, again.failed) == (0, 2, 2), "it is tried again, what went well is not"
+
+
+class _Pool:
+    """Processes of which one ends, with all that it was given, when a run of `bad` comes."""
+
+    bad = "random"
+    made = 0
+
+    def __init__(self, n: int) -> None:
+        self.broken = False
+
+    def submit(self, job: Any, run: Any) -> Any:
+        future: Any = pool.Future()
+        self.broken = self.broken or run.scheduler == self.bad
+        if self.broken:
+            future.set_exception(pool.BrokenProcessPool("ended"))
+        else:
+            future.set_result({"found": run.key})
+        return future
+
+    def shutdown(self, **_: Any) -> None: ...
+
+
+def test_a_run_that_ends_its_process_is_named_and_the_others_go_on(spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = runs_of(read_definition(spec))
+    monkeypatch.setattr(pool, "_pool", _Pool)
+    found = {run.key: told for run, told in pool.each(runs, 2)}
+    assert len(found) == len(runs)
+    assert {run.scheduler for run in runs if "error" in found[run.key]} == {"random"}
+    assert all(found[run.key] == {"found": run.key} for run in runs if run.scheduler == "easy")
+    bad = [run for run in runs if run.scheduler == "random"]
+    with pytest.raises(escala.EscalaError, match="no process of the campaign lives"):
+        list(pool.each(bad, 2))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"log": []}, "unknown key 'log': did you mean logs"),
+        ({"schedulers": []}, "schedulers is an empty list"),
+        ({"schedulers": ["easy", "easy"]}, "schedulers names 'easy' twice"),
+        ({"schedulers": ["esy"]}, "did you mean easy"),
+        ({"schedulers": "easy"}, "give a list of texts"),
+        ({"schedulers": ["agent:x"]}, "takes no agents"),
+        ({"platforms": None}, "platforms is missing"),
+        ({"platforms": ["16x1"]}, "shutdown policy timeout:0 needs a power profile"),
+        ({"platforms": ["16x1:grid5000"], "power": 3}, "power = 3"),
+        ({"shutdowns": ["timeout"]}, "needs its seconds"),
+        ({"seeds": [1, 1]}, "seeds names 1 twice"),
+        ({"seeds": [-1]}, "seeds holds -1"),
+        ({"seeds": [True]}, "a list of whole numbers"),
+        ({"options": {"hed": "lowest-id"}}, "did you mean head"),
+        ({"options": {"head": ["x"]}}, "option head='x' is not known"),
+        ({"options": {"head": []}}, "head is an empty list"),
+        ({"options": {"depth": [3, "none", 3]}}, "names a value twice"),
+        ({"options": {"seed": 3}}, "give seeds"),
+        ({"options": {"record": True}}, "unknown key 'record'"),
+        ({"options": {"estimate": [3]}}, "estimates by their names"),
+        ({"options": [3]}, "a table of names and values"),
+        ({"logs": ["nowhere.swf"]}, "no such file"),
+        ({"logs": [{"generator": "lublim"}]}, "did you mean lublin"),
+        ({"logs": [{"generator": "lublin", "job": 3}]}, "did you mean jobs"),
+        ({"logs": [{"name": "x"}]}, "needs path = or generator ="),
+        ({"logs": [GENERATED, {**GENERATED, "jobs": 70}]}, "two logs are called 'lublin'"),
+        ({"logs": [GENERATED], "reading": {"unit": "min"}}, "leave it out"),
+        ({"reading": {"unit_": "min"}}, "did you mean unit"),
+        ({"seeds": list(range(4000)), "options": {"until_s": [float(k + 1) for k in range(4000)]}}, "are more than the 10,000,000"),
+    ],
+)  # fmt: skip
+def test_contradictions_are_one_line_before_anything_runs(spec: dict[str, Any], tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    asked = {name: value for name, value in {**spec, **change}.items() if value is not None}
+    with pytest.raises(escala.EscalaError) as told:
+        escala.campaign(asked, tmp_path / "out", "local:1")
+    assert said in str(told.value) and "\n" not in str(told.value) and not (tmp_path / "out").exists()
+
+
+def test_engines_and_folders_that_are_none(spec: dict[str, Any], tmp_path: Path) -> None:
+    for on in ("ray", "local:0", "local:x", "local:99999", 3):
+        with pytest.raises(escala.EscalaError, match=r"engine"):
+            escala.campaign(spec, tmp_path / "out", on)  # type: ignore[arg-type]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "precious").write_text("mine")
+    with pytest.raises(escala.EscalaError, match="holds files that no campaign wrote"):
+        escala.campaign(spec, tmp_path / "out", "local:1")
+    (tmp_path / "out" / journal.FILE).write_text("mine too\n")
+    with pytest.raises(escala.EscalaError, match="holds files that no campaign wrote"):
+        escala.campaign(spec, tmp_path / "out", "local:1")
+    assert (tmp_path / "out" / journal.FILE).read_text() == "mine too\n"
+
+
+def test_one_campaign_at_a_time_in_a_folder(spec: dict[str, Any], tmp_path: Path) -> None:
+    with journal.opened(tmp_path / "out"), pytest.raises(escala.EscalaError, match="another run writes there now"):
+        escala.campaign(spec, tmp_path / "out", "local:1")
+
+
+def test_options_become_columns(spec: dict[str, Any], tmp_path: Path) -> None:
+    asked = {**spec, "logs": [GENERATED], "schedulers": ["conservative"], "shutdowns": ["never"], "seeds": [0]}
+    asked["options"] = {"depth": ["none", 1], "head": "lowest-id", "corrections_s": [60, 300]}
+    found = escala.campaign(asked, tmp_path / "out", "local:1")
+    assert found.options == ("depth", "head", "corrections_s") and found.runs["depth"].to_list() == [None, 1]
+    assert [json.loads(text) for text in found.runs["corrections_s"]] == [[60.0, 300.0]] * 2
+    assert SECONDS in {path.name for path in (tmp_path / "out").iterdir()}
