@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.markup import escape
 
 from escala.cli import options as opt
 from escala.cli.tables import facts_table, rows_table
