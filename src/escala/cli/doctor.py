@@ -108,4 +108,4 @@ def doctor(
     payload |= {"warmed": warmed}
     rows = [{**entry, "version": entry["version"] or "missing"} for entry in extras]
     tables = (facts_table([(*fact, "") for fact in facts], values="left"), facts_table([(*fact, "") for fact in where], values="left"))
-    emit(as_json, payload, *tables, rows_table(rows), *map(escape, hints or ["Everything is there."]))
+    emit(as_json, payload, *tables, rows_table(rows), *(hints or ["Everything is there."]))
