@@ -183,3 +183,11 @@ class FakeBatsim(Machine):
         assert job.state == "waiting" and job.cores > len(self.nodes)
         job.state = "REJECTED"
         self.alive.remove(job)
+
+
+def platform_file(n: int, off_s: float, on_s: float, names: str = "host") -> str:
+    """A platform file for Batsim."""
+    speeds = f"100Mf, 1f, {1 / off_s!r}f, {1 / on_s!r}f"
+    props = '<prop id="wattage_per_state" value="95:95:190, 9:9:9, 100:100:100, 125:125:125"/><prop id="sleep_pstates" value="1:2:3"/>'
+    hosts = "".join(f'<host id="{names}{k:03d}" speed="{speeds}">{props}</host>' for k in range(n))
+    return f'<platform version="4.1"><zone id="z" routing="None"><host id="master_host" speed="100Mf"/>{hosts}</zone></platform>'

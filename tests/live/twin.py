@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -61,7 +62,12 @@ def differences(case: Case, restart_every: int = 10, scheduler: Any = None, shut
     machine = Machine(case.platform, case.jobs, case.options.get("start_off", False))
     with tempfile.TemporaryDirectory() as folder:
         machine.run(make, Path(folder) / "state.json", restart_every)
-    jobs, allocations, nodes, power = machine.tables()
+    return table_differences(machine.tables(), expected)
+
+
+def table_differences(tables: Sequence[Any], expected: Any) -> list[str]:
+    """What jobs, allocations, nodes and power from outside have otherwise than a run inside the kernel."""
+    jobs, allocations, nodes, power = tables
     table = [{name: value for name, value in row.items() if name != "estimate_s"} for row in rows(expected.jobs)]
     return (
         job_differences(jobs, table)

@@ -73,7 +73,7 @@ def predict(
     """
     import escala
     from escala.fitting.predict import check_asked
-    from escala.fitting.predicted import VERB, finite, write
+    from escala.fitting.predicted import VERB, write
 
     columns = None if by is None else opt.names(by, "--by")
     check_asked(after, columns, {name: value for name, value in options.items() if name != "seed"})
@@ -91,7 +91,7 @@ def predict(
             )
             write(predicted, folder)
     about = f"{log.name}: {predicted.about['later_jobs']:,} later jobs of {len(log):,}"
-    emit(as_json, finite({**predicted.as_dict(), "cleaning": log.cleaning}), about, *shown(predicted, out))
+    emit(as_json, {**predicted.as_dict(), "cleaning": log.cleaning}, about, *shown(predicted, out))
 
 
 def shown(predicted: Predicted, out: Path) -> list[Any]:

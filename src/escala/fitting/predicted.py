@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 from escala.prediction.folder import FORMAT, KIND, MANIFEST
 from escala.prediction.model import Model
+from escala.writing import write_json
 
 VERB = "predict"
 FOUND = "accuracy.json"
@@ -72,14 +71,5 @@ def write(predicted: Predicted, work: Path) -> None:
         "lightgbm": version("lightgbm"),
         "workload": predicted.about["workload"],
     }
-    (work / FOUND).write_text(json.dumps(finite(predicted.as_dict()), indent=1) + "\n", encoding="utf-8")
-    (work / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-
-
-def finite(value: Any) -> Any:
-    """JSON has no NaN: what has no value is null."""
-    if isinstance(value, dict):
-        return {key: finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    write_json(work / FOUND, predicted.as_dict())
+    write_json(work / MANIFEST, manifest)

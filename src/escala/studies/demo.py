@@ -23,12 +23,11 @@ from escala.policies.pairs import Named
 from escala.studies.lab.days import days_of
 from escala.studies.lab.saving import write_manifest
 from escala.tuning import Frontier, Tuned
-from escala.tuning.folder import finite
 from escala.tuning.folder import write as write_policy
 from escala.tuning.joint import SHUTDOWNS
 from escala.tuning.replays import watching
 from escala.workload import Description, Workload
-from escala.writing import Pieces
+from escala.writing import Pieces, write_json
 
 CLUSTER, WEEKS = "taurus", 12
 AGENT = "trained agent"
@@ -138,7 +137,7 @@ def write(findings: Findings, folder: Path, **operator: Any) -> Path:
     write_policy(findings.tuned, tuned)
     (folder / "description.json").write_text(json.dumps(findings.description, indent=2) + "\n", encoding="utf-8")
     if findings.frontier is not None:
-        (folder / "frontier.json").write_text(json.dumps(finite(findings.frontier.as_dict()), indent=1) + "\n", encoding="utf-8")
+        write_json(folder / "frontier.json", findings.frontier.as_dict())
     if findings.agent is not None:
         findings.agent.save(folder / "agent")
     write_manifest(folder, KIND, {"settings": findings.settings.__dict__, "training": dict(findings.training)})

@@ -16,6 +16,7 @@ from escala.policies.tuned import FORMAT, POLICY_FILE, parts_of
 from escala.prediction.folder import PREFIX as MODEL
 from escala.tuning.measures import FIGURES
 from escala.tuning.tuned import POLICY, Tuned
+from escala.writing import write_json
 
 VERB = "tune"
 FOUND, RULES = "tuned.json", "rules.csv"
@@ -25,11 +26,11 @@ HEAD = "# The order of a queue, chosen by escala tune. Run it as --scheduler pol
 def write(tuned: Tuned, work: Path) -> None:
     """Write the files of a tuned policy into a folder that is there: `policy.toml`, `tuned.json`, `rules.csv`, `manifest.json`."""
     (work / POLICY_FILE).write_text(_policy(tuned, with_models(tuned.chosen, work)), encoding="utf-8")
-    (work / FOUND).write_text(json.dumps(finite(tuned.as_dict()), indent=1) + "\n", encoding="utf-8")
+    write_json(work / FOUND, tuned.as_dict())
     rows = [{"rule": t.name, "value": t.value, "excess": t.excess, **t.figures} for t in tuned.tried]
     pl.DataFrame(rows).sort("excess", "value", maintain_order=True).write_csv(work / RULES)
     manifest = {"kind": "policy", "escala": tuned.about["escala"], "chosen": tuned.chosen, "workload": tuned.about["workload"]}
-    (work / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    write_json(work / "manifest.json", manifest)
 
 
 def with_models(name: str, work: Path) -> str:
@@ -71,12 +72,3 @@ def _toml(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def finite(value: Any) -> Any:
-    """JSON has no NaN: what has no value is null."""
-    if isinstance(value, dict):
-        return {key: finite(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

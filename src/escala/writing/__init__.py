@@ -4,7 +4,7 @@ A single file is written beside its target and renamed. A folder is written besi
 one step. Who writes holds a lock; what a killed run left behind is found and settled by the next run of the same target.
 """
 
-from escala.writing.files import output_file, remove, whole_file, write_whole
+from escala.writing.files import output_file, remove, whole_file, write_json, write_whole
 from escala.writing.folder import claimed, output_folder, saved_folder
 from escala.writing.kept import Kept, Pieces
 from escala.writing.places import unwritable
@@ -24,5 +24,6 @@ __all__ = [
     "sealed_text",
     "unwritable",
     "whole_file",
+    "write_json",
     "write_whole",
 ]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from escala.errors import EscalaError
 from escala.writing import locks, moves
@@ -30,6 +33,20 @@ def write_whole(path: Path | str, content: str | bytes) -> None:
     """Write a text (UTF-8) or bytes as the whole of a file."""
     with whole_file(path) as aside:
         aside.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def finite(value: Any) -> Any:
+    """JSON has no NaN: what has no value is null."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Plain values as a JSON file of a folder that is being written (`output_folder`); what is not finite is null."""
+    path.write_text(json.dumps(finite(value), indent=1) + "\n", encoding="utf-8")
 
 
 def remove(path: Path) -> None:
