@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from escala.agents.agent import Agent
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
-    from escala.campaigns import Campaign, campaign
+    from escala.campaigns.campaign import Campaign, campaign
     from escala.errors import EscalaError
-    from escala.fitting import Predicted, predict
+    from escala.fitting.predict import predict
+    from escala.fitting.predicted import Predicted
     from escala.loading import load_agent
     from escala.platform import Platform, PowerProfile, power, read_platform
     from escala.policies import Comparison, bound, compare, rerun, simulate

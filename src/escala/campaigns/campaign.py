@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,11 @@ from escala.campaigns.definition import Definition, read_definition
 from escala.campaigns.runs import Run, runs_of
 from escala.campaigns.work import ENERGIES, FIGURES
 from escala.foresight import known_to
+from escala.policies.pairs import Begin
 from escala.writing import whole_file
 
 RUNS, SECONDS = "runs.parquet", "seconds.parquet"
 TEXTS = ("log", "platform", "scheduler", "shutdown")
-Begin = Callable[[str], Callable[[float], None] | None]
-"""Called with what is done now; gives what to call with the share of it that is done, or None where nobody watches."""
 
 
 @dataclass(frozen=True)

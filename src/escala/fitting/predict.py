@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from escala.fitting.recorded import Recorded, recorded
 from escala.fitting.trees import fitted
 from escala.options import Options, with_options
 from escala.platform import Platform
+from escala.policies.pairs import Begin
 from escala.policies.run import read
 from escala.policy import name_of
 from escala.prediction.features import COLUMNS, known_by
@@ -24,9 +25,7 @@ from escala.prediction.keys import check_columns, there_in
 from escala.prediction.model import Model, Stage, is_dated
 from escala.prediction.trees import read_trees
 from escala.workload import Workload, read_workload
-
-Begin = Callable[[str], Callable[[float], None] | None]
-"""Called with what is done now; gives what to call with the share of it that is done, or None where nobody watches."""
+from escala.workload.transform import share_of
 
 STAGES = 5
 """A model is fitted anew at so many instants of the past, the last of them its end, each time on what had ended by then: so that a replay
@@ -77,18 +76,6 @@ def predict(
         "split": {"at_s": at, "first_s": first, "last_s": last},
     }
     return _judged(model, found, at, gain, about)
-
-
-def share_of(after: str | float) -> float:
-    """The share of a log's time that is its past, from "60%" or 0.6; EscalaError for what is neither."""
-    text = str(after).strip()
-    try:
-        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-    except ValueError:
-        share = float("nan")
-    if isinstance(after, bool) or not 0.0 < share < 1.0:
-        raise EscalaError(f"after={quoted(after)} (--after): give the share of the log's time that is its past, such as 60%")
-    return share
 
 
 def check_asked(after: str | float, by: Sequence[str] | None, options: Mapping[str, Any], seed: int = 0) -> float:

@@ -28,6 +28,8 @@ from escala.workload import Workload
 from escala.writing import Kept, Pieces
 
 Told = Callable[[str, float], None]  # the pair that runs now, and the share of all work done
+Begin = Callable[[str], Callable[[float], None] | None]
+"""Called with what is done now; gives what to call with the share of it that is done, or None where nobody watches."""
 T = TypeVar("T")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import polars as pl
 
 from escala.options import Options
 from escala.platform import Platform
-from escala.policies.pairs import Named, Told, play
+from escala.policies.pairs import Begin, Named, Told, play
 from escala.policies.run import simulate
 from escala.policy import name_of
 from escala.tuning.measures import Floats, Jobs, jobs_of
@@ -52,10 +52,6 @@ def _frame(waits: Floats) -> pl.DataFrame:
 
 def _waits(path: Any) -> Floats:
     return pl.read_parquet(path)[COLUMN].to_numpy()
-
-
-Begin = Callable[[str], Callable[[float], None] | None]
-"""Called with what is done now; gives what to call with the share of it that is done, or None where nobody watches."""
 
 
 def watching(begin: Begin | None, what: str) -> Told | None:

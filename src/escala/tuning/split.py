@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
 from escala.workload import Workload
+from escala.workload.transform import share_of
 
 DAY_S = 86400.0
 WEEK_S = 7 * DAY_S
@@ -57,18 +57,6 @@ class Split:
     def later_weeks(self, submit_s: NDArray[np.float64]) -> NDArray[np.int64]:
         """The week of each later job, counted from the split."""
         return np.asarray((submit_s - self.at_s) // WEEK_S, np.int64)
-
-
-def share_of(after: str | float) -> float:
-    """The share of a log's time that is its past, from "60%" or 0.6; EscalaError for what is neither."""
-    text = str(after).strip()
-    try:
-        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-    except ValueError:
-        share = math.nan
-    if isinstance(after, bool) or not 0.0 < share < 1.0:
-        raise EscalaError(f"after={quoted(after)} (--after): give the share of the log's time that is its past, such as 60%")
-    return share
 
 
 def split_of(log: Workload, after: str | float) -> Split:

@@ -13,6 +13,7 @@ from escala.foresight import known_to
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.policies.compose import scheduler
+from escala.policies.pairs import Begin
 from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read
 from escala.policies.schedulers import Scheduler
@@ -24,7 +25,7 @@ from escala.tuning.measures import OBJECTIVES, Floats, Jobs, figures
 from escala.tuning.near import PREDICTORS, passed, predicted, usable
 from escala.tuning.parts import Part, parts_in
 from escala.tuning.promise import Promise, promise_of
-from escala.tuning.replays import PAST, WHOLE, Begin, Replays
+from escala.tuning.replays import PAST, WHOLE, Replays
 from escala.tuning.split import LEAST_VALIDATION_WEEKS, Split, split_of
 from escala.tuning.steps import PASSING, PREDICTION, Past, Step, kept_of
 from escala.tuning.tuned import POLICY, RULE, Tuned

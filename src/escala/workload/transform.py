@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 
 if TYPE_CHECKING:
     from escala.workload.table import Workload
@@ -113,3 +113,15 @@ def _noted(workload: Workload, kept: pl.DataFrame, rule: str) -> Workload:
 def _positive(what: str, value: float) -> None:
     if not (math.isfinite(value) and value > 0):
         raise EscalaError(f"{what} is {value}: give a finite number above 0")
+
+
+def share_of(after: str | float) -> float:
+    """The share of a log's time that is its past, from "60%" or 0.6; EscalaError for what is neither."""
+    text = str(after).strip()
+    try:
+        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
+    except ValueError:
+        share = math.nan
+    if isinstance(after, bool) or not 0.0 < share < 1.0:
+        raise EscalaError(f"after={quoted(after)} (--after): give the share of the log's time that is its past, such as 60%")
+    return share
