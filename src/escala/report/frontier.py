@@ -23,7 +23,10 @@ from escala.tuning.judge import Ratio
 MARKERS = "osD^vPX*<>p"
 SHOWN = ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")
 WORDS = {"mean wait": "mean_wait_s", "95th percentile": "p95_wait_s", "longest": "longest_wait_s"}
-CAUTION = "Chosen and judged on the same log: the best of many pairs on one log gains less on the next (escala frontier --after judges on later weeks)."
+CAUTION = (
+    "Chosen and judged on the same log: the best of many pairs on one log gains less on the next (escala frontier --after judges on later "
+    "weeks)."
+)
 
 
 def sentences(found: Frontier) -> list[str]:
