@@ -43,8 +43,13 @@ Predictors = Annotated[
     typer.Option(
         "--predictors",
         metavar="A,B,...",
-        help="estimates of run times that are tried in place of requests, by the names of --estimate; none: an empty text",
+        help="estimates of run times that are tried in place of requests, by the names of --estimate; model: fitted to this log's past; "
+        "none: an empty text",
     ),
+]
+Searches = Annotated[
+    int,
+    typer.Option("--searches", metavar="N", min=0, max=100, help="of weights of a score, under each estimate; the policy is their mean"),
 ]
 
 
@@ -64,7 +69,8 @@ def tune(
     promise: Promise = PROMISE,
     after: After = "60%",
     present: Present = None,
-    predictors: Predictors = "last2",
+    predictors: Predictors = "last2,model",
+    searches: Searches = 3,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")] = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -86,11 +92,13 @@ def tune(
             machine = escala.read_platform(platform)
             today = None if present is None else policies([present], [])[0][0]
             log = read_log(workload, read, machine)
-            pieces = pieces_of(folder, log, machine, [] if present is None else [present], after=after, predictors=named, **options)
+            pieces = pieces_of(
+                folder, log, machine, [] if present is None else [present], after=after, predictors=named, searches=searches, **options
+            )
             tuned = interruptible(
                 lambda: escala.tune(
                     log, machine, objective=objective, promise=promise, after=after, present=today, jobs=jobs, predictors=named,
-                    keep=pieces, begin=begin,
+                    searches=searches, keep=pieces, begin=begin,
                     **options,
                 )
             )  # fmt: skip

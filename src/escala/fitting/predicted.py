@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -56,7 +57,13 @@ class Predicted:
 
 def write(predicted: Predicted, work: Path) -> None:
     """Write the files of a model into a folder that is there: the trees of each stage, `accuracy.json`, `manifest.json`."""
-    model, stages = predicted.model, []
+    write_json(work / FOUND, predicted.as_dict())
+    write_model(predicted.model, predicted.about["workload"], work)
+
+
+def write_model(model: Model, workload: dict[str, Any], work: Path) -> None:
+    """Write the trees of each stage and `manifest.json`, which tells of which workload they are."""
+    stages = []
     for number, stage in enumerate(model.stages, 1):
         name = f"trees-{number}.txt"
         (work / name).write_text(stage.text, encoding="utf-8")
@@ -69,7 +76,7 @@ def write(predicted: Predicted, work: Path) -> None:
         "dated": model.dated,
         "stages": stages,
         "lightgbm": version("lightgbm"),
-        "workload": predicted.about["workload"],
+        "workload": workload,
+        "files": {one["file"]: hashlib.sha256((work / str(one["file"])).read_bytes()).hexdigest() for one in stages},
     }
-    write_json(work / FOUND, predicted.as_dict())
     write_json(work / MANIFEST, manifest)

@@ -42,8 +42,8 @@ class Scheduler:
     guard_s: float = math.inf  # who has waited so long stands in front, the oldest first
     passing: int = codes.BY_QUEUE  # the order of those who pass the first; BY_QUEUE: the same
     orders: tuple[Score | LinearScore | None, Score | LinearScore | None] = (None, None)
-    estimate: str | None = None  # of its name; None: that of the options
-    order_estimate: str | None = None
+    estimate: Any = None  # of its name, or an object; None: that of the options
+    order_estimate: Any = None
     name: str = ""  # in tables, of one that no name says
 
     def order(self, workload: Workload, options: Options) -> dict[str, Any]:

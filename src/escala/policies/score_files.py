@@ -18,12 +18,13 @@ batch = 1
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
-from escala.policies.linear import Linear, Multifactor
+from escala.policies.linear import FEATURES, Linear, Multifactor
 from escala.reading import guarded, read_toml
 
 PREFIX = "score:"
@@ -46,6 +47,16 @@ def read_score(path: Path) -> Linear | Multifactor:
                 known = FORMS[form]
                 raise EscalaError(f"{path}: unknown key {quoted(key)}: {nearest(key, list(known))}known are {', '.join(known)}")
         return _linear(told) if form == "linear" else _multifactor(told)
+
+
+def written(score: Linear, *comments: str) -> str:
+    """The text of a score file, as `read_score` reads it. comments: lines above it."""
+    lines = [*(f"# {line}" for line in comments), 'form = "linear"']
+    lines += [f"column = {json.dumps(score.column)}"] if score.column else []
+    lines += [f"every_s = {score.every_s!r}"] if score.every_s else []
+    width = max(len(name) for name, _ in score.weights)
+    rows = [f"{name:{width}} = {float(value)!r:8}  # {FEATURES[name]}" for name, value in score.weights]
+    return "\n".join([*lines, "[weights]", *rows]) + "\n"
 
 
 def _linear(told: Mapping[str, Any]) -> Linear:

@@ -78,6 +78,8 @@ def say_of(estimate: Any, simulation: Any, i: int) -> Say | None:
     """How simulation i asks an estimate that works inside; None for any other. EscalaError for a folder without a model."""
     if is_model(estimate):
         return begin(read_model(estimate, folder_of(estimate)), simulation, i)
+    if type(estimate) is Model:
+        return begin(estimate, simulation, i)
     if type(estimate) is Recorder:  # not one of a user's own that says to be one: it would see the tables
         return estimate.begin(simulation, i)
     return None
@@ -85,7 +87,7 @@ def say_of(estimate: Any, simulation: Any, i: int) -> Say | None:
 
 def works_inside(estimate: Any) -> bool:
     """Does it work on the simulation's tables, so that these must say what users have?"""
-    return is_model(estimate) or type(estimate) is Recorder
+    return is_model(estimate) or type(estimate) in (Model, Recorder)
 
 
 def _describing(simulation: Any, i: int, columns: tuple[str, ...], features: tuple[str, ...]) -> Callable[[int, int], NDArray[np.float64]]:

@@ -53,6 +53,10 @@ class Model:
         at_s = at_s + origin_s if self.dated else at_s
         return next((stage for stage in reversed(self.stages) if stage.since_s <= at_s), None)
 
+    def estimate(self, view: Any, job: Any) -> float:
+        """Nobody asks this: simulations ask a model in their own way, whether they are given it or the name of its folder."""
+        raise EscalaError("a model of run times works inside a simulation alone")
+
     def seconds(self, stage: Stage, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Run times, s, of jobs by their features [jobs, features]."""
         found = np.empty(len(rows))

@@ -106,7 +106,10 @@ def beyond(tuned: Tuned) -> list[str]:
     if kept:
         told.append(f"{tuned.chosen} was ahead of the best rule, {tuned.rule}, on weeks of the past that its choice had not seen.")
     elif best:
-        told.append(f"Nothing tried beyond the rules was ahead of the best rule on the past's last weeks, so it stays: {'; '.join(best)}.")
+        told.append(
+            "Nothing tried beyond the rules was ahead of the best rule on weeks of the past that its choice had not seen, so it stays: "
+            f"{'; '.join(best)}."
+        )
     figure = next(name for name, of in judge.RATIOS.items() if of == OBJECTIVES[tuned.objective])
     perfect = [part.easy[figure] for part in tuned.parts if part.clairvoyant]
     return told + [f"With run times known beforehand (clairvoyant) it would have {_ratio(one)} of easy's." for one in perfect]
@@ -205,7 +208,8 @@ def _parts(tuned: Tuned) -> list[Section]:
 _PARTS = "On the later weeks, each with one part more; the last knows run times beforehand, and says what better predictions could give."
 _STEPS = (
     "Tried beyond the rules: chosen on the first part of the past among those that keep the promise, kept only if ahead of the best rule "
-    "by the whole interval over paired weeks on the rest of the past (these ratios)."
+    "by the whole interval over paired weeks on the rest of the past (these ratios). Weights are searched on one half of the past and "
+    "judged on the other, both ways; their ratio is the geometric mean over weeks."
 )
 _RATIOS = "The policy's figure over each scheduler's, with 95 % intervals from 1 000 resamples of whole weeks, paired. Below 1: better."
 

@@ -1,9 +1,9 @@
 """Tuning: the order of the queue chosen by replaying a log's own past under a promise, and judged on its later weeks.
 
 `promise` what may not get worse; `split` past and later weeks; `measures` waits in numbers; `candidates` what is tried; `replays` one
-schedule after the other, kept; `choice` the best that keeps the promise; `near` and `steps` what is tried beyond the rules, and what of it
-is kept; `judge` the later weeks, once; `parts` what each part of a policy gives there; `tuner` all of it; `tuned` what was found; `folder`
-what is written; `joint` energy against wait of pairs of policies.
+schedule after the other, kept; `choice` the best that keeps the promise; `near`, `models` and `steps` what is tried beyond the rules, and
+what of it is kept; `weights`, `ground` and `search` searched scores; `judge` the later weeks, once; `parts` what each part of a policy
+gives there; `tuner` all of it; `tuned` what was found; `folder` what is written; `joint` energy against wait of pairs of policies.
 """
 
 from escala.tuning.joint import Frontier, frontier

@@ -11,11 +11,17 @@ from typing import Any
 
 import polars as pl
 
+from escala.fitting.predicted import write_model
+from escala.policies.linear import Linear
 from escala.policies.queues import FILE
+from escala.policies.score_files import written
 from escala.policies.tuned import FORMAT, POLICY_FILE, parts_of
 from escala.prediction.folder import PREFIX as MODEL
+from escala.prediction.model import Model
 from escala.tuning.measures import FIGURES
+from escala.tuning.models import FOLDER
 from escala.tuning.tuned import POLICY, Tuned
+from escala.tuning.weights import SCORE_FILE
 from escala.writing import write_json
 
 VERB = "tune"
@@ -26,11 +32,24 @@ HEAD = "# The order of a queue, chosen by escala tune. Run it as --scheduler pol
 def write(tuned: Tuned, work: Path) -> None:
     """Write the files of a tuned policy into a folder that is there: `policy.toml`, `tuned.json`, `rules.csv`, `manifest.json`."""
     (work / POLICY_FILE).write_text(_policy(tuned, with_models(tuned.chosen, work)), encoding="utf-8")
+    _write_parts(tuned, work)
     write_json(work / FOUND, tuned.as_dict())
     rows = [{"rule": t.name, "value": t.value, "excess": t.excess, **t.figures} for t in tuned.tried]
     pl.DataFrame(rows).sort("excess", "value", maintain_order=True).write_csv(work / RULES)
     manifest = {"kind": "policy", "escala": tuned.about["escala"], "chosen": tuned.chosen, "workload": tuned.about["workload"]}
     write_json(work / "manifest.json", manifest)
+
+
+def _write_parts(tuned: Tuned, work: Path) -> None:
+    """Write what the policy's formula and estimates name in the folder: `score.toml`, a model fitted to the past."""
+    scheduler = tuned.scheduler
+    if isinstance(scheduler, str):
+        return
+    if isinstance(score := scheduler.orders[0], Linear):
+        (work / SCORE_FILE).write_text(written(score, "The smallest score first. Found by escala tune; weights may be edited."), "utf-8")
+    if isinstance(model := scheduler.order_estimate, Model):
+        (work / FOLDER).mkdir()
+        write_model(model, tuned.about["workload"], work / FOLDER)
 
 
 def with_models(name: str, work: Path) -> str:

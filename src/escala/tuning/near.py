@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from escala.estimates import LAST2
 from escala.policies.tuned import parts_of
+from escala.prediction.folder import is_model
 from escala.tuning.candidates import GUARDS_H, SCORES
 from escala.tuning.choice import Tried
 from escala.workload import Workload
 
-PREDICTORS = (LAST2,)
+PREDICTORS = (LAST2, "model")
 BY_USER = (LAST2,)
 """Predictors that know nothing where users are not known."""
 NEAR = 3
@@ -28,8 +29,10 @@ def predicted(rules: Sequence[Tried], predictors: Sequence[str]) -> list[str]:
     """Names of schedulers with predictions near the best rules: the order by the prediction alone, and the plan too. Of the best scores,
     and of `xfactor`, the best guard and its neighbours; and easy and easy-sjf themselves (EASY+ and EASY++ with last2)."""
     near = [rule for score in _best_scores(rules) for rule in _around(score)]
-    found = [named(rule, guard, **{key: one}) for rule, guard in near for key in ("order_estimate", "estimate") for one in predictors]
-    return [*(named(plain, estimate=one) for plain in ("easy", "easy-sjf") for one in predictors), *found]
+    kept = [one for one in predictors if not is_model(one)]  # plans by a model: slow to replay, and no gain under such a queue
+    found = [named(rule, guard, order_estimate=one) for rule, guard in near for one in predictors]
+    found += [named(rule, guard, estimate=one) for rule, guard in near for one in kept]
+    return [*(named(plain, estimate=one) for plain in ("easy", "easy-sjf") for one in kept), *found]
 
 
 def passed(rule: str) -> list[str]:

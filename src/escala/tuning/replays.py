@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
@@ -19,6 +19,7 @@ from escala.writing import Pieces
 
 PAST, WHOLE = "past", "whole"
 COLUMN = "wait_s"
+T = TypeVar("T")
 
 
 def replay(
@@ -71,9 +72,22 @@ class Replays:
     begin: Begin | None
     threads: int | None
 
+    def jobs(self, log: Workload) -> Jobs:
+        """The jobs of a log as they run here."""
+        return jobs_of(log, self.machine, self.how)
+
+    def waits(self, log: Workload, jobs: Jobs, scheduler: Any) -> Floats:
+        """Waits of the jobs under one scheduler, s: a replay that is not kept."""
+        return simulate(log, self.machine, scheduler, record=False, **self.options).jobs[COLUMN].to_numpy()[jobs.row]
+
+    def each(self, schedulers: Sequence[Any], run: Callable[[Any], T]) -> list[T]:
+        """What `run` gives for each scheduler, side by side."""
+        found = play([Named(str(k), one, "never") for k, one in enumerate(schedulers)], lambda pair: run(pair.scheduler), jobs=self.threads)
+        return list(found.values())
+
     def play(self, part: str, log: Workload, schedulers: Sequence[Any], what: str) -> tuple[Jobs, dict[str, Floats]]:
         """(jobs, waits under each scheduler)."""
-        jobs = jobs_of(log, self.machine, self.how)
+        jobs = self.jobs(log)
         watched, kept = watching(self.begin, what), self.keep
         waits = replay(log, self.machine, schedulers, jobs, self.options, part=part, keep=kept, progress=watched, threads=self.threads)
         return jobs, waits

@@ -38,6 +38,12 @@ class Split:
         return self.first_s + FIT_SHARE * (self.at_s - self.first_s)
 
     @property
+    def halves(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """The two halves of the past, each [s, s)."""
+        middle = 0.5 * (self.first_s + self.at_s)
+        return (self.first_s, middle), (middle, self.at_s)
+
+    @property
     def validates(self) -> bool:
         """Has the past weeks enough to judge a search by?"""
         return self.at_s - self.fit_until_s >= LEAST_VALIDATION_WEEKS * WEEK_S

@@ -1,9 +1,10 @@
 """Beyond the rules: predictions, orders of those who pass, and searched weights, each kept only if it is ahead of the best rule on weeks of
 the past that its search has not seen.
 
-The past has two parts (`split`). Of what keeps the promise on the whole past the one with the least value on the first part is taken, and
-is *kept* if its figure in the second part is below the best rule's by the whole interval over paired weeks. The best rule itself was chosen
-on both parts: the comparison is in its favour.
+The past has two parts (`split`). Of predictions, and of orders of those who pass, the one with the least value on the first part that keeps
+the promise on the whole past is *kept* if its figure in the second part is below the best rule's by the whole interval over paired weeks.
+Searched weights are judged on all weeks of the past, each week by weights that were searched on the other half of it (`search`). The best
+rule itself was chosen on the whole past: the comparison is in its favour.
 """
 
 from __future__ import annotations
@@ -24,8 +25,12 @@ PREDICTION, PASSING, WEIGHTS = PARTS = "prediction", "backfill", "weights"
 
 @dataclass(frozen=True)
 class Step:
-    """One candidate beyond the rules. fit, whole: its value on the first part of the past and on all of it (`choice.value`); excess: 0
-    where the promise is kept on the past; ratio: its figure to the best rule's on the second part, with its interval."""
+    """One candidate beyond the rules.
+
+    fit, whole: its value on the first part of the past and on all of it (`choice.value`); excess: 0 where the promise is kept on the past;
+    ratio: its figure to the best rule's on the second part, with its interval. Of searched weights fit and ratio are of weeks that their
+    search had not seen (`Past.crossed`).
+    """
 
     part: str
     scheduler: str | Scheduler
@@ -74,6 +79,15 @@ class Past:
         ratio = judge.ratio(self.jobs.part(~fit), waits[~fit], rule[~fit], self.figure, of_rest, self.seed)
         fitted = value(self.jobs.part(fit), waits[fit], easy[fit], self.figure, week[fit])
         whole = value(self.jobs, waits, easy, self.figure, week)
+        return Step(part, scheduler, fitted, whole, self.promise.excess(own, self.found), ratio, own)
+
+    def crossed(self, part: str, scheduler: str | Scheduler, waits: Floats, unseen: Floats) -> Step:
+        """A candidate that was searched on all of the past, from its waits there, and from those of candidates that the same search found
+        on one half of the past, in the other half (`unseen`): by these it is judged."""
+        submit, easy, rule = self.jobs.submit_s, self.waits[REFERENCE], self.waits[self.rule]
+        week, own = self.split.past_weeks(submit), figures(self.jobs, waits)
+        ratio = judge.ratio_by_week(self.jobs, unseen, rule, self.figure, week, self.seed)
+        fitted, whole = (value(self.jobs, each, easy, self.figure, week) for each in (unseen, waits))
         return Step(part, scheduler, fitted, whole, self.promise.excess(own, self.found), ratio, own)
 
 

@@ -22,16 +22,19 @@ from escala.tuning import judge
 from escala.tuning.candidates import BASELINES, candidates
 from escala.tuning.choice import REFERENCE, Tried, best, tried
 from escala.tuning.measures import OBJECTIVES, Floats, Jobs, figures
+from escala.tuning.models import FITTED, fitted, with_models
 from escala.tuning.near import PREDICTORS, passed, predicted, usable
 from escala.tuning.parts import Part, parts_in
 from escala.tuning.promise import Promise, promise_of
 from escala.tuning.replays import PAST, WHOLE, Replays
+from escala.tuning.search import SEEDS, arms_of, search
 from escala.tuning.split import LEAST_VALIDATION_WEEKS, Split, split_of
 from escala.tuning.steps import PASSING, PREDICTION, Past, Step, kept_of
 from escala.tuning.tuned import POLICY, RULE, Tuned
 from escala.workload import Workload
 from escala.writing import Pieces
 
+MOST_SEARCHES = 100
 DEFAULT_PROMISE = "p99-wait<=1.05*easy, longest-wait<=1.25*easy"
 
 
@@ -44,6 +47,7 @@ def tune(
     after: str | float = "60%",
     present: Any = None,
     predictors: Sequence[str] = PREDICTORS,
+    searches: int = SEEDS,
     seed: int = 0,
     jobs: int | None = None,
     keep: Pieces | None = None,
@@ -55,21 +59,22 @@ def tune(
     workload, platform: see `simulate`. objective: slowdown (mean bounded slowdown), wait, area-wait (mean wait, jobs weighted by cores x
     runtime) or p95-wait. promise: what may not get worse, see `escala.tuning.promise`; it is checked on the past. after: the share of the
     log's time that is its past. present: the scheduler that runs today, to be compared with too. predictors: estimates that are tried in
-    place of requests, as `estimate` takes them; () tries none. seed: of the intervals. jobs: replays side by side, by default one a core.
+    place of requests, as `estimate` takes them, "model" is one fitted to this past; () tries none. searches: of weights of a linear score
+    under each estimate, of which the mean is taken; 0: none. seed: of the intervals. jobs: replays side by side, by default one a core.
     keep: where finished replays go, and are taken from. begin: told what is done now, gives what to tell the share done. options: as of
     `simulate`. EscalaError: an unknown objective, a promise that cannot be read or that no rule keeps, a log of less than three weeks.
     """
     _check_objective(objective)
-    how, baselines = _options(options, seed, predictors), _baselines(present)
+    how, baselines = _options(options, seed, predictors, searches), _baselines(present)
     promised = promise_of(promise, [name_of(one) for one in baselines])
     log, machine = _read(workload, platform)
     split = split_of(log, after)
     told = Replays(machine, how, {**options, "seed": seed}, keep, begin, jobs)
-    asked = {"promise": str(promised), "after": str(after), "seed": seed, "predictors": list(predictors), **options}
+    asked = {"promise": str(promised), "after": str(after), "seed": seed, "predictors": list(predictors), "searches": searches, **options}
     rules, seen = _on_the_past(told, split.past(log), split, baselines, (OBJECTIVES[objective], promised))
     rule = best(rules, promised, seen["found"])
     past = Past(OBJECTIVES[objective], promised, split, seed, rule=rule.name, **seen)
-    steps, without = _beyond(told, log, past, rules, predictors)
+    steps, without = _beyond(told, log, past, rules, (predictors, searches), baselines)
     kept = kept_of(steps, rule.value)
     chosen = kept[-1].scheduler if kept else rule.name
     parts = parts_in(rule.name, kept, chosen)
@@ -121,17 +126,23 @@ def _on_the_past(
     return rules, {"jobs": jobs, "waits": waits, "found": found}
 
 
-def _beyond(replays: Replays, log: Workload, past: Past, rules: Sequence[Tried], predictors: Sequence[str]) -> tuple[list[Step], str]:
+def _beyond(
+    replays: Replays, log: Workload, past: Past, rules: Sequence[Tried], asked: tuple[Sequence[str], int], baselines: Sequence[Any]
+) -> tuple[list[Step], str]:
     """(what was tried beyond the rules, what is to be said of what was not)."""
     if not past.split.validates:
         return [], f"Nothing beyond the rules was tried: that needs {LEAST_VALIDATION_WEEKS} weeks of the past's last part to judge it by."
-    usable_, without = usable(past.split.past(log), predictors)
-    names = {PREDICTION: predicted(rules, usable_) if usable_ else [], PASSING: passed(past.rule)}
-    every = [name for each in names.values() for name in each]
-    if not every:
-        return [], without
-    _, waits = replays.play(PAST, past.split.past(log), every, f"replaying the past under {len(every)} schedulers near the best rule")
-    return [past.step(part, name, waits[name]) for part, each in names.items() for name in each], without
+    before, (predictors, searches) = past.split.past(log), asked
+    usable_, without = usable(before, predictors)
+    named_, models, lost = fitted(replays, before, past.split, usable_, past.seed)
+    names = {PREDICTION: predicted(rules, named_) if named_ else [], PASSING: passed(past.rule)}
+    every = {name: with_models(name, models) for each in names.values() for name in each}
+    steps = list[Step]()
+    if every:
+        _, waits = replays.play(PAST, before, [*every.values()], f"replaying the past under {len(every)} schedulers near the best rule")
+        steps = [past.step(part, every[name], waits[name]) for part, each in names.items() for name in each]
+    steps += search(replays, before, past, baselines, arms_of(named_, models), searches)
+    return steps, " ".join(text for text in (without, lost) if text)
 
 
 def _later(replays: Replays, log: Workload, split: Split, schedulers: Sequence[Any]) -> tuple[Jobs, dict[str, Floats]]:
@@ -164,14 +175,18 @@ def _baselines(present: Any) -> list[Any]:
     return [*BASELINES, present]
 
 
-def _options(options: Mapping[str, Any], seed: int, predictors: Sequence[str]) -> Options:
+def _options(options: Mapping[str, Any], seed: int, predictors: Sequence[str], searches: int) -> Options:
     """The options of the replays; EscalaError for those that make no sense here."""
     how = with_options(Options(), **options, seed=seed)
+    if not isinstance(searches, int) or not 0 <= searches <= MOST_SEARCHES:
+        raise EscalaError(f"searches={quoted(searches)} (--searches): give a whole number from 0 to {MOST_SEARCHES}")
     if how.until_s is not None or how.start_off:
         raise EscalaError("tune replays whole logs on nodes that are on: leave --stop-at and --start-off out")
     if how.estimate != "walltime" or how.ordered_by != "walltime":
         raise EscalaError("tune plans and orders by what jobs ask for, as its policy will: leave --estimate and --order-estimate out")
     for one in predictors:
+        if one == FITTED:
+            continue
         check_estimate(one, "predictors")
         if not isinstance(one, str) or one in (WALLTIME, RUNTIME):
             raise EscalaError(f"predictors: {quoted(one)} (--predictors): name estimates that can be known, such as last2")

@@ -226,7 +226,7 @@ def test_who_pays() -> None:
 
 
 def test_a_real_log_gains_a_third_with_the_promise_kept(traces: Path) -> None:
-    tuned = escala.tune(traces / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz", "100x1", head="latest-released")
+    tuned = escala.tune(traces / "swf" / "KTH-SP2-1996-2.1-cln.swf.gz", "100x1", head="latest-released", searches=0)
     value_, _, high = tuned.gain
     assert tuned.ahead and value_ is not None and high is not None and value_ < 0.6 and high < 0.7
     assert tuned.later["easy"]["bounded_slowdown"] == pytest.approx(57.2, rel=0.03)
@@ -271,7 +271,7 @@ def _weeks(seed: int = 1) -> escala.Workload:
 
 
 def test_predictions_are_kept_where_they_are_ahead_on_weeks_not_seen() -> None:
-    tuned = escala.tune(_weeks(), MACHINE, promise="longest-wait<=100*easy")
+    tuned = escala.tune(_weeks(), MACHINE, promise="longest-wait<=100*easy", predictors=["last2"], searches=0)
     assert "last2" in tuned.chosen and tuned.rule != tuned.chosen and tuned.without == ""
     step = next(step for step in tuned.steps if step.name == tuned.chosen)
     assert step.ahead and step.excess == 0.0 and step.ratio[2] is not None and step.ratio[2] < 1.0
@@ -286,11 +286,11 @@ def test_predictions_are_kept_where_they_are_ahead_on_weeks_not_seen() -> None:
 def test_without_users_or_predictors_no_prediction_is_tried() -> None:
     log = _weeks()
     nobody = log.with_jobs(log.jobs.with_columns(user=pl.lit(None, dtype=pl.String)))
-    tuned = escala.tune(nobody, MACHINE)
+    tuned = escala.tune(nobody, MACHINE, predictors=["last2"], searches=0)
     assert tuned.without == "The log names no users: last2 was not tried." and {step.part for step in tuned.steps} <= {"backfill"}
-    one = escala.tune(log.with_jobs(log.jobs.with_columns(user=pl.lit("me"))), MACHINE, predictors=["last2"])
+    one = escala.tune(log.with_jobs(log.jobs.with_columns(user=pl.lit("me"))), MACHINE, predictors=["last2"], searches=0)
     assert one.without.startswith("The log names one user only")
-    assert not any(step.part == "prediction" for step in escala.tune(log, MACHINE, predictors=[]).steps)
+    assert not any(step.part == "prediction" for step in escala.tune(log, MACHINE, predictors=[], searches=0).steps)
 
 
 def test_a_short_past_keeps_the_best_rule_and_says_so() -> None:
