@@ -24,6 +24,8 @@ JITTER_S = (600.0, 3600.0)
 MOST_JOBS = 25_000
 """Of a longer part of the past the last jobs are searched on."""
 COPIES_SEED = 1234
+EXCESS = 5.0
+"""What a broken promise counts: a little more than kept is worth little, a little less is worth nothing."""
 
 
 @dataclass(frozen=True)
@@ -39,22 +41,19 @@ class Copy:
 
 @dataclass(frozen=True)
 class Ground:
-    """A part of the past, copies of it (of its last jobs, where it is long; as they were, first), and how schedulers are valued there."""
+    """A part of the past as it was (its last jobs, where it is long), copies of it, and how schedulers are valued there."""
 
-    part: Copy
     copies: list[Copy]
     figure: str
     promise: Promise
     replays: Replays
 
-    def cost(self, scheduler: Scheduler, turn: int | None = None) -> tuple[float, float]:
-        """(value, excess over the promise; see `choice.Tried`) on the copy whose turn it is, None: on the part itself."""
-        return self._on(self.part if turn is None else self.copies[turn % len(self.copies)], scheduler)
-
-    def _on(self, copy: Copy, scheduler: Scheduler) -> tuple[float, float]:
+    def cost(self, scheduler: Scheduler, turn: int) -> float:
+        """The value, and the excess over the promise many times (see `choice.Tried`), on the copy whose turn it is."""
+        copy = self.copies[turn % len(self.copies)]
         waits = self.replays.waits(copy.log, copy.jobs, scheduler)
         excess = self.promise.excess(figures(copy.jobs, waits), copy.found)
-        return value(copy.jobs, waits, copy.easy, self.figure, copy.week), excess
+        return value(copy.jobs, waits, copy.easy, self.figure, copy.week) + EXCESS * excess
 
 
 def ground(
@@ -65,10 +64,8 @@ def ground(
     if jobs.is_empty():
         return None
     last, random = jobs.tail(MOST_JOBS), np.random.default_rng(COPIES_SEED)
-    whole = _copy(replays, past.with_jobs(jobs), baselines)
-    own = whole if len(last) == len(jobs) else _copy(replays, past.with_jobs(last), baselines)
-    moved = [_copy(replays, _moved(past, last, most, random), baselines) for most in JITTER_S]
-    return Ground(whole, [own, *moved], *wanted, replays)
+    logs = [past.with_jobs(last), *(_moved(past, last, most, random) for most in JITTER_S)]
+    return Ground([_copy(replays, log, baselines) for log in logs], *wanted, replays)
 
 
 def _moved(past: Workload, jobs: pl.DataFrame, most_s: float, random: np.random.Generator) -> Workload:

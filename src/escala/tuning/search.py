@@ -16,14 +16,18 @@ from escala.estimates import COLUMN
 from escala.policies.run import simulate
 from escala.policies.schedulers import Scheduler
 from escala.prediction.folder import is_model
+from escala.tuning.choice import REFERENCE, value
 from escala.tuning.ground import Ground, ground
+from escala.tuning.measures import figures
 from escala.tuning.replays import Replays, watching
-from escala.tuning.steps import WEIGHTS, Past, Step
+from escala.tuning.steps import WEIGHTS, Past, Step, best_of
 from escala.tuning.weights import Point, guarded, scheduler_at, searched
 from escala.workload import Workload
 
 SEEDS = 3
 """So many searches, of which the mean is taken: they differ by chance, and their values do not tell which is best."""
+FINALISTS = 3
+"""Of points that are best by what a model says beforehand so many are tried with what it says in the replay itself."""
 PREDICTED = f"{COLUMN}of_model"
 """A column with what a model says in one replay under easy: a search asks no trees."""
 
@@ -59,13 +63,11 @@ def search(replays: Replays, log: Workload, past: Past, baselines: Sequence[Any]
     halves, whole = past.split.halves, (past.split.first_s, past.split.at_s)
     spans, steps, done = (*halves, whole), list[Step](), 0
     for arm in arms:
-        seen = _with_predictions(replays, log, arm)
-        found = list[Scheduler]()
+        seen, found = _with_predictions(replays, log, arm), list[list[Scheduler]]()
         for span in spans:
             place = ground(replays, seen, span, baselines, (past.figure, past.promise))
-            if place is None:
-                break
-            found.append(_found(place, arm, searches))
+            if place is not None:
+                found.append(_best(replays, seen, past, span, arm, _means(place, arm, searches)))
             done += 1
             if told is not None:
                 told("", done / (len(arms) * len(spans)))
@@ -74,24 +76,38 @@ def search(replays: Replays, log: Workload, past: Past, baselines: Sequence[Any]
     return steps
 
 
-def _judged(replays: Replays, log: Workload, past: Past, found: Sequence[Scheduler]) -> Step:
-    """The step of the weights found on the first half, on the second, and on all of the past."""
-    waits = replays.each(found, lambda one: replays.waits(log, past.jobs, one))
-    second = past.jobs.submit_s >= past.split.halves[1][0]
-    return past.crossed(WEIGHTS, found[-1], waits[-1], np.where(second, waits[0], waits[1]))
+def _judged(replays: Replays, log: Workload, past: Past, found: Sequence[Sequence[Scheduler]]) -> Step:
+    """The step of the best found on all of the past that keeps the promise with its own estimates, judged by the best of each half."""
+    first, second, whole = found
+    waits = replays.each([first[0], second[0], *whole], lambda one: replays.waits(log, past.jobs, one))
+    later = past.jobs.submit_s >= past.split.halves[1][0]
+    unseen = np.where(later, waits[0], waits[1])
+    steps = [past.crossed(WEIGHTS, one, own, unseen) for one, own in zip(whole, waits[2:], strict=True)]
+    return best_of(steps) or steps[0]
 
 
-def _found(place: Ground, arm: Arm, searches: int) -> Scheduler:
-    """The mean of several searches, with the guard that is best beside it under the promise."""
+def _best(replays: Replays, log: Workload, past: Past, span: tuple[float, float], arm: Arm, points: Sequence[Point]) -> list[Scheduler]:
+    """Of points with several guards those of the least value on the jobs of a span, of those that keep the promise on the whole past."""
+    near = [point for one in points for point in guarded(one)]
+    waits = replays.each([arm.trial(point) for point in near], lambda one: replays.waits(log, past.jobs, one))
+    inside = (past.jobs.submit_s >= span[0]) & (past.jobs.submit_s < span[1])
+    jobs, easy = past.jobs.part(inside), past.waits[REFERENCE][inside]
+    week = past.split.past_weeks(jobs.submit_s)
+    excess = [past.promise.excess(figures(past.jobs, each), past.found) for each in waits]
+    values = [value(jobs, each[inside], easy, past.figure, week - week.min()) for each in waits]
+    order = sorted(range(len(near)), key=lambda k: (excess[k], values[k]))
+    return [arm.scheduler(near[k]) for k in order[:FINALISTS]]
+
+
+def _means(place: Ground, arm: Arm, searches: int) -> list[Point]:
+    """Where several searches end: the mean of all, and each."""
 
     def cost(schedulers: Sequence[Scheduler], generation: int) -> list[float]:
-        return [sum(each) for each in place.replays.each(schedulers, lambda one: place.cost(one, generation))]
+        return place.replays.each(schedulers, lambda one: place.cost(one, generation))
 
-    kept, about = place.replays.keep, f"{place.part.log.digest()[:16]} {arm.told or 'requests'}"
+    kept, about = place.replays.keep, f"{place.copies[0].log.digest()[:16]} {arm.told or 'requests'}"
     points = [_point(kept, f"search {about} {seed}", lambda seed=seed: searched(cost, arm.trial, seed)) for seed in range(searches)]
-    near = [arm.scheduler(point) for point in guarded(np.mean(points, axis=0))]
-    values = place.replays.each(near, place.cost)
-    return near[min(range(len(near)), key=lambda k: (values[k][1], values[k][0]))]
+    return [np.mean(points, axis=0), *(points if searches > 1 else [])]
 
 
 def _point(kept: Any, name: str, run: Any) -> Point:

@@ -59,15 +59,14 @@ def tune(
     workload, platform: see `simulate`. objective: slowdown (mean bounded slowdown), wait, area-wait (mean wait, jobs weighted by cores x
     runtime) or p95-wait. promise: what may not get worse, see `escala.tuning.promise`; it is checked on the past. after: the share of the
     log's time that is its past. present: the scheduler that runs today, to be compared with too. predictors: estimates that are tried in
-    place of requests, as `estimate` takes them, "model" is one fitted to this past; () tries none. searches: of weights of a linear score
-    under each estimate, of which the mean is taken; 0: none. seed: of the intervals. jobs: replays side by side, by default one a core.
+    place of requests, as `estimate` takes them, "model" is one fitted to this past; () tries none. searches: of the weights of a linear
+    score, under each estimate; 0: none. seed: of the intervals and models. jobs: replays side by side, by default one a core.
     keep: where finished replays go, and are taken from. begin: told what is done now, gives what to tell the share done. options: as of
     `simulate`. EscalaError: an unknown objective, a promise that cannot be read or that no rule keeps, a log of less than three weeks.
     """
     _check_objective(objective)
     how, baselines = _options(options, seed, predictors, searches), _baselines(present)
-    promised = promise_of(promise, [name_of(one) for one in baselines])
-    log, machine = _read(workload, platform)
+    promised, (log, machine) = promise_of(promise, [name_of(one) for one in baselines]), _read(workload, platform)
     split = split_of(log, after)
     told = Replays(machine, how, {**options, "seed": seed}, keep, begin, jobs)
     asked = {"promise": str(promised), "after": str(after), "seed": seed, "predictors": list(predictors), "searches": searches, **options}
@@ -79,10 +78,9 @@ def tune(
     chosen = kept[-1].scheduler if kept else rule.name
     parts = parts_in(rule.name, kept, chosen)
     later, waits = _later(told, log, split, [chosen, rule.name, *baselines, *(one for _, one in parts)])
-    week = split.later_weeks(later.submit_s)
-    policy, easy = waits[name_of(chosen)], waits[REFERENCE]
-    compared = {name_of(one): waits[name_of(one)] for one in baselines}
-    shown = compared | {name: waits[name] for name in (rule.name, name_of(chosen))}
+    week, policy, easy = split.later_weeks(later.submit_s), waits[name_of(chosen)], waits[REFERENCE]
+    compared, own = {name_of(one): waits[name_of(one)] for one in baselines}, name_of(chosen)
+    shown = compared | {name: waits[name] for name in (rule.name, own)}
     return Tuned(
         name_of(chosen),
         chosen,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.errors import EscalaError
 from escala.policies.linear import Linear
 from escala.policies.queues import queue_by
 from escala.policies.schedulers import Scheduler
@@ -48,7 +49,7 @@ SCORE_FILE = "score.toml"
 """The file of a policy's folder in which a searched score stands."""
 
 Point = NDArray[np.float64]
-Cost = Callable[[Sequence[Scheduler], int], list[float]]
+Cost = Callable[[Sequence[Any], int], list[float]]
 """What is made small, of each scheduler in one generation: the generations take turns with the copies of a log."""
 
 
@@ -57,19 +58,32 @@ def start(score: str, guard_h: float) -> Point:
     return np.array([*(STARTS[score].get(name, 0.0) for name in FEATURES), np.log10(guard_h)])
 
 
-def scheduler_at(point: Point, estimate: Any = None, told: str = "") -> Scheduler:
-    """The scheduler of a point. estimate: by which it is ordered, None: requests; told: what its name says of that."""
+def linear_at(point: Point) -> Linear:
+    """The score of a point, its weights to three digits."""
     weights = point[:-1] / max(float(np.abs(point[:-1]).sum()), 1e-9)
     pairs = tuple((name, round(float(w), 3)) for name, w in zip(FEATURES, weights, strict=True) if round(float(w), 3) != 0.0)
+    return Linear(pairs or (("log_estimate", 0.0),))
+
+
+def point_of(score: Linear) -> Point:
+    """The point of a score, with the guard of a day. EscalaError for a score with other features."""
+    given = dict(score.weights)
+    if other := [name for name in given if name not in FEATURES]:
+        raise EscalaError(f"score {score}: {other[0]} is no feature that is searched: known are {', '.join(FEATURES)}")
+    return np.array([*(given.get(name, 0.0) for name in FEATURES), np.log10(24.0)])
+
+
+def scheduler_at(point: Point, estimate: Any = None, told: str = "") -> Scheduler:
+    """The scheduler of a point. estimate: by which it is ordered, None: requests; told: what its name says of that."""
     hours = round(min(max(10.0 ** float(point[-1]), SHORTEST_H), LONGEST_H))
-    found = queue_by(Linear(pairs or (("log_estimate", 0.0),)), guard_s=3600.0 * hours)
+    found = queue_by(linear_at(point), guard_s=3600.0 * hours)
     name = named(f"easy:queue=score:{SCORE_FILE}", f"{hours}h", order_estimate=told)
     return replace(found, order_estimate=estimate, name=name)
 
 
-def searched(cost: Cost, at: Callable[[Point], Scheduler], seed: int) -> Point:
+def searched(cost: Cost, at: Callable[[Point], Any], seed: int) -> Point:
     """The mean at which a search ends: single points that it met are better where it looked, and worse elsewhere. cost: what is made
-    small; at: the scheduler of a point."""
+    small; at: what is tried at a point, such as its scheduler."""
     random = np.random.default_rng([seed, 0x57A7])
     starts = [start(score, guard_h) for score in STARTS for guard_h in START_GUARDS_H]
     costs = cost([at(point) for point in starts], 0)
