@@ -161,7 +161,15 @@ def _study(folder: Path, manifest: dict[str, Any]) -> Saved:
     lines = (folder / "claims.md").read_text(encoding="utf-8").splitlines()
     about = [line for line in lines[1:] if line.strip()][:1]
     notes = [line.replace("*", "") for line in about if not line.startswith("|")]  # a page has no Markdown
-    return Saved(folder, "study", sections=sections_of(folder, claims, manifest["missing"]), notes=notes)
+    return Saved(folder, "study", sections=[*_paper(folder, manifest), *sections_of(folder, claims, manifest["missing"])], notes=notes)
+
+
+def _paper(folder: Path, manifest: dict[str, Any]) -> list[Any]:
+    """What the study's paper claims, and what became of it row by row; nothing where no paper belongs to it."""
+    from escala.studies.verdicts import PAPERS
+    from escala.studies.verdicts.sections import sections_of
+
+    return sections_of(manifest["study"], folder) if manifest.get("study") in PAPERS else []
 
 
 _READERS: dict[str, Callable[[Path, dict[str, Any]], Saved]] = {

@@ -1,4 +1,4 @@
-"""Verbs on studies: list, run, replay."""
+"""Verbs on studies: list, run, replay, verdicts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,7 +16,10 @@ from escala.cli.interrupt import keeping
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
-from escala.writing import claimed
+from escala.writing import claimed, output_file, write_whole
+
+VERDICTS = "verdicts.md"
+"""The paper's page, in a study's folder."""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -26,6 +29,7 @@ def add_to(app: typer.Typer) -> None:
     group.command("list")(list_studies)
     group.command("run")(run_study)
     group.command("replay")(replay_study)
+    group.command("verdicts")(verdicts)
     app.add_typer(group, name="study")
 
 
@@ -57,6 +61,7 @@ def run_study(
 ) -> None:
     """Run a study, or go on with one that was interrupted in the same folder; what is done is not done again."""
     from escala.studies import RUNNABLE
+    from escala.studies.verdicts import page_of
 
     _known(name, RUNNABLE, "run")
     if out.exists() and not out.is_dir():
@@ -71,8 +76,9 @@ def run_study(
             raise EscalaError(f"--{key} {value}: no such file or folder")
     with claimed(out), progress() as begin, keeping(f"{out} keeps what is done: the same command goes on"):
         found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"), **given)
+        write_whole(out / VERDICTS, page_of(name, out))
     columns = ["id", "paper", "ours", "low", "high", "reproduces", "meets_aim"]
-    where = f"Claims, tables and figures: {out} (as one page: escala report {out})"
+    where = f"The paper row by row: {out / VERDICTS}; claims, tables and figures: {out} (as one page: escala report {out})"
     emit(as_json, found, rows_table(found["claims"], columns), *found["missing"], where)
 
 
@@ -117,7 +123,37 @@ def replay_study(
         raise typer.Exit(1)
 
 
-def _known(name: str, studies: Mapping[str, str], verb: str) -> None:
+def verdicts(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="a study: see escala study list")],
+    folder: Annotated[
+        Path | None, typer.Option("--from", metavar="DIR", help="a folder of study run [docs/studies/NAME of the repository]")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="write the paper's page, as Markdown", show_default=False)
+    ] = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """What a paper prints, row by row, and what came out.
+
+    One rule gives each verdict from the claims and tables of a study: reproduced, direction only, not reproduced, cannot be told, or the
+    paper contradicts itself.
+    """
+    from escala.studies.replay.figures import home_of
+    from escala.studies.verdicts import PAPERS, page_of, rows_of, told
+    from escala.studies.verdicts.page import counted, ours, printed
+
+    _known(name, PAPERS, "hold against its paper")
+    place = home_of(name, folder)
+    rows = rows_of(name, place)
+    if out is not None:
+        with output_file(out, force=force) as page:
+            page.write_text(page_of(name, place), encoding="utf-8")
+    shown = [{"verdict": row.verdict, "printed": printed(row), "ours": ours(row), "the paper says": row.says} for row in rows]
+    emit(as_json, [told(row) for row in rows], rows_table(shown), counted(rows), *([f"The page: {out}"] if out is not None else []))
+
+
+def _known(name: str, studies: Mapping[str, Any], verb: str) -> None:
     """EscalaError where this study cannot be run, or replayed."""
     if name not in studies:
         near = difflib.get_close_matches(name, studies, n=1, cutoff=0.4)

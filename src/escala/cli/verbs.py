@@ -39,7 +39,7 @@ VERBS = {
     },
     "Know more": {
         "policies": ("policies", "every scheduler, shutdown policy and generator, with one line each"),
-        "study": ("study", "studies: list them, run them, replay their agents"),
+        "study": ("study", "studies: list them, run them, replay their agents, the papers row by row"),
         "doctor": ("doctor", "versions, the cache of compiled code, threads, extras"),
     },
 }
@@ -89,6 +89,7 @@ EXAMPLES = {
     "study list": "escala study list",
     "study run": "escala study run grid2019 --scale smoke --out study",
     "study replay": "escala study replay grid2019",
+    "study verdicts": "escala study verdicts grid2019",
     "doctor": "escala doctor --warm",
 }
 """Verb -> a call of it, shown under its help."""

@@ -76,19 +76,35 @@ class Study:
         return found.to_dicts()
 
 
+def homes(study: str, given: Path | None = None) -> list[Path]:
+    """Where a study's folder may be: the one given, else docs/studies/STUDY of the repository that this is installed from, then of the
+    current folder."""
+    if given is not None:
+        return [given]
+    return [root / "docs" / "studies" / study for root in (Path(__file__).resolve().parents[4], Path.cwd())]
+
+
 def folder_of(study: str, given: Path | None = None) -> Study:
-    """The folder given, or docs/studies/STUDY of the repository that this is installed from, or of the current folder. EscalaError where
-    there is none: the installed package carries no agents."""
-    places = (
-        [given] if given is not None else [root / "docs" / "studies" / study for root in (Path(__file__).resolve().parents[4], Path.cwd())]
-    )
-    for place in places:
+    """The first of `homes` that keeps agents. EscalaError where there is none: the installed package carries no agents."""
+    for place in homes(study, given):
         if (place / "agents").is_dir():
             return Study(place)
     if given is not None:
         raise EscalaError(f"{given}: keeps no agents (agents/): give the folder of a study, such as docs/studies/{study} of the repository")
     raise EscalaError(
         f"the agents of {study} are kept in the repository, not in the installed package: give --from REPOSITORY/docs/studies/{study}"
+    )
+
+
+def home_of(study: str, given: Path | None = None) -> Path:
+    """The first of `homes` that holds claims. EscalaError where there is none: the installed package carries no results."""
+    for place in homes(study, given):
+        if (place / "claims.json").is_file():
+            return place
+    if given is not None:
+        raise EscalaError(f"{given}: holds no claims.json: give the folder of a study that was run, such as docs/studies/{study}")
+    raise EscalaError(
+        f"the results of {study} are kept in the repository, not in the installed package: give --from REPOSITORY/docs/studies/{study}"
     )
 
 

@@ -1,0 +1,181 @@
+"""R2 (Liang et al. 2020, A2cScheduler): what it prints, and what became of it."""
+
+from __future__ import annotations
+
+from escala.studies.verdicts.kept import Kept, change
+from escala.studies.verdicts.row import Paper, Row
+from escala.studies.verdicts.rule import Found, Print, sentence
+
+RATES = (0.6, 0.7, 0.8, 0.9)
+SHOWN = {"Random": "random", "Tetris": "tetris", "SJF": "sjf"}
+WINDOW = "50 steps"
+LOG = "60 generated jobs"
+NO_WORLD = "a level depends on demands, lengths, capacity and slots, which the paper does not print"
+STANDS_IN = "the paper's log is not public: other jobs stand in"
+
+
+def rows(kept: Kept) -> dict[str, list[Row]]:
+    """All rows."""
+    return {
+        "Slowdown against SJF": _learners(kept),
+        "A log": _log(kept),
+        "Networks": _networks(kept),
+        "The rules": _rules(kept),
+        "Completion and wait": _times(kept),
+        "The method": _method(),
+    }
+
+
+def _method() -> list[Row]:
+    critic = "equation 3 is a Q target with a maximum over actions, algorithm 1 a one-step error of v(s), and the text says several steps"
+    epoch = "it is not said what an epoch is"
+    return [
+        Row(
+            "r2.critic",
+            "3.2, equation 3, algorithm 1",
+            "What the critic learns",
+            Print(None, contradicts=critic),
+            Found(),
+            "v(s), five steps (A2C of Stable-Baselines3)",
+            "all learners",
+        ),
+        Row("r2.epochs", "table 3", "Epochs until a network converges: 500 to 1 100", Print(None, unknown=epoch), Found(), given=WINDOW),
+    ]
+
+
+def _printed(kept: Kept, rate: float | str, policy: str, metric: str = "slowdown") -> float | None:
+    return kept.value("paper", metric, rate=rate, policy=policy)
+
+
+def _mean(kept: Kept, rate: float, policy: str, metric: str = "mean_slowdown") -> Found:
+    return kept.cell("tables1and2", metric, rate=round(100 * rate), policy=policy)
+
+
+def _rules(kept: Kept) -> list[Row]:
+    """The rules: levels, which nobody can hold against each other, and changes against SJF."""
+    found = []
+    for rate in RATES:
+        for theirs, ours in SHOWN.items():
+            printed = _printed(kept, rate, theirs)
+            level = Print(printed, "same", None, 0.005, unknown=NO_WORLD)
+            says = f"{theirs}'s mean slowdown at rate {rate}"
+            found.append(Row(f"r2.level.{ours}.{rate}", "tables 1, 2", says, level, _mean(kept, rate, ours), given=WINDOW, unit="slowdown"))
+        sjf, told = _mean(kept, rate, "sjf").ours, _printed(kept, rate, "SJF")
+        for theirs in ("Random", "Tetris"):
+            printed = _printed(kept, rate, theirs)
+            ratio = None if printed is None or not told else printed / told - 1.0
+            says = f"{theirs}'s mean slowdown against SJF's at rate {rate}"
+            ident = f"r2.rule.{SHOWN[theirs]}.{rate}"
+            found.append(
+                Row(
+                    ident,
+                    "tables 1, 2",
+                    says,
+                    Print(ratio, "same", slack=0.005),
+                    change(_mean(kept, rate, SHOWN[theirs]), sjf),
+                    given=WINDOW,
+                )
+            )
+    return found
+
+
+def _learners(kept: Kept) -> list[Row]:
+    """A2C as printed, and what else was trained, against SJF."""
+    ways = {
+        "printed": f"as printed: A2C, Conv3-16 on the image, from nothing; {kept.decisions('printed')}",
+        "a2c": f"otherwise: A2C with a network that scores slots; {kept.decisions('a2c')}",
+        "alone": f"otherwise: masked PPO with such a network; {kept.decisions('alone')}",
+        "slowdown": f"otherwise: the same, after imitating the rule hold-back, end of arrivals shown; {kept.decisions('agent')}",
+    }
+    return [
+        Row(
+            f"r2.{way}.{rate}",
+            "tables 1, 2",
+            f"A2C's mean slowdown against SJF's at rate {rate}",
+            Print(kept.printed(f"r2.{way}.{rate}")),
+            kept.claim(f"r2.{way}.{rate}"),
+            by,
+            WINDOW,
+        )
+        for way, by in ways.items()
+        for rate in RATES
+    ]
+
+
+def _times(kept: Kept) -> list[Row]:
+    """Completion and wait, whose difference must be the mean runtime of the same jobs."""
+    reason = "completion minus wait is the mean runtime of the jobs, one number for all policies, and differs between those of a row"
+    found = []
+    for rate in RATES:
+        for what, metric in (("completion", "completion time"), ("wait", "wait")):
+            ident = f"r2.{what}.{rate}"
+            says = f"A2C's mean {metric} against SJF's at rate {rate}"
+            printed = Print(kept.printed(ident), contradicts=reason)
+            by = "otherwise: masked PPO after imitating hold-back"
+            found.append(Row(ident, "tables 1, 2", says, printed, kept.claim(ident), by, WINDOW))
+    return found
+
+
+def _networks(kept: Kept) -> list[Row]:
+    """Table 3, by slowdown where it says that one network is better."""
+
+    def mean(network: str) -> Found:
+        return kept.cell("table3", "mean_slowdown", policy=network, acting="likeliest")
+
+    def row(ident: str, says: str, better: str, worse: str) -> Row:
+        by = f"as printed; {kept.decisions('network')}, greedy actions"
+        return Row(ident, "4.3, table 3", says, sentence("less"), change(mean(better), mean(worse).ours), by, f"rate 0.7, {WINDOW}")
+
+    return [
+        row("r2.networks.fc", "Conv3-16 is better than a fully connected layer, which does not converge", "conv3-16", "fc"),
+        row("r2.networks.filters", "16 filters are better than 32", "conv3-16", "conv3-32"),
+        row("r2.networks.pool16", "Pooling gives poorer results, 16 filters", "conv3-16", "conv3-16-pool"),
+        row("r2.networks.pool32", "Pooling gives poorer results, 32 filters", "conv3-32", "conv3-32-pool"),
+    ]
+
+
+def _log(kept: Kept) -> list[Row]:
+    """Table 4: a log of 60 jobs."""
+    file = kept.settings.get("log_file")
+    given = f"{LOG}; trained and tested on them, as the paper did" if file is None else f"60 jobs of {file}; trained and tested on them"
+    found = []
+    for theirs, ours in SHOWN.items():
+        level = Print(_printed(kept, "log", theirs), "same", None, 0.005, unknown=STANDS_IN)
+        measured = kept.cell("table4", "mean_slowdown", policy=ours)
+        found.append(Row(f"r2.log.level.{ours}", "table 4", f"{theirs}'s mean slowdown", level, measured, given=given, unit="slowdown"))
+    for way, by in (("a2c", "as printed: A2C from nothing"), ("slowdown", "otherwise: a plan searched for these jobs is imitated")):
+        ident = f"r2.log.{way}"
+        says = "A2C's mean slowdown against SJF's on the log"
+        found.append(Row(ident, "table 4", says, Print(kept.printed(ident), stands_in=STANDS_IN), kept.claim(ident), by, given))
+    reason = "completion minus wait is the mean runtime of the same jobs, and differs between the policies of the table"
+    says = "completion and wait of four policies"
+    return [*found, Row("r2.log.times", "table 4", says, Print(None, contradicts=reason), Found(), given=given)]
+
+
+FIRST = """
+**What the paper claims.** A2C with a small convolution, from nothing, has a lower mean slowdown than SJF at three of
+four job rates: {printed:r2.printed.0.6} at 0.6, {printed:r2.printed.0.7} at 0.7, {printed:r2.printed.0.8} at 0.8, and
+{printed:r2.printed.0.9} at 0.9. On a log it is {printed:r2.log.a2c}. A fully connected layer does not converge.
+
+**What came out.** A2C as printed does not come out: {both:r2.printed.0.6} at 0.6, {both:r2.printed.0.7} at 0.7,
+{both:r2.printed.0.8} at 0.8 and {both:r2.printed.0.9} at 0.9, which is worse than SJF. With a network that scores slots
+A2C is level with SJF ({both:r2.a2c.0.7} at 0.7). Masked PPO from nothing has {both:r2.alone.0.7}, and after imitating
+a rule {both:r2.slowdown.0.7} at 0.7 and {both:r2.slowdown.0.6} at 0.6: the paper's way, and at 0.6 less than printed.
+A fully connected layer is not worse than Conv3-16 ({both:r2.networks.fc}).
+
+**Why.** It is not known whether our A2C or the printed figure is at fault. No other learner was trained on the same
+image with the same network, which would settle it. The paper does not say what its jobs demand, what an epoch is, or
+which of two critics it trains; its completion times and waits contradict each other. So levels cannot be held against
+each other, and changes against SJF only by their direction and size.
+"""
+
+PAPER = Paper(
+    "a2c2020",
+    "R2",
+    "A2C on jobs with CPU and memory",
+    "Liang, Yang, Jin, Chen: Data centers job scheduling with deep reinforcement learning, 2020",
+    FIRST,
+    rows,
+    "50 steps: test windows with so many steps of arrivals, run until every job has ended. Demands, lengths, capacity and slots, which the "
+    "paper does not print, are DeepRM's.",
+)

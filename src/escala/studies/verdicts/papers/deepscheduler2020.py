@@ -1,0 +1,232 @@
+"""R3's DeepScheduler (Casagrande, dissertation 2020): what is printed, and what became of it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from escala.studies.verdicts.kept import Kept, change
+from escala.studies.verdicts.papers.r3 import ABOUT, AUTHOR, CLUSTERS, CUT, DRAIN, stands_in
+from escala.studies.verdicts.row import Paper, Row
+from escala.studies.verdicts.rule import Found, Print, sentence
+
+BUDGET = 25_000_000
+"""Decisions that R3 trained for."""
+SEARCHED = "otherwise: two linear scores searched by whole days"
+RULES = "as printed: rules"
+WASTE = {"orion": -0.065, "graphite": -0.070, "econome": 0.029}
+"""R3 5.3.2: waste against EASY and SAF."""
+WAIT = {"first_fit": ("First-Fit", -0.058), "easy": ("EASY", -0.27)}
+"""R3 5.3.2: mean wait over all clusters, against."""
+MEAN = "the paper's figure is a mean over its clusters, ours is of one"
+SIMILAR = 0.02
+"""What "similar" is taken for: two per cent."""
+FOLLOWS, OTHERS = "less than 5 min after the last", "others"
+
+
+def rows(kept: Kept) -> dict[str, list[Row]]:
+    """All rows."""
+    return {
+        "The printed network": _printed(kept),
+        "Waste": _waste(kept),
+        "Wait": _wait(kept),
+        "Fairness": _fairness(kept),
+        "Which jobs wait": _behaviour(kept),
+    }
+
+
+def _given(name: str, window: str = DRAIN) -> str:
+    return f"{window}, Taurus" if name == AUTHOR else f"{window}, like {CLUSTERS[name]}'s"
+
+
+def _printed(kept: Kept) -> list[Row]:
+    """The printed network."""
+    by = f"as printed: three GRUs, PPO; {kept.decisions('printed')}, of {BUDGET:,} in the paper"
+    none = "it was trained on Taurus, for which the paper prints no figure"
+    found = Found(kept.value("printed", "waste_vs_easy", part="test", preset="printed"), of="printed.csv")
+    waits = Found(kept.value("printed", "wait_vs_first_fit", part="test", preset="printed"), of="printed.csv")
+    return [
+        Row(
+            "r3.scheduler.printed.waste",
+            "5.3.2",
+            "DeepScheduler's waste against EASY's",
+            Print(None, unknown=none),
+            found,
+            by,
+            _given(AUTHOR),
+        ),
+        Row(
+            "r3.scheduler.printed.wait",
+            "5.3.2",
+            "DeepScheduler's mean wait against First-Fit's",
+            Print(WAIT["first_fit"][1], stands_in=MEAN),
+            waits,
+            by,
+            _given(AUTHOR),
+        ),
+    ]
+
+
+def _waste(kept: Kept) -> list[Row]:
+    found = []
+    for name, figure in WASTE.items():
+        for key, other in (("easy", "EASY"), ("saf", "SAF")):
+            ident = f"r3.waste_vs_{key}.{name}.drain"
+            found.append(
+                Row(
+                    ident,
+                    "5.3.2, figure 21",
+                    f"{CLUSTERS[name]}: DeepScheduler's waste against {other}'s",
+                    Print(figure, stands_in=stands_in(name)),
+                    kept.claim(ident),
+                    SEARCHED,
+                    _given(name),
+                )
+            )
+    for policy, words in (("first-fit", "First-Fit"), ("saf", "SAF")):
+        measured = kept.cell("policies", "waste_vs_easy", input=AUTHOR, window="drain", policy=policy)
+        found.append(
+            Row(
+                f"r3.scheduler.similar.{policy}",
+                "5.3.2",
+                f"{words} wastes about what EASY does (taken as: within 2 %)",
+                sentence("same", SIMILAR),
+                measured,
+                RULES,
+                _given(AUTHOR),
+            )
+        )
+    return found
+
+
+def _wait(kept: Kept) -> list[Row]:
+    """Mean waits, as sums over all days and as the paper shows them: days between the 10th and the 90th percentile."""
+    found = []
+    for name in CLUSTERS:
+        for key, (words, figure) in WAIT.items():
+            ident = f"r3.wait_vs_{key}.{name}.drain"
+            other = MEAN if not stands_in(name) else f"{MEAN}; {stands_in(name)}"
+            says = f"{CLUSTERS[name]}: DeepScheduler's mean wait against {words}'s"
+            found.append(Row(ident, "5.3.2", says, Print(figure, stands_in=other), kept.claim(ident), SEARCHED, _given(name)))
+    for name in CLUSTERS:
+        for key, (words, figure) in WAIT.items():
+            other = MEAN if not stands_in(name) else f"{MEAN}; {stands_in(name)}"
+            says = f"{CLUSTERS[name]}: the same against {words}'s, over days between the 10th and 90th percentile of each policy"
+            found.append(
+                Row(
+                    f"r3.trimmed_wait_vs_{key}.{name}",
+                    "5.3.2, figure 21",
+                    says,
+                    Print(figure, stands_in=other),
+                    _trimmed(kept, name, key.replace("_", "-")),
+                    SEARCHED,
+                    _given(name, CUT),
+                )
+            )
+    return found
+
+
+def _trimmed(kept: Kept, name: str, against: str) -> Found:
+    """The mean of the days' mean waits that figure 21 shows of the held-out days."""
+    table = kept.table(f"fig21-{name}")
+    if table is None:
+        return Found()
+    held = table.filter(pl.col("held_out").cast(pl.String) == "true")
+    means = [held.filter(pl.col("policy") == policy)["mean_wait_s"].mean() for policy in ("agent", against)]
+    ours, theirs = (float(mean) if isinstance(mean, float) else None for mean in means)
+    return change(Found(ours, of=f"fig21-{name}.csv"), theirs)
+
+
+def _fairness(kept: Kept) -> list[Row]:
+    found = []
+    for name in CLUSTERS:
+        ident = f"r3.pp_slowdown_vs_first_fit.{name}.drain"
+        says = f"{CLUSTERS[name]}: per-processor slowdown is like First-Fit's (taken as: within 2 %)"
+        found.append(
+            Row(ident, "5.3.2", says, sentence("same", SIMILAR, stands_in=stands_in(name)), kept.claim(ident), SEARCHED, _given(name))
+        )
+    return found
+
+
+def _behaviour(kept: Kept) -> list[Row]:
+    """Section 5.4.2: which jobs wait (figures 25, 26)."""
+
+    def undelayed(policy: str) -> float | None:
+        return kept.value("fig25-g5k", "share", policy=policy, **{"class": "1"})
+
+    def upper(policy: str, kind: str) -> float | None:
+        return kept.value("fig26-g5k", "q3", policy=policy, **{"class": kind})
+
+    rules = [share for share in map(undelayed, ("first-fit", "easy", "saf")) if share is not None]
+    fewer = change(Found(undelayed("agent"), of="fig25-g5k.csv"), min(rules, default=None))
+    most = [value for value in (upper(policy, FOLLOWS) for policy in ("first-fit", "easy", "saf")) if value is not None]
+    held = change(Found(upper("agent", FOLLOWS), of="fig26-g5k.csv"), max(most, default=None))
+    likely = change(Found(upper("agent", FOLLOWS), of="fig26-g5k.csv"), upper("agent", OTHERS))
+    given = _given(AUTHOR, CUT)
+    return [
+        Row(
+            "r3.scheduler.undelayed",
+            "5.4.2, figure 25",
+            "DeepScheduler has the smallest share of jobs that do not wait",
+            sentence("less"),
+            fewer,
+            SEARCHED,
+            given,
+        ),
+        Row(
+            "r3.scheduler.sequential",
+            "5.4.2, figure 26",
+            "Of sequential submissions DeepScheduler's slowdown is the largest (upper quartile against the rules')",
+            sentence("more"),
+            held,
+            SEARCHED,
+            given,
+        ),
+        Row(
+            "r3.scheduler.likely",
+            "5.4.2, figure 26",
+            "It is sequential submissions that are held most (upper quartile against others')",
+            sentence("more"),
+            likely,
+            SEARCHED,
+            given,
+        ),
+    ]
+
+
+FIRST = """
+**What the paper claims.** An agent with three GRUs, trained by PPO, chooses which job starts next and wastes less
+energy than EASY and SAF: {printed:r3.waste_vs_easy.orion.drain} on Orion, {printed:r3.waste_vs_easy.graphite.drain} on
+Graphite, and {printed:r3.waste_vs_easy.econome.drain} on Econome. Its mean wait is
+{printed:r3.wait_vs_first_fit.g5k.drain} against First-Fit's and {printed:r3.wait_vs_easy.g5k.drain} against EASY's.
+
+**What came out.** The printed network learnt nothing that saves energy in {value:budget}:
+{ours:r3.scheduler.printed.waste} waste against EASY. A pair of linear scores, searched by whole days, wastes less:
+{value:waste} on the author's days run to completion. It saves more than printed on days like Orion's
+({both:r3.waste_vs_easy.orion.drain}) and Graphite's ({both:r3.waste_vs_easy.graphite.drain}). Its waits are not
+shorter: {both:r3.wait_vs_first_fit.g5k.drain} against First-Fit. As the paper shows waits, without the least and the
+most crowded days, they are far longer: {ours:r3.trimmed_wait_vs_first_fit.g5k}, {verdict:r3.trimmed_wait_vs_first_fit.g5k}.
+
+**Why.** The agent shortens waits by hours on few crowded days, and lets jobs wait for minutes on the many quiet ones,
+which are the days that the paper shows. The search was judged on days that are cut at their end; the paper's days end
+when all jobs have run. The printed network had {value:share} of its budget.
+"""
+
+
+def _more(kept: Kept) -> dict[str, str]:
+    from escala.studies.verdicts.figures import span
+
+    share = f"{kept.settings.get('printed', 0) / BUDGET:.1%}".replace("%", " %")
+    waste = span(kept.claim("r3.waste_vs_easy.g5k.drain"), "relative change")
+    return {"budget": kept.decisions("printed"), "share": share, "waste": waste}
+
+
+PAPER = Paper(
+    "deepscheduler2020",
+    "R3",
+    "DeepScheduler, a learnt scheduler",
+    "Casagrande: energy-aware management of resources and jobs in grids by deep reinforcement learning, dissertation, UDESC 2020",
+    FIRST,
+    rows,
+    ABOUT,
+    _more,
+)
