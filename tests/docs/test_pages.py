@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench import bench_bound
+from escala.studies.verdicts import PAPERS, rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,7 +75,9 @@ def test_the_files_of_a_page_are_found() -> None:
 
 
 def test_claims_that_pages_name_exist() -> None:
+    """Claims of studies, and rows of the papers' pages."""
     known = {claim["id"] for path in (ROOT / "docs" / "studies").glob("*/claims.json") for claim in json.loads(path.read_text())}
+    known |= {row.id for study in PAPERS for row in rows_of(study, ROOT / "docs" / "studies" / study)}
     named = {}
     for page in OF_TODAY:
         for span in IN_CODE.findall(page.read_text(encoding="utf-8")):
