@@ -25,7 +25,7 @@ LONG = {
     "agents/training/team/train.py:train_team": 85,
     "agents/training/train.py:train": 85,
     "cli/bounds.py:bound": 78,
-    "cli/learn.py:evaluate": 78,
+    "cli/learn.py:evaluate": 77,
     "cli/learn.py:train": 72,
     "cli/render.py:render": 69,
     "cli/replay.py:compare": 86,

@@ -163,6 +163,30 @@ PRESETS: dict[tuple[str, str], Preset] = {
             "vf_coef": 0.5,
         },
     ),
+    (SCHEDULING, "queue"): Preset(
+        learn={
+            "n_steps": 128,
+            "batch_size": 1024,
+            "n_epochs": 4,
+            "gamma": 0.999,
+            "gae_lambda": 0.95,
+            "clip_range": 0.2,
+            "learning_rate": 1e-3,
+            "ent_coef": 0.005,
+            "vf_coef": 0.5,
+        },
+        num_envs=16,
+        environment={
+            "warm": "easy",
+            "shutdown": "never",
+            "day_s": 7 * 86400.0,
+            "objective": "bounded-slowdown",
+            "rho": 0.0,
+            "tau": 0.0,
+            "guard_s": 2 * 86400.0,
+            "waits": True,
+        },
+    ),
     (SLOTS, "printed"): Preset(
         algorithm="ppo",
         learn={

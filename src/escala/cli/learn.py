@@ -12,7 +12,7 @@ import typer
 
 from escala.cli import day_headroom as room
 from escala.cli import options as opt
-from escala.cli import searching, splitting
+from escala.cli import searching, splitting, weekly
 from escala.cli.headroom import save
 from escala.cli.interrupt import INTERRUPTED, Stopped, keeping, learnt
 from escala.cli.judged import judged_table
@@ -118,7 +118,7 @@ def train(
             share = begin(f"training on {len(chosen)} days")
             how |= {"algorithm": algorithm, "preset": preset or "tuned", "steps": steps or STEPS, "minutes": minutes, "patience": patience}
             with keeping(lambda: learnt(out)):
-                agent = escala.train(environment, chosen, machine, progress=share, **how)
+                agent = escala.train(environment, _as_played(environment, how, log, chosen, group), machine, progress=share, **how)
     told = facts_table(_facts(environment, agent.manifest, len(chosen)))
     emit(as_json, {**agent.manifest, **read_of(log)}, told, f"agent saved in {out}")
 
@@ -140,6 +140,20 @@ def _days(
     if patience and not validation:
         raise EscalaError(f"--patience {patience}: training stops by validation days only: give --validation")
     return chosen[: len(chosen) - validation], chosen[len(chosen) - validation :]
+
+
+def _as_played(environment: str, how: dict[str, Any], log: Any, days: list[Any], groups: list[int] | None) -> Any:
+    """What is learnt from: days; or the log to the end of the last of them, where episodes begin as it has the machine."""
+    import polars as pl
+
+    from escala.agents.presets import preset_of
+
+    if preset_of(environment, how["preset"]).environment.get("warm") is None:
+        return days
+    if how["validation"] or groups:
+        raise EscalaError(f"--preset {how['preset']}: its episodes go on from each other; --validation and --group take days out of a log")
+    last = float(days[-1].origin_s + days[-1].jobs["submit_s"].max() - log.origin_s)
+    return log.with_jobs(log.jobs.filter(pl.col("submit_s") <= last))
 
 
 def _of_groups(days: list[Any], groups: list[int] | None) -> list[Any]:
@@ -200,9 +214,7 @@ def evaluate(
         typer.Option("--baselines", metavar="A,B,...", help="policies beside it; changes are against the first", show_default=False),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", min=1, help="how often each day is played with sampled actions")] = 4,
-    window: Annotated[
-        str, typer.Option("--window", metavar="WHAT", help="drain: run each day to its last job; cut: end it at midnight")
-    ] = "drain",
+    window: weekly.Window = "drain",
     headroom: room.Objective = None,
     stretch: room.Stretch = None,
     limit: room.Limit = None,
@@ -218,11 +230,12 @@ def evaluate(
     from escala.studies.lab.days import days_of
     from escala.studies.lab.saving import DAYS, JUDGED, write_manifest
 
-    if window not in ("drain", "cut"):
-        raise EscalaError(f"unknown window {window!r}; known: drain, cut")
+    beside, at_random = None if baselines is None else opt.names(baselines, "--baselines"), None if split == "time" else split
+    weekly.check(window, days=days, group=group, headroom=headroom, stretch=stretch, limit=limit, out=out, split=at_random)
+    if window == weekly.WEEKS:
+        return _by_weeks(agent, workload, read, platform, power, after=after, beside=beside, runs=runs, seed=seed, as_json=as_json)
     room.check(headroom, stretch, limit, window)
     drawn_by = splitting.seed_of(split, after > 0, "--after")
-    beside = None if baselines is None else opt.names(baselines, "--baselines")
     pieces = Pieces(None, None)
     kept = keeping(lambda: what_is_kept(out, pieces))
     with output_folder(out, "evaluate", force=force, keeps=True) as folder, progress() as begin, kept:
@@ -261,6 +274,26 @@ def evaluate(
     emit(as_json, told, title, *judged_table(judged, room.columns(measured)), machine.power_line, room.remark(measured))
     if measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of the days that were bounded until then", INTERRUPTED)
+
+
+def _by_weeks(
+    agent: Path, workload: Path, read: dict[str, Any], platform: str | None, power: str | None, *, after: int, beside: Any, runs: int,
+    seed: int, as_json: bool,
+) -> None:  # fmt: skip
+    """Judge on the later weeks of one continuous replay."""
+    import escala
+    from escala.agents.weeks import evaluate_weeks
+    from escala.studies.lab.days import days_of
+
+    with progress() as begin:
+        begin(f"reading {workload}")
+        trained = escala.load_agent(agent)
+        machine = escala.read_platform(escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else platform, power)
+        log = read_log(workload, read, machine)
+        at_s = weekly.first_s(log, days_of(log), after)
+        found = evaluate_weeks(trained, log, machine, at_s, beside, runs, seed, progress=begin("replaying the whole log under each"))
+    title = f"{log.name} on {machine.name}: the jobs of the last {found.days:.0f} days, each policy in one replay of the whole log"
+    emit(as_json, {**found.as_dict(), **read_of(log)}, title, *weekly.shown(found))
 
 
 def export(

@@ -11,6 +11,7 @@ import typer
 
 from escala.cli import headroom as room
 from escala.cli import options as opt
+from escala.cli import streamed
 from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of
@@ -70,6 +71,7 @@ def simulate(
     export: Annotated[
         str | None, typer.Option("--export", metavar="FORMAT", help="write the run in another format too: batsim", show_default=False)
     ] = None,
+    stream: streamed.Stream = False,
     power: opt.Power = None,
     out: opt.Out = None,
     force: opt.Force = False,
@@ -82,10 +84,11 @@ def simulate(
     from escala.policies.run import check_power
     from escala.report import marks
 
-    if export is not None and export not in EXPORTS:
-        raise EscalaError(f"unknown export format {export!r}; known: {', '.join(EXPORTS)}")
-    if export is not None and out is None:
-        raise EscalaError("--export needs --out DIR: the folder for its files")
+    _check_export(export, out)
+    if stream:
+        machine = escala.read_platform(platform, power)
+        how: dict[str, Any] = {"export": export, "out": out, "force": force, "as_json": as_json}
+        return streamed.run(workload, machine, scheduler, shutdown, options, read, SHOWN, **how)
     with output_folder(out, "simulate", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
@@ -116,6 +119,13 @@ def simulate(
         machine.power_line,
         *shown_waits({name: waits}),
     )
+
+
+def _check_export(export: str | None, out: Path | None) -> None:
+    if export is not None and export not in EXPORTS:
+        raise EscalaError(f"unknown export format {export!r}; known: {', '.join(EXPORTS)}")
+    if export is not None and out is None:
+        raise EscalaError("--export needs --out DIR: the folder for its files")
 
 
 def compare(

@@ -40,11 +40,12 @@ def summarise(
     out["window_s"] = end_s - start_s
     out["utilisation"] = machine.utilisation(jobs, cores, start_s, end_s)
     out["loss_of_capacity"] = machine.loss_of_capacity(jobs, cores, start_s, end_s)
-    out |= _energy(power, end_s - start_s)
+    out |= energy_of(power, end_s - start_s)
     return out | {"nodes": nodes, "cores": cores}
 
 
-def _energy(power: pl.DataFrame, window_s: float) -> dict[str, float | int]:
+def energy_of(power: pl.DataFrame, window_s: float) -> dict[str, float | int]:
+    """The metrics of nodes and energy, from `totals` of a Result, over a window of so many seconds."""
     nodes = {f"{state}_node_s": value for state, value in energy.node_seconds(power).items()}
     if not energy.counted(power):
         return {**nodes, "transitions": energy.transitions(power)}

@@ -78,6 +78,17 @@ def read_swf(path: Path, cores: CoresField = "allocated", keep: Keep = every) ->
     return SwfLog(frame, header, {rule: partial} if partial else {}, {rule: first} if partial else {})
 
 
+def swf_pieces(path: Path, header: dict[str, list[str]], cores: CoresField = "allocated") -> Iterator[pl.DataFrame]:
+    """The job lines of an SWF file as records for `clean`, some 100 000 at a time, in the order of the file; `header` is filled meanwhile.
+    Each piece is read by itself: partial executions are left out where the whole job stands in the same piece."""
+    with reading(path) as stream:
+        for text, first_line in _chunks(stream, path):
+            frame = _parse(text, first_line, path, header, cores)
+            named = {"job_id": "job number", "submit_s": "submit time", "runtime_s": "run time", "walltime_s": "requested time"}
+            named |= {"wait_s": "wait time", "queue": "queue", "cores": "cores", "user": "user", "status": "status", "line": "line"}
+            yield _whole_jobs(frame.select(pl.col(old).alias(new) for new, old in named.items()))[0]
+
+
 def read_header(path: str | Path) -> dict[str, list[str]]:
     """The header of an SWF file: `; Name: value` lines, name -> values in order. Reading stops at the first job."""
     header: dict[str, list[str]] = {}

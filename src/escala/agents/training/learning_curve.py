@@ -109,5 +109,6 @@ class Returns:
 
 
 def watch_of(env_id: str, batch: Any, options: Mapping[str, Any], model: Any) -> Watch | None:
-    """The watch of a training in an environment that plays days; None in others."""
-    return Watch(env_id, batch, options, model) if env_id in (OFF_RESERVATION, SCHEDULING) else None
+    """The watch of a training in an environment that plays days of their own; None in others, and where episodes go on from each other."""
+    by_days = env_id in (OFF_RESERVATION, SCHEDULING) and options.get("warm") is None
+    return Watch(env_id, batch, options, model) if by_days else None

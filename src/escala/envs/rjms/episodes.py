@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 from escala.envs.core.batch import Rows, draw
 from escala.envs.core.checks import environments
 from escala.envs.core.records import restore
+from escala.envs.rjms.warm import Start
 from escala.errors import EscalaError
 from escala.kernel import calls, codes
+from escala.kernel.resume import resume
 from escala.kernel.state import World
 from escala.kernel.world import WORLD, table_of
 from escala.options import Options, Plan, microseconds
@@ -65,9 +67,16 @@ def days_of(workload: Any, day_s: float, min_jobs: int) -> list[Workload]:
     return days
 
 
+def whole_log(workload: Any) -> Workload:
+    """The log of episodes that begin as it has the machine; EscalaError for a list of days."""
+    if isinstance(workload, Sequence) and not isinstance(workload, str | bytes):
+        raise EscalaError("option warm: the machine's state is known from a replay of the whole log: give the log, or its path, not days")
+    return workload if isinstance(workload, Workload) else read_workload(workload)
+
+
 class Episodes:
     """N simulations, each playing one day at a time. `world`, `table`: the kernel's arrays of the N simulations; `day` int64 [N]: what
-    they play. timers: so many of them may a job have at once."""
+    they play. timers: so many of them may a job have at once. starts: of each day how it begins; without, the machine is empty."""
 
     def __init__(
         self,
@@ -77,6 +86,7 @@ class Episodes:
         plan: Callable[[Workload, Options], Plan],
         options: Options,
         timers: int = 0,
+        starts: Sequence[Start] = (),
     ) -> None:
         num_envs = environments(num_envs)
         self.platform: Platform = platform if isinstance(platform, Platform) else read_platform(platform)
@@ -92,6 +102,7 @@ class Episodes:
                 "cores of any nodes only"
             )
         self._take_jobs(source)
+        self._take_starts(starts)
         self.world = self._widen(source.world, num_envs, timers)
         self._nodes = source.world.node[0].copy()
         self._options = source.world.o[:, 0].copy()
@@ -111,6 +122,18 @@ class Episodes:
         ranked = source.world.order.shape[2] > 0
         self._order = np.concatenate([source.world.order[d, :, :n].ravel() for d, n in enumerate(lengths)]) if ranked else None
         self.keys = ranked
+
+    def _take_starts(self, starts: Sequence[Start]) -> None:
+        """The jobs that live at the start of a day are its first rows."""
+        self._starts = list(starts)
+        self._truth = list[Any]()
+        for d, start in enumerate(starts):
+            mine = self._job[self._first[d] : self._first[d + 1]]
+            mine["submit"] -= start.offset_us
+            truth = mine[: len(start.jobs)].copy()
+            for name in ("submit", "walltime", "cores", "user"):
+                start.jobs[name] = truth[name]
+            self._truth.append(truth)
 
     def _widen(self, source: World, n: int, timers: int) -> World:
         """Tables for n simulations in the shapes of the source's."""
@@ -164,6 +187,15 @@ class Episodes:
         w.bits[rows] = 0
         for row in rows:
             calls.prepare(self.table, row, self.start_off)
+            if self._starts:
+                self._resume(int(row))
+
+    def _resume(self, row: int) -> None:
+        """Bring a simulation to the state in which its day begins."""
+        day = int(self.day[row])
+        start = self._starts[day]
+        grow = resume(self.table, row, 0, start.jobs, start.nodes, start.placed, self._truth[day], False)
+        assert grow == 0, "tables that grow are not those of environments"
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that changes, as arrays."""

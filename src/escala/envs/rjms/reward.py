@@ -6,12 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import lean
+from escala.compile import inlined, lean
 from escala.envs.rjms.observation import untaken
 from escala.kernel import codes
 from escala.kernel.state import World
 
 CARRY = float(1 << 61)
+HOUR_US = 3.6e9
+BOUND_US = 10e6  # of the bounded slowdown
+
+STRETCH = 0  # what a job's wait is counted in: its walltime
+WAIT = 1  # hours
+SLOWDOWN = 2  # its runtime, of 10 s at least
+AREA = 3  # hours, by the hours of the whole machine that it takes
+COSTS = {"stretch": STRETCH, "wait": WAIT, "bounded-slowdown": SLOWDOWN, "area-wait": AREA}
 
 
 @lean
@@ -58,14 +66,26 @@ def late_cores(w: World, tau: float, startable: int) -> float:
     return total
 
 
+@inlined
+def unit_of(w: World, j: int, cost: int) -> float:
+    """The time, us, for which job `j` waits at the cost of 1. A reward may know how long a job will run; no observation does."""
+    job = w.job[j]
+    if cost == STRETCH:
+        return job.walltime
+    if cost == WAIT:
+        return HOUR_US
+    if cost == SLOWDOWN:
+        return max(job.runtime, BOUND_US)
+    return HOUR_US * HOUR_US * w.o[0].n_cores / (max(job.runtime, 1) * job.cores)
+
+
 @lean
-def waited(w: World, since_us: int) -> float:
-    """Sum over the queued jobs of the time waited since `since_us`, in walltimes."""
+def waited(w: World, since_us: int, cost: int = STRETCH) -> float:
+    """What the queued jobs have cost since `since_us`; STRETCH: the sum of the time waited, in walltimes."""
     s = w.s[0]
     total = 0.0
     j = s.first
     while j != codes.NONE:
-        job = w.job[j]
-        total += (s.now - max(since_us, job.submit)) / job.walltime
+        total += (s.now - max(since_us, w.job[j].submit)) / unit_of(w, j, cost)
         j = np.int64(w.run[j].next)
     return total

@@ -13,21 +13,23 @@ from numpy.typing import NDArray
 from escala.envs.core.batch import Rows, Turn
 from escala.envs.core.checks import chosen_actions
 from escala.envs.core.environment import BatchEnv
-from escala.envs.core.options import choice, documented, flag, option, weight, whole
+from escala.envs.core.options import choice, documented, flag, nonnegative, option, weight, whole
 from escala.envs.core.records import Records, settings_of
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.rjms import scheduling_step
 from escala.envs.rjms.days import DayOptions
-from escala.envs.rjms.episodes import ADVICE, MOST_SHOWN, Episodes, days_of, given_or_built_in, watts_of, whole_us
+from escala.envs.rjms.episodes import ADVICE, MOST_SHOWN, Episodes, days_of, given_or_built_in, watts_of, whole_log, whole_us
 from escala.envs.rjms.observation import SNAPSHOT
 from escala.envs.rjms.picture import Strip
+from escala.envs.rjms.reward import COSTS
 from escala.envs.rjms.state import RECENT, SCHEDULING, SCHEDULING_MEMORY, SCHEDULING_SETTINGS
 from escala.envs.rjms.user_confidence import KINDS
+from escala.envs.rjms.warm import warm_episodes
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import Options, Plan
-from escala.platform import Platform
-from escala.policies.compose import plan_for, shutdown
+from escala.platform import Platform, read_platform
+from escala.policies.compose import plan_for, scheduler, shutdown
 from escala.workload import Workload
 
 
@@ -42,6 +44,9 @@ class SchedulingOptions(DayOptions):
     rho: float = weight(1.0, about="reward: price of idle nodes")
     sigma: float = weight(1.0, about="reward: price of waiting")
     tau: float = weight(0.2, about="reward: worth of computing nodes")
+    objective: str = choice(*COSTS, about="what waiting costs: time waited in walltimes, in hours, in runtimes, or in hours by work")
+    guard_s: float = nonnegative(0.0, about="jobs that have waited so long stand in front, under EASY's reservation, s; 0: no guard")
+    warm: str | None = option(None, "None or a scheduler", "episodes begin as its replay of the whole log has machine and queue")
     confidence: str = choice(*KINDS, about="the user's last jobs that count")
     shutdown: str = option("timeout:300", "never or timeout:SECONDS", "the shutdown policy")
 
@@ -49,6 +54,8 @@ class SchedulingOptions(DayOptions):
         super().__post_init__()
         if not self.shutdown.startswith(("timeout:", "never")):
             raise EscalaError(f"option shutdown={self.shutdown!r}: under a learnt scheduler give never or timeout:SECONDS")
+        if self.warm is not None and scheduler(self.warm).queueing == codes.CONSERVATIVE:
+            raise EscalaError(f"option warm={self.warm!r}: its reservations are no part of a start: give another scheduler, such as easy")
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -64,6 +71,8 @@ class SchedulingOptions(DayOptions):
             "rho": self.rho,
             "sigma": self.sigma,
             "tau": self.tau,
+            "cost": COSTS[self.objective],
+            "guard_us": whole_us(self.guard_s, "guard_s") if self.guard_s > 0 else codes.NEVER_US,
             "confidence": KINDS[self.confidence],
         }
         return settings_of(SCHEDULING_SETTINGS, values)
@@ -93,6 +102,20 @@ class SchedulingOptions(DayOptions):
         """Nobody schedules inside the kernel."""
         return plan_for(None, shutdown(self.shutdown, options)[0], workload, options)
 
+    def plan_before(self, workload: Workload, options: Options) -> Plan:
+        """Of the replay that the episodes begin with (`warm`)."""
+        assert self.warm is not None
+        return plan_for(scheduler(self.warm), shutdown(self.shutdown, options)[0], workload, options)
+
+    def episodes(self, num_envs: int, workload: Any, platform: Any) -> Episodes:
+        """What the batch plays."""
+        told = self.simulation_options()
+        if self.warm is None:
+            return Episodes(num_envs, days_of(workload, self.day_s, self.min_jobs), platform, self.plan, told)
+        log, machine = whole_log(workload), platform if isinstance(platform, Platform) else read_platform(platform)
+        days, starts = warm_episodes(log, machine, self.plan_before, told, self.day_s, self.min_jobs)
+        return Episodes(num_envs, days, machine, self.plan, told, starts=starts)
+
 
 options_of = SchedulingOptions.of
 
@@ -104,8 +127,7 @@ class SchedulingBatch:
         self.options = options_of(options)
         chosen = self.options
         workload, platform = given_or_built_in(workload, platform)
-        days = days_of(workload, chosen.day_s, chosen.min_jobs)
-        self.episodes = Episodes(num_envs, days, platform, chosen.plan, chosen.simulation_options())
+        self.episodes = chosen.episodes(num_envs, workload, platform)
         self.platform = self.episodes.platform
         self.num_envs = num_envs
         self.observation_space = spaces.Box(0.0, 1.0, chosen.shape, np.float32)
@@ -196,10 +218,14 @@ class Scheduling(BatchEnv):
     and as shares of the
     platform, and waited the sum over waiting jobs of the time passed / walltime (R3's sum of -1/walltime for each minute). So a day's
     rewards add up
-    to -rho idle node-minutes / nodes - sigma (sum of wait in the queue / walltime) + tau computing node-minutes / nodes.
+    to -rho idle node-minutes / nodes - sigma (sum of wait in the queue / walltime) + tau computing node-minutes / nodes. `objective`
+    (beyond R3) counts waits otherwise: "wait" in hours; "bounded-slowdown" in runtimes of the job, of 10 s at least; "area-wait" in hours,
+    times the hours of the whole machine that the job takes. Rewards may know runtimes, observations do not.
 
     ## Starting state
-    Midnight of a day drawn by seed (`reset(options={"day": k})`: day k); all nodes off (`start_off`).
+    Midnight of a day drawn by seed (`reset(options={"day": k})`: day k); all nodes off (`start_off`). With `warm="easy"` machine and queue
+    are as a replay of the whole log under that scheduler has them: jobs run, wait and hold nodes. `day_s` makes longer episodes, such as
+    weeks.
 
     ## Episode end
     `window="cut"`: truncated at the end of the day. `"drain"`: terminated when the last job has ended (truncated after `drain_days` more).

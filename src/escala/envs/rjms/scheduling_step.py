@@ -9,13 +9,13 @@ import numpy as np
 
 from escala.compile import compiled, lean
 from escala.envs.rjms import reward
+from escala.envs.rjms.guard import may_start, serve
 from escala.envs.rjms.observation import SNAPSHOT, crowd, root
 from escala.envs.rjms.state import Game, scheduling_game
 from escala.envs.rjms.user_confidence import note_jobs, note_placed, place_of
 from escala.kernel import codes
 from escala.kernel.commands import command_start, command_timer
 from escala.kernel.drive import drive_outside
-from escala.kernel.fit import fits_now
 from escala.kernel.plans import following
 from escala.kernel.state import HEAP_STARTS, World
 from escala.kernel.world import one
@@ -38,6 +38,7 @@ def to_question(worlds: Any, i: int, g: Game) -> int:
         if stop != codes.DECISION:
             return FAILED
         note_jobs(w, g)
+        serve(w, g)
         if w.s[0].now >= g.settings.limit_us or asks(w, g):
             return stop
 
@@ -64,8 +65,9 @@ def choose(w: World, g: Game, action: int) -> bool:
     later."""
     m = g.memory
     j = row_of(w, action - 1) if action > 0 else codes.NONE
-    if j != codes.NONE and command_start(w, j) == codes.REFUSED_NONE:
+    if j != codes.NONE and may_start(w, g, j) and command_start(w, j) == codes.REFUSED_NONE:
         note_placed(g, j)
+        serve(w, g)
         m.due_us = 0
         return w.s[0].n_queued > 0
     if w.s[0].n_queued > 0:
@@ -117,7 +119,7 @@ def show_jobs(w: World, g: Game, out: Any, mask: Any) -> None:
         out[k, 2] = confidence[place_of(w, j, users)]
         if waits:
             out[k, WIDTH] = root(s.now - w.job[j].submit, day)
-        mask[1 + k] = m.over == 0 and fits_now(w, j)
+        mask[1 + k] = m.over == 0 and may_start(w, g, j)
         j = np.int64(w.run[j].next)
     size = 0
     if s.n_plans > 0:
@@ -155,7 +157,7 @@ def settle(w: World, g: Game) -> float:
     waste = reward.waste_j(w, g.watts)
     whole = 1.0 * w.o[0].n_nodes * st.period_us
     value = (st.tau * (computing - m.computing_us) - st.rho * (idle - m.idle_us)) / whole
-    value -= st.sigma * reward.waited(w, m.seen_us)
+    value -= st.sigma * reward.waited(w, m.seen_us, st.cost)
     m.step_waste_j = waste - m.waste_j
     m.waste_j = waste
     m.idle_us = idle
@@ -166,13 +168,16 @@ def settle(w: World, g: Game) -> float:
 
 @compiled
 def begin(worlds: Any, games: Any, rows: Any, turn: Any) -> bool:
-    """Bring simulations that stand at the start of their day to their first question. turn: (observation [N, places, WIDTH], mask). False
-    where one cannot go on."""
+    """Bring simulations that stand at the start of their episode to their first question. turn: (observation [N, places, WIDTH], mask).
+    False where one cannot go on."""
     observation, mask = turn
     fine = True
     for k in range(rows.shape[0]):
         i = rows[k]
         w, g = one(worlds, i), scheduling_game(games, i)
+        for j in range(w.s[0].next_job):  # of those who were there before
+            if w.run[j].state == codes.GIVEN or w.run[j].state == codes.RUNNING:
+                note_placed(g, j)
         stop = to_question(worlds, i, g)
         g.memory.over = 1 if stop == codes.DONE else 0
         fine = fine and stop != FAILED
@@ -210,6 +215,7 @@ def look(worlds: Any, i: int, games: Any, observation: Any, mask: Any) -> bool:
     """A run of simulation i, driven from outside, pauses for the scheduler: is this a question?"""
     w, g = one(worlds, i), scheduling_game(games, 0)
     note_jobs(w, g)
+    serve(w, g)
     if not asks(w, g):
         return False
     observe(w, g, observation, mask)

@@ -53,6 +53,8 @@ SCHEDULING_SETTINGS = np.dtype(
         ("rho", "f8"),  # weights of the reward
         ("sigma", "f8"),
         ("tau", "f8"),
+        ("cost", "i8"),  # what a waiting job costs: reward.STRETCH | WAIT | SLOWDOWN | AREA
+        ("guard_us", "i8"),  # a job that has waited so long stands in front
         ("confidence", "i8"),  # user_confidence.ENDED | SUBMITTED
     ]
 )
@@ -62,6 +64,9 @@ SCHEDULING_MEMORY = np.dtype(
         ("newest", "i8"),  # place of the newest snapshot in the ring
         ("over", "i8"),  # 1: the run ended; no question is left
         ("due_us", "i8"),  # no question before this time
+        ("aged", "i8"),  # 1: the first waiting job has waited the guard, and holds a reservation
+        ("shadow_us", "i8"),  # of that job: when its cores will be free, by walltimes
+        ("spare", "i8"),  # and how many more than it needs
         ("seen_us", "i8"),  # when the reward was last settled
         ("seen_ended", "i8"),  # jobs whose end has been noted
         ("seen_jobs", "i8"),  # jobs whose submission has been noted

@@ -1,0 +1,57 @@
+"""`escala simulate --stream`: a replay of a log that need not fit into memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from escala.cli.tables import metrics_table
+from escala.cli.terminal import emit, progress
+from escala.errors import EscalaError
+
+Stream = Annotated[
+    bool,
+    typer.Option("--stream", help="read and replay a window of jobs at a time, for logs that do not fit into memory"),
+]
+
+
+def run(
+    workload: Path, machine: Any, scheduler: str, shutdown: str, options: dict[str, Any], read: dict[str, Any], shown: Any, *, export: Any,
+    out: Path | None, force: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Replay, and tell the figures that `simulate` tells, as far as a stream knows them."""
+    from escala.cli.replay import power_of
+    from escala.options import Options
+    from escala.streaming import stream
+    from escala.streaming.replay import TAKEN
+
+    if export is not None:
+        raise EscalaError("--export needs the tables of all nodes: leave out --stream")
+    usual = Options()
+    for name, value in options.items():
+        if name not in TAKEN and value != getattr(usual, name, value):
+            raise EscalaError(f"--stream: the option {name} is not known in a stream; known: {', '.join(TAKEN)}")
+    for name, value in read.items():
+        if value not in (None, False, (), []):
+            raise EscalaError(f"--stream reads SWF and Parquet as they are; {name} is not known in a stream: escala workload convert")
+    with progress() as begin:
+        begin(f"reading {workload}")
+        told = {name: options[name] for name in TAKEN if name in options}
+        found = stream(
+            workload,
+            machine,
+            scheduler,
+            shutdown,
+            out=out,
+            force=force,
+            progress=lambda n: begin(f"{n:,} jobs have ended") and None,
+            **told,
+        )
+    summary = found.summary
+    title = f"{found.manifest['workload']['name']} on {machine.name}: {scheduler} + {shutdown}"
+    window = f"Streamed in {found.pieces:,} pieces, with {found.most:,} jobs in memory at most."
+    document = {**summary, "knows": "", "cleaning": found.manifest["workload"]["cleaning"], "power": power_of(machine)}
+    rows = metrics_table({metric: summary[metric] for metric in shown if metric in summary})
+    emit(as_json, {**document, "streamed": found.manifest["streamed"]}, title, rows, window, machine.power_line)

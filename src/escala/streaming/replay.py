@@ -1,0 +1,215 @@
+"""The window that moves over a log: jobs come in piece by piece, and leave as soon as they have ended."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.kernel.clock import SECOND
+from escala.lives import totals_of
+from escala.options import Options, Plan, with_options
+from escala.platform import Platform, read_platform
+from escala.policies.run import check_power, pair
+from escala.policies.schedulers import SCHEDULERS
+from escala.result import FORMAT, SAVED
+from escala.simulation import Simulation
+from escala.streaming.carried import Carried, go_on, state_of
+from escala.streaming.summary import summary_of
+from escala.workload import CleaningRules, Workload
+from escala.workload.pieces import PIECE, read_pieces
+from escala.writing import output_folder
+
+QUEUEINGS = (codes.STRICT, codes.GREEDY, codes.EASY, codes.EASY_PRIORITY)
+SHUTDOWNS = (codes.NEVER, codes.TIMEOUT)
+ORDERS = (codes.BY_QUEUE, codes.BY_RANK, codes.BY_WFP3, codes.BY_UNICEP, codes.BY_XFACTOR, codes.BY_PLACE)
+TAKEN = ("head", "plan_margin_s", "oversized", "start_off")
+"""The options of a run that a stream takes."""
+ENDED = ("COMPLETED", "KILLED")
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A replay of a log in pieces. summary: its metrics by name; totals: state, seconds, joules, transitions over all nodes; manifest: what
+    was run; pieces: how many there were; most: jobs in memory at once, at most."""
+
+    summary: dict[str, float | int]
+    totals: pl.DataFrame
+    manifest: dict[str, Any]
+    pieces: int
+    most: int
+
+
+def stream(
+    path: str | Path,
+    platform: Any,
+    scheduler: str = "easy",
+    shutdown: str = "never",
+    *,
+    out: str | Path | None = None,
+    jobs: int = PIECE,
+    rules: CleaningRules | None = None,
+    force: bool = False,
+    progress: Callable[[int], None] | None = None,
+    **options: Any,
+) -> Streamed:
+    """Replay a log that need not fit into memory; every job starts when `simulate` would start it, on the same nodes.
+
+    path: SWF (also gzipped), or a table in Parquet with columns submit_s, runtime_s, cores, ..., in the order of submission. platform,
+    scheduler, shutdown: as for `simulate`, by name: strict, greedy and EASY schedulers in a fixed order or by wfp3, unicep or xfactor;
+    never and timeout:SECONDS[+SPARE]. out: folder for what `simulate` would save there, but for the tables by node; rows
+    stand in the order in which windows end. jobs: how many are read at a time. progress: called with the jobs that have ended. options:
+    head, plan_margin_s, oversized, start_off. EscalaError for anything else, and for a log that is not sorted.
+    """
+    machine = platform if isinstance(platform, Platform) else read_platform(platform)
+    if not isinstance(jobs, int) or jobs < 1:
+        raise EscalaError(f"stream: jobs={jobs!r}: give the number of jobs to read at a time, at least 1")
+    for name in options:
+        if name not in TAKEN:
+            raise EscalaError(f"stream: option {name!r} is not known in a stream; known: {', '.join(TAKEN)}")
+    told = with_options(Options(), **options)
+    check_power(machine, [shutdown], told.start_off)
+    named = SCHEDULERS.get(scheduler) if isinstance(scheduler, str) else None
+    if not (isinstance(scheduler, str) and isinstance(shutdown, str)) or (named is not None and named.random):
+        raise EscalaError(f"stream: {scheduler!r}: give a scheduler and a shutdown policy by name; random orders need the whole log")
+    window = _Window(machine, scheduler, shutdown, told)
+    with _folder(out, force) as folder:
+        parts = folder / "parts"
+        parts.mkdir()
+        for piece, following in _with_next(read_pieces(path, jobs, rules)):
+            ended = window.take(piece, following)
+            ended.write_parquet(parts / f"{window.pieces:08d}.parquet")
+            if progress is not None:
+                progress(window.ended)
+        return _finish(window, folder, parts)
+
+
+@contextmanager
+def _folder(out: str | Path | None, force: bool) -> Iterator[Path]:
+    """Where tables are written: what becomes `out`, or a folder for the time being."""
+    with output_folder(None if out is None else Path(out), SAVED, force=force) as folder:
+        if folder is not None:
+            yield folder
+            return
+        with tempfile.TemporaryDirectory(prefix="escala-stream-") as scratch:
+            yield Path(scratch)
+
+
+def _with_next(pieces: Iterator[Workload]) -> Iterator[tuple[Workload, float | None]]:
+    """Each piece, and when the next one's first job is submitted, s; None for the last."""
+    before: Workload | None = None
+    for piece in pieces:
+        if before is not None:
+            yield before, float(piece.jobs["submit_s"][0])
+        before = piece
+    if before is None:
+        raise EscalaError("stream: the log has no job that can run: check the file")
+    yield before, None
+
+
+class _Window:
+    """The jobs in memory, and what was counted of those that have left."""
+
+    def __init__(self, machine: Platform, scheduler: str, shutdown: str, options: Options) -> None:
+        self.machine, self.scheduler, self.shutdown, self.options = machine, scheduler, shutdown, options
+        self.pieces = self.ended = self.most = self.jobs = 0
+        self.cleaning: dict[str, int] = {}
+        self.carried: Carried | None = None
+        self.about: dict[str, Any] = {}
+        self.totals = pl.DataFrame()
+
+    def take(self, piece: Workload, following_s: float | None) -> pl.DataFrame:
+        """Replay on with the jobs of a piece, until just before the next one comes; the rows of the jobs that have ended since."""
+        carried, ahead = self.carried, 0
+        self._note(piece)
+        if carried is not None:
+            ahead = len(carried.truth)
+            piece = piece.with_jobs(_behind(carried.table, piece.jobs))
+        chosen = pair(piece, self.scheduler, self.shutdown, self.options)
+        check_plan(chosen.plan, self.scheduler, self.shutdown)
+        simulation = Simulation(piece, self.machine, chosen.plan, replace(self.options, record=True))
+        if carried is not None:
+            go_on(simulation, carried)
+        before = None if following_s is None else following_s - 1.0 / SECOND
+        stop = simulation.advance(0, before)
+        if following_s is None and stop != codes.DONE:
+            raise EscalaError(f"stream: jobs wait and nothing will ever happen again under {self.scheduler} + {self.shutdown}")
+        self.carried = state_of(simulation)
+        self.most = max(self.most, len(piece))
+        del simulation.predictors  # they know the simulation too: without them its tables are freed now, not some time
+        return self._left(simulation, ahead - len(carried.jobs) if carried is not None else 0)
+
+    def _note(self, piece: Workload) -> None:
+        self.pieces += 1
+        self.jobs += len(piece)
+        for rule, count in piece.cleaning.items():
+            self.cleaning[rule] = self.cleaning.get(rule, 0) + count
+        if not self.about:
+            first_s = float(piece.jobs["submit_s"][0])
+            self.about = {"name": piece.name, "source": piece.source, "first_s": first_s}
+
+    def _left(self, simulation: Simulation, told_before: int) -> pl.DataFrame:
+        """The rows that are told now. told_before: rows in front that were told with an earlier window."""
+        table = simulation.result().jobs[told_before:]
+        left = table.filter(pl.col("state").is_in((*ENDED, "REJECTED")))
+        self.ended += left.height
+        first, last = self.about["first_s"], self.carried.counts["last_finish"] / SECOND  # type: ignore[union-attr]
+        self.about["window"] = {"start_s": first, "end_s": max(last, first)}
+        window = round(first * SECOND), round(max(last, first) * SECOND)
+        self.totals = totals_of(simulation.world, 0, self.machine, window)
+        return left
+
+
+def _behind(carried: pl.DataFrame, coming: pl.DataFrame) -> pl.DataFrame:
+    """Jobs of a piece behind those that are carried; where either says nothing of limits, every job has one."""
+    table = pl.concat([carried, coming], how="diagonal")
+    return table.with_columns(pl.col("limited").fill_null(True)) if "limited" in table.columns else table
+
+
+def check_plan(plan: Plan, scheduler: str, shutdown: str) -> None:
+    """EscalaError for policies that remember more than the state of the machine and of the queue."""
+    fine = plan.queueing in QUEUEINGS and plan.ordering in ORDERS and plan.passing in ORDERS
+    if not fine or plan.estimate is not None or plan.order_estimate is not None:
+        raise EscalaError(
+            f"stream: {scheduler} looks at more than the jobs in a window: use fcfs, easy, saf, easy:queue=SCORE:guard=TIME, ..."
+        )
+    if plan.shutdown not in SHUTDOWNS:
+        raise EscalaError(f"stream: {shutdown} looks at more than the jobs in a window: use never or timeout:SECONDS")
+
+
+def _finish(window: _Window, folder: Path, parts: Path) -> Streamed:
+    """The tables as one, the figures, and what was run."""
+    machine, span = window.machine, window.about.pop("window")
+    tables = sorted(parts.iterdir())
+    summary = summary_of(tables, window.totals, machine, span)
+    pl.scan_parquet(tables).sink_parquet(folder / "jobs.parquet")
+    for part in tables:
+        part.unlink()
+    parts.rmdir()
+    window.about.pop("first_s")
+    manifest = {
+        "format": FORMAT,
+        "workload": {**window.about, "jobs": window.jobs, "cleaning": window.cleaning, "read_as": {}, "ignored": {}, "sha256": ""},
+        "platform": machine.spec(),
+        "n_nodes": machine.n_nodes,
+        "n_cores": machine.total_cores,
+        "options": window.options.told(),
+        "window": span,
+        "scheduler": window.scheduler,
+        "shutdown": window.shutdown,
+        "knows": "",
+        "streamed": {"pieces": window.pieces, "most_jobs": window.most},
+        "left_out": ["nodes", "power", "allocations"],
+    }
+    window.totals.write_parquet(folder / "totals.parquet")
+    (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+    return Streamed(summary, window.totals, manifest, window.pieces, window.most)
