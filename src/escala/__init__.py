@@ -13,7 +13,7 @@ from escala.extras import missing
 from escala.registry import register_when_imported
 
 if TYPE_CHECKING:
-    from escala import agents, envs, live, metrics, optimum, platform, policies, report, studies, workload
+    from escala import agents, envs, live, metrics, optimum, platform, policies, report, streaming, studies, workload
     from escala.agents.agent import Agent
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
@@ -71,7 +71,7 @@ _EXTRAS = {
 }
 """Extra -> the public names that need it."""
 
-_PARTS = ("agents", "envs", "live", "metrics", "optimum", "platform", "policies", "report", "studies", "workload")
+_PARTS = ("agents", "envs", "live", "metrics", "optimum", "platform", "policies", "report", "streaming", "studies", "workload")
 """Subpackages that are public as they are."""
 
 __all__ = [
@@ -111,6 +111,7 @@ __all__ = [
     "report",
     "rerun",
     "simulate",
+    "streaming",
     "studies",
     "train",
     "tune",
