@@ -29,7 +29,7 @@ LONG = {
     "cli/learn.py:train": 72,
     "cli/render.py:render": 69,
     "cli/replay.py:compare": 86,
-    "cli/replay.py:simulate": 66,
+    "cli/replay.py:simulate": 61,
     "optimum/anneal.py:anneal": 69,
     "optimum/prices.py:subgradient": 73,
     "report/page.py:render": 66,

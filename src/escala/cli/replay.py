@@ -86,9 +86,9 @@ def simulate(
 
     _check_export(export, out)
     if stream:
-        machine = escala.read_platform(platform, power)
-        how: dict[str, Any] = {"export": export, "out": out, "force": force, "as_json": as_json}
-        return streamed.run(workload, machine, scheduler, shutdown, options, read, SHOWN, **how)
+        return streamed.run(
+            workload, (platform, power), (scheduler, shutdown), options, read, export=export, out=out, force=force, as_json=as_json
+        )
     with output_folder(out, "simulate", force=force) as folder:
         with progress() as begin:
             begin(f"reading {workload}")
@@ -110,15 +110,8 @@ def simulate(
     name = marks.shown(f"{scheduler} + {shutdown}", knows)
     title, shown = f"{log.name} on {machine.name}: {name}", measured({"": summary}, SHOWN)
     told = {**summary, "knows": result.knows, **read_of(log), "power": power_of(machine), "recorded_waits": waits}
-    emit(
-        as_json,
-        told,
-        title,
-        metrics_table({metric: summary[metric] for metric in shown}),
-        *marks.lines(knows),
-        machine.power_line,
-        *shown_waits({name: waits}),
-    )
+    figures = metrics_table({metric: summary[metric] for metric in shown})
+    emit(as_json, told, title, figures, *marks.lines(knows), machine.power_line, *shown_waits({name: waits}))
 
 
 def _check_export(export: str | None, out: Path | None) -> None:

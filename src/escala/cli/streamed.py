@@ -18,12 +18,13 @@ Stream = Annotated[
 
 
 def run(
-    workload: Path, machine: Any, scheduler: str, shutdown: str, options: dict[str, Any], read: dict[str, Any], shown: Any, *, export: Any,
+    workload: Path, machine: tuple[str, str | None], pair: tuple[str, str], options: dict[str, Any], read: dict[str, Any], *, export: Any,
     out: Path | None, force: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Replay, and tell the figures that `simulate` tells, as far as a stream knows them."""
-    from escala.cli.replay import power_of
+    from escala.cli.replay import SHOWN, power_of
     from escala.options import Options
+    from escala.platform import read_platform
     from escala.streaming import stream
     from escala.streaming.replay import TAKEN
 
@@ -36,12 +37,13 @@ def run(
     for name, value in read.items():
         if value not in (None, False, (), []):
             raise EscalaError(f"--stream reads SWF and Parquet as they are; {name} is not known in a stream: escala workload convert")
+    platform, (scheduler, shutdown) = read_platform(*machine), pair
     with progress() as begin:
         begin(f"reading {workload}")
         told = {name: options[name] for name in TAKEN if name in options}
         found = stream(
             workload,
-            machine,
+            platform,
             scheduler,
             shutdown,
             out=out,
@@ -50,8 +52,8 @@ def run(
             **told,
         )
     summary = found.summary
-    title = f"{found.manifest['workload']['name']} on {machine.name}: {scheduler} + {shutdown}"
+    title = f"{found.manifest['workload']['name']} on {platform.name}: {scheduler} + {shutdown}"
     window = f"Streamed in {found.pieces:,} pieces, with {found.most:,} jobs in memory at most."
-    document = {**summary, "knows": "", "cleaning": found.manifest["workload"]["cleaning"], "power": power_of(machine)}
-    rows = metrics_table({metric: summary[metric] for metric in shown if metric in summary})
-    emit(as_json, {**document, "streamed": found.manifest["streamed"]}, title, rows, window, machine.power_line)
+    document = {**summary, "knows": "", "cleaning": found.manifest["workload"]["cleaning"], "power": power_of(platform)}
+    rows = metrics_table({metric: summary[metric] for metric in SHOWN if metric in summary})
+    emit(as_json, {**document, "streamed": found.manifest["streamed"]}, title, rows, window, platform.power_line)
