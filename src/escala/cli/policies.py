@@ -125,6 +125,7 @@ def _shown(value: Any) -> str:
 
 def policies(as_json: opt.Json = False) -> None:
     """Every scheduler, shutdown policy and generator, with one line each."""
+    from escala.policies.plugins import listed
     from escala.policies.scores import FIXED
     from escala.report import marks
 
@@ -134,8 +135,10 @@ def policies(as_json: opt.Json = False) -> None:
     marked = [{"shutdown": marks.shown(row["shutdown"], knows), "what": row["what"]} for row in shutdowns]
     options = [{"option of rollout": name, "what": what} for name, what in ROLLOUT_OPTIONS.items()]
     generators = [{"generator": name, "what": what, "settings": settings} for name, (what, settings) in generator_lines().items()]
-    payload = {"schedulers": schedulers, "rollout": options, "shutdowns": shutdowns, "generators": generators}
+    others = listed()
+    payload = {"schedulers": schedulers, "rollout": options, "shutdowns": shutdowns, "generators": generators, "plugins": others}
     told: list[Any] = [rows_table(marked), *marks.lines(knows), ESTIMATE]
     orders = QUEUE_EXAMPLE.replace("SCORES", ", ".join((*FIXED, *CHANGING)))
     heads = (LETTERS, orders, IN_NAMES, ROLLOUT_EXAMPLE, "")
-    emit(as_json, payload, rows_table(schedulers), *heads, rows_table(options), *told, rows_table(generators))
+    more = [rows_table(others)] if others else []
+    emit(as_json, payload, rows_table(schedulers), *heads, rows_table(options), *told, rows_table(generators), *more)

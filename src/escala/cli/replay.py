@@ -263,13 +263,18 @@ def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], li
     """The policies of these names, so that a wrong one is refused before a long log is read."""
     from escala.options import Options
     from escala.policies.compose import scheduler, shutdown
+    from escala.policies.plugins import is_plugin, plugin
     from escala.policies.rollout_names import rollout_of
 
     for name in schedulers:
-        if not name.startswith(AGENT) and rollout_of(name, 0) is None:
+        if is_plugin(name):
+            plugin(name, "scheduler")
+        elif not name.startswith(AGENT) and rollout_of(name, 0) is None:
             scheduler(name)
     for name in shutdowns:
-        if not name.startswith(AGENT):
+        if is_plugin(name):
+            plugin(name, "shutdown")
+        elif not name.startswith(AGENT):
             shutdown(name, Options())
     return [policy(name) for name in schedulers], [policy(name) for name in shutdowns]
 

@@ -19,7 +19,8 @@ from escala.kernel.state import SCALARS
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.platform.told import how
-from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
+from escala.policies.compose import ESTIMATES, external_shutdown, plan_for, scheduler, shutdown
+from escala.policies.plugins import is_plugin, origins, plugin
 from escala.policies.rollout_names import rollout_of
 from escala.policies.schedulers import Scheduler
 from escala.policies.tuned import digests_in
@@ -55,9 +56,12 @@ class Pair:
 def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) -> Pair:
     """Resolve names and objects; EscalaError for what is neither."""
     inside = isinstance(scheduler_, Scheduler)
-    outside = None if inside else rollout_of(scheduler_, options.seed) if isinstance(scheduler_, str) else _scheduler(scheduler_)
+    outside = None if inside else _outside(scheduler_, options)
     chosen = scheduler_ if inside else scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
-    if isinstance(shutdown_, str):
+    if is_plugin(shutdown_):
+        power = _of_role(plugin(shutdown_, "shutdown"), "shutdown")
+        fields = external_shutdown(power)
+    elif isinstance(shutdown_, str):
         fields, power = shutdown(shutdown_, options)
         if power is not None:
             fields = external_shutdown(power)
@@ -68,8 +72,11 @@ def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) 
     return Pair(plan_for(chosen, fields, workload, options), outside, power, name)
 
 
-def _scheduler(policy: Any) -> Any:
-    return _of_role(as_policy(policy), "scheduler")
+def _outside(scheduler_: Any, options: Options) -> Any:
+    """The object behind a scheduler that decides outside the kernel; None for a name of the kernel's."""
+    if is_plugin(scheduler_):
+        return _of_role(plugin(scheduler_, "scheduler"), "scheduler")
+    return rollout_of(scheduler_, options.seed) if isinstance(scheduler_, str) else _of_role(as_policy(scheduler_), "scheduler")
 
 
 def _of_role(policy: Any, role: str) -> Any:
@@ -234,9 +241,14 @@ def simulate(
     EscalaError: unknown names, jobs that can never run, policies without progress.
     """
     loaded, machine = read(workload, platform)
-    chosen_options = with_options(Options(), **options)
+    chosen_options = with_options(Options(), **_with_predictors(options))
     check_power(machine, [shutdown], chosen_options.start_off)
     return _simulate(loaded, machine, scheduler, shutdown, chosen_options, progress, decisions)
+
+
+def _with_predictors(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options in which predictors of other packages stand as objects."""
+    return {k: plugin(v, "predictor") if k in ESTIMATES and is_plugin(v) else v for k, v in options.items()}
 
 
 def _simulate(
@@ -264,7 +276,7 @@ def _simulate(
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:
         about["objects"] = objects
-    if files := _files(scheduler, chosen_options):
+    if files := _files(scheduler, shutdown, chosen_options):
         about["policy_files"] = files
     result = simulation.result(0, about)
     if log is not None:
@@ -272,11 +284,12 @@ def _simulate(
     return result
 
 
-def _files(scheduler: Any, options: Options) -> dict[str, str]:
-    """SHA-256 of the files in which a part of what is run stands (score files, tuned policies, models of run times), by path."""
+def _files(scheduler: Any, shutdown_: Any, options: Options) -> dict[str, str]:
+    """SHA-256 of the files in which a part of what is run stands (score files, tuned policies, models of run times), by path; and the
+    versions of other packages' policies, by name."""
     estimates = options.estimate, options.order_estimate
     found = digests_in(scheduler) if isinstance(scheduler, str) else {}
-    return {**found, **{path: digest for one in estimates for path, digest in model_digest(one).items()}}
+    return {**found, **origins(scheduler, shutdown_), **{path: digest for one in estimates for path, digest in model_digest(one).items()}}
 
 
 def _decisions(log: dict[str, list[Command]], job_ids: pl.Series) -> pl.DataFrame:
@@ -329,7 +342,7 @@ def rerun(run_: Any, workload: Any = None, *, progress: Progress | None = None) 
                 f"workload {log.name!r}: its column {quoted(name)} is not that of that run (manifest: columns): give that log"
             )
     options = with_options(Options(), **about["options"])
-    files = _files(about["scheduler"], options)
+    files = _files(about["scheduler"], about["shutdown"], options)
     for path, digest in about.get("policy_files", {}).items():
         if files.get(path) != digest:
             raise EscalaError(f"{path} is not what it was in that run (manifest: policy_files): give it back its content, or simulate anew")
