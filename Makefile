@@ -4,6 +4,7 @@
 #   make test        the whole suite        make test-fast   a smoke subset, within a minute
 #   make check       lint, types, floors    make fuzz        random small worlds against the slow, obvious simulator; damaged files
 #   make test-bounds part of the suite with every array access of the compiled code checked
+#   make slurm-lab   a Slurm of eight emulated nodes on this machine, to try escala beside slurm; ended by make slurm-lab-down
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
 #   make lock        requirements.lock anew: what the tests run with, by version and hash
@@ -19,10 +20,11 @@ WORKERS ?= 2
 NOT_SMOKE := digests docs unit/report unit/studies unit/optimum unit/multi unit/workload/test_traces.py
 WORLDS ?= 10000
 OUT ?= demo-out
+LAB ?= /tmp/escala-slurm-lab
 # One thread for each numerical library: the tests and the training run side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: setup demo test test-fast test-bounds check fuzz bench docs lock clean
+.PHONY: setup demo test test-fast test-bounds check fuzz slurm-lab slurm-lab-down bench docs lock clean
 
 setup: $(STAMP)
 
@@ -56,6 +58,12 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.live.fuzz --worlds $(WORLDS)
 	$(PYTEST) -n $(WORKERS) -m long
 	$(BIN)/python -m tests.attacks.mutations --count $(WORLDS)
+
+slurm-lab:
+	examples/slurm/lab.sh up $(LAB)
+
+slurm-lab-down:
+	examples/slurm/lab.sh down $(LAB)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

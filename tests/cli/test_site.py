@@ -69,6 +69,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "bound": (["x"], set()),
     "serve": (["--socket", "x"], set()),
     "batsim": ([], {"platform"}),
+    "beside slurm": ([], {"partition"}),
     "train": (["x", "--workload", "x", "--out", "x"], set()),
     "evaluate": (["x", "x"], {"platform"}),
     "render": (["x"], {"platform"}),

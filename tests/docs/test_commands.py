@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts and "studies" not in p.parts)]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = ROOT / "docs" / "commands.md"
-GROUPS = ("workload", "study")
+GROUPS = ("workload", "study", "beside")
 
 
 def _commands(page: Path, kinds: tuple[str, ...] = ("", "console")) -> list[str]:
@@ -88,6 +88,7 @@ FILLED = {
     "bound": "escala bound LOG --platform SPEC --limit 1",
     "serve": "escala serve --help",  # they stay; tests/bridges runs them
     "batsim": "escala batsim --help",
+    "beside": "escala beside slurm --help",
     "report": "escala report run agent --out all.html",
     "render": "escala render escala/Slots-v0 --steps 20 --out episode.gif",
     "study": "escala study list",

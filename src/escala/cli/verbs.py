@@ -31,6 +31,7 @@ VERBS = {
     },
     "Beside a machine": {
         "serve": ("serve", "answer snapshots of a machine with orders, over a unix socket"),
+        "beside": ("beside", "run a policy beside a real Slurm: what it would do, what became of it"),
         "batsim": ("batsim", "decide for Batsim 4, the reference simulator, as a process of its protocol"),
     },
     "Logs and pages": {
@@ -78,6 +79,9 @@ EXAMPLES = {
     "export": "escala export agent --out exported",
     "render": "escala render escala/Slots-v0 --steps 60 --out episode.gif",
     "serve": "escala serve --platform 16x32:grid5000 --scheduler easy --shutdown timeout:300 --socket escala.sock --state desk.json",
+    "beside slurm": "escala beside slurm --scheduler easy --shutdown timeout:300 --power taurus --folder beside",
+    "beside status": "escala beside status beside",
+    "beside explain": "escala beside explain 72 beside",
     "batsim": "escala batsim --scheduler easy --shutdown timeout:300 --platform platform.xml",
     "workload describe": "escala workload describe month.swf --platform orion",
     "workload convert": "escala workload convert jobs.txt --out jobs.swf",

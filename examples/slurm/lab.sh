@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# A small Slurm on this machine, for trying Escala beside it: one controller and emulated nodes that can be powered down and up. It runs as
+# you, in a folder of its own, on the loopback address, and touches no other Slurm.
+#
+#   lab.sh up FOLDER [NODES] [CPUS]    start it (default 8 nodes of 4 CPUs); then: export SLURM_CONF=FOLDER/slurm.conf
+#   lab.sh down FOLDER                 end its daemons, and nothing else
+#
+# Debian 12 and 13: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins
+# LAB_PORT: first of NODES+1 free ports (36817). LAB_BOOT_S: how long a node boots (2). LAB_EXTRA: more lines for slurm.conf.
+set -u
+PATH=$PATH:/usr/sbin:/sbin
+die() { echo "lab: $1" >&2; exit 1; }
+
+daemons() {  # PID files of the daemons of this lab that live
+    local file pid
+    for file in "$1"/run/*.pid; do
+        [ -s "$file" ] || continue
+        pid=$(cat "$file")
+        case "$(cat "/proc/$pid/comm" 2>/dev/null)" in slurmd | slurmctld | munged) grep -qaF "$1" "/proc/$pid/environ" 2>/dev/null && echo "$pid" ;; esac
+    done
+}
+
+down() {
+    local pids
+    for _ in 1 2 3; do  # a node that is booting has a file a little later
+        pids=$(daemons "$1")
+        [ -n "$pids" ] && kill -9 $pids 2>/dev/null
+        sleep 0.3
+    done
+    rm -f "$1"/run/*.pid
+}
+
+configuration() {
+    cat <<END
+ClusterName=lab
+SlurmctldHost=localhost
+SlurmctldPort=$port
+SlurmUser=$(id -un)
+SlurmdUser=$(id -un)
+AuthInfo=socket=$lab/run/munge.sock
+StateSaveLocation=$lab/state
+SlurmdSpoolDir=$lab/spool/%n
+SlurmctldPidFile=$lab/run/slurmctld.pid
+SlurmdPidFile=$lab/run/slurmd-%n.pid
+SlurmctldLogFile=$lab/log/slurmctld.log
+SlurmdLogFile=$lab/log/slurmd-%n.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+MailProg=/bin/true
+ReturnToService=2
+SlurmdParameters=config_overrides
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+SchedulerType=sched/backfill
+SchedulerParameters=bf_interval=2,sched_interval=2,bf_resolution=1,batch_sched_delay=0
+SuspendProgram=$lab/bin/suspend
+ResumeProgram=$lab/bin/resume
+SuspendTime=1000000
+SuspendTimeout=2
+ResumeTimeout=20
+SuspendRate=0
+ResumeRate=0
+${LAB_EXTRA:-}
+END
+    for k in $(seq "$nodes"); do
+        echo "NodeName=n$k NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + k)) CPUs=$cpus RealMemory=4000"
+    done
+    echo "PartitionName=batch Nodes=n[1-$nodes] Default=YES MaxTime=1-0 DefaultTime=10 State=UP OverSubscribe=NO"
+}
+
+programs() {  # what Slurm calls to switch nodes: a node is a slurmd
+    cat >"$lab/bin/suspend" <<END
+#!/bin/bash
+export SLURM_CONF=$lab/slurm.conf PATH=/usr/bin:/bin:/usr/sbin:/sbin
+for node in \$(timeout 10 scontrol show hostnames "\$1"); do
+    pid=\$(cat "$lab/run/slurmd-\$node.pid" 2>/dev/null)
+    [ "\$(cat "/proc/\$pid/comm" 2>/dev/null)" = slurmd ] && kill -9 "\$pid"
+    rm -f "$lab/run/slurmd-\$node.pid"
+done
+END
+    cat >"$lab/bin/resume" <<END
+#!/bin/bash
+export SLURM_CONF=$lab/slurm.conf PATH=/usr/bin:/bin:/usr/sbin:/sbin
+[ -e "$lab/broken" ] && exit 0
+for node in \$(timeout 10 scontrol show hostnames "\$1"); do
+    setsid -f bash -c "sleep ${LAB_BOOT_S:-2}; exec env --default-signal slurmd -b -N \$node" </dev/null >/dev/null 2>&1
+done
+END
+    chmod +x "$lab/bin/suspend" "$lab/bin/resume"
+}
+
+up() {
+    command -v slurmctld slurmd munged scontrol >/dev/null || die "slurmctld, slurmd, munged or scontrol is missing; see the head of this file"
+    mkdir -p "$lab" && lab=$(cd "$lab" && pwd) || die "$lab: cannot be made"
+    [ -e "$lab/slurm.conf" ] && { down "$lab"; rm -rf "${lab:?}"/{run,log,state,spool,bin,broken}; }
+    mkdir -p "$lab"/{run,log,state,spool,bin}
+    chmod 755 "$lab" "$lab/run"
+    rm -f "$lab/run/key"
+    head -c 1024 /dev/urandom >"$lab/run/key"
+    chmod 400 "$lab/run/key"
+    configuration >"$lab/slurm.conf"
+    programs
+    export SLURM_CONF=$lab/slurm.conf
+    LAB=$lab munged --force --key-file="$lab/run/key" --socket="$lab/run/munge.sock" --pid-file="$lab/run/munged.pid" \
+        --log-file="$lab/log/munged.log" --seed-file="$lab/run/seed" || die "munged did not start; see $lab/log"
+    timeout 20 slurmctld -c || die "slurmctld did not start; see $lab/log"
+    for k in $(seq "$nodes"); do
+        mkdir -p "$lab/spool/n$k"
+        timeout 10 slurmd -N "n$k" || die "slurmd did not start; see $lab/log"
+    done
+    for _ in $(seq 100); do
+        [ "$(timeout 5 sinfo -h -N -o %t 2>/dev/null | grep -c '^idle$')" = "$nodes" ] && break
+        sleep 0.2
+    done
+    [ "$(timeout 5 sinfo -h -N -o %t | grep -c '^idle$')" = "$nodes" ] || die "the nodes did not come up; see $lab/log"
+    echo "lab: $nodes nodes are idle; export SLURM_CONF=$lab/slurm.conf"
+}
+
+[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+lab=$2 nodes=${3:-8} cpus=${4:-4} port=${LAB_PORT:-36817}
+case $1 in
+    up) up ;;
+    down) [ -d "$lab" ] || die "$lab: no such folder"; down "$(cd "$lab" && pwd)" ;;
+    *) die "$1: give up or down" ;;
+esac

@@ -1,0 +1,203 @@
+"""Round and round: look, ask, write down. Every cycle begins from what Slurm says, and ends with a journal and a state on the disk."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from escala.bridges.slurm import journal as kinds
+from escala.bridges.slurm.journal import Journal
+from escala.bridges.slurm.pretend import Lived, Pretend
+from escala.bridges.slurm.seen import ENDED, Job, Seen, changes
+from escala.bridges.slurm.snapshots import Layout, as_it_is, snapshot
+from escala.bridges.slurm.watch import Watch
+from escala.errors import EscalaError, one_line
+from escala.live import Desk, Orders, Snapshot
+
+SOONEST_S = 1.0
+MOST_WAITS = 6  # periods, between two tries after many failures
+STATE, JOURNAL, METRICS = "state.json", "journal.jsonl", "metrics.prom"
+
+
+class Looks(Protocol):
+    """Gives what can be seen now; EscalaError where nothing can, EOFError where nothing more comes."""
+
+    def read(self) -> Seen: ...
+
+
+class Hands(Protocol):
+    """What may be done about orders. pretends: nodes that the policy has off stay on in truth."""
+
+    pretends: bool
+
+    def act(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot) -> dict[str, Any]: ...
+    def failed(self, why: str) -> None: ...
+    def told(self) -> Any: ...
+    def restore(self, told: Any) -> None: ...
+    def soon_s(self) -> float | None: ...
+
+
+@dataclass
+class Setting:
+    """mode: shadow, ... period_s: between two looks at most. tolerance_s: starts within it are the same."""
+
+    mode: str
+    period_s: float = 10.0
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tolerance_s(self) -> float:
+        return max(self.period_s, 5.0)
+
+    @property
+    def longest_s(self) -> float:
+        """The longest time between two looks that is counted."""
+        return 3.0 * self.period_s + 5.0
+
+
+class Beside:
+    """desk, at: of the same nodes. folder: with the journal and the state, from which it goes on. EscalaError where these are of another
+    machine or other policies."""
+
+    def __init__(self, looks: Looks, desk: Desk, at: Layout, folder: Path, setting: Setting, hands: Hands | None = None) -> None:
+        self._looks, self._desk, self._at, self._setting, self._hands = looks, desk, at, setting, hands
+        self._folder = folder
+        self._pretend = Pretend(at, setting.longest_s)
+        self._watch = Watch(at, setting.tolerance_s)
+        self._before: Seen | None = None
+        self._last_s: float | None = None
+        self.seq, self.misses, self.failures = 0, 0, 0
+        self.last: dict[str, Any] = {}
+        self.why = ""  # the last look failed
+        self._lived = Lived()  # since what was last written
+        self.journal = Journal(folder / JOURNAL)
+        try:
+            self._restore()
+        except EscalaError:
+            self.journal.close()
+            raise
+
+    def _restore(self) -> None:
+        path = self._folder / STATE
+        if not path.exists():
+            return
+        note = self._desk.restore(path)
+        try:
+            self.seq, self._last_s = int(note["seq"]), note["last_s"]
+            self._pretend.restore(note["pretend"])
+            self._watch.restore(note["watch"])
+            if self._hands is not None and note.get("hands") is not None:
+                self._hands.restore(note["hands"])
+        except (TypeError, KeyError, ValueError) as error:
+            if isinstance(error, EscalaError):
+                raise EscalaError(f"{path}: {error}") from None
+            raise EscalaError(f"{path}: not the state of escala beside: name another folder, or begin without the file") from None
+
+    def save(self) -> None:
+        """What is remembered, as a whole file."""
+        hands = None if self._hands is None else self._hands.told()
+        note = {"seq": self.seq, "last_s": self._last_s, "pretend": self._pretend.told(), "watch": self._watch.told(), "hands": hands}
+        self._desk.save(self._folder / STATE, note)
+
+    def begin(self, now_s: float) -> None:
+        """Say in the journal who begins."""
+        at, period = self._at, self._setting.period_s
+        about: dict[str, Any] = {"mode": self._setting.mode, "policies": self._desk.name}
+        about |= {"platform": at.platform.spec(), "names": list(at.names)}
+        about |= {"partition": at.partition, "period_s": period, **self._setting.about}
+        self.journal.append({"kind": kinds.BEGIN, "t": now_s, "seq": self.seq, **about})
+
+    def cycle(self) -> float:
+        """One look and what follows; how long to wait until the next, s. EOFError where nothing more can be seen."""
+        begun = time.monotonic()
+        try:
+            seen = self._looks.read()
+            return self._look(seen, begun)
+        except EscalaError as error:
+            self.failures += 1
+            self.misses += 1
+            self.why = str(error)
+            if self._hands is not None:
+                self._hands.failed(str(error))
+            self.journal.append({"kind": kinds.MISS, "t": time.time(), "why": one_line(str(error))})
+            return self._setting.period_s * min(2 ** (self.failures - 1), MOST_WAITS)
+
+    def _look(self, seen: Seen, begun: float) -> float:
+        if self._last_s is not None and seen.now_s < self._last_s:
+            raise EscalaError(f"the clock went back by {self._last_s - seen.now_s:.3g} s: nothing is decided until it has caught up")
+        read_s = time.monotonic() - begun
+        pretends = self._hands is None or self._hands.pretends
+        recent = self._last_s is not None and seen.now_s - self._last_s <= self._setting.longest_s
+        since = self._last_s if recent else None
+        started = self._watch.started(seen, since)
+        lived = self._lived
+        self._pretend.advance(seen, lived)
+        asked, unsure = self._asked(seen, since, started, pretends)
+        orders = self._desk.decide(asked)
+        decided_s = time.monotonic() - begun - read_s
+        again = {job.job_id for job in started if job.state != ENDED} if pretends else set()
+        self._pretend.settle(seen, started, lived)
+        rows = self._watch.judge(seen, orders, started, pretends)
+        wakes, offs = self._switched(orders, again)
+        if pretends:
+            free = [name for name in offs if not seen.nodes[name].allocated]
+            self._pretend.order(wakes, free, seen.now_s)
+        self._watch.count(seen)
+        self._watch.expect(seen, self._desk, asked)
+        acted = {} if self._hands is None else self._hands.act(seen, orders, self._desk, asked)
+        self.seq += 1
+        self._last_s = seen.now_s
+        self.failures = 0
+        starts = [one.job_id for one in orders.starts if one.job_id not in again]
+        found = {"starts": starts, "wakes": wakes, "offs": offs, "unsure": sorted(unsure), "started": rows}
+        self._write(seen, lived, found | acted, read_s, decided_s)
+        self._lived = Lived()
+        return self._wait(orders, seen)
+
+    def _asked(self, seen: Seen, since: float | None, started: list[Job], pretends: bool) -> tuple[Snapshot, set[int]]:
+        over = self._watch.ended(seen, since)
+        if not pretends:
+            return snapshot(seen, self._at, as_it_is, over)
+        return snapshot(seen, self._at, self._pretend.power, over, {job.job_id for job in started if job.state != ENDED})
+
+    def _switched(self, orders: Orders, again: set[str]) -> tuple[list[str], list[str]]:
+        """Names of the nodes to switch, but for those that jobs would need that have started already."""
+        names = self._at.names
+        had = {k for one in orders.starts if one.job_id in again for low, high, _ in one.nodes for k in range(low, high + 1)}
+        return [names[k] for k in orders.wakes if k not in had], [names[k] for k in orders.offs]
+
+    def _write(self, seen: Seen, lived: Lived, found: dict[str, Any], read_s: float, decided_s: float) -> None:
+        """Into the journal, then into the state: killed between them, the same look is written again and counts once."""
+        told = {key: value for key, value in found.items() if value}
+        times = {"read_ms": round(1000 * read_s, 1), "decide_ms": round(1000 * decided_s, 2)}
+        self.last = {"kind": kinds.LOOK, "t": seen.now_s, "seq": self.seq, **times, **told, "lived": lived.told()}
+        self.journal.append({**self.last, "seen": changes(self._before, seen)})
+        self._before = seen
+        self.save()
+
+    def _wait(self, orders: Orders, seen: Seen) -> float:
+        wait = self._setting.period_s
+        if orders.next_s is not None:
+            wait = min(wait, max(orders.next_s - seen.now_s, SOONEST_S))
+        soon = None if self._hands is None else self._hands.soon_s()
+        return wait if soon is None else min(wait, soon)
+
+
+def go_round(beside: Beside, ended: Callable[[float], bool], after: Callable[[], None], most: int | None = None) -> None:
+    """Cycles until it shall end. ended: waits so many seconds, and says whether to end. after: called after each cycle."""
+    done = 0
+    while True:
+        begun = time.monotonic()
+        try:
+            wait = beside.cycle()
+        except EOFError:
+            return
+        after()
+        done += 1
+        if most is not None and done >= most:
+            return
+        if ended(max(wait - (time.monotonic() - begun), 0.0)):
+            return

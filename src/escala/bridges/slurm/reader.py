@@ -1,0 +1,68 @@
+"""Looks at a Slurm: jobs first, then nodes, then reservations; where the CPUs of a job lie only if nothing else tells it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from escala.bridges.slurm import json_output, text
+from escala.bridges.slurm.commands import Run, version
+from escala.bridges.slurm.seen import BOOTING, RUNNING, Seen
+from escala.errors import EscalaError
+
+FORMS = ("text", "json")
+KNOWN = ((22, 5), (25, 5))
+"""First and last version whose output is taken for known; other versions are read, and never acted on."""
+
+
+class Reader:
+    """run: the clients. form: text, the faster one, or json. clock: unix time, s."""
+
+    def __init__(self, run: Run, form: str = "text", clock: Callable[[], float] = time.time) -> None:
+        if form not in FORMS:
+            raise EscalaError(f"--read {form}: give text or json")
+        self._run, self._form, self._clock = run, form, clock
+        self.version = version(run)
+
+    @property
+    def known(self) -> bool:
+        """Is the version one of those that this reader was made for?"""
+        return KNOWN[0] <= self.version <= KNOWN[1]
+
+    def read(self) -> Seen:
+        """One look; EscalaError where a client fails, or says what is not understood."""
+        begun = time.monotonic()
+        seen = self._text() if self._form == "text" else self._json()
+        if not seen.nodes:
+            raise EscalaError("scontrol show nodes: it names no node")
+        return replace(seen, now_s=self._clock(), took_s=time.monotonic() - begun)
+
+    def _text(self) -> Seen:
+        jobs = text.jobs(self._run(*text.SQUEUE))
+        nodes = text.nodes(self._run(*text.NODES))
+        kept = text.reservations(self._run(*text.RESERVATIONS))
+        seen = Seen(0.0, jobs, nodes, kept)
+        return replace(seen, parts=text.parts(self._run(*text.DETAILS))) if uneven(seen) else seen
+
+    def _json(self) -> Seen:
+        jobs, parts = json_output.jobs(self._run("squeue", "--json"))
+        old = self.version < (23, 2)
+        nodes = json_output.nodes(self._run("sinfo", "--json") if old else self._run("scontrol", "show", "nodes", "--json"))
+        kept = text.reservations(self._run(*text.RESERVATIONS))
+        return Seen(0.0, jobs, nodes, kept, parts=parts)
+
+
+def uneven(seen: Seen) -> bool:
+    """Do the jobs' CPUs, laid evenly on their hosts, differ from what the nodes say is in use?"""
+    counted = dict.fromkeys(seen.nodes, 0)
+    for job in seen.jobs.values():
+        if job.state not in (RUNNING, BOOTING) or not job.hosts:
+            continue
+        if job.cpus % len(job.hosts):
+            return True
+        each = job.cpus // len(job.hosts)
+        for host in job.hosts:
+            if host in counted:
+                counted[host] += each
+    return any(counted[name] != node.allocated and "COMPLETING" not in node.state for name, node in seen.nodes.items())

@@ -1,0 +1,63 @@
+"""What a journal saw, look by look: other policies can be asked about the same days."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from escala.bridges.slurm.journal import BEGIN, LOOK, records
+from escala.bridges.slurm.seen import Seen, applied
+from escala.errors import EscalaError
+
+
+class Recorded:
+    """The looks of a journal, in the place of a reader."""
+
+    def __init__(self, path: Path) -> None:
+        self.about = about(path)
+        self._looks = looks(path)
+        self._first: Seen | None = next(self._looks, None)
+        if self._first is None:
+            raise EscalaError(f"{path}: holds no look at a Slurm: let escala beside slurm go round first")
+        self.first = self._first
+
+    def read(self) -> Seen:
+        """The next look; EOFError after the last."""
+        if self._first is not None:
+            first, self._first = self._first, None
+            return first
+        found = next(self._looks, None)
+        if found is None:
+            raise EOFError
+        return found
+
+
+def about(path: Path) -> dict[str, Any]:
+    """The last record of who began; EscalaError for a journal without one."""
+    found = None
+    for record in records(path):
+        if record["kind"] == BEGIN:
+            found = record
+    if found is None:
+        raise EscalaError(f"{path}: does not say who wrote it: give the journal.jsonl of escala beside slurm")
+    return found
+
+
+def looks(path: Path) -> Iterator[Seen]:
+    """What was seen, in the order of time; looks that were written twice come once."""
+    seen: Seen | None = None
+    for record in records(path):
+        if record["kind"] == BEGIN:
+            seen = None
+        elif record["kind"] == LOOK:
+            told = record.get("seen")
+            if not isinstance(told, dict) or (seen is None and not told.get("whole")):
+                continue
+            after = seen is None or record["t"] > seen.now_s
+            try:
+                seen = applied(seen, told, float(record["t"]))
+            except EscalaError as error:
+                raise EscalaError(f"{path}, look {record.get('seq')}: {error}") from None
+            if after:
+                yield seen

@@ -1,0 +1,278 @@
+"""Beside a fake Slurm: what a policy would do is written down, nothing is done, and whatever kills the process loses nothing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from escala.bridges.slurm import journal as journals
+from escala.bridges.slurm.journal import Journal, records
+from escala.bridges.slurm.loop import JOURNAL, METRICS, STATE, Beside, Setting
+from escala.bridges.slurm.metrics import Metrics
+from escala.bridges.slurm.pretend import Lived, Pretend
+from escala.bridges.slurm.reader import Reader
+from escala.bridges.slurm.replay import Recorded, looks
+from escala.bridges.slurm.seen import Seen
+from escala.bridges.slurm.snapshots import layout
+from escala.bridges.slurm.story import explain, status
+from escala.errors import EscalaError
+from escala.live import Desk
+from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeSlurm
+
+WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=5,switch_on_s=20"
+PERIOD = 10
+
+
+def _jobs() -> list[FakeJob]:
+    """Thirty jobs, of which some wait."""
+    sizes = itertools.cycle((2, 5, 1, 3, 8, 1))
+    return [FakeJob(k + 1, EPOCH + 17 * k + 3, next(sizes), 20 + 13 * k % 50, user=("ann", "bob")[k % 2]) for k in range(30)]
+
+
+def _beside(slurm: Any, folder: Path, shutdown: str = "timeout:30", scheduler: str = "easy", looks_at: Any = None) -> Beside:
+    reader = looks_at or Reader(slurm, clock=slurm.clock)
+    first = looks_at.first if looks_at else reader.read()
+    at = layout(first, "batch", WATTS)
+    folder.mkdir(exist_ok=True)
+    beside = Beside(reader, Desk(at.platform, scheduler, shutdown), at, folder, Setting("shadow", PERIOD, {"slurm": "22.05"}))
+    beside.begin(first.now_s)
+    return beside
+
+
+def _run(folder: Path, cycles: int, restart_every: int = 0, **more: Any) -> FakeSlurm:
+    """restart_every: the process dies without warning after so many cycles."""
+    slurm = FakeSlurm(8, _jobs())
+    slurm.advance(1)
+    beside = _beside(slurm, folder, **more)
+    for k in range(cycles):
+        if restart_every and k and k % restart_every == 0:
+            beside.journal.close()  # the system does this for a process that dies
+            beside = _beside(slurm, folder, **more)
+        beside.cycle()
+        slurm.advance(PERIOD)
+    beside.journal.close()
+    return slurm
+
+
+def _told(folder: Path) -> list[dict[str, Any]]:
+    """The looks, without what differs from run to run."""
+    left = ("read_ms", "decide_ms", "seen")
+    return [{k: v for k, v in one.items() if k not in left} for one in records(folder / JOURNAL) if one["kind"] == journals.LOOK]
+
+
+def _total(told: list[dict[str, Any]], name: str) -> float:
+    return sum(one["lived"].get(name, 0.0) for one in told)
+
+
+def test_it_changes_nothing_and_writes_all_down(tmp_path: Path) -> None:
+    slurm = _run(tmp_path / "a", 72)
+    told = _told(tmp_path / "a")
+    assert slurm.commands == [] and [one["seq"] for one in told] == list(range(1, 73))
+    started = [row for one in told for row in one.get("started", ())]
+    ended = {row[0] for row in started}
+    assert len(ended) == len(started) == 30 and {row[4] for row in started} <= {"same", "earlier", "later", "unasked"}
+    assert all(row[3] >= row[2] for row in started) and any(row[4] == "later" for row in started)
+    assert 0 < _total(told, "off_s") <= _total(told, "idle_s") and _total(told, "saved_j") > 0
+    assert _total(told, "watched_s") == 71 * PERIOD
+    assert any(one["lived"].get("delays") for one in told), "some job started on a node that the policy had off"
+
+
+def test_a_policy_that_does_as_slurm_does_agrees_with_every_start(tmp_path: Path) -> None:
+    """The fake starts whatever fits, in the order of submission."""
+    _run(tmp_path / "a", 72, scheduler="first-fit", shutdown="never")
+    assert [row[4] for one in _told(tmp_path / "a") for row in one.get("started", ())] == ["same"] * 30
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_killed_at_any_look_nothing_is_lost(every: int, tmp_path: Path) -> None:
+    for name, restart in (("whole", 0), ("killed", every)):
+        _run(tmp_path / name, 40, restart)
+    assert _told(tmp_path / "killed") == _told(tmp_path / "whole")
+    assert [seen.jobs for seen in looks(tmp_path / "killed" / JOURNAL)] == [seen.jobs for seen in looks(tmp_path / "whole" / JOURNAL)]
+
+
+def test_killed_between_journal_and_state_a_look_counts_once(tmp_path: Path) -> None:
+    """The state is that of the look before: the next one is written with the same number, and takes in the time of both."""
+    slurm = FakeSlurm(8, _jobs())
+    slurm.advance(1)
+    beside = _beside(slurm, tmp_path)
+    for _ in range(20):
+        beside.cycle()
+        slurm.advance(PERIOD)
+    kept = (tmp_path / STATE).read_text()
+    beside.cycle()
+    beside.journal.close()
+    (tmp_path / STATE).write_text(kept)
+    with open(tmp_path / JOURNAL, "a") as file:
+        file.write('{"v":1,"kind":"look","t":18000')  # and a line that was not finished
+    slurm.advance(PERIOD)
+    again = _beside(slurm, tmp_path)
+    again.cycle()
+    told = _told(tmp_path)
+    assert [one["seq"] for one in told] == [*range(1, 22), 21]
+    assert told[-1]["lived"]["watched_s"] == 2 * PERIOD
+    rows = {row[0] for row in told[-2].get("started", ())}
+    assert rows <= {row[0] for row in told[-1].get("started", ())}
+
+
+def test_a_replay_of_the_journal_says_the_same_and_other_policies_may_be_asked(tmp_path: Path) -> None:
+    _run(tmp_path / "live", 50)
+    for name, shutdown in (("again", "timeout:30"), ("other", "never")):
+        recorded = Recorded(tmp_path / "live" / JOURNAL)
+        beside = _beside(None, tmp_path / name, shutdown, looks_at=recorded)
+        with pytest.raises(EOFError):
+            while True:
+                beside.cycle()
+        beside.journal.close()
+    strip = [[{k: v for k, v in one.items() if k != "started"} for one in _told(tmp_path / name)] for name in ("live", "again")]
+    assert strip[0] == strip[1]
+    assert _total(_told(tmp_path / "other"), "off_s") == 0.0 < _total(_told(tmp_path / "live"), "off_s")
+
+
+def test_what_is_pretended_by_hand() -> None:
+    """Two nodes, of which the policy switches one off: 5 s at 120 W, then 10 W, against 100 W idle; a job that needs it wakes it."""
+    slurm = FakeSlurm(2)
+    reader = Reader(slurm, clock=slurm.clock)
+    pretend = Pretend(layout(reader.read(), "batch", WATTS), 100.0)
+    lived = Lived()
+    pretend.advance(reader.read(), lived)
+    pretend.order([], ["n2"], slurm.now)
+    slurm.advance(25)
+    pretend.advance(reader.read(), lived)
+    assert (lived.switching_s, lived.off_s, lived.watched_s, lived.idle_s) == (5.0, 20.0, 25.0, 50.0)
+    assert lived.saved_j == 5 * (100 - 120) + 20 * (100 - 10)
+    slurm.coming = [FakeJob(1, slurm.now + 10, 2, 60)]
+    slurm.advance(15)
+    seen, more = reader.read(), Lived()
+    pretend.advance(seen, more)
+    pretend.settle(seen, list(seen.jobs.values()), more)
+    assert more.delays == [("1", "ann", 20.0)] and more.off_s == 10.0 and pretend.nodes == {}
+    assert more.saved_j == 10 * (100 - 10) - 20 * (150 - 100), "the switch on is paid for"
+    slurm.advance(500)
+    gap = Lived()
+    pretend.advance(reader.read(), gap)
+    assert gap.gap_s == 500.0 and gap.watched_s == gap.saved_j == 0.0, "nobody watched, so nothing is counted"
+
+
+def test_a_node_that_wakes_is_on_when_its_switch_has_ended() -> None:
+    slurm = FakeSlurm(2)
+    reader = Reader(slurm, clock=slurm.clock)
+    pretend = Pretend(layout(reader.read(), "batch", WATTS), 100.0)
+    pretend.advance(reader.read(), Lived())
+    pretend.order([], ["n1"], slurm.now)
+    slurm.advance(10)
+    pretend.advance(reader.read(), Lived())
+    pretend.order(["n1"], [], slurm.now)
+    slurm.advance(30)
+    lived = Lived()
+    seen = reader.read()
+    pretend.advance(seen, lived)
+    assert lived.switching_s == 20.0 and lived.off_s == 0.0
+    assert pretend.power(seen.nodes["n1"]) == ("on", EPOCH + 30.0, None), "idle since it is on again, not since it was busy"
+
+
+class _Failing:
+    """A Slurm whose k-th command goes wrong in a way of the test's."""
+
+    def __init__(self, slurm: FakeSlurm, how: Iterator[Any]) -> None:
+        self._slurm, self._how = slurm, how
+        self.clock = slurm.clock
+
+    def __call__(self, client: str, *words: str) -> str:
+        printed = self._slurm(client, *words)
+        return printed if "--version" in words else next(self._how, lambda text: text)(printed)
+
+
+def _fails(_: str) -> str:
+    raise EscalaError("scontrol: no answer within 10 s")
+
+
+@pytest.mark.parametrize("how", [_fails, lambda text: text[: len(text) // 2 + 3], lambda _: "slurm_load_jobs error\n", lambda _: "\0\n"])
+def test_a_look_that_fails_is_missed_and_the_next_one_goes_on(how: Any, tmp_path: Path) -> None:
+    slurm = FakeSlurm(8, _jobs())
+    slurm.advance(60)
+    good = [lambda text: text] * 9  # three commands a look; the first look is the layout's
+    beside = _beside(_Failing(slurm, itertools.chain(good, [how], itertools.repeat(lambda text: text))), tmp_path)
+    waits = []
+    for _ in range(5):
+        waits.append(beside.cycle())
+        slurm.advance(PERIOD)
+    assert beside.misses == 1 and beside.seq == 4
+    missed = [one for one in records(tmp_path / JOURNAL) if one["kind"] == journals.MISS]
+    assert len(missed) == 1 and missed[0]["why"] and "\n" not in missed[0]["why"]
+    assert [one["lived"].get("watched_s", 0.0) for one in _told(tmp_path)] == [0.0, 10.0, 20.0, 10.0], "no time is lost"
+
+
+def test_the_clock_goes_back(tmp_path: Path) -> None:
+    slurm = FakeSlurm(4)
+    beside = _beside(slurm, tmp_path)
+    beside.cycle()
+    slurm.now -= 100
+    assert [beside.cycle() for _ in range(4)] == [10.0, 20.0, 40.0, 60.0], "tries get rarer"
+    assert beside.misses == 4 and "the clock went back by 100 s" in beside.why
+    slurm.now += 101
+    beside.cycle()
+    assert beside.failures == 0 and beside.seq == 2
+
+
+def test_a_journal_has_one_writer_and_one_version(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j")
+    with pytest.raises(EscalaError, match="another process writes this journal"):
+        Journal(tmp_path / "j")
+    journal.append({"kind": "look", "t": 1.0})
+    journal.close()
+    assert list(records(tmp_path / "j")) == [{"v": 1, "kind": "look", "t": 1.0}]
+    (tmp_path / "j").write_text('{"v":2,"kind":"look","t":1.0}\n')
+    with pytest.raises(EscalaError, match="a journal of version 2"):
+        list(records(tmp_path / "j"))
+    (tmp_path / "j").write_text("nothing\n" * 30)
+    with pytest.raises(EscalaError, match="holds no record"):
+        list(records(tmp_path / "j"))
+
+
+def test_status_explain_and_metrics(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8, _jobs())
+    slurm.advance(1)
+    beside, metrics = _beside(slurm, tmp_path), Metrics(tmp_path)
+    for _ in range(30):
+        beside.cycle()
+        metrics.add(beside)
+        slurm.advance(PERIOD)
+    found = status(tmp_path / JOURNAL)
+    assert (found["mode"], found["looks"], found["nodes"], found["missed"]) == ("shadow", 30, 8, 0)
+    text = (tmp_path / METRICS).read_text()
+    total = float(re.search(r"^escala_beside_off_node_seconds_total (.*)$", text, re.MULTILINE)[1])  # type: ignore[index]
+    assert total == pytest.approx(_total(_told(tmp_path), "off_s"), abs=1e-2)
+    starts = sum(int(n) for n in re.findall(r'starts_total\{taken="\w+"\} (\d+)', text))
+    assert starts == sum(len(one.get("started", ())) for one in _told(tmp_path))
+    row = next(row for one in _told(tmp_path) for row in one.get("started", ()) if row[4] == "same")
+    story = "\n".join(explain(tmp_path / JOURNAL, row[0]))
+    assert f"Slurm started it at {row[3]:.0f}" in story and "the same" in story
+    with pytest.raises(EscalaError, match="job 999 was never seen"):
+        explain(tmp_path / JOURNAL, "999")
+
+
+def test_a_state_of_other_policies_is_refused(tmp_path: Path) -> None:
+    _run(tmp_path, 3)
+    slurm = FakeSlurm(8)
+    with pytest.raises(EscalaError, match="policies 'easy"):
+        _beside(slurm, tmp_path, "never")
+    told = json.loads((tmp_path / STATE).read_text())
+    (tmp_path / STATE).write_text(json.dumps(told | {"note": {"seq": 1}}))
+    with pytest.raises(EscalaError, match="not the state of escala beside"):
+        _beside(slurm, tmp_path)
+
+
+def test_nodes_that_come_and_go(tmp_path: Path) -> None:
+    slurm = FakeSlurm(4)
+    beside = _beside(slurm, tmp_path)
+    del slurm.nodes["n4"]
+    beside.cycle()
+    assert "node 'n4' is gone from Slurm" in beside.why
+    assert isinstance(Reader(slurm, clock=slurm.clock).read(), Seen)

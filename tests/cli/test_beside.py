@@ -1,0 +1,66 @@
+"""The verbs of beside, with clients that print what real ones printed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.bridges.slurm.test_reader import RECORDED
+from tests.cli.program import Escala
+
+SQUEUE = '#!/bin/sh\ncase "$1" in --version) echo slurm-wlm 22.05.8;; *) cat {0}/squeue-22.05.txt;; esac\n'
+SCONTROL = (
+    '#!/bin/sh\ncase "$*" in *nodes) cat {0}/nodes-22.05.txt;; *reservations) cat {0}/reservations-22.05.txt;; '
+    "*jobs) echo 'JobId=2 Nodes=n3 CPU_IDs=0-3 Mem=0   Nodes=n4 CPU_IDs=0-1 Mem=0';; *) exit 9;; esac\n"
+)
+
+
+@pytest.fixture
+def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for client, text in (("squeue", SQUEUE), ("scontrol", SCONTROL), ("sinfo", "#!/bin/sh\nexit 9\n")):
+        (tmp_path / client).write_text(text.format(RECORDED))
+        (tmp_path / client).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> None:
+    begun = escala_("beside", "slurm", "--shutdown", "timeout:0", "--power", "taurus", "--period", "0.5", "--looks", "2")
+    assert begun.status == 0 and begun.err == "", begun.err
+    assert begun.out.startswith("shadow: partition batch, 8 nodes, easy + timeout:0; journal beside/journal.jsonl\n")
+    assert "shadow: would start 4" in begun.out and begun.out.endswith("ended: looks 2, missed 0\n")
+    found = json.loads(escala_("beside", "status", "beside", "--json").out)
+    assert (found["looks"], found["slurm"], found["waiting_jobs"], found["would_start"]) == (2, "22.05", 11, ["4"])
+    assert "timeout:0" in escala_("beside", "status").out
+    told = escala_("beside", "explain", "4").out
+    assert "8 CPUs on 4 nodes" in told and "the policy would have started it" in told
+    assert "for Dependency, whatever the nodes do" in escala_("beside", "explain", "9", "beside").out
+    again = escala_("beside", "slurm", "--mode", "replay", "--from", "beside/journal.jsonl", "--folder", "again", "--power", "taurus")
+    assert again.status == 0 and "ended: looks 2, missed 0" in again.out
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--mode", "drive"], "--mode drive: give one of"),
+        (["--mode", "replay"], "belong together"),
+        (["--read", "tea"], "--read tea: give text or json"),
+        (["--partition", "none"], "there is no partition 'none': give --partition, one of batch"),
+        (["--scheduler", "random"], "scheduler random draws a number"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line_and_leaves_nothing(options: list[str], why: str, clients: Path, escala_: Escala) -> None:
+    outcome = escala_("beside", "slurm", "--folder", "made", *options)
+    assert outcome.status == 2 and why in outcome.err and outcome.err.count("\n") == 1, outcome.err
+    assert not Path("made").exists()
+
+
+def test_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, escala_: Escala) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    outcome = escala_("beside", "slurm")
+    assert outcome.status == 2 and "squeue: no such program on the PATH" in outcome.err and not Path("beside").exists()
+    assert "no such file" in escala_("beside", "status").err
