@@ -107,6 +107,12 @@ SETS: dict[str, list[dict[str, Any]]] = {
         {"confidence": "submitted"},
         {"shutdown": "never"},
         {"shutdown": "timeout:0"},
+        {"objective": "wait"},
+        {"objective": "bounded-slowdown"},
+        {"objective": "area-wait"},
+        {"guard_s": 300.0},
+        {"warm": "easy"},
+        {"warm": "fcfs", "day_s": 21600.0, "window": "drain"},
     ],
     SLOTS: [
         {},
