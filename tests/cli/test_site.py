@@ -70,6 +70,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "serve": (["--socket", "x"], set()),
     "batsim": ([], {"platform"}),
     "beside slurm": ([], {"partition"}),
+    "beside report": ([], set()),
     "train": (["x", "--workload", "x", "--out", "x"], set()),
     "evaluate": (["x", "x"], {"platform"}),
     "render": (["x"], {"platform"}),

@@ -46,6 +46,7 @@ def add_to(app: typer.Typer) -> None:
     group.command(epilog=POINTER)(asked.asking(slurm))
     group.command()(status)
     group.command()(explain)
+    group.command()(report)
     app.add_typer(group, name="beside")
 
 
@@ -192,6 +193,35 @@ def explain(
 
     found = told(_journal(where), job)
     emit(as_json, {"job": job, "story": found}, "\n".join(found))
+
+
+def report(
+    where: Where = Path("beside"),
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="the page to write [beside.html in the folder]", show_default=False)
+    ] = None,
+    price: opt.Price = None,
+    carbon: opt.Carbon = None,
+    currency: opt.Currency = "",
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """What the journal amounts to: hours off, energy, waits, agreement, and whether that may be trusted yet; as text and as a page."""
+    from escala.bridges.slurm.findings import answers, conditions, find
+    from escala.bridges.slurm.page import write_page
+    from escala.writing import output_file, own_page
+
+    opt.check_price(price, currency)
+    path = _journal(where)
+    found = find(path)
+    target = out or path.with_name("beside.html")
+    with output_file(target, force=force or (out is None and own_page(target))) as page:
+        write_page(page, found, f"Beside Slurm: {found.about['policies']}", price, currency, carbon)
+    said = answers(found, price, currency, carbon)
+    told: dict[str, Any] = {name: round(value, 3) for name, value in found.sums.items()}
+    told |= {"starts": dict(found.how), "delayed_jobs": len(found.delays), "looks": found.n_looks, "missed": found.n_missed}
+    payload = {"answers": said, "conditions": conditions(found), "report": str(target), **told}
+    emit(as_json, payload, "\n".join(said), "\n" + "\n".join(conditions(found)), f"\n{target}")
 
 
 def _tell(line: str) -> None:

@@ -62,6 +62,7 @@ EXTRAS = {
     "study run": ("agents", "report"),
     "study replay": ("agents",),
     "batsim": ("batsim",),
+    "beside report": ("report",),
 }
 """Verb -> the extras that it needs, asked for all at once before it begins."""
 
@@ -82,6 +83,7 @@ EXAMPLES = {
     "beside slurm": "escala beside slurm --scheduler easy --shutdown timeout:300 --power taurus --folder beside",
     "beside status": "escala beside status beside",
     "beside explain": "escala beside explain 72 beside",
+    "beside report": "escala beside report beside --price 0.3 --currency EUR",
     "batsim": "escala batsim --scheduler easy --shutdown timeout:300 --platform platform.xml",
     "workload describe": "escala workload describe month.swf --platform orion",
     "workload convert": "escala workload convert jobs.txt --out jobs.swf",
@@ -171,7 +173,9 @@ def _path(ctx: Any) -> str:
 
 def _near(word: str, paths: list[str]) -> str:
     """ " Did you mean ...?" with the verbs whose last word is like this one, or nothing."""
-    last = {path.rpartition(" ")[2]: path for path in reversed(paths)}
+    last: dict[str, str] = {}
+    for path in sorted(paths, key=lambda path: " " in path):  # a verb of the program goes before one of a group
+        last.setdefault(path.rpartition(" ")[2], path)
     near = [repr(last[name]) for name in get_close_matches(word, last)]
     return f" Did you mean {' or '.join(near)}?" if near else ""
 

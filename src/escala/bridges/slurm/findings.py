@@ -1,0 +1,246 @@
+"""What a journal amounts to: hours off, energy, whose waits would have changed, how far the policy agrees with Slurm, and how far that may
+be trusted. From the journal alone."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from escala.bridges.slurm.journal import BEGIN, LOOK, MISS, records
+from escala.bridges.slurm.replay import about, looks
+from escala.errors import EscalaError
+from escala.platform import Platform
+
+DAY_S, HOUR_S, KWH_J = 86400.0, 3600.0, 3.6e6
+LEAST_DAYS, LEAST_STARTS, MOST_HALF_WIDTH, MOST_MISSED = 7.0, 200, 0.05, 0.02
+"""From when on an operator may trust the figures: a week with its nights, enough starts, a share that is known to 5 points, few gaps."""
+USERS = 10
+SUMS = ("watched_s", "off_s", "switching_s", "idle_s", "truly_off_s", "saved_j", "gap_s")
+
+
+@dataclass
+class Findings:
+    """sums: of `SUMS`. starts: rows as `Watch.judge` gives them, one a job. delays: job -> user, s. loose: jobs that asked for more nodes
+    than their CPUs need."""
+
+    about: dict[str, Any]
+    first_s: float = math.nan
+    last_s: float = math.nan
+    n_looks: int = 0
+    n_missed: int = 0
+    begun: int = 0
+    sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(SUMS, 0.0))
+    starts: dict[str, list[Any]] = field(default_factory=dict)
+    delays: dict[str, tuple[str, float]] = field(default_factory=dict)
+    jobs: int = 0
+    loose: int = 0
+
+    @property
+    def how(self) -> Counter[str]:
+        """How the policy took the starts -> number of jobs."""
+        return Counter(row[4] for row in self.starts.values())
+
+    @property
+    def asked(self) -> int:
+        """Starts of which the policy was asked in time."""
+        return len(self.starts) - self.how["unasked"]
+
+    @property
+    def agreement(self) -> tuple[float, float, float]:
+        """Share of the starts asked about that the policy would have done too; its 95 % interval (Wilson)."""
+        return wilson(self.how["same"], self.asked)
+
+    @property
+    def days(self) -> float:
+        """Days watched, without gaps."""
+        return self.sums["watched_s"] / DAY_S
+
+    @property
+    def missed(self) -> float:
+        """Share of the time from the first look to the last that nobody watched."""
+        whole = self.last_s - self.first_s
+        return max(1.0 - self.sums["watched_s"] / whole, 0.0) if whole > 0 else 0.0
+
+    def earlier(self) -> list[float]:
+        """By how much the policy would have started jobs before Slurm did, s."""
+        return [row[3] - row[5] for row in self.starts.values() if row[4] == "earlier"]
+
+    def errors(self, place: int) -> list[float]:
+        """Expected less actual waits, s; place: 6 for the policy's plan, 7 for Slurm's own."""
+        return [row[place] - row[3] for row in self.starts.values() if row[place] is not None]
+
+    def wanting(self) -> list[tuple[str, float | None]]:
+        """What is missing before the figures may be trusted, with the days until it is there at the rate so far (None: unknown)."""
+        out: list[tuple[str, float | None]] = []
+        if self.days < LEAST_DAYS:
+            out.append((f"{LEAST_DAYS:g} days watched (so far {self.days:.2g})", LEAST_DAYS - self.days))
+        share, low, high = self.agreement
+        needed = max(LEAST_STARTS, math.ceil(share * (1 - share) * (1.96 / MOST_HALF_WIDTH) ** 2)) if self.asked else LEAST_STARTS
+        if self.asked < needed or (high - low) / 2 > MOST_HALF_WIDTH:
+            more = max(needed - self.asked, 1)
+            out.append((f"{needed} starts asked about (so far {self.asked})", more * self.days / self.asked if self.asked else None))
+        if self.missed > MOST_MISSED:
+            out.append((f"at most {MOST_MISSED:.0%} of the time unwatched (so far {self.missed:.0%})", None))
+        return out
+
+
+def wilson(hits: int, of: int) -> tuple[float, float, float]:
+    """A share and its 95 % interval; nan for none."""
+    if of == 0:
+        return math.nan, math.nan, math.nan
+    z, p = 1.96, hits / of
+    middle = (p + z * z / (2 * of)) / (1 + z * z / of)
+    half = z * math.sqrt(p * (1 - p) / of + z * z / (4 * of * of)) / (1 + z * z / of)
+    return p, max(middle - half, 0.0), min(middle + half, 1.0)
+
+
+def find(path: Path) -> Findings:
+    """Read a journal. A look that was written twice counts once, as it was written last."""
+    found = Findings(about(path))
+    last: dict[int, dict[str, Any]] = {}
+    begun_by: set[tuple[Any, ...]] = set()
+    for record in records(path):
+        if record["kind"] == MISS:
+            found.n_missed += 1
+        elif record["kind"] == BEGIN:
+            found.begun += 1
+            begun_by.add((record.get("policies"), tuple(record.get("names", ()))))
+        elif record["kind"] == LOOK:
+            last[int(record["seq"])] = {key: record.get(key) for key in ("t", "lived", "started")}
+    if len(begun_by) > 1:
+        raise EscalaError(f"{path}: several policies or machines wrote it: take a folder for each, and report each alone")
+    for record in last.values():
+        _add(found, record)
+    _jobs(found, path)
+    return found
+
+
+def _add(found: Findings, record: dict[str, Any]) -> None:
+    found.n_looks += 1
+    found.first_s = record["t"] if math.isnan(found.first_s) else min(found.first_s, record["t"])
+    found.last_s = record["t"] if math.isnan(found.last_s) else max(found.last_s, record["t"])
+    lived = record["lived"] or {}
+    for name in SUMS:
+        found.sums[name] += lived.get(name, 0.0)
+    for job, user, later in lived.get("delays", ()):
+        found.delays[job] = (user, later)
+    for row in record["started"] or ():
+        found.starts[row[0]] = row
+
+
+def _jobs(found: Findings, path: Path) -> None:
+    """Count the jobs, and those whose nodes the policy does not see."""
+    cpus = statistics.median(Platform.from_spec(found.about["platform"]).cores.tolist())
+    every: dict[str, bool] = {}
+    for seen in looks(path):
+        for job in seen.jobs.values():
+            if job.job_id not in every:
+                every[job.job_id] = not job.whole and job.nodes > math.ceil(job.cpus / cpus)
+    found.jobs, found.loose = len(every), sum(every.values())
+
+
+def by_user(found: Findings) -> list[tuple[str, int, float, float]]:
+    """User, jobs that would have waited for nodes to wake, mean and longest of these waits, s; the most of them first."""
+    mine: defaultdict[str, list[float]] = defaultdict(list)
+    for user, later in found.delays.values():
+        mine[user].append(later)
+    rows = [(user, len(waits), statistics.mean(waits), max(waits)) for user, waits in mine.items()]
+    return sorted(rows, key=lambda row: (-row[1], row[0]))[:USERS]
+
+
+def answers(found: Findings, price: float | None = None, currency: str = "", carbon: float | None = None) -> list[str]:
+    """What an operator asks, in sentences; the answer first, each figure with its condition."""
+    sums, powered = found.sums, Platform.from_spec(found.about["platform"]).has_energy
+    idle = sums["idle_s"]
+    out = [f"Beside Slurm for {_span(sums['watched_s'])}: {found.about['policies']} would have had nodes off for {_hours(sums['off_s'])}."]
+    if idle > 0:
+        out[0] = f"{out[0][:-1]}, {sums['off_s'] / idle:.0%} of the {_hours(idle)} for which they were on and idle."
+    if powered:
+        kwh = sums["saved_j"] / KWH_J
+        told = f"That saves {kwh:.3g} kWh"
+        told += "" if price is None else f", {kwh * price:.3g} {currency}".rstrip()
+        told += "" if carbon is None else f", {kwh * carbon / 1000:.3g} kg CO2"
+        told += ": against nodes that stay on and idle, with the watts that were given, switches paid for."
+        out.append(f"{told} {_year(found, kwh, price, currency)}")
+    else:
+        out.append("No energy is known: no watts were given (--power).")
+    out.append(_delayed(found))
+    share, low, high = found.agreement
+    if found.asked:
+        out.append(
+            f"Of {found.asked} starts that the policy was asked about it would have done {share:.0%} too "
+            f"(95 % interval {low:.0%} to {high:.0%}); {found.how['earlier']} jobs it would have started before{_by(found.earlier())}, "
+            f"{found.how['later']} not yet. It was asked each time about the machine as Slurm had left it."
+        )
+    out += [_expected(found, 6, "the policy's plan"), _expected(found, 7, "Slurm's own estimate")]
+    return [*filter(None, out), trust(found)]
+
+
+def trust(found: Findings) -> str:
+    """May an operator trust these figures, and if not, from when on?"""
+    wanting = found.wanting()
+    if not wanting:
+        return "Enough was watched for these figures to be relied on for days like these; other seasons may differ."
+    when = [days for _, days in wanting]
+    until = "" if None in when else f" At this rate that takes {max(day for day in when if day is not None):.2g} more days."
+    return f"Do not decide by these figures yet: wanted are {' and '.join(what for what, _ in wanting)}.{until}"
+
+
+def conditions(found: Findings) -> list[str]:
+    """What the figures leave out."""
+    out = [f"{found.n_looks} looks, {found.n_missed} missed; {_span(found.sums['gap_s'])} in gaps, which count nowhere."]
+    out.append(f"{found.how['unasked']} starts were not asked about: these jobs had ended before the next look.")
+    if found.loose:
+        loose = f"{found.loose} of {found.jobs} jobs asked for more nodes than their CPUs need"
+        out.append(f"{loose}: the policy may have placed them on fewer.")
+    out.append("A delay is the time that a node needs to be switched on. A policy that holds jobs back delays them longer than that.")
+    out.append("Each step is judged alone: what would have followed from another start, only a simulation of the log tells.")
+    return out
+
+
+def _span(seconds: float) -> str:
+    if seconds >= 2 * DAY_S:
+        return f"{seconds / DAY_S:.3g} days"
+    return f"{seconds / HOUR_S:.3g} hours" if seconds >= 2 * HOUR_S else f"{seconds / 60:.3g} minutes"
+
+
+def _hours(node_s: float) -> str:
+    return f"{node_s / HOUR_S:.3g} node-hours"
+
+
+def _year(found: Findings, kwh: float, price: float | None, currency: str) -> str:
+    if found.days < LEAST_DAYS:
+        return f"It is not scaled to a year: {LEAST_DAYS:g} days are needed for that."
+    yearly = kwh / found.days * 365.25
+    money = "" if price is None else f", {yearly * price:.3g} {currency}".rstrip()
+    return f"A year of such days: {yearly:.3g} kWh{money}."
+
+
+def _delayed(found: Findings) -> str:
+    if not found.delays:
+        return f"None of {len(found.starts)} started jobs lay on a node that the policy had off."
+    waits = [later for _, later in found.delays.values()]
+    users = len({user for user, _ in found.delays.values()})
+    return (
+        f"{len(waits)} of {len(found.starts)} started jobs, of {users} users, would have waited for nodes to wake: "
+        f"{statistics.mean(waits):.3g} s on average, {max(waits):.3g} s at most."
+    )
+
+
+def _by(seconds: Sequence[float]) -> str:
+    return f" (by {statistics.median(seconds):.3g} s in the median)" if seconds else ""
+
+
+def _expected(found: Findings, place: int, whose: str) -> str:
+    errors = found.errors(place)
+    if not errors:
+        return ""
+    middle, off = statistics.median(errors), statistics.median(map(abs, errors))
+    side = "as early as late" if middle == 0 else f"{abs(middle):.3g} s {'late' if middle > 0 else 'early'}"
+    told = f"Starts expected by {whose} for {len(errors)} waiting jobs: {off:.3g} s off in the median, {side}."
+    return f"{told} Jobs that end before their limit make plans late."
