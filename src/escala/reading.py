@@ -32,6 +32,9 @@ _FOREIGN = (ValueError, ArithmeticError, LookupError, RecursionError, MemoryErro
 _LIBRARIES = ("polars", "pyo3_runtime", "_pickle", "yaml", "xml")
 
 
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
 READ: set[str] = set()
 """The users' files that this process has read, as they were named."""
 
@@ -50,9 +53,7 @@ def guarded(path: Path | str, what: str = "the file") -> Iterator[None]:
     try:
         yield
     except EscalaError as error:
-        if one_line(str(path))[:200] in str(error):
-            raise
-        raise type(error)(f"{path}: {error}") from error.__cause__
+        raise _naming(path, error) from error.__cause__
     except MemoryError as error:
         raise EscalaError(f"{path}: needs more memory than there is: give a part of it, or a machine with more") from error
     except _FOREIGN as error:
@@ -61,6 +62,29 @@ def guarded(path: Path | str, what: str = "the file") -> Iterator[None]:
         if type(error).__module__.partition(".")[0] not in _LIBRARIES:
             raise
         raise _unreadable(path, what, error) from error
+
+
+@contextmanager
+def own(path: Path | str, what: str, again: str) -> Iterator[None]:
+    """Around every read of what Escala itself wrote: whatever became of it since ends in an `EscalaError` that names it.
+
+    Other than in a user's file an entry that is missing or of another kind (KeyError, TypeError, AttributeError) is damage too. again: how
+    to mend it.
+    """
+    try:
+        yield
+    except EscalaError as error:
+        raise _naming(path, error) from error.__cause__
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__module__.partition(".")[0] not in _LIBRARIES:
+            raise
+        reason = one_line(str(error)[:120]) or "no reason given"
+        raise EscalaError(f"{path}: not a whole {what} ({type(error).__name__}: {reason}): {again}") from error
+
+
+def _naming(path: Path | str, error: EscalaError) -> EscalaError:
+    """The error, with the path before it where it does not tell it."""
+    return error if one_line(str(path))[:200] in str(error) else type(error)(f"{path}: {error}")
 
 
 def _unreadable(path: Path | str, what: str, error: BaseException) -> Unreadable:
@@ -115,6 +139,11 @@ class _Unpacked:
         if self._left < 0:
             raise EscalaError(f"{self._path}: unpacks to more than {MOST_RATIO} times its size: unpack it yourself if you trust it")
         return data
+
+
+def file_name(path: Path) -> str:
+    """The name of a file as text; bytes that are not UTF-8 become replacement characters."""
+    return os.fsencode(path.name).decode("utf-8", errors="replace")
 
 
 def read_head(path: Path, size: int = 1 << 18) -> bytes:
@@ -196,7 +225,7 @@ def parse_json(text: str, path: Path) -> Any:
         return entries
 
     try:
-        return json.loads(text, object_pairs_hook=once)
+        return characters(json.loads(text, object_pairs_hook=once)) if _HALF.search(text) else json.loads(text, object_pairs_hook=once)
     except json.JSONDecodeError as error:
         raise EscalaError(f"{path}, line {error.lineno}: not valid JSON ({error.msg}): mend the file") from None
     except RecursionError:
@@ -206,6 +235,15 @@ def parse_json(text: str, path: Path) -> Any:
     except ValueError:
         line = 1 + text.count("\n", 0, _long_number(text))
         raise EscalaError(f"{path}, line {line}: a number of thousands of digits: mend the file") from None
+
+
+def characters(value: Any) -> Any:
+    """The same JSON, where halves of characters (surrogates, which no file and no terminal takes) become replacement characters."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {characters(key): characters(entry) for key, entry in value.items()}
+    return [characters(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _long_number(text: str) -> int:

@@ -15,11 +15,15 @@ import polars as pl
 from escala.errors import EscalaError
 from escala.foresight import known_in
 from escala.metrics import summarise
+from escala.parquet import read_table
 from escala.platform import Platform
+from escala.reading import own, read_json
 from escala.writing import SEAL, saved_folder
 
 FORMAT = 1
 SAVED = "simulate"  # the verb that leaves such a folder
+AGAIN = "run it again"
+JOBS = ("job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes")
 TABLES = ("jobs", "nodes", "power", "decisions")
 TOO_MANY_INTERVALS = 30_000_000  # node intervals; about 1 GB as a table
 
@@ -134,32 +138,39 @@ class Result:
         path = source / "manifest.json"
 
         def read(name: str) -> pl.DataFrame:
+            file = f"{name}.parquet"
             try:
-                return pl.read_parquet(source / f"{name}.parquet").drop([] if powered else ["joules"], strict=False)
-            except (OSError, pl.exceptions.PolarsError) as error:
+                return read_table(source / file, files.get(file)).drop([] if powered else ["joules"], strict=False)
+            except EscalaError as error:
                 raise _unreadable(source, error) from error
 
         try:
-            manifest = json.loads(path.read_text())
-        except (OSError, ValueError) as error:
+            manifest = read_json(path)
+        except EscalaError as error:
             raise _unreadable(source, error) from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             found = manifest.get("format") if isinstance(manifest, dict) else None
             raise EscalaError(f"{path}: format {found!r} is not {FORMAT}: run it again with this version of Escala")
+        files = signed if isinstance(signed := manifest.get("files"), dict) else {}
         manifest = {name: value for name, value in manifest.items() if name not in SEAL}  # of that folder, not of the run
-        powered = Platform.from_spec(manifest["platform"]).has_energy  # versions before kept zeros where there were no watts
+        with own(source, "run", AGAIN):
+            powered = Platform.from_spec(manifest["platform"]).has_energy  # versions before kept zeros where there were no watts
+            left_out = list(manifest["left_out"])
         decisions = read("decisions") if (source / "decisions.parquet").exists() else None
 
         def table(name: str) -> Callable[[], pl.DataFrame]:
             def make() -> pl.DataFrame:
-                if name in manifest["left_out"]:
+                if name in left_out:
                     raise EscalaError(f"{source}: the table {name!r} was too large to keep: run it again on a shorter window")
                 return read(name)
 
             return make
 
         lives = Lives(table("nodes"), table("power"), table("allocations"), 0)
-        return cls(read("jobs"), read("totals"), manifest, lives, decisions)
+        found = cls(read("jobs"), read("totals"), manifest, lives, decisions)
+        with own(source, "run", AGAIN):
+            _check_whole(found)
+        return found
 
     def export(self, form: str, folder: str | os.PathLike[str]) -> Path:
         """Write the run as another engine's files. form: "batsim" (jobs.csv, schedule.csv, machine_states.csv, consumed_energy.csv,
@@ -169,6 +180,16 @@ class Result:
         from escala.export.batsim import export
 
         return export(self, Path(folder))
+
+
+def _check_whole(found: Result) -> None:
+    """Errors of many kinds where a loaded result lacks what its readers look at."""
+    found.jobs.select(JOBS)
+    found.totals.select("state", "seconds")
+    found.summary()
+    words = [found.manifest[name] for name in ("scheduler", "shutdown")] + [found.manifest["workload"]["name"], found.knows]
+    if not all(isinstance(word, str) for word in words) or not isinstance(found.manifest["options"], dict):
+        raise TypeError("names or options of another kind")
 
 
 def without_places(manifest: dict[str, Any]) -> dict[str, Any]:

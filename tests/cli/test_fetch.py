@@ -20,6 +20,7 @@ SERVED = {
     "/l_kth_sp2/KTH-SP2-1996-2.1-cln.swf.gz": PACKED,
     "/l_ricc/RICC-2010-2.swf.gz": b"<html>log in first</html>",
     "/l_lcg/LCG-2005-1.swf.gz": PACKED[: len(PACKED) // 2],
+    "/l_anl_int/ANL-Intrepid-2009-1.swf.gz": PACKED[:30] + b"\xff" * 8 + PACKED[38:],
 }
 
 
@@ -76,6 +77,7 @@ def test_a_log_comes_with_its_address_terms_and_thanks(escala_: Escala, archive:
         ("HPC2N-2002-2.2-cln", (), "the server answers 404"),
         ("RICC-2010-2", (), "no gzipped SWF log"),
         ("LCG-2005-1", (), "no gzipped SWF log"),
+        ("ANL-Intrepid-2009-1", (), "no gzipped SWF log"),
         ("KTH-SP2-1996-2.1-cln", ("--sha256", "0" * 64), "its SHA-256 is "),
     ],
 )

@@ -145,3 +145,27 @@ def test_closed_standard_streams(log: Path) -> None:
         assert done.stderr == ("" if "2" in closing else "error: standard output is closed: send it somewhere, such as > /dev/null\n")
     silent = subprocess.run(["sh", "-c", f"{program} 2>&-"], capture_output=True, text=True, timeout=60)
     assert silent.returncode == 0 and "jobs" in silent.stdout
+
+
+def test_a_log_whose_name_is_no_text_is_read_and_its_runs_are_saved(escala_: Escala, log: Path) -> None:
+    odd = log.rename(log.with_name(os.fsdecode(b"m\xff.swf")))
+    for k, arguments in enumerate((["simulate"], ["compare", "--schedulers", "fcfs,easy"])):
+        done = escala_(*arguments, odd, "--platform", "4x1", "--out", log.with_name(str(k)), "--json")
+        assert done.status == 0, done.err
+        assert escala_("report", log.with_name(str(k))).status == 0
+    done = escala_("simulate", odd, "--platform", "4x1", "--out", odd.with_name(os.fsdecode(b"out\xff")))
+    assert done.status == 2 and "UTF-8" in done.err and done.err.count("\n") == 1
+
+
+def test_a_log_is_not_converted_into_itself(escala_: Escala, log: Path) -> None:
+    before = log.read_bytes()
+    done = escala_("workload", "convert", log, "--first", "1", "--out", log, "--force")
+    assert done.status == 2 and "that this run reads" in done.err and log.read_bytes() == before
+
+
+def test_a_page_does_not_replace_a_part_of_the_run_that_it_shows(escala_: Escala, log: Path) -> None:
+    run = log.with_name("run")
+    assert escala_("simulate", log, "--platform", "4x1", "--out", run).status == 0
+    done = escala_("report", run, "--out", run / "jobs.parquet", "--force")
+    assert done.status == 2 and "that this run reads" in done.err
+    assert escala_("report", run).status == 0 and escala_("report", run).status == 0, "its page is written again"

@@ -208,3 +208,20 @@ def test_the_saved_comparison_is_read_as_it_was_written(tmp_path: Path) -> None:
     table = read_judged(folder)
     assert table.filter(pl.col("policy") == "two")["change"].item() == pytest.approx(-0.1)
     assert table.filter(pl.col("policy") == "one")["change"].item() is None
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 100_000, "{", '{"kind": "agent", "format": 1}', '{"kind": "evaluation"}', '{"kind": "study"}', "\x00"]
+)
+def test_damaged_folders_are_refused_in_one_line_by_whoever_reads_them(escala_: Escala, log: Path, content: str) -> None:
+    folder = log.with_name("saved")
+    folder.mkdir()
+    (folder / "manifest.json").write_text(content)
+    for name in ("weights.pt", "weights.npz", "claims.json", "episodes.csv", "jobs.parquet"):
+        (folder / name).write_text("[" * 50_000)
+    calls = (["report", folder], ["evaluate", folder, log], ["export", folder, "--out", "other"])
+    calls += (["render", folder, "--workload", log, "--out", "x.gif"],)
+    calls += tuple(["simulate", log, "--platform", "4x1:grid5000", f"--{role}", f"agent:{folder}"] for role in ("scheduler", "shutdown"))
+    for arguments in calls:
+        done = escala_(*arguments)
+        assert done.status == 2 and str(folder) in done.err and done.err.count("\n") == 1, (arguments, done.err)

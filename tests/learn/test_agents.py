@@ -228,7 +228,7 @@ def test_a_saved_agent_is_the_same_agent(tmp_path: Path) -> None:
         *({k: v for k, v in manifest.items() if k != name} for name in ("kind", "actions", "network", "env_options")),
     ):
         (tmp_path / "agent" / "manifest.json").write_text(json.dumps(content))
-        with pytest.raises(escala.EscalaError, match=r"not the manifest of an agent|does not describe a network"):
+        with pytest.raises(escala.EscalaError, match=r"not the manifest of an agent|not a whole description of a network"):
             load_agent(tmp_path / "agent")
     (tmp_path / "agent" / "manifest.json").write_text(json.dumps(manifest))
     (tmp_path / "agent" / "weights.pt").write_bytes(b"broken")

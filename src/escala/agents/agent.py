@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from escala.agents.networks.build import build_policy, pin_threads
 from escala.envs import exported
 from escala.envs.deciding import Deciding
 from escala.errors import EscalaError
+from escala.reading import own, read_all, read_json
 from escala.writing import SEAL, remove, saved_folder, whole_file
 from escala.writing.sealing import digest
 
@@ -76,8 +76,8 @@ class Agent(Deciding):
 def is_team(folder: str | Path) -> bool:
     """Does a team lie in this folder? Judged by its manifest alone."""
     try:
-        manifest = json.loads((Path(folder) / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = read_json(Path(folder) / MANIFEST)
+    except EscalaError:
         return False
     return isinstance(manifest, dict) and manifest.get("kind") == "team"
 
@@ -87,23 +87,21 @@ def load_agent(folder: str | Path) -> Any:
     source = Path(folder)
     if exported.is_exported(source):
         return exported.load_exported(source)
+    if is_team(source):
+        raise EscalaError(f"{source}: a team of several agents: use load_team, or agent:{source} as a scheduler")
     try:
-        manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
-        raw = (source / WEIGHTS).read_bytes()
-    except (OSError, ValueError) as error:
-        if is_team(source):
-            raise EscalaError(f"{source}: a team of several agents: use load_team, or agent:{source} as a scheduler") from error
-        why = "give a folder that escala train wrote" if isinstance(error, FileNotFoundError) else error
+        manifest, raw = read_json(source / MANIFEST), read_all(source / WEIGHTS)
+    except EscalaError as error:
+        whole = all((source / name).is_file() for name in (MANIFEST, WEIGHTS))
+        why = error if whole else "give a folder that escala train wrote"
         raise EscalaError(f"{source}: no trained agent here ({MANIFEST}, {WEIGHTS}): {why}") from error
     if not isinstance(manifest, dict) or manifest.get("kind") != "agent" or manifest.get("format") != FORMAT:
         raise EscalaError(f"{source / MANIFEST}: not the manifest of an agent of format {FORMAT}: give a folder written by train")
     if hashlib.sha256(raw).hexdigest() != manifest.get("weights_sha256"):
         raise EscalaError(f"{source}: {WEIGHTS} is not the file that {MANIFEST} was written for: save the agent again")
-    try:
+    with own(source / MANIFEST, "description of a network", "save the agent again"):
         space = spaces.Box(0.0, 1.0, tuple(manifest["observation_shape"]), np.float32)
         network = build_policy(manifest, space, spaces.Discrete(int(manifest["actions"])))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise EscalaError(f"{source / MANIFEST}: does not describe a network ({error}): save the agent again") from error
     load_weights(network, source / WEIGHTS)
     return Agent(network, {name: value for name, value in manifest.items() if name not in SEAL}, _curve(source / CURVE))
 
@@ -111,7 +109,11 @@ def load_agent(folder: str | Path) -> Any:
 def load_weights(network: Any, path: Path) -> None:
     """Weights of a file into a network; EscalaError where they are of another one."""
     try:
-        network.load_state_dict(torch.load(path, weights_only=True))
+        with own(path, "file of weights", "train again"):
+            held = torch.load(path, weights_only=True)
+        network.load_state_dict(held)
+    except (AttributeError, TypeError) as error:
+        raise EscalaError(f"{path}: holds no weights of a network: train again") from error
     except RuntimeError as error:
         raise EscalaError(f"{path}: trained by another version of escala, whose network was different: train again") from error
 
@@ -119,7 +121,5 @@ def load_weights(network: Any, path: Path) -> None:
 def _curve(path: Path) -> pl.DataFrame | None:
     if not path.exists():
         return None
-    try:
+    with own(path, "learning curve", "remove it, the agent does not need it"):
         return pl.read_csv(path, schema=CURVE_SCHEMA)
-    except pl.exceptions.PolarsError as error:
-        raise EscalaError(f"{path}: not a learning curve ({str(error).splitlines()[0]}): remove it, the agent does not need it") from error

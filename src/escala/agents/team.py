@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from escala.agents.networks.pair_scorer import MaskedPairPolicy, Shape
 from escala.envs.slots.team.options import MultiOptions
 from escala.envs.slots.team.playing import RESCUE, Member
 from escala.errors import EscalaError
+from escala.reading import own, read_all, read_json
 from escala.writing import SEAL, saved_folder
 from escala.writing.sealing import digest
 
@@ -123,20 +123,17 @@ def load_team(folder: str | Path) -> Team:
     """The team saved in a folder; EscalaError where there is none, or its files do not belong together."""
     source = Path(folder)
     try:
-        manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        manifest = read_json(source / MANIFEST)
+    except EscalaError as error:
         raise EscalaError(f"{source}: no trained team here ({MANIFEST}): {error}") from error
     _check(manifest, source)
     networks = []
     for k, known in enumerate(manifest["weights_sha256"]):
         path = source / f"weights-{k}.pt"
-        try:
-            raw = path.read_bytes()
-        except OSError as error:
-            raise EscalaError(f"{path}: cannot be read ({error.strerror}): save the team again") from error
-        if hashlib.sha256(raw).hexdigest() != known:
+        if hashlib.sha256(read_all(path)).hexdigest() != known:
             raise EscalaError(f"{path}: is not the file that {MANIFEST} was written for: save the team again")
-        network = build(manifest)
+        with own(source / MANIFEST, "description of a team", "save the team again"):
+            network = build(manifest)
         load_weights(network, path)
         networks.append(network)
     return Team(networks, {name: value for name, value in manifest.items() if name not in SEAL})

@@ -20,7 +20,8 @@ def main() -> None:
 
         program()
     except KeyboardInterrupt:
+        left = getattr(sys.modules.get("escala.writing.left"), "left", None)  # not there yet: nothing can have been written
         if sys.stderr is not None:
-            sys.stderr.write("error: interrupted; nothing was written\n")
+            sys.stderr.write(f"error: interrupted; {left() if left else 'nothing was written'}\n")
             sys.stderr.flush()
         os._exit(130)  # half-made imports are not to be finished

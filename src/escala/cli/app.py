@@ -12,12 +12,13 @@ from typing import Annotated
 import typer
 
 from escala.cli import terminal
-from escala.cli.interrupt import Stopped, listen_for_termination, lost
+from escala.cli.interrupt import INTERRUPTED, TERMINATED, Stopped, ended, listen_for_termination, lost, work_is_over
 from escala.cli.verbs import Verbs
 from escala.errors import EscalaError
 from escala.extras import missing
+from escala.writing import left
 
-OK, FAILED, REFUSED, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+OK, FAILED, REFUSED = 0, 1, 2
 
 app = typer.Typer(
     name="escala",
@@ -66,9 +67,9 @@ def _act(arguments: list[str]) -> int:
     try:
         status = app(arguments, prog_name="escala", standalone_mode=False)
     except Exception:
-        if (ended := lost()) is None:
+        if (stopped := lost()) is None:
             raise
-        raise ended from None
+        raise stopped from None
     if status == INTERRUPTED:
         raise KeyboardInterrupt
     return status if isinstance(status, int) else OK
@@ -76,6 +77,7 @@ def _act(arguments: list[str]) -> int:
 
 def run(arguments: list[str]) -> int:
     """Run the program on its arguments; returns the exit status. Bad input and bad usage are one line on stderr."""
+    left.watch()
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
     try:
@@ -89,10 +91,10 @@ def run(arguments: list[str]) -> int:
         where = f"{error.filename}: " if error.filename else ""
         terminal.fail(f"{where}{(error.strerror or str(error)).lower()}")
     except (KeyboardInterrupt, typer.Abort):
-        terminal.fail("interrupted; nothing was written")
+        terminal.fail(ended(INTERRUPTED))
         return INTERRUPTED
     except Stopped as stopped:
-        terminal.fail(str(stopped))
+        terminal.fail(stopped.message or ended(stopped.status))
         return stopped.status
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and missing(error):
@@ -121,6 +123,7 @@ def main() -> None:
         sys.exit(REFUSED)
     listen_for_termination()
     status = run(sys.argv[1:])
+    work_is_over()
     try:
         sys.stdout.flush()
     except BrokenPipeError:

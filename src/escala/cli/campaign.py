@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from escala.cli import options as opt
-from escala.cli.interrupt import interruptible, keeping
+from escala.cli.interrupt import grown, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
@@ -43,7 +43,8 @@ def campaign(
     import escala
     from escala.report.campaign import best, write_page
 
-    with progress() as begin, keeping(f"finished runs are kept in {out}: the same command goes on"):
+    kept = keeping(lambda: grown(out, f"finished runs are kept in {out}: the same command goes on"))
+    with progress() as begin, kept:
         found = interruptible(lambda: escala.campaign(definition, out, on, begin=begin))
         begin("writing the page")
         write_page(found, out / PAGE)

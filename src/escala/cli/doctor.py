@@ -55,7 +55,7 @@ def _extras() -> list[dict[str, Any]]:
 
 
 def _left_behind(clean: bool) -> tuple[list[str], list[str]]:
-    """Work folders of killed runs in the current folder, and what to say of them. clean: remove them."""
+    """What killed runs left in the current folder, and what to say of them. clean: remove them."""
     from escala.writing.stale import remove_stale, stale
 
     found = [str(path) for path in (remove_stale if clean else stale)(Path.cwd())]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from escala.errors import EscalaError
+from escala.reading import own, read_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,16 +128,15 @@ def trained(folder: Path, workload: Any, platform: Any, settings: Mapping[str, A
 
 def kind_of(folder: Path) -> tuple[dict[str, Any], str]:
     """The manifest of a trained agent or team, and its environment."""
-    import json
-
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = read_json(folder / "manifest.json")
+    except EscalaError:
         manifest = None
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
     if kind not in ("agent", "exported agent", "team"):
         raise EscalaError(f"{folder}: no trained agent here; give a folder that escala train wrote, or one of {', '.join(NAMES)}")
-    return manifest, MULTI if kind == "team" else str(manifest["env_id"])
+    with own(folder, kind, "save it again"):
+        return manifest, MULTI if kind == "team" else str(manifest["env_id"])
 
 
 def option_lines(name: str) -> list[tuple[str, str, str]]:

@@ -12,6 +12,7 @@ import typer
 
 from escala.cli.tables import amount
 from escala.errors import EscalaError
+from escala.reading import read_json
 
 Objective = Annotated[
     str | None,
@@ -159,12 +160,12 @@ def told(measured: Mapping[str, Any], policy: str) -> dict[str, Any]:
 
 def saved(folder: Path, verb: str) -> Any:
     """What `save` wrote, None where it wrote nothing. verb: that writes such a file."""
-    try:
-        return json.loads((folder / FILE).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not (folder / FILE).exists():
         return None
-    except (OSError, ValueError) as error:
-        raise EscalaError(f"{folder / FILE}: cannot be read ({error}); run escala {verb} again") from None
+    try:
+        return read_json(folder / FILE)
+    except EscalaError as error:
+        raise EscalaError(f"{error}; or run escala {verb} again") from None
 
 
 def section(folder: Path) -> list[Any]:

@@ -15,22 +15,38 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
+from escala.writing import left
+
 T = TypeVar("T")
-INTERRUPTED = 130  # exit status
+INTERRUPTED, TERMINATED = 130, 143  # exit statuses
+WORDS = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 AGAIN_S = 0.2
 CHECKPOINTS = ("checkpoint.npz", "search.npz")
 
 
 class Stopped(BaseException):
-    """The work was ended from outside: what to tell, and the exit status."""
+    """The work was ended from outside: the exit status, and what to tell (None: what is left, see `ended`)."""
 
-    def __init__(self, message: str, status: int) -> None:
+    def __init__(self, message: str | None, status: int) -> None:
         super().__init__(message)
-        self.status = status
+        self.message, self.status = message, status
 
 
 def _raise_terminated(*_: object) -> NoReturn:
-    raise Stopped("terminated; nothing was written", 143)
+    raise Stopped(None, TERMINATED)
+
+
+def ended(status: int, hint: str | None = None) -> str:
+    """The line of a process that was ended by a signal: what stands on the disk. hint: what its verb says of that; a whole output is said
+    before it."""
+    return f"{WORDS[status]}; {left.whole() or hint or left.left()}"
+
+
+def work_is_over() -> None:
+    """From here on signals end the process as they end any other: what it had to do is done and told."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
 
 
 def listen_for_termination() -> None:
@@ -65,27 +81,33 @@ def lost() -> BaseException | None:
 
 
 @contextmanager
-def keeping(hint: str | Callable[[], str]) -> Iterator[None]:
-    """Work that keeps what it has done when it is ended from outside (Ctrl-C, SIGTERM): `hint` says what is kept, and how to go on."""
+def keeping(hint: str | Callable[[], str | None]) -> Iterator[None]:
+    """Work that keeps what it has done when it is ended from outside (Ctrl-C, SIGTERM): `hint` says what is kept, and how to go on; None
+    where it kept nothing."""
 
-    def told() -> str:
+    def told() -> str | None:
         return hint if isinstance(hint, str) else hint()
 
     try:
         yield
     except (Exception, KeyboardInterrupt, Stopped) as error:
-        ended = lost() or error
-        if isinstance(ended, Stopped):
-            raise Stopped(f"terminated; {told()}", ended.status) from None
-        if isinstance(ended, KeyboardInterrupt):
-            raise Stopped(f"interrupted; {told()}", INTERRUPTED) from None
+        signal_ = lost() or error
+        if isinstance(signal_, Stopped):
+            raise Stopped(signal_.message or ended(signal_.status, told()), signal_.status) from None
+        if isinstance(signal_, KeyboardInterrupt):
+            raise Stopped(ended(INTERRUPTED, told()), INTERRUPTED) from None
         raise
 
 
-def learnt(out: Path) -> str:
+def grown(folder: Path, hint: str) -> str | None:
+    """The hint, where there is anything in a folder that is written to bit by bit."""
+    return hint if folder.is_dir() and any(folder.iterdir()) else None
+
+
+def learnt(out: Path) -> str | None:
     """What is kept of a training that was ended from outside."""
     if not any((out / name).is_file() for name in CHECKPOINTS):
-        return "nothing was written"
+        return None
     return f"{out} keeps what was learnt until the last checkpoint: go on with --resume"
 
 

@@ -21,10 +21,10 @@ def pieces_of(folder: Path | None, log: Any, machine: Any, policies: Sequence[st
     return Pieces(folder, about | told)
 
 
-def what_is_kept(out: Path | None, pieces: Pieces) -> str:
-    """For a verb that was ended from outside: what of it is kept, and how to go on."""
+def what_is_kept(out: Path | None, pieces: Pieces) -> str | None:
+    """For a verb that was ended from outside: what of it is kept, and how to go on; None: nothing of this run."""
     if not pieces.done:
-        return "nothing was written"
+        return None
     return f"what was finished (pieces: {len(pieces.done)}) is kept beside {out}: the same command goes on"
 
 

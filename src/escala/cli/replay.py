@@ -219,10 +219,10 @@ def compared(comparison: Any, table: Any) -> list[Any]:
     return [rows_table(marks.in_rows(table.to_dicts(), comparison.knows), columns), *marks.lines(comparison.knows)]
 
 
-def what_is_kept(out: Path | None, kept: KeptRuns | None, total: int) -> str:
-    """For an interrupted comparison: what of it is kept, and how to go on."""
+def what_is_kept(out: Path | None, kept: KeptRuns | None, total: int) -> str | None:
+    """For an interrupted comparison: what of it is kept, and how to go on; None: nothing of this run."""
     if kept is None or kept.done == 0:
-        return "nothing was written"
+        return None
     return f"{kept.done} of {total} runs are kept beside {out}: the same command goes on"
 
 

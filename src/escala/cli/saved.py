@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from escala.cli import day_headroom, headroom
 from escala.errors import EscalaError
 from escala.platform import Platform
-from escala.reading import read_json
+from escala.reading import own, read_json
 from escala.writing import PAGE
 
 if TYPE_CHECKING:
@@ -52,12 +51,8 @@ def read_saved(folder: Path) -> Saved:
         return Saved(folder, "run", {" + ".join(map(str, names)): folder})
     reader = _READERS.get(kind)
     if reader is not None:
-        try:
+        with own(folder, kind, "write it again"):
             return reader(folder, manifest)
-        except EscalaError:
-            raise
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise _broken(folder, kind, error) from error
     inside = sorted(path.parent.name for path in folder.glob("*/manifest.json"))
     if (folder / PAGE).is_file() and not inside:
         raise EscalaError(f"{folder}: has its page already: {folder / PAGE}")
@@ -73,11 +68,6 @@ def _manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict):
         raise EscalaError(f"{folder}: holds no saved results; give a folder that {WRITERS} wrote")
     return manifest
-
-
-def _broken(folder: Path, kind: str, error: Exception) -> EscalaError:
-    told = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return EscalaError(f"{folder}: not a whole {kind} ({told}); write it again")
 
 
 def merged(parts: Sequence[Saved]) -> dict[str, Path]:
@@ -126,20 +116,16 @@ def _days(folder: Path, cut: bool, power: str) -> list[Any]:
         days = JudgedDays(pl.read_csv(folder / DAYS, infer_schema_length=None), cut=cut, power=power)
     except FileNotFoundError:
         return []
-    except pl.exceptions.PolarsError as error:
-        raise _broken(folder, "evaluation", error) from error
-    return [days] if days.whole else []
+    if not days.whole:
+        return []
+    days.summaries()  # what cannot be summed up is damaged: told by whoever reads the folder
+    return [days]
 
 
 def _judged(folder: Path) -> pl.DataFrame:
-    import polars as pl
-
     from escala.studies.lab.saving import read_judged
 
-    try:
-        return read_judged(folder)
-    except pl.exceptions.PolarsError as error:
-        raise _broken(folder, "evaluation", error) from error
+    return read_judged(folder)
 
 
 def _agent(folder: Path, manifest: dict[str, Any]) -> Saved:
@@ -152,7 +138,7 @@ def _agent(folder: Path, manifest: dict[str, Any]) -> Saved:
 def _study(folder: Path, manifest: dict[str, Any]) -> Saved:
     from escala.report.study_page import sections_of
 
-    claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    claims = read_json(folder / "claims.json")
     if any("reproduces" not in claim for claim in claims):  # one verdict, `holds`, for the paper's figure and our own aim
         raise EscalaError(
             f"{folder}: claims.json is of an earlier version of Escala, with one verdict where there are two now; claims.md beside it "

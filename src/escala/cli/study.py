@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from escala.cli import options as opt
-from escala.cli.interrupt import keeping
+from escala.cli.interrupt import grown, keeping
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -74,7 +74,8 @@ def run_study(
             raise EscalaError(f"--{key}: {name} does not take it; leave it out")
         if isinstance(value, Path) and not value.exists():
             raise EscalaError(f"--{key} {value}: no such file or folder")
-    with claimed(out), progress() as begin, keeping(f"{out} keeps what is done: the same command goes on"):
+    kept = keeping(lambda: grown(out, f"{out} keeps what is done: the same command goes on"))
+    with claimed(out), progress() as begin, kept:
         found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"), **given)
         write_whole(out / VERDICTS, page_of(name, out))
     columns = ["id", "paper", "ours", "low", "high", "reproduces", "meets_aim"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from escala.envs.deciding import Deciding
 from escala.errors import EscalaError
-from escala.reading import guarded, read_all, read_json
+from escala.reading import own, read_all, read_json
 from escala.writing import SEAL, saved_folder, write_whole
 from escala.writing.sealing import digest
 
@@ -121,7 +121,7 @@ def load_exported(folder: str | Path) -> Exported:
     raw = read_all(source / WEIGHTS)
     if digest(source / WEIGHTS) != manifest.get("weights_sha256"):
         raise EscalaError(f"{source}: {WEIGHTS} is not the file that {MANIFEST} was written for: export the agent again")
-    with guarded(source / WEIGHTS, "weights of an exported agent"):
+    with own(source / WEIGHTS, "exported agent", "export it again"):
         held = np.load(io.BytesIO(raw), allow_pickle=False)
         weights = {name: held[name] for name in held.files}
         about = {name: value for name, value in manifest.items() if name not in SEAL}

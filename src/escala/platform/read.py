@@ -14,7 +14,7 @@ from escala.platform.power_spec import read_power
 from escala.platform.presets import PRESETS, preset
 from escala.platform.simgrid import platform_of_xml
 from escala.platform.yaml_file import read_yaml
-from escala.reading import guarded, read_all
+from escala.reading import file_name, guarded, read_all
 
 _GRID = re.compile(r"([0-9]{1,18})[xX]([0-9]{1,18})")
 _POWER = re.compile(r"(?P<what>[^:]+)(?::(?P<power>[A-Za-z0-9_-]+)(?P<per_core>/core)?)?")
@@ -78,7 +78,7 @@ def read_platform_file(path: Path) -> Platform:
     """A platform file, its format found from its content: gzip, then XML (SimGrid, Batsim), else YAML."""
     with guarded(path, "a platform"):
         data = read_all(path)
-        name = re.sub(r"(\.(xml|ya?ml))?(\.gz)?$", "", path.name) or "platform"
+        name = re.sub(r"(\.(xml|ya?ml))?(\.gz)?$", "", file_name(path)) or "platform"
         if data.lstrip().startswith(b"<"):
             return platform_of_xml(data.lstrip(), name=name, path=str(path))
         spec = read_yaml(data, path)

@@ -116,14 +116,15 @@ def keep_runs(pieces: Pieces) -> Keep:
     return lambda name, run: pieces.file(f"run {name}", run, lambda path, result: result.save(path), Result.load)
 
 
-LONGEST_FOLDER = 100  # letters
+LONGEST_FOLDER = 100  # bytes
 
 
 def folder_of(name: str) -> str:
     """The folder of a pair's run in the output of a comparison: its name; where that is long or holds a path, a part of it and its hash."""
-    if "/" not in name and len(name) <= LONGEST_FOLDER:
+    if "/" not in name and len(os.fsencode(name)) <= LONGEST_FOLDER:
         return name
-    return f"{name[:LONGEST_FOLDER].replace('/', '-')} {hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    first = os.fsencode(name)[:LONGEST_FOLDER].decode("utf-8", errors="ignore")
+    return f"{first.replace('/', '-')} {hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def digest_of(workload: Workload) -> str:
@@ -131,11 +132,15 @@ def digest_of(workload: Workload) -> str:
     stream = io.BytesIO()
     workload.jobs.write_ipc(stream)
     told = f"{workload.name} {workload.origin_s} {workload.max_cores} {sorted(workload.read_as.items())}"
-    return hashlib.sha256(stream.getvalue() + told.encode()).hexdigest()
+    return hashlib.sha256(stream.getvalue() + os.fsencode(told)).hexdigest()
 
 
 def pairs_of(schedulers: Iterable[Any], shutdowns: Iterable[Any]) -> list[Named]:
-    """Every pair of a scheduler and a shutdown policy. EscalaError where there is none, or two have one name."""
+    """Every pair of a scheduler and a shutdown policy. EscalaError where there is none, two have one name, or one name stands in place of
+    a list."""
+    for what, given in (("schedulers", schedulers), ("shutdowns", shutdowns)):
+        if isinstance(given, str):
+            raise EscalaError(f"{what}={given!r} is one text: give a list, {what}={[one.strip() for one in given.split(',')]!r}")
     pairs = [Named(f"{name_of(s)} + {name_of(d)}", s, d) for s in schedulers for d in shutdowns]
     if not pairs:
         raise EscalaError("compare needs at least one scheduler and one shutdown policy")

@@ -7,7 +7,6 @@ beside the cache, and every later load must have the same (trust on first use); 
 from __future__ import annotations
 
 import difflib
-import gzip
 import hashlib
 import json
 import os
@@ -15,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from escala.errors import EscalaError
+from escala.reading import GZIP_MAGIC, read_head
 from escala.writing import write_whole
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
@@ -161,7 +161,7 @@ def _as_before(loaded: Fetched, log: ArchivedLog, address: str, asked: bool) -> 
     try:
         hashes = json.loads(path.read_text(encoding="utf-8"))
         before = hashes.get(log.name)
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         hashes, before = {}, None
     if before is not None and before != loaded.sha256 and not asked:
         loaded.path.unlink()
@@ -181,9 +181,10 @@ def _checked(path: Path, address: str, sha256: str | None) -> Fetched:
         path.unlink()
         raise EscalaError(f"{address}: its SHA-256 is {found}, not {sha256}; the file was not kept")
     try:
-        with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
-            head = [line for _, line in zip(range(400), lines, strict=False)]
-    except (OSError, EOFError):
+        with path.open("rb") as stream:
+            packed = stream.read(2) == GZIP_MAGIC
+        head = read_head(path).decode("utf-8", errors="replace").splitlines() if packed else []
+    except EscalaError:  # damaged
         head = []
     thanks = [
         line.partition(":")[2].strip() for line in head if line.startswith(";") and line.lstrip("; ").lower().startswith("acknowledge")

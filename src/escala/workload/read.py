@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from escala.errors import EscalaError, quoted
-from escala.reading import guarded, read_head
+from escala.reading import file_name, guarded, read_head
 from escala.workload.clean import ABSURD_SIZE, FAITHFUL, CleaningRules, clean, remarks
 from escala.workload.filters import Filters, Names, Time
 from escala.workload.ignored import ignored_in, said_nothing
@@ -106,7 +106,7 @@ def read_workload(
             kept.drop(said_nothing(kept)),
             name=name or _stem(where),
             max_cores=max_cores or found.max_cores,
-            source=f"{where.name}: {found.note}",
+            source=f"{file_name(where)}: {found.note}",
             cleaning=counts,
             first_cleaned=firsts,
             ignored=ignored_in(kept),
@@ -272,7 +272,7 @@ def _detect_lines(lines: list[str], path: Path, columns: Columns) -> str:
 
 def _stem(path: Path) -> str:
     """The name of the file without the endings that say what it is."""
-    stem = path.name
+    stem = file_name(path)
     while stem.endswith(SUFFIXES):
         stem = stem[: stem.rindex(".")]
-    return stem or path.name
+    return stem or file_name(path)

@@ -222,7 +222,8 @@ def _completed(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
         raise EscalaError(
             f"jobs lack the column {missing[0]!r}: needed are submit_s, cores, and runtime_s or flops; there are {sorted(have)}"
         )
-    runtime = pl.col("runtime_s").cast(pl.Float64) if "runtime_s" in have else pl.lit(math.nan)
+    frame = _numeric(frame)
+    runtime = pl.col("runtime_s") if "runtime_s" in have else pl.lit(math.nan)
     if "flops" in have:
         runtime = pl.when(pl.col("flops").is_not_null()).then(pl.lit(math.nan)).otherwise(runtime)
     frame = frame.with_columns(runtime_s=runtime)
@@ -230,7 +231,7 @@ def _completed(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     if unasked or "walltime_s" not in have:
         limited = pl.col("limited") if "limited" in have else pl.lit(True)
         frame = frame.with_columns(limited=limited & pl.col("walltime_s").is_not_null() if "walltime_s" in have else pl.lit(False))
-    walltime = pl.col("walltime_s").cast(pl.Float64) if "walltime_s" in have else pl.lit(None, dtype=pl.Float64)
+    walltime = pl.col("walltime_s") if "walltime_s" in have else pl.lit(None, dtype=pl.Float64)
     number = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).cast(pl.String)
     frame = frame.with_columns(
         walltime_s=walltime.fill_null(pl.col("runtime_s")),
@@ -240,6 +241,12 @@ def _completed(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     )
     absent = [pl.lit(None, dtype=SCHEMA[name]).alias(name) for name in ("user", "status", "wait_s", "queue") if name not in have]
     return frame.with_columns(absent), unasked
+
+
+def _numeric(frame: pl.DataFrame) -> pl.DataFrame:
+    """Times as floats, before anything is reckoned with them."""
+    times = [name for name in ("runtime_s", "walltime_s", "flops") if name in frame.columns]
+    return frame.with_columns([_cast(frame[name], pl.Float64()) for name in times])
 
 
 def _typed(frame: pl.DataFrame) -> pl.DataFrame:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from escala.errors import EscalaError, quoted
+from escala.parquet import refuse_damaged
 from escala.reading import BOM, guarded, line_breaks, read_all, refuse_nul
 from escala.workload.clean import CleaningRules, clean
 from escala.workload.filters import Keep, every
@@ -106,6 +107,7 @@ def load_table(path: Path) -> pl.DataFrame:
 
 def _parquet(data: bytes, path: Path) -> pl.DataFrame:
     """The table of a Parquet file. A few bytes can stand for any number of equal rows, so the rows are counted first."""
+    refuse_damaged(data, path)
     rows = int(pl.scan_parquet(io.BytesIO(data)).select(pl.len()).collect().item())
     if rows > max(FREE_ROWS, len(data)):
         raise EscalaError(f"{path}: {rows:,} rows in {len(data):,} bytes: no table of real jobs")

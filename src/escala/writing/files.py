@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError
-from escala.writing import locks, moves
-from escala.writing.places import free_name, real, unwritable
+from escala.writing import left, locks, moves
+from escala.writing.places import check_not_input, free_name, real, unwritable
 
 ASIDE = ".part-"  # .part-PID-NAME: the ending of the name is kept, since writers choose the format by it
 
@@ -125,7 +125,10 @@ def output_file(target: Path, *, force: bool = False) -> Iterator[Path]:
             aside = stack.enter_context(_aside(place))
         except OSError as error:
             raise unwritable(target, error) from None
+        check_not_input(place)
         yield aside
+        check_not_input(place)
+        left.arrives(aside, place, target)
         if not _put(aside, place, before):
             kept = free_name(place, "new")
             moves.move(aside, kept)

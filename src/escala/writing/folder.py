@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from escala.errors import EscalaError
-from escala.writing import locks, settling
+from escala.writing import left, locks, settling
 from escala.writing.files import made
 from escala.writing.places import check_not_read, check_replaceable, real, unwritable
 from escala.writing.sealing import foreign, sign, written
@@ -40,7 +40,7 @@ def check_target(target: Path, verb: str, force: bool | None) -> None:
 
 def partial_of(target: Path) -> Path:
     """Where the work for a target goes."""
-    return target.with_name(f".{target.name}.partial")
+    return target.with_name(f".{target.name}{left.PARTIAL}")
 
 
 @contextlib.contextmanager
@@ -72,6 +72,8 @@ def output_folder(target: Path | None, verb: str, *, force: bool | None = False,
             before = settling.listing(place)
             goes = {name: about for name, about in (before or {}).items() if not force or name in own}
             work = _fresh(run, verb, keeps)
+            if keeps:
+                left.keeps(run / KEPT, target)
         except OSError as error:
             raise unwritable(target, error) from error
         yield work
@@ -80,6 +82,7 @@ def output_folder(target: Path | None, verb: str, *, force: bool | None = False,
                 check_not_read(place)
             sign(work, verb)
             os.chmod(work, 0o777 & ~_umask())
+            left.arrives(work, place, target)
             settling.put(run, work, place, before, goes)
         except OSError as error:
             raise unwritable(target, error) from error
@@ -117,6 +120,7 @@ def claimed(folder: Path | None) -> Iterator[None]:
         if not os.access(place, os.W_OK | os.X_OK):
             raise EscalaError(f"{folder}: is a folder that you may not write to; name another folder")
         stack.enter_context(locks.locked(place, folder))
+        left.grows(place, folder)
         yield
 
 

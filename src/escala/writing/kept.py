@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from escala.reading import own
 from escala.writing.files import write_whole
 
 T = TypeVar("T")
@@ -79,7 +80,8 @@ class Pieces:
         if piece.exists():
             self.found.add(name)
             self.done.add(name)
-            return read(piece)
+            with own(piece, "piece of an interrupted run", f"remove {self._run} and begin anew"):
+                return read(piece)
         made = make()
         half = self._run / f"half-{os.getpid()}-{piece.name}"
         write(half, made)

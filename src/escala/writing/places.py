@@ -13,7 +13,9 @@ from escala.writing.sealing import MARK
 
 
 def real(path: Path | str) -> Path:
-    """The place itself, links followed. EscalaError for a link that leads nowhere."""
+    """The place itself, links followed. EscalaError for a link that leads nowhere, and for a name that is no text."""
+    if os.fsencode(path).decode("utf-8", errors="replace").encode() != os.fsencode(path):
+        raise EscalaError(f"{path}: is not UTF-8, which names of outputs must be: give another name")
     found = Path(os.path.realpath(path))
     if os.path.islink(path) and not os.path.exists(found):
         raise EscalaError(f"{path}: is a link to {found}, which is not there: make it, or name another place")
@@ -51,6 +53,12 @@ def check_not_read(target: Path) -> None:
         path = Path(os.path.realpath(name))
         if target in path.parents and path.exists():
             raise EscalaError(f"{target}: holds {path.name}, which this run reads, so it stays as it is: name another folder")
+
+
+def check_not_input(target: Path) -> None:
+    """EscalaError where a file to be written is one that was read: nobody asks for a log, or a part of a saved run, to be lost."""
+    if target.exists() and any(os.path.realpath(name) == str(target) for name in READ):
+        raise EscalaError(f"{target}: is a file that this run reads, so it stays as it is: name another file")
 
 
 def unwritable(target: Path, error: Exception) -> EscalaError:

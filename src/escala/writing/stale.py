@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from escala.writing import locks
+from escala.writing.files import ASIDE, over
 from escala.writing.folder import NOTE, clear
+from escala.writing.left import PARTIAL as ENDING
 
-ENDING = ".partial"
+HALF = re.compile(re.escape(ASIDE) + r"\d+-.")
 
 
 def stale(folder: Path) -> list[Path]:
-    """Work folders in a folder whose runs are over."""
-    found = []
+    """Work folders and half-written files in a folder whose runs are over."""
+    found = [path for path in sorted(folder.glob(f"{ASIDE}*")) if _half(path) and over(path)]
     for path in sorted(folder.glob(f".*{ENDING}")):
         with _held(path) as ours:
             if ours:
@@ -27,11 +30,20 @@ def remove_stale(folder: Path) -> list[Path]:
     """Remove them, and end what they had begun: what stood at their targets stays. Those that went."""
     gone = []
     for path in stale(folder):
+        if _half(path):
+            path.unlink(missing_ok=True)
+            gone.append(path)
+            continue
         with _held(path) as ours:
             if ours:
                 clear(path, path.with_name(path.name.removeprefix(".").removesuffix(ENDING)))
                 gone.append(path)
     return gone
+
+
+def _half(path: Path) -> bool:
+    """Has it the name of a half-written file of `whole_file` or `output_file`, and is it one?"""
+    return HALF.match(path.name) is not None and path.is_file() and not path.is_symlink()
 
 
 @contextmanager

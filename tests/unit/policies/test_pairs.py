@@ -68,3 +68,10 @@ def test_after_an_error_nothing_more_begins_and_what_ran_is_kept() -> None:
     with pytest.raises(EscalaError, match="planted"):
         pairs.play(todo, run, progress=lambda name, _: told.append(name), jobs=2)
     assert set(told) - {""} == set(begun) - {"sjf + never"}
+
+
+@pytest.mark.parametrize("given", [{"schedulers": "fcfs,easy"}, {"shutdowns": "never"}])
+def test_one_text_in_place_of_a_list_is_refused_with_the_list(given: dict[str, str]) -> None:
+    (name, text), *_ = given.items()
+    with pytest.raises(EscalaError, match=f"{name}=.*is one text: give a list, {name}=.*{text.split(',')[0]}"):
+        pairs.pairs_of(**{"schedulers": ["easy"], "shutdowns": ["never"], **given})

@@ -169,3 +169,11 @@ def test_the_shortest_and_the_latest_job_run_as_they_are() -> None:
 def test_work_that_takes_no_time_on_so_fast_a_core_is_refused() -> None:
     with pytest.raises(EscalaError, match=r"job '1' .*half a microsecond"):
         Workload.from_jobs({"submit_s": [0.0], "cores": [1], "flops": [1e3]}).at_speed(1e12)
+
+
+@pytest.mark.parametrize("column", ["runtime_s", "walltime_s", "flops"])
+def test_text_in_a_column_of_times_is_one_line(column: str) -> None:
+    jobs = {"submit_s": [0.0], "runtime_s": [1.0], "cores": [1]} | {column: ["soon"]}
+    with pytest.raises(EscalaError, match=f"column '{column}'.*convert it first") as caught:
+        Workload.from_jobs(jobs)
+    assert "\n" not in str(caught.value)

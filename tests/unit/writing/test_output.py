@@ -13,9 +13,11 @@ import pytest
 
 import escala
 from escala.errors import EscalaError
+from escala.reading import read_json
 from escala.writing import folder as folders
 from escala.writing import moves, output_file, output_folder, sealed_text, settling
 from escala.writing.places import check_replaceable
+from escala.writing.stale import remove_stale, stale
 
 
 def _ours(folder: Path, text: str = "old") -> Path:
@@ -372,3 +374,36 @@ def test_what_a_killed_clearing_left_is_ours(tmp_path: Path) -> None:
     with output_folder(tmp_path / "out", "compare") as work:
         assert work is not None and not any(work.iterdir())
     assert not place.exists()
+
+
+def test_a_name_that_is_no_text_is_refused_before_the_work(tmp_path: Path) -> None:
+    name = tmp_path / os.fsdecode(b"\xff\xfe")
+    for output in (output_file(name), output_folder(name, "compare")):
+        with pytest.raises(EscalaError, match="UTF-8"), output:
+            raise AssertionError("the work began")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_was_read_is_not_written_over(tmp_path: Path) -> None:
+    log = tmp_path / "log.json"
+    log.write_text("5")
+    read_json(log)
+    with pytest.raises(EscalaError, match="that this run reads"), output_file(log, force=True):
+        raise AssertionError("the work began")
+    late = tmp_path / "late.json"
+    late.write_text("6")
+    with pytest.raises(EscalaError, match="that this run reads"), output_file(late, force=True) as work:
+        work.write_text("other")
+        read_json(late)
+    assert log.read_text() == "5" and late.read_text() == "6" and len(list(tmp_path.iterdir())) == 2
+
+
+def test_half_written_files_of_killed_runs_are_named_and_removed(tmp_path: Path) -> None:
+    half, other, linked = tmp_path / ".part-1234567-log.swf", tmp_path / ".part-x-log.swf", tmp_path / ".part-9-link"
+    half.write_text("half")
+    other.write_text("somebody's")
+    linked.symlink_to(other)
+    with output_file(tmp_path / "live.swf") as work:
+        assert stale(tmp_path) == [half]
+        assert remove_stale(tmp_path) == [half] and work.exists()
+    assert not half.exists() and other.exists() and linked.is_symlink()
