@@ -13,7 +13,7 @@ from escala.extras import missing
 from escala.registry import register_when_imported
 
 if TYPE_CHECKING:
-    from escala import agents, envs, live, metrics, optimum, platform, policies, report, streaming, studies, workload
+    from escala import agents, envs, live, metrics, optimum, platform, policies, report, slurm, streaming, studies, workload
     from escala.agents.agent import Agent
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from escala.fitting.predict import predict
     from escala.fitting.predicted import Predicted
     from escala.loading import load_agent
-    from escala.platform import Platform, PowerProfile, power, read_platform
+    from escala.platform import Platform, PowerProfile, Site, power, read_platform, read_site
     from escala.policies import Comparison, bound, compare, rerun, simulate
     from escala.policy import Commands, Policy, View
     from escala.result import Result
@@ -43,6 +43,7 @@ _HOME = {
     "PowerProfile": "escala.platform",
     "Predicted": "escala.fitting.predicted",
     "Result": "escala.result",
+    "Site": "escala.platform",
     "Tuned": "escala.tuning",
     "View": "escala.policy",
     "Workload": "escala.workload",
@@ -56,6 +57,7 @@ _HOME = {
     "power": "escala.platform",
     "predict": "escala.fitting.predict",
     "read_platform": "escala.platform",
+    "read_site": "escala.platform",
     "read_workload": "escala.workload",
     "rerun": "escala.policies",
     "simulate": "escala.policies",
@@ -71,7 +73,7 @@ _EXTRAS = {
 }
 """Extra -> the public names that need it."""
 
-_PARTS = ("agents", "envs", "live", "metrics", "optimum", "platform", "policies", "report", "streaming", "studies", "workload")
+_PARTS = ("agents", "envs", "live", "metrics", "optimum", "platform", "policies", "report", "slurm", "streaming", "studies", "workload")
 """Subpackages that are public as they are."""
 
 __all__ = [
@@ -86,6 +88,7 @@ __all__ = [
     "PowerProfile",
     "Predicted",
     "Result",
+    "Site",
     "Tuned",
     "View",
     "Workload",
@@ -107,10 +110,12 @@ __all__ = [
     "power",
     "predict",
     "read_platform",
+    "read_site",
     "read_workload",
     "report",
     "rerun",
     "simulate",
+    "slurm",
     "streaming",
     "studies",
     "train",

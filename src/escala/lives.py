@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -68,22 +69,20 @@ def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int])
     return pl.DataFrame({"state": codes.LEDGER_STATES, "seconds": seconds, **drawn, "transitions": transitions})
 
 
+@dataclass
 class NodeLives:
     """The life of every node of one finished run, made from its allocations and its switches."""
 
-    def __init__(
-        self, world: World, i: int, platform: Platform, job_ids: pl.Series, rows: Array, window: tuple[int, int], start_off: bool
-    ) -> None:
-        n = int(world.o[i, 0]["n_jobs"])
-        self.platform = platform
-        self.job_ids, self.rows = job_ids, rows
-        self.window = window
-        self.chunks = chunks_of(world, i)
-        self.start = world.run[i, :n]["start"].copy()
-        self.runtime = world.job[i, :n]["runtime"].copy()
-        self.load = world.job[i, :n]["load"].copy()
-        self.log = switches_of(world, i).copy()
-        self.start_off = start_off
+    platform: Platform
+    job_ids: pl.Series
+    rows: Array  # of the workload's table, by job row
+    window: tuple[int, int]  # us
+    chunks: Array  # see `chunks_of`
+    start: Array  # us, by job row
+    runtime: Array
+    load: Array
+    log: Array  # see `switches_of`
+    start_off: bool = False
 
     @property
     def touched(self) -> int:
@@ -171,3 +170,12 @@ class NodeLives:
         table = {"node": np.repeat(np.arange(nodes), 5), "state": pl.Series(codes.LEDGER_STATES * nodes), "seconds": seconds.ravel()}
         drawn = {"joules": joules.ravel()} if self.platform.has_energy else {}
         return pl.DataFrame({**table, **drawn, "transitions": transitions.ravel()})
+
+
+def lives_of(
+    world: World, i: int, platform: Platform, job_ids: pl.Series, rows: Array, window: tuple[int, int], start_off: bool
+) -> NodeLives:
+    """The lives of the nodes of simulation i of the kernel's world."""
+    n = int(world.o[i, 0]["n_jobs"])
+    start, runtime, load = world.run[i, :n]["start"].copy(), world.job[i, :n]["runtime"].copy(), world.job[i, :n]["load"].copy()
+    return NodeLives(platform, job_ids, rows, window, chunks_of(world, i), start, runtime, load, switches_of(world, i).copy(), start_off)

@@ -23,7 +23,7 @@ from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, drive_easy_single
 from escala.kernel.state import Sizes, World, allocate
 from escala.kernel.world import table_of
-from escala.lives import NodeLives, node_texts, totals_of
+from escala.lives import lives_of, node_texts, totals_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform
 from escala.predictors import Predictors, by_model
@@ -320,7 +320,7 @@ class Simulation:
         self._check(i)
         n = len(self.casts[i].rows)
         window = self._window(i)
-        life = NodeLives(self.world, i, self.platform, self.workloads[i].jobs["job_id"], self.casts[i].rows, window, self.options.start_off)
+        life = lives_of(self.world, i, self.platform, self.workloads[i].jobs["job_id"], self.casts[i].rows, window, self.options.start_off)
         about = {
             "format": FORMAT,
             "escala": _version(),

@@ -5,5 +5,7 @@ from escala.platform.platform import Platform
 from escala.platform.power import PowerProfile
 from escala.platform.presets import PRESETS, preset
 from escala.platform.read import read_platform
+from escala.platform.read_site import read_site
+from escala.platform.site import Partition, Site
 
-__all__ = ["PRESETS", "Platform", "PowerProfile", "power", "preset", "read_platform"]
+__all__ = ["PRESETS", "Partition", "Platform", "PowerProfile", "Site", "power", "preset", "read_platform", "read_site"]

@@ -12,6 +12,7 @@ from escala.platform.platform import Platform
 from escala.platform.power import GRID5000
 from escala.platform.power_spec import read_power
 from escala.platform.presets import PRESETS, preset
+from escala.platform.read_site import is_conf, read_site
 from escala.platform.simgrid import platform_of_xml
 from escala.platform.yaml_file import read_yaml
 from escala.reading import file_name, guarded, read_all
@@ -24,10 +25,11 @@ def read_platform(spec: str | Path | Platform, power: str | Path | None = None) 
     """The platform that `spec` names; a Platform is taken as it is.
 
     A spec is a preset's name (see `presets`), `NODESxCORES` (`16x32`), or a file: a SimGrid/Batsim platform in XML or a YAML file (see
-    `spec`), plain or gzipped. Presets and sizes take `:POWER`, the name of a power profile (`16x32:taurus`); its watts are those of a
-    node, or with `/core` of a core (`16x32:taurus/core`). `#N` at the end keeps the first N nodes. A size without `:POWER` has no power
-    profile: no energy is counted, and nodes stay on. power: the profile of every node, in place of what the spec says: a preset,
-    measured watts or a file, see `power_spec.read_power`. Raises EscalaError with one line on anything else.
+    `spec`), plain or gzipped; a site.toml or a slurm.conf gives a Site (see `read_site`). Presets and sizes take `:POWER`, the name of a
+    power profile (`16x32:taurus`); its watts are those of a node, or with `/core` of a core (`16x32:taurus/core`). `#N` at the end keeps
+    the first N nodes. A size without `:POWER` has no power profile: no energy is counted, and nodes stay on. power: the profile of every
+    node, in place of what the spec says: a preset, measured watts or a file, see `power_spec.read_power`. Raises EscalaError with one line
+    on anything else.
     """
     if power is None:
         return _read(spec)
@@ -75,12 +77,14 @@ def _unknown(text: str) -> str:
 
 
 def read_platform_file(path: Path) -> Platform:
-    """A platform file, its format found from its content: gzip, then XML (SimGrid, Batsim), else YAML."""
+    """A platform file, its format found from its content: gzip, then XML (SimGrid, Batsim), a site (TOML, slurm.conf), else YAML."""
     with guarded(path, "a platform"):
         data = read_all(path)
         name = re.sub(r"(\.(xml|ya?ml))?(\.gz)?$", "", file_name(path)) or "platform"
         if data.lstrip().startswith(b"<"):
             return platform_of_xml(data.lstrip(), name=name, path=str(path))
+        if path.suffix == ".toml" or is_conf(data.decode("utf-8", "replace")):
+            return read_site(path)
         spec = read_yaml(data, path)
         if not isinstance(spec, dict):
             raise EscalaError(f"{path}: holds no platform; a YAML platform file has the entries name and nodes")

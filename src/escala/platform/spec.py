@@ -21,10 +21,11 @@ from escala.errors import EscalaError, quoted
 from escala.platform import power as power_profiles
 from escala.platform.platform import Platform, check_size
 from escala.platform.power import SECONDS, WATTS, PowerProfile
+from escala.platform.site import site_of
 
 _NEEDED = {"platform": {"name", "nodes"}, "nodes": {"count", "cores"}}
 _ALLOWED = {
-    "platform": {"name", "nodes", "profiles", "host_names", "speed_flop_per_s"},
+    "platform": {"name", "nodes", "profiles", "host_names", "speed_flop_per_s", "site"},
     "nodes": {"count", "cores", "power", "resources"},
 }
 
@@ -54,7 +55,7 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
         for kind in kinds:
             amounts[kind].append(_count(resources[kind], where, f"resource {kind!r}", least=0))
     check_size(name, sum(counts), sum(count * each for count, each in zip(counts, cores)))
-    return Platform(
+    plain = Platform(
         name=name,
         cores=np.repeat(np.array(cores, np.int64), counts),
         profiles=tuple(profiles[key] if key in profiles else power_profiles.by_name(key) for key in used),
@@ -63,6 +64,7 @@ def platform_of(spec: Mapping[str, Any]) -> Platform:
         names=_names(spec.get("host_names"), name),
         speed=_speed(spec.get("speed_flop_per_s"), name),
     )
+    return site_of(plain, spec["site"]) if "site" in spec else plain
 
 
 def _check_keys(entry: object, kind: str, where: str) -> None:

@@ -18,6 +18,8 @@ from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.shutdown import Inertial, RandomReservation
 from escala.policies.tuned import PREFIX, rule_in
 from escala.prediction.folder import PREFIX as MODEL
+from escala.slurm.settings import NAME as SLURM
+from escala.slurm.settings import Settings, changed, is_slurm
 from escala.workload import Workload
 
 ESTIMATES = ("estimate", "order_estimate")
@@ -27,6 +29,9 @@ PARTS = re.compile(rf"(?:^|(?<=:))((?:{'|'.join(ESTIMATES)})={MODEL}.*?(?=:(?:qu
 
 ROLLOUT = "rollout"
 """The look-ahead scheduler outside the kernel (`escala.policies.rollout`); rollout:K samples K futures."""
+
+BY_SLURM = Scheduler(codes.EXTERNAL, name=SLURM)
+"""What stands for Slurm's rules (`escala.slurm`) among schedulers: they have a clock of their own, and replay whole logs only."""
 
 SHUTDOWN_FORMS = (
     "never",
@@ -63,6 +68,9 @@ def scheduler(name: str) -> Scheduler:
     """The scheduler of this name; EscalaError with near names for an unknown one."""
     if name.startswith(PREFIX):
         return within(name)
+    if is_slurm(name):
+        changed(Settings(), name)  # refuses wrong keys
+        return BY_SLURM
     plain, estimates = split_estimates(name)
     if estimates:
         return replace(scheduler(plain), **estimates)
@@ -71,7 +79,7 @@ def scheduler(name: str) -> Scheduler:
     if name not in SCHEDULERS:
         if name.partition(":")[0] in {form.partition(":")[0] for form in SHUTDOWN_FORMS}:
             raise EscalaError(f"unknown scheduler {name!r}: it is a shutdown policy, give it as --shutdown")
-        known = sorted([*SCHEDULERS, ROLLOUT])
+        known = sorted([*SCHEDULERS, ROLLOUT, SLURM])
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise EscalaError(f"unknown scheduler {name!r}: {hint}all {len(known)} are listed by escala policies")
@@ -191,5 +199,7 @@ def plan_for(chosen: Scheduler | None, fields: dict[str, Any], workload: Workloa
     """The kernel's plan for a scheduler (None: an object outside) and the fields of a shutdown policy."""
     if chosen is None:
         return Plan(queueing=codes.EXTERNAL, **fields)
+    if chosen is BY_SLURM:
+        raise EscalaError("scheduler slurm replays a whole log from its beginning (simulate, compare, campaigns); it cannot be asked here")
     own = Plan(chosen.queueing, guard_s=chosen.guard_s, estimate=chosen.estimate, order_estimate=chosen.order_estimate, **fields)
     return replace(own, **chosen.order(workload, options.under(own)))

@@ -29,6 +29,8 @@ from escala.prediction.folder import model_columns, model_digest
 from escala.result import Result
 from escala.sealed import Budget, Command
 from escala.simulation import Simulation
+from escala.slurm.run import run_slurm
+from escala.slurm.settings import is_slurm
 from escala.workload import CleaningRules, Workload, read_workload
 
 Progress = Callable[[float], None]  # share done, 0..1
@@ -255,6 +257,10 @@ def _simulate(
     loaded: Workload, machine: Platform, scheduler: Any, shutdown: Any, chosen_options: Options, progress: Progress | None, decisions: bool
 ) -> Result:
     """See `simulate`."""
+    if is_slurm(scheduler):
+        if not _is_never(shutdown):
+            raise EscalaError(f"scheduler slurm leaves nodes on: give shutdown 'never', not {name_of(shutdown)}")
+        return run_slurm(loaded, machine, scheduler, chosen_options, progress)
     if machine.speed is not None and "flops" in loaded.jobs.columns:
         loaded = loaded.at_speed(machine.speed)
     chosen = pair(loaded, scheduler, shutdown, chosen_options)

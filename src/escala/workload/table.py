@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
 from escala.workload import transform
+from escala.workload.rule import Rule
+from escala.workload.shapes import SHAPES, shape_rules, with_cores
 
 LEAST_S = 0.5e-6  # the clock ticks in microseconds: a shorter time would round to nothing
 MOST_CORES = 2**31 - 1  # of a job or a machine; some 40 million is the most that was ever built
@@ -39,10 +41,11 @@ OPTIONAL: dict[str, pl.DataType] = {
     "flops": pl.Float64(),  # work of one core, flop, or null
     "limited": pl.Boolean(),  # False: no limit is known, the job runs to its end; without the column every job has its walltime as limit
     **dict.fromkeys(NAMED, pl.String()),
+    **SHAPES,
 }
 ESTIMATE = "estimate_"
 """How the names of columns begin that hold a length expected of each job, s, > 0: for the option `estimate`."""
-NULLABLE = ("user", "status", "wait_s", "queue", "flops", *NAMED)
+NULLABLE = ("user", "status", "wait_s", "queue", "flops", *NAMED, *SHAPES)
 STATUSES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 REQUIRED = ("submit_s", "runtime_s", "cores")
 
@@ -88,7 +91,8 @@ class Workload:
 
         Left out: `job_id` = "1".."n", `walltime_s` = `runtime_s`, `load` = 1, `single_node` = False, the others null. A walltime that is
         null in some rows becomes that job's runtime, counted in `cleaning` as "no request". Jobs without a walltime have no limit
-        (`limited` = False).
+        (`limited` = False). What a job asks of a site (`nodes`, `tasks`, `memory_mb_per_core`, ...): see `escala.workload.shapes`; with
+        `tasks` or `nodes` there, `cores` may be left out.
         """
         frame, unasked = _completed(_frame(jobs))
         if unasked:
@@ -216,6 +220,7 @@ def _series(name: str, values: Any) -> pl.Series:
 
 def _completed(frame: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Default columns added; and how many jobs had a null walltime."""
+    frame = with_cores(frame)
     have = set(frame.columns)
     missing = [name for name in REQUIRED if name not in have and not (name == "runtime_s" and "flops" in have)]
     if missing:
@@ -294,14 +299,6 @@ def _ordered(jobs: pl.DataFrame) -> pl.DataFrame:
     return jobs if jobs["submit_s"].is_sorted() else jobs.sort("submit_s", maintain_order=True)
 
 
-class Rule(NamedTuple):
-    """`bad` holds for the jobs whose `column` breaks the rule (null: it does not)."""
-
-    column: str
-    bad: pl.Expr
-    need: str
-
-
 def _rules(columns: list[str]) -> list[Rule]:
     """Every rule on the values of a table with these columns."""
     rules = [Rule(name, pl.col(name).is_null(), "a value is needed") for name in columns if name not in NULLABLE]
@@ -331,7 +328,7 @@ def _rules(columns: list[str]) -> list[Rule]:
     for name in (name for name in columns if name.startswith("demand_")):
         rules.append(Rule(name, pl.col(name) < 0, "0 or more is needed"))
         rules.append(Rule(name, (pl.col(name) > 0) & ~pl.col("single_node"), "further resource kinds need single_node = True"))
-    return rules
+    return rules + shape_rules(columns)
 
 
 def _check_values(jobs: pl.DataFrame) -> None:

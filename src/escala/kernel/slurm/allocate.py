@@ -1,0 +1,131 @@
+"""Giving nodes to a job, and taking them back."""
+
+from __future__ import annotations
+
+from escala.compile import lean
+from escala.kernel.slurm.tables import (
+    CORES_PER_TASK,
+    EXCLUSIVE,
+    GPU_KIND,
+    GPUS_NODE,
+    GPUS_TASK,
+    MEMORY_CORE,
+    MEMORY_NODE,
+    MIN_CORES,
+    N_ALLOCATED,
+    NODE_CORES,
+    TASKS_PER_NODE,
+    Allocated,
+    Free,
+    Ints,
+    Jobs,
+    Machine,
+    Scratch,
+    World,
+)
+
+
+@lean
+def distribute(machine: Machine, shape: Ints, j: int, count: int, room: Scratch) -> None:
+    """CPUs and tasks on each of the chosen nodes: a task a node, then one more on each in turn while there is room.
+
+    room.given: CPUs that may be used, becomes those that are. An exclusive job takes all CPUs of its nodes.
+    """
+    per = shape[j, CORES_PER_TASK]
+    limit = shape[j, TASKS_PER_NODE]
+    wanted = max(shape[j, MIN_CORES], count * shape[j, NODE_CORES], count * limit)
+    tasks = limit * count if limit > 0 and per > 1 else max(1, wanted // per)
+    exclusive = shape[j, EXCLUSIVE] == 1
+    for i in range(count):
+        room.tasks[i] = 0
+    left = tasks
+    going = True
+    while left > 0 and going:
+        going = False
+        for i in range(count):
+            if left == 0:
+                break
+            full = (room.tasks[i] + 1) * per > room.given[i] and room.tasks[i] > 0
+            if full or (limit > 0 and room.tasks[i] >= limit):
+                continue
+            room.tasks[i] += 1
+            left -= 1
+            going = True
+    for i in range(count):
+        n = room.node[i]
+        unit = machine.unit[n]
+        cpus = min(room.given[i], max(room.tasks[i], 1) * per)
+        room.given[i] = machine.cpus[n] if exclusive else min(room.given[i], (cpus + unit - 1) // unit * unit)
+
+
+@lean
+def memory_of(machine: Machine, shape: Ints, j: int, n: int, cpus: int) -> int:
+    """MB that job j takes on node n with so many CPUs."""
+    if shape[j, MEMORY_CORE] > 0:
+        return shape[j, MEMORY_CORE] * cpus
+    if shape[j, MEMORY_NODE] > 0:
+        return shape[j, MEMORY_NODE]
+    return machine.memory[n]
+
+
+@lean
+def give(w: World, j: int, count: int) -> bool:
+    """Give job j the chosen nodes; False where their memory does not suffice after all."""
+    machine, free, jobs, allocated, s, room = w.machine, w.free, w.jobs, w.allocated, w.s, w.room
+    shape, memory = jobs.shape, w.rules.by_memory > 0
+    distribute(machine, shape, j, count, room)
+    if memory:
+        for i in range(count):
+            if memory_of(machine, shape, j, room.node[i], room.given[i]) > free.memory[room.node[i]]:
+                return False
+    at = s[N_ALLOCATED]
+    jobs.first[j] = at
+    for i in range(count):
+        n = room.node[i]
+        allocated.node[at] = n
+        allocated.cpus[at] = room.given[i]
+        taken = memory_of(machine, shape, j, n, room.given[i]) if memory else 0
+        allocated.memory[at] = taken
+        free.cpus[n] -= room.given[i]
+        free.memory[n] -= taken
+        free.jobs[n] += 1
+        _give_gpus(free, allocated, shape, j, n, at, shape[j, GPUS_NODE] + shape[j, GPUS_TASK] * room.tasks[i])
+        at += 1
+    jobs.last[j] = at
+    s[N_ALLOCATED] = at
+    return True
+
+
+@lean
+def _give_gpus(free: Free, allocated: Allocated, shape: Ints, j: int, n: int, at: int, wanted: int) -> None:
+    """GPUs of the kind that is asked for, or of the first kinds that are free."""
+    kind = shape[j, GPU_KIND]
+    for k in range(free.gpus.shape[1]):
+        taken = 0
+        if wanted > 0 and (kind < 0 or kind == k):
+            taken = min(wanted, free.gpus[n, k])
+            wanted -= taken
+        allocated.gpus[at, k] = taken
+        free.gpus[n, k] -= taken
+
+
+@lean
+def release(free: Free, jobs: Jobs, allocated: Allocated, j: int) -> None:
+    """Take back what job j holds."""
+    for at in range(jobs.first[j], jobs.last[j]):
+        n = allocated.node[at]
+        free.cpus[n] += allocated.cpus[at]
+        free.memory[n] += allocated.memory[at]
+        free.jobs[n] -= 1
+        for k in range(free.gpus.shape[1]):
+            free.gpus[n, k] += allocated.gpus[at, k]
+
+
+@lean
+def touches(jobs: Jobs, allocated: Allocated, j: int, mask: Ints) -> bool:
+    """Does job j run on a node of this set?"""
+    for at in range(jobs.first[j], jobs.last[j]):
+        n = allocated.node[at]
+        if (mask[n >> 6] >> (n & 63)) & 1:
+            return True
+    return False

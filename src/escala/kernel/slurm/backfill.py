@@ -1,0 +1,181 @@
+"""The backfill pass: every job that is tested, in order of priority, starts now or gets a reservation that later ones respect."""
+
+from __future__ import annotations
+
+from escala.compile import lean
+from escala.kernel.slurm.choose import choose
+from escala.kernel.slurm.ends import first_start
+from escala.kernel.slurm.event_pass import way_of
+from escala.kernel.slurm.lists import records_before
+from escala.kernel.slurm.plan import free_through, new_plan, overlaps, reserve
+from escala.kernel.slurm.start import start, unix_s
+from escala.kernel.slurm.tables import (
+    BY_PASS,
+    LIMIT_S,
+    MIN_NODES,
+    N_QUEUE,
+    NOW,
+    TESTED,
+    USER,
+    WAITING,
+    Ints,
+    Jobs,
+    Machine,
+    Records,
+    Rules,
+    Scratch,
+    World,
+)
+
+NEXT, STOP, STARTED = range(3)
+MOST_TRIES = 100_000
+
+
+@lean
+def _begin(rules: Rules, room: Scratch) -> None:
+    """Counts of users and partitions at the start of a pass."""
+    if rules.bf_max_job_user > 0:
+        room.users[:] = 0
+    room.parts[:, 1:] = 0
+    if rules.bf_max_job_user_part > 0:
+        room.both[:] = 0
+
+
+@lean
+def _over_limits(rules: Rules, room: Scratch, user: int, part: int) -> bool:
+    """Has enough been tested for this user or partition? If not, it counts."""
+    if rules.bf_max_job_user_part > 0 and room.both[user, part] >= rules.bf_max_job_user_part:
+        return True
+    if rules.bf_max_job_part > 0 and room.parts[part, 1] >= rules.bf_max_job_part:
+        return True
+    if rules.bf_max_job_user > 0 and room.users[user] >= rules.bf_max_job_user:
+        return True
+    if rules.bf_max_job_user_part > 0:
+        room.both[user, part] += 1
+    room.parts[part, 1] += 1
+    if rules.bf_max_job_user > 0:
+        room.users[user] += 1
+    return False
+
+
+@lean
+def _now_only(rules: Rules, jobs: Jobs, records: Records, room: Scratch, record: int, now_s: int) -> bool:
+    """May the job start now, but get no reservation?"""
+    j = records.job[record]
+    if rules.bf_min_prio_reserve > 0 and records.priority[record] < rules.bf_min_prio_reserve:
+        return True
+    if rules.bf_min_age_reserve > 0 and now_s - unix_s(rules, jobs.submit[j]) < rules.bf_min_age_reserve:
+        return True
+    return rules.bf_part_reserve > 0 and room.parts[records.part[record], 2] >= rules.bf_part_reserve
+
+
+@lean
+def backfill_pass(w: World) -> int:
+    """One pass, now; how many jobs it starts."""
+    jobs, records, lists, s, rules, room = w.jobs, w.records, w.lists, w.s, w.rules, w.room
+    now_s = unix_s(rules, s[NOW])
+    s[BY_PASS] = 1
+    _begin(rules, room)
+    size = new_plan(rules, now_s, room)
+    s[TESTED] = 0
+    started, i = 0, 0
+    while i < s[N_QUEUE] and s[TESTED] < rules.bf_max_job_test:
+        record = lists.queue[i]
+        j = records.job[record]
+        i += 1
+        if jobs.state[j] != WAITING:
+            continue
+        only_now = _now_only(rules, jobs, records, room, record, now_s)
+        if _over_limits(rules, room, jobs.shape[j, USER], records.part[record]):
+            continue
+        earlier = records_before(jobs, records, lists, i - 1, j)
+        found, size = _test(w, record, only_now, now_s, size)
+        if found == STARTED:
+            started += 1
+            i -= 1 + earlier
+            if rules.bf_max_job_start > 0 and started >= rules.bf_max_job_start:
+                break
+        elif found == STOP:
+            break
+    return started
+
+
+@lean
+def _usable(machine: Machine, records: Records, record: int, room: Scratch, start_s: int, end_s: int) -> int:
+    """Nodes of the record that are not reserved in [start, end] into room.wanted; the first later moment that may be better, or 0."""
+    nodes = machine.mask[records.mask[record]]
+    for w in range(nodes.size):
+        room.wanted[w] = nodes[w]
+    return free_through(room, nodes, start_s, end_s)
+
+
+@lean
+def _count(words: Ints) -> int:
+    """Bits that are set."""
+    found = 0
+    for w in range(words.size):
+        word = words[w]
+        while word:
+            word &= word - 1
+            found += 1
+    return found
+
+
+@lean
+def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple[int, int]:
+    """(what became of it, records of the plan): the job starts now, or is reserved, or neither."""
+    machine, jobs, records, s, rules, room = w.machine, w.jobs, w.records, w.s, w.rules, w.room
+    j, part = records.job[record], records.part[record]
+    limit = jobs.shape[j, LIMIT_S]
+    how = way_of(machine, rules, jobs, j, part)
+    later = now_s
+    counted = False
+    for _ in range(MOST_TRIES):
+        asked_s = later
+        later = _usable(machine, records, record, room, asked_s, max(asked_s, now_s) + limit)
+        if _count(room.wanted) < jobs.shape[j, MIN_NODES]:
+            if later > 0 and not only_now:
+                continue
+            return NEXT, size
+        if not counted:
+            s[TESTED] += 1
+            counted = True
+        if only_now:
+            count = choose(machine, w.free, jobs.shape, j, room.wanted, how, room)
+            begin_s = now_s
+        else:
+            begin_s, count = first_start(w, j, room.wanted, how, now_s)
+        if count == 0:
+            if later > 0 and not only_now:
+                continue
+            return NEXT, size
+        begin_s = max(begin_s, asked_s)
+        if begin_s <= now_s and start(w, j, count):
+            return STARTED, size
+        if only_now:
+            return NEXT, size
+        if later > 0 and begin_s > later:
+            continue
+        if begin_s > now_s + rules.bf_window:
+            return NEXT, size
+        _mark(room, count)
+        step = rules.bf_resolution
+        first_s, end_s = begin_s // step * step, (begin_s + limit) // step * step
+        if begin_s > now_s and overlaps(room, first_s, end_s):
+            later = begin_s
+            continue
+        if size >= rules.bf_node_space_size:
+            return STOP, size
+        room.parts[part, 2] += 1
+        return NEXT, reserve(room, size, rules, first_s, end_s)
+    return NEXT, size
+
+
+@lean
+def _mark(room: Scratch, count: int) -> None:
+    """The chosen nodes as a set, in room.used."""
+    for w in range(room.used.size):
+        room.used[w] = 0
+    for i in range(count):
+        n = room.node[i]
+        room.used[n >> 6] |= 1 << (n & 63)

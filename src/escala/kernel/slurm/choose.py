@@ -1,0 +1,251 @@
+"""Which nodes a job gets: select/cons_tres.
+
+Neighbouring nodes with something to offer make runs. While the job needs more, the run that suffices with the fewest CPUs is taken, the
+first on a tie; else the one with the most CPUs. Light nodes come first. A job that one node can finish gets the node with the fewest CPUs
+that suffice. Where this fails, nodes with little to offer are left out, step by step, and it is tried again.
+"""
+
+from __future__ import annotations
+
+from escala.compile import lean
+from escala.kernel.slurm.fit import offers
+from escala.kernel.slurm.tables import (
+    EXCLUSIVE,
+    MAX_NODES,
+    MIN_CORES,
+    MIN_NODES,
+    NODE_CORES,
+    REQ_NODES,
+    TASKS,
+    TASKS_PER_NODE,
+    Free,
+    Ints,
+    Machine,
+    Scratch,
+)
+
+CPUS, NODES, START, END, WEIGHT = range(5)
+
+
+@lean
+def choose(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, how: int, room: Scratch) -> int:
+    """Choose nodes of `mask` for job j. how: 0 best runs, 1 least loaded first, 2 busy first, 3 from the end; memory counts if 4 is added.
+    The number of nodes, their numbers in room.node and the CPUs that each may use in room.given; 0 for none."""
+    count, total = offers(machine, free, shape, j, mask, how & 4 > 0, room)
+    least = shape[j, MIN_NODES]
+    if shape[j, TASKS_PER_NODE] > 0 and shape[j, TASKS] > 0:
+        least = max(least, (shape[j, TASKS] + shape[j, TASKS_PER_NODE] - 1) // shape[j, TASKS_PER_NODE])
+    most = shape[j, MAX_NODES]
+    if shape[j, TASKS] > 0 and most > shape[j, TASKS]:
+        most = max(shape[j, TASKS], least)
+    if count < least or total < shape[j, MIN_CORES] or not _enough(machine, shape, j, most, count, room):
+        return 0
+    found = _take(machine, shape, j, least, most, how, room)
+    if found == 0 and count > least:
+        found = _without_small(machine, shape, j, least, most, how, count, room)
+    return found
+
+
+@lean
+def _enough(machine: Machine, shape: Ints, j: int, most: int, count: int, room: Scratch) -> bool:
+    """Could the best `most` nodes have the CPUs together? If not, no order of them will."""
+    if most >= count:
+        return True
+    largest = 0
+    for n in range(room.cpus.size):
+        largest = max(largest, room.cpus[n])
+    if largest * most < shape[j, MIN_CORES]:
+        return False
+    if most == 1 or largest >= room.tasks.size:
+        return True
+    counts = room.tasks
+    counts[: largest + 1] = 0
+    for n in range(room.cpus.size):
+        counts[room.cpus[n]] += 1
+    left, have = most, 0
+    for size in range(largest, 0, -1):
+        here = min(left, counts[size])
+        have += here * size
+        left -= here
+    return have >= shape[j, MIN_CORES]
+
+
+@lean
+def _without_small(machine: Machine, shape: Ints, j: int, least: int, most: int, how: int, count: int, room: Scratch) -> int:
+    """Tries again without the nodes of at most 1, 2, 3, ... CPUs and GPUs, while enough nodes are left."""
+    largest = 0
+    for n in range(room.cpus.size):
+        if room.cpus[n] > 0:
+            largest = max(largest, room.more[n])
+    for small in range(1, largest):
+        changed = False
+        for n in range(room.cpus.size):
+            if room.cpus[n] > 0 and room.more[n] <= small:
+                room.cpus[n] = 0
+                changed = True
+                count -= 1
+                if count <= least:
+                    break
+        if changed or small == 1:
+            found = _take(machine, shape, j, least, most, how, room)
+            if found > 0:
+                return found
+            if count <= least:
+                return 0
+    return 0
+
+
+@lean
+def _cpus_to_use(machine: Machine, shape: Ints, j: int, n: int, left: int, nodes_left: int, room: Scratch) -> int:
+    """CPUs that the job takes of node n: what is left of its request, less one unit for each further node that it needs."""
+    cpus = room.cpus[n]
+    if shape[j, EXCLUSIVE] == 1:
+        return cpus
+    left -= max(nodes_left - 1, 0) * machine.unit[n]
+    if cpus > left:
+        extra = room.more[n] - cpus
+        cpus = max(left, shape[j, NODE_CORES], 1)
+        room.cpus[n] = cpus
+        room.more[n] = cpus + extra
+    return cpus
+
+
+@lean
+def _runs(room: Scratch) -> int:
+    """The runs of neighbouring nodes of one weight; how many."""
+    found = 0
+    open_ = False
+    for n in range(room.cpus.size):
+        if room.cpus[n] <= 0:
+            open_ = False
+            continue
+        if open_ and room.runs[found - 1, WEIGHT] != room.key[n]:
+            open_ = False
+        if not open_:
+            room.runs[found, CPUS] = 0
+            room.runs[found, NODES] = 0
+            room.runs[found, START] = n
+            room.runs[found, WEIGHT] = room.key[n]
+            found += 1
+            open_ = True
+        room.runs[found - 1, CPUS] += room.cpus[n]
+        room.runs[found - 1, NODES] += 1
+        room.runs[found - 1, END] = n
+    return found
+
+
+@lean
+def _best_run(room: Scratch, runs: int, cores: int, nodes: int) -> int:
+    """The run to take next; -1 where all are taken. nodes: how many it must have to suffice."""
+    best = -1
+    suffices = False
+    for i in range(runs):
+        if room.runs[i, NODES] == 0:
+            continue
+        enough = room.runs[i, CPUS] >= cores and room.runs[i, NODES] >= nodes
+        better = best < 0 or room.runs[i, WEIGHT] < room.runs[best, WEIGHT]
+        if not better and room.runs[i, WEIGHT] == room.runs[best, WEIGHT]:
+            if enough:
+                better = not suffices or room.runs[i, CPUS] < room.runs[best, CPUS]
+            else:
+                better = room.runs[i, CPUS] > room.runs[best, CPUS]
+        if better:
+            best = i
+            suffices = enough
+    return best
+
+
+@lean
+def _single(room: Scratch, first: int, last: int, cores: int) -> int:
+    """The node of a run with the fewest CPUs that suffice alone; -1 for none."""
+    best = -1
+    for n in range(first, last + 1):
+        if room.taken[n] == 0 and room.cpus[n] >= cores and (best < 0 or room.cpus[n] < room.cpus[best]):
+            best = n
+            if room.cpus[n] == cores:
+                break
+    return best
+
+
+@lean
+def _next_single(room: Scratch, how: int, last: int) -> int:
+    """The next node where nodes are taken one by one: the least loaded, the busiest, or the last."""
+    best = -1
+    for n in range(room.cpus.size):
+        if room.taken[n] != 0 or room.cpus[n] <= 0:
+            continue
+        if best < 0 or room.key[n] < room.key[best]:
+            best = n
+        elif room.key[n] == room.key[best]:
+            cpus, other = room.cpus[n], room.cpus[best]
+            if (how == 1 and cpus > other) or (how == 2 and cpus < other) or how == 3:
+                best = n
+    return best
+
+
+@lean
+def _take(machine: Machine, shape: Ints, j: int, least: int, most: int, how: int, room: Scratch) -> int:
+    """Nodes for job j among those that offer something; how many, 0 where they do not suffice."""
+    room.taken[:] = 0
+    wanted = max(least, shape[j, REQ_NODES])
+    state = (shape[j, MIN_CORES], wanted, least, most)
+    runs = _runs(room) if how & 3 == 0 else 0
+    while state[3] > 0:
+        cores, nodes, _, _ = state
+        if how & 3 > 0:
+            first = last = _next_single(room, how & 3, 0)
+            if first < 0:
+                break
+        else:
+            need = nodes + least - shape[j, REQ_NODES] if shape[j, REQ_NODES] > least else nodes
+            run = _best_run(room, runs, cores, need)
+            if run < 0:
+                break
+            first, last = room.runs[run, START], room.runs[run, END]
+            room.runs[run, NODES] = 0
+            if nodes <= 1:
+                alone = _single(room, first, last, cores)
+                if alone >= 0:
+                    first = last = alone
+        state = _from_run(machine, shape, j, first, last, state, room)
+        if state[0] <= 0 and state[1] <= 0:
+            return _listed(room)
+    spare = state[1] + least - shape[j, REQ_NODES] if shape[j, REQ_NODES] > least else state[1]
+    return _listed(room) if state[0] <= 0 and spare <= 0 else 0
+
+
+@lean
+def _from_run(
+    machine: Machine, shape: Ints, j: int, first: int, last: int, state: tuple[int, int, int, int], room: Scratch
+) -> tuple[int, int, int, int]:
+    """Take nodes of a run from its first on until the job has enough; (CPUs, nodes, least nodes, most nodes) still to be found."""
+    cores, nodes, least, most = state
+    all_cores = cores
+    for n in range(first, last + 1):
+        if most == 0 or (cores <= 0 and nodes <= 0):
+            break
+        cpus = room.cpus[n]
+        if room.taken[n] != 0 or cpus <= 0 or (most == 1 and cpus < cores):
+            continue
+        cpus = _cpus_to_use(machine, shape, j, n, all_cores, least, room)
+        room.taken[n] = 1
+        cores -= cpus
+        all_cores -= cpus
+        nodes -= 1
+        least -= 1
+        most -= 1
+    if first == last and room.taken[first] == 0:
+        room.taken[first] = -1  # looked at alone, and of no use
+    return cores, nodes, least, most
+
+
+@lean
+def _listed(room: Scratch) -> int:
+    """The chosen nodes, rising, into room.node and room.given; how many."""
+    found = 0
+    for n in range(room.cpus.size):
+        if room.taken[n] == 1:
+            room.node[found] = n
+            room.given[found] = room.cpus[n]
+            found += 1
+    return found

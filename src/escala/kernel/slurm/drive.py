@@ -1,0 +1,144 @@
+"""The clock of slurmctld: submissions, ends, steps of priorities, event passes and backfill passes, until all jobs have ended."""
+
+from __future__ import annotations
+
+from escala.compile import compiled, lean
+from escala.kernel.slurm.backfill import backfill_pass
+from escala.kernel.slurm.event_pass import event_pass
+from escala.kernel.slurm.lists import pop_end, sort_queue
+from escala.kernel.slurm.priority import renew
+from escala.kernel.slurm.start import end, submit, unix_s
+from escala.kernel.slurm.tables import (
+    ASKED,
+    CALC,
+    DIRTY,
+    EVENTS,
+    FAR,
+    LAST_EVENT,
+    LAST_FULL,
+    LAST_PASS,
+    LAST_UPDATE,
+    N_QUEUE,
+    N_RUNNING,
+    NEXT_SUBMIT,
+    NOW,
+    PASS,
+    PASS_ROW,
+    PASSES,
+    SECOND,
+    TICK,
+    Ints,
+    Jobs,
+    Lists,
+    Rules,
+    World,
+)
+
+DONE, PAUSED = range(2)
+
+
+@lean
+def tick_due(s: Ints, rules: Rules, now_s: int) -> int:
+    """0: no event pass at this tick, 1: one of the default depth, 2: of the whole queue."""
+    if rules.sched_interval < 0:
+        return 0
+    if now_s - s[LAST_FULL] >= rules.sched_interval:
+        return 2
+    return 1 if s[ASKED] > 0 and now_s - s[LAST_EVENT] >= rules.batch_sched_delay else 0
+
+
+@lean
+def next_tick(s: Ints, rules: Rules, busy_us: int) -> None:
+    """The next tick; where nothing can come of one before `busy_us`, the last tick before. Full passes go on beating."""
+    s[TICK] += rules.tick_us
+    if s[TICK] < busy_us:
+        s[TICK] += (busy_us - s[TICK]) // rules.tick_us * rules.tick_us
+        if rules.sched_interval > 0:
+            s[LAST_FULL] += (unix_s(rules, s[TICK]) - s[LAST_FULL]) // rules.sched_interval * rules.sched_interval
+            s[LAST_EVENT] = max(s[LAST_EVENT], s[LAST_FULL])
+
+
+@lean
+def next_pass(lists: Lists, s: Ints, rules: Rules, passed: bool, busy_us: int) -> None:
+    """The next look of the backfill thread: an interval after a pass, else a second; or the next given pass."""
+    if lists.passes.size > 0:
+        s[PASS_ROW] += 1
+        s[PASS] = lists.passes[s[PASS_ROW]] if s[PASS_ROW] < lists.passes.size else FAR
+        return
+    step = (rules.bf_interval if passed else 1) * SECOND + rules.drift_us
+    s[PASS] += step
+    if not passed and s[PASS] < busy_us:
+        s[PASS] += (busy_us - s[PASS]) // step * step
+
+
+@lean
+def pass_due(lists: Lists, s: Ints, rules: Rules, now_s: int) -> bool:
+    """Is there a backfill pass at this look: the interval is over, and something has changed since the last?"""
+    if lists.passes.size > 0:
+        return True
+    return now_s - s[LAST_PASS] >= rules.bf_interval and s[LAST_UPDATE] >= s[LAST_PASS]
+
+
+@lean
+def _coming(jobs: Jobs, lists: Lists, s: Ints) -> int:
+    """The next submission or end, us."""
+    coming = jobs.submit[s[NEXT_SUBMIT]] if s[NEXT_SUBMIT] < jobs.submit.size else FAR
+    return min(coming, lists.heap_us[0]) if s[N_RUNNING] > 0 else coming
+
+
+@lean
+def _take_in(w: World, now: int) -> None:
+    """Everything that ends, then everything that is submitted at this moment."""
+    jobs, lists, s = w.jobs, w.lists, w.s
+    while s[N_RUNNING] > 0 and lists.heap_us[0] <= now:
+        end(w, pop_end(lists, s[N_RUNNING]))
+    while s[NEXT_SUBMIT] < jobs.submit.size and jobs.submit[s[NEXT_SUBMIT]] <= now:
+        submit(w, s[NEXT_SUBMIT])
+        s[NEXT_SUBMIT] += 1
+
+
+@compiled
+def drive(w: World, until_us: int) -> int:
+    """Run on to `until_us`, or until every job that can start has ended: DONE or PAUSED."""
+    machine, jobs, records, lists, s, rules = w.machine, w.jobs, w.records, w.lists, w.s, w.rules
+    while True:
+        coming = _coming(jobs, lists, s)
+        if s[N_QUEUE] == 0 and coming == FAR:
+            return DONE
+        tick, bf = s[TICK], s[PASS] if rules.backfill > 0 else FAR
+        calc = s[CALC] if rules.by_priority > 0 else FAR
+        now = min(min(coming, tick), min(bf, calc))
+        if now > until_us:
+            return PAUSED
+        if s[N_RUNNING] == 0 and coming == FAR and now > s[NOW] + 400 * 86400 * SECOND:
+            return DONE
+        s[NOW] = now
+        if coming == now:
+            _take_in(w, now)
+            continue
+        now_s = unix_s(rules, now)
+        if calc == now:
+            renew(jobs, records, lists, s, rules)
+            if s[DIRTY]:
+                sort_queue(machine, records, lists, s)
+            if s[N_QUEUE] == 0 and s[CALC] < coming:
+                s[CALC] += (coming - s[CALC]) // rules.calc_us * rules.calc_us
+        elif tick == now:
+            due = tick_due(s, rules, now_s) if s[N_QUEUE] > 0 or s[ASKED] > 0 else 0
+            if due > 0:
+                s[ASKED] = 0
+                s[LAST_EVENT] = now_s
+                if due == 2:
+                    s[LAST_FULL] = now_s
+                s[EVENTS] += 1
+                event_pass(w, due == 2)
+            idle = s[N_QUEUE] == 0 and s[ASKED] == 0
+            next_tick(s, rules, coming if idle else now)
+        else:
+            passed = pass_due(lists, s, rules, now_s)
+            if passed:
+                s[LAST_PASS] = now_s
+                s[PASSES] += 1
+                if s[N_QUEUE] > 0:
+                    backfill_pass(w)
+            next_pass(lists, s, rules, passed, coming if s[N_QUEUE] == 0 else now)

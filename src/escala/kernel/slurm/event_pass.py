@@ -1,0 +1,87 @@
+"""The event pass: jobs in order of priority; a partition whose first job cannot start is closed, with its nodes."""
+
+from __future__ import annotations
+
+from escala.compile import lean
+from escala.kernel.slurm.choose import choose
+from escala.kernel.slurm.lists import records_before
+from escala.kernel.slurm.start import start, unix_s
+from escala.kernel.slurm.tables import (
+    BY_PASS,
+    MIN_CORES,
+    N_QUEUE,
+    NOW,
+    REQ_NODES,
+    SECOND,
+    WAITING,
+    Ints,
+    Jobs,
+    Machine,
+    Records,
+    Rules,
+    World,
+)
+
+
+@lean
+def way_of(machine: Machine, rules: Rules, jobs: Jobs, j: int, part: int) -> int:
+    """How nodes are chosen for job j in a partition; see `choose`."""
+    how = 4 if rules.by_memory > 0 else 0
+    if rules.least_loaded > 0 or machine.loaded[part] > 0:
+        return how + 1
+    if rules.serial_at_end > 0 and jobs.shape[j, MIN_CORES] == 1 and jobs.shape[j, REQ_NODES] == 1:
+        return how + 3
+    return how
+
+
+@lean
+def _passes_by(rules: Rules, jobs: Jobs, records: Records, s: Ints, record: int) -> bool:
+    """May a job that cannot start be passed by others, since it is young or of low priority?"""
+    j = records.job[record]
+    waited = unix_s(rules, s[NOW]) - (jobs.submit[j] + rules.epoch_us) // SECOND
+    young = rules.bf_min_age_reserve > 0 and waited < rules.bf_min_age_reserve
+    return young or (rules.bf_min_prio_reserve > 0 and records.priority[record] < rules.bf_min_prio_reserve)
+
+
+@lean
+def event_pass(w: World, full: bool) -> bool:
+    """Start what can start; True if it has come to the end of the queue. full: without the limit of default_queue_depth."""
+    machine, free, jobs, records, lists, s, rules, room = w.machine, w.free, w.jobs, w.records, w.lists, w.s, w.rules, w.room
+    s[BY_PASS] = 0
+    parts = machine.part.shape[0]
+    open_parts = parts
+    for p in range(parts):
+        room.parts[p, 0] = 0  # 1: closed
+        room.parts[p, 1] = 0  # jobs looked at
+    for word in range(room.used.size):
+        room.used[word] = 0  # nodes of closed partitions
+    i, depth, started = 0, 0, 0
+    while i < s[N_QUEUE] and open_parts > 0:
+        record = lists.queue[i]
+        j, p = records.job[record], records.part[record]
+        i += 1
+        if rules.sched_max_job_start > 0 and started >= rules.sched_max_job_start:
+            return False
+        room.parts[p, 1] += 1
+        if rules.partition_depth > 0 and room.parts[p, 1] > rules.partition_depth:
+            continue
+        depth += 1
+        if not full and depth - 1 > rules.queue_depth:
+            return False
+        if room.parts[p, 0] == 1 or jobs.state[j] != WAITING:
+            continue
+        for word in range(room.wanted.size):
+            room.wanted[word] = machine.mask[records.mask[record], word] & ~room.used[word]
+        count = choose(machine, free, jobs.shape, j, room.wanted, way_of(machine, rules, jobs, j, p), room)
+        if count > 0:
+            earlier = records_before(jobs, records, lists, i - 1, j)
+            if start(w, j, count):
+                started += 1
+                i -= 1 + earlier
+                continue
+        if not _passes_by(rules, jobs, records, s, record):
+            room.parts[p, 0] = 1
+            open_parts -= 1
+            for word in range(room.used.size):
+                room.used[word] |= machine.part[p, word]
+    return True

@@ -1,0 +1,120 @@
+"""Which nodes could run a job now, and with how many CPUs."""
+
+from __future__ import annotations
+
+from escala.compile import lean
+from escala.kernel.slurm.tables import (
+    CORES_PER_TASK,
+    EXCLUSIVE,
+    GPU_KIND,
+    GPUS_NODE,
+    GPUS_TASK,
+    MAX_NODES,
+    MEMORY_CORE,
+    MEMORY_NODE,
+    NODE_CORES,
+    TASKS,
+    TASKS_PER_NODE,
+    Free,
+    Ints,
+    Machine,
+    Scratch,
+)
+
+
+@lean
+def least_cpus(shape: Ints, j: int) -> int:
+    """CPUs that a node must at least offer: those of its tasks, where their number on a node is known."""
+    per = shape[j, CORES_PER_TASK]
+    if shape[j, TASKS_PER_NODE] > 0:
+        return max(shape[j, NODE_CORES], shape[j, TASKS_PER_NODE] * per)
+    if shape[j, MAX_NODES] == 1 and shape[j, TASKS] > 0:
+        return max(shape[j, NODE_CORES], shape[j, TASKS] * per)
+    return max(1, shape[j, NODE_CORES], per)
+
+
+@lean
+def free_gpus(free: Free, n: int, kind: int) -> int:
+    """Free GPUs of a kind on node n; kind NONE: of any."""
+    if kind >= 0:
+        return free.gpus[n, kind]
+    total = 0
+    for k in range(free.gpus.shape[1]):
+        total += free.gpus[n, k]
+    return total
+
+
+@lean
+def by_memory(machine: Machine, free: Free, shape: Ints, j: int, n: int, cpus: int) -> int:
+    """How many of these CPUs the node's free memory allows."""
+    room = free.memory[n]
+    core = shape[j, MEMORY_CORE]
+    if core > 0:
+        if shape[j, EXCLUSIVE] == 1:
+            return cpus if core * cpus <= room else 0
+        unit = machine.unit[n]
+        cpus = min(cpus, room // core // unit * unit)
+        per = shape[j, CORES_PER_TASK]
+        if per > 1:
+            cpus -= cpus % per
+        least = max(shape[j, TASKS_PER_NODE], shape[j, NODE_CORES], per)
+        return cpus if cpus >= least else 0
+    if shape[j, MEMORY_NODE] > 0:
+        return cpus if shape[j, MEMORY_NODE] <= room else 0
+    return cpus if room == machine.memory[n] else 0
+
+
+@lean
+def on_node(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: bool) -> int:
+    """CPUs that job j could have on node n, 0 for none."""
+    if shape[j, EXCLUSIVE] == 1 and free.jobs[n] > 0:
+        return 0
+    unit = machine.unit[n]
+    cpus = free.cpus[n] // unit * unit
+    if shape[j, EXCLUSIVE] == 0:  # whole tasks only, as 24.11 counts: 22.05 may give a job too few CPUs
+        cpus -= cpus % shape[j, CORES_PER_TASK]
+    if cpus < least_cpus(shape, j):
+        return 0
+    if memory:
+        cpus = by_memory(machine, free, shape, j, n, cpus)
+    if cpus > 0 and (shape[j, GPUS_NODE] > 0 or shape[j, GPUS_TASK] > 0):
+        there = free_gpus(free, n, shape[j, GPU_KIND])
+        if there < shape[j, GPUS_NODE]:
+            return 0
+        if shape[j, GPUS_TASK] > 0:
+            cpus = min(cpus, there // shape[j, GPUS_TASK] * shape[j, CORES_PER_TASK])
+            if cpus < least_cpus(shape, j):
+                return 0
+    return cpus
+
+
+@lean
+def offers(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, memory: bool, room: Scratch) -> tuple[int, int]:
+    """Fill `room` with what each node of `mask` offers job j; how many nodes offer something, and their CPUs together."""
+    nodes = machine.cpus.size
+    count = 0
+    total = 0
+    gpus = shape[j, GPUS_NODE] > 0 or shape[j, GPUS_TASK] > 0
+    for w in range(mask.size):
+        word = mask[w]
+        low = 64 * w
+        high = min(nodes, low + 64)
+        if word == 0:
+            room.cpus[low:high] = 0
+            continue
+        for n in range(low, high):
+            cpus = 0
+            if word & 1:
+                cpus = on_node(machine, free, shape, j, n, memory)
+                if cpus > 0:
+                    count += 1
+                    total += cpus
+                    room.key[n] = machine.weight[n] << 8
+                    room.more[n] = cpus
+                    if gpus:
+                        there = free_gpus(free, n, shape[j, GPU_KIND])
+                        room.key[n] += 255 - min(there, 255)
+                        room.more[n] += there
+            room.cpus[n] = cpus
+            word >>= 1
+    return count, total

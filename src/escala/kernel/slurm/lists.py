@@ -1,0 +1,148 @@
+"""The queue in order, running jobs by their planned end, and ends to come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled, lean
+from escala.kernel.slurm.tables import DIRTY, N_QUEUE, N_RUNNING, Ints, Jobs, Lists, Machine, Records
+
+
+@lean
+def before(machine: Machine, records: Records, a: int, b: int) -> bool:
+    """Does record a stand before record b: higher tier, higher priority, earlier job?"""
+    tier_a, tier_b = machine.tier[records.part[a]], machine.tier[records.part[b]]
+    if tier_a != tier_b:
+        return tier_a > tier_b
+    if records.priority[a] != records.priority[b]:
+        return records.priority[a] > records.priority[b]
+    return a < b
+
+
+@lean
+def enqueue(machine: Machine, records: Records, lists: Lists, s: Ints, record: int) -> None:
+    """Put a record at its place in the queue."""
+    low, high = 0, s[N_QUEUE]
+    while low < high:
+        middle = (low + high) // 2
+        if before(machine, records, record, lists.queue[middle]):
+            high = middle
+        else:
+            low = middle + 1
+    for i in range(s[N_QUEUE], low, -1):
+        lists.queue[i] = lists.queue[i - 1]
+    lists.queue[low] = record
+    s[N_QUEUE] += 1
+
+
+@lean
+def dequeue(records: Records, lists: Lists, s: Ints, j: int) -> None:
+    """Take all records of job j out of the queue."""
+    kept = 0
+    for i in range(s[N_QUEUE]):
+        if records.job[lists.queue[i]] != j:
+            lists.queue[kept] = lists.queue[i]
+            kept += 1
+    s[N_QUEUE] = kept
+
+
+@compiled
+def sort_queue(machine: Machine, records: Records, lists: Lists, s: Ints) -> None:
+    """The whole queue anew, after its priorities have changed."""
+    n = s[N_QUEUE]
+    s[DIRTY] = 0
+    rows = np.sort(lists.queue[:n])
+    keys = np.empty(n, np.int64)
+    for i in range(n):
+        keys[i] = -(machine.tier[records.part[rows[i]]] * (1 << 33) + records.priority[rows[i]])
+    order = np.argsort(keys, kind="mergesort")
+    for i in range(n):
+        lists.queue[i] = rows[order[i]]
+
+
+@lean
+def add_running(jobs: Jobs, lists: Lists, s: Ints, j: int) -> None:
+    """A job among the running ones, by planned end; those of one end in the order of their starts."""
+    low, high = 0, s[N_RUNNING]
+    while low < high:
+        middle = (low + high) // 2
+        if jobs.end_s[lists.running[middle]] > jobs.end_s[j]:
+            high = middle
+        else:
+            low = middle + 1
+    for i in range(s[N_RUNNING], low, -1):
+        lists.running[i] = lists.running[i - 1]
+    lists.running[low] = j
+    s[N_RUNNING] += 1
+
+
+@lean
+def remove_running(jobs: Jobs, lists: Lists, s: Ints, j: int) -> None:
+    """The same job out of them."""
+    low, high = 0, s[N_RUNNING]
+    while low < high:
+        middle = (low + high) // 2
+        if jobs.end_s[lists.running[middle]] < jobs.end_s[j]:
+            low = middle + 1
+        else:
+            high = middle
+    while lists.running[low] != j:
+        low += 1
+    s[N_RUNNING] -= 1
+    for i in range(low, s[N_RUNNING]):
+        lists.running[i] = lists.running[i + 1]
+
+
+@lean
+def push_end(lists: Lists, size: int, us: int, j: int) -> None:
+    """An end into the heap of `size` entries; of one instant the earlier job first."""
+    i = size
+    while i > 0:
+        up = (i - 1) // 2
+        if lists.heap_us[up] < us or (lists.heap_us[up] == us and lists.heap_job[up] < j):
+            break
+        lists.heap_us[i] = lists.heap_us[up]
+        lists.heap_job[i] = lists.heap_job[up]
+        i = up
+    lists.heap_us[i] = us
+    lists.heap_job[i] = j
+
+
+@lean
+def pop_end(lists: Lists, size: int) -> int:
+    """The job that ends first, out of the heap of `size` entries."""
+    first = lists.heap_job[0]
+    us, j = lists.heap_us[size - 1], lists.heap_job[size - 1]
+    size -= 1
+    i = 0
+    while True:
+        down = 2 * i + 1
+        if down >= size:
+            break
+        if down + 1 < size and _earlier(lists, down + 1, down):
+            down += 1
+        if us < lists.heap_us[down] or (us == lists.heap_us[down] and j < lists.heap_job[down]):
+            break
+        lists.heap_us[i] = lists.heap_us[down]
+        lists.heap_job[i] = lists.heap_job[down]
+        i = down
+    if size > 0:
+        lists.heap_us[i] = us
+        lists.heap_job[i] = j
+    return first
+
+
+@lean
+def _earlier(lists: Lists, a: int, b: int) -> bool:
+    return lists.heap_us[a] < lists.heap_us[b] or (lists.heap_us[a] == lists.heap_us[b] and lists.heap_job[a] < lists.heap_job[b])
+
+
+@lean
+def records_before(jobs: Jobs, records: Records, lists: Lists, i: int, j: int) -> int:
+    """Records of job j in front of place i of the queue."""
+    found = 0
+    if jobs.record[j + 1] - jobs.record[j] > 1:
+        for k in range(i):
+            if records.job[lists.queue[k]] == j:
+                found += 1
+    return found

@@ -1,0 +1,116 @@
+"""A job starts, or ends."""
+
+from __future__ import annotations
+
+from escala.compile import lean
+from escala.kernel.slurm.allocate import give, release
+from escala.kernel.slurm.lists import add_running, dequeue, enqueue, push_end, remove_running
+from escala.kernel.slurm.tables import (
+    ASKED,
+    BY_PASS,
+    COMING,
+    ENDED,
+    HELD,
+    LAST_UPDATE,
+    LIMIT_S,
+    N_ENDED,
+    N_RUNNING,
+    NEVER,
+    NOW,
+    RUNNING,
+    SECOND,
+    WAITING,
+    Rules,
+    World,
+)
+
+AT_START, AT_END = range(2)
+
+
+@lean
+def unix_s(rules: Rules, us: int) -> int:
+    """The whole second of unix time of a moment."""
+    return (us + rules.epoch_us) // SECOND
+
+
+@lean
+def _killed_us(rules: Rules, end_s: int, now: int) -> int:
+    """The first beat of 30 s, counted from slurmctld's start, at which a job is past its limit."""
+    due = (end_s + 60 * rules.over_time) * SECOND - rules.epoch_us
+    beat = 30 * SECOND
+    return max(rules.started_us + -((rules.started_us - due) // beat) * beat, now + 1)
+
+
+@lean
+def start(w: World, j: int, count: int) -> bool:
+    """Start job j now on the chosen nodes; False where their memory does not suffice."""
+    if not give(w, j, count):
+        return False
+    jobs, lists, s, rules = w.jobs, w.lists, w.s, w.rules
+    jobs.state[j] = RUNNING
+    jobs.start[j] = s[NOW]
+    jobs.by[j] = s[BY_PASS]
+    now_s = unix_s(rules, s[NOW])
+    jobs.end_s[j] = now_s + jobs.shape[j, LIMIT_S]
+    jobs.finish[j] = s[NOW] + jobs.run[j]
+    if jobs.cut[j] == 1:
+        jobs.finish[j] = min(jobs.finish[j], _killed_us(rules, jobs.end_s[j], s[NOW]))
+    push_end(lists, s[N_RUNNING], jobs.finish[j], j)
+    add_running(jobs, lists, s, j)
+    dequeue(w.records, lists, s, j)
+    s[LAST_UPDATE] = now_s
+    free_followers(w, j, AT_START)
+    return True
+
+
+@lean
+def end(w: World, j: int) -> None:
+    """Job j, which the heap has given, ends now."""
+    jobs, s = w.jobs, w.s
+    release(w.free, jobs, w.allocated, j)
+    jobs.state[j] = ENDED
+    remove_running(jobs, w.lists, s, j)
+    s[N_ENDED] += 1
+    s[ASKED] += 1
+    s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
+    free_followers(w, j, AT_END)
+
+
+@lean
+def submit(w: World, j: int) -> None:
+    """Job j comes: into the queue, or held until those are done that it depends on."""
+    jobs, s = w.jobs, w.s
+    if jobs.state[j] != COMING:
+        return
+    s[ASKED] += 1
+    s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
+    if jobs.left[j] > 0:
+        jobs.state[j] = HELD
+        return
+    _queue(w, j)
+
+
+@lean
+def _queue(w: World, j: int) -> None:
+    w.jobs.state[j] = WAITING
+    for record in range(w.jobs.record[j], w.jobs.record[j + 1]):
+        enqueue(w.machine, w.records, w.lists, w.s, record)
+
+
+@lean
+def free_followers(w: World, j: int, when: int) -> None:
+    """Jobs that waited for this one."""
+    jobs, s = w.jobs, w.s
+    for k in range(jobs.after[j], jobs.after[j + 1]):
+        follower = jobs.follower[k, 0]
+        if jobs.follower[k, 1] != when:
+            continue
+        if jobs.follower[k, 2] == 1:
+            if jobs.state[follower] == COMING or jobs.state[follower] == HELD:
+                jobs.state[follower] = NEVER
+                s[N_ENDED] += 1
+            continue
+        jobs.left[follower] -= 1
+        if jobs.left[follower] == 0 and jobs.state[follower] == HELD:
+            _queue(w, follower)
+            s[ASKED] += 1

@@ -1,0 +1,195 @@
+"""The arrays that Slurm's rules work on, and the names of their columns."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.int64]
+
+NONE = -1
+SECOND = 1_000_000
+FAR = 1 << 60
+
+# Columns of `shape`: what a job asks for. NONE: not asked.
+MIN_NODES, REQ_NODES, MAX_NODES, TASKS, CORES_PER_TASK, TASKS_PER_NODE, NODE_CORES, MIN_CORES = range(8)
+MEMORY_CORE, MEMORY_NODE, GPUS_NODE, GPUS_TASK, GPU_KIND, EXCLUSIVE, LIMIT_S, USER = range(8, 16)
+SHAPE = 16
+
+# States of a job.
+COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
+
+# Columns of the counters `s`.
+(
+    NOW,
+    NEXT_SUBMIT,
+    N_QUEUE,
+    N_RUNNING,
+    N_ALLOCATED,
+    N_ENDED,
+    TICK,
+    PASS,
+    CALC,
+    ASKED,
+    LAST_EVENT,
+    LAST_FULL,
+    LAST_PASS,
+    LAST_UPDATE,
+    PASS_ROW,
+    DIRTY,
+    TESTED,
+    PASSES,
+    EVENTS,
+    BY_PASS,
+) = range(20)
+COUNTERS = 20
+
+
+class Machine(NamedTuple):
+    """Nodes as they are. Sets of nodes are bits, 64 in each int64 (in unsigned ones Numba would mix types)."""
+
+    cpus: Ints  # [nodes]
+    memory: Ints  # [nodes], MB
+    gpus: Ints  # [nodes, kinds]
+    weight: Ints  # [nodes]
+    unit: Ints  # [nodes], CPUs that are given away together
+    part: Words  # [partitions, words]
+    mask: Words  # [classes, words]: nodes of a partition with what a job needs of them
+    tier: Ints  # [partitions]
+    loaded: Ints  # [partitions], 1: the least loaded node first
+
+
+class Free(NamedTuple):
+    """What is free on each node, and how many jobs run there."""
+
+    cpus: Ints
+    memory: Ints
+    gpus: Ints
+    jobs: Ints
+
+
+class Jobs(NamedTuple):
+    """Rows in the order of submission, the ties in that of the log."""
+
+    submit: Ints  # us
+    run: Ints  # us from the start to the end
+    cut: Ints  # 1: killed at the first beat after its limit
+    shape: Ints  # [jobs, SHAPE]
+    state: Ints
+    start: Ints  # us, NONE before
+    finish: Ints  # us, NONE before the start
+    end_s: Ints  # planned end, unix s
+    first: Ints  # first allocation
+    last: Ints  # behind the last
+    record: Ints  # [jobs + 1]: its records
+    by: Ints  # 1: started by a backfill pass
+    left: Ints  # what it still waits for
+    after: Ints  # [jobs + 1]: its followers
+    follower: Ints  # [followers, 3]: job, 0 at the start or 1 at the end, 1 where it can never run then
+
+
+class Records(NamedTuple):
+    """A job in one of the partitions that it names."""
+
+    job: Ints
+    part: Ints
+    mask: Ints
+    base: NDArray[np.float64]  # priority without age
+    weight: NDArray[np.float64]  # of age
+    priority: Ints
+
+
+class Allocated(NamedTuple):
+    """What was given, a row a job and node."""
+
+    node: Ints
+    cpus: Ints
+    memory: Ints
+    gpus: Ints  # [rows, kinds]
+
+
+class Lists(NamedTuple):
+    """The queue (records in order), running jobs by their planned end, ends to come (a heap)."""
+
+    queue: Ints
+    running: Ints
+    heap_us: Ints
+    heap_job: Ints
+    passes: Ints  # us of given backfill passes; empty: by the clock
+
+
+class Rules(NamedTuple):
+    """Settings as numbers. Times in s unless `us` is said."""
+
+    epoch_us: int
+    bf_interval: int
+    bf_window: int
+    bf_resolution: int
+    bf_max_job_test: int
+    bf_node_space_size: int
+    bf_max_job_user: int
+    bf_max_job_part: int
+    bf_max_job_user_part: int
+    bf_max_job_start: int
+    bf_part_reserve: int
+    bf_min_prio_reserve: int
+    bf_min_age_reserve: int
+    bf_window_linear: int
+    bf_busy_nodes: int
+    backfill: int
+    sched_interval: int
+    batch_sched_delay: int
+    queue_depth: int
+    partition_depth: int
+    sched_max_job_start: int
+    serial_at_end: int
+    least_loaded: int
+    by_memory: int
+    by_priority: int
+    calc_us: int
+    max_age: int
+    tick_us: int
+    drift_us: int
+    kill_wait: int
+    over_time: int
+    started_us: int
+
+
+class Scratch(NamedTuple):
+    """Room for one decision."""
+
+    cpus: Ints  # [nodes]: CPUs that the job may have there
+    key: Ints  # [nodes]: weight
+    more: Ints  # [nodes]: CPUs and GPUs
+    taken: Ints  # [nodes]: 1 where chosen
+    runs: Ints  # [nodes + 2, 6]
+    node: Ints  # [nodes]: the chosen, rising
+    given: Ints  # [nodes]: CPUs on each
+    tasks: Ints  # [nodes]
+    used: Words  # [words]
+    wanted: Words  # [words]
+    begin: Ints  # [records of a plan]
+    end: Ints
+    after: Ints
+    space: Words  # [records of a plan, words]
+    users: Ints  # [users]
+    parts: Ints  # [partitions, 3]
+    both: Ints  # [users, partitions], or [0, 0]
+
+
+class World(NamedTuple):
+    """All of it: what `drive` works on."""
+
+    machine: Machine
+    free: Free
+    future: Free  # what would be free, while a start is looked for
+    jobs: Jobs
+    records: Records
+    allocated: Allocated
+    lists: Lists
+    s: Ints  # counters
+    rules: Rules
+    room: Scratch

@@ -1,0 +1,149 @@
+"""`read_site`: a site from slurm.conf, or from a site.toml that a person can read and mend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from escala.errors import EscalaError, quoted
+from escala.platform.hostlist import hosts_of
+from escala.platform.site import Partition, Site
+from escala.platform.site_entries import Nodes, default_marked, gpus_of, seconds_of, whole
+from escala.platform.site_toml import site_of_toml
+from escala.platform.slurm_conf import Conf, read_conf
+from escala.reading import guarded, read_text
+
+ALL = "all"
+OUTSIDE = ("down", "fail", "drain", "future")
+"""States in a node's line with which it is not there at the start."""
+
+
+def read_site(path: str | Path) -> Site:
+    """The site that a file describes: slurm.conf (with what it includes), or a site.toml; found from the content.
+
+    The result is a Platform with partitions and Slurm's settings. Keys that are not modelled are in its `unread`. EscalaError in one line
+    for a partition without nodes, nodes that are not described, numbers that are none.
+    """
+    if isinstance(path, Site):
+        return path
+    place = Path(path)
+    with guarded(place, "a site"):
+        text = read_text(place)
+    return site_of_conf(place) if is_conf(text) else site_of_toml(place)
+
+
+def is_conf(text: str) -> bool:
+    """Does the text look like slurm.conf: lines NodeName=, PartitionName=, or Include?"""
+    return re.search(r"(?im)^\s*(nodename|partitionname|clustername|slurmctldhost)\s*=|^\s*include\s+\S", text) is not None and not (
+        re.search(r"(?m)^\s*\[", text)
+    )
+
+
+def site_of_conf(path: Path) -> Site:
+    """The site of a slurm.conf."""
+    conf = read_conf(path)
+    nodes = Nodes()
+    usual: dict[str, str] = {}
+    for line in conf.nodes:
+        if line["nodename"].upper() == "DEFAULT":
+            usual |= line
+            continue
+        told = {**usual, **line}
+        if told.get("state", "").lower() in OUTSIDE:
+            conf.unread.append(f"{line['where']}: node {told['nodename']} is {told['state']}: left out")
+            continue
+        where = f"{path.name}: node {quoted(told['nodename'])}"
+        nodes.add(hosts_of(told["nodename"], f"{path}, {line['where']}"), where, **_node(told, where))
+    if not nodes.names:
+        raise EscalaError(f"{path}: no line NodeName= describes a node that is up: a site needs its nodes")
+    partitions = _partitions(conf, nodes, path)
+    name = conf.settings.get("clustername", path.stem)
+    return nodes.site(name, {}, partitions=partitions, settings=conf.settings, unread=tuple(conf.unread))
+
+
+def _node(told: Mapping[str, str], where: str) -> dict[str, Any]:
+    """What one NodeName line says of each of its nodes."""
+
+    def number(key: str, usual: int, least: int = 1) -> int:
+        return whole(told.get(key, usual), f"{where}, {key}", least)
+
+    threads = number("threadspercore", 1)
+    sockets = number("sockets", 1) if "sockets" in told else number("boards", 1) * number("socketsperboard", 1)
+    built = sockets * number("corespersocket", 1) * threads
+    cpus = number("cpus", built)
+    cores = max(1, cpus - number("corespeccount", 0, 0) * threads)
+    memory = number("realmemory", 1, 0) - number("memspeclimit", 0, 0)
+    return {
+        "cores": cores,
+        "threads": threads if cpus % threads == 0 and ("corespersocket" not in told or cpus == built) else 1,
+        "memory_mb": max(0, memory),
+        "gpus": gpus_of(told.get("gres", ""), f"{where}, Gres"),
+        "features": tuple(one.strip() for one in told.get("feature", "").split(",") if one.strip()),
+        "weight": number("weight", 1, 0),
+    }
+
+
+def _partitions(conf: Conf, nodes: Nodes, path: Path) -> tuple[Partition, ...]:
+    found: list[Partition] = []
+    usual: dict[str, str] = {}
+    for line in conf.partitions:
+        if line["partitionname"].upper() == "DEFAULT":
+            usual |= line
+            continue
+        told = {**usual, **line}
+        where = f"{path.name}: partition {quoted(told['partitionname'])}"
+        listed = nodes.listed(told.get("nodes", ""), where, conf.sets) if told.get("nodes") else ()
+        if not listed:
+            raise EscalaError(f"{where} has no node; name some, or leave the partition out")
+        found.append(_partition(told, listed, where, conf.settings))
+    if not found:
+        conf.unread.append(f"{path.name}: no PartitionName: all nodes are taken as one partition")
+    return default_marked(found)
+
+
+def _partition(told: Mapping[str, str], nodes: tuple[int, ...], where: str, settings: Mapping[str, str]) -> Partition:
+    def number(key: str) -> int | None:
+        text = told.get(key, "").strip()
+        return None if text.lower() in ("", "infinite", "unlimited") else whole(text, f"{where}, {key}")
+
+    def words(key: str) -> tuple[str, ...]:
+        given = tuple(one.strip() for one in told.get(key, "").split(",") if one.strip())
+        return () if given and given[0].lower() == ALL else given
+
+    most = seconds_of(told.get("maxtime", "infinite"), f"{where}, MaxTime")
+    usual = told.get("defaulttime", "").strip()
+    per_core = number("defmempercpu")
+    per_node = number("defmempernode")
+    if per_core is None and per_node is None:
+        per_core = _setting(settings, "defmempercpu", where)
+        per_node = _setting(settings, "defmempernode", where) if per_core is None else None
+    both = whole(told.get("priority", 1), f"{where}, Priority")
+    return Partition(
+        name=told["partitionname"],
+        nodes=nodes,
+        default=told.get("default", "no").lower() == "yes",
+        max_s=most,
+        default_s=seconds_of(usual, f"{where}, DefaultTime") if usual and usual.lower() != "none" else most,
+        max_nodes=number("maxnodes"),
+        min_nodes=number("minnodes") or 0,
+        max_cores_per_node=number("maxcpuspernode"),
+        tier=whole(told.get("prioritytier", both), f"{where}, PriorityTier"),
+        factor=whole(told.get("priorityjobfactor", both), f"{where}, PriorityJobFactor"),
+        exclusive=told.get("oversubscribe", "no").lower() == "exclusive",
+        up=told.get("state", "up").lower() == "up",
+        memory_mb_per_core=per_core,
+        memory_mb_per_node=per_node,
+        least_loaded=told.get("lln", "no").lower() == "yes",
+        accounts=words("allowaccounts"),
+        denied_accounts=words("denyaccounts"),
+        qos=words("allowqos"),
+        denied_qos=words("denyqos"),
+    )
+
+
+def _setting(settings: Mapping[str, str], key: str, where: str) -> int | None:
+    text = settings.get(key, "").strip().lower()
+    value = None if text in ("", "unlimited") else whole(text, f"{where}, {key}")
+    return value or None

@@ -1,0 +1,201 @@
+"""A site: a platform whose nodes differ in memory, GPUs and features, with its partitions and its resource manager's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+
+import numpy as np
+
+from escala.errors import EscalaError, quoted
+from escala.platform.platform import Ints, Platform
+from escala.reading import first_twin
+
+MEMORY = "memory"
+"""The resource kind of memory, MB of a node."""
+GPU = "gpu"
+"""The resource kind of GPUs of any kind; those of a kind have `gpu:KIND` beside it."""
+
+
+@dataclass(frozen=True)
+class Partition:
+    """A set of nodes with its limits. Times in seconds; None: no limit.
+
+    nodes: node numbers, rising. tier: partitions of a higher one are looked at first. factor: Slurm's PriorityJobFactor. exclusive: a job
+    gets whole nodes. up: may start jobs. memory_mb_per_core, memory_mb_per_node: of jobs that ask for none. accounts, qos: who may use it,
+    empty: everybody; denied_accounts, denied_qos: who may not.
+    """
+
+    name: str
+    nodes: tuple[int, ...]
+    default: bool = False
+    max_s: float | None = None
+    default_s: float | None = None
+    max_nodes: int | None = None
+    min_nodes: int = 0
+    max_cores_per_node: int | None = None
+    tier: int = 1
+    factor: int = 1
+    exclusive: bool = False
+    up: bool = True
+    memory_mb_per_core: int | None = None
+    memory_mb_per_node: int | None = None
+    least_loaded: bool = False
+    accounts: tuple[str, ...] = ()
+    denied_accounts: tuple[str, ...] = ()
+    qos: tuple[str, ...] = ()
+    denied_qos: tuple[str, ...] = ()
+
+
+PARTITION_FIELDS = tuple(one.name for one in fields(Partition) if one.name not in ("name", "nodes"))
+
+
+@dataclass(frozen=True, eq=False)
+class Site(Platform):
+    """A `Platform` with partitions and with the settings of its resource manager; it can be given wherever a Platform can.
+
+    partitions: at least one. settings: Slurm's settings under their names in slurm.conf, in lower case -> text. features: of each node.
+    weights: int64 [nodes], Slurm's: light nodes are taken first. threads: int64 [nodes], CPUs of a core, where cores are what is given
+    away. qos: name -> priority. unread: what was in the file and is not modelled.
+    """
+
+    partitions: tuple[Partition, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
+    features: tuple[tuple[str, ...], ...] = ()
+    weights: Ints | None = None
+    threads: Ints | None = None
+    qos: dict[str, int] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        put = object.__setattr__
+        for name, usual in (("weights", 1), ("threads", 1)):
+            given = getattr(self, name)
+            values = np.full(self.n_nodes, usual, np.int64) if given is None else np.array(given, np.int64)
+            if values.shape != (self.n_nodes,):
+                raise EscalaError(f"site {quoted(self.name)}: {name} has {values.size} entries for {self.n_nodes} nodes")
+            values.setflags(write=False)
+            put(self, name, values)
+        put(self, "features", tuple(tuple(one) for one in self.features) or ((),) * self.n_nodes)
+        if len(self.features) != self.n_nodes:
+            raise EscalaError(f"site {quoted(self.name)}: features has {len(self.features)} entries for {self.n_nodes} nodes")
+        put(self, "partitions", tuple(self.partitions) or (Partition("all", tuple(range(self.n_nodes)), default=True),))
+        self._check_partitions()
+
+    def _check_partitions(self) -> None:
+        where = f"site {quoted(self.name)}"
+        twin = first_twin([one.name for one in self.partitions])
+        if twin is not None:
+            raise EscalaError(f"{where}: two partitions are called {quoted(twin)}; names must differ")
+        if sum(one.default for one in self.partitions) > 1:
+            raise EscalaError(f"{where}: two partitions are the default; leave one")
+        for one in self.partitions:
+            if not one.nodes:
+                raise EscalaError(f"{where}: partition {quoted(one.name)} has no node; name some, or leave the partition out")
+            if not 0 <= min(one.nodes) <= max(one.nodes) < self.n_nodes:
+                raise EscalaError(f"{where}: partition {quoted(one.name)} has node {max(one.nodes)} of {self.n_nodes}")
+
+    @property
+    def default_partition(self) -> Partition | None:
+        """Where a job goes that names none: the default, or the only one."""
+        marked = [one for one in self.partitions if one.default]
+        return marked[0] if marked else self.partitions[0] if len(self.partitions) == 1 else None
+
+    def partition(self, name: str) -> Partition:
+        """The partition of this name; EscalaError for an unknown one."""
+        for one in self.partitions:
+            if one.name == name:
+                return one
+        known = ", ".join(one.name for one in self.partitions)
+        raise EscalaError(f"site {quoted(self.name)} has no partition {quoted(name)}: it has {known}")
+
+    @property
+    def gpu_kinds(self) -> tuple[str, ...]:
+        """Kinds of GPUs that some node has."""
+        return tuple(kind.partition(":")[2] for kind in self.resources if kind.startswith(f"{GPU}:"))
+
+    def first(self, n: int) -> Site:
+        """The site of the first `n` nodes; a partition that keeps no node goes."""
+        kept = [replace(one, nodes=tuple(node for node in one.nodes if node < n)) for one in self.partitions]
+        return replace(self, partitions=tuple(one for one in kept if one.nodes), **_cut(self, n))
+
+    def spec(self) -> dict[str, Any]:
+        """A plain dict from which `from_spec` makes an equal site."""
+        usual = Partition("", ())
+        told = [
+            {"name": one.name, "nodes": interval_text(one.nodes)}
+            | {
+                key: list(value) if isinstance(value, tuple) else value
+                for key in PARTITION_FIELDS
+                if (value := getattr(one, key)) != getattr(usual, key)
+            }
+            for one in self.partitions
+        ]
+        more: dict[str, Any] = {"partitions": told, "settings": dict(self.settings), "qos": dict(self.qos), "unread": list(self.unread)}
+        more |= {name: values.tolist() for name in ("weights", "threads") if len(set((values := getattr(self, name)).tolist()) - {1})}
+        if any(self.features):
+            more["features"] = [list(one) for one in self.features]
+        return {**super().spec(), "site": more}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Site) and super().__eq__(other) and self.spec()["site"] == other.spec()["site"]
+
+    __hash__ = None
+
+    def __repr__(self) -> str:
+        parts = ", ".join(one.name for one in self.partitions)
+        return f"Site({self.name!r}, {self.n_nodes} nodes, {self.total_cores} cores, partitions {parts})"
+
+
+def _cut(site: Site, n: int) -> dict[str, Any]:
+    """Fields of the first n nodes."""
+    if not 1 <= n <= site.n_nodes:
+        raise EscalaError(f"platform {site.name!r} has {site.n_nodes} nodes; cannot keep the first {n}")
+    assert site.weights is not None and site.threads is not None
+    used, profile_of = np.unique(site.profile_of[:n], return_inverse=True)
+    return {
+        "cores": site.cores[:n],
+        "profiles": tuple(site.profiles[i] for i in used),
+        "profile_of": profile_of,
+        "resources": {kind: values[:n] for kind, values in site.resources.items()},
+        "names": site.names[:n],
+        "features": site.features[:n],
+        "weights": site.weights[:n],
+        "threads": site.threads[:n],
+    }
+
+
+def interval_text(nodes: tuple[int, ...]) -> str:
+    """Node numbers as intervals, "0-3 7"."""
+    out: list[list[int]] = []
+    for node in nodes:
+        if out and out[-1][1] == node - 1:
+            out[-1][1] = node
+        else:
+            out.append([node, node])
+    return " ".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
+
+
+def nodes_of_intervals(text: str) -> tuple[int, ...]:
+    """The reverse of `interval_text`."""
+    pairs = [one.partition("-") for one in text.split()]
+    return tuple(node for low, _, high in pairs for node in range(int(low), int(high or low) + 1))
+
+
+def site_of(platform: Platform, more: Mapping[str, Any] | None = None) -> Site:
+    """The platform as a site: with what `Site.spec` tells under "site", or with one partition of all nodes and no settings."""
+    if isinstance(platform, Site):
+        return platform
+    plain = {one.name: getattr(platform, one.name) for one in fields(Platform)}
+    if more is None:
+        return Site(**plain)
+    told = dict(more)
+    partitions = tuple(_partition(one) for one in told.pop("partitions"))
+    return Site(**plain, partitions=partitions, **{**told, "unread": tuple(told.get("unread", ()))})
+
+
+def _partition(told: Mapping[str, Any]) -> Partition:
+    fields_: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in told.items()}
+    return Partition(**{**fields_, "nodes": nodes_of_intervals(told["nodes"])})

@@ -1,0 +1,299 @@
+"""The arrays of one run: from what jobs ask and the settings to the tables of the compiled passes."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.kernel.slurm import tables as t
+from escala.platform.site import Site
+from escala.slurm.asked import Asked, Columns, as_words
+from escala.slurm.settings import TICK_S, Settings
+from escala.workload import Workload
+
+Ints = NDArray[np.int64]
+BASIC = 4294901759  # of the first job under priority/basic, as Slurm counts
+MOST_ROWS = 400_000_000
+
+
+def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) -> t.World:
+    """The arrays, with every refused job left out of the queue."""
+    machine = _machine(site, settings, asked)
+    free = t.Free(machine.cpus.copy(), machine.memory.copy(), machine.gpus.copy(), np.zeros(site.n_nodes, np.int64))
+    future = t.Free(*(one.copy() for one in free))
+    jobs = _jobs(workload, asked)
+    rules = _rules(workload, settings)
+    users = int(asked.shape[:, t.USER].max(initial=0)) + 1
+    return t.World(
+        machine,
+        free,
+        future,
+        jobs,
+        _records(workload, site, settings, asked),
+        _allocated(site, asked, machine.gpus.shape[1]),
+        _lists(asked, settings),
+        _counters(settings, rules),
+        rules,
+        _scratch(machine, rules, users),
+    )
+
+
+def _machine(site: Site, settings: Settings, asked: Asked) -> t.Machine:
+    assert site.weights is not None and site.threads is not None
+    nodes = site.n_nodes
+    parts = np.zeros((len(site.partitions), nodes), bool)
+    for k, one in enumerate(site.partitions):
+        parts[k, list(one.nodes)] = True
+    kinds = [site.resources[f"gpu:{kind}"] for kind in site.gpu_kinds]
+    every = site.resources.get("gpu", np.zeros(nodes, np.int64))
+    rest = every - sum(kinds) if kinds else every
+    columns = [*kinds, rest] if (rest > 0).any() or not kinds else kinds
+    return t.Machine(
+        cpus=np.array(site.cores, np.int64),
+        memory=np.array(site.resources.get("memory", np.full(nodes, t.FAR)), np.int64),
+        gpus=np.stack(columns, axis=1).astype(np.int64),
+        weight=np.array(site.weights, np.int64),
+        unit=np.array(site.threads if settings.by_core else np.ones(nodes, np.int64), np.int64),
+        part=as_words(parts),
+        mask=as_words(asked.masks),
+        tier=np.array([one.tier for one in site.partitions], np.int64),
+        loaded=np.array([int(one.least_loaded) for one in site.partitions], np.int64),
+    )
+
+
+def _jobs(workload: Workload, asked: Asked) -> t.Jobs:
+    n = len(workload)
+    left, after, follower = dependencies(workload)
+    state = np.full(n, t.COMING, np.int64)
+    state[list(asked.refused)] = t.NEVER
+    return t.Jobs(
+        submit=np.round(workload.jobs["submit_s"].to_numpy() * t.SECOND).astype(np.int64),
+        run=asked.run_us,
+        cut=asked.cut.astype(np.int64),
+        shape=np.ascontiguousarray(asked.shape),
+        state=state,
+        start=np.full(n, t.NONE, np.int64),
+        finish=np.full(n, t.NONE, np.int64),
+        end_s=np.zeros(n, np.int64),
+        first=np.zeros(n, np.int64),
+        last=np.zeros(n, np.int64),
+        record=asked.record,
+        by=np.zeros(n, np.int64),
+        left=left,
+        after=after,
+        follower=follower,
+    )
+
+
+def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -> t.Records:
+    table = np.array(asked.records, np.int64).reshape(-1, 3)
+    job, part = np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
+    base, weight = priorities(workload, site, settings, asked, job, part)
+    told = Columns(workload.jobs).ints("priority")[job]
+    base, weight = np.where(told >= 0, told, base), np.where(told >= 0, 0.0, weight)
+    first = np.clip(base, 1, 4294967295).astype(np.int64)
+    return t.Records(job, part, np.ascontiguousarray(table[:, 2]), base, weight, first)
+
+
+def priorities(
+    workload: Workload, site: Site, settings: Settings, asked: Asked, job: Ints, part: Ints
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(priority without age, weight of age) of each record: basic, falling with each job, or Slurm's multifactor."""
+    told = Columns(workload.jobs)
+    nice = told.ints("nice", 0)[job].astype(float)
+    if not settings.multifactor:
+        return BASIC - job - nice, np.zeros(len(job))
+    shape = asked.shape[job]
+    base = settings.weight_size * _size(site, settings, shape)
+    factors = np.array([one.factor for one in site.partitions], float)
+    most = factors.max() if settings.normal_partition else 1.0
+    base = base + settings.weight_partition * factors[part] / max(most, 1.0)
+    if settings.weight_qos and site.qos:
+        most = max(site.qos.values()) if settings.normal_qos else 1
+        qos = np.array([site.qos.get(name or "normal", 0) for name in told.texts("qos")], float)
+        base = base + settings.weight_qos * qos[job] / max(most, 1)
+    age = settings.weight_age if settings.accounting else 0
+    return base - nice, np.full(len(job), float(age))
+
+
+def _size(site: Site, settings: Settings, shape: Ints) -> NDArray[np.float64]:
+    """Slurm's factor of job size, 0..1: the mean of its shares of nodes and CPUs."""
+    nodes, cpus = shape[:, t.MIN_NODES] / site.n_nodes, shape[:, t.MIN_CORES] / site.total_cores
+    if settings.small_relative_to_time:
+        found = np.maximum(nodes, cpus) / np.maximum(shape[:, t.LIMIT_S] / 60, 1)
+        return np.clip(1 - found if settings.favor_small else found, 0, 1)
+    return np.clip(((1 - nodes) + (1 - cpus)) / 2 if settings.favor_small else (nodes + cpus) / 2, 0, 1)
+
+
+def _allocated(site: Site, asked: Asked, kinds: int) -> t.Allocated:
+    most = np.minimum(np.minimum(asked.shape[:, t.MAX_NODES], asked.shape[:, t.TASKS]), site.n_nodes)
+    rows = int(np.maximum(most, asked.shape[:, t.MIN_NODES]).sum()) + site.n_nodes
+    if rows > MOST_ROWS:
+        raise EscalaError(f"these jobs may take up to {rows:,} nodes together, at most {MOST_ROWS:,} are possible: take a part of the log")
+    node, cpus, memory = (np.zeros(rows, np.int64) for _ in range(3))
+    return t.Allocated(node, cpus, memory, np.zeros((rows, kinds), np.int64))
+
+
+def _lists(asked: Asked, settings: Settings) -> t.Lists:
+    records, jobs = len(asked.records) + 1, len(asked.shape) + 1
+    passes = np.round(np.array(settings.passes_s, float) * t.SECOND).astype(np.int64)
+    queue, running, heap_us, heap_job = (np.zeros(size, np.int64) for size in (records, jobs, jobs, jobs))
+    return t.Lists(queue, running, heap_us, heap_job, passes)
+
+
+def _rules(workload: Workload, settings: Settings) -> t.Rules:
+    if not settings.multifactor and settings.calc_period < 60:
+        calc = 60
+    else:
+        calc = max(60, settings.calc_period)
+    return t.Rules(
+        epoch_us=round(workload.origin_s * t.SECOND),
+        bf_interval=settings.bf_interval,
+        bf_window=settings.bf_window,
+        bf_resolution=settings.bf_resolution,
+        bf_max_job_test=settings.bf_max_job_test,
+        bf_node_space_size=max(settings.bf_node_space_size or settings.bf_max_job_test, 2),
+        bf_max_job_user=settings.bf_max_job_user,
+        bf_max_job_part=settings.bf_max_job_part,
+        bf_max_job_user_part=settings.bf_max_job_user_part,
+        bf_max_job_start=settings.bf_max_job_start,
+        bf_part_reserve=settings.bf_job_part_count_reserve,
+        bf_min_prio_reserve=settings.bf_min_prio_reserve,
+        bf_min_age_reserve=settings.bf_min_age_reserve,
+        bf_window_linear=settings.bf_window_linear,
+        bf_busy_nodes=int(settings.bf_busy_nodes),
+        backfill=int(settings.backfill),
+        sched_interval=settings.sched_interval,
+        batch_sched_delay=settings.batch_sched_delay,
+        queue_depth=settings.default_queue_depth,
+        partition_depth=settings.partition_job_depth,
+        sched_max_job_start=settings.sched_max_job_start,
+        serial_at_end=int(settings.pack_serial_at_end),
+        least_loaded=int(settings.least_loaded),
+        by_memory=int(settings.memory),
+        by_priority=int(settings.multifactor),
+        calc_us=calc * t.SECOND,
+        max_age=settings.max_age,
+        tick_us=round(settings.tick_every_s * t.SECOND),
+        drift_us=round(settings.drift_s * t.SECOND),
+        kill_wait=settings.kill_wait,
+        over_time=settings.over_time,
+        started_us=round(settings.started_s * t.SECOND),
+    )
+
+
+def _counters(settings: Settings, rules: t.Rules) -> Ints:
+    """The counters as slurmctld starts."""
+    s = np.zeros(t.COUNTERS, np.int64)
+    started = rules.started_us
+    s[t.NOW] = started
+    every = rules.tick_us
+    tick = settings.started_s + TICK_S if settings.tick_s is None else settings.tick_s
+    s[t.TICK] = started + (round(tick * t.SECOND) - started) % every
+    first = started + rules.bf_interval * t.SECOND if settings.phase_s is None else round(settings.phase_s * t.SECOND)
+    s[t.PASS] = round(settings.passes_s[0] * t.SECOND) if settings.passes_s else first
+    s[t.CALC] = started + rules.calc_us
+    s[[t.LAST_EVENT, t.LAST_FULL]] = (started + rules.epoch_us) // t.SECOND
+    s[t.LAST_PASS] = (min(started, first - rules.bf_interval * t.SECOND) + rules.epoch_us) // t.SECOND
+    s[t.LAST_UPDATE] = s[t.LAST_PASS]
+    return s
+
+
+def _scratch(machine: t.Machine, rules: t.Rules, users: int) -> t.Scratch:
+    nodes, words = machine.cpus.size, machine.part.shape[1]
+    plan, parts = rules.bf_node_space_size + 4, machine.part.shape[0]
+    both = (users, parts) if rules.bf_max_job_user_part > 0 else (1, 1)
+
+    def ints(*shape: int) -> Ints:
+        return np.zeros(shape, np.int64)
+
+    return t.Scratch(
+        cpus=ints(nodes),
+        key=ints(nodes),
+        more=ints(nodes),
+        taken=ints(nodes),
+        runs=ints(nodes + 2, 6),
+        node=ints(nodes),
+        given=ints(nodes),
+        tasks=ints(max(nodes, int(machine.cpus.max())) + 2),
+        used=ints(words),
+        wanted=ints(words),
+        begin=ints(plan),
+        end=ints(plan),
+        after=ints(plan),
+        space=ints(plan, words),
+        users=ints(users),
+        parts=ints(parts, 3),
+        both=ints(*both),
+    )
+
+
+_PART = re.compile(r"(after|afterany|afterok|afternotok)((?::[^:,?+]+(?:\+\d+)?)+)")
+
+
+def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
+    """(how many jobs each waits for, where its followers begin, followers: job, at its start or end, never then)."""
+    texts = Columns(workload.jobs).texts("dependency")
+    n = len(workload)
+    if not any(texts):
+        return np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros((0, 3), np.int64)
+    row_of = {ident: j for j, ident in enumerate(workload.jobs["job_id"])}
+    edges: list[tuple[int, int, int, int]] = []
+    named = dict[tuple[str | None, str | None], int]()
+    names = workload.jobs["job_name"].to_list() if "job_name" in workload.jobs.columns else [None] * n
+    users, good = workload.jobs["user"].to_list(), _went_well(workload)
+    for j, text in enumerate(texts):
+        for part in (text or "").replace(" ", "").split(",") if text else ():
+            if part == "singleton":
+                if (users[j], names[j]) in named:
+                    edges.append((named[users[j], names[j]], j, 1, 0))
+            else:
+                edges += _edges(part, j, row_of, good, workload.jobs["job_id"][j])
+        named[users[j], names[j]] = j
+    _refuse_circles(edges, n, workload.jobs["job_id"])
+    left = np.bincount([one[1] for one in edges], minlength=n).astype(np.int64)
+    edges.sort(key=lambda one: one[0])
+    after = np.searchsorted([one[0] for one in edges], np.arange(n + 1)).astype(np.int64)
+    return left, after, np.array([one[1:] for one in edges], np.int64).reshape(-1, 3)
+
+
+def _edges(part: str, j: int, row_of: dict[str, int], good: list[bool], job: str) -> list[tuple[int, int, int, int]]:
+    match = _PART.fullmatch(part)
+    if match is None:
+        raise EscalaError(f"job {quoted(job)}: dependency {quoted(part)} is none of after, afterok, afterany, afternotok:ID, or singleton")
+    found = []
+    for ident in match[2].split(":")[1:]:
+        other = row_of.get(ident.partition("+")[0])
+        if other is None:
+            continue  # before the log, and over
+        kind = match[1]
+        never = (kind == "afterok" and not good[other]) or (kind == "afternotok" and good[other])
+        found.append((other, j, 0 if kind == "after" else 1, int(never)))
+    return found
+
+
+def _went_well(workload: Workload) -> list[bool]:
+    """Does the log say of a job that it completed, or nothing?"""
+    return [one is None or one == "COMPLETED" for one in workload.jobs["status"]]
+
+
+def _refuse_circles(edges: list[tuple[int, int, int, int]], n: int, ids: pl.Series) -> None:
+    """EscalaError for jobs that wait for each other."""
+    waits = np.zeros(n, np.int64)
+    following: dict[int, list[int]] = {}
+    for a, b, _, _ in edges:
+        following.setdefault(a, []).append(b)
+        waits[b] += 1
+    ready = [j for j in range(n) if waits[j] == 0]
+    while ready:
+        for b in following.get(ready.pop(), ()):
+            waits[b] -= 1
+            if waits[b] == 0:
+                ready.append(b)
+    stuck = np.flatnonzero(waits)
+    if len(stuck):
+        raise EscalaError(f"job {quoted(ids[int(stuck[0])])} depends on itself by way of others: break the circle of dependencies")

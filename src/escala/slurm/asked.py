@@ -1,0 +1,268 @@
+"""From the columns of a workload to what the compiled passes read: shapes, records of jobs in partitions, priorities, followers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.kernel.slurm import tables as t
+from escala.platform.site import Partition, Site
+from escala.slurm.settings import ENDLESS_S, Settings
+from escala.workload import Workload
+
+Ints = NDArray[np.int64]
+MOST_NODES = 1 << 40
+LATE_S = 60.0  # a recorded run time up to so much over the limit is Slurm's own late kill
+
+
+class Columns:
+    """Columns of the jobs as int64 with NONE for null."""
+
+    def __init__(self, jobs: pl.DataFrame) -> None:
+        self.jobs = jobs
+
+    def ints(self, name: str, usual: int = t.NONE) -> Ints:
+        """A column of whole numbers; `usual` where it is null or not there."""
+        if name not in self.jobs.columns:
+            return np.full(len(self.jobs), usual, np.int64)
+        return self.jobs[name].cast(pl.Int64).fill_null(usual).to_numpy()
+
+    def texts(self, name: str) -> list[str | None]:
+        """A column of names."""
+        return self.jobs[name].to_list() if name in self.jobs.columns else [None] * len(self.jobs)
+
+
+@dataclass
+class Asked:
+    """What the jobs ask, in the order of their submission; rows of jobs that can never run are in `refused` with the reason."""
+
+    shape: Ints
+    record: Ints
+    records: list[tuple[int, int, int]]  # job, partition, class of nodes
+    masks: NDArray[np.bool_]  # [classes, nodes]
+    refused: dict[int, str]
+    limit_s: Ints
+    run_us: Ints
+    killed: NDArray[np.bool_]
+    cut: NDArray[np.bool_]  # killed at the beat after the limit, not when the log says
+
+
+def shapes_of(workload: Workload, site: Site, settings: Settings) -> Ints:
+    """int64 [jobs, SHAPE], but for what its partition decides (memory, exclusive nodes, limits)."""
+    told = Columns(workload.jobs)
+    n = len(workload)
+    shape = np.full((n, t.SHAPE), t.NONE, np.int64)
+    nodes, tasks, cores = told.ints("nodes"), told.ints("tasks"), workload.jobs["cores"].to_numpy()
+    per, per_node = told.ints("cores_per_task", 1), told.ints("tasks_per_node", 0)
+    single = workload.jobs["single_node"].to_numpy() & (nodes < 0)
+    nodes = np.where(single, 1, nodes)
+    of_nodes = np.where((nodes > 0) & (per_node > 0), nodes * per_node, -(-cores // per))
+    tasks = np.where(tasks > 0, tasks, np.maximum(of_nodes, np.maximum(nodes, 1)))
+    shape[:, t.MIN_NODES] = np.where(nodes > 0, nodes, 1)
+    shape[:, t.REQ_NODES] = shape[:, t.MIN_NODES]
+    shape[:, t.MAX_NODES] = np.where(nodes > 0, nodes, MOST_NODES)
+    shape[:, t.TASKS] = tasks
+    shape[:, t.CORES_PER_TASK] = per
+    shape[:, t.TASKS_PER_NODE] = per_node
+    shape[:, t.NODE_CORES] = np.maximum(per, per_node * per)
+    shape[:, t.MIN_CORES] = np.maximum(tasks * per, np.where(nodes > 0, nodes, 1))
+    shape[:, t.MEMORY_CORE] = told.ints("memory_mb_per_core", 0)
+    shape[:, t.MEMORY_NODE] = told.ints("memory_mb_per_node", 0)
+    shape[:, t.GPUS_NODE] = told.ints("gpus_per_node", 0)
+    shape[:, t.GPUS_TASK] = told.ints("gpus_per_task", 0)
+    shape[:, t.EXCLUSIVE] = np.maximum(told.ints("exclusive", 0), int(settings.whole_nodes))
+    shape[:, t.USER] = np.maximum(workload.user_ranks, 0)
+    return shape
+
+
+class Asking:
+    """Turns each job into its records: the partitions that it names, the nodes there that have what it needs, and its limit."""
+
+    def __init__(self, workload: Workload, site: Site, settings: Settings) -> None:
+        self.workload, self.site, self.settings = workload, site, settings
+        self.shape = shapes_of(workload, site, settings)
+        told = Columns(workload.jobs)
+        named = told.texts("partition")
+        queues = told.texts("queue")
+        known = {one.name for one in site.partitions}
+        self.named = [a if a is not None else b if b in known else None for a, b in zip(named, queues, strict=True)]
+        self.features, self.kinds = told.texts("features"), told.texts("gpu_kind")
+        self.accounts, self.qos = told.texts("account"), told.texts("qos")
+        limited = workload.jobs["limited"].to_numpy() if "limited" in workload.jobs.columns else np.ones(len(workload), bool)
+        walltime = workload.jobs["walltime_s"].to_numpy()
+        self.minutes = np.where(limited, np.ceil(walltime / 60 - 1e-9) * 60, t.NONE).astype(np.int64)
+        self.classes: dict[tuple[int, str | None], int] = {}
+        self.masks: list[NDArray[np.bool_]] = []
+        self.numbers = {one.name: k for k, one in enumerate(site.partitions)}
+        self.cpus = np.asarray(site.cores)
+
+    def asked(self) -> Asked:
+        """All jobs."""
+        records: list[tuple[int, int, int]] = []
+        first = np.zeros(len(self.workload) + 1, np.int64)
+        refused: dict[int, str] = {}
+        alike: dict[tuple[object, ...], tuple[list[tuple[int, int]], str, Ints]] = {}
+        for j in range(len(self.workload)):
+            row = self.shape[j]
+            key = (self.named[j], self.features[j], self.kinds[j], self.accounts[j], self.qos[j], int(self.minutes[j]), row[:-1].tobytes())
+            if key not in alike:
+                alike[key] = (*self._all_records(j), row.copy())
+            mine, why, shape = alike[key]
+            row[:-1] = shape[:-1]  # all but the user
+            if not mine:
+                refused[j] = why
+            records += [(j, *one) for one in mine]
+            first[j + 1] = len(records)
+        run, killed, cut = self._runs()
+        masks = np.array(self.masks) if self.masks else np.zeros((0, self.site.n_nodes), bool)
+        return Asked(self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], run, killed, cut)
+
+    def _all_records(self, j: int) -> tuple[list[tuple[int, int]], str]:
+        """Its records, and why there is none."""
+        why = ""
+        mine: list[tuple[int, int]] = []
+        for part in self._partitions(j):
+            found = self._record(j, part, not mine)
+            if isinstance(found, str):
+                why = why or found
+            else:
+                mine.append(found)
+        return mine, why
+
+    def _partitions(self, j: int) -> list[Partition]:
+        name = self.named[j]
+        if name is None:
+            usual = self.site.default_partition
+            if usual is None:
+                raise EscalaError(
+                    f"job {quoted(self.workload.jobs['job_id'][j])} names no partition, and site {quoted(self.site.name)} has no default: "
+                    "mark one (Default=YES, default = true), or give the column partition"
+                )
+            return [usual]
+        try:
+            return [self.site.partition(one.strip()) for one in name.split(",")]
+        except EscalaError as error:
+            raise EscalaError(f"job {quoted(self.workload.jobs['job_id'][j])}: {error}") from None
+
+    def _record(self, j: int, part: Partition, first: bool) -> tuple[int, int] | str:
+        """(partition, class of nodes) of job j in this partition, or why it can never run there. The first decides its memory and limit."""
+        limit = int(self.minutes[j])
+        if limit < 0:
+            limit = int(min(part.default_s if part.default_s is not None else part.max_s or ENDLESS_S, ENDLESS_S))
+        why = self._barred(j, part, limit)
+        if why:
+            return f"partition {quoted(part.name)} {why}"
+        row = self.shape[j]
+        if first:
+            row[t.LIMIT_S] = limit
+            row[t.EXCLUSIVE] = max(row[t.EXCLUSIVE], int(part.exclusive))
+            if row[t.MEMORY_CORE] <= 0 and row[t.MEMORY_NODE] <= 0:
+                row[t.MEMORY_CORE] = part.memory_mb_per_core or 0
+                row[t.MEMORY_NODE] = part.memory_mb_per_node or 0
+            row[t.MAX_NODES] = min(row[t.MAX_NODES], part.max_nodes or MOST_NODES, self.site.n_nodes)
+            row[t.GPU_KIND] = self._kind(j)
+        number = self.numbers[part.name]
+        key = (number, self.features[j] or None)
+        if key not in self.classes:
+            self.classes[key] = len(self.masks)
+            mask = np.zeros(self.site.n_nodes, bool)
+            mask[list(part.nodes)] = True
+            self.masks.append(mask & features_mask(self.site, key[1], self.workload.jobs["job_id"][j]))
+        which = self.classes[key]
+        why = self._never_fits(row, self.masks[which])
+        return f"partition {quoted(part.name)} {why}" if why else (number, which)
+
+    def _barred(self, j: int, part: Partition, limit: int) -> str:
+        if not part.up:
+            return "is down"
+        if part.max_s is not None and limit > part.max_s:
+            return f"allows {part.max_s:g} s, not {limit}"
+        wanted = int(self.shape[j, t.MIN_NODES])
+        if part.max_nodes is not None and wanted > part.max_nodes:
+            return f"allows {part.max_nodes} nodes, not {wanted}"
+        for what, mine, may, not_ in (
+            ("account", self.accounts[j], part.accounts, part.denied_accounts),
+            ("qos", self.qos[j], part.qos, part.denied_qos),
+        ):
+            if mine is not None and ((may and mine not in may) or mine in not_):
+                return f"does not admit {what} {quoted(mine)}"
+        return ""
+
+    def _kind(self, j: int) -> int:
+        kind = self.kinds[j]
+        if kind is None:
+            return t.NONE
+        if kind not in self.site.gpu_kinds:
+            known = ", ".join(self.site.gpu_kinds) or "none"
+            job = quoted(self.workload.jobs["job_id"][j])
+            raise EscalaError(f"job {job} asks for GPUs of kind {quoted(kind)}: site {quoted(self.site.name)} has {known}")
+        return self.site.gpu_kinds.index(kind)
+
+    def _never_fits(self, row: Ints, mask: NDArray[np.bool_]) -> str:
+        """Why a job of this shape would not fit these nodes if they were empty; "" where it would."""
+        cpus = np.where(mask, self.cpus, 0)
+        per = int(row[t.CORES_PER_TASK])
+        if self.settings.memory:
+            memory = self.site.resources.get("memory", np.zeros(self.site.n_nodes, np.int64))
+            if row[t.MEMORY_CORE] > 0:
+                whole = row[t.EXCLUSIVE] == 1
+                room = np.where(memory >= cpus * row[t.MEMORY_CORE], cpus, 0) if whole else memory // row[t.MEMORY_CORE]
+                cpus = np.minimum(cpus, room)
+                cpus = cpus if whole else cpus - cpus % per
+            elif row[t.MEMORY_NODE] > 0:
+                cpus = np.where(memory >= row[t.MEMORY_NODE], cpus, 0)
+        gpus = self._gpus(int(row[t.GPU_KIND]))
+        cpus = np.where(gpus >= row[t.GPUS_NODE], cpus, 0)
+        if row[t.GPUS_TASK] > 0:
+            cpus = np.minimum(cpus, gpus // row[t.GPUS_TASK] * per)
+        least = max(int(row[t.NODE_CORES]), int(row[t.TASKS] * per) if row[t.MAX_NODES] == 1 else 1)
+        cpus = np.where(cpus >= least, cpus, 0)
+        wanted = max(int(row[t.MIN_NODES]), -(-int(row[t.TASKS]) // int(row[t.TASKS_PER_NODE])) if row[t.TASKS_PER_NODE] > 0 else 1)
+        if (cpus > 0).sum() < wanted:
+            return f"has {int((cpus > 0).sum())} nodes that could run it, and it needs {wanted}"
+        most = np.sort(cpus)[::-1][: max(int(min(row[t.MAX_NODES], len(cpus))), 1)].sum()
+        return f"could give it {int(most)} cores, and it needs {int(row[t.MIN_CORES])}" if most < row[t.MIN_CORES] else ""
+
+    def _gpus(self, kind: int) -> Ints:
+        name = "gpu" if kind < 0 else f"gpu:{self.site.gpu_kinds[kind]}"
+        return self.site.resources.get(name, np.zeros(self.site.n_nodes, np.int64))
+
+    def _runs(self) -> tuple[Ints, NDArray[np.bool_], NDArray[np.bool_]]:
+        """(us that each job would run, is it killed, is it so at a beat of the clock). A recorded run time that passes the limit by no more
+        than a kill of Slurm may be late is kept."""
+        runtime = self.workload.jobs["runtime_s"].to_numpy()
+        limit = self.shape[:, t.LIMIT_S] + 60 * self.settings.over_time
+        limited = self.minutes >= 0
+        return np.round(runtime * t.SECOND).astype(np.int64), limited & (runtime >= limit), limited & (runtime > limit + LATE_S)
+
+
+def features_mask(site: Site, text: str | None, job: str) -> NDArray[np.bool_]:
+    """Nodes with these features, joined by & (or a comma) and |, from the left; EscalaError for one that no node has."""
+    mask = np.ones(site.n_nodes, bool)
+    if text is None:
+        return mask
+    known = {one for node in site.features for one in node}
+    joined = "&"
+    for word in re.split(r"([&|,])", text.replace(" ", "").replace("(", "").replace(")", "")):
+        if word in ("&", "|", ","):
+            joined = word
+            continue
+        if word not in known:
+            raise EscalaError(f"job {quoted(job)} needs feature {quoted(word)}, which no node of site {quoted(site.name)} has")
+        have = np.array([word in node for node in site.features])
+        mask = mask | have if joined == "|" else mask & have
+    return mask
+
+
+def as_words(masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Sets of nodes as bits, 64 in each int64: [sets, words]."""
+    sets, nodes = masks.shape
+    words = max(1, -(-nodes // 64))
+    padded = np.zeros((sets, words * 64), bool)
+    padded[:, :nodes] = masks
+    return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64).reshape(sets, words)

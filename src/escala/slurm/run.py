@@ -1,0 +1,188 @@
+"""Running a workload by Slurm's rules, and the Result of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.kernel import codes
+from escala.kernel.slurm import tables as t
+from escala.kernel.slurm.drive import DONE, drive
+from escala.kernel.state import LOG
+from escala.lives import NodeLives, node_texts
+from escala.options import Options
+from escala.platform import Platform
+from escala.platform.site import Site, site_of
+from escala.result import FORMAT, Result
+from escala.slurm.arrays import arrays_of
+from escala.slurm.asked import Asked, Asking
+from escala.slurm.settings import NAME, Settings, changed, settings_of
+from escala.workload import Workload
+
+Ints = NDArray[np.int64]
+STATES = pl.Series(["REJECTED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "REJECTED"])
+HEEDED = ("oversized", "seed", "record")
+
+
+def run_slurm(
+    workload: Workload, platform: Platform, scheduler: str | Settings, options: Options, progress: Callable[[float], None] | None = None
+) -> Result:
+    """Replay a workload by Slurm's rules on a site, or on a plain platform as one partition.
+
+    scheduler: "slurm", "slurm:KEY=VALUE...", or `Settings`. EscalaError for options that mean nothing here, for jobs that can never run
+    (or REJECTED rows, with oversized="drop"), and for unknown keys.
+    """
+    _refuse_options(options)
+    site = site_of(platform)
+    settings = scheduler if isinstance(scheduler, Settings) else changed(settings_of(site), scheduler)
+    if workload.needs_speed():
+        raise EscalaError(f"workload {workload.name!r} gives work in flop: read it with a speed, or name the platform's")
+    began = time.perf_counter()
+    asked = Asking(workload, site, settings).asked()
+    if asked.refused and options.oversized == "error":
+        j, why = next(iter(asked.refused.items()))
+        more = f" (and {len(asked.refused) - 1} more jobs)" if len(asked.refused) > 1 else ""
+        raise EscalaError(
+            f"job {quoted(workload.jobs['job_id'][j])} of workload {workload.name!r} can never run on site {quoted(site.name)}: {why}"
+            f"{more}: mend the job or the site, or drop such jobs with oversized='drop' (--oversized drop)"
+        )
+    run = play(workload, site, settings, asked, progress)
+    about = {
+        "scheduler": scheduler if isinstance(scheduler, str) else NAME,
+        "shutdown": "never",
+        "knows": "",
+        "elapsed_s": time.perf_counter() - began,
+        "slurm": {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(settings).items()},
+    }
+    if not isinstance(scheduler, str):
+        about["objects"] = ["scheduler"]
+    return _result(run, workload, site, asked, options, about)
+
+
+def play(workload: Workload, site: Site, settings: Settings, asked: Asked, progress: Callable[[float], None] | None = None) -> t.World:
+    """The tables of a finished replay: starts, ends, and what each job held where."""
+    run = arrays_of(workload, site, settings, asked)
+    _drive(run, workload, progress)
+    return run
+
+
+def _refuse_options(options: Options) -> None:
+    usual = Options()
+    for name in Options.__dataclass_fields__:
+        if name not in HEEDED and getattr(options, name) != getattr(usual, name):
+            raise EscalaError(f"option {name} means nothing to scheduler slurm: its settings come from the site, or as slurm:KEY=VALUE")
+
+
+def _drive(run: t.World, workload: Workload, progress: Callable[[float], None] | None) -> None:
+    """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error."""
+    last = float(run.jobs.submit[-1]) if len(run.jobs.submit) else 0.0
+    for step in range(1, 101):
+        if drive(run, int(last * step / 100) if step < 100 else t.FAR) == DONE:
+            break
+        if progress is not None:
+            progress(min(step / 100, 0.99))
+    waiting = np.flatnonzero(run.jobs.state == t.WAITING)
+    if len(waiting):
+        raise EscalaError(
+            f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(waiting[0])])} waits and nothing more will happen "
+            f"({len(waiting)} such jobs): does it fit within bf_window and the partition's limits?"
+        )
+    if progress is not None:
+        progress(1.0)
+
+
+def chunks_of_run(run: t.World, rows: Ints) -> Ints:
+    """int64 [4, chunks]: place in `rows`, low node, high node, CPUs on each; neighbours with equal CPUs are one."""
+    lengths = run.jobs.last[rows] - run.jobs.first[rows]
+    row = np.repeat(np.arange(len(rows)), lengths)
+    at = np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + np.repeat(run.jobs.first[rows], lengths)
+    node, cpus = run.allocated.node[at], run.allocated.cpus[at]
+    if not len(row):
+        return np.zeros((4, 0), np.int64)
+    new = np.ones(len(row), bool)
+    new[1:] = (row[1:] != row[:-1]) | (node[1:] != node[:-1] + 1) | (cpus[1:] != cpus[:-1])
+    first = np.flatnonzero(new)
+    last = np.append(first[1:], len(row)) - 1
+    return np.stack([row[first], node[first], node[last], cpus[first]])
+
+
+def _result(run: t.World, workload: Workload, site: Site, asked: Asked, options: Options, about: dict[str, Any]) -> Result:
+    jobs = workload.jobs
+    rows = np.flatnonzero(run.jobs.state == t.ENDED)
+    chunks = chunks_of_run(run, rows)
+    start, finish = run.jobs.start[rows], run.jobs.finish[rows]
+    submits = run.jobs.submit
+    window = (int(submits[0]), max(int(finish.max(initial=submits[0])), int(submits[0]))) if len(submits) else (0, 0)
+    life = NodeLives(site, jobs["job_id"], rows, window, chunks, start, finish - start, jobs["load"].to_numpy()[rows], np.zeros(0, LOG))
+    manifest = {
+        "format": FORMAT,
+        "escala": version("escala"),
+        "workload": {
+            "name": workload.name,
+            "source": workload.source,
+            "jobs": len(workload),
+            "cleaning": workload.cleaning,
+            "ignored": workload.ignored,
+            "read_as": workload.read_as,
+            "sha256": workload.digest(),
+        },
+        "platform": site.spec(),
+        "n_nodes": site.n_nodes,
+        "n_cores": site.total_cores,
+        "options": options.told(),
+        "window": {"start_s": window[0] / t.SECOND, "end_s": window[1] / t.SECOND},
+        **about,
+    }
+    return Result(_job_table(run, workload, asked, rows, chunks), _totals(life), manifest, life.lives())
+
+
+def _totals(life: NodeLives) -> pl.DataFrame:
+    """state, seconds, joules (where every node has watts), transitions: the sum over the nodes."""
+    power = life.power()
+    summed = power.group_by("state", maintain_order=True).agg(pl.exclude("node", "state").sum())
+    order = pl.DataFrame({"state": codes.LEDGER_STATES})
+    return order.join(summed, on="state", how="left", maintain_order="left")
+
+
+def _job_table(run: t.World, workload: Workload, asked: Asked, rows: Ints, chunks: Ints) -> pl.DataFrame:
+    """The jobs in the order of the workload; times that did not happen are null."""
+    jobs = workload.jobs
+    n = len(jobs)
+    ended = np.zeros(n, bool)
+    ended[rows] = True
+    nodes = np.full(n, "", object)
+    nodes[rows] = node_texts(chunks, len(rows)).to_numpy() if len(rows) else []
+    state = STATES[run.jobs.state].to_numpy().copy()
+    state[ended & asked.killed] = "KILLED"
+    run_s = np.where(ended, run.jobs.finish - run.jobs.start, run.jobs.run) / t.SECOND
+
+    def seconds(us: Ints) -> pl.Series:
+        return pl.Series(us / t.SECOND, dtype=pl.Float64).set(pl.Series(~ended), None)
+
+    table: dict[str, pl.Series] = {
+        "job_id": jobs["job_id"],
+        "submit_s": jobs["submit_s"],
+        "start_s": seconds(run.jobs.start),
+        "finish_s": seconds(run.jobs.finish),
+        "wait_s": seconds(run.jobs.start - run.jobs.submit),
+        "cores": jobs["cores"],
+        "walltime_s": jobs["walltime_s"],
+        "runtime_s": pl.Series(run_s, dtype=pl.Float64),
+        "user": jobs["user"],
+        "state": pl.Series(state, dtype=pl.String),
+        "nodes": pl.Series(nodes.tolist(), dtype=pl.String),
+    }
+    if "limited" in jobs.columns:
+        table["limited"] = jobs["limited"]
+    if jobs["wait_s"].null_count() < n:
+        table |= {"recorded_wait_s": jobs["wait_s"], "queue": jobs["queue"]}
+    by = pl.Series(["event", "backfill"])[run.jobs.by].set(pl.Series(~ended), None)
+    return pl.DataFrame([column.alias(name) for name, column in table.items()] + [by.alias("started_by")])

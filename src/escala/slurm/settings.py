@@ -1,0 +1,221 @@
+"""From the settings of a site, and from the scheduler's name, to the numbers of Slurm's rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from escala.errors import EscalaError, nearest, quoted
+from escala.platform.site import Site
+from escala.platform.site_entries import seconds_of
+
+NAME = "slurm"
+ENDLESS_S = 365 * 86400
+TICK_S = 0.45
+"""Of all moments between 0 and 1 s, one at which most recorded runs come out as real daemons ran them; see docs/how-to/site.md."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Slurm's settings, under the names of slurm.conf where they have one. Times in s.
+
+    started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills beat from there.
+    tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start. phase_s: when backfill first
+    looks, None: bf_interval after the start. passes_s: recorded moments of backfill passes, in place of its clock. drift_s: by how much
+    each sleep is late.
+    """
+
+    bf_interval: int = 30
+    bf_window: int = 1440 * 60
+    bf_resolution: int = 60
+    bf_max_job_test: int = 500
+    bf_node_space_size: int = 0
+    bf_max_job_user: int = 0
+    bf_max_job_part: int = 0
+    bf_max_job_user_part: int = 0
+    bf_max_job_start: int = 0
+    bf_job_part_count_reserve: int = 0
+    bf_min_prio_reserve: int = 0
+    bf_min_age_reserve: int = 0
+    bf_window_linear: int = 0
+    bf_busy_nodes: bool = False
+    sched_interval: int = 60
+    batch_sched_delay: int = 3
+    default_queue_depth: int = 100
+    partition_job_depth: int = 0
+    sched_max_job_start: int = 0
+    pack_serial_at_end: bool = False
+    backfill: bool = True
+    whole_nodes: bool = False
+    memory: bool = False
+    by_core: bool = False
+    least_loaded: bool = False
+    multifactor: bool = False
+    accounting: bool = False
+    weight_age: int = 0
+    weight_size: int = 0
+    weight_partition: int = 0
+    weight_qos: int = 0
+    max_age: int = 7 * 86400
+    calc_period: int = 300
+    favor_small: bool = False
+    small_relative_to_time: bool = False
+    normal_partition: bool = True
+    normal_qos: bool = True
+    kill_wait: int = 30
+    over_time: int = 0
+    started_s: float = -2.8
+    tick_s: float | None = None
+    tick_every_s: float = 1.0014
+    phase_s: float | None = None
+    passes_s: tuple[float, ...] = ()
+    drift_s: float = 0.001
+    unread: tuple[str, ...] = field(default=())
+
+
+PARAMETERS = (
+    "bf_interval",
+    "bf_resolution",
+    "bf_max_job_test",
+    "bf_node_space_size",
+    "bf_max_job_user",
+    "bf_max_job_part",
+    "bf_max_job_user_part",
+    "bf_max_job_start",
+    "bf_job_part_count_reserve",
+    "bf_min_prio_reserve",
+    "bf_min_age_reserve",
+    "bf_window_linear",
+    "sched_interval",
+    "batch_sched_delay",
+    "default_queue_depth",
+    "partition_job_depth",
+    "sched_max_job_start",
+)
+"""Numbers of SchedulerParameters that are read under their own names; bf_window is in minutes there."""
+FLAGS = ("bf_busy_nodes", "pack_serial_at_end")
+HARMLESS = ("bf_continue", "bf_yield_interval", "bf_yield_sleep", "bf_max_time", "max_rpc_cnt", "max_sched_time", "sched_min_interval")
+"""Of how long a pass takes; passes here take no time."""
+PHASES = {"phase": "phase_s", "tick": "tick_s", "tick_every": "tick_every_s", "started": "started_s", "drift": "drift_s"}
+NAMES = {
+    "priorityweightage": "weight_age",
+    "priorityweightjobsize": "weight_size",
+    "priorityweightpartition": "weight_partition",
+    "priorityweightqos": "weight_qos",
+    "killwait": "kill_wait",
+    "overtimelimit": "over_time",
+}
+LEAST = {"bf_interval": 1, "bf_resolution": 1, "bf_max_job_test": 1, "batch_sched_delay": 0, "sched_interval": -1}
+NOT_MODELLED = {
+    "preempttype": "preempt/none",
+    "priorityweightfairshare": "0",
+    "priorityweightassoc": "0",
+    "priorityweighttres": "",
+    "topologyplugin": "topology/none",
+    "completewait": "0",
+}
+"""Settings whose other values are not modelled, with the value that needs no model."""
+
+
+def settings_of(site: Site) -> Settings:
+    """What the site's settings say; what has no model is in `unread`. EscalaError for a number that is none."""
+    told = site.settings
+    where = f"site {quoted(site.name)}"
+    found: dict[str, Any] = {name: _whole(told[key], f"{where}, {key}") for key, name in NAMES.items() if key in told}
+    unread = [f"{key}={told[key]}" for key, plain in NOT_MODELLED.items() if key in told and told[key].lower() not in (plain, "(null)")]
+    found |= _parameters(told.get("schedulerparameters", ""), where, unread)
+    found["backfill"] = "builtin" not in told.get("schedulertype", "sched/backfill").lower()
+    select = told.get("selecttype", "select/cons_tres").lower()
+    takes = told.get("selecttypeparameters", "").lower()
+    found["whole_nodes"] = select.endswith("linear")
+    found["memory"] = "memory" in takes
+    found["by_core"] = ("core" in takes.replace("cr_core_default", "") or "socket" in takes or not takes) and not found["whole_nodes"]
+    found["least_loaded"] = "lln" in takes
+    found |= _priorities(told, where)
+    return Settings(**found, unread=tuple(unread))
+
+
+def _priorities(told: Mapping[str, str], where: str) -> dict[str, Any]:
+    """The part of multifactor priorities."""
+    found: dict[str, Any] = {}
+    kind = told.get("prioritytype", "").lower()
+    weights = any(told.get(key, "0") not in ("0", "") for key in told if key.startswith("priorityweight"))
+    found["multifactor"] = kind.endswith("multifactor") or (not kind and weights)
+    found["accounting"] = told.get("accountingstoragetype", "").lower().endswith("slurmdbd")
+    for key, name in (("prioritymaxage", "max_age"), ("prioritycalcperiod", "calc_period")):
+        if key in told:
+            seconds = seconds_of(told[key], f"{where}, {key}")
+            found[name] = ENDLESS_S if seconds is None else max(1, int(seconds))
+    found["favor_small"] = told.get("priorityfavorsmall", "no").lower() in ("yes", "1", "true")
+    flags = told.get("priorityflags", "").upper()
+    found["small_relative_to_time"] = "SMALL_RELATIVE_TO_TIME" in flags
+    found["normal_partition"] = "NO_NORMAL_PART" not in flags and "NO_NORMAL_ALL" not in flags
+    found["normal_qos"] = "NO_NORMAL_QOS" not in flags and "NO_NORMAL_ALL" not in flags
+    return found
+
+
+def _parameters(text: str, where: str, unread: list[str]) -> dict[str, Any]:
+    """SchedulerParameters: a list of KEY=VALUE and flags."""
+    found: dict[str, Any] = {}
+    for one in (part.strip() for part in text.split(",")):
+        key, equals, value = one.lower().partition("=")
+        if key in PARAMETERS and equals:
+            found[key] = _whole(value, f"{where}, {key}", LEAST.get(key, 0))
+        elif key == "bf_window" and equals:
+            found[key] = 60 * _whole(value, f"{where}, {key}", 1)
+        elif key in FLAGS:
+            found[key] = True
+        elif one and key not in HARMLESS and one != "(null)":
+            unread.append(f"SchedulerParameters {one}")
+    return found
+
+
+def _whole(text: str, where: str, least: int = 0) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        raise EscalaError(f"{where}: {quoted(text)} is not a whole number") from None
+    if not least <= value < 2**31:
+        raise EscalaError(f"{where}: {value} is out of range; give at least {least}")
+    return value
+
+
+def is_slurm(name: Any) -> bool:
+    """Is this scheduler Slurm's rules: "slurm", "slurm:KEY=VALUE...", or `Settings`?"""
+    return isinstance(name, Settings) or (isinstance(name, str) and name.partition(":")[0] == NAME)
+
+
+def changed(settings: Settings, name: str) -> Settings:
+    """The settings with those that stand in the scheduler's name; EscalaError for a key that is none."""
+    from dataclasses import replace
+
+    found: dict[str, Any] = {}
+    for part in name.split(":")[1:]:
+        key, equals, value = part.partition("=")
+        where = f"scheduler {quoted(name)}"
+        if key in PHASES and equals:
+            found[PHASES[key]] = _seconds(value, f"{where}, {key}")
+        elif key in PARAMETERS or key == "bf_window" or key in FLAGS:
+            unread: list[str] = []
+            found |= _parameters(part, where, unread)
+            if unread or (not equals and key not in FLAGS):
+                raise EscalaError(f"{where}: {key} needs a value, as in {key}=30")
+        else:
+            known = (*PARAMETERS, "bf_window", *FLAGS, *PHASES)
+            raise EscalaError(f"{where}: unknown key {quoted(key)}: {nearest(key, known)}known are {', '.join(known)}")
+    return replace(settings, **found)
+
+
+def _seconds(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or abs(value) > 1e9:
+        raise EscalaError(f"{where}: {quoted(text)} is no number of seconds")
+    return value
+
+
+KNOWN = tuple(one.name for one in fields(Settings))

@@ -1,0 +1,66 @@
+"""What jobs ask of a site: nodes, tasks, memory, GPUs, partitions and priorities, as optional columns; null: not asked.
+
+Rules of Slurm (`scheduler="slurm"`) read them; all other schedulers go by `cores` alone, as ever.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import polars as pl
+
+from escala.workload.rule import Rule
+
+SHAPES: dict[str, pl.DataType] = {
+    "nodes": pl.Int64(),  # nodes, exactly so many
+    "tasks": pl.Int64(),  # processes; without `nodes` they pack as they fit
+    "cores_per_task": pl.Int64(),  # 1 by default
+    "tasks_per_node": pl.Int64(),  # no more on a node
+    "memory_mb_per_core": pl.Int64(),
+    "memory_mb_per_node": pl.Int64(),
+    "gpus_per_node": pl.Int64(),
+    "gpus_per_task": pl.Int64(),
+    "gpu_kind": pl.String(),  # of these GPUs; null: any
+    "exclusive": pl.Boolean(),  # whole nodes, shared with nobody
+    "features": pl.String(),  # that nodes must have, joined by & and |
+    "nice": pl.Int64(),  # taken off the priority
+    "priority": pl.Int64(),  # in place of what the site would compute
+    "dependency": pl.String(),  # after:ID, afterok:ID:ID, afterany:ID, afternotok:ID, singleton, joined by commas
+}
+COUNTS = ("nodes", "tasks", "cores_per_task", "tasks_per_node")
+AMOUNTS = ("memory_mb_per_core", "memory_mb_per_node", "gpus_per_node", "gpus_per_task", "priority")
+
+
+def with_cores(frame: pl.DataFrame) -> pl.DataFrame:
+    """A table without `cores`, where tasks or nodes say how many there are."""
+    have = set(frame.columns)
+    if "cores" in have or have.isdisjoint(("tasks", "nodes")):
+        return frame
+
+    def column(name: str) -> pl.Expr:
+        return pl.col(name).cast(pl.Int64) if name in have else pl.lit(None, dtype=pl.Int64)
+
+    of_nodes = column("nodes").fill_null(1) * column("tasks_per_node").fill_null(1)
+    cores = column("tasks").fill_null(of_nodes) * column("cores_per_task").fill_null(1)
+    return frame.with_columns(cores=pl.max_horizontal(cores, column("nodes").fill_null(1)))
+
+
+def shape_rules(columns: list[str]) -> list[Rule]:
+    """Rules on these columns: numbers that are none, and shapes that cannot be."""
+    rules = [Rule(name, pl.col(name) < 1, "1 or more, or null is needed") for name in COUNTS if name in columns]
+    rules += [Rule(name, pl.col(name) < 0, "0 or more, or null is needed") for name in AMOUNTS if name in columns]
+    if {"nodes", "tasks"} <= set(columns):
+        rules.append(Rule("nodes", pl.col("nodes") > pl.col("tasks"), "no more than its tasks are possible: each node runs one at least"))
+    if {"nodes", "tasks", "tasks_per_node"} <= set(columns):
+        most = pl.col("nodes") * pl.col("tasks_per_node")
+        rules.append(Rule("tasks", pl.col("tasks") > most, "no more than nodes x tasks_per_node are possible"))
+    if {"memory_mb_per_core", "memory_mb_per_node"} <= set(columns):
+        both = (pl.col("memory_mb_per_core") > 0) & (pl.col("memory_mb_per_node") > 0)
+        rules.append(Rule("memory_mb_per_node", both, "a job asks for memory by core or by node, not for both"))
+    gpus = [pl.col(name).fill_null(0) > 0 for name in ("gpus_per_node", "gpus_per_task") if name in columns]
+    if len(gpus) == 2:
+        rules.append(Rule("gpus_per_task", gpus[0] & gpus[1], "a job asks for GPUs by node or by task, not for both"))
+    if "gpu_kind" in columns:
+        some = reduce(lambda a, b: a | b, gpus, pl.lit(False))
+        rules.append(Rule("gpu_kind", pl.col("gpu_kind").is_not_null() & ~some, "a kind needs gpus_per_node or gpus_per_task"))
+    return rules

@@ -1,0 +1,1 @@
+"""Slurm's rules against what real daemons did."""

@@ -1,0 +1,78 @@
+"""Slurm's rules against recorded runs of real daemons: nearly all starts and nodes where Slurm repeats itself.
+
+Fed are submissions, limits, real run times and the unix second of the clock's zero; of slurmctld's phases nothing, or only that they are
+what they were.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import escala
+from escala.slurm import ensemble, settings_of
+from tests.golden.slurm.recorded import Recorded, recorded
+
+REPEATS = ("A1-repeat", "A1-slurm24", "B1", "B1-repeat", "C1", "C1-repeat", "D1", "D1-repeat", "E1-fine")
+"""Runs that the default phases give; of those that Slurm repeats only A3 and A3-slurm24 need phases of their own."""
+KIN = {"A1": ("A1", "A1-repeat"), "A3": ("A3", "A3-repeat"), "C1-noage": ("C1-noage", "C1-noage-repeat"), "E1": ("E1", "E1-repeat")}
+"""Lists on which Slurm does not repeat itself."""
+CHANCE = ("A1", "A3", "A3-slurm24", "C1-noage", "C1-noage-repeat", "C1-noage-slurm24", "D1-slurm24", "E1", "E1-repeat")
+
+
+@pytest.fixture(scope="session")
+def live(traces: Path) -> Path:
+    folder = traces.parent / "slurm-live"
+    if not folder.is_dir():
+        pytest.skip(f"no recorded runs of Slurm at {folder}")
+    return folder
+
+
+@pytest.mark.parametrize("name", REPEATS)
+def test_where_slurm_repeats_itself(live: Path, tmp_path: Path, name: str) -> None:
+    run = recorded(live, name, tmp_path)
+    result = escala.simulate(run.workload, run.site, scheduler="slurm")
+    starts, nodes = run.agreement(result)
+    assert starts >= 0.9
+    assert nodes >= 0.9
+    assert result.summary()["mean_wait_s"] == pytest.approx(run.mean_wait_s, rel=0.05)
+
+
+def _with_its_phases(run: Recorded) -> escala.Result:
+    first = next(job["start_exact_s"] for job in run.run["jobs"] if job["started_by"] == "main")
+    passes = tuple(run.run["backfill_pass_times_s"])
+    settings = replace(settings_of(run.site), passes_s=passes, tick_s=first)
+    return escala.simulate(run.workload, run.site, scheduler=settings)
+
+
+@pytest.mark.parametrize("name", ["A3", "A3-slurm24", "C1-noage-repeat", "C1-noage-slurm24", "D1", "D1-slurm24", "E1", "E1-fine"])
+def test_with_its_own_passes_the_same_list_again(live: Path, tmp_path: Path, name: str) -> None:
+    run = recorded(live, name, tmp_path)
+    starts, nodes = run.agreement(_with_its_phases(run))
+    assert starts == 1
+    assert nodes == 1
+
+
+@pytest.mark.parametrize("name", sorted(KIN))
+def test_elsewhere_as_near_to_one_run_as_the_runs_are_to_each_other(live: Path, tmp_path: Path, name: str) -> None:
+    one, other = (recorded(live, kin, tmp_path) for kin in KIN[name])
+    starts = {str(job["id"]): job["start_exact_s"] for job in other.run["jobs"]}
+    among = sum(abs(job["start_exact_s"] - starts[str(job["id"])]) <= 5 for job in one.run["jobs"]) / len(one.run["jobs"])
+    mine = max(run.agreement(escala.simulate(run.workload, run.site, scheduler="slurm"))[0] for run in (one, other))
+    assert mine >= min(among, 0.5)
+
+
+@pytest.mark.parametrize("name", CHANCE)
+def test_an_ensemble_covers_the_recorded_mean_wait(live: Path, tmp_path: Path, name: str) -> None:
+    run = recorded(live, name, tmp_path)
+    waits = ensemble(run.workload, run.site, draws=200).mean_waits_s
+    assert min(waits) <= run.mean_wait_s <= max(waits)
+
+
+def test_an_ensemble_repeats_itself(live: Path, tmp_path: Path) -> None:
+    run = recorded(live, "E1", tmp_path)
+    one, other = (ensemble(run.workload, run.site, draws=3, seed=5) for _ in range(2))
+    assert one.phases.equals(other.phases)
+    assert len(one.starts()) == len(run.workload)

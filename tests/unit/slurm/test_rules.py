@@ -1,0 +1,301 @@
+"""Single rules of Slurm by hand. Times of unix: the clock's zero is a multiple of 30 s; slurmctld's passes come 1 s apart unless said.
+
+The rules are those of Slurm's documentation (slurm.conf, "Scheduling Configuration Guide") and of tests/golden/slurm.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import escala
+from escala import EscalaError
+
+QUICK = "SchedulerParameters=bf_interval=1,sched_interval=2,bf_resolution=1,batch_sched_delay=0"
+ORIGIN = 1_800_000_000.0
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Any:
+    def make(nodes: str = "NodeName=n[1-4] CPUs=1", partitions: str = "PartitionName=p Nodes=ALL Default=YES", more: str = QUICK) -> Any:
+        path = tmp_path / "slurm.conf"
+        path.write_text(f"ClusterName=hand\nSelectTypeParameters=CR_CPU\n{more}\n{nodes}\n{partitions}\n")
+        return escala.read_site(path)
+
+    return make
+
+
+def jobs(*rows: tuple[Any, ...], **columns: Any) -> escala.Workload:
+    """Rows of (submit_s, runtime_s, walltime_s, nodes)."""
+    table = {name: [row[k] for row in rows] for k, name in enumerate(("submit_s", "runtime_s", "walltime_s", "nodes"))}
+    table |= {"runtime_s": [float(one) for one in table["runtime_s"]], "walltime_s": [float(one) for one in table["walltime_s"]]}
+    return escala.Workload.from_jobs({**table, **columns}, origin_s=ORIGIN)
+
+
+def starts(workload: escala.Workload, site: Any, scheduler: str = "slurm:started=-2.5:tick=0.4", **options: Any) -> list[float]:
+    result = escala.simulate(workload, site, scheduler=scheduler, **options)
+    return [round(one, 1) if one is not None else None for one in result.jobs["start_s"]]
+
+
+def nodes(workload: escala.Workload, site: Any) -> list[str]:
+    return escala.simulate(workload, site, scheduler="slurm:started=-2.5:tick=0.4").jobs["nodes"].to_list()
+
+
+def test_a_job_starts_at_the_first_tick_of_either_pass(site: Any) -> None:
+    """Ticks of the event pass at .4 (late by 1.4 ms a second), looks of backfill at .5 (by 1 ms)."""
+    assert starts(jobs((0.1, 10, 60, 1), (5.45, 10, 60, 1)), site()) == [0.4, 5.5]
+
+
+def test_batch_sched_delay_holds_event_passes_apart(site: Any) -> None:
+    calm = site(more="SchedulerType=sched/builtin\nSchedulerParameters=batch_sched_delay=3,sched_interval=60")
+    assert starts(jobs((0.1, 10, 60, 1), (1.1, 10, 60, 1), (2.0, 10, 60, 1)), calm) == [0.4, 3.4, 3.4]
+
+
+def test_builtin_never_passes_the_first(site: Any) -> None:
+    work = jobs((0, 50, 60, 3), (1, 50, 60, 2), (2, 20, 60, 1))
+    assert starts(work, site(more="SchedulerType=sched/builtin\n" + QUICK))[2] > 50
+    assert starts(work, site())[2] < 3
+
+
+def test_backfill_must_end_before_the_reservation(site: Any) -> None:
+    """A holds three nodes until 120 s, B gets a reservation there. A limit of 60 s fits before; one of 180 s does not."""
+    work = jobs((0, 110, 120, 3), (1, 50, 60, 4), (2, 20, 60, 1), (2, 20, 180, 1))
+    found = starts(work, site())
+    assert found[2] < 3
+    assert found[3] > found[1] > 110
+
+
+def test_limits_are_whole_minutes(site: Any) -> None:
+    """61 s count as 120 s: at 59 s that would end at 179 s, behind the reservation at 120 s."""
+    late = jobs((0, 110, 120, 3), (1, 50, 60, 4), (58, 20, 60, 1))
+    assert starts(late, site())[2] < 60
+    assert starts(jobs((0, 110, 120, 3), (1, 50, 60, 4), (58, 20, 61, 1)), site())[2] > 110
+
+
+def test_a_job_that_would_outlive_its_limit_is_killed_at_a_beat_of_30_s(site: Any) -> None:
+    """slurmctld started at -2.5 s, so kills come at 27.5, 57.5, 87.5; a recorded end up to a minute late is kept."""
+    result = escala.simulate(jobs((0, 1000, 60, 1), (0, 75, 60, 1)), site(), scheduler="slurm:started=-2.5:tick=0.4")
+    assert result.jobs["state"].to_list() == ["KILLED", "KILLED"]
+    assert [round(one, 1) for one in result.jobs["finish_s"]] == [87.5, 75.4]
+
+
+def test_ends_are_grouped_in_windows_on_the_half_minute_of_unix_time(site: Any) -> None:
+    """Ends planned at 60 s and 90 s lie in one window (from 60 s to the multiple of 30 s behind it and 30 s more): both go at 90 s."""
+    work = jobs((0, 50, 60, 2), (0, 80, 90, 2), (1, 50, 60, 2), (2, 20, 60, 1))
+    result = escala.simulate(work, site(), scheduler="slurm:started=-2.5:tick=0.4")
+    assert result.jobs["start_s"][2] == pytest.approx(50.5, abs=1)  # it starts when they are free, whatever was planned
+    other = jobs((0, 50, 60, 2), (0, 290, 300, 2), (1, 50, 60, 2), (2, 20, 60, 1))
+    assert starts(other, site())[2] == pytest.approx(50.5, abs=1)
+
+
+def test_nodes_the_smallest_run_that_suffices_and_its_lowest(site: Any) -> None:
+    """n1-2 and n4-8 are free: two nodes go to n1-2, three to n4-6, and five take the largest run first."""
+    wide = site("NodeName=n[1-8] CPUs=1")
+    assert nodes(jobs((0, 20, 60, 2), (0, 50, 60, 1), (25, 20, 60, 2)), wide)[2] == "0-1"
+    assert nodes(jobs((0, 20, 60, 2), (0, 50, 60, 1), (25, 20, 60, 3)), wide)[2] == "3-5"
+    assert nodes(jobs((0, 20, 60, 2), (0, 50, 60, 1), (25, 20, 60, 6)), wide)[2] == "0 3-7"
+
+
+def test_a_small_job_takes_the_fullest_node_that_suffices(site: Any) -> None:
+    shared = site("NodeName=n[1-3] CPUs=4")
+    work = jobs((0, 50, 60, 1), (0, 50, 60, 1), (1, 20, 60, 1), tasks=[2, 3, 1])
+    assert nodes(work, shared) == ["0", "1", "1"]
+
+
+def test_tasks_without_nodes_pack_as_they_fit(site: Any) -> None:
+    """Three nodes of 4 CPUs with 1, 1 and 3 free: five tasks spread as 1 + 1 + 3."""
+    shared = site("NodeName=n1 CPUs=4 Features=a\nNodeName=n2 CPUs=4 Features=b\nNodeName=n3 CPUs=4 Features=c")
+    table = {
+        "submit_s": [0.0, 0.0, 0.0, 1.0],
+        "runtime_s": [50.0] * 4,
+        "walltime_s": [60.0] * 4,
+        "nodes": [1, 1, 1, None],
+        "tasks": [3, 3, 1, 5],
+        "features": ["a", "b", "c", None],
+    }
+    result = escala.simulate(escala.Workload.from_jobs(table), shared, scheduler="slurm")
+    assert result.allocations.filter(job_id="4").select("node", "cores").rows() == [(0, 1), (1, 1), (2, 3)]
+
+
+def test_exclusive_takes_whole_nodes_and_waits_for_empty_ones(site: Any) -> None:
+    shared = site("NodeName=n[1-2] CPUs=4")
+    work = jobs((0, 50, 60, 1), (1, 20, 60, 2), (2, 5, 60, 1), tasks=[1, 2, 4], exclusive=[False, True, False])
+    result = escala.simulate(work, shared, scheduler="slurm")
+    assert result.jobs["start_s"][1] > 50
+    assert result.allocations.filter(job_id="2")["cores"].to_list() == [4, 4]
+
+
+def test_memory_is_counted_by_core_with_the_default(site: Any) -> None:
+    """4000 MB a node, 1000 MB a CPU by default: a job of 3000 MB a CPU leaves room for one CPU only."""
+    shared = site("NodeName=n1 CPUs=4 RealMemory=4000", more=f"SelectTypeParameters=CR_CPU_Memory\nDefMemPerCPU=1000\n{QUICK}")
+    work = jobs((0, 50, 60, 1), (1, 20, 60, 1), (2, 20, 60, 1), memory_mb_per_core=[3000, None, None])
+    found = starts(work, shared)
+    assert found[1] < 2 and found[2] > 20
+
+
+def test_gpus_by_kind_and_task(site: Any) -> None:
+    gpus = site("NodeName=n1 CPUs=8 Gres=gpu:a100:2\nNodeName=n2 CPUs=8 Gres=gpu:t4:4")
+    work = jobs(
+        (0, 50, 60, 1), (1, 20, 60, 1), (2, 20, 60, 1), gpus_per_node=[2, None, 1], gpu_kind=["a100", None, "a100"], tasks=[1, 3, 1],
+        gpus_per_task=[None, 1, None],
+    )  # fmt: skip
+    result = escala.simulate(work, gpus, scheduler="slurm")
+    assert result.jobs["nodes"].to_list() == ["0", "1", "0"]
+    assert result.jobs["start_s"][2] > 50
+
+
+def test_a_closed_partition_closes_its_nodes_for_the_event_pass(site: Any) -> None:
+    """q shares n1-2 with p. p's first job waits for four nodes, so that q's job may start on n5 alone, and by backfill elsewhere."""
+    parts = "PartitionName=p Nodes=n[1-4] Default=YES\nPartitionName=q Nodes=n[1-2,5]"
+    both = site("NodeName=n[1-5] CPUs=1", parts, "SchedulerType=sched/builtin\n" + QUICK)
+    work = jobs((0, 50, 60, 1), (1, 20, 60, 4), (2, 20, 60, 1), (2, 20, 60, 1), partition=["p", "p", "q", "q"])
+    found = starts(work, both)
+    assert found[2] < 3
+    assert found[3] > 20
+
+
+def test_tiers_stand_before_priorities_and_priorities_before_time(site: Any) -> None:
+    parts = "PartitionName=p Nodes=ALL Default=YES\nPartitionName=q Nodes=ALL PriorityTier=5"
+    work = jobs((0, 50, 60, 4), (1, 5, 60, 4), (2, 5, 60, 4), (3, 5, 60, 4), partition=["p", "p", "p", "q"], nice=[0, 100, 0, 0])
+    found = starts(work, site(partitions=parts))
+    assert found[0] < found[3] < found[2] < found[1]
+
+
+def test_age_needs_accounting_and_grows_in_steps(site: Any) -> None:
+    """A big young job overtakes an older small one by size, until age has been counted, once a minute."""
+    weights = "PriorityWeightAge=1000\nPriorityWeightJobSize=40"
+    more = f"PriorityType=priority/multifactor\nPriorityMaxAge=10\nPriorityCalcPeriod=1\n{weights}\n{QUICK}"
+    work = jobs((0, 100, 120, 4), (1, 5, 60, 1), (90, 5, 60, 4))
+    aged = starts(work, site(more=f"AccountingStorageType=accounting_storage/slurmdbd\n{more}"))
+    young = starts(work, site(more=more))
+    assert aged[1] < aged[2]
+    assert young[2] < young[1]
+
+
+def test_a_given_priority_stands_in_place_of_the_sites(site: Any) -> None:
+    work = jobs((0, 50, 60, 4), (1, 5, 60, 4), (2, 5, 60, 4), priority=[None, 5, 10])
+    found = starts(work, site(more="PriorityType=priority/multifactor\n" + QUICK))
+    assert found[2] < found[1]
+
+
+def test_several_partitions_the_first_that_can(site: Any) -> None:
+    parts = "PartitionName=p Nodes=n[1-2] Default=YES\nPartitionName=q Nodes=n[3-4]"
+    work = jobs((0, 50, 60, 2), (1, 20, 60, 2), (2, 20, 60, 2), partition=["p", "p,q", "p"])
+    found = starts(work, site(partitions=parts))
+    assert found[1] < 2
+    assert found[2] > 50
+
+
+def test_dependencies(site: Any) -> None:
+    work = escala.Workload.from_jobs(
+        {
+            "job_id": ["a", "b", "c", "d", "e"],
+            "submit_s": [0.0, 1.0, 1.0, 1.0, 1.0],
+            "runtime_s": [50.0, 5.0, 5.0, 5.0, 5.0],
+            "walltime_s": [60.0] * 5,
+            "nodes": [1] * 5,
+            "status": ["FAILED", None, None, None, None],
+            "dependency": [None, "afterany:a", "afterok:a", "after:a", "afternotok:a,afterany:b"],
+        }
+    )
+    result = escala.simulate(work, site(), scheduler="slurm")
+    _, b, c, d, e = result.jobs["start_s"]
+    assert d < 3 and 50 < b < 53 and c is None and e > b + 5
+    assert result.jobs["state"][2] == "REJECTED"
+
+
+def test_singleton_waits_for_the_namesake_before(site: Any) -> None:
+    work = jobs(
+        (0, 50, 60, 1),
+        (1, 5, 60, 1),
+        (1, 5, 60, 1),
+        user=["u", "u", "v"],
+        job_name=["x", "x", "x"],
+        dependency=[None, "singleton", "singleton"],
+    )
+    found = starts(work, site())
+    assert found[1] > 50
+    assert found[2] < 3
+
+
+def test_bf_max_job_test_and_windows_bound_what_is_planned(site: Any) -> None:
+    """With one job tested, the second that could pass the first is never looked at."""
+    work = jobs((0, 100, 120, 3), (1, 50, 60, 4), (2, 20, 60, 1))
+    assert starts(work, site(more=QUICK + ",bf_max_job_test=1"))[2] > 100
+    assert starts(work, site(more=QUICK + ",bf_max_job_user=1"), "slurm:started=-2.5:tick=0.4:bf_max_job_user=1")[2] > 100
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"nodes": [5]}, "needs 5"),
+        ({"tasks": [9], "nodes": [None]}, "needs 9"),
+        ({"gpus_per_node": [1]}, "0 nodes that could run it"),
+        ({"partition": ["nowhere"]}, "no partition 'nowhere'"),
+        ({"features": ["fast"]}, "feature 'fast'"),
+        ({"gpus_per_node": [1], "gpu_kind": ["h100"]}, "kind 'h100'"),
+        ({"walltime_s": [1e6]}, "allows 86400 s"),
+        ({"dependency": ["afterwards:1"]}, "afterwards:1"),
+        ({"nodes": [2], "tasks": [1]}, "no more than its tasks"),
+        ({"gpus_per_node": [1], "gpus_per_task": [1]}, "not for both"),
+        ({"memory_mb_per_node": [-1]}, "0 or more"),
+    ],
+)
+def test_what_cannot_be_is_one_line(site: Any, columns: dict[str, Any], says: str) -> None:
+    parts = "PartitionName=p Nodes=ALL Default=YES MaxTime=1-0"
+    table = {"submit_s": [0.0], "runtime_s": [5.0], "walltime_s": [60.0], "nodes": [1], **columns}
+    with pytest.raises(EscalaError) as error:
+        escala.simulate(escala.Workload.from_jobs(table), site(partitions=parts), scheduler="slurm")
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_circles_of_dependencies_are_refused(site: Any) -> None:
+    work = jobs((0, 5, 60, 1), (1, 5, 60, 1), job_id=["a", "b"], dependency=["afterok:b", "afterok:a"])
+    with pytest.raises(EscalaError, match="circle"):
+        escala.simulate(work, site(), scheduler="slurm")
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "says"),
+    [
+        ("slurm:bf_intervall=3", "did you mean bf_interval"),
+        ("slurm:bf_interval=x", "not a whole number"),
+        ("slurm:bf_interval", "needs a value"),
+        ("slurm:phase=soon", "no number of seconds"),
+    ],
+)
+def test_wrong_keys_behind_the_name(site: Any, scheduler: str, says: str) -> None:
+    with pytest.raises(EscalaError, match=says):
+        starts(jobs((0, 5, 60, 1)), site(), scheduler)
+
+
+def test_options_and_policies_that_mean_nothing_here_are_refused(site: Any) -> None:
+    work = jobs((0, 5, 60, 1))
+    with pytest.raises(EscalaError, match="option head means nothing"):
+        starts(work, site(), head="latest-released")
+    with pytest.raises(EscalaError, match="leaves nodes on"):
+        escala.simulate(work, site().with_power("taurus"), "slurm", "timeout:60")
+
+
+def test_jobs_that_can_never_run_can_be_dropped(site: Any) -> None:
+    result = escala.simulate(jobs((0, 5, 60, 9), (1, 5, 60, 1)), site(), scheduler="slurm", oversized="drop")
+    assert result.jobs["state"].to_list() == ["REJECTED", "COMPLETED"]
+
+
+def test_a_plain_platform_is_one_partition(site: Any) -> None:
+    work = escala.Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [10.0, 10.0], "walltime_s": [60.0, 60.0], "cores": [40, 4]})
+    result = escala.simulate(work, "4x16:taurus", "slurm")
+    assert result.summary()["n_completed"] == 2
+    assert result.totals["joules"].sum() > 0
+
+
+def test_a_run_can_be_saved_and_run_again(site: Any, tmp_path: Path) -> None:
+    work = jobs((0, 20, 60, 3), (1, 50, 60, 2), (2, 20, 60, 1))
+    result = escala.simulate(work, site(), scheduler="slurm:tick=0.2")
+    result.save(tmp_path / "run")
+    again = escala.rerun(tmp_path / "run", work)
+    assert again.jobs.equals(result.jobs)
+    assert escala.Result.load(tmp_path / "run").jobs.equals(result.jobs)
