@@ -5,6 +5,7 @@
 #   make check       lint, types, floors    make fuzz        random small worlds against the slow, obvious simulator; damaged files
 #   make test-bounds part of the suite with every array access of the compiled code checked
 #   make slurm-lab   a Slurm of eight emulated nodes on this machine, to try escala beside slurm; ended by make slurm-lab-down
+#   make test-lowest  schedules with the lowest versions that the core may have
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
 #   make lock        requirements.lock anew: what the tests run with, by version and hash
@@ -24,7 +25,7 @@ LAB ?= /tmp/escala-slurm-lab
 # One thread for each numerical library: the tests and the training run side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: setup demo test test-fast test-bounds check fuzz slurm-lab slurm-lab-down bench docs lock clean
+.PHONY: setup demo test test-fast test-bounds test-lowest check fuzz slurm-lab slurm-lab-down bench docs lock clean
 
 setup: $(STAMP)
 
@@ -46,6 +47,12 @@ test-fast: $(STAMP)
 
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn" tests/memory tests/golden tests/oracle tests/laws tests/contracts tests/unit/envs tests/unit/slots tests/unit/policies tests/unit/multi tests/unit/optimum
+
+test-lowest:
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install -qq --disable-pip-version-check $$($(PYTHON) -m tests.lowest) pytest hypothesis
+	$(VENV)-lowest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
+	$(VENV)-lowest/bin/python -m pytest tests/golden tests/oracle tests/laws tests/unit/streaming
 
 check: $(STAMP)
 	$(BIN)/ruff check .

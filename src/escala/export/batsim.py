@@ -166,9 +166,9 @@ def machine_states(nodes: pl.DataFrame, cut: bool) -> pl.DataFrame:
             columns["nb_idle"][-1] += columns["nb_computing"][-1]
             columns["nb_computing"][-1] = 0
     table = pl.DataFrame(columns)
-    counts = pl.struct(pl.exclude("time"))
+    moved = pl.any_horizontal(pl.exclude("time").diff().ne(0).fill_null(True))
     closing = pl.int_range(pl.len()) == pl.len() - 1
-    return table.filter((counts != counts.shift(1)).fill_null(True) | closing)
+    return table.filter(moved | closing)
 
 
 def pstate_changes(nodes: pl.DataFrame) -> pl.DataFrame:
