@@ -33,7 +33,15 @@ def _listed(escala_: Escala) -> Any:
 
 def test_every_policy_is_listed_with_a_line(escala_: Escala) -> None:
     listed = _listed(escala_)
-    assert {row["scheduler"] for row in listed["schedulers"]} == {*SCHEDULERS, *QUEUE_FORMS, "slurm", "rollout", "policy:DIR", "agent:DIR"}
+    assert {row["scheduler"] for row in listed["schedulers"]} == {
+        *SCHEDULERS,
+        *QUEUE_FORMS,
+        "slurm",
+        "escala",
+        "rollout",
+        "policy:DIR",
+        "agent:DIR",
+    }
     assert [row["shutdown"] for row in listed["shutdowns"]] == [*SHUTDOWN_FORMS, "agent:DIR"] == [*SHUTDOWNS, "agent:DIR"]
     assert {row["generator"] for row in listed["generators"]} == set(GENERATORS)
     lines = [row["what"] for rows in listed.values() for row in rows]

@@ -33,6 +33,7 @@ OWN_LINES = {
     "easy++": "easy-sjf:estimate=last2, which tries the others by the same prediction (Tsafrir et al. 2007)",
     "saf": "easy, the others tried by smallest area first (easy-saf)",
     "slurm": "Slurm's event and backfill passes, by the settings of the platform's slurm.conf or site.toml (slurm:KEY=VALUE)",
+    "escala": "easy:queue=escala:guard=24h, a queue in the order of a score that was searched on several logs (docs: how-to/queue)",
     "rollout": "look-ahead: what fits is tried on sampled futures (rollout:K, K of them, 32; behind it options, below)",
 }
 CHANGING = {
@@ -88,7 +89,7 @@ def scheduler_lines() -> dict[str, str]:
 
     orders = {name: _first_line(score).partition(" (")[0].rstrip(".") for name, score in FIXED.items()} | CHANGING
     lines = {}
-    for name in [*SCHEDULERS, "slurm", "rollout"]:
+    for name in [*SCHEDULERS, "escala", "slurm", "rollout"]:
         strict, fit, easy = name.removesuffix("-strict"), name.removesuffix("-fit"), name.removeprefix("easy-")
         if name in OWN_LINES:
             lines[name] = OWN_LINES[name]

@@ -47,6 +47,10 @@ Predictors = Annotated[
         "none: an empty text",
     ),
 ]
+Scores = Annotated[
+    str,
+    typer.Option("--scores", metavar="A,B,...", help="linear scores that are tried as they are: escala, score:FILE; none: an empty text"),
+]
 Searches = Annotated[
     int,
     typer.Option("--searches", metavar="N", min=0, max=100, help="of weights of a score, under each estimate; the policy is their mean"),
@@ -70,6 +74,7 @@ def tune(
     after: After = "60%",
     present: Present = None,
     predictors: Predictors = "last2,model",
+    scores: Scores = "escala",
     searches: Searches = 3,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")] = None,
     force: opt.Force = False,
@@ -83,7 +88,8 @@ def tune(
     from escala.report.tuned import write_page
     from escala.tuning.folder import VERB, write
 
-    present, named = _scheduler(present), [one for one in predictors.split(",") if one]
+    present = _scheduler(present)
+    named, linear = ([one for one in text.split(",") if one] for text in (predictors, scores))
     pieces = Pieces(None, None)
     with output_folder(out, VERB, force=force, keeps=True) as folder:
         assert folder is not None
@@ -98,7 +104,7 @@ def tune(
             tuned = interruptible(
                 lambda: escala.tune(
                     log, machine, objective=objective, promise=promise, after=after, present=today, jobs=jobs, predictors=named,
-                    searches=searches, keep=pieces, begin=begin,
+                    scores=linear, searches=searches, keep=pieces, begin=begin,
                     **options,
                 )
             )  # fmt: skip

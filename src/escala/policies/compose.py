@@ -13,7 +13,7 @@ from escala.errors import EscalaError
 from escala.estimates import check_estimate
 from escala.kernel import codes
 from escala.options import Options, Plan
-from escala.policies.queues import queue_of
+from escala.policies.queues import ESCALA, ESCALA_RULE, queue_of
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.shutdown import Inertial, RandomReservation
 from escala.policies.tuned import PREFIX, rule_in
@@ -71,6 +71,8 @@ def scheduler(name: str) -> Scheduler:
     if is_slurm(name):
         changed(Settings(), name)  # refuses wrong keys
         return BY_SLURM
+    if name == ESCALA:
+        return scheduler(ESCALA_RULE)
     plain, estimates = split_estimates(name)
     if estimates:
         return replace(scheduler(plain), **estimates)
@@ -79,7 +81,7 @@ def scheduler(name: str) -> Scheduler:
     if name not in SCHEDULERS:
         if name.partition(":")[0] in {form.partition(":")[0] for form in SHUTDOWN_FORMS}:
             raise EscalaError(f"unknown scheduler {name!r}: it is a shutdown policy, give it as --shutdown")
-        known = sorted([*SCHEDULERS, ROLLOUT, SLURM])
+        known = sorted([*SCHEDULERS, ESCALA, ROLLOUT, SLURM])
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
         raise EscalaError(f"unknown scheduler {name!r}: {hint}all {len(known)} are listed by escala policies")

@@ -6,6 +6,7 @@ SCORE is a name, or `score:FILE`, a file with a linear score. The path may hold 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import re
@@ -34,6 +35,9 @@ QUEUE_FORMS = {
 WAYS = {"easy": codes.EASY_PRIORITY, "conservative": codes.CONSERVATIVE}
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 LONGEST_S = 1e10
+ESCALA = "escala"
+"""The score that comes with Escala, and the scheduler in its order; see docs/how-to/queue.md."""
+ESCALA_RULE = "easy:queue=escala:guard=24h"
 FILE = re.compile(rf"(?<=={PREFIX}|={MODEL}).*?(?=:(?:queue|guard|backfill|estimate|order_estimate)=|$)")
 """The path of a score file, or of the folder of a model of run times, in a name."""
 
@@ -151,6 +155,12 @@ def _split(rest: str, keys: tuple[str, ...]) -> Iterator[str]:
     yield from re.findall(rf"(?:^|:)((?:{key})={PREFIX}.*?(?=:(?:{key})=|$)|[^:]*)", rest)
 
 
+@functools.cache
+def shipped() -> Scheduler:
+    """The order of the score that comes with Escala: `escala.toml` beside this file."""
+    return _linear(read_score(Path(__file__).with_name("escala.toml")))
+
+
 def _score(word: str, name: str) -> Scheduler:
     """A scheduler in the order of a score."""
     if word.startswith(PREFIX):
@@ -158,11 +168,13 @@ def _score(word: str, name: str) -> Scheduler:
             return _linear(read_score(Path(word.removeprefix(PREFIX))))
         except EscalaError as error:
             raise EscalaError(f"scheduler {name!r}: {error}") from None
+    if word == ESCALA:
+        return shipped()
     if word in FIXED:
         return Scheduler(codes.GREEDY, codes.BY_RANK, FIXED[word])
     if word in CHANGING:
         return Scheduler(codes.GREEDY, CHANGING[word], by_size)
-    scores = [*FIXED, *CHANGING]
+    scores = [*FIXED, *CHANGING, ESCALA]
     known = f"known are {', '.join(scores)}, and {PREFIX}FILE"
     raise EscalaError(f"scheduler {name!r}: {word!r} is no score: {nearest(word, scores)}{known}")
 

@@ -207,9 +207,9 @@ def _parts(tuned: Tuned) -> list[Section]:
 
 _PARTS = "On the later weeks, each with one part more; the last knows run times beforehand, and says what better predictions could give."
 _STEPS = (
-    "Tried beyond the rules: chosen on the first part of the past among those that keep the promise, kept only if ahead of the best rule "
-    "by the whole interval over paired weeks on the rest of the past (these ratios). Weights are searched on one half of the past and "
-    "judged on the other, both ways; their ratio is the geometric mean over weeks."
+    "Tried beyond the rules, each judged on weeks of the past that its choice had not seen, beside the rule that is best on the weeks of "
+    "the choice: the geometric mean over weeks. Kept only if it keeps the promise and is ahead by the whole interval, and in all weeks "
+    "together."
 )
 _RATIOS = "The policy's figure over each scheduler's, with 95 % intervals from 1 000 resamples of whole weeks, paired. Below 1: better."
 

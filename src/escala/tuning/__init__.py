@@ -2,12 +2,14 @@
 
 `promise` what may not get worse; `split` past and later weeks; `measures` waits in numbers; `candidates` what is tried; `replays` one
 schedule after the other, kept; `choice` the best that keeps the promise; `near`, `models` and `steps` what is tried beyond the rules, and
-what of it is kept; `weights`, `ground` and `search` searched scores; `judge` the later weeks, once; `parts` what each part of a policy
-gives there; `tuner` all of it; `tuned` what was found; `folder` what is written; `joint` energy against wait of pairs of policies.
+what of it is kept; `weights`, `ground` and `search` searched scores; `pool` one score of several logs; `judge` the later weeks, once;
+`parts` what each part of a policy gives there; `tuner` all of it; `tuned` what was found; `folder` what is written; `joint` energy
+against wait of pairs of policies.
 """
 
 from escala.tuning.joint import Frontier, frontier
+from escala.tuning.pool import Pooled, pooled
 from escala.tuning.tuned import Tuned
 from escala.tuning.tuner import DEFAULT_PROMISE, tune
 
-__all__ = ["DEFAULT_PROMISE", "Frontier", "Tuned", "frontier", "tune"]
+__all__ = ["DEFAULT_PROMISE", "Frontier", "Pooled", "Tuned", "frontier", "pooled", "tune"]

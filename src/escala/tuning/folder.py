@@ -21,7 +21,6 @@ from escala.prediction.model import Model
 from escala.tuning.measures import FIGURES
 from escala.tuning.models import FOLDER
 from escala.tuning.tuned import POLICY, Tuned
-from escala.tuning.weights import SCORE_FILE
 from escala.writing import write_json
 
 VERB = "tune"
@@ -45,8 +44,10 @@ def _write_parts(tuned: Tuned, work: Path) -> None:
     scheduler = tuned.scheduler
     if isinstance(scheduler, str):
         return
-    if isinstance(score := scheduler.orders[0], Linear):
-        (work / SCORE_FILE).write_text(written(score, "The smallest score first. Found by escala tune; weights may be edited."), "utf-8")
+    score = scheduler.orders[0]
+    for file in FILE.findall(parts_of(scheduler.name)["formula"]):
+        assert isinstance(score, Linear)
+        (work / file).write_text(written(score, "The smallest score first. Found by escala tune; weights may be edited."), "utf-8")
     if isinstance(model := scheduler.order_estimate, Model):
         (work / FOLDER).mkdir()
         write_model(model, tuned.about["workload"], work / FOLDER)

@@ -16,12 +16,11 @@ from escala.estimates import COLUMN
 from escala.policies.run import simulate
 from escala.policies.schedulers import Scheduler
 from escala.prediction.folder import is_model
-from escala.tuning.choice import REFERENCE, value
 from escala.tuning.ground import Ground, ground
-from escala.tuning.measures import figures
+from escala.tuning.measures import Floats, figures
 from escala.tuning.replays import Replays, watching
-from escala.tuning.steps import WEIGHTS, Past, Step, best_of
-from escala.tuning.weights import Point, guarded, scheduler_at, searched
+from escala.tuning.steps import GIVEN, WEIGHTS, Past, Step, best_of
+from escala.tuning.weights import SEARCHED, Point, guarded, scheduler_at, searched
 from escala.workload import Workload
 
 SEEDS = 3
@@ -34,15 +33,15 @@ PREDICTED = f"{COLUMN}of_model"
 
 @dataclass(frozen=True)
 class Arm:
-    """An estimate by which searched scores are ordered. told: its name behind a scheduler's, "": requests; sought: in searches."""
+    """An estimate by which scores are ordered. told: its name behind a scheduler's, "": requests; sought: in searches."""
 
     told: str
     estimate: Any
     sought: Any
 
-    def scheduler(self, point: Point) -> Scheduler:
-        """Of a point, as it runs."""
-        return scheduler_at(point, self.estimate, self.told)
+    def scheduler(self, point: Point, score: str = SEARCHED) -> Scheduler:
+        """Of a point, as it runs. score: its name."""
+        return scheduler_at(point, self.estimate, self.told, score)
 
     def trial(self, point: Point) -> Scheduler:
         """Of a point, as searches try it."""
@@ -55,48 +54,67 @@ def arms_of(predictors: Sequence[str], models: Mapping[str, Any]) -> list[Arm]:
     return [Arm("", None, None), *(Arm(one, models.get(one, one), sought[one]) for one in predictors)]
 
 
-def search(replays: Replays, log: Workload, past: Past, baselines: Sequence[Any], arms: Sequence[Arm], searches: int = SEEDS) -> list[Step]:
-    """Weights searched under each estimate. log: the past. baselines: what the promise can name. searches: of which the mean is taken."""
-    if not searches:
-        return []
-    told = watching(replays.begin, f"searching weights on the past, {3 * searches * len(arms)} searches")
-    halves, whole = past.split.halves, (past.split.first_s, past.split.at_s)
-    spans, steps, done = (*halves, whole), list[Step](), 0
+def search(
+    replays: Replays,
+    log: Workload,
+    past: Past,
+    baselines: Sequence[Any],
+    arms: Sequence[Arm],
+    searches: int = SEEDS,
+    scores: Mapping[str, Point] | None = None,
+) -> list[Step]:
+    """Scores under each estimate: given ones, and searched ones. log: the past. baselines: what the promise can name. searches: of which
+    the mean is taken, 0: none. scores: name behind `queue=` -> its point, of which the guard alone is chosen."""
+    told = watching(replays.begin, f"searching weights on the past, {3 * searches * len(arms)} searches") if searches else None
+    spans = (*past.split.halves, (past.split.first_s, past.split.at_s))
+    steps, done = list[Step](), 0
     for arm in arms:
-        seen, found = _with_predictions(replays, log, arm), list[list[Scheduler]]()
-        for span in spans:
+        seen = _with_predictions(replays, log, arm)
+        for name, point in (scores or {}).items():
+            near = _best(replays, seen, past, spans, (arm, name), [[point]] * len(spans))
+            steps.append(_judged(replays, log, past, GIVEN, near))
+        ends = list[list[Point]]()
+        for span in spans if searches else ():
             place = ground(replays, seen, span, baselines, (past.figure, past.promise))
-            if place is not None:
-                found.append(_best(replays, seen, past, span, arm, _means(place, arm, searches)))
+            ends += [_means(place, arm, searches)] if place is not None else []
             done += 1
             if told is not None:
                 told("", done / (len(arms) * len(spans)))
-        if len(found) == len(spans):
-            steps.append(_judged(replays, log, past, found))
+        if len(ends) == len(spans):
+            steps.append(_judged(replays, log, past, WEIGHTS, _best(replays, seen, past, spans, (arm, SEARCHED), ends)))
     return steps
 
 
-def _judged(replays: Replays, log: Workload, past: Past, found: Sequence[Sequence[Scheduler]]) -> Step:
+def _judged(replays: Replays, log: Workload, past: Past, part: str, found: Sequence[Sequence[Scheduler]]) -> Step:
     """The step of the best found on all of the past that keeps the promise with its own estimates, judged by the best of each half."""
     first, second, whole = found
     waits = replays.each([first[0], second[0], *whole], lambda one: replays.waits(log, past.jobs, one))
-    later = past.jobs.submit_s >= past.split.halves[1][0]
-    unseen = np.where(later, waits[0], waits[1])
-    steps = [past.crossed(WEIGHTS, one, own, unseen) for one, own in zip(whole, waits[2:], strict=True)]
+    unseen = np.where(past.inside(past.split.halves[1]), waits[0], waits[1])
+    steps = [past.crossed(part, one, own, unseen) for one, own in zip(whole, waits[2:], strict=True)]
     return best_of(steps) or steps[0]
 
 
-def _best(replays: Replays, log: Workload, past: Past, span: tuple[float, float], arm: Arm, points: Sequence[Point]) -> list[Scheduler]:
-    """Of points with several guards those of the least value on the jobs of a span, of those that keep the promise on the whole past."""
-    near = [point for one in points for point in guarded(one)]
-    waits = replays.each([arm.trial(point) for point in near], lambda one: replays.waits(log, past.jobs, one))
-    inside = (past.jobs.submit_s >= span[0]) & (past.jobs.submit_s < span[1])
-    jobs, easy = past.jobs.part(inside), past.waits[REFERENCE][inside]
-    week = past.split.past_weeks(jobs.submit_s)
-    excess = [past.promise.excess(figures(past.jobs, each), past.found) for each in waits]
-    values = [value(jobs, each[inside], easy, past.figure, week - week.min()) for each in waits]
-    order = sorted(range(len(near)), key=lambda k: (excess[k], values[k]))
-    return [arm.scheduler(near[k]) for k in order[:FINALISTS]]
+def _best(
+    replays: Replays,
+    log: Workload,
+    past: Past,
+    spans: Sequence[tuple[float, float]],
+    what: tuple[Arm, str],
+    points: Sequence[Sequence[Point]],
+) -> list[list[Scheduler]]:
+    """Of the points of each span with several guards: those of the least value on its jobs, of those that keep the promise on the past."""
+    (arm, score), found = what, list[list[Scheduler]]()
+    known = dict[str, Floats]()
+    for span, ends in zip(spans, points, strict=True):
+        near = [point for end in ends for point in guarded(end)]
+        trials = {repr(one): one for one in map(arm.trial, near) if repr(one) not in known}
+        known |= dict(zip(trials, replays.each([*trials.values()], lambda one: replays.waits(log, past.jobs, one)), strict=True))
+        waits = [known[repr(arm.trial(point))] for point in near]
+        excess = [past.promise.excess(figures(past.jobs, each), past.found) for each in waits]
+        values = [past.value(each, past.inside(span)) for each in waits]
+        order = sorted(range(len(near)), key=lambda k: (excess[k], values[k]))
+        found.append([arm.scheduler(near[k], score) for k in order[:FINALISTS]])
+    return found
 
 
 def _means(place: Ground, arm: Arm, searches: int) -> list[Point]:

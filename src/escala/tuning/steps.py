@@ -1,35 +1,40 @@
 """Beyond the rules: predictions, orders of those who pass, and searched weights, each kept only if it is ahead of the best rule on weeks of
 the past that its search has not seen.
 
-The past has two parts (`split`). Of predictions, and of orders of those who pass, the one with the least value on the first part that keeps
-the promise on the whole past is *kept* if its figure in the second part is below the best rule's by the whole interval over paired weeks.
-Searched weights are judged on all weeks of the past, each week by weights that were searched on the other half of it (`search`). The best
-rule itself was chosen on the whole past: the comparison is in its favour.
+A candidate that was chosen on one part of the past is judged on another, beside the rule that is best on that same part: what is chosen
+from many is worse elsewhere, and so is a rule. Of predictions, and of orders of those who pass, the one with the least value on the first
+part (`split`) is judged on the rest. Searched weights, and the guards of given scores, are chosen on each half and judged on the other
+(`search`). Kept is what keeps the promise on the whole past, is ahead by the whole interval over paired weeks and in the figure of all
+weeks together, and has a better value on the whole past than the best rule there.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from escala.policies.schedulers import Scheduler
 from escala.tuning import judge
 from escala.tuning.choice import REFERENCE, value
 from escala.tuning.measures import Figures, Floats, Jobs, figures
-from escala.tuning.promise import Promise
+from escala.tuning.promise import Promise, log_ratio
 from escala.tuning.split import Split
 
-PREDICTION, PASSING, WEIGHTS = PARTS = "prediction", "backfill", "weights"
+PREDICTION, PASSING, GIVEN, WEIGHTS = PARTS = "prediction", "backfill", "given score", "weights"
 
 
 @dataclass(frozen=True)
 class Step:
     """One candidate beyond the rules.
 
-    fit, whole: its value on the first part of the past and on all of it (`choice.value`); excess: 0 where the promise is kept on the past;
-    ratio: its figure to the best rule's on the second part, with its interval. Of searched weights fit and ratio are of weeks that their
-    search had not seen (`Past.crossed`).
+    fit, whole: its value on the first part of the past and on all of it (`choice.value`); excess: 0 where the promise is kept on the past.
+    ratio: the geometric mean over the weeks not seen in the choice of its figure to that of the rule chosen likewise, with its interval;
+    total: the ratio of the figures of all these weeks together. Of searched weights and given scores fit is of weeks not seen too.
     """
 
     part: str
@@ -38,6 +43,7 @@ class Step:
     whole: float
     excess: float
     ratio: judge.Ratio
+    total: float
     figures: Figures
 
     @property
@@ -49,17 +55,24 @@ class Step:
     def ahead(self) -> bool:
         """Is it ahead of the best rule by the whole interval, and keeps the promise?"""
         high = self.ratio[2]
-        return self.excess == 0.0 and high is not None and high < 1.0
+        return self.excess == 0.0 and high is not None and high < 1.0 and self.total < 1.0
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
-        return {"part": self.part, "name": self.name, "kept": self.ahead, "value": self.whole, "validation": list(self.ratio)}
+        return {
+            "part": self.part,
+            "name": self.name,
+            "kept": self.ahead,
+            "value": self.whole,
+            "validation": list(self.ratio),
+            "total": self.total,
+        }
 
 
 @dataclass(frozen=True)
 class Past:
     """The past, and how candidates are judged on it. waits: under the rules and baselines, s, [jobs]; found: figures of what the promise
-    can name; rule: the best rule's name."""
+    can name; rule: the best rule's name; keeping: the names of all rules that keep the promise."""
 
     figure: str
     promise: Promise
@@ -69,26 +82,47 @@ class Past:
     waits: Mapping[str, Floats]
     found: Mapping[str, Figures]
     rule: str
+    keeping: Sequence[str]
 
     def step(self, part: str, scheduler: str | Scheduler, waits: Floats) -> Step:
         """A candidate from its waits in a replay of the past, s, [jobs]."""
-        submit, easy, rule = self.jobs.submit_s, self.waits[REFERENCE], self.waits[self.rule]
-        fit = submit < self.split.fit_until_s
-        week, own = self.split.past_weeks(submit), figures(self.jobs, waits)
-        of_rest = self.split.validation_weeks(submit[~fit])
-        ratio = judge.ratio(self.jobs.part(~fit), waits[~fit], rule[~fit], self.figure, of_rest, self.seed)
-        fitted = value(self.jobs.part(fit), waits[fit], easy[fit], self.figure, week[fit])
-        whole = value(self.jobs, waits, easy, self.figure, week)
-        return Step(part, scheduler, fitted, whole, self.promise.excess(own, self.found), ratio, own)
+        fit = self.jobs.submit_s < self.split.fit_until_s
+        rest, rule = self.jobs.part(~fit), self.waits[self.rule_of(fit)]
+        week = self.split.validation_weeks(rest.submit_s)
+        return self._judged((part, scheduler), waits, self.value(waits, fit), (rest, waits[~fit], rule[~fit], week))
 
     def crossed(self, part: str, scheduler: str | Scheduler, waits: Floats, unseen: Floats) -> Step:
-        """A candidate that was searched on all of the past, from its waits there, and from those of candidates that the same search found
-        on one half of the past, in the other half (`unseen`): by these it is judged."""
-        submit, easy, rule = self.jobs.submit_s, self.waits[REFERENCE], self.waits[self.rule]
-        week, own = self.split.past_weeks(submit), figures(self.jobs, waits)
-        ratio = judge.ratio_by_week(self.jobs, unseen, rule, self.figure, week, self.seed)
-        fitted, whole = (value(self.jobs, each, easy, self.figure, week) for each in (unseen, waits))
-        return Step(part, scheduler, fitted, whole, self.promise.excess(own, self.found), ratio, own)
+        """A candidate that was chosen on all of the past, from its waits there, and from those of candidates that were chosen likewise on
+        one half of the past, in the other half (`unseen`): by these it is judged."""
+        every, week = np.ones(len(waits), bool), self.split.past_weeks(self.jobs.submit_s)
+        first, second = (self.waits[self.rule_of(self.inside(half))] for half in self.split.halves)
+        rule = np.where(self.inside(self.split.halves[1]), first, second)
+        return self._judged((part, scheduler), waits, self.value(unseen, every), (self.jobs, unseen, rule, week))
+
+    def _judged(
+        self, what: tuple[str, str | Scheduler], waits: Floats, fit: float, seen: tuple[Jobs, Floats, Floats, NDArray[np.int64]]
+    ) -> Step:
+        """A step. seen: the jobs by which it is judged, its waits, the rule's, and their weeks."""
+        jobs, unseen, rule, week = seen
+        ratio = judge.ratio_by_week(jobs, unseen, rule, self.figure, week, self.seed)
+        ours, theirs = figures(jobs, unseen)[self.figure], figures(jobs, rule)[self.figure]
+        total = math.exp(log_ratio(ours, theirs, self.figure))
+        own = figures(self.jobs, waits)
+        whole = self.value(waits, np.ones(len(waits), bool))
+        return Step(*what, fit, whole, self.promise.excess(own, self.found), ratio, total, own)
+
+    def inside(self, span: tuple[float, float]) -> NDArray[np.bool_]:
+        """Which jobs are submitted in a span [s, s)."""
+        return np.asarray((self.jobs.submit_s >= span[0]) & (self.jobs.submit_s < span[1]))
+
+    def value(self, waits: Floats, inside: NDArray[np.bool_]) -> float:
+        """The value of a schedule on some of the jobs; see `choice.value`."""
+        jobs = self.jobs.part(inside)
+        return value(jobs, waits[inside], self.waits[REFERENCE][inside], self.figure, self.split.past_weeks(jobs.submit_s))
+
+    def rule_of(self, inside: NDArray[np.bool_]) -> str:
+        """The rule that is best on some of the jobs, of those that keep the promise on the whole past."""
+        return min(self.keeping, key=lambda name: self.value(self.waits[name], inside))
 
 
 def best_of(steps: Sequence[Step]) -> Step | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.policies.compose import scheduler
 from escala.policies.pairs import Begin
+from escala.policies.queues import ESCALA
 from escala.policies.rollout_names import rollout_of
 from escala.policies.run import read
 from escala.policies.schedulers import Scheduler
@@ -31,6 +32,7 @@ from escala.tuning.search import SEEDS, arms_of, search
 from escala.tuning.split import LEAST_VALIDATION_WEEKS, Split, split_of
 from escala.tuning.steps import PASSING, PREDICTION, Past, Step, kept_of
 from escala.tuning.tuned import POLICY, RULE, Tuned
+from escala.tuning.weights import Point, given
 from escala.workload import Workload
 from escala.writing import Pieces
 
@@ -47,6 +49,7 @@ def tune(
     after: str | float = "60%",
     present: Any = None,
     predictors: Sequence[str] = PREDICTORS,
+    scores: Sequence[str] = (ESCALA,),
     searches: int = SEEDS,
     seed: int = 0,
     jobs: int | None = None,
@@ -59,8 +62,9 @@ def tune(
     workload, platform: see `simulate`. objective: slowdown (mean bounded slowdown), wait, area-wait (mean wait, jobs weighted by cores x
     runtime) or p95-wait. promise: what may not get worse, see `escala.tuning.promise`; it is checked on the past. after: the share of the
     log's time that is its past. present: the scheduler that runs today, to be compared with too. predictors: estimates that are tried in
-    place of requests, as `estimate` takes them, "model" is one fitted to this past; () tries none. searches: of the weights of a linear
-    score, under each estimate; 0: none. seed: of the intervals and models. jobs: replays side by side, by default one a core.
+    place of requests, as `estimate` takes them, "model" is one fitted to this past; () tries none. scores: linear ones that are tried as
+    they are, "escala" or "score:FILE". searches: of weights, under each estimate; 0: none. seed: of the intervals and models. jobs: replays
+    side by side, by default one a core.
     keep: where finished replays go, and are taken from. begin: told what is done now, gives what to tell the share done. options: as of
     `simulate`. EscalaError: an unknown objective, a promise that cannot be read or that no rule keeps, a log of less than three weeks.
     """
@@ -69,34 +73,50 @@ def tune(
     promised, (log, machine) = promise_of(promise, [name_of(one) for one in baselines]), _read(workload, platform)
     split = split_of(log, after)
     told = Replays(machine, how, {**options, "seed": seed}, keep, begin, jobs)
-    asked = {"promise": str(promised), "after": str(after), "seed": seed, "predictors": list(predictors), "searches": searches, **options}
-    rules, seen = _on_the_past(told, split.past(log), split, baselines, (OBJECTIVES[objective], promised))
-    rule = best(rules, promised, seen["found"])
-    past = Past(OBJECTIVES[objective], promised, split, seed, rule=rule.name, **seen)
-    steps, without = _beyond(told, log, past, rules, (predictors, searches), baselines)
-    kept = kept_of(steps, rule.value)
-    chosen = kept[-1].scheduler if kept else rule.name
-    parts = parts_in(rule.name, kept, chosen)
-    later, waits = _later(told, log, split, [chosen, rule.name, *baselines, *(one for _, one in parts)])
-    week, policy, easy = split.later_weeks(later.submit_s), waits[name_of(chosen)], waits[REFERENCE]
-    compared, own = {name_of(one): waits[name_of(one)] for one in baselines}, name_of(chosen)
-    shown = compared | {name: waits[name] for name in (rule.name, own)}
+    wanted = {"predictors": list(predictors), "scores": list(scores), "searches": searches}
+    asked = {"promise": str(promised), "after": str(after), "seed": seed, **wanted, **options}
+    past, rules = _past(told, log, split, baselines, (OBJECTIVES[objective], promised))
+    steps, without = _beyond(told, log, past, rules, (predictors, given(scores), searches), baselines)
+    found = _Found(objective, rules, best(rules, promised, past.found), steps, without)
+    return _tuned(told, log, past, found, baselines, asked)
+
+
+class _Found(NamedTuple):
+    """What was found on the past."""
+
+    objective: str
+    rules: list[Tried]
+    rule: Tried
+    steps: list[Step]
+    without: str
+
+
+def _tuned(replays: Replays, log: Workload, past: Past, found: _Found, baselines: Sequence[Any], asked: Mapping[str, Any]) -> Tuned:
+    """What was found, judged on the later weeks."""
+    rule, seed = found.rule.name, past.seed
+    kept = kept_of(found.steps, found.rule.value)
+    chosen = kept[-1].scheduler if kept else rule
+    parts = parts_in(rule, kept, chosen)
+    later, waits = _later(replays, log, past.split, [chosen, rule, *baselines, *(one for _, one in parts)])
+    week, policy, easy = past.split.later_weeks(later.submit_s), waits[name_of(chosen)], waits[REFERENCE]
+    compared = {name_of(one): waits[name_of(one)] for one in baselines}
+    shown = compared | {name: waits[name] for name in (rule, name_of(chosen))}
     return Tuned(
         name_of(chosen),
         chosen,
-        rule.name,
-        objective,
-        promised,
-        rules,
-        steps,
-        without,
+        rule,
+        found.objective,
+        past.promise,
+        found.rules,
+        found.steps,
+        found.without,
         dict(past.found),
         {POLICY: figures(later, policy)} | {name: figures(later, w) for name, w in shown.items()},
-        {name: judge.ratios(later, policy, w, week, seed) for name, w in (compared | {RULE: waits[rule.name]}).items()},
+        {name: judge.ratios(later, policy, w, week, seed) for name, w in (compared | {RULE: waits[rule]}).items()},
         _parts(parts, later, waits, week, seed),
         judge.who_pays(later, policy, easy),
         judge.users(later, policy, easy),
-        _about(log, machine, split, week, asked),
+        _about(log, replays.machine, past.split, week, asked),
     )
 
 
@@ -112,25 +132,29 @@ def _read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
     return log if machine.speed is None else log.at_speed(machine.speed), machine
 
 
-def _on_the_past(
-    replays: Replays, log: Workload, split: Split, baselines: Sequence[Any], wanted: tuple[str, Promise]
-) -> tuple[list[Tried], dict[str, Any]]:
-    """Every rule judged on the past, and the jobs, waits and figures there, as `Past` has them."""
-    names = candidates()
+def _past(replays: Replays, log: Workload, split: Split, baselines: Sequence[Any], wanted: tuple[str, Promise]) -> tuple[Past, list[Tried]]:
+    """The past, and every rule judged on it. EscalaError: no rule keeps the promise."""
+    names, before, seed = candidates(), split.past(log), replays.how.seed
     every = [*names, *(one for one in baselines if name_of(one) not in names)]
-    jobs, waits = replays.play(PAST, log, every, f"replaying the past, {len(log):,} jobs, under {len(every)} rules")
+    jobs, waits = replays.play(PAST, before, every, f"replaying the past, {len(before):,} jobs, under {len(every)} rules")
     found = {name_of(one): figures(jobs, waits[name_of(one)]) for one in baselines}
     rules = tried(jobs, waits, names, *wanted, split.past_weeks(jobs.submit_s))
-    return rules, {"jobs": jobs, "waits": waits, "found": found}
+    rule, keeping = best(rules, wanted[1], found), [one.name for one in rules if one.excess == 0.0]
+    return Past(*wanted, split, seed, jobs, waits, found, rule.name, keeping), rules
 
 
 def _beyond(
-    replays: Replays, log: Workload, past: Past, rules: Sequence[Tried], asked: tuple[Sequence[str], int], baselines: Sequence[Any]
+    replays: Replays,
+    log: Workload,
+    past: Past,
+    rules: Sequence[Tried],
+    asked: tuple[Sequence[str], Mapping[str, Point], int],
+    baselines: Sequence[Any],
 ) -> tuple[list[Step], str]:
     """(what was tried beyond the rules, what is to be said of what was not)."""
     if not past.split.validates:
         return [], f"Nothing beyond the rules was tried: that needs {LEAST_VALIDATION_WEEKS} weeks of the past's last part to judge it by."
-    before, (predictors, searches) = past.split.past(log), asked
+    before, (predictors, points, searches) = past.split.past(log), asked
     usable_, without = usable(before, predictors)
     named_, models, lost = fitted(replays, before, past.split, usable_, past.seed)
     names = {PREDICTION: predicted(rules, named_) if named_ else [], PASSING: passed(past.rule)}
@@ -139,7 +163,7 @@ def _beyond(
     if every:
         _, waits = replays.play(PAST, before, [*every.values()], f"replaying the past under {len(every)} schedulers near the best rule")
         steps = [past.step(part, every[name], waits[name]) for part, each in names.items() for name in each]
-    steps += search(replays, before, past, baselines, arms_of(named_, models), searches)
+    steps += search(replays, before, past, baselines, arms_of(named_, models), searches, points)
     return steps, " ".join(text for text in (without, lost) if text)
 
 

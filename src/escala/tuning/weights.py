@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from numpy.typing import NDArray
 
 from escala.errors import EscalaError
 from escala.policies.linear import Linear
-from escala.policies.queues import queue_by
+from escala.policies.queues import queue_by, queue_of
 from escala.policies.schedulers import Scheduler
+from escala.policies.score_files import PREFIX
 from escala.tuning.candidates import GUARDS_H
 from escala.tuning.near import named
 
@@ -47,6 +49,7 @@ START_GUARDS_H = (24.0, 100.0)
 SHORTEST_H, LONGEST_H = 3.0, 400.0
 SCORE_FILE = "score.toml"
 """The file of a policy's folder in which a searched score stands."""
+SEARCHED = f"score:{SCORE_FILE}"
 
 Point = NDArray[np.float64]
 Cost = Callable[[Sequence[Any], int], list[float]]
@@ -73,11 +76,24 @@ def point_of(score: Linear) -> Point:
     return np.array([*(given.get(name, 0.0) for name in FEATURES), np.log10(24.0)])
 
 
-def scheduler_at(point: Point, estimate: Any = None, told: str = "") -> Scheduler:
-    """The scheduler of a point. estimate: by which it is ordered, None: requests; told: what its name says of that."""
+def given(scores: Sequence[str]) -> dict[str, Point]:
+    """Scores as they stand behind `queue=` -> their points; a file by the name under which it goes into the policy's folder. EscalaError
+    for one that is not linear, or with other features."""
+    found = dict[str, Point]()
+    for score in scores:
+        linear = queue_of(f"easy:queue={score}").orders[0]
+        if not isinstance(linear, Linear):
+            raise EscalaError(f'score {score!r}: is no linear score: give escala, or score:FILE with form = "linear"')
+        _, is_file, path = score.partition(PREFIX)
+        found[f"{PREFIX}given-{Path(path).name}" if is_file else score] = point_of(linear)
+    return found
+
+
+def scheduler_at(point: Point, estimate: Any = None, told: str = "", score: str = SEARCHED) -> Scheduler:
+    """The scheduler of a point. estimate: by which it is ordered, None: requests; told, score: what its name says of both."""
     hours = round(min(max(10.0 ** float(point[-1]), SHORTEST_H), LONGEST_H))
     found = queue_by(linear_at(point), guard_s=3600.0 * hours)
-    name = named(f"easy:queue=score:{SCORE_FILE}", f"{hours}h", order_estimate=told)
+    name = named(f"easy:queue={score}", f"{hours}h", order_estimate=told)
     return replace(found, order_estimate=estimate, name=name)
 
 

@@ -134,3 +134,31 @@ def test_a_ratio_by_week_is_the_geometric_mean_over_weeks() -> None:
 def test_how_often_is_a_small_whole_number(searches: Any) -> None:
     with pytest.raises(escala.EscalaError, match="--searches"):
         escala.tune(_mixed(), MACHINE, searches=searches)
+
+
+def test_one_score_of_several_logs(tmp_path: Path) -> None:
+    from escala.tuning import pooled
+
+    logs = [(_mixed(seed), MACHINE) for seed in (3, 4)]
+    found = pooled(logs, estimate="walltime", promise=PROMISE, searches=2, most=300)
+    assert found.logs == ["mixed", "mixed"] and len(found.ends) == 2 and found.ends[0] != found.ends[1]
+    assert pooled(logs, estimate="walltime", promise=PROMISE, searches=2, most=300) == found
+    file = found.save(tmp_path / "pooled.toml")
+    assert read_score(file) == found.score
+    tuned = escala.tune(_mixed(), MACHINE, promise=PROMISE, predictors=[], scores=[f"score:{file}"], searches=0)
+    step = next(step for step in tuned.steps if step.part == "given score")
+    assert step.name.startswith("easy:queue=score:given-pooled.toml:guard=") and not isinstance(step.scheduler, str)
+    assert step.scheduler.orders[0] == found.score
+    with pytest.raises(escala.EscalaError, match="at least one log"):
+        pooled([])
+
+
+def test_the_score_that_comes_with_escala_is_a_scheduler() -> None:
+    from tests.unit.tuning.test_tuning import CONGESTED, _log
+
+    log = _log(CONGESTED)
+    own, same = (escala.simulate(log, MACHINE, name).jobs["wait_s"] for name in ("escala", "easy:queue=escala:guard=24h"))
+    assert own.equals(same) and not own.equals(escala.simulate(log, MACHINE, "easy").jobs["wait_s"])
+    assert escala.simulate(log, MACHINE, "escala:order_estimate=last2").jobs["wait_s"].sum() != own.sum()
+    with pytest.raises(escala.EscalaError, match="is no linear score"):
+        escala.tune(log, MACHINE, scores=["sjf"])

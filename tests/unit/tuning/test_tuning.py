@@ -287,7 +287,10 @@ def test_without_users_or_predictors_no_prediction_is_tried() -> None:
     log = _weeks()
     nobody = log.with_jobs(log.jobs.with_columns(user=pl.lit(None, dtype=pl.String)))
     tuned = escala.tune(nobody, MACHINE, predictors=["last2"], searches=0)
-    assert tuned.without == "The log names no users: last2 was not tried." and {step.part for step in tuned.steps} <= {"backfill"}
+    assert tuned.without == "The log names no users: last2 was not tried." and {step.part for step in tuned.steps} == {
+        "backfill",
+        "given score",
+    }
     one = escala.tune(log.with_jobs(log.jobs.with_columns(user=pl.lit("me"))), MACHINE, predictors=["last2"], searches=0)
     assert one.without.startswith("The log names one user only")
     assert not any(step.part == "prediction" for step in escala.tune(log, MACHINE, predictors=[], searches=0).steps)
