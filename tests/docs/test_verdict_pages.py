@@ -15,7 +15,7 @@ from escala.studies.verdicts.rule import CONTRADICTS, REPRODUCED, UNKNOWN, VERDI
 ROOT = Path(__file__).resolve().parents[2] / "docs" / "studies"
 LINES = 60
 """Of a page before its first table: what fits on two screens."""
-NAMES = re.compile(r"R[1-4]|T\(\d\)|hold\(0\.25\)|Conv3-16|3 x 1|A2C")
+NAMES = re.compile(r"`[^`]*`|R[1-4]|T\(\d\)|hold\(0\.25\)|Conv3-16|3 x 1|A2C")
 WORSE_THAN_PRINTED = (
     "r1.published.printed.100", "r2.a2c.0.7", "r2.alone.0.6", "r2.alone.0.7", "r2.slowdown.0.6", "r2.log.slowdown",
 )  # fmt: skip
@@ -86,4 +86,6 @@ def test_the_first_screen_says_what_is_claimed_what_came_out_and_why(study: str)
     lines = (ROOT / f"{study}.md").read_text(encoding="utf-8").splitlines()
     before = lines[: next(k for k, line in enumerate(lines) if line.startswith("## "))]
     starts = [line for line in before if line.startswith("**")]
-    assert [start.split("**")[1] for start in starts] == ["What the paper claims.", "What came out.", "Why."] and len(before) <= LINES
+    titles = [start.split("**")[1] for start in starts]
+    assert titles[:3] == ["What the paper claims.", "What came out.", "Why."] and titles[3:] in ([], ["What falls short."])
+    assert len(before) <= LINES

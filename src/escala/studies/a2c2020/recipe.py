@@ -14,13 +14,14 @@ the user gives (`log`), by default generated; the agent of the table begins with
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from escala.studies.a2c2020 import cells as work
 from escala.studies.a2c2020.report import write_all
+from escala.studies.lab import horizons
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import finished, scale_of
 
@@ -62,13 +63,14 @@ class Scale:
     episodes: int = 100
     best: int = 40
     limit_s: float = 1.0
+    horizons: tuple[int, ...] = horizons.HORIZONS
 
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         rates=(0.7,), seeds=1, agent=32_768, alone=16_384, alone_seeds=1, a2c=8_192, a2c_seeds=1, printed=1_024, printed_seeds=1,
         networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, curve=(1_024,), curve_image=(512,), curve_seeds=1, log=1_024,
-        rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5,
+        rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5, horizons=(50,),
     ),
     "short": Scale(),
     "paper": Scale(
@@ -115,6 +117,14 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
             )
         cells += _curves(scale, seed, sizes, log)
     return cells + _images(scale, sizes)
+
+
+def horizon_cells(scale: Scale, out: Path) -> list[Cell]:
+    """The recommended agents of the first seed on shorter and longer lists of their rates."""
+    found: dict[str, tuple[str, Sequence[float]]] = {
+        f"agent-{rate}-0": (str(out / "agents" / f"agent-{rate}-0"), [rate]) for rate in scale.rates if scale.seeds
+    }
+    return horizons.cells_of(found, "cpu-memory", scale.horizons, lambda steps: work.SLOTS)
 
 
 def _images(scale: Scale, sizes: Mapping[str, int]) -> list[Cell]:
@@ -165,6 +175,7 @@ def run(
     settings: Mapping[str, Any] = {"scale": scale, "log_file": None if log is None else str(log), **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
     done = run_cells(out, cells_of(chosen, out, None if log is None else str(log)), settings, jobs, progress)
+    done |= run_cells(out, horizon_cells(chosen, out), settings, jobs)
     missing = [] if log is not None else ["table 4 on a real log: none was given; 60 generated jobs stand in for it"]
     claims = write_all(out, chosen, done, scale, log)
     return finished(out, NAME, scale, settings, claims, missing)

@@ -34,8 +34,8 @@ RUNS = 4  # of a policy that draws its choices
 TAU = 0.5
 LOOKED_AT = 4  # every so many of the validation days are looked at while MaskablePPO trains
 COLUMNS = (
-    "waste_j", "energy_j", "span_s", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "slowdown", "pp_slowdown", "late",
-    "waited",
+    "waste_j", "energy_j", "span_s", "transitions", "jobs", "unstarted", "wait_s", "stretch", "delay_s", "delay_each_s", "slowdown",
+    "pp_slowdown", "late", "waited",
 )  # fmt: skip
 Given = dict[str, Any]
 
@@ -66,6 +66,15 @@ def fixed(source: Given, part: str, policies: Sequence[str], windows: Sequence[s
             if policy in jobs and window == "cut":
                 out["jobs"][policy] = [v for day, start in zip(getattr(one, part), starts, strict=True) for v in _slowdowns(day, start)]
     return out
+
+
+def delays(source: Given, policies: Sequence[str]) -> dict[str, Any]:
+    """Shutdown policies under SAF on every day of an input, cut at 24 h: policy -> columns, for R3's delay, which is over all parts."""
+    one = inputs.days(**source)
+    days = [*one.train, *one.validation, *one.test]
+    kept = ("jobs", "delay_s", "delay_each_s")
+    found = {policy: _columns(simulated(days, one.platform, "saf", policy, "cut")[0]) for policy in policies}
+    return {policy: {name: columns[name] for name in kept} for policy, columns in found.items()}
 
 
 def _until(window: str) -> tuple[str, float]:

@@ -22,6 +22,7 @@ from typing import Any
 
 from escala.studies.deepshutdown2020 import cells as work
 from escala.studies.deepshutdown2020 import headroom as room
+from escala.studies.deepshutdown2020.paper import POLICIES
 from escala.studies.lab import r3_inputs as inputs
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import finished, scale_of
@@ -107,6 +108,7 @@ def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[C
     if author:
         cells.append(Cell("random/test", work.fixed, one | {"part": "test", "policies": (work.RANDOM,), "windows": ("cut",)}, 60))
         cells.append(Cell(f"chance/{name}", work.by_r3, one, 30))
+        cells.append(Cell(f"delay/{name}", work.delays, one | {"policies": [name for name in POLICIES if name != "agent"]}, 60))
         cells.append(
             Cell("fixed/validation", work.fixed, one | {"part": "validation", "policies": work.SHOWN, "windows": work.WINDOWS}, 60)
         )

@@ -42,6 +42,7 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     write_table(out, "returns", returns.frame(cells, every))
     write_table(out, "learners", learners_frame(cells))
     if inputs.AUTHOR in every:
+        write_table(out, "delay", delay_frame(cells))
         write_table(out, "groups", author_groups_frame(cells))
         if f"headroom/{inputs.AUTHOR}/rules" in cells:
             write_table(out, "headroom", headroom.frame(cells, inputs.AUTHOR))
@@ -95,8 +96,9 @@ def _spread(values: Floats, what: str) -> dict[str, float]:
 
 
 def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
-    """R3 table 5: a day's delay, waste (W min, as its author prints it), switches and stretch: mean, deviation, least, most over days; with
-    changes against T(0) and their intervals. Days cut at 24 h have R3's printed figures beside them (`paper_*`)."""
+    """R3 table 5: a day's delay (of all its jobs, and `delayed`, of the delayed ones, as is printed), waste (W min, as its author prints
+    it), switches and stretch: mean, deviation, least, most over days; with changes against T(0) and their intervals. Days cut at 24 h have
+    R3's printed figures beside them (`paper_*`)."""
     rows = []
     for name in every:
         for window in ("cut", "drain"):
@@ -111,12 +113,22 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                     "energy_kWh": float(t["energy_j"].mean() / 3.6e6),
                     "energy_vs_t0": float(r.change(policy, "timeout:0", "energy_j")[0]),
                     **_spread(t["waste_j"] / 60.0, "waste_Wmin"), **_spread(t["transitions"], "transitions"),
-                    **_spread(t["delay_s"] / t["jobs"] / 60.0, "delay_min"), **_spread(t["stretch"] / t["jobs"], "day_stretch"),
+                    **_spread(t["delay_s"] / t["jobs"] / 60.0, "delay_min"), **_spread(t["delay_each_s"] / 60.0, "delayed_min"),
+                    **_spread(t["stretch"] / t["jobs"], "day_stretch"),
                     "stretch": float(r.mean(policy, "stretch")[0]), "wait_min": float(r.mean(policy, "wait_s")[0] / 60.0),
                     "unstarted_share": float(r.mean(policy, "unstarted")[0]),
                     **beside(name if window == "cut" else "", policy),
                 })  # fmt: skip
     return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def delay_frame(cells: Cells) -> pl.DataFrame:
+    """R3's delay on all of the author's days, cut at 24 h: a day's mean over its delayed jobs, and over all of its jobs, in minutes."""
+    rows = []
+    for policy, columns in cells[f"delay/{inputs.AUTHOR}"].items():
+        each, every = np.array([columns["delay_each_s"]]) / 60.0, np.array([columns["delay_s"]]) / np.array([columns["jobs"]]) / 60.0
+        rows.append({"policy": policy, "days": each.size, **_spread(each, "delayed_min"), **_spread(every, "delay_min")})
+    return pl.DataFrame(rows)
 
 
 def frontier_frame(cells: Cells, every: list[str]) -> pl.DataFrame:

@@ -23,14 +23,18 @@ from pathlib import Path
 from typing import Any
 
 from escala.studies.grid2019 import cells as work
+from escala.studies.grid2019 import whole_queue
 from escala.studies.grid2019.published import LOADS, folder_of_author
 from escala.studies.grid2019.report import write_all
+from escala.studies.lab import horizons
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import finished, scale_of
 
 NAME = "grid2019"
 VARIANTS = tuple((load, *other) for load in (100, 190) for other in ((50, "author"), (200, "author"), (100, "clip10"), (50, "clip10")))
 """Other windows and demands: (load, window, demand)."""
+LEAST_LOAD = 40
+"""From which the agents are played at other horizons."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ class Scale:
     variant_seeds: int = 5
     variant_lessons: int = 120
     updates: int = 0
+    queue_seeds: int = 5
+    horizons: tuple[int, ...] = horizons.HORIZONS
 
     def times(self, load: int) -> int:
         """How many times as many lists of a load."""
@@ -97,7 +103,7 @@ SCALES: dict[str, Scale] = {
         fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0, ten=16_384,
         curve=(1536, 3072), printed=3072, printed_seeds=1, pool=256, validation=20, test=40, episodes=20, best=2, ahead=8,
         variants=((190, 50, "clip10"),), variant_seeds=1,
-        variant_lessons=8, updates=500,
+        variant_lessons=8, updates=500, queue_seeds=1, horizons=(50,),
     ),
     "short": Scale(),
     "paper": Scale(
@@ -117,6 +123,8 @@ def first_cells(scale: Scale, author: Path | None, out: Path) -> list[Cell]:
         for load in scale.loads:
             given = {"folder": str(author), "load": load, "rounds": scale.rounds}
             cells.append(Cell(f"published/plan/{load}", work.published_plan, given, 10 + scale.rounds / 40))
+            given = {"folder": str(author), "load": load, "seeds": scale.queue_seeds, "futures": scale.ahead}
+            cells.append(Cell(f"published/queue/{load}", whole_queue.on_list, given, 1 + load / 10))
     for load in scale.loads:
         n = scale.times(load)
         ten = {"load": load, "validation": n * scale.validation, "test": n * scale.test, "slots": 10}
@@ -192,6 +200,14 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
     return cells
 
 
+def horizon_cells(scale: Scale, out: Path) -> list[Cell]:
+    """The agents of the first seed on shorter and longer lists: the one for all loads, and those of one load."""
+    loads = [load for load in scale.loads if load >= LEAST_LOAD]
+    kept = {"fresh-all-0": loads} | {f"{kind}-{load}-0": [load] for load in loads for kind in ("fresh", "imitated")}
+    found = {name: (str(out / "agents" / name), own) for name, own in kept.items() if (out / "agents" / name / "manifest.json").is_file()}
+    return horizons.cells_of(found, "pool", scale.horizons, work.queue_slots)
+
+
 def _published(scale: Scale, author: str, agents: Path, seed: int, done: Mapping[str, Any]) -> list[Cell]:
     """One seed of everything on the author's lists."""
     cells = []
@@ -226,6 +242,7 @@ def run(
     first = first_cells(chosen, found, out)
     done = run_cells(out, first, settings, jobs)
     done |= run_cells(out, first + agent_cells(chosen, found, out, done), settings, jobs, progress)
+    done |= run_cells(out, horizon_cells(chosen, out), settings, jobs)
     missing = [] if found is not None else ["as published: the author's lists and table are not at hand (set ESCALA_TRACES)"]
     claims = write_all(out, chosen, done, found, scale)
     return finished(out, NAME, scale, settings, claims, missing)

@@ -17,7 +17,7 @@ def number(value: float | None, unit: str) -> str:
         return f"{text.replace('+0.0', '0.0').replace('-0.0', '0.0')} %"
     if abs(value) >= 1000.0:
         return f"{value:,.0f}".replace(",", " ")
-    return f"{value:.3g}"
+    return f"{value:#.3g}".rstrip(".")
 
 
 def span(found: Found, unit: str) -> str:

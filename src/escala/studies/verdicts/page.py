@@ -80,9 +80,18 @@ def page_of(study: str, folder: Path) -> str:
     parts += [" ".join(RULE.split()), paper.about]
     command = f"`escala study verdicts {study}` prints this page from the study's claims and tables."
     parts += [f"{command} How it was run, and everything beyond the paper, is on the page of [{study}]({study}/README.md)."]
-    wrapped = [part if part.startswith("#") else fill(part, WIDTH, break_long_words=False, break_on_hyphens=False) for part in parts]
+    wrapped = [part if part.startswith("#") else wrap(part) for part in parts]
     tables = [part for name, found in paper.rows(kept).items() for part in (f"## {name}", table(found))]
+    for one in paper.beyond(kept):
+        rule = f"|{'---|' * len(one.head)}"
+        lines = [f"| {' | '.join(cells)} |" for cells in (one.head, *one.cells)]
+        tables += [f"## {one.title}", wrap(one.says), "\n".join([lines[0], rule, *lines[1:]])]
     return "\n\n".join([*wrapped, *tables]) + "\n"
+
+
+def wrap(text: str) -> str:
+    """A paragraph in lines."""
+    return fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def table(rows: Sequence[Row]) -> str:

@@ -50,10 +50,20 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Table:
+    """A table beside the rows. says: a paragraph before it; head, cells: as text."""
+
+    title: str
+    says: str
+    head: list[str]
+    cells: list[list[str]]
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper that a study repeats. key: its short name; source: author, year, place; first: the page's first screen, paragraphs in which
     every number is a field in braces (see `page.filled`); rows: of a study's folder, by part of the page; about: the windows
-    of its rows; more: other numbers of `first`, by name."""
+    of its rows; more: other numbers of `first`, by name; beyond: tables after the rows."""
 
     study: str
     key: str
@@ -63,3 +73,4 @@ class Paper:
     rows: Callable[[Kept], dict[str, list[Row]]]
     about: str
     more: Callable[[Kept], dict[str, str]] = lambda kept: {}
+    beyond: Callable[[Kept], list[Table]] = lambda kept: []

@@ -21,7 +21,13 @@ def sections_of(study: str, folder: Path) -> list[Section]:
     words = " ".join(prose(paper, rows, kept)).replace("**", "")  # a page has no Markdown
     rule = " ".join(RULE.split()).replace("*", "")
     tables = [Table(HEADERS, [_cells(row) for row in found], name) for name, found in paper.rows(kept).items()]
-    return [Section(f"{paper.key}: {paper.title}", words), Section("Row by row", f"{counted(rows)} {rule} {paper.about}", tables=tables)]
+    beyond = [Section(one.title, one.says, tables=[_plain(one.head, one.cells)]) for one in paper.beyond(kept)]
+    told = f"{counted(rows)} {rule} {paper.about}"
+    return [Section(f"{paper.key}: {paper.title}", words), Section("Row by row", told, tables=tables), *beyond]
+
+
+def _plain(head: list[str], cells: list[list[str]]) -> Table:
+    return Table([(name, "", "") for name in head], [[Cell(text, plain=True) for text in row] for row in cells])
 
 
 def _cells(row: Row) -> list[Cell]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from escala.studies.verdicts.kept import Kept, change
+from escala.studies.verdicts.papers.horizons import swept, worst
 from escala.studies.verdicts.row import Paper, Row
 from escala.studies.verdicts.rule import Found, Print, sentence
 
@@ -167,7 +168,15 @@ A fully connected layer is not worse than Conv3-16 ({both:r2.networks.fc}).
 image with the same network, which would settle it. The paper does not say what its jobs demand, what an epoch is, or
 which of two critics it trains; its completion times and waits contradict each other. So levels cannot be held against
 each other, and changes against SJF only by their direction and size.
+
+**What falls short.** The recommended agents hold at the window that they were trained on. Where arrivals go on for
+longer they lose to SJF: at worst {value:horizon} above the best of three rules (`r2.horizon.worst`).
 """
+
+
+def _more(kept: Kept) -> dict[str, str]:
+    return {"horizon": worst(kept, "r2.horizon.worst")}
+
 
 PAPER = Paper(
     "a2c2020",
@@ -178,4 +187,6 @@ PAPER = Paper(
     rows,
     "50 steps: test windows with so many steps of arrivals, run until every job has ended. Demands, lengths, capacity and slots, which the "
     "paper does not print, are DeepRM's.",
+    _more,
+    lambda kept: swept(kept, ""),
 )

@@ -1,0 +1,53 @@
+"""R1's lists by schedulers that see the whole queue, in the event-driven simulator: what a longer look is worth beside the author's PPO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import escala
+from escala.envs.slots.playing import play
+from escala.studies.grid2019.published import LOADS, PAPER_OF, published_lists, published_table
+
+POOL = "10x1"
+GREEDY, STRICT, STRICT_32, ROLLOUT = "sjf, whole queue", "strict sjf, whole queue", "strict sjf, 32 slots", "rollout, whole queue"
+SLOTS = 32
+BUSY = 100
+"""Load from which look-ahead is played: below it takes long and changes little."""
+
+
+def on_list(folder: str, load: int, seeds: int, futures: int) -> dict[str, list[float]]:
+    """Mean slowdowns on the author's list of a load; look-ahead, which has not seen the list, for each of some seeds."""
+    lists = published_lists(Path(folder)).part([LOADS.index(load)])
+    jobs = lists.workload(0)
+
+    def played(scheduler: str, seed: int = 0) -> float:
+        return float(escala.simulate(jobs, POOL, scheduler, seed=seed).summary()["mean_slowdown"])
+
+    found = {
+        GREEDY: [played("sjf-fit")],
+        STRICT: [played("sjf")],
+        STRICT_32: [float(play(lists, "sjf-strict", slots=SLOTS)["slowdown"][0])],
+    }
+    if load >= BUSY:
+        found[ROLLOUT] = [played(f"rollout:{futures}:objective=slowdown", seed) for seed in range(seeds)]
+    return found
+
+
+def frame(cells: Mapping[str, Any], author: Path) -> pl.DataFrame:
+    """One row a load and policy: the mean over seeds, the least and the most of them; the author's PPO and SJF beside."""
+    table, rows = published_table(author), []
+    for load in LOADS:
+        name = f"published/queue/{load}"
+        if name not in cells:
+            continue
+        told = {f"author's {who}": table.filter((pl.col("load") == load) & (pl.col("policy") == who)) for who in ("PPO", PAPER_OF["sjf"])}
+        found = {who: [float(row["mean_slowdown"][0])] for who, row in told.items()} | cells[name]
+        for policy, values in found.items():
+            rows.append({"load": load, "policy": policy, "seeds": len(values), "mean_slowdown": float(np.mean(values)),
+                         "least": min(values), "most": max(values)})  # fmt: skip
+    return pl.DataFrame(rows, infer_schema_length=None)

@@ -1,0 +1,129 @@
+"""How slotted agents hold up where arrivals go on for longer, or shorter, than in their training: every horizon beside three rules.
+
+An agent is told when arrivals end, if it was trained so; "endless" are the longest lists, whose end it is not shown (it is told one far
+away). Rules never know the end. Hold-back is tuned for each load and horizon, on lists of their own. Everything runs to completion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from escala.agents import load_agent
+from escala.envs.slots.lists import JobLists, draw_lists
+from escala.envs.slots.options import RESCUE
+from escala.envs.slots.playing import play, tune_hold_back
+from escala.envs.slots.policy import SHAPING
+from escala.metrics.bootstrap import paired
+from escala.studies.lab.cells import Cell
+from escala.studies.lab.claims import Claim, at_most
+from escala.studies.lab.slotted import QUIETS, SHARES
+from escala.workload.generate_slots import bernoulli_model, cpu_memory_model
+
+HORIZONS = (50, 100, 200, 400, 1000)
+"""Steps of arrivals."""
+ENDLESS, FAR = "endless", 1_000_000
+"""The longest lists with their end not shown; the end that an agent is told then, in steps."""
+RULES = ("sjf", "sjf-strict", "hold-back")
+VALIDATION, TEST = 12, 13
+"""Seeds of the lists; no list of one set is in another, nor in those of the studies."""
+STEPS, TRIED = 20_000, 4_000
+"""Of arrivals in all lists of a horizon: to judge on, and to tune on; at least LEAST lists."""
+LEAST = (20, 10)
+PATIENCE = 40_000
+Cells = Mapping[str, Any]
+
+
+def lists_of(world: str, load: float, steps: int, count: int, seed: int) -> JobLists:
+    """Fresh lists. world: "pool" (R1, load in per cent) or "cpu-memory" (R2, a rate)."""
+    model = bernoulli_model(load / 100, steps, "author") if world == "pool" else cpu_memory_model(load, steps)
+    return draw_lists(model, count, seed)
+
+
+def _counts(steps: int) -> tuple[int, int]:
+    """Lists to judge on, and to tune on."""
+    return max(LEAST[0], STEPS // steps), max(LEAST[1], TRIED // steps)
+
+
+def rules(world: str, load: float, steps: int, slots: int) -> dict[str, Any]:
+    """Mean slowdowns of the three rules on every list of a horizon, and the setting of hold-back."""
+    count, few = _counts(steps)
+    lists = lists_of(world, load, steps, count, TEST)
+    hold = tune_hold_back(lists_of(world, load, steps, few, VALIDATION), QUIETS, SHARES, slots=slots)
+    played = {rule: play(lists, rule, hold=hold, slots=slots, patience=PATIENCE)["slowdown"].to_list() for rule in RULES}
+    return played | {"hold": list(hold)}
+
+
+def agent(folder: str, world: str, load: float, steps: int, endless: bool) -> dict[str, Any]:
+    """Mean slowdowns of an agent's greedy actions on the same lists; null where a run did not end."""
+    made = load_agent(folder)
+    shaped = {name: value for name, value in made.env_options.items() if name in SHAPING}
+    if shaped.get("arrivals_end", 0) > 0:
+        shaped["arrivals_end"] = FAR if endless else steps
+    lists = lists_of(world, load, steps, _counts(steps)[0], TEST)
+    played = play(lists, lambda seen, mask: made.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
+    return {"slowdown": played["slowdown"].to_list()}
+
+
+def cells_of(
+    agents: Mapping[str, tuple[str, Sequence[float]]], world: str, horizons: Sequence[int], slots: Callable[[int], int]
+) -> list[Cell]:
+    """Everything to do. agents: name -> (folder, loads); slots: what rules see of the queue, by steps."""
+    loads = sorted({load for _, own in agents.values() for load in own})
+    found = [
+        Cell(f"horizon/rules/{load}/{steps}", rules, {"world": world, "load": load, "steps": steps, "slots": slots(steps)}, steps / 50)
+        for load in loads
+        for steps in horizons
+    ]
+    for name, (folder, own) in agents.items():
+        for load in own:
+            for steps, endless in [*((steps, False) for steps in horizons), (max(horizons), True)]:
+                given = {"folder": folder, "world": world, "load": load, "steps": steps, "endless": endless}
+                found.append(Cell(f"horizon/{name}/{load}/{ENDLESS if endless else steps}", agent, given, steps / 100))
+    return found
+
+
+def frame(cells: Cells) -> pl.DataFrame:
+    """One row an agent, load and horizon: means of the rules and of the agent, and the agent's relative excess over the best rule there,
+    with its interval over lists; null where a run did not end."""
+    rows = []
+    longest = max((int(key.rsplit("/", 1)[1]) for key in cells if key.startswith("horizon/rules/")), default=0)
+    for key in cells:
+        if not key.startswith("horizon/") or key.startswith("horizon/rules/"):
+            continue
+        _, name, load, horizon = key.split("/")
+        steps = longest if horizon == ENDLESS else int(horizon)
+        beside = cells[f"horizon/rules/{load}/{steps}"]
+        means = {rule: float(np.mean(beside[rule])) for rule in RULES}
+        best = min(means, key=lambda rule: means[rule])
+        ours = np.array(cells[key]["slowdown"], np.float64)
+        row: dict[str, Any] = {"agent": name, "load": float(load), "horizon": horizon, "steps": steps, "lists": len(ours), **means}
+        row |= {"best": best, "unfinished": int(np.isnan(ours).sum()), "mean_slowdown": None, "excess": None, "low": None, "high": None}
+        if not row["unfinished"]:
+            found = paired(ours[None], np.array(beside[best], np.float64), resamples=4000)
+            row |= {"mean_slowdown": float(ours.mean()), "excess": float(found.value), "low": float(found.low), "high": float(found.high)}
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def worst_claim(ident: str, table: pl.DataFrame, agents: Sequence[str], about: str) -> list[Claim]:
+    """The largest excess of these agents over the best of the three rules, over all loads and horizons of the table; none where it has none
+    of them. Where a run did not end there is no figure, and the note says so."""
+    rows = table.filter(pl.col("agent").is_in(agents)).to_dicts() if len(table) else []
+    if not rows:
+        return []
+    text = f"largest relative excess of mean slowdown over the best of three rules, {about}, over all loads and horizons"
+    stuck = [row for row in rows if row["unfinished"]]
+    seeds, mark = 1, "aim: at most 0; one training seed: the true interval is wider"
+    if stuck:
+        note = f"{sum(row['unfinished'] for row in stuck)} runs did not end, the first at load {stuck[0]['load']:g}, {stuck[0]['horizon']}"
+        return [Claim(ident, text, None, None, None, None, "relative change", seeds, rows[0]["lists"], False, f"{note}; {mark}")]
+    at = max(rows, key=lambda row: row["excess"])
+    note = f"at load {at['load']:g}, {at['horizon']} ({at['steps']} steps): {at['mean_slowdown']:.3f} against {at[at['best']]:.3f}"
+    note += f" of {at['best']}"
+    value, low, high = (float(at[name]) for name in ("excess", "low", "high"))
+    meets = at_most(0.0)(value, low, high)
+    return [Claim(ident, text, None, value, low, high, "relative change", seeds, at["lists"], meets, f"{note}; {mark}")]
