@@ -19,6 +19,9 @@ from escala.workload import Workload
 
 SCHEDULERS = ("first-fit", "easy", "saf", "sjf-fit", "easy-sjf", "conservative")
 BENEATH = "timeout:300"
+AT_ONCE = "timeout:0"
+SWITCHED = ("first-fit", "easy", "sjf-fit")
+"""What is shown over nodes that go off at once, beside agents and rules over BENEATH."""
 WINDOWS = ("cut", "drain")
 RUNS = 4
 PRICE = 3.0
@@ -66,6 +69,14 @@ def fixed(source: Given, part: str, schedulers: Sequence[str] = SCHEDULERS, wind
                 out["jobs"][scheduler] = _slowdowns(days, starts)
     gaps = [np.concatenate([[-1.0], np.diff(day.jobs["submit_s"].to_numpy())]) for day in days]
     return out | {"gap_s": np.concatenate(gaps).tolist(), "asleep_w": one.platform.asleep_w}
+
+
+def at_once(source: Given) -> dict[str, Any]:
+    """Schedulers over nodes that go off as soon as they are idle, on held-out days: window -> scheduler -> columns."""
+    one = inputs.days(**source)
+    return {
+        window: {name: _columns(simulated(one.test, one.platform, name, AT_ONCE, window)[0]) for name in SWITCHED} for window in WINDOWS
+    }
 
 
 def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:

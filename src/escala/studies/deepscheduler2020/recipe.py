@@ -73,6 +73,7 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
         few = {"part": "train", "schedulers": work.SHOWN, "windows": ("cut",)}
         cells.append(Cell(f"fixed/{name}/train", work.fixed, one | few, 60))
         cells.append(Cell(f"rules/{name}", work.rules_on, one, 60))
+        cells.append(Cell(f"atonce/{name}", work.at_once, one, 15))
         search = {"population": scale.population, "generations": scale.generations if author else scale.other_generations}
         search["days_each"] = scale.days_each if author else scale.other_days_each
         cost = 1e-3 * search["population"] * search["generations"] * search["days_each"]

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from escala.metrics.jobs import boxes_by_class, by_class, slowdown_classes
-from escala.studies.deepscheduler2020.cells import SHOWN, WINDOWS
+from escala.studies.deepscheduler2020.cells import AT_ONCE, SHOWN, WINDOWS
 from escala.studies.lab.claims import Claim, Verdict, at_most, by_policy, write_claims, write_table
 from escala.studies.lab.resampled import Floats, Resampled, interval, table_of, to_end_of
 
@@ -78,6 +78,7 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     )
     write_claims(out, "deepscheduler2020: a learnt scheduler", claims, about)
     write_table(out, "policies", policies_frame(cells, every))
+    write_table(out, "at_once", at_once_frame(cells, every))
     write_table(out, "limits", limits_frame(cells, every))
     beginnings = rules_frame(cells, every)
     write_table(out, "rules", beginnings)
@@ -166,6 +167,25 @@ def policies_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
                     "pp_slowdown": float(r.mean(policy, "pp_slowdown")[0]), "stretch": float(r.mean(policy, "stretch")[0]),
                     "transitions": float(t["transitions"].mean()), "unstarted_share": float(r.mean(policy, "unstarted")[0]),
                 })  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def at_once_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
+    """Rules over nodes that go off at once, against EASY's waste and First-Fit's wait over nodes that go off after 5 idle minutes."""
+    rows = []
+    for name, window in product(every, WINDOWS):
+        after = cells[f"fixed/{name}/test"][window]
+        found = {rule: table_of([after[rule]]) for rule in ("easy", "first-fit")}
+        found |= {f"{rule} + {AT_ONCE}": table_of([columns]) for rule, columns in cells[f"atonce/{name}"][window].items()}
+        r = Resampled(found, resamples=1000)
+        for policy in found:
+            row: dict[str, Any] = {"input": name, "window": window, "policy": policy}
+            row["wait_min"] = float(r.mean(policy, "wait_s")[0] / 60.0)
+            for what, values in (
+                ("waste_vs_easy", r.change(policy, "easy", "waste_j")), ("wait_vs_first_fit", r.change(policy, "first-fit", "wait_s")),
+            ):  # fmt: skip
+                row[what], row[f"{what}_low"], row[f"{what}_high"] = interval(values)
+            rows.append(row)
     return pl.DataFrame(rows)
 
 
