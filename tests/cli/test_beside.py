@@ -50,12 +50,30 @@ def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> Non
         (["--read", "tea"], "--read tea: give text or json"),
         (["--partition", "none"], "there is no partition 'none': give --partition, one of batch"),
         (["--scheduler", "random"], "scheduler random draws a number"),
+        (["--mode", "power"], "say by --allow which it may"),
+        (["--mode", "advise", "--allow", "n[1-9]"], "n9 is no node of partition batch"),
+        (["--mode", "advise", "--lease", "20"], "less than three periods"),
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_leaves_nothing(options: list[str], why: str, clients: Path, escala_: Escala) -> None:
     outcome = escala_("beside", "slurm", "--folder", "made", *options)
     assert outcome.status == 2 and why in outcome.err and outcome.err.count("\n") == 1, outcome.err
     assert not Path("made").exists()
+
+
+def test_advise_and_undo(clients: Path, escala_: Escala) -> None:
+    guards = ("--allow", "n[5-7]", "--spare", "0", "--looks", "1")
+    outcome = escala_("beside", "slurm", "--mode", "advise", "--power", "taurus", "--scheduler", "fcfs", "--shutdown", "timeout:0", *guards)
+    assert outcome.status == 0 and "advise: scontrol " in outcome.out, outcome
+    assert "scontrol delete reservationname=escala_n7\n" in escala_("beside", "undo", "--dry").out
+    failed = escala_("beside", "undo", "beside")
+    assert failed.status == 2 and "FAILED scontrol delete" in failed.out and "1 commands failed" in failed.err
+    assert "holds no journal.jsonl" in escala_("beside", "undo", clients).err
+
+
+def test_root_is_refused(clients: Path, escala_: Escala, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    assert "as root: begin as an operator of Slurm" in escala_("beside", "slurm", "--mode", "order").err
 
 
 def test_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, escala_: Escala) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 import time
@@ -21,11 +22,14 @@ from escala.errors import EscalaError
 
 if TYPE_CHECKING:
     from escala.bridges.slurm.loop import Beside
+    from escala.bridges.slurm.snapshots import Layout
     from escala.live import Desk
 
-MODES = ("replay", "shadow")
+READ_ONLY = ("replay", "shadow")
+ACTING = ("advise", "order", "power", "full")
+MODES = (*READ_ONLY, *ACTING)
 
-Mode = Annotated[str, typer.Option("--mode", metavar="MODE", help="shadow (read only), replay (of --from)")]
+Mode = Annotated[str, typer.Option("--mode", metavar="MODE", help="shadow (read only), replay (of --from), advise, order, power, full")]
 Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="its journal, state and metrics; made if it is not there")]
 Partition = Annotated[
     str | None, typer.Option("--partition", metavar="NAME", help="whose nodes [the only one that there is]", show_default=False)
@@ -43,16 +47,52 @@ Where = Annotated[Path, typer.Argument(metavar="DIR", help="the folder of escala
 def add_to(app: typer.Typer) -> None:
     """Register the verbs under `beside`."""
     group = typer.Typer(help="Run a policy beside a real Slurm.", no_args_is_help=True, rich_markup_mode=None)
-    group.command(epilog=POINTER)(asked.asking(slurm))
+    group.command(epilog=POINTER)(asked.asking(opt.added(slurm, "guards", guards_of)))
     group.command()(status)
     group.command()(explain)
     group.command()(report)
+    group.command()(undo)
     app.add_typer(group, name="beside")
+
+
+def _guard(name: str, metavar: str, help: str, least: float | None = 0) -> Any:
+    return typer.Option(name, metavar=metavar, help=help, min=least, rich_help_panel="Guards", show_default=True)
+
+
+def guards_of(
+    *,
+    allow: Annotated[str | None, _guard("--allow", "NODES", "nodes that may be switched, as n[1-8] [none]", None)] = None,
+    spare: Annotated[int, _guard("--spare", "N", "nodes that stay on and idle")] = 1,
+    switches: Annotated[int, _guard("--switches", "N", "nodes switched a minute at most", 1)] = 6,
+    most_off: Annotated[int | None, _guard("--most-off", "N", "nodes off at most [all that are allowed]")] = None,
+    min_on: Annotated[float, _guard("--min-on", "S", "a node that came on stays on so long")] = 300.0,
+    min_off: Annotated[float, _guard("--min-off", "S", "a node that went off stays off so long")] = 60.0,
+    longest_wait: Annotated[float, _guard("--longest-wait", "S", "a job that waits longer ends all holding back", 1)] = 14400.0,
+    boot: Annotated[float, _guard("--boot", "S", "what a node may take to be on", 1)] = 600.0,
+    lease: Annotated[float, _guard("--lease", "S", "nodes that are off are free again so long after this process dies", 10)] = 300.0,
+    as_root: Annotated[bool, typer.Option("--i-am-root", help="act as root all the same", rich_help_panel="Guards")] = False,
+) -> dict[str, Any]:
+    """The limits from the options of the command line."""
+    return {
+        "allow": allow,
+        "as_root": as_root,
+        "limits": {
+            "spare": spare,
+            "switches": switches,
+            "most_off": most_off,
+            "min_on_s": min_on,
+            "min_off_s": min_off,
+            "longest_wait_s": longest_wait,
+            "boot_s": boot,
+            "lease_s": lease,
+        },
+    }
 
 
 def slurm(
     *,
     options: dict[str, Any],
+    guards: dict[str, Any],
     scheduler: asked.Scheduler = "easy",
     shutdown: asked.Shutdown = "never",
     mode: Mode = "shadow",
@@ -67,7 +107,8 @@ def slurm(
 ) -> None:
     """Watch a Slurm, and write down what the policies would do beside what Slurm does.
 
-    It changes nothing of Slurm. It ends at SIGTERM or Ctrl-C, after the look at hand, and goes on where it was when it is begun again.
+    In the modes shadow, replay and advise it changes nothing of Slurm. It ends at SIGTERM or Ctrl-C, after the look at hand, and goes on
+    where it was when it is begun again.
     """
     from escala.bridges.ending import told_to_end
     from escala.bridges.slurm.loop import Beside, Setting, go_round
@@ -82,14 +123,16 @@ def slurm(
     with progress() as begin:
         begin("looking at Slurm")
         eyes, first, about = _eyes(source, read, limit)
+        _permitted(mode, guards)
         at = layout(first, partition_of(first, partition or about.get("partition")), power)
+        period = about.get("period_s", period)
+        hands = _hands(mode, at, guards, eyes, folder, period)
         begin("making the desk")
         pair = policies([scheduler], [shutdown])
         _warmed(Desk(at.platform, pair[0][0], pair[1][0], **options))
         desk = Desk(at.platform, pair[0][0], pair[1][0], **options)
         folder.mkdir(parents=True, exist_ok=True)
-        period = about.get("period_s", period)
-        beside = Beside(eyes, desk, at, folder, Setting(mode, period, {"slurm": about["slurm"]}))
+        beside = Beside(eyes, desk, at, folder, Setting(mode, period, {"slurm": about["slurm"]}), hands)
     beside.begin(first.now_s)
     metrics, say = Metrics(folder), _Saying(beside, mode)
 
@@ -135,6 +178,40 @@ def _eyes(source: Path | None, read: str, limit: float) -> tuple[Any, Any, dict[
     return reader, reader.read(), {"slurm": version}
 
 
+def _permitted(mode: str, guards: dict[str, Any]) -> None:
+    """EscalaError where the mode needs more to be said."""
+    if mode in ("power", "full") and not guards["allow"]:
+        raise EscalaError(f"--mode {mode} switches nodes: say by --allow which it may, as --allow n[1-8]")
+    if mode in ACTING[1:] and os.geteuid() == 0 and not guards["as_root"]:
+        raise EscalaError(f"--mode {mode} as root: begin as an operator of Slurm (AdminLevel=Operator), or give --i-am-root")
+
+
+def _hands(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Path, period: float) -> Any:
+    """What may act, or advise; None for modes that only read."""
+    if mode in READ_ONLY:
+        return None
+    from escala.bridges.slurm.actor import Actor, Changes
+    from escala.bridges.slurm.guard import Guard, Limits
+    from escala.bridges.slurm.hands import Steering
+    from escala.bridges.slurm.hosts import expand
+
+    allowed = frozenset(at.names if guards["allow"] is None else expand(guards["allow"]))
+    unknown = sorted(allowed - set(at.names))
+    if unknown:
+        raise EscalaError(f"--allow {guards['allow']}: {unknown[0]} is no node of partition {at.partition}")
+    limits = Limits(**guards["limits"], allowed=allowed)
+    if limits.lease_s < 3 * period:
+        raise EscalaError(f"--lease {limits.lease_s:g}: less than three periods of {period:g} s, so that it would end between two looks")
+    guard = Guard(at, limits, eyes.known, period)
+    return Steering(mode, at, guard, Actor(eyes.run, guard.seal, _user(), limits.lease_s, Changes(folder), guard.failed))
+
+
+def _user() -> str:
+    import pwd
+
+    return pwd.getpwuid(os.geteuid()).pw_name
+
+
 def _waiting(ending: Any) -> Callable[[float], bool]:
     """Waits so many seconds, or until the process is told to end, and says which."""
     return lambda seconds: bool(select.select([ending], [], [], seconds)[0])
@@ -154,11 +231,19 @@ class _Saying:
             self._misses = beside.misses
             remark(f"look missed ({beside.misses} so far): {beside.why}")
             return
-        found = [f"{verb} {_some(beside.last[key])}" for key, verb in _VERBS.items() if beside.last.get(key)]
+        for command, done in beside.last.get("acted", ()):
+            _tell(f"{self._now()} {self._mode}: {'' if done else 'FAILED '}{command}")
+        if self._mode in ACTING[1:]:
+            return
+        told = beside.last.get("advice", []) if self._mode == "advise" else None
+        found = told if told is not None else [f"{verb} {_some(beside.last[key])}" for key, verb in _VERBS.items() if beside.last.get(key)]
         line = "; ".join(found)
         if line and line != self._before:
-            _tell(f"{time.strftime('%H:%M:%S', time.gmtime(beside.last['t']))} {self._mode}: would {line}")
+            _tell(f"{self._now()} {self._mode}: {'' if told else 'would '}{line}")
         self._before = line
+
+    def _now(self) -> str:
+        return time.strftime("%H:%M:%S", time.gmtime(self._beside.last["t"]))
 
 
 _VERBS = {"starts": "start", "wakes": "switch on", "offs": "switch off"}
@@ -222,6 +307,32 @@ def report(
     told |= {"starts": dict(found.how), "delayed_jobs": len(found.delays), "looks": found.n_looks, "missed": found.n_missed}
     payload = {"answers": said, "conditions": conditions(found), "report": str(target), **told}
     emit(as_json, payload, "\n".join(said), "\n" + "\n".join(conditions(found)), f"\n{target}")
+
+
+def undo(
+    where: Annotated[Path, typer.Argument(metavar="DIR", help="the folder of escala beside slurm")] = Path("beside"),
+    dry: Annotated[bool, typer.Option("--dry", help="say the commands, and give none")] = False,
+    limit: Limit = 10.0,
+    as_json: opt.Json = False,
+) -> None:
+    """Give waiting jobs the nice back that they had, and nodes that are kept off back to Slurm. End escala beside slurm first."""
+    from escala.bridges.slurm.actor import Changes
+    from escala.bridges.slurm.commands import Clients
+    from escala.bridges.slurm.journal import Journal
+    from escala.bridges.slurm.loop import JOURNAL
+    from escala.bridges.slurm.reader import Reader
+    from escala.bridges.slurm.undoing import undone
+
+    if not (where / JOURNAL).exists():
+        raise EscalaError(f"{where}: holds no {JOURNAL}: give the folder of escala beside slurm")
+    journal = Journal(where / JOURNAL)  # nobody else acts meanwhile
+    run = Clients(limit)
+    done = undone(run, Reader(run).read(), Changes(where), dry)
+    journal.close()
+    shown = [f"{'' if good else 'FAILED '}{command}" for command, good in done] or ["nothing is left to undo"]
+    emit(as_json, {"commands": [{"command": command, "done": good and not dry} for command, good in done]}, "\n".join(shown))
+    if not all(good for _, good in done):
+        raise EscalaError(f"{sum(not good for _, good in done)} commands failed: see above, and try again")
 
 
 def _tell(line: str) -> None:

@@ -83,6 +83,7 @@ EXAMPLES = {
     "beside slurm": "escala beside slurm --scheduler easy --shutdown timeout:300 --power taurus --folder beside",
     "beside status": "escala beside status beside",
     "beside explain": "escala beside explain 72 beside",
+    "beside undo": "escala beside undo beside --dry",
     "beside report": "escala beside report beside --price 0.3 --currency EUR",
     "batsim": "escala batsim --scheduler easy --shutdown timeout:300 --platform platform.xml",
     "workload describe": "escala workload describe month.swf --platform orion",

@@ -131,10 +131,12 @@ class FakeSlurm:
         if asked == "show reservations":
             told = [f"ReservationName={n} StartTime={s} EndTime={e} Nodes={','.join(h)} \n" for n, (h, s, e) in self.reservations.items()]
             return "".join(told) or "No reservations in the system\n"
+        if asked == "show jobs":
+            held = [job for job in self.jobs if job.state in ("RUNNING", "CONFIGURING")]
+            parts = {job.number: "".join(f"   Nodes={name} CPU_IDs=0-3 Mem=0" for name in job.hosts) for job in held}
+            return "".join(f"JobId={number} x{told}\n" for number, told in parts.items())
         self.commands.append((client, *words))
-        return self._change(
-            words[0], words[1] if words[0] in ("create", "delete") else "", dict(w.split("=", 1) for w in words if "=" in w)
-        )
+        return self._change(words[0], dict(word.split("=", 1) for word in words if "=" in word))
 
     def _queue(self) -> Iterator[str]:
         for job in self.jobs:

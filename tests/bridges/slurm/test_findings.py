@@ -75,6 +75,13 @@ def test_a_few_hours_are_not_enough_and_it_says_until_when(tmp_path: Path) -> No
     assert all(math.isnan(x) for x in wilson(0, 0)) and wilson(10, 10)[2] == 1.0
 
 
+def test_of_nodes_that_were_switched_in_truth_no_saving_is_claimed(tmp_path: Path) -> None:
+    path = _journal(tmp_path / "j")
+    path.write_text(path.read_text().replace('"mode": "shadow"', '"mode": "full"').replace('"idle_s"', '"truly_off_s"'))
+    told = answers(find(path), 0.3, "EUR")
+    assert "switching nodes: they were off for 384 node-hours" in told[0] and "kWh" not in " ".join(told)
+
+
 def test_gaps_are_said(tmp_path: Path) -> None:
     more = ({"kind": "miss", "t": 8 * 86400.0, "why": "x"},)
     gap = {"kind": "look", "t": 10 * 86400.0, "seq": 999, "lived": {"gap_s": 2 * 86400.0}, "seen": {}}

@@ -75,3 +75,52 @@ def test_shadow_changes_nothing_and_agrees_with_what_happens(real: Lab, tmp_path
     assert started == dict.fromkeys(waiting, "same")
     assert sum(one["lived"].get("off_s", 0.0) for one in looks) > 0, "idle nodes would have gone off"
     assert all("DOWN" not in line for line in real.run("sinfo", "-h", "-N", "-o", "%N %T").upper().splitlines())
+
+
+def _jobs(real: Lab) -> dict[str, tuple[str, int]]:
+    """Job -> state and start, those that have ended included."""
+    lines = real.run("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%S").splitlines()
+    return {number: (state, int(start)) for number, state, start in (line.split("|") for line in lines) if start.isdigit()}
+
+
+def _until(what: Callable[[], bool], limit_s: float) -> bool:
+    end = time.monotonic() + limit_s
+    while time.monotonic() < end:
+        if what():
+            return True
+        time.sleep(0.5)
+    return False
+
+
+def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(real: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
+    assert _until(lambda: "alloc" not in real.run("sinfo", "-h", "-o", "%T"), 30)
+    full = real.submit("-N8", "-t5", seconds=200)
+    jobs = {minutes: real.submit("-N8", f"-t{minutes}", seconds=1) for minutes in (7, 3, 8, 1, 6, 2, 5, 4)}
+    time.sleep(2)
+    with _once_watched(tmp_path, lambda: real.run("scancel", full)):
+        _beside("--mode", "order", "--i-am-root", "--scheduler", "sjf", "--folder", str(tmp_path), "--looks", "5")
+    commands = [command for one in records(tmp_path / JOURNAL) for command, done in one.get("acted", ()) if done]
+    assert 0 < len(commands) <= 8 and all(re.fullmatch(r"scontrol update jobid=\d+ nice=-?\d+", command) for command in commands)
+    assert _until(lambda: all(_jobs(real).get(job, ("",))[0] == "COMPLETED" for job in jobs.values()), 60)
+    started = _jobs(real)
+    assert sorted(jobs, key=lambda minutes: started[jobs[minutes]][1]) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+
+def test_power_mode_leaves_nothing_behind(real: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All nodes go off under leases; a job wakes what it needs; the process ends without a word, and Slurm has its nodes back."""
+    monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
+    guards = ("--allow", "n[1-8]", "--spare", "0", "--switches", "60", "--min-on", "0", "--min-off", "0", "--lease", "20", "--i-am-root")
+    common = ("--mode", "full", "--shutdown", "timeout:1", "--folder", str(tmp_path), *guards)
+    _beside(*common, "--looks", "16")
+    nodes = real.run("scontrol", "--oneliner", "show", "nodes")
+    assert nodes.count("POWERED_DOWN") == 8 and real.run("scontrol", "-o", "show", "reservations").count("escala_n") == 8
+    job = real.submit("-N2", "-t1", seconds=2)
+    _beside(*common, "--looks", "12")
+    assert _until(lambda: _jobs(real).get(job, ("",))[0] in ("RUNNING", "COMPLETED"), 40), "woken and given back"
+    told = [command for one in records(tmp_path / JOURNAL) for command, done in one.get("acted", ()) if done]
+    assert sum("state=power_up" in command for command in told) >= 2
+    later = real.submit("-N8", "-t1", seconds=1)
+    assert _until(lambda: "No reservations" in real.run("scontrol", "-o", "show", "reservations"), 40), "the leases have run out"
+    assert _until(lambda: _jobs(real).get(later, ("",))[0] in ("RUNNING", "COMPLETED"), 60), "no node is lost"
+    assert run(["beside", "undo", str(tmp_path)]) == 0

@@ -155,20 +155,14 @@ def by_user(found: Findings) -> list[tuple[str, int, float, float]]:
 
 def answers(found: Findings, price: float | None = None, currency: str = "", carbon: float | None = None) -> list[str]:
     """What an operator asks, in sentences; the answer first, each figure with its condition."""
-    sums, powered = found.sums, Platform.from_spec(found.about["platform"]).has_energy
-    idle = sums["idle_s"]
-    out = [f"Beside Slurm for {_span(sums['watched_s'])}: {found.about['policies']} would have had nodes off for {_hours(sums['off_s'])}."]
-    if idle > 0:
-        out[0] = f"{out[0][:-1]}, {sums['off_s'] / idle:.0%} of the {_hours(idle)} for which they were on and idle."
-    if powered:
-        kwh = sums["saved_j"] / KWH_J
-        told = f"That saves {kwh:.3g} kWh"
-        told += "" if price is None else f", {kwh * price:.3g} {currency}".rstrip()
-        told += "" if carbon is None else f", {kwh * carbon / 1000:.3g} kg CO2"
-        told += ": against nodes that stay on and idle, with the watts that were given, switches paid for."
-        out.append(f"{told} {_year(found, kwh, price, currency)}")
+    if found.about.get("mode") in ("power", "full"):
+        off = _hours(found.sums["truly_off_s"])
+        out = [f"Beside Slurm for {_span(found.sums['watched_s'])}, switching nodes: they were off for {off}, by whomever."]
+        out.append(
+            "What that saved is not told by a journal: nobody knows what would have been without it. Ask a meter, or shadow days before."
+        )
     else:
-        out.append("No energy is known: no watts were given (--power).")
+        out = [*_off(found), *_energy(found, price, currency, carbon)]
     out.append(_delayed(found))
     share, low, high = found.agreement
     if found.asked:
@@ -179,6 +173,26 @@ def answers(found: Findings, price: float | None = None, currency: str = "", car
         )
     out += [_expected(found, 6, "the policy's plan"), _expected(found, 7, "Slurm's own estimate")]
     return [*filter(None, out), trust(found)]
+
+
+def _off(found: Findings) -> list[str]:
+    sums = found.sums
+    told = f"Beside Slurm for {_span(sums['watched_s'])}: {found.about['policies']} would have had nodes off for {_hours(sums['off_s'])}"
+    share = (
+        f", {sums['off_s'] / sums['idle_s']:.0%} of the {_hours(sums['idle_s'])} for which they were on and idle" if sums["idle_s"] else ""
+    )
+    return [f"{told}{share}."]
+
+
+def _energy(found: Findings, price: float | None, currency: str, carbon: float | None) -> list[str]:
+    if not Platform.from_spec(found.about["platform"]).has_energy:
+        return ["No energy is known: no watts were given (--power)."]
+    kwh = found.sums["saved_j"] / KWH_J
+    told = f"That saves {kwh:.3g} kWh"
+    told += "" if price is None else f", {kwh * price:.3g} {currency}".rstrip()
+    told += "" if carbon is None else f", {kwh * carbon / 1000:.3g} kg CO2"
+    told += ": against nodes that stay on and idle, with the watts that were given, switches paid for."
+    return [f"{told} {_year(found, kwh, price, currency)}"]
 
 
 def trust(found: Findings) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -33,7 +33,8 @@ class Hands(Protocol):
 
     pretends: bool
 
-    def act(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot) -> dict[str, Any]: ...
+    def aside(self, now_s: float) -> Set[str]: ...
+    def act(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot, decided_s: float, unsure: Set[str]) -> dict[str, Any]: ...
     def failed(self, why: str) -> None: ...
     def told(self) -> Any: ...
     def restore(self, told: Any) -> None: ...
@@ -147,7 +148,9 @@ class Beside:
             self._pretend.order(wakes, free, seen.now_s)
         self._watch.count(seen)
         self._watch.expect(seen, self._desk, asked)
-        acted = {} if self._hands is None else self._hands.act(seen, orders, self._desk, asked)
+        acted = {}
+        if self._hands is not None:
+            acted = self._hands.act(seen, orders, self._desk, asked, decided_s, {self._at.names[k] for k in unsure})
         self.seq += 1
         self._last_s = seen.now_s
         self.failures = 0
@@ -160,7 +163,8 @@ class Beside:
     def _asked(self, seen: Seen, since: float | None, started: list[Job], pretends: bool) -> tuple[Snapshot, set[int]]:
         over = self._watch.ended(seen, since)
         if not pretends:
-            return snapshot(seen, self._at, as_it_is, over)
+            aside = set() if self._hands is None else self._hands.aside(seen.now_s)
+            return snapshot(seen, self._at, as_it_is, over, aside=aside)
         return snapshot(seen, self._at, self._pretend.power, over, {job.job_id for job in started if job.state != ENDED})
 
     def _switched(self, orders: Orders, again: set[str]) -> tuple[list[str], list[str]]:

@@ -22,7 +22,7 @@ class Reader:
     def __init__(self, run: Run, form: str = "text", clock: Callable[[], float] = time.time) -> None:
         if form not in FORMS:
             raise EscalaError(f"--read {form}: give text or json")
-        self._run, self._form, self._clock = run, form, clock
+        self.run, self._form, self._clock = run, form, clock
         self.version = version(run)
 
     @property
@@ -39,17 +39,17 @@ class Reader:
         return replace(seen, now_s=self._clock(), took_s=time.monotonic() - begun)
 
     def _text(self) -> Seen:
-        jobs = text.jobs(self._run(*text.SQUEUE))
-        nodes = text.nodes(self._run(*text.NODES))
-        kept = text.reservations(self._run(*text.RESERVATIONS))
+        jobs = text.jobs(self.run(*text.SQUEUE))
+        nodes = text.nodes(self.run(*text.NODES))
+        kept = text.reservations(self.run(*text.RESERVATIONS))
         seen = Seen(0.0, jobs, nodes, kept)
-        return replace(seen, parts=text.parts(self._run(*text.DETAILS))) if uneven(seen) else seen
+        return replace(seen, parts=text.parts(self.run(*text.DETAILS))) if uneven(seen) else seen
 
     def _json(self) -> Seen:
-        jobs, parts = json_output.jobs(self._run("squeue", "--json"))
+        jobs, parts = json_output.jobs(self.run("squeue", "--json"))
         old = self.version < (23, 2)
-        nodes = json_output.nodes(self._run("sinfo", "--json") if old else self._run("scontrol", "show", "nodes", "--json"))
-        kept = text.reservations(self._run(*text.RESERVATIONS))
+        nodes = json_output.nodes(self.run("sinfo", "--json") if old else self.run("scontrol", "show", "nodes", "--json"))
+        kept = text.reservations(self.run(*text.RESERVATIONS))
         return Seen(0.0, jobs, nodes, kept, parts=parts)
 
 

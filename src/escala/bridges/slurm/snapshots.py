@@ -118,10 +118,15 @@ def uncertain(seen: Seen, at: Layout, held: Mapping[int, int]) -> set[int]:
 
 
 def snapshot(
-    seen: Seen, at: Layout, power: Power = as_it_is, ended: Mapping[str, Job] | None = None, put_back: Set[str] = frozenset()
+    seen: Seen,
+    at: Layout,
+    power: Power = as_it_is,
+    ended: Mapping[str, Job] | None = None,
+    put_back: Set[str] = frozenset(),
+    aside: Set[str] = frozenset(),
 ) -> tuple[Snapshot, set[int]]:
     """What a desk is asked, and the nodes of which it may be told nothing certain. ended: jobs that have ended since the last one.
-    put_back: jobs that have just started, told as if they still waited."""
+    put_back: jobs that have just started, told as if they still waited. aside: nodes that nobody shall count on."""
     missing = [name for name in at.names if name not in seen.nodes]
     if missing:
         raise EscalaError(f"node {quoted(missing[0])} is gone from Slurm: begin anew with the nodes that there are")
@@ -144,7 +149,8 @@ def snapshot(
     over = [k for k, cpus in held.items() if cpus > at.platform.cores[k]]
     if over:
         raise EscalaError(f"node {at.names[over[0]]}: jobs hold more CPUs than it has: Slurm changed while it was read")
-    told = Snapshot.of(seen.now_s, columns, _nodes(seen, at, power, busy, unsure), placed, _ended(ended or {}, seen.now_s))
+    nodes = _nodes(seen, at, power, busy, unsure | {at.index[name] for name in aside})
+    told = Snapshot.of(seen.now_s, columns, nodes, placed, _ended(ended or {}, seen.now_s))
     return told, unsure
 
 
@@ -176,8 +182,8 @@ def _add(
             column.append(number)
 
 
-def _nodes(seen: Seen, at: Layout, power: Power, busy: set[int], unsure: set[int]) -> dict[str, list[Any]]:
-    """The columns of the nodes. A node on which a job runs is on, whatever its flags said a moment before."""
+def _nodes(seen: Seen, at: Layout, power: Power, busy: set[int], left: set[int]) -> dict[str, list[Any]]:
+    """The columns of the nodes. left: those that are left alone. A node on which a job runs is on, whatever its flags said just before."""
     others = foreign(seen)
     out: dict[str, list[Any]] = {name: [] for name in ("power", "idle_since_s", "switch_end_s", "gone")}
     for k, name in enumerate(at.names):
@@ -187,7 +193,7 @@ def _nodes(seen: Seen, at: Layout, power: Power, busy: set[int], unsure: set[int
         out["power"].append(state)
         out["idle_since_s"].append(min(since, seen.now_s) if since is not None and state == ON else seen.now_s if state == ON else None)
         out["switch_end_s"].append(max(end, seen.now_s) if end is not None and state in (WAKING, SINKING) else None)
-        out["gone"].append(gone(node, others) or k in unsure)
+        out["gone"].append(gone(node, others) or k in left)
     return out
 
 

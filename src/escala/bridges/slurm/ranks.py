@@ -1,0 +1,55 @@
+"""The order in which a policy wants waiting jobs to start, as nices: the priorities that Slurm has given are dealt out anew among them.
+
+So no job gets a priority that none had, and whatever Slurm or an administrator adds later still counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from escala.bridges.slurm.guard import NICE, Wanted
+from escala.bridges.slurm.seen import Job, Seen
+from escala.bridges.slurm.snapshots import Layout, waits
+from escala.errors import EscalaError
+from escala.live import Desk, Orders, Snapshot
+
+FIRST = 50
+MOST_WAITING = 500
+
+
+def wished(desk: Desk, asked: Snapshot, orders: Orders, waiting: int) -> list[str]:
+    """Jobs in the order in which the policy would start them, the first ones only: those of now, then as planned."""
+    first = [start.job_id for start in orders.starts]
+    if waiting > MOST_WAITING:
+        return first
+    try:
+        planned = [one.job_id for one in desk.plan(asked, first=min(FIRST, max(waiting, 1)))]
+    except EscalaError:  # an object, which cannot plan
+        planned = []
+    return [*first, *(job for job in planned if job not in set(first))]
+
+
+def nices(seen: Seen, at: Layout, wish: Sequence[str], longest_wait_s: float) -> list[Wanted]:
+    """What to set so that the jobs start in this order; nothing where Slurm would start them so already. Tasks of arrays keep their place,
+    and jobs that have waited too long go first, as Slurm has them."""
+    jobs = [job for job in seen.jobs.values() if waits(job, at) and "_" not in job.job_id]
+    jobs.sort(key=lambda job: (-job.priority, int(job.job_id)))
+    by_name = {job.job_id: job for job in jobs}
+    late = [job for job in jobs if seen.now_s - job.submit_s > longest_wait_s]
+    order = list(dict.fromkeys([*(job.job_id for job in late), *(name for name in wish if name in by_name)]))
+    chosen = set(order)
+    now = [job for job in jobs if job.job_id in chosen]
+    if [job.job_id for job in now] == order:
+        return []
+    targets = _targets(now)
+    dealt = [(by_name[name], target) for name, target in zip(order, targets, strict=True)]
+    return [Wanted(NICE, job.job_id, job.nice + job.priority - target) for job, target in dealt if job.priority != target]
+
+
+def _targets(jobs: list[Job]) -> list[int]:
+    """The jobs' own priorities, highest first, each below the one before."""
+    out: list[int] = []
+    for job in jobs:
+        out.append(job.priority if not out else min(job.priority, out[-1] - 1))
+    least = min(out, default=1)
+    return [target + max(1 - least, 0) for target in out]
