@@ -83,6 +83,7 @@ FILLED = {
     "evaluate": "escala evaluate agent LOG --after 4 --days 2 --runs 1",
     "tune": "escala tune weeks.swf --platform 16x1 --out tuned",  # month.swf has eight days
     "predict": "escala predict LOG --out model",
+    "drift": "escala drift weeks.swf --after 80%",  # month.swf has eight days
     "frontier": "escala frontier LOG --platform SPEC --schedulers easy,saf --shutdowns never,timeout:0 --out saved",
     "campaign": "escala campaign campaign.toml --on local:1 --out many",
     "bound": "escala bound LOG --platform SPEC --limit 1",
