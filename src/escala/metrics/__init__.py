@@ -1,9 +1,23 @@
 """Metrics over the tables of a Result: jobs, energy, machine, and honest comparison. They read tables only, never a live simulator."""
 
 from escala.metrics import compare, energy, jobs, machine
+from escala.metrics.bill import Series, bill, read_series
 from escala.metrics.compare import table
 from escala.metrics.headroom import headroom
 from escala.metrics.promises import Promises, promises
 from escala.metrics.summary import summarise
 
-__all__ = ["Promises", "compare", "energy", "headroom", "jobs", "machine", "promises", "summarise", "table"]
+__all__ = [
+    "Promises",
+    "Series",
+    "bill",
+    "compare",
+    "energy",
+    "headroom",
+    "jobs",
+    "machine",
+    "promises",
+    "read_series",
+    "summarise",
+    "table",
+]
