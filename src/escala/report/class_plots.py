@@ -13,11 +13,11 @@ from escala.report.style import INK, policy_colour, styled
 
 
 @styled
-def by_class(tables: Mapping[str, pl.DataFrame], metric: str, *, share: bool = False, log: bool = False) -> Figure:
+def by_class(tables: Mapping[str, pl.DataFrame], metric: str, *, x_label: str, share: bool = False, log: bool = False) -> Figure:
     """Grouped bars over classes of jobs: the median of a metric with a whisker to the 95th percentile (R3 figure 22), or the share of
     jobs (figure 25).
 
-    tables: policy -> `metrics.jobs.by_class`. log: logarithmic value axis.
+    tables: policy -> `metrics.jobs.by_class`. x_label: what the classes are of. log: logarithmic value axis.
     """
     figure = Figure(figsize=(_WIDTH, 3.2))
     axes = figure.subplots()
@@ -35,7 +35,9 @@ def by_class(tables: Mapping[str, pl.DataFrame], metric: str, *, share: bool = F
             axes.vlines(at, height, top, color=INK, linewidth=0.8)
     axes.set_xticks(range(len(classes)), classes)
     axes.set(
-        ylabel=label if share else f"{label.removeprefix('Mean ').capitalize()}: median, 95th percentile", yscale="log" if log else "linear"
+        xlabel=x_label,
+        ylabel=label if share else f"{label.removeprefix('Mean ').capitalize()}: median, 95th percentile",
+        yscale="log" if log else "linear",
     )
     axes.grid(axis="x", visible=False)
     _legend(axes, len(tables))
@@ -43,10 +45,10 @@ def by_class(tables: Mapping[str, pl.DataFrame], metric: str, *, share: bool = F
 
 
 @styled
-def boxes(tables: Mapping[str, pl.DataFrame], metric: str, *, log: bool = False) -> Figure:
+def boxes(tables: Mapping[str, pl.DataFrame], metric: str, *, x_label: str, log: bool = False) -> Figure:
     """Grouped boxes over classes of jobs: quartiles, and whiskers to the last value within 1.5 times their distance (R3 figure 26).
 
-    tables: policy -> `metrics.jobs.boxes_by_class`. log: logarithmic value axis.
+    tables: policy -> `metrics.jobs.boxes_by_class`. x_label: what the classes are of. log: logarithmic value axis.
     """
     figure = Figure(figsize=(_WIDTH, 3.2))
     axes = figure.subplots()
@@ -68,7 +70,8 @@ def boxes(tables: Mapping[str, pl.DataFrame], metric: str, *, log: bool = False)
         )  # fmt: skip
         axes.bar([0.0], [0.0], color=colour, edgecolor=INK, linewidth=0.4, label=name)
     axes.set_xticks(range(len(classes)), classes)
-    axes.set(ylabel=label.removeprefix("Mean ").capitalize(), yscale="log" if log else "linear", xlim=(-0.5, max(len(classes), 1) - 0.5))
+    axes.set(xlabel=x_label, ylabel=label.removeprefix("Mean ").capitalize(), yscale="log" if log else "linear")
+    axes.set_xlim(-0.5, max(len(classes), 1) - 0.5)
     axes.grid(axis="x", visible=False)
     _legend(axes, len(tables))
     return figure

@@ -24,7 +24,8 @@ def beside(
     axes: Axes, points: Points, labels: Sequence[str], colours: Sequence[str], size: float = 8.0, lines: Sequence[Points] = ()
 ) -> None:
     """Write a label beside each point, in the first place around it that is free of markers, of labels and of these lines; where none is,
-    in the place that covers least. An empty label is left out. To be called when all else of the figure is drawn and its limits are
+    in the place that covers least. Places nearer to another point are taken last, and a label that stands off has a line to its point.
+    An empty label is left out. To be called when all else of the figure is drawn and its limits are
     set."""
     figure = axes.figure
     assert isinstance(figure, Figure)
@@ -41,10 +42,15 @@ def beside(
         wide, high = text.get_window_extent(renderer).width, size * dot
         text.remove()
         places = np.array([_box((x, y), (wide, high), side, far * dot) for far in (_NEAR, _FAR) for side in _AROUND])
-        best = places[np.argmin([_covered(box, taken, axes.bbox.extents) for box in places])]
+        others = at[(at != (x, y)).any(axis=1)]
+        costs = [_covered(box, taken, axes.bbox.extents) + wide * high * _foreign(box, (x, y), others) for box in places]
+        chosen = int(np.argmin(costs))
+        best = places[chosen]
+        led = chosen >= len(_AROUND) or _foreign(best, (x, y), others)
         taken = np.concatenate([taken, best[None]])
         offset = ((best[0] - x) / dot, (best[1] - y) / dot)
-        told = axes.annotate(label, point, xytext=offset, textcoords="offset points", fontsize=size, color=colour)
+        line = {"arrowstyle": "-", "linewidth": 0.6, "color": colour, "shrinkA": 0.0, "shrinkB": _MARKER} if led else None
+        told = axes.annotate(label, point, xytext=offset, textcoords="offset points", fontsize=size, color=colour, arrowprops=line)
         told.set_in_layout(False)
 
 
@@ -73,6 +79,17 @@ def _covered(box: Boxes, taken: Boxes, within: Any) -> float:
     """The area of a box that is taken or lies outside."""
     outside = (box[2] - box[0]) * (box[3] - box[1]) - _common(box, np.asarray(within)[None])
     return float(outside + _common(box, taken))
+
+
+def _foreign(box: Boxes, own: tuple[float, float], others: NDArray[np.float64]) -> bool:
+    """Whether a label would stand nearer to another point than to its own."""
+    return bool(len(others)) and _apart(box, others).min() < _apart(box, np.array([own])).min()
+
+
+def _apart(box: Boxes, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The distance of a box from points."""
+    beyond = np.maximum(np.maximum(box[:2] - points, points - box[2:]), 0.0)
+    return np.hypot(beyond[:, 0], beyond[:, 1])
 
 
 def _common(box: Boxes, others: Boxes) -> float:

@@ -23,9 +23,13 @@ P = ParamSpec("P")
 INK = "#1b1f24"
 """The colour of text and axes. In a page it becomes the page's own text colour, so that figures are readable on light and on dark."""
 
-POLICY_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6D31", "#8A3FFC")
-"""Okabe and Ito (2008) without black and yellow, which vanish on one of the two backgrounds, and two more."""
-LINES = ("-", "--", ":", "-.")
+POLICY_COLOURS = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#8C6D31", "#8A3FFC"),
+    *("#544860", "#C0B460", "#9084FC", "#783C30"),
+)
+"""Okabe and Ito (2008) without black and yellow, which vanish on one of the two backgrounds, and six more."""
+LINES, LINE_EACH = ("-", "--", ":", "-."), 8
+"""Line styles, and how many policies share one: the last colours are near others, and their lines differ."""
 DPI = 150
 """Pixels an inch of saved figures."""
 
@@ -87,8 +91,8 @@ def policy_colour(index: int) -> str:
 
 
 def policy_line(index: int) -> str:
-    """The line style of the policy at this place: it changes once the colours are used up."""
-    return LINES[index // len(POLICY_COLOURS) % len(LINES)]
+    """The line style of the policy at this place."""
+    return LINES[index // LINE_EACH % len(LINES)]
 
 
 def svg(figure: Figure) -> str:

@@ -17,7 +17,7 @@ ALONE, A2C, PRINTED = "PPO alone", "A2C, slot scorer", "A2C, Conv3-16 on the ima
 BASELINES = ("random", "tetris", "sjf")
 Lines = Mapping[str, list[list[str]]]
 """Learner -> for each budget the cells of its seeds."""
-SHOWN = {"return": "Mean return of an episode (1)", "slowdown": "Mean slowdown (1)", "turnaround": "Mean completion (units)",
+SHOWN = {"return": "Mean return of an episode", "slowdown": "Mean slowdown", "turnaround": "Mean completion (units)",
          "wait": "Mean wait (units)"}  # fmt: skip
 """The four curves of the paper's figures 3 and 4, by column."""
 MARGIN, SMOOTH, LAST = 0.1, 5, 10

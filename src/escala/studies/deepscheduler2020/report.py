@@ -18,6 +18,8 @@ from escala.studies.lab.resampled import Floats, Resampled, interval, table_of, 
 Cells = Mapping[str, Any]
 AGENT, LIKELIEST, RULE = "agent", "agent, likeliest", "rule"
 SEQUENTIAL_S = 300.0
+SLOWDOWN, SUBMITTED = "Slowdown of a job (wait + runtime, in runtimes)", "Time of submission"
+"""Of what the classes of figures 25 and 26 are."""
 FIGURE_21 = ("waste_j", "mean_wait_s", "mean_pp_slowdown")
 
 
@@ -294,8 +296,8 @@ def _figures(out: Path, cells: Cells, every: list[str]) -> None:
             sequential[policy] = boxes_by_class(values, pl.Series(np.tile(follows, len(runs))))
         write_table(out, f"fig25-{name}", by_policy(shares))
         write_table(out, f"fig26-{name}", by_policy(sequential))
-        save(class_plots.by_class(shares, "mean_slowdown", share=True), figures / f"fig25-{name}")
-        save(class_plots.boxes(sequential, "mean_slowdown"), figures / f"fig26-{name}")
+        save(class_plots.by_class(shares, "mean_slowdown", x_label=SLOWDOWN, share=True), figures / f"fig25-{name}")
+        save(class_plots.boxes(sequential, "mean_slowdown", x_label=SUBMITTED), figures / f"fig26-{name}")
 
 
 def _searched(cells: Cells, name: str) -> list[Any]:

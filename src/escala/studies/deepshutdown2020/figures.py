@@ -17,6 +17,8 @@ from escala.studies.deepshutdown2020.tables import AGENT, LEARNERS, Cells, idle_
 from escala.studies.lab.claims import by_policy, write_table
 
 EDGES_MIN = (0, 5, 10, 30, 60)
+GAPS, LENGTHS = "Time since the last submission", "Runtime of the job"
+"""Of what the classes of figures 22 and 23 are."""
 
 
 def write_figures(out: Path, cells: Cells, every: list[str], years: pl.DataFrame, frontier: pl.DataFrame) -> None:
@@ -140,5 +142,6 @@ def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
     write_table(out, f"fig22-{name}", by_policy(by_gap))
     write_table(out, f"fig23-{name}", by_policy(by_length))
     by_gap, by_length = ({named(policy): table for policy, table in found.items()} for found in (by_gap, by_length))
-    save(class_plots.by_class(by_gap, "bounded_slowdown", log=True), out / "figures" / f"fig22-{name}")
-    save(class_plots.by_class(by_length, "bounded_slowdown", share=True), out / "figures" / f"fig23-{name}")
+    gaps = class_plots.by_class(by_gap, "bounded_slowdown", x_label=GAPS, log=True)
+    save(gaps, out / "figures" / f"fig22-{name}")
+    save(class_plots.by_class(by_length, "bounded_slowdown", x_label=LENGTHS, share=True), out / "figures" / f"fig23-{name}")
