@@ -29,6 +29,14 @@ def one_line(text: str, most: int = MOST_CHARACTERS) -> str:
     return text if len(text) <= most else f"{text[: most - _TAIL - 5]} ... {text[-_TAIL:]}"
 
 
+def refuse_text(**given: object) -> None:
+    """EscalaError where one text stands in place of a list of names: its letters would be taken for names."""
+    for name, value in given.items():
+        if isinstance(value, str):
+            names = [one.strip() for one in value[:MOST_CHARACTERS].split(",")]
+            raise EscalaError(f"{name}={quoted(value)} is one text: give a list, {name}={names!r}")
+
+
 def nearest(word: str, known: Iterable[str], end: str = "") -> str:
     """ "did you mean NAME? " for the known name that is most like the word; "" where none is. end: to be written behind the name."""
     from difflib import get_close_matches

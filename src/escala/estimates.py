@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,14 @@ def lengths_us(estimate: Any, jobs: pl.DataFrame) -> Any:
         has = f"it has {', '.join(there)}" if there else f"it has no column {COLUMN}..."
         raise EscalaError(f"estimate {quoted(estimate)}: the log lacks this column: {has}; use walltime or last2, or add the column")
     return np.clip(microseconds(jobs[estimate].to_numpy()), 1, walltime)
+
+
+def foretold(names: Iterable[str], jobs: pl.DataFrame) -> list[str]:
+    """[RUNTIME] where one of these columns, whatever its name says, is how long the jobs really run; [] where none is."""
+    run = lengths_us(RUNTIME, jobs)
+    asked = lengths_us(WALLTIME, jobs)
+    columns = (lengths_us(name, jobs) for name in names if name.startswith(COLUMN) and name in jobs.columns)
+    return [RUNTIME] if (run != asked).any() and any(np.array_equal(column, run) for column in columns) else []
 
 
 def microseconds(seconds: Any) -> Any:

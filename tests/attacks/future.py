@@ -123,7 +123,28 @@ JOBS = Workload.from_jobs(
         "user": ["a", "b", "a", "c"],
     }
 )
-KINDS = ("scheduler", "shutdown before", "shutdown after", "one node a core", "single-node jobs", "timers and a log of commands")
+PREDICTOR = "predictor"
+KINDS = ("scheduler", "shutdown before", "shutdown after", "one node a core", "single-node jobs", "timers and a log of commands", PREDICTOR)
+
+
+class Predictor:
+    """What runs are planned by; `decide` sees the view that it is shown, and no commands."""
+
+    def __init__(self, decide: Any) -> None:
+        self.decide = decide
+
+    def __deepcopy__(self, known: Any) -> Predictor:
+        return self  # the probe looks at it afterwards
+
+    def estimate(self, view: Any, job: Any) -> float:
+        """The request."""
+        self.decide(view, job)
+        return float(job.walltime_s)
+
+
+def idle(kind: str) -> bool:
+    """Does this kind of policy start no jobs?"""
+    return kind.startswith("shutdown") or kind == PREDICTOR
 
 
 def play(kind: str, decide: Any, jobs: Workload = JOBS) -> escala.Result:
@@ -131,6 +152,8 @@ def play(kind: str, decide: Any, jobs: Workload = JOBS) -> escala.Result:
     platform = "4x1:grid5000" if kind == "one node a core" else "2x2:grid5000"
     if kind == "single-node jobs":
         jobs = Workload.from_jobs(jobs.jobs.with_columns(single_node=pl.lit(True)))
+    if kind == PREDICTOR:
+        return escala.simulate(jobs, platform, "easy", "never", estimate=Predictor(decide))
     if kind.startswith("shutdown"):
         policy = type(
             "Power", (), {"before_scheduler": kind.endswith("before"), "name": "probe", "decide": lambda self, v, a: decide(v, a)}
@@ -180,7 +203,7 @@ def _walk(kind: str, depth: int) -> dict[str, Any]:
                 ways = Ways(made[-1], depth)
                 ways.walk({"view": view, "act": act, "type(view)": type(view), "type(act)": type(act)})
                 out["objects"], out["ways"] = ways.seen, ways.found
-            if not kind.startswith("shutdown"):
+            if not idle(kind):
                 first_come(view, act)
 
         play(kind, probe)
@@ -209,10 +232,12 @@ def writes() -> list[dict[str, Any]]:
                         value.base[...] = 7
                 elif isinstance(value, list):
                     value.clear()
-            if not kind.startswith("shutdown"):
+            if kind == PREDICTOR:
+                view.ended().clear()
+            if not idle(kind):
                 first_come(view, act)
 
-        clean = play(kind, (lambda view, act: None) if kind.startswith("shutdown") else first_come)
+        clean = play(kind, (lambda view, act: None) if idle(kind) else first_come)
         spoilt = play(kind, spoil)
         same = spoilt.jobs.equals(clean.jobs) and spoilt.totals.equals(clean.totals)
         out.append({"tried": f"write into all that a view hands over, {kind}", "ways": [] if same else ["the result differs"]})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,3 +106,21 @@ def test_a_column_of_requests_is_the_requests() -> None:
     for name in ("easy", "easy-sjf", "conservative", "easy:queue=f3", "tetris"):
         by_column = escala.simulate(log, "2x1", name, estimate="estimate_s").jobs.drop("estimate_s")
         assert by_column.equals(escala.simulate(LOG, "2x1", name).jobs)
+
+
+@pytest.mark.parametrize("name", ["easy", "conservative"])
+def test_a_column_that_is_the_run_times_is_marked_whatever_its_name(name: str) -> None:
+    log = LOG.with_jobs(LOG.jobs.with_columns(estimate_mine=pl.col("runtime_s"), estimate_asked=pl.col("walltime_s")))
+    assert (log.jobs["runtime_s"] != log.jobs["walltime_s"]).any()
+    assert escala.simulate(log, "2x1", f"{name}:estimate=estimate_mine").knows == "runtimes"
+    assert escala.simulate(log, "2x1", name, order_estimate="estimate_mine").knows == "runtimes"
+    assert escala.simulate(log, "2x1", name, estimate="estimate_asked").knows == escala.simulate(log, "2x1", name).knows == ""
+    near = log.with_jobs(log.jobs.with_columns(estimate_mine=pl.col("runtime_s") + 1.0))
+    assert escala.simulate(near, "2x1", name, estimate="estimate_mine").knows == ""
+
+
+def test_a_score_of_such_a_column_is_marked_too(tmp_path: Path) -> None:
+    log = LOG.with_jobs(LOG.jobs.with_columns(estimate_mine=pl.col("runtime_s")))
+    file = tmp_path / "score.toml"
+    file.write_text('form = "linear"\ncolumn = "estimate_mine"\n[weights]\ncolumn = 1.0\n')
+    assert escala.simulate(log, "2x1", f"easy:queue=score:{file}").knows == "runtimes"

@@ -13,6 +13,7 @@ from escala.cli.interrupt import interruptible, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of
+from escala.cli.recorded import shown_waits
 from escala.cli.replay import policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
@@ -95,7 +96,8 @@ def shown(found: Frontier) -> list[Any]:
     """What was found, for the terminal."""
     from escala.report.frontier import sentences
 
-    return [rows_table(_rows(found)), *marks.lines(found.knows), *sentences(found)]
+    waits = shown_waits({found.reference: found.waits.get(found.reference)}, sentence=False)
+    return [rows_table(_rows(found)), *waits, *marks.lines(found.knows), *sentences(found)]
 
 
 def _rows(found: Frontier) -> list[dict[str, Any]]:

@@ -10,9 +10,9 @@ from rich.console import RenderableType
 from rich.table import Table
 
 
-def shown_waits(waits: Mapping[str, Mapping[str, Any] | None]) -> list[RenderableType]:
-    """Tables of both waits and, where no replay resembles the log, a sentence; nothing where the log recorded none. waits: policy ->
-    `metrics.recorded.recorded_waits`."""
+def shown_waits(waits: Mapping[str, Mapping[str, Any] | None], sentence: bool = True) -> list[RenderableType]:
+    """Tables of both waits and, where no replay resembles the log, the sentence, if asked for; nothing where the log recorded none.
+    waits: policy -> `metrics.recorded.recorded_waits`."""
     from escala.report import recorded
 
     known = {name: found for name, found in waits.items() if found is not None}
@@ -26,7 +26,7 @@ def shown_waits(waits: Mapping[str, Mapping[str, Any] | None]) -> list[Renderabl
         for row in made.rows:
             table.add_row(*(_plain(f"{cell.text} ({cell.note})" if cell.note else cell.text) for cell in row))
         shown += [table, _plain(made.caption)]
-    return [*shown, *filter(None, [recorded.sentence(known)])]
+    return [*shown, *filter(None, [recorded.sentence(known) if sentence else ""])]
 
 
 def _plain(text: str) -> str:

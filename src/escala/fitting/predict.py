@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, quoted, refuse_text
 from escala.extras import need
 from escala.fitting import accuracy
 from escala.fitting.predicted import Predicted
@@ -96,6 +96,7 @@ def model_of(log: Workload, machine: Platform, at_s: float, *, seed: int = 0, be
 def check_asked(after: str | float, by: Sequence[str] | None, options: Mapping[str, Any], seed: int = 0) -> float:
     """The share of the log's time that is its past; EscalaError for what makes no sense whatever the log. See `predict`."""
     share = share_of(after)
+    refuse_text(by=by)
     unknown = next((name for name in by or () if name not in COLUMNS), None)
     if unknown is not None:
         raise EscalaError(f"by={quoted(unknown)} (--by): a model may go by {', '.join(COLUMNS)}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from numbers import Real
 from typing import Any
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.estimates import check_estimate
 from escala.kernel import codes
 from escala.options import Options, Plan
@@ -185,9 +185,17 @@ def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
     raise EscalaError(f"unknown shutdown policy {name!r}: {hint}known are {', '.join(SHUTDOWN_FORMS)}")
 
 
+SHORTEST_S, LONGEST_S = 1e-6, 1e10  # of a period
+
+
 def external_shutdown(policy: Any) -> dict[str, Any]:
     """Fields of a Plan for a shutdown policy that is an object."""
-    period = float(getattr(policy, "period_s", 0.0))
+    given = getattr(policy, "period_s", 0.0)
+    period = float(given) if isinstance(given, Real) and not isinstance(given, bool) else math.nan
+    if not (period == 0.0 or SHORTEST_S <= period <= LONGEST_S):
+        raise EscalaError(
+            f"shutdown policy {type(policy).__name__}: period_s is {quoted(given)}: give seconds from {SHORTEST_S:g} to {LONGEST_S:g}, or 0"
+        )
     before = bool(getattr(policy, "before_scheduler", False))
     if period > 0 and not before:
         raise EscalaError(f"shutdown policy {type(policy).__name__}: period_s needs before_scheduler = True")

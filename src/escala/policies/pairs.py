@@ -18,7 +18,7 @@ from typing import Any, Protocol, TypeVar
 import polars as pl
 
 from escala import metrics
-from escala.errors import EscalaError
+from escala.errors import EscalaError, refuse_text
 from escala.platform import Platform
 from escala.policies.run import check_power, read, simulate
 from escala.policies.schedulers import Scheduler
@@ -138,9 +138,7 @@ def digest_of(workload: Workload) -> str:
 def pairs_of(schedulers: Iterable[Any], shutdowns: Iterable[Any]) -> list[Named]:
     """Every pair of a scheduler and a shutdown policy. EscalaError where there is none, two have one name, or one name stands in place of
     a list."""
-    for what, given in (("schedulers", schedulers), ("shutdowns", shutdowns)):
-        if isinstance(given, str):
-            raise EscalaError(f"{what}={given!r} is one text: give a list, {what}={[one.strip() for one in given.split(',')]!r}")
+    refuse_text(schedulers=schedulers, shutdowns=shutdowns)
     pairs = [Named(f"{name_of(s)} + {name_of(d)}", s, d) for s in schedulers for d in shutdowns]
     if not pairs:
         raise EscalaError("compare needs at least one scheduler and one shutdown policy")

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from escala.errors import EscalaError, quoted
+from escala.estimates import foretold
 from escala.foresight import clairvoyant, known_to
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
@@ -271,10 +272,11 @@ def _simulate(
     began = time.perf_counter()
     simulation = Simulation(loaded, machine, chosen.plan, chosen_options)
     run(simulation, 0, chosen, progress, log)
+    estimates = told.estimate, told.ordered_by, *foretold(told.columns(chosen.plan), loaded.jobs)
     about: dict[str, Any] = {
         "scheduler": name_of(scheduler),
         "shutdown": name_of(shutdown),
-        "knows": known_to(chosen.scheduler, shutdown if chosen.shutdown is None else chosen.shutdown, told.estimate, told.ordered_by),
+        "knows": known_to(chosen.scheduler, shutdown if chosen.shutdown is None else chosen.shutdown, *estimates),
         "elapsed_s": time.perf_counter() - began,
     }
     roles = {"scheduler": scheduler, "shutdown": shutdown, "estimate": told.estimate, "order_estimate": told.order_estimate}

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from escala.report import marks, operator
+from escala.report import marks, operator, recorded
 from escala.report.labels import beside
 from escala.report.page import Section, write_report
 from escala.report.plots import _WIDTH
@@ -38,12 +38,14 @@ def sentences(found: Frontier) -> list[str]:
     for name, margin in least.items():
         told.append(f"with {_limit(margin)}, {_saves(found, name)}")
     ahead = found.undominated()
+    unlike = [*filter(None, [recorded.sentence(found.waits)])]
     if found.later is not None:
-        return [*later_sentences(found), f"On the past: {'; '.join(told)}."]
+        return [*later_sentences(found), f"On the past: {'; '.join(told)}.", *unlike]
     return [
         f"Against {found.reference}: {'; '.join(told)}. Longer: in the mean and at the 95th percentile, and no job {LONGEST:g} times the "
         "longest wait.",
         f"{len(ahead)} of {len(found.summaries)} pairs are on the frontier: no other needs less energy at a shorter mean wait. {CAUTION}",
+        *unlike,
     ]
 
 
@@ -153,6 +155,7 @@ def sections(found: Frontier, power: str, *, price: float | None = None, carbon:
     saves in these as well."""
     chosen, every = shown(found), list(found.summaries)
     yearly = {name: found.summaries[name] for name in chosen}
+    waits = {marks.shown(name, found.knows): found.waits[name] for name in chosen if name in found.waits}
     what = "the whole log" if found.later is None else "the past"
     return [
         Section("Energy against wait", "", [], [(picture(found), f"Each point is a replay of {what}; {power}.")]),
@@ -162,6 +165,7 @@ def sections(found: Frontier, power: str, *, price: float | None = None, carbon:
             "",
             [operator.year_table(yearly, found.reference, price=price, carbon=carbon, currency=currency)],
         ),
+        *([Section("Wait: the log's own and its replays'", "", recorded.tables(waits))] if waits else []),
         Section("Against the 95th percentile of the wait", "", [], [(picture(found, WAITS[1]), "The same pairs.")]),
         Section("All pairs", "", [rows(found, every)]),
     ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from escala.report import recorded
 from escala.report.page import Section, write_report
 from escala.report.quantities import amount, count, quantity
 from escala.report.tables import metrics_table
@@ -53,7 +54,8 @@ def _name(figure: str) -> str:
 
 def sentences(tuned: Tuned) -> list[str]:
     """What was found, in plain sentences: the gain, the promise, who pays, what is chance."""
-    return [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *beyond(tuned), *_chance(tuned), *_few(tuned)]
+    told = [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *beyond(tuned), *_chance(tuned), *_few(tuned)]
+    return [*told, *filter(None, [recorded.sentence({EASY: tuned.recorded} if tuned.recorded else {})])]
 
 
 def promised(tuned: Tuned) -> str:

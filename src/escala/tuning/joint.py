@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from escala.errors import EscalaError, quoted
+from escala.metrics.recorded import recorded_waits
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.platform.told import how
@@ -34,11 +35,13 @@ Keep = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
 @dataclass(frozen=True)
 class Frontier:
     """Pairs on one log, or on its past. summaries: "scheduler + shutdown" -> its metrics, the reference first; knows: what each knew of the
-    future (`escala.foresight`), "" for an honest pair. later: the reference and the cheapest pairs on the weeks after that past, if any."""
+    future (`escala.foresight`), "" for an honest pair. later: the reference and the cheapest pairs on the weeks after that past, if any.
+    waits: of each pair the log's own waits beside its replay's (`metrics.recorded.recorded_waits`), none where the log tells none."""
 
     summaries: dict[str, Summary]
     knows: dict[str, str]
     later: Later | None = None
+    waits: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def reference(self) -> str:
@@ -86,6 +89,7 @@ class Frontier:
             "pairs": {name: {**s, "knows": self.knows[name]} for name, s in self.summaries.items()},
             "undominated": {wait: self.undominated(wait) for wait in WAITS},
             "hull": {wait: self.hull(wait) for wait in WAITS},
+            "recorded_waits": dict(self.waits),
             "cheapest": {f"{margin:g}": self.cheapest(margin) for margin in MARGINS},
             **({} if self.later is None else {"later": self.later.as_dict()}),
         }
@@ -128,14 +132,15 @@ def frontier(
 
     def run(pair: Named) -> dict[str, Any]:
         result = simulate(past, machine, pair.scheduler, pair.shutdown, record=False, **options)
-        return {"summary": result.summary(), "knows": result.knows}
+        return {"summary": result.summary(), "knows": result.knows, "waits": recorded_waits(result.jobs)}
 
     kept = keep or (lambda _, make: make())
     found = play(pairs, lambda pair: kept(pair.name, lambda: run(pair)), progress=progress, jobs=jobs)
     knows = {name: one["knows"] for name, one in found.items()}
     if all(knows.values()):
         raise EscalaError("a frontier of clairvoyant pairs only: no real machine can have them; name another shutdown policy or scheduler")
-    best = Frontier({name: one["summary"] for name, one in found.items()}, knows)
+    waits = {name: one["waits"] for name, one in found.items() if one["waits"] is not None}
+    best = Frontier({name: one["summary"] for name, one in found.items()}, knows, waits=waits)
     if split is None:
         return best
     names = dict.fromkeys([best.reference, *map(best.cheapest, MARGINS)])

@@ -29,7 +29,7 @@ class Tuned:
     promise can name. later: "policy", the baselines and the rule -> figures of the jobs submitted after the split, in one continuous
     replay. ratio: of the policy's figures to each of them, (value, low, high), intervals from 1 000 resamples of whole weeks, paired.
     parts: what each part of the policy gives there. groups, users: who pays, against easy; see `judge`. about: what was asked, and of
-    which log.
+    which log. recorded: the log's own waits beside easy's on the later weeks (`metrics.recorded.recorded_waits`), None where it tells none.
     """
 
     chosen: str
@@ -47,6 +47,7 @@ class Tuned:
     groups: dict[str, pl.DataFrame]
     users: dict[str, float] | None
     about: dict[str, Any]
+    recorded: dict[str, Any] | None = None
 
     @property
     def gain(self) -> judge.Ratio:
@@ -90,6 +91,7 @@ class Tuned:
             "without": self.without,
             "who_pays": {**{name: table.to_dicts() for name, table in self.groups.items()}, "users": self.users},
             "undecided": [list(pair) for pair in judge.undecided(self.ratio)],
+            "recorded_waits": self.recorded,
             "about": self.about,
         }
 

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, quoted, refuse_text
 from escala.estimates import RUNTIME, WALLTIME, check_estimate
 from escala.foresight import known_to
+from escala.metrics.recorded import waits_beside
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.policies.compose import scheduler
@@ -117,6 +119,7 @@ def _tuned(replays: Replays, log: Workload, past: Past, found: _Found, baselines
         judge.who_pays(later, policy, easy),
         judge.users(later, policy, easy),
         _about(log, replays.machine, past.split, week, asked),
+        waits_beside(log.jobs["wait_s"][later.row], pl.Series(easy)),
     )
 
 
@@ -199,6 +202,7 @@ def _baselines(present: Any) -> list[Any]:
 
 def _options(options: Mapping[str, Any], seed: int, predictors: Sequence[str], searches: int) -> Options:
     """The options of the replays; EscalaError for those that make no sense here."""
+    refuse_text(predictors=predictors)
     how = with_options(Options(), **options, seed=seed)
     if not isinstance(searches, int) or not 0 <= searches <= MOST_SEARCHES:
         raise EscalaError(f"searches={quoted(searches)} (--searches): give a whole number from 0 to {MOST_SEARCHES}")

@@ -108,3 +108,15 @@ def test_insiders_decide_in_simulate_alone() -> None:
     inner = SlotPolicy("sjf")
     with pytest.raises(EscalaError, match="give it to simulate itself"):
         escala.simulate(Workload.from_jobs({"submit_s": [0.0], "runtime_s": [5.0], "cores": [2]}), "1x4", lambda v, a: inner.decide(v, a))
+
+
+@pytest.mark.parametrize("period", [float("nan"), float("inf"), -1.0, 1e-9, "10", True, 1e300])
+def test_a_period_that_is_no_time_is_refused(period: Any) -> None:
+    class Power:
+        before_scheduler = True
+        period_s = period
+
+        def decide(self, view: escala.View, act: escala.Commands) -> None: ...
+
+    with pytest.raises(EscalaError, match="period_s is"):
+        escala.simulate(future.JOBS, "2x2:grid5000", "easy", Power())

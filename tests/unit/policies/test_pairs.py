@@ -75,3 +75,11 @@ def test_one_text_in_place_of_a_list_is_refused_with_the_list(given: dict[str, s
     (name, text), *_ = given.items()
     with pytest.raises(EscalaError, match=f"{name}=.*is one text: give a list, {name}=.*{text.split(',')[0]}"):
         pairs.pairs_of(**{"schedulers": ["easy"], "shutdowns": ["never"], **given})
+
+
+def test_one_text_is_refused_by_tune_and_predict_too() -> None:
+    log = escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [1.0], "cores": [1]})
+    with pytest.raises(EscalaError, match=r"predictors='last2' is one text: give a list, predictors=\['last2'\]"):
+        escala.tune(log, "1x1", predictors="last2")
+    with pytest.raises(EscalaError, match=r"by='user' is one text: give a list, by=\['user'\]"):
+        escala.predict(log, "1x1", by="user")
