@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from escala.studies.lab.looks import looks
 from tests.cli.program import Escala
 
 
@@ -53,3 +57,34 @@ def test_a_study_that_is_ended_says_that_it_can_go_on(tmp_path: Path, sent: sign
         study.kill()
     assert study.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}[sent]
     assert f"error: {word}; {out} keeps what is done: the same command goes on" in told
+
+
+@pytest.mark.slow
+def test_a_replay_is_counted_as_a_look(escala_: Escala, tmp_path: Path) -> None:
+    """On the study's own lists; lists drawn by another seed are new."""
+    folder = tmp_path / "a2c2020"
+    shutil.copytree(Path(__file__).resolve().parents[2] / "docs" / "studies" / "a2c2020", folder)
+    before = len(looks(folder))
+    assert escala_("study", "replay", "a2c2020", "--from", folder, "--agent", "agent-0.6-0").status == 0
+    assert len(looks(folder)) == before + 1 and looks(folder)[-1]["agents"] == ["agent-0.6-0"]
+    assert escala_("study", "replay", "a2c2020", "--from", folder, "--agent", "agent-0.6-0", "--seed", "1").status == 0
+    assert len(looks(folder)) == before + 1
+
+
+def test_verdicts_of_a_kept_study(escala_: Escala, tmp_path: Path) -> None:
+    done = escala_("study", "verdicts", "marl2024", "--json")
+    rows = json.loads(done.out)
+    assert done.status == 0 and {"id", "verdict", "paper", "ours", "reason"} <= set(rows[0])
+    page = tmp_path / "page.md"
+    assert escala_("study", "verdicts", "marl2024", "--out", page).status == 0
+    assert page.read_text().count("| **") == len(rows)
+    again = escala_("study", "verdicts", "marl2024", "--out", page)
+    assert again.status != 0 and "exists" in again.err and escala_("study", "verdicts", "marl2024", "--out", page, "--force").status == 0
+
+
+def test_the_report_of_a_study_begins_with_its_paper(escala_: Escala, tmp_path: Path) -> None:
+    kept = Path(__file__).resolve().parents[2] / "docs" / "studies" / "marl2024"
+    assert escala_("report", kept, "--out", tmp_path / "page.html").status == 0
+    text = re.sub(r"<[^>]+>", " ", (tmp_path / "page.html").read_text(encoding="utf-8"))
+    places = [text.index(words) for words in ("what the paper claims", "what came out", "Row by row", "What became of the claims")]
+    assert places == sorted(places) and "the paper contradicts itself" in text and "`" not in text[places[0] : places[3]]

@@ -61,6 +61,7 @@ def run_study(
 ) -> None:
     """Run a study, or go on with one that was interrupted in the same folder; what is done is not done again."""
     from escala.studies import RUNNABLE
+    from escala.studies.lab.looks import look
     from escala.studies.verdicts import page_of
 
     _known(name, RUNNABLE, "run")
@@ -77,6 +78,7 @@ def run_study(
     kept = keeping(lambda: grown(out, f"{out} keeps what is done: the same command goes on"))
     with claimed(out), progress() as begin, kept:
         found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"), **given)
+        look(out, f"study run, scale {scale}", again=False)
         write_whole(out / VERDICTS, page_of(name, out))
     columns = ["id", "paper", "ours", "low", "high", "reproduces", "meets_aim"]
     where = f"The paper row by row: {out / VERDICTS}; claims, tables and figures: {out} (as one page: escala report {out})"
@@ -98,7 +100,8 @@ def replay_study(
     """Play the kept agents of a study again: the page's figures beside today's.
 
     Ends with status 1 where one differs: on the study's own test set by more than its last printed digit, on a new one by more than four
-    standard errors. Figures are told as they come, on stderr. Nothing is kept: what is interrupted begins anew, or goes on with --agent.
+    standard errors. Figures are told as they come, on stderr. Nothing is kept but that the held-out data were looked at (looks.json in the
+    study's folder); what is interrupted begins anew, or goes on with --agent.
     """
     from escala.studies.replay import REPLAYED, replay
     from escala.studies.replay.figures import Figure
@@ -119,9 +122,24 @@ def replay_study(
     told = (
         f"{len(found.figures)} figures of {len({one.agent for one in found.figures})} agents in {found.folder}: {len(found.differ)} differ"
     )
-    emit(as_json, found.told(), rows_table(rows), *(f"not replayed: {one}" for one in found.missing), told)
+    counted = _counted(found, name, seed)
+    emit(as_json, found.told(), rows_table(rows), *(f"not replayed: {one}" for one in found.missing), told, *counted)
     if found.differ:
         raise typer.Exit(1)
+
+
+def _counted(found: Any, name: str, seed: int | None) -> list[str]:
+    """Count a replay among the looks at held-out data, and say so; lists drawn by another seed are new, real days are not."""
+    from escala.studies.lab.looks import look
+    from escala.studies.replay import REPLAYED
+
+    if seed is not None and REPLAYED[name] != "days":
+        return []
+    try:
+        number = look(found.folder, "study replay", sorted({one.agent for one in found.figures}))
+    except OSError as error:
+        return [f"this look at the held-out data could not be counted: {error}"]
+    return [f"look {number} at the held-out data that is counted (looks.json)"]
 
 
 def verdicts(

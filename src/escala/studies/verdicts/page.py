@@ -13,6 +13,7 @@ from textwrap import fill
 from typing import Any
 
 from escala.errors import EscalaError
+from escala.studies.lab.looks import looks
 from escala.studies.verdicts.figures import NONE, number, span
 from escala.studies.verdicts.kept import Kept
 from escala.studies.verdicts.papers import PAPERS
@@ -77,7 +78,7 @@ def page_of(study: str, folder: Path) -> str:
     """The page of a study's paper, as Markdown."""
     rows, paper, kept = rows_of(study, folder), PAPERS[study], Kept(folder)
     parts = [f"# {paper.key}: {paper.title}", f"{paper.source}.", *prose(paper, rows, kept), counted(rows)]
-    parts += [" ".join(RULE.split()), paper.about]
+    parts += [" ".join(RULE.split()), paper.about, seen(folder)]
     command = f"`escala study verdicts {study}` prints this page from the study's claims and tables."
     parts += [f"{command} How it was run, and everything beyond the paper, is on the page of [{study}]({study}/README.md)."]
     wrapped = [part if part.startswith("#") else wrap(part) for part in parts]
@@ -87,6 +88,12 @@ def page_of(study: str, folder: Path) -> str:
         lines = [f"| {' | '.join(cells)} |" for cells in (one.head, *one.cells)]
         tables += [f"## {one.title}", wrap(one.says), "\n".join([lines[0], rule, *lines[1:]])]
     return "\n\n".join([*wrapped, *tables]) + "\n"
+
+
+def seen(folder: Path) -> str:
+    """How often the held-out data were looked at."""
+    number = len(looks(folder))
+    return f"Looks at the held-out data that are counted so far, this run among them: {number} (`looks.json` in the study's folder)."
 
 
 def wrap(text: str) -> str:
