@@ -22,6 +22,7 @@ daemons() {  # PID files of the daemons of this lab that live
 
 down() {
     local pids
+    [ -s "$1/run/slurmctld.pid" ] && SLURM_CONF=$1/slurm.conf timeout 5 scancel --user="$(id -un)" 2>/dev/null && sleep 1  # ends what jobs run
     for _ in 1 2 3; do  # a node that is booting has a file a little later
         pids=$(daemons "$1")
         [ -n "$pids" ] && kill -9 $pids 2>/dev/null
@@ -86,6 +87,7 @@ export SLURM_CONF=$lab/slurm.conf PATH=/usr/bin:/bin:/usr/sbin:/sbin
 for node in \$(timeout 10 scontrol show hostnames "\$1"); do
     setsid -f bash -c "sleep ${LAB_BOOT_S:-2}; exec env --default-signal slurmd -b -N \$node" </dev/null >/dev/null 2>&1
 done
+sleep 0.5  # later versions end what a script has begun and is still of its session
 END
     chmod +x "$lab/bin/suspend" "$lab/bin/resume"
 }
@@ -100,6 +102,7 @@ up() {
     head -c 1024 /dev/urandom >"$lab/run/key"
     chmod 400 "$lab/run/key"
     configuration >"$lab/slurm.conf"
+    case "$(slurmctld -V)" in *" 22."*) ;; *) echo "CgroupPlugin=disabled" >"$lab/cgroup.conf" ;; esac
     programs
     export SLURM_CONF=$lab/slurm.conf
     LAB=$lab munged --force --key-file="$lab/run/key" --socket="$lab/run/munge.sock" --pid-file="$lab/run/munged.pid" \

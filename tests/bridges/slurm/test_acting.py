@@ -18,6 +18,7 @@ from escala.bridges.slurm.journal import LOOK, records
 from escala.bridges.slurm.loop import JOURNAL, Beside, Setting
 from escala.bridges.slurm.ranks import nices
 from escala.bridges.slurm.reader import Reader
+from escala.bridges.slurm.seen import Seen
 from escala.bridges.slurm.snapshots import layout
 from escala.bridges.slurm.undoing import undone
 from escala.errors import EscalaError
@@ -213,6 +214,8 @@ def test_a_late_job_is_not_made_to_wait_longer_and_goes_first(tmp_path: Path) ->
     guard, seen = _guard(slurm, longest_wait_s=1e9)
     at = layout(seen, "batch", WATTS)
     assert [(one.name, one.value) for one in nices(seen, at, ["4", "3", "2"], 1e9)] == [("4", -2), ("2", 2)]
+    level = Seen(seen.now_s, {name: job._replace(priority=1) for name, job in seen.jobs.items()}, seen.nodes)
+    assert [(one.name, one.value) for one in nices(level, at, ["4", "3", "2"], 1e9)] == [("4", -20), ("3", -10)], "ties are broken upwards"
     assert nices(seen, at, ["2", "3", "4"], 1e9) == [] and nices(seen, at, [], 1e9) == []
     slurm.advance(50)
     guard, seen = _guard(slurm, longest_wait_s=10)

@@ -19,26 +19,32 @@ from tests.bridges.slurm.fake import FakeSlurm
 
 RECORDED = Path(__file__).parent / "recorded"
 NOW = 1795592273.0
+WHEN = {"22.05": NOW, "24.11": 1795595523.0}
 
 
 def _read(file: str) -> str:
     return (RECORDED / file).read_text()
 
 
-def _seen() -> Seen:
-    kept = text.reservations(_read("reservations-22.05.txt"))
-    return Seen(NOW, text.jobs(_read("squeue-22.05.txt")), text.nodes(_read("nodes-22.05.txt")), kept)
+def _seen(release: str = "22.05") -> Seen:
+    kept = text.reservations(_read(f"reservations-{release}.txt"))
+    return Seen(WHEN[release], text.jobs(_read(f"squeue-{release}.txt")), text.nodes(_read(f"nodes-{release}.txt")), kept)
 
 
-def test_text_of_a_real_slurm() -> None:
-    seen = _seen()
+@pytest.mark.parametrize("release", ["22.05", "24.11"])
+def test_text_of_a_real_slurm(release: str) -> None:
+    """The same jobs on both; priorities are counted down from 2^32 on one, and all 1 on the other."""
+    seen = _seen(release)
     jobs, nodes = seen.jobs, seen.nodes
-    assert len(jobs) == 17 and [k for k, one in jobs.items() if one.free] == ["4", "8", "11_1", "11_2", "11_3", "11_4", "11_5", "12"]
-    assert jobs["2"][:9] == ("2", RUNNING, 1795592245.0, 1795592245.0, 1795592845.0, 600.0, 2, 6, 4294901758)
+    free = {"4", "8", "11_1", "11_2", "11_3", "11_4", "11_5", "12"}
+    assert len(jobs) == 17 and {k for k, one in jobs.items() if one.free} == free
+    begun = jobs["2"].submit_s
+    assert jobs["2"][:8] == ("2", RUNNING, begun, begun, begun + 600, 600.0, 2, 6) and begun < seen.now_s < begun + 60
+    assert jobs["2"].priority == (4294901758 if release == "22.05" else 1) and jobs["7"].priority == 0
     assert jobs["2"].hosts == ("n3", "n4") and not jobs["2"].whole and jobs["1"].whole and jobs["12"].nice == 50
-    assert jobs["5"].state == ENDED and (jobs["5"].start_s, jobs["5"].end_s) == (1795592247.0, 1795592248.0)
-    assert [power_of(node) for node in nodes.values()] == [ON, ON, ON, ON, ON, SINKING, OFF, ON]
-    assert nodes["n5"].busy_s == 1795592247.0 and nodes["n7"].busy_s is None and nodes["n4"].allocated == 3
+    assert jobs["5"].state == ENDED and (jobs["5"].start_s, jobs["5"].end_s) == (begun + 2, begun + 3)
+    assert [power_of(node) for node in nodes.values()] == [ON] * 5 + [SINKING if release == "22.05" else ON, OFF, ON]
+    assert nodes["n5"].busy_s == begun + 2 and nodes["n7"].busy_s is None and nodes["n4"].allocated == 3
     assert {one: kept.hosts for one, kept in seen.reservations.items()} == {"theirs": ("n8",), "escala_n7": ("n7",)}
 
 

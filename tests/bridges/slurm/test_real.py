@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -124,3 +128,23 @@ def test_power_mode_leaves_nothing_behind(real: Lab, tmp_path: Path, monkeypatch
     assert _until(lambda: "No reservations" in real.run("scontrol", "-o", "show", "reservations"), 40), "the leases have run out"
     assert _until(lambda: _jobs(real).get(later, ("",))[0] in ("RUNNING", "COMPLETED"), 60), "no node is lost"
     assert run(["beside", "undo", str(tmp_path)]) == 0
+
+
+def test_kill_9_loses_nothing(real: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process of its own, killed without warning several times: every look is whole, and their numbers go on."""
+    monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
+    command = [sys.executable, "-m", "escala", "beside", "slurm", "--power", WATTS, "--period", "0.5", "--folder", str(tmp_path)]
+    path = tmp_path / JOURNAL
+    for k in range(3):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            assert _until(lambda least=3 * (k + 1): path.exists() and path.read_text().count('"look"') >= least, 60)  # type: ignore[misc]
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait(20)
+    looks = [one for one in records(path) if one["kind"] == "look"]
+    numbers = [one["seq"] for one in looks]
+    assert all(after - before in (0, 1) for before, after in itertools.pairwise(numbers)) and numbers[-1] >= 7
+    assert sum(one["kind"] == "begin" for one in records(path)) == 3
+    _beside("--folder", str(tmp_path), "--looks", "1")
+    assert sum(one["lived"].get("watched_s", 0.0) for one in looks) > 0

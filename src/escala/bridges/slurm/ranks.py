@@ -1,6 +1,6 @@
 """The order in which a policy wants waiting jobs to start, as nices: the priorities that Slurm has given are dealt out anew among them.
 
-So no job gets a priority that none had, and whatever Slurm or an administrator adds later still counts.
+So, where they differ, no job gets a priority that none had, and whatever Slurm or an administrator adds later still counts.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from escala.live import Desk, Orders, Snapshot
 
 FIRST = 50
 MOST_WAITING = 500
+STEP = 10
 
 
 def wished(desk: Desk, asked: Snapshot, orders: Orders, waiting: int) -> list[str]:
@@ -47,9 +48,10 @@ def nices(seen: Seen, at: Layout, wish: Sequence[str], longest_wait_s: float) ->
 
 
 def _targets(jobs: list[Job]) -> list[int]:
-    """The jobs' own priorities, highest first, each below the one before."""
+    """The jobs' own priorities, highest first. Where some are equal, as all are without weights, each is a step above the one behind it:
+    more than one, since Slurm cuts priorities off at 1."""
+    step = 1 if len({job.priority for job in jobs}) == len(jobs) else STEP
     out: list[int] = []
-    for job in jobs:
-        out.append(job.priority if not out else min(job.priority, out[-1] - 1))
-    least = min(out, default=1)
-    return [target + max(1 - least, 0) for target in out]
+    for job in reversed(jobs):
+        out.append(job.priority if not out else max(job.priority, out[-1] + step))
+    return out[::-1]
