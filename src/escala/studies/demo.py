@@ -84,7 +84,7 @@ def run(
         EscalaError: the log does not fit the platform, or has less than three weeks.
     """
     plan, kept = settings or Settings(), Pieces(None, None) if pieces is None else pieces
-    tuned = escala.tune(workload, platform, seed=plan.seed, keep=kept, begin=begin)
+    tuned = escala.tune(workload, platform, predictors=["last2"], searches=0, seed=plan.seed, keep=kept, begin=begin)
     frontier, agent, training = None, None, {"trained": False, "why": f"No energy is given, and nothing was trained: {how(platform)}."}
     if platform.has_energy and platform.has_switches:
         past = workload.filter(pl.col("submit_s") < tuned.about["split"]["at_s"])
