@@ -42,6 +42,12 @@ CHANGES = {"os.rename": 2, "os.mkdir": 2, "os.remove": 1, "os.rmdir": 1, "os.chm
 REPLAY = ["small.swf", "--platform", "4x1"]
 LEARN = ["--workload", "small.swf", "--platform", "orion#2"]
 SEARCH = ["--algorithm", "search", "--generations", "2", "--population", "4"]
+WATTS = ["--platform", "4x1:grid5000", "--schedulers", "easy"]
+PLAN = """logs = ["small.swf"]
+platforms = ["4x1"]
+schedulers = ["fcfs", "easy"]
+shutdowns = ["never"]
+"""
 AGENT = Path(__file__).parents[2] / "docs" / "studies" / "deepscheduler2020" / "agents" / "orion-0.95-0"
 HALF = 12  # of a training's points: its checkpoint is written, its agent is not
 TINY = {"steps": 64, "loads": (50,), "imitated": 0, "void": 0, "test": 2, "sampled": 1, "validation": 2}
@@ -83,6 +89,11 @@ VERBS: dict[str, Verb] = {
     "tune": Verb(
         ["tune", "weeks.swf", "--platform", "16x1", "--jobs", "1", "--out", "out"], "out", "tune",
         first=(["workload", "generate", "lublin", "jobs=2000", "cores=16", "load=0.8", "--out", "weeks.swf"],),
+    ),
+    "frontier": Verb(["frontier", "small.swf", *WATTS, "--shutdowns", "never,timeout:0", "--jobs", "1", "--out", "out"], "out", "frontier"),
+    "campaign": Verb(
+        ["campaign", "plan.toml", "--on", "local:1", "--out", "out"], "out", "bit by bit",
+        again=["campaign", "plan.toml", "--on", "local:1", "--out", "out"],
     ),
     "report": Verb(["report", "run", "--out", "out.html", "--force"], "out.html", "file", first=(["simulate", *REPLAY, "--out", "run"],)),
 }  # fmt: skip
@@ -211,6 +222,7 @@ def _prepared(name: str, folder: Path) -> dict[bool, Begun]:
     fresh.mkdir(parents=True)
     for own in ("small.swf", "precious"):
         (fresh / own).write_text(LOG)
+    (fresh / "plan.toml").write_text(PLAN)
     for arguments in verb.first:
         assert _child(fresh, arguments, None)[0] == 0, arguments
     shutil.copytree(fresh, done)
