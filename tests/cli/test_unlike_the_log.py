@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import escala
+from escala.report import campaign as campaign_page
 from escala.report import frontier as page
 from escala.workload import Workload
 from tests.cli.program import Escala
@@ -56,3 +57,16 @@ def test_the_verb_shows_both_waits(escala_: Escala, tmp_path: Path) -> None:
     assert done.status == 0, done.err
     assert "the log itself" in done.out and WORDS[0] in done.out and "None of these replays resembles the log" in done.out
     assert json.loads(escala_(*asked, "--json").out)["recorded_waits"]["easy + never"]["resembles"] is False
+
+
+@pytest.mark.parametrize(("wait_s", "unlike"), [(7200.0, True), (300.0, False), (None, False)])
+def test_a_campaign_names_the_logs_that_no_replay_resembles(wait_s: float | None, unlike: bool, tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    _log(wait_s).jobs.write_parquet(path)
+    plan = {"logs": [str(path)], "platforms": ["4x1"], "schedulers": ["easy", "fcfs"], "shutdowns": ["never"]}
+    found = escala.campaign(plan, tmp_path / "out", "local:1")
+    told = " ".join(campaign_page.sentences(found))
+    assert ("No replay resembles the log by its mean wait: log on 4x1 (" in told) == unlike
+    assert found.runs["recorded_wait_s"].to_list() == [wait_s, wait_s]
+    campaign_page.write_page(found, tmp_path / "page.html")
+    assert ("No replay resembles the log" in (tmp_path / "page.html").read_text()) == unlike

@@ -12,6 +12,7 @@ import polars as pl
 from escala.campaigns.runs import Run, digest_of
 from escala.errors import EscalaError, one_line
 from escala.metrics.jobs import finished
+from escala.metrics.recorded import recorded_waits
 from escala.options import with_options
 from escala.policies.run import simulate
 from escala.result import Result
@@ -21,8 +22,10 @@ FIGURES: dict[str, Any] = {
     **dict.fromkeys(("n_jobs", "n_completed", "n_killed", "n_rejected", "n_unfinished"), pl.Int64),
     **dict.fromkeys(("mean_bounded_slowdown", "mean_wait_s", "median_wait_s", "p95_wait_s", "p99_wait_s"), pl.Float64),
     **dict.fromkeys(("longest_wait_s", "area_weighted_wait_s", "mean_stretch", "utilisation", "makespan_s"), pl.Float64),
+    **dict.fromkeys(("recorded_wait_s", "mean_wait_of_these_s"), pl.Float64),
 }
-"""The figures of every run, in the order of the table. Waits and slowdowns are over the jobs that ran to their end."""
+"""The figures of every run, in the order of the table. Waits and slowdowns are over the jobs that ran to their end. recorded_wait_s: the
+mean wait that the log itself tells; mean_wait_of_these_s: of its jobs in the replay; null where it tells none."""
 ENERGIES: dict[str, Any] = {"energy_j": pl.Float64, "waste_j": pl.Float64, "transitions": pl.Int64}
 """Those of runs on a platform with watts."""
 TRIES = 2
@@ -68,8 +71,11 @@ def figures(result: Result) -> dict[str, Any]:
     jobs = finished(result.jobs)
     wait, area = jobs["wait_s"].to_numpy(), (jobs["runtime_s"] * jobs["cores"]).to_numpy()
     some = len(wait) > 0
+    logged = recorded_waits(result.jobs) or {}
     own = {
         "p99_wait_s": float(np.percentile(wait, 99.0)) if some else math.nan,
+        "recorded_wait_s": logged.get("mean_recorded_s", math.nan),
+        "mean_wait_of_these_s": logged.get("mean_replayed_s", math.nan),
         "longest_wait_s": summary["max_wait_s"],
         "area_weighted_wait_s": float(wait @ area / area.sum()) if some else math.nan,
     }

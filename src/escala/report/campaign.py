@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from escala.campaigns.campaign import TEXTS, Campaign
+from escala.metrics.recorded import resembles
 from escala.report import marks
 from escala.report.page import Section, write_report
 from escala.report.quantities import amount, quantity
@@ -17,6 +18,7 @@ POWERED = ("energy_j", "waste_j")
 WORDS = ("logs", "platforms", "schedulers", "shutdown policies")
 MOST_ROWS = 300
 FAILED_SHOWN = 50
+UNLIKE_SHOWN = 5
 CAUTION = (
     "Chosen and judged on the same jobs: the best of many policies gains less on the next log. Clairvoyant policies are never the best."
 )
@@ -61,7 +63,25 @@ def sentences(found: Campaign) -> list[str]:
     told = [f"{runs.height:,} runs ({shape}).", *(f"{line[:1].upper()}{line[1:]}." for line in found.power)]
     if failed:
         told.append(f"{failed:,} of them failed, and are left out of all means.")
-    return [*told, CAUTION]
+    return [*told, *_unlike(found), CAUTION]
+
+
+def _unlike(found: Campaign) -> list[str]:
+    """The logs, each on its platform, that no replay resembles (the rule of `metrics.recorded`)."""
+    waits = found.runs.filter(pl.col("recorded_wait_s").is_not_null()).select("log", "platform", "recorded_wait_s", "mean_wait_of_these_s")
+    unlike = []
+    for (log, platform), group in waits.group_by("log", "platform", maintain_order=True):
+        pairs = [(float(own), float(ours)) for own, ours in group.drop("log", "platform").iter_rows()]
+        if not any(resembles(own, ours) for own, ours in pairs):
+            own, ours = min(pairs, key=lambda pair: abs(pair[0] - pair[1]))
+            unlike.append(
+                f"{log} on {platform} ({amount('mean_wait_s', own)} in the log, {amount('mean_wait_s', ours)} in the nearest replay)"
+            )
+    if not unlike:
+        return []
+    more = f", and {len(unlike) - UNLIKE_SHOWN} more" if len(unlike) > UNLIKE_SHOWN else ""
+    shown = "; ".join(unlike[:UNLIKE_SHOWN])
+    return [f"No replay resembles the log by its mean wait: {shown}{more}. What they say of waits may not hold for that machine."]
 
 
 def _best_table(found: Campaign) -> Table:
