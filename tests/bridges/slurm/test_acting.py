@@ -345,6 +345,7 @@ def _only_passed(commands: list[tuple[str, ...]], passed: set[tuple[str, str]]) 
         assert what not in ("n4",), "not among the nodes that are allowed"
 
 
+@pytest.mark.slow
 def test_faults_at_every_command(tmp_path: Path) -> None:
     faults = sum(_faulty(seed, tmp_path / str(seed)) for seed in range(40))
     assert faults > 300

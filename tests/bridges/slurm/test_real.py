@@ -81,6 +81,14 @@ def test_shadow_changes_nothing_and_agrees_with_what_happens(real: Lab, tmp_path
     assert all("DOWN" not in line for line in real.run("sinfo", "-h", "-N", "-o", "%N %T").upper().splitlines())
 
 
+def _beside_until(what: Callable[[], bool], *options: str) -> None:
+    """Looks, until something has come true."""
+    end = time.monotonic() + 90
+    while not what():
+        assert time.monotonic() < end
+        _beside(*options, "--looks", "4")
+
+
 def _jobs(real: Lab) -> dict[str, tuple[str, int]]:
     """Job -> state and start, those that have ended included."""
     lines = real.run("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%S").splitlines()
@@ -116,16 +124,15 @@ def test_power_mode_leaves_nothing_behind(real: Lab, tmp_path: Path, monkeypatch
     monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
     guards = ("--allow", "n[1-8]", "--spare", "0", "--switches", "60", "--min-on", "0", "--min-off", "0", "--lease", "20", "--i-am-root")
     common = ("--mode", "full", "--shutdown", "timeout:1", "--folder", str(tmp_path), *guards)
-    _beside(*common, "--looks", "16")
-    nodes = real.run("scontrol", "--oneliner", "show", "nodes")
-    assert nodes.count("POWERED_DOWN") == 8 and real.run("scontrol", "-o", "show", "reservations").count("escala_n") == 8
+    _beside_until(lambda: real.run("scontrol", "--oneliner", "show", "nodes").count("POWERED_DOWN") == 8, *common)
+    assert real.run("scontrol", "-o", "show", "reservations").count("escala_n") == 8
     job = real.submit("-N2", "-t1", seconds=2)
-    _beside(*common, "--looks", "12")
-    assert _until(lambda: _jobs(real).get(job, ("",))[0] in ("RUNNING", "COMPLETED"), 40), "woken and given back"
+    _beside_until(lambda: _jobs(real).get(job, ("",))[0] in ("RUNNING", "COMPLETED"), *common)
     told = [command for one in records(tmp_path / JOURNAL) for command, done in one.get("acted", ()) if done]
     assert sum("state=power_up" in command for command in told) >= 2
     later = real.submit("-N8", "-t1", seconds=1)
-    assert _until(lambda: "No reservations" in real.run("scontrol", "-o", "show", "reservations"), 40), "the leases have run out"
+    ended = _until(lambda: "No reservations" in real.run("scontrol", "-o", "show", "reservations"), 80)
+    assert ended, "Slurm looks at reservations that have run out every half minute"
     assert _until(lambda: _jobs(real).get(later, ("",))[0] in ("RUNNING", "COMPLETED"), 60), "no node is lost"
     assert run(["beside", "undo", str(tmp_path)]) == 0
 
