@@ -212,6 +212,8 @@ def _scratch(machine: t.Machine, rules: t.Rules, users: int) -> t.Scratch:
         return np.zeros(shape, np.int64)
 
     return t.Scratch(
+        base=ints(nodes),
+        extra=ints(nodes),
         cpus=ints(nodes),
         key=ints(nodes),
         more=ints(nodes),

@@ -119,13 +119,3 @@ def release(free: Free, jobs: Jobs, allocated: Allocated, j: int) -> None:
         free.jobs[n] -= 1
         for k in range(free.gpus.shape[1]):
             free.gpus[n, k] += allocated.gpus[at, k]
-
-
-@lean
-def touches(jobs: Jobs, allocated: Allocated, j: int, mask: Ints) -> bool:
-    """Does job j run on a node of this set?"""
-    for at in range(jobs.first[j], jobs.last[j]):
-        n = allocated.node[at]
-        if (mask[n >> 6] >> (n & 63)) & 1:
-            return True
-    return False

@@ -32,14 +32,23 @@ def choose(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, how: i
     """Choose nodes of `mask` for job j. how: 0 best runs, 1 least loaded first, 2 busy first, 3 from the end; memory counts if 4 is added.
     The number of nodes, their numbers in room.node and the CPUs that each may use in room.given; 0 for none."""
     count, total = offers(machine, free, shape, j, mask, how & 4 > 0, room)
+    return pick(machine, shape, j, count, total, how, room)
+
+
+@lean
+def pick(machine: Machine, shape: Ints, j: int, count: int, total: int, how: int, room: Scratch) -> int:
+    """The same from what the nodes offer, in room.base: so many nodes, and so many CPUs together."""
     least = shape[j, MIN_NODES]
     if shape[j, TASKS_PER_NODE] > 0 and shape[j, TASKS] > 0:
         least = max(least, (shape[j, TASKS] + shape[j, TASKS_PER_NODE] - 1) // shape[j, TASKS_PER_NODE])
     most = shape[j, MAX_NODES]
     if shape[j, TASKS] > 0 and most > shape[j, TASKS]:
         most = max(shape[j, TASKS], least)
-    if count < least or total < shape[j, MIN_CORES] or not _enough(machine, shape, j, most, count, room):
+    if count < least or total < shape[j, MIN_CORES] or not _enough(shape, j, most, count, room):
         return 0
+    for n in range(room.base.size):
+        room.cpus[n] = room.base[n]
+        room.more[n] = room.base[n] + room.extra[n]
     found = _take(machine, shape, j, least, most, how, room)
     if found == 0 and count > least:
         found = _without_small(machine, shape, j, least, most, how, count, room)
@@ -47,21 +56,21 @@ def choose(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, how: i
 
 
 @lean
-def _enough(machine: Machine, shape: Ints, j: int, most: int, count: int, room: Scratch) -> bool:
+def _enough(shape: Ints, j: int, most: int, count: int, room: Scratch) -> bool:
     """Could the best `most` nodes have the CPUs together? If not, no order of them will."""
     if most >= count:
         return True
     largest = 0
-    for n in range(room.cpus.size):
-        largest = max(largest, room.cpus[n])
+    for n in range(room.base.size):
+        largest = max(largest, room.base[n])
     if largest * most < shape[j, MIN_CORES]:
         return False
     if most == 1 or largest >= room.tasks.size:
         return True
     counts = room.tasks
     counts[: largest + 1] = 0
-    for n in range(room.cpus.size):
-        counts[room.cpus[n]] += 1
+    for n in range(room.base.size):
+        counts[room.base[n]] += 1
     left, have = most, 0
     for size in range(largest, 0, -1):
         here = min(left, counts[size])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from escala.compile import lean
+from escala.compile import inlined, lean
 from escala.kernel.slurm.tables import (
     CORES_PER_TASK,
     EXCLUSIVE,
@@ -64,16 +64,17 @@ def by_memory(machine: Machine, free: Free, shape: Ints, j: int, n: int, cpus: i
     return cpus if room == machine.memory[n] else 0
 
 
-@lean
-def on_node(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: bool) -> int:
-    """CPUs that job j could have on node n, 0 for none."""
-    if shape[j, EXCLUSIVE] == 1 and free.jobs[n] > 0:
+@inlined
+def on_node(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: bool, least: int) -> int:
+    """CPUs that job j could have on node n, 0 for none. least: as `least_cpus` says."""
+    cpus = free.cpus[n]
+    if cpus < least or (shape[j, EXCLUSIVE] == 1 and free.jobs[n] > 0):
         return 0
-    unit = machine.unit[n]
-    cpus = free.cpus[n] // unit * unit
-    if shape[j, EXCLUSIVE] == 0:  # whole tasks only, as 24.11 counts: 22.05 may give a job too few CPUs
-        cpus -= cpus % shape[j, CORES_PER_TASK]
-    if cpus < least_cpus(shape, j):
+    if machine.unit[n] > 1:
+        cpus -= cpus % machine.unit[n]
+    if shape[j, CORES_PER_TASK] > 1 and shape[j, EXCLUSIVE] == 0:
+        cpus -= cpus % shape[j, CORES_PER_TASK]  # whole tasks only, as 24.11 counts: 22.05 may give a job too few CPUs
+    if cpus < least:
         return 0
     if memory:
         cpus = by_memory(machine, free, shape, j, n, cpus)
@@ -83,38 +84,46 @@ def on_node(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: b
             return 0
         if shape[j, GPUS_TASK] > 0:
             cpus = min(cpus, there // shape[j, GPUS_TASK] * shape[j, CORES_PER_TASK])
-            if cpus < least_cpus(shape, j):
+            if cpus < least:
                 return 0
+    return cpus
+
+
+@inlined
+def offer(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: bool, least: int, room: Scratch) -> int:
+    """The same, and its weight and GPUs noted: nodes with more GPUs are lighter for a job that asks for some."""
+    cpus = on_node(machine, free, shape, j, n, memory, least)
+    if cpus > 0:
+        room.key[n] = machine.weight[n] << 8
+        room.extra[n] = 0
+        if shape[j, GPUS_NODE] > 0 or shape[j, GPUS_TASK] > 0:
+            there = free_gpus(free, n, shape[j, GPU_KIND])
+            room.key[n] += 255 - min(there, 255)
+            room.extra[n] = there
     return cpus
 
 
 @lean
 def offers(machine: Machine, free: Free, shape: Ints, j: int, mask: Ints, memory: bool, room: Scratch) -> tuple[int, int]:
-    """Fill `room` with what each node of `mask` offers job j; how many nodes offer something, and their CPUs together."""
+    """Fill room.base with what each node of `mask` offers job j; how many nodes offer something, and their CPUs together."""
     nodes = machine.cpus.size
+    least = least_cpus(shape, j)
     count = 0
     total = 0
-    gpus = shape[j, GPUS_NODE] > 0 or shape[j, GPUS_TASK] > 0
     for w in range(mask.size):
         word = mask[w]
         low = 64 * w
         high = min(nodes, low + 64)
         if word == 0:
-            room.cpus[low:high] = 0
+            room.base[low:high] = 0
             continue
         for n in range(low, high):
             cpus = 0
-            if word & 1:
-                cpus = on_node(machine, free, shape, j, n, memory)
+            if word & 1 and free.cpus[n] >= least:
+                cpus = offer(machine, free, shape, j, n, memory, least, room)
                 if cpus > 0:
                     count += 1
                     total += cpus
-                    room.key[n] = machine.weight[n] << 8
-                    room.more[n] = cpus
-                    if gpus:
-                        there = free_gpus(free, n, shape[j, GPU_KIND])
-                        room.key[n] += 255 - min(there, 255)
-                        room.more[n] += there
-            room.cpus[n] = cpus
+            room.base[n] = cpus
             word >>= 1
     return count, total

@@ -161,7 +161,9 @@ class Rules(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one decision."""
 
-    cpus: Ints  # [nodes]: CPUs that the job may have there
+    base: Ints  # [nodes]: CPUs that a node offers the job
+    extra: Ints  # [nodes]: and GPUs
+    cpus: Ints  # [nodes]: CPUs that are left of it while nodes are chosen
     key: Ints  # [nodes]: weight
     more: Ints  # [nodes]: CPUs and GPUs
     taken: Ints  # [nodes]: 1 where chosen
