@@ -194,9 +194,9 @@ def _records(table: pl.DataFrame, layout: Layout, units: Mapping[str, float | st
         if name in TIMES or name.startswith(ESTIMATE):
             factor = _factor(units.get(column, layout.units.get(column, unit or "s")), path)
             fields[name] = _times(values, factor, name, path)
-        elif SCHEMA.get(name) == pl.String() or name in COLUMNS:
+        elif (SCHEMA | OPTIONAL).get(name) == pl.String() or name in COLUMNS:
             fields[name] = _text(values)
-        elif name in ("single_node", "limited"):
+        elif (SCHEMA | OPTIONAL).get(name) == pl.Boolean():
             fields[name] = values if values.dtype == pl.Boolean else values.cast(pl.String).str.to_lowercase().is_in(["true", "1", "yes"])
         else:
             fields[name] = _numbers(values, name, path)

@@ -299,3 +299,14 @@ def test_a_run_can_be_saved_and_run_again(site: Any, tmp_path: Path) -> None:
     again = escala.rerun(tmp_path / "run", work)
     assert again.jobs.equals(result.jobs)
     assert escala.Result.load(tmp_path / "run").jobs.equals(result.jobs)
+
+
+def test_shapes_are_read_from_files(site: Any, tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "submit_s,runtime_s,walltime_s,cores,nodes,partition,exclusive,gpu_kind,memory_mb_per_core\n"
+        "0,50,60,2,2,p,true,,\n1,5,60,4,1,p,no,,10\n"
+    )
+    work = escala.read_workload(path)
+    assert work.jobs.select("nodes", "exclusive", "gpu_kind", "memory_mb_per_core").rows() == [(2, True, None, None), (1, False, None, 10)]
+    assert escala.simulate(work, site("NodeName=n[1-2] CPUs=4"), scheduler="slurm").jobs["start_s"][1] > 50
