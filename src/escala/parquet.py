@@ -26,7 +26,7 @@ DAMAGED = 3  # exit status
 
 _READER = f"""
 import io, sys
-data, most = sys.stdin.buffer.read(), int(sys.argv[1])
+data, most, rows = sys.stdin.buffer.read(), int(sys.argv[1]), int(sys.argv[2])
 import polars
 try:
     import resource
@@ -34,7 +34,12 @@ try:
 except (ImportError, OSError, ValueError):  # no such limit on this system
     pass
 try:
-    polars.read_parquet(io.BytesIO(data))
+    if rows:
+        scan = polars.scan_parquet(sys.argv[3])
+        for at in range(0, scan.select(polars.len()).collect().item(), rows):
+            scan.slice(at, rows).collect()
+    else:
+        polars.read_parquet(io.BytesIO(data))
 except Exception:  # told by whoever reads it next
     pass
 except BaseException:
@@ -64,10 +69,19 @@ def table_of(data: bytes, path: Path, known: bool = False) -> pl.DataFrame:
 
 def refuse_damaged(data: bytes, path: Path) -> None:
     """EscalaError for content that ends the process that reads it. Where no other process can be started nothing is tried."""
-    most = FREE_BYTES + MOST_RATIO * len(data)
+    _try_elsewhere(path, FREE_BYTES + MOST_RATIO * len(data), data)
+
+
+def refuse_damaged_file(path: Path, rows: int) -> None:
+    """The same for a file that is read so many rows at a time, and need not fit into memory."""
+    _try_elsewhere(path, FREE_BYTES, b"", str(rows), os.path.abspath(path))
+
+
+def _try_elsewhere(path: Path, most: int, data: bytes, rows: str = "0", *more: str) -> None:
+    command = [sys.executable, "-I", "-c", _READER, str(most), rows, *more]
     quiet = {**os.environ, "POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0"}
     try:
-        tried = subprocess.run([sys.executable, "-I", "-c", _READER, str(most)], input=data, capture_output=True, check=False, env=quiet)
+        tried = subprocess.run(command, input=data, capture_output=True, check=False, env=quiet)
     except (OSError, ValueError):
         return
     if tried.returncode < 0 or tried.returncode == DAMAGED:

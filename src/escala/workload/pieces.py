@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from escala.errors import EscalaError
-from escala.reading import guarded
+from escala.parquet import refuse_damaged_file
+from escala.reading import file_name, guarded
 from escala.workload.clean import CleaningRules, clean
 from escala.workload.swf import origin, swf_pieces
 from escala.workload.table import SCHEMA, Workload
@@ -61,6 +62,7 @@ def _whole_instants(submit: pl.Series, jobs: int) -> int:
 
 def _tables(path: Path, jobs: int) -> Iterator[pl.DataFrame]:
     """A table in Parquet, so many rows at a time."""
+    refuse_damaged_file(path, jobs)
     scan = pl.scan_parquet(path)
     names = scan.collect_schema().names()
     if missing := [name for name in NEEDED if name not in names]:
@@ -84,5 +86,5 @@ def _piece(path: Path, jobs: pl.DataFrame, first_s: float, emitted: float, heade
     if "limited" in jobs.columns:
         jobs = jobs.with_columns(pl.col("limited").fill_null(True))
     placed = jobs.with_columns(pl.col("submit_s") - first_s)
-    name = path.name.removesuffix(".gz").rsplit(".", 1)[0]
-    return Workload.from_jobs(placed, name=name, source=path.name, origin_s=origin(header, first_s) + first_s, cleaning=counts)
+    name = file_name(path).removesuffix(".gz").rsplit(".", 1)[0]
+    return Workload.from_jobs(placed, name=name, source=file_name(path), origin_s=origin(header, first_s) + first_s, cleaning=counts)

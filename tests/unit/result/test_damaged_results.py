@@ -69,21 +69,23 @@ import sys
 from pathlib import Path
 from escala.errors import EscalaError
 from escala.workload import read_workload
+from escala.workload.pieces import read_pieces
 path, content, told = Path(sys.argv[1]), Path(sys.argv[1]).read_bytes(), 0
 for at in range(10, 16):
     path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
     try:
-        read_workload(path)
+        read_workload(path) if sys.argv[2] == "whole" else list(read_pieces(path, 2))
     except EscalaError as error:
         told += "Parquet file is damaged" in str(error) and str(path) in str(error)
 print("told", told)
 """
 
 
-def test_a_flipped_bit_does_not_end_the_process(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["whole", "in pieces"])
+def test_a_flipped_bit_does_not_end_the_process(tmp_path: Path, how: str) -> None:
     path = tmp_path / "log.parquet"
     pl.DataFrame({name: JOBS[name] for name in ("submit_s", "runtime_s", "cores")}).write_parquet(path, compression="uncompressed")
-    done = subprocess.run([sys.executable, "-c", DEADLY, str(path)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", DEADLY, str(path), how], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0 and done.stdout.startswith("told") and done.stdout != "told 0\n", done.stdout + done.stderr[-300:]
 
 
