@@ -37,8 +37,8 @@ def test_every_verb_that_reads_a_log_filters_it() -> None:
         if "--no-request" in flags:
             readers += 1
             assert set(NAMES) <= flags, command.name
-    assert readers == 12, (
-        "demo, simulate, compare, tune, predict, frontier, bound, train, evaluate, render, describe, convert have the options of reading"
+    assert readers == 13, (
+        "demo, simulate, compare, tune, predict, drift, frontier, bound, train, evaluate, render, describe, convert have them"
     )
 
 

@@ -83,7 +83,7 @@ FILLED = {
     "evaluate": "escala evaluate agent LOG --after 4 --days 2 --runs 1",
     "tune": "escala tune weeks.swf --platform 16x1 --out tuned",  # month.swf has eight days
     "predict": "escala predict LOG --out model",
-    "drift": "escala drift weeks.swf --after 80%",  # month.swf has eight days
+    "drift": "escala drift quarter.swf",
     "frontier": "escala frontier LOG --platform SPEC --schedulers easy,saf --shutdowns never,timeout:0 --out saved",
     "campaign": "escala campaign campaign.toml --on local:1 --out many",
     "bound": "escala bound LOG --platform SPEC --limit 1",
@@ -106,6 +106,7 @@ def test_the_listed_commands_work(tmp_path: Path) -> None:
     assert len(listed) >= 12 and all(line.startswith("escala ") for line in listed)
     assert _run("escala workload generate grid5000 cluster=orion days=8 --seed 1 --out month.swf", tmp_path).returncode == 0
     assert _run("escala workload generate lublin jobs=1500 cores=16 load=0.8 --out weeks.swf", tmp_path).returncode == 0
+    assert _run("escala workload generate lublin jobs=3000 cores=16 load=0.4 --out quarter.swf", tmp_path).returncode == 0
     (tmp_path / "campaign.toml").write_text('logs = ["month.swf"]\nplatforms = ["orion"]\nschedulers = ["fcfs", "easy"]\n')
     for line in listed:
         as_written = re.split(r"\s{2,}", line)[0]

@@ -15,6 +15,7 @@ from escala.cli import terminal
 from escala.cli.interrupt import INTERRUPTED, TERMINATED, Stopped, ended, listen_for_termination, lost, work_is_over
 from escala.cli.verbs import Verbs
 from escala.errors import EscalaError
+from escala.reading import READ
 from escala.extras import missing
 from escala.writing import left
 
@@ -78,6 +79,7 @@ def _act(arguments: list[str]) -> int:
 def run(arguments: list[str]) -> int:
     """Run the program on its arguments; returns the exit status. Bad input and bad usage are one line on stderr."""
     left.watch()
+    READ.clear()  # of an earlier run in this process
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
     try:
