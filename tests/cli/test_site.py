@@ -65,7 +65,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "compare": (["x"], set()),
     "tune": (["x", "--out", "x"], set()),
     "predict": (["x", "--out", "x"], set()),
-    "drift": (["x"], set()),
+    "drift": (["x"], {"platform"}),
     "frontier": (["x"], set()),
     "bound": (["x"], set()),
     "serve": (["--socket", "x"], set()),

@@ -15,8 +15,8 @@ from escala.cli import terminal
 from escala.cli.interrupt import INTERRUPTED, TERMINATED, Stopped, ended, listen_for_termination, lost, work_is_over
 from escala.cli.verbs import Verbs
 from escala.errors import EscalaError
-from escala.reading import READ
 from escala.extras import missing
+from escala.reading import READ
 from escala.writing import left
 
 OK, FAILED, REFUSED = 0, 1, 2
