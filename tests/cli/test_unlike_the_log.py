@@ -70,3 +70,17 @@ def test_a_campaign_names_the_logs_that_no_replay_resembles(wait_s: float | None
     assert found.runs["recorded_wait_s"].to_list() == [wait_s, wait_s]
     campaign_page.write_page(found, tmp_path / "page.html")
     assert ("No replay resembles the log" in (tmp_path / "page.html").read_text()) == unlike
+
+
+@pytest.mark.parametrize(("wait_s", "unlike"), [(7200.0, True), (300.0, False), (None, False)])
+def test_a_replay_in_pieces_says_so_too(escala_: Escala, wait_s: float | None, unlike: bool, tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    _log(wait_s).jobs.write_parquet(path)
+    done = escala_("simulate", path, "--platform", "4x1", "--stream")
+    assert done.status == 0 and ("in the log itself" in done.out) == (wait_s is not None), done.err
+    assert (WORDS[0] in done.out) == unlike
+    told = json.loads(escala_("simulate", path, "--platform", "4x1", "--stream", "--json").out)["recorded_waits"]
+    whole = json.loads(escala_("simulate", path, "--platform", "4x1", "--json").out)["recorded_waits"]
+    assert (told is None) == (whole is None) == (wait_s is None)
+    if wait_s is not None:
+        assert told == pytest.approx({name: whole[name] for name in told})

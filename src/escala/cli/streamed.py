@@ -25,6 +25,7 @@ def run(
     from escala.cli.replay import SHOWN, power_of
     from escala.options import Options
     from escala.platform import read_platform
+    from escala.report import recorded
     from escala.streaming import stream
     from escala.streaming.replay import TAKEN
 
@@ -56,4 +57,7 @@ def run(
     window = f"Streamed in {found.pieces:,} pieces, with {found.most:,} jobs in memory at most."
     document = {**summary, "knows": "", "cleaning": found.manifest["workload"]["cleaning"], "power": power_of(platform)}
     rows = metrics_table({metric: summary[metric] for metric in SHOWN if metric in summary})
-    emit(as_json, {**document, "streamed": found.manifest["streamed"]}, title, rows, window, platform.power_line)
+    told = [] if found.recorded is None else [recorded.means(found.recorded), recorded.sentence({title: found.recorded})]
+    waits = [line.replace("\u202f", " ") for line in told if line]
+    document |= {"streamed": found.manifest["streamed"], "recorded_waits": found.recorded}
+    emit(as_json, document, title, rows, window, platform.power_line, *waits)

@@ -7,6 +7,7 @@ that costs. A replay *does not resemble* its log where the two mean waits differ
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -46,6 +47,22 @@ def recorded_waits(jobs: pl.DataFrame) -> dict[str, Any] | None:
     )
     alike = resembles(whole["mean_recorded_s"], whole["mean_replayed_s"])
     return {**whole, "of": ended.height, "resembles": alike, "queues": queues.to_dicts() if queues.height > 1 else []}
+
+
+def means_beside(parts: Iterable[pl.DataFrame]) -> dict[str, Any] | None:
+    """The means of `recorded_waits` of a table that comes in parts, without medians and queues."""
+    of, count, sums = 0, 0, [0.0, 0.0]
+    for jobs in parts:
+        ended = jobs.filter(pl.col("state").is_in(FINISHED))
+        of += ended.height
+        if RECORDED in jobs.columns:
+            known = ended.filter(pl.col(RECORDED).is_not_null())
+            count += known.height
+            sums = [total + float(known[name].sum()) for total, name in zip(sums, (RECORDED, REPLAYED), strict=True)]
+    if not count:
+        return None
+    own, ours = (total / count for total in sums)
+    return {"jobs": count, "of": of, "mean_recorded_s": own, "mean_replayed_s": ours, "resembles": resembles(own, ours)}
 
 
 def waits_beside(recorded_s: pl.Series, replayed_s: pl.Series) -> dict[str, Any] | None:

@@ -32,6 +32,12 @@ def sentence(waits: Mapping[str, Waits]) -> str:
     )
 
 
+def means(waits: Waits) -> str:
+    """Both mean waits of one replay, in a line."""
+    own, ours = _in_one_unit([waits["mean_recorded_s"], waits["mean_replayed_s"]])
+    return f"Mean wait: {own} in the log itself, {ours} here ({_counted(waits)})."
+
+
 def heading(waits: Waits) -> str:
     """What a table of these waits is."""
     return f"Wait: the log's own and the replay's, over {_counted(waits)}"

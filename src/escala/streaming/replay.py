@@ -16,6 +16,7 @@ from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.lives import totals_of
+from escala.metrics.recorded import means_beside
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.policies.run import check_power, pair
@@ -39,13 +40,15 @@ ENDED = ("COMPLETED", "KILLED")
 @dataclass(frozen=True)
 class Streamed:
     """A replay of a log in pieces. summary: its metrics by name; totals: state, seconds, joules, transitions over all nodes; manifest: what
-    was run; pieces: how many there were; most: jobs in memory at once, at most."""
+    was run; recorded: the log's own mean wait beside the replay's (jobs, of, mean_recorded_s, mean_replayed_s, resembles), None where it
+    tells none; pieces: how many there were; most: jobs in memory at once, at most."""
 
     summary: dict[str, float | int]
     totals: pl.DataFrame
     manifest: dict[str, Any]
     pieces: int
     most: int
+    recorded: dict[str, Any] | None = None
 
 
 def stream(
@@ -190,6 +193,7 @@ def _finish(window: _Window, folder: Path, parts: Path) -> Streamed:
     machine, span = window.machine, window.about.pop("window")
     tables = sorted(parts.iterdir())
     summary = summary_of(tables, window.totals, machine, span)
+    recorded = means_beside(pl.read_parquet(part) for part in tables)
     pl.scan_parquet(tables).sink_parquet(folder / "jobs.parquet")
     for part in tables:
         part.unlink()
@@ -212,4 +216,4 @@ def _finish(window: _Window, folder: Path, parts: Path) -> Streamed:
     window.totals.write_parquet(folder / "totals.parquet")
     (folder / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-    return Streamed(summary, window.totals, manifest, window.pieces, window.most)
+    return Streamed(summary, window.totals, manifest, window.pieces, window.most, recorded)
