@@ -57,7 +57,7 @@ def run(
     window = f"Streamed in {found.pieces:,} pieces, with {found.most:,} jobs in memory at most."
     document = {**summary, "knows": "", "cleaning": found.manifest["workload"]["cleaning"], "power": power_of(platform)}
     rows = metrics_table({metric: summary[metric] for metric in SHOWN if metric in summary})
-    told = [] if found.recorded is None else [recorded.means(found.recorded), recorded.sentence({title: found.recorded})]
-    waits = [line.replace("\u202f", " ") for line in told if line]
+    lines = [] if found.recorded is None else [recorded.means(found.recorded), recorded.sentence({title: found.recorded})]
+    waits = [line.replace("\u202f", " ") for line in lines if line]
     document |= {"streamed": found.manifest["streamed"], "recorded_waits": found.recorded}
     emit(as_json, document, title, rows, window, platform.power_line, *waits)
