@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+
+from escala.studies.lab.claims import read_rows
 
 ROOT = Path(__file__).resolve().parents[2] / "docs" / "studies"
 Row = list[str]
@@ -23,7 +24,7 @@ class Kept:
     def __init__(self, study: str) -> None:
         self.folder = ROOT / study
         self.page = (self.folder / "README.md").read_text(encoding="utf-8")
-        claims = json.loads((self.folder / "claims.json").read_text(encoding="utf-8"))
+        claims = read_rows(self.folder)
         self.claims: dict[str, Any] = {claim["id"]: claim for claim in claims}
 
     def rows(self, heading: str) -> list[Row]:

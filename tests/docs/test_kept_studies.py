@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from escala.studies import RUNNABLE
-from escala.studies.lab.claims import Claim, write_claims
+from escala.studies.lab.claims import Claim, of_paper, read_rows, write_claims
+from escala.studies.verdicts import rows_of
 
 ROOT = Path(__file__).resolve().parents[2] / "docs" / "studies"
 SOURCES = sorted((ROOT.parents[1] / "src" / "escala" / "studies").glob("*.py"))
@@ -47,7 +48,7 @@ DEMANDED = {
 
 
 def _claims(folder: Path) -> list[dict[str, Any]]:
-    return list(json.loads((folder / "claims.json").read_text(encoding="utf-8")))
+    return read_rows(folder)
 
 
 def test_every_study_of_a_paper_is_kept() -> None:
@@ -83,7 +84,17 @@ def test_the_table_of_claims_is_what_its_data_give(folder: Path, tmp_path: Path)
         about,
     )
     assert (tmp_path / "claims.md").read_text(encoding="utf-8") == text
-    assert json.loads((tmp_path / "claims.json").read_text(encoding="utf-8")) == _claims(folder)
+    assert read_rows(tmp_path) == _claims(folder)
+    assert (tmp_path / "claims.json").read_text(encoding="utf-8") == (folder / "claims.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_claims_are_the_papers_and_findings_are_in_a_table(folder: Path) -> None:
+    claims = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    rows = {row["id"]: row for row in _claims(folder)}
+    assert all(of_paper(Claim(**{k: v for k, v in claim.items() if k != "reproduces"})) for claim in claims)
+    assert len(claims) < 150 and len(rows) > len(claims)
+    assert all(rows[row.id]["id"] in {c["id"] for c in claims} for row in rows_of(folder.name, folder) if row.found.of == row.id in rows)
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)

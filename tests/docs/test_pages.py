@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from bench import bench_bound
+from escala.studies.lab.claims import read_rows
 from escala.studies.verdicts import PAPERS, rows_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,8 +76,9 @@ def test_the_files_of_a_page_are_found() -> None:
 
 def test_claims_that_pages_name_exist() -> None:
     """Claims of studies, and rows of the papers' pages."""
-    known = {claim["id"] for path in (ROOT / "docs" / "studies").glob("*/claims.json") for claim in json.loads(path.read_text())}
-    known |= {row.id for study in PAPERS for row in rows_of(study, ROOT / "docs" / "studies" / study)}
+    folders = {study: ROOT / "docs" / "studies" / study for study in PAPERS}
+    known = {claim["id"] for folder in folders.values() for claim in read_rows(folder)}
+    known |= {row.id for study, folder in folders.items() for row in rows_of(study, folder)}
     named = {}
     for page in OF_TODAY:
         for span in IN_CODE.findall(page.read_text(encoding="utf-8")):

@@ -15,6 +15,7 @@ from escala.studies.a2c2020 import recipe
 from escala.studies.a2c2020.cells import LONGEST, log_lists, printed_cells, rules
 from escala.studies.a2c2020.curves import converged_at, levels, points_of
 from escala.studies.a2c2020.report import mark_of
+from escala.studies.lab.claims import read_rows
 
 TINY = replace(
     recipe.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600, curve=(64,), curve_image=(64,),
@@ -38,7 +39,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.learn
 def test_claims_tables_figures_and_manifest(found: Path) -> None:
-    claims = {claim["id"]: claim for claim in json.loads((found / "claims.json").read_text())}
+    claims = {claim["id"]: claim for claim in read_rows(found)}
     assert {
         "r2.slowdown.0.7",
         "r2.completion.0.7",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from escala.errors import EscalaError
 from escala.studies.deepscheduler2020 import cells as work
 from escala.studies.deepscheduler2020 import recipe as study
 from escala.studies.deepscheduler2020 import report
+from escala.studies.lab.claims import read_rows
 from tests.unit.envs.days import workload
 
 TINY = replace(study.SCALES["smoke"], inputs=("orion",))
@@ -28,7 +28,7 @@ def test_claims_tables_and_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     ids = {claim["id"] for claim in told["claims"]}
     keys = ("waste_vs_easy", "waste_vs_saf", "wait_vs_easy", "wait_vs_first_fit")
     assert {f"r3.{key}.orion{end}" for key in keys for end in ("", ".drain")} <= ids
-    claims = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
+    claims = {claim["id"]: claim for claim in read_rows(tmp_path)}
     table = pl.read_csv(tmp_path / "tables" / "policies.csv").filter((pl.col("window") == "cut") & (pl.col("policy") == "agent"))
     assert claims["r3.waste_vs_easy.orion"]["ours"] == pytest.approx(table["waste_vs_easy"][0], abs=1e-6)
     for name in ("fig21-orion", "fig25-orion", "fig26-orion"):

@@ -19,6 +19,7 @@ from escala.studies.deepshutdown2020 import paper, report, returns
 from escala.studies.deepshutdown2020 import recipe as study
 from escala.studies.deepshutdown2020.claims import all_claims
 from escala.studies.lab import r3_inputs as inputs
+from escala.studies.lab.claims import read_rows
 from escala.studies.lab.days import played, simulated
 
 KEYS = (
@@ -37,7 +38,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 @pytest.mark.learn
 def test_claims_tables_figures_and_agents(found: Path) -> None:
-    claims = {claim["id"]: claim for claim in json.loads((found / "claims.json").read_text())}
+    claims = {claim["id"]: claim for claim in read_rows(found)}
     names = {"orion"} | ({inputs.AUTHOR} if inputs.folder_of_traces() is not None else set())
     assert {f"r3.{key}.{name}" for key in KEYS for name in names} <= set(claims)
     t0 = pl.read_csv(found / "tables" / "table5-policies.csv").filter((pl.col("input") == "orion") & (pl.col("window") == "cut"))
@@ -69,10 +70,10 @@ def test_claims_tables_figures_and_agents(found: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.learn
 def test_what_is_done_is_not_done_again(found: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = json.loads((found / "claims.json").read_text())
+    before = read_rows(found)
     monkeypatch.setattr(study.work, "searched", None)
     study.run("smoke", found, jobs=1)
-    assert json.loads((found / "claims.json").read_text()) == before
+    assert read_rows(found) == before
     monkeypatch.setitem(study.SCALES, "smoke", replace(study.SCALES["smoke"], seeds=2))
     with pytest.raises(EscalaError, match="other settings"):
         study.run("smoke", found, jobs=1)

@@ -12,6 +12,7 @@ import pytest
 
 from escala.envs.slots.team import heuristics
 from escala.errors import EscalaError
+from escala.studies.lab.claims import read_rows
 from escala.studies.marl2024 import learning as marl2024_learning
 from escala.studies.marl2024 import recipe, report
 from escala.studies.marl2024.claims import chosen, claims_of
@@ -21,7 +22,7 @@ from escala.studies.marl2024.claims import chosen, claims_of
 @pytest.mark.learn
 def test_smoke_writes_claims_tables_and_figures(tmp_path: Path) -> None:
     found = recipe.run("smoke", tmp_path, jobs=1)
-    claims = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
+    claims = {claim["id"]: claim for claim in read_rows(tmp_path)}
     assert {"r4.vs_best_heuristic.2x1.50", "r4.vs_best_heuristic.2x1.90", "r4.worst_against_best_heuristic", "r4.vs_tetris.2x1.50"} <= set(
         claims
     )
@@ -146,7 +147,7 @@ def test_every_kind_of_team_has_its_claims_table_rows_and_figures(tmp_path: Path
         cells |= {f"{kind}/{seed}": cell for kind, cell in own.items()}
     scale = replace(recipe.SCALES["smoke"], shapes=((3, 1),), ahead=((3, 1),), growth=(2,), test=2)
     report.write_all(tmp_path, scale, cells, "tiny")
-    found = {claim["id"]: claim for claim in json.loads((tmp_path / "claims.json").read_text())}
+    found = {claim["id"]: claim for claim in read_rows(tmp_path)}
 
     def ours(ident: str) -> Any:
         return found[ident]["ours"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -45,6 +46,24 @@ class Claim:
         object.__setattr__(self, "reproduces", at_most(self.paper)(self.ours, self.low, self.high) if told else None)  # type: ignore[arg-type]
 
 
+FINDINGS = "findings.csv"
+"""Of a study's tables, what was found beyond the paper's claims."""
+ROW = {
+    "id": pl.String, "claim": pl.String, "paper": pl.Float64, "ours": pl.Float64, "low": pl.Float64, "high": pl.Float64, "unit": pl.String,
+    "seeds": pl.Int64, "episodes": pl.Int64, "reproduces": pl.Boolean, "meets_aim": pl.Boolean, "note": pl.String,
+}  # fmt: skip
+"""The columns of both."""
+STAY = re.compile(
+    r"r1\.(published\.(heuristics|(slowdown|vs_author|printed)\.\d+|makespan_vs_packer\.190)|steps_to_pass_sjf\.100"
+    r"|fresh\.((slowdown|vs_strict|vs_holdback)\.\d+|worst_load)|horizon\.worst)"
+    r"|r2\.((slowdown|printed|a2c|alone|completion|wait)\.[\d.]+|log\.\w+|horizon\.worst)"
+    r"|r3\.(waste_vs_(t0|t300|oracle|hold_same_stretch|easy|saf)|hold25_vs_t0|transitions_vs_t0|stretch|wait_vs_(easy|first_fit)"
+    r"|pp_slowdown_vs_first_fit)\.(g5k|orion|graphite|econome)(\.drain)?|r3\.printed\.(waste_vs_t0\.g5k|return_r3_minus_t0\.g5k\.cut)"
+    r"|r4\.(worst_against_best_heuristic|vs_(tetris|best_heuristic)\.\dx\d\.\d+|nothing\.(printed|local_vs_global)\.\d+)"
+)
+"""Ids of the paper's claims, with a figure of its own for that setting or without."""
+
+
 Verdict = Callable[[float, float | None, float | None], bool | None]
 """Of a value and its interval: does the claim hold? None: it cannot be told."""
 
@@ -73,8 +92,25 @@ def _strict(value: Any) -> Any:
     return value
 
 
-def write_claims(folder: Path, title: str, claims: Sequence[Claim], about: str) -> None:
-    """`claims.json` and `claims.md`."""
+def of_paper(claim: Claim) -> bool:
+    """Whether a claim is the paper's: it has a figure of the paper, or an id that stays. The rest are findings beyond it."""
+    return claim.paper is not None or STAY.fullmatch(claim.id) is not None or not claim.id.startswith(("r1.", "r2.", "r3.", "r4."))
+
+
+def read_rows(folder: Path) -> list[dict[str, Any]]:
+    """All claims and findings that a study's folder keeps, as rows."""
+    rows = list(json.loads((folder / "claims.json").read_text(encoding="utf-8")))
+    path = folder / "tables" / FINDINGS
+    return rows + (pl.read_csv(path, schema=ROW).to_dicts() if path.is_file() else [])
+
+
+def write_claims(folder: Path, title: str, every: Sequence[Claim], about: str) -> None:
+    """`claims.json` and `claims.md` of the paper's claims, and the table `findings` of what goes beyond it."""
+    claims = [claim for claim in every if of_paper(claim)]
+    beyond = [{name: _strict(value) for name, value in asdict(claim).items()} for claim in every if not of_paper(claim)]
+    if beyond:
+        (folder / "tables").mkdir(parents=True, exist_ok=True)
+        write_whole(folder / "tables" / FINDINGS, pl.DataFrame(beyond, schema=ROW).write_csv())
     rows = [{name: _strict(value) for name, value in asdict(claim).items()} for claim in claims]
     write_whole(folder / "claims.json", json.dumps(rows, indent=2) + "\n")
     lines = [

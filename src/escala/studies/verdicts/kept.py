@@ -10,6 +10,7 @@ from typing import Any
 
 import polars as pl
 
+from escala.studies.lab.claims import read_rows
 from escala.studies.verdicts.rule import Found
 
 WIDE = 1.96
@@ -21,8 +22,7 @@ class Kept:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        path = folder / "claims.json"
-        rows = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else []
+        rows = read_rows(folder) if (folder / "claims.json").is_file() else []
         self.claims: dict[str, dict[str, Any]] = {row["id"]: row for row in rows}
         self._tables: dict[str, pl.DataFrame | None] = {}
         manifest = folder / "manifest.json"
