@@ -11,12 +11,16 @@ set -u
 PATH=$PATH:/usr/sbin:/sbin
 die() { echo "lab: $1" >&2; exit 1; }
 
-daemons() {  # PID files of the daemons of this lab that live
+daemons() {  # numbers of the processes of this lab that live
     local file pid
     for file in "$1"/run/*.pid; do
         [ -s "$file" ] || continue
         pid=$(cat "$file")
         case "$(cat "/proc/$pid/comm" 2>/dev/null)" in slurmd | slurmctld | munged) grep -qaF "$1" "/proc/$pid/environ" 2>/dev/null && echo "$pid" ;; esac
+    done
+    for file in /proc/[0-9]*; do  # jobs, and what runs them, which lives on without its slurmd and waits for its controller
+        grep -qaF "SLURM_CONF=$1/slurm.conf" "$file/environ" 2>/dev/null || continue
+        [ "$(cat "$file/comm")" = slurmstepd ] || grep -qaF SLURM_JOB_ID= "$file/environ" && echo "${file#/proc/}"
     done
 }
 
