@@ -14,6 +14,13 @@ AIM_EASY, AIM_RULE, LEAST_KEPT = 0.50, 0.85, 0.8
 ESTIMATES = {"walltime": "requests", "last2": "last2", "model": "a model of its past"}
 
 
+SEEN = (
+    "**Seen before all was settled.** Later weeks of KTH-SP2 were seen twice before the rule by which a candidate is kept was final, those "
+    "of SDSC-SP2 and HPC2N-first once before that by which the guard and the estimate of `escala` are chosen was. What was changed then "
+    "was chosen on past weeks; all the same, these three are no judgement of unseen weeks."
+)
+
+
 def page(found: Mapping[str, Any]) -> str:
     """All of the page."""
     logs = found["logs"]
@@ -143,6 +150,7 @@ def _by_log(logs: Mapping[str, Any]) -> list[str]:
         "intervals from 1 000 resamples of whole weeks, paired.",
         _table(head, [*rows, mean]),
         f"With fewer than eight later weeks ({', '.join(few)}) intervals are narrower than the truth." if few else "",
+        SEEN,
         _table(
             ["log", "tuned policy", "escala", "s"],
             [[name, f"`{log['chosen']}`", _of_guard(log), f"{log['seconds']:.0f}"] for name, log in logs.items()],
