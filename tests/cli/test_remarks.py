@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from tests.cli.program import LOG, Escala
@@ -129,3 +130,16 @@ def test_an_option_without_effect_is_told(escala_: Escala, log: Path, flag: str)
         assert escala_("simulate", log, "--platform", "4x1", "--scheduler", scheduler, *given).err == ""
     both = f"{ignoring[0]},{looking[0]}"
     assert escala_("compare", log, "--platform", "4x1", "--schedulers", both, *given).err == "", "one of them looks at it"
+
+
+def test_shapes_that_a_scheduler_does_not_see_are_told(escala_: Escala, tmp_path: Path) -> None:
+    jobs = {"submit_s": [0.0, 1.0], "runtime_s": [60.0, 60.0], "walltime_s": [90.0, 90.0], "cores": [2, 2], "nodes": [2, 1]}
+    table = tmp_path / "jobs.parquet"
+    pl.DataFrame({**jobs, "gpus_per_node": [None, None]}).write_parquet(table)  # a column of nothing is none
+    outcome = escala_("compare", table, "--platform", "2x2", "--schedulers", "easy,fcfs")
+    assert outcome.status == 0
+    assert "remark: what jobs ask for by nodes counts under the scheduler slurm alone: easy, fcfs by cores of any nodes" in outcome.err
+    site = tmp_path / "site.toml"
+    site.write_text('name = "two"\n[[nodes]]\nnames = "n[1-2]"\ncores = 2\n[[partitions]]\nname = "all"\nnodes = "ALL"\ndefault = true\n')
+    outcome = escala_("simulate", table, "--platform", site, "--scheduler", "slurm")
+    assert outcome.status == 0 and "what jobs ask for" not in outcome.err

@@ -66,8 +66,20 @@ def _tell_users(schedulers: Iterable[str], options: dict[str, Any], log: Any) ->
 
 
 def tell_unused(schedulers: Iterable[str], shutdowns: Iterable[str], options: dict[str, Any], log: Any) -> None:
-    """A remark for each option that changes nothing, and for predictions by users where the log names none."""
+    """A remark for each option that changes nothing, for predictions by users where the log names none, and for shapes that nobody sees."""
     names = list(schedulers)
     for name in unused(names, shutdowns, options):
         remark(f"{FLAG[name]} changes nothing with {', '.join(names)}: only {WHO[name]}")
     _tell_users(names, options, log)
+    _tell_shapes(names, log)
+
+
+def _tell_shapes(schedulers: list[str], log: Any) -> None:
+    """A remark where jobs ask for nodes, memory or GPUs, and a scheduler looks at their cores alone."""
+    from escala.slurm.settings import is_slurm
+    from escala.workload.shapes import SHAPES
+
+    asked = [name for name in SHAPES if name in log.jobs.columns and log.jobs[name].null_count() < len(log)]
+    blind = [name for name in schedulers if not is_slurm(name)]
+    if asked and blind:
+        remark(f"what jobs ask for by {', '.join(asked)} counts under the scheduler slurm alone: {', '.join(blind)} by cores of any nodes")

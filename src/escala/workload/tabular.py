@@ -263,7 +263,7 @@ def _times(values: pl.Series, factor: float, name: str, path: Path) -> pl.Series
 
 def _numbers(values: pl.Series, name: str, path: Path) -> pl.Series:
     """The column as floats; null where empty; text is an error with its row."""
-    if values.dtype.is_numeric():
+    if values.dtype.is_numeric() or values.dtype == pl.Null():
         return values.cast(pl.Float64)
     if values.dtype != pl.String():
         raise EscalaError(f"{path}: column {values.name!r} (for {name}) is {values.dtype}: numbers are needed")
