@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 EXPORTS = ("batsim",)
 AGENT = "agent:"
+SHIELD = "shield:"
 
 SHOWN = (
     *("n_jobs", "n_killed", "n_rejected", "n_unfinished"),
@@ -269,7 +270,7 @@ def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], li
     for name in schedulers:
         if is_plugin(name):
             plugin(name, "scheduler")
-        elif not name.startswith(AGENT) and rollout_of(name, 0) is None:
+        elif not name.startswith((AGENT, SHIELD)) and rollout_of(name, 0) is None:
             scheduler(name)
     for name in shutdowns:
         if is_plugin(name):
@@ -281,6 +282,8 @@ def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], li
 
 def policy(name: str) -> Any:
     """The policy of this name; "agent:DIR" is the trained agent in that folder, or the team, by its likeliest actions."""
+    if name.startswith(SHIELD):
+        return _shielded(name)
     if not name.startswith(AGENT):
         return name
     from escala.envs.exported import is_exported, load_exported
@@ -295,3 +298,16 @@ def policy(name: str) -> Any:
     loaded = load_team(folder).policy(sampled=False) if is_team(folder) else load_agent(folder).policy()
     loaded.name = name
     return loaded
+
+
+def _shielded(name: str) -> Any:
+    """The agent of `shield:easy:agent:DIR` behind a shield, by its greedy actions."""
+    base, _, agent = name.removeprefix(SHIELD).partition(":")
+    if base != "easy" or not agent.startswith(AGENT):
+        raise EscalaError(f"scheduler {name!r}: write shield:easy:agent:DIR, with the folder of an agent of escala/Scheduling-v0")
+    from escala.envs.shield import shielded
+    from escala.loading import load_agent
+
+    made = shielded(load_agent(agent.removeprefix(AGENT)), sampled=False)
+    made.name = name
+    return made

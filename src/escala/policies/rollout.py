@@ -15,6 +15,7 @@ is drawn from the shares of their walltimes that ended jobs took; nothing is use
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -190,6 +191,18 @@ class Rollout:
         choices = np.array([*candidates, WAIT] if waits[0].soon.min() < codes.NEVER_US else candidates, np.int64)
         best = int(choices[self._best(waits, choices)])
         return (None if best == WAIT else queue[best]), float(waits[0].soon.mean()) / SECOND
+
+    def costs(self, view: View, rows: Sequence[int | None]) -> list[float]:
+        """The mean cost of starting each of these waiting jobs now, or (None) of waiting for the next event, over the same futures, each
+        continued by the base that is best. Infinite for waiting where nothing will happen."""
+        self._memory.see(view)
+        queue = self._first(view.queue)
+        place = {job.row: k for k, job in enumerate(queue)}
+        waits = self._draw_futures(view, queue)
+        choices = np.array([WAIT if row is None else place[row] for row in rows], np.int64)
+        found = self._cost(waits, choices, slice(0, self.futures)).mean(axis=1)
+        idle = waits[0].soon.min() >= codes.NEVER_US
+        return [math.inf if row is None and idle else float(cost) for row, cost in zip(rows, found, strict=True)]
 
     def _begin(self, view: View) -> None:
         if self._of() is not view:  # another run

@@ -284,6 +284,8 @@ def _simulate(
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:
         about["objects"] = objects
+    if type(chosen.scheduler) in INSIDERS and (counts := getattr(chosen.scheduler, "counts", None)):
+        about["counts"] = dict(counts)
     if files := _files(scheduler, shutdown, chosen_options):
         about["policy_files"] = files
     result = simulation.result(0, about)

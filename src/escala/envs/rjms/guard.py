@@ -60,3 +60,31 @@ def may_start(w: World, g: Game, j: int) -> bool:
     m, job = g.memory, w.job[j]
     free = m.aged == 0 or w.s[0].now + job.walltime <= m.shadow_us or job.cores <= m.spare
     return free and fits_now(w, j)
+
+
+@lean
+def first_of_easy(w: World, g: Game) -> int:
+    """The job that EASY, in order of submission and by counts of cores, would start now; NONE if none. The guard's own notes stay."""
+    s, m = w.s[0], g.memory
+    if s.n_queued == 0:
+        return codes.NONE
+    j = np.int64(s.first)
+    if fits_now(w, j):
+        return j
+    aged, shadow, spare = m.aged, m.shadow_us, m.spare
+    m.aged = 1
+    _reserve(w, g, j)
+    j = np.int64(w.run[j].next)
+    while j != codes.NONE and not may_start(w, g, j):
+        j = np.int64(w.run[j].next)
+    m.aged, m.shadow_us, m.spare = aged, shadow, spare
+    return j
+
+
+@lean
+def act_as_easy(w: World, g: Game) -> None:
+    """Start what EASY would start now."""
+    j = first_of_easy(w, g)
+    while j != codes.NONE and command_start(w, j) == codes.REFUSED_NONE:
+        note_placed(g, j)
+        j = first_of_easy(w, g)

@@ -9,7 +9,7 @@ import numpy as np
 
 from escala.compile import compiled, lean
 from escala.envs.rjms import reward
-from escala.envs.rjms.guard import may_start, serve
+from escala.envs.rjms.guard import act_as_easy, first_of_easy, may_start, serve
 from escala.envs.rjms.observation import SNAPSHOT, crowd, root
 from escala.envs.rjms.state import Game, scheduling_game
 from escala.envs.rjms.user_confidence import note_jobs, note_placed, place_of
@@ -226,3 +226,18 @@ def look(worlds: Any, i: int, games: Any, observation: Any, mask: Any) -> bool:
 def put(worlds: Any, i: int, games: Any, chosen: int) -> None:
     """Carry out a choice in simulation i."""
     choose(one(worlds, i), scheduling_game(games, 0), chosen)
+
+
+@lean
+def rows(worlds: Any, i: int, games: Any, chosen: int) -> tuple[int, int]:
+    """The row of the job behind a choice in simulation i, and of the one that EASY would start first; NONE for waiting."""
+    w = one(worlds, i)
+    return (row_of(w, chosen - 1) if chosen > 0 else codes.NONE), first_of_easy(w, scheduling_game(games, 0))
+
+
+@lean
+def put_easy(worlds: Any, i: int, games: Any) -> None:
+    """What EASY starts now, and a no-op behind it."""
+    w, g = one(worlds, i), scheduling_game(games, 0)
+    act_as_easy(w, g)
+    choose(w, g, 0)
