@@ -67,6 +67,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "predict": (["x", "--out", "x"], set()),
     "drift": (["x"], {"platform"}),
     "frontier": (["x"], set()),
+    "bill": (["x"], {"price", "carbon"}),
     "bound": (["x"], set()),
     "serve": (["--socket", "x"], set()),
     "batsim": ([], {"platform"}),

@@ -86,6 +86,7 @@ FILLED = {
     "drift": "escala drift quarter.swf",
     "frontier": "escala frontier LOG --platform SPEC --schedulers easy,saf --shutdowns never,timeout:0 --out saved",
     "campaign": "escala campaign campaign.toml --on local:1 --out many",
+    "bill": "escala bill run --price 0.25 --currency EUR",
     "bound": "escala bound LOG --platform SPEC --limit 1",
     "serve": "escala serve --help",  # they stay; tests/bridges runs them
     "batsim": "escala batsim --help",

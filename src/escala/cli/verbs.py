@@ -22,6 +22,7 @@ VERBS = {
         "predict": ("predict", "fit a model of run times to a log's past, judge it on later jobs"),
         "drift": ("drift", "whether a log's later weeks are still like its past"),
         "frontier": ("frontier", "energy against wait of schedulers and shutdown policies together"),
+        "bill": ("bill", "what the energy of saved runs costs, at prices that change over time too"),
         "bound": ("bounds", "how far any scheduler could still get below the classic ones"),
     },
     "Learn": {
@@ -76,6 +77,7 @@ EXAMPLES = {
     "predict": "escala predict year.swf --out model",
     "drift": "escala drift year.swf --platform 100x1 --scheduler policy:policy",
     "frontier": "escala frontier month.swf --platform orion --price 0.2 --currency EUR --out frontier",
+    "bill": "escala bill run1 run2 --price prices.csv --currency EUR --carbon 350",
     "bound": "escala bound month.swf --platform orion --objective wait --limit 20",
     "train": "escala train escala/OffReservation-v0 --workload month.swf --platform orion --days 20 --minutes 1 --out agent",
     "evaluate": "escala evaluate agent month.swf --after 20 --days 5",

@@ -1,0 +1,74 @@
+"""What the energy of saved runs costs: at one price, at prices that change, with the site's overhead, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import escala
+from tests.cli.program import Escala
+
+DAY_S = 86400.0
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> list[Path]:
+    log = escala.workload.generate.lublin(jobs=80, cores=16, load=0.5, seed=1)
+    for name, shutdown in (("on", "never"), ("off", "timeout:300")):
+        escala.simulate(log, "16x1:grid5000", "easy", shutdown).save(tmp_path / name)
+    return [tmp_path / "on", tmp_path / "off"]
+
+
+def _told(outcome: object) -> list[dict[str, float]]:
+    assert outcome.status == 0, outcome.err  # type: ignore[attr-defined]
+    return json.loads(outcome.out)["runs"]  # type: ignore[attr-defined]
+
+
+def test_one_price_is_energy_times_price(escala_: Escala, runs: list[Path]) -> None:
+    found = _told(escala_("bill", *runs, "--price", "0.25", "--carbon", "350", "--pue", "1.5", "--json"))
+    for row, folder in zip(found, runs, strict=True):
+        kwh = 1.5 * escala.Result.load(folder).summary()["energy_kwh"]
+        assert row["energy_kwh"] == pytest.approx(kwh)
+        assert row["cost"] == pytest.approx(0.25 * kwh, rel=1e-9)
+        assert row["co2_kg"] == pytest.approx(0.35 * kwh, rel=1e-9)
+    assert found[1]["cost"] < found[0]["cost"]
+    told = escala_("bill", *runs, "--price", "0.25", "--currency", "EUR").out
+    assert "cost (EUR)" in told and "−" in told and "a preset, not measured on this machine" in told
+
+
+def test_prices_that_change_bill_each_stretch_by_its_own(escala_: Escala, runs: list[Path], tmp_path: Path) -> None:
+    """Night at 0, day at 1: what is drawn in the second half of the run, where nodes that idle draw the same all the time."""
+    nodes = escala.Result.load(runs[0]).nodes
+    first, last = nodes["from_s"].min(), nodes["to_s"].max()
+    half = (first + last) / 2  # type: ignore[operator]
+    prices = tmp_path / "prices.csv"
+    pl.DataFrame({"time_s": [first, half], "per_kwh": [0.0, 1.0]}).write_csv(prices)
+    (late,) = _told(escala_("bill", runs[0], "--price", prices, "--json"))
+    pl.DataFrame({"time_s": [first, half], "per_kwh": [1.0, 0.0]}).write_csv(prices)
+    (early,) = _told(escala_("bill", runs[0], "--price", prices, "--json"))
+    assert early["cost"] > 0.0 and late["cost"] > 0.0
+    assert early["cost"] + late["cost"] == pytest.approx(late["energy_kwh"], rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--price", "nowhere.csv"], "is neither a number nor a file"),
+        (["--price", "-1"], "give a number of at least 0"),
+        (["--pue", "0.5"], "give a number from 1 to 10"),
+        (["--currency", "EUR"], "give --price too"),
+    ],
+)
+def test_what_makes_no_sense_is_one_line(escala_: Escala, runs: list[Path], more: list[str], message: str) -> None:
+    outcome = escala_("bill", runs[0], *more)
+    assert outcome.status == 2 and message in outcome.err and outcome.err.count("\n") == 1
+
+
+def test_a_run_without_watts_has_no_bill(escala_: Escala, tmp_path: Path) -> None:
+    log = escala.workload.generate.lublin(jobs=20, cores=16, load=0.5, seed=1)
+    escala.simulate(log, "16x1").save(tmp_path / "run")
+    outcome = escala_("bill", tmp_path / "run", "--price", "0.25")
+    assert outcome.status == 2 and "no energy was counted in this run" in outcome.err
