@@ -7,6 +7,7 @@ from pathlib import Path
 
 from escala.cli import frontier
 from escala.tuning import joint
+from escala.workload import generate, write_swf
 from tests.cli.program import Escala
 
 ASKED = ("--platform", "4x1:grid5000", "--schedulers", "easy,sjf-fit", "--shutdowns", "never,timeout:0,hold:0.5:60,oracle")
@@ -51,10 +52,33 @@ def test_after_judges_the_chosen_on_later_weeks(escala_: Escala, tmp_path: Path)
     assert told.status == 0, told.err
     assert "chosen on the first 21 days, judged on the 14 after them" in told.out
     assert "on later weeks" in (tmp_path / "out" / "report.html").read_text()
+    assert "No pair needs less energy than easy + never within the limit on waits: there is no policy to write." in told.out
     later = json.loads((tmp_path / "out" / "frontier.json").read_text())["later"]
     assert next(iter(later["pairs"])) == "easy + never" and later["weeks"] == 2
     bad = escala_("frontier", log, *asked[:-1], "99%", "--out", tmp_path / "bad")
     assert bad.status == 2 and "leaves less than a week" in bad.err and not (tmp_path / "bad").exists()
+
+
+def test_what_was_chosen_runs_from_its_folder(escala_: Escala, tmp_path: Path) -> None:
+    """As both policies; and it is refused where it names what no machine can have."""
+    log, out = tmp_path / "log.swf", tmp_path / "out"
+    write_swf(generate.lublin(jobs=900, cores=16, load=0.5, seed=1), log)
+    pairs = ("--schedulers", "easy", "--shutdowns", "never,timeout:300", "--after", "60%", "--margin", "1")
+    told = escala_("frontier", log, "--platform", "16x1:grid5000", *pairs, "--out", out).out
+    folder = f"policy:{tmp_path / 'out'}"
+    assert f"Run it as --scheduler {folder} --shutdown {folder}." in told
+    text = (tmp_path / "out" / "policy.toml").read_text()
+    assert 'formula = "easy"' in text and 'shutdown = "timeout:300"' in text and "[ratio_to_reference]" in text
+    asked = ("simulate", log, "--platform", "16x1:grid5000", "--json")
+    by_folder = json.loads(escala_(*asked, "--scheduler", folder, "--shutdown", folder).out)
+    by_name = json.loads(escala_(*asked, "--scheduler", "easy", "--shutdown", "timeout:300").out)
+    assert by_folder["energy_j"] == by_name["energy_j"] and by_folder["transitions"] == by_name["transitions"] > 0
+    (tmp_path / "edited").mkdir()
+    (tmp_path / "edited" / "policy.toml").write_text(text.replace("timeout:300", "oracle"))
+    edited = escala_(*asked, "--shutdown", f"policy:{tmp_path / 'edited'}")
+    assert edited.status == 2 and "name a policy that a real machine can have" in edited.err
+    (tmp_path / "edited" / "policy.toml").write_text('format = 1\nformula = "easy"\n')
+    assert "names no shutdown policy" in escala_(*asked, "--shutdown", f"policy:{tmp_path / 'edited'}").err
 
 
 def test_names_are_no_markup(escala_: Escala, log: Path, tmp_path: Path) -> None:

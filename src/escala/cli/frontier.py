@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +30,11 @@ SCHEDULERS = "easy,saf,sjf-fit,easy:queue=sjf:guard=24h"
 SHUTDOWNS = "never,timeout:1800,timeout:300,timeout:0,hold:0.1:3600,hold:0.25:3600,hold:0.5:3600"
 
 
+Margin = Annotated[
+    float, typer.Option("--margin", min=0.0, max=10.0, metavar="X", help="policy.toml in --out: least energy with waits at most X longer")
+]
+
+
 def add_to(app: typer.Typer) -> None:
     """Register the verb."""
     app.command(epilog=POINTER)(opt.reading(opt.replaying(frontier)))
@@ -50,6 +56,7 @@ def frontier(
         str | None,
         typer.Option("--after", metavar="SHARE", help="choose on this share of the log's time, such as 60%, judge on the rest"),
     ] = None,
+    margin: Margin = 0.0,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")] = None,
     power: opt.Power = None,
     price: opt.Price = None,
@@ -80,16 +87,29 @@ def frontier(
             pieces = pieces_of(folder, log, machine, [*chosen, *switching], after=after, **options)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
             told = None if share is None else lambda _, done: share(done)
-            run = partial(escala.frontier, log, machine, *found, after=after, keep=pieces.value, jobs=jobs, **options)
+            run = partial(escala.frontier, log, machine, *found, after=after, margin=margin, keep=pieces.value, jobs=jobs, **options)
             best = interruptible(lambda: run(progress=told))
             tell_found(pieces)
         document = best.as_dict() | read_of(log) | {"power": power_of(machine)}
         about = f"{log.name} on {machine.name}: {len(log):,} jobs, {len(best.summaries)} pairs."
+        chosen_by = ""
         if folder is not None:
             (folder / "frontier.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
             priced: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
+            chosen_by = _write_policy(best, margin, log, machine, folder, out)
             page.write_page(best, folder / PAGE, about, machine.power_line, **priced)
-    emit(as_json, document, about, *shown(best), machine.power_line)
+    emit(as_json, document, about, *shown(best), *filter(None, [chosen_by]), machine.power_line)
+
+
+def _write_policy(best: Frontier, margin: float, log: Any, machine: Any, folder: Path, out: Path | None) -> str:
+    """The cheapest pair within the margin as a policy's folder, and how to run it."""
+    from importlib.metadata import version
+
+    from escala.tuning.folder import write_pair
+
+    about = {"escala": version("escala"), "name": log.name, "jobs": len(log), "sha256": log.digest(), "platform": machine.name}
+    why = write_pair(best, margin, about, folder)
+    return f"Run it as --scheduler policy:{out} --shutdown policy:{out}." if not why else f"{why[0].upper()}{why[1:]}."
 
 
 def shown(found: Frontier) -> list[Any]:

@@ -16,7 +16,7 @@ from escala.options import Options, Plan
 from escala.policies.queues import ESCALA, ESCALA_RULE, queue_of
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.shutdown import Inertial, RandomReservation
-from escala.policies.tuned import PREFIX, rule_in
+from escala.policies.tuned import PREFIX, rule_in, shutdown_in
 from escala.prediction.folder import PREFIX as MODEL
 from escala.slurm.settings import NAME as SLURM
 from escala.slurm.settings import Settings, changed, is_slurm
@@ -155,6 +155,8 @@ def _plain(value: Any) -> str:
 
 def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
     """(fields of a Plan, policy object or None) for a shutdown policy's name; EscalaError for an unknown one."""
+    if name.startswith(PREFIX):
+        return shutdown(shutdown_in(name), options)
     kind, _, value = name.partition(":")
     if kind == "never" and not value:
         return {}, None

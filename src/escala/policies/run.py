@@ -298,7 +298,7 @@ def _files(scheduler: Any, shutdown_: Any, options: Options) -> dict[str, str]:
     """SHA-256 of the files in which a part of what is run stands (score files, tuned policies, models of run times), by path; and the
     versions of other packages' policies, by name."""
     estimates = options.estimate, options.order_estimate
-    found = digests_in(scheduler) if isinstance(scheduler, str) else {}
+    found = {path: digest for one in (scheduler, shutdown_) if isinstance(one, str) for path, digest in digests_in(one).items()}
     return {**found, **origins(scheduler, shutdown_), **{path: digest for one in estimates for path, digest in model_digest(one).items()}}
 
 

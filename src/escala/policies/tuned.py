@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError, quoted
+from escala.foresight import SHUTDOWNS
 from escala.policies.queues import score_digests, within_folder
 from escala.reading import guarded, read_toml
 
@@ -40,6 +41,21 @@ def rule_in(name: str) -> str:
         if formula.startswith(PREFIX):
             raise EscalaError(f"{path}: formula {quoted(formula)} is a folder: name a scheduler, such as easy:queue=saf")
     return within_folder(formula + "".join(f":{key}={value}" for key, value in given.items() if value), path.parent)
+
+
+def shutdown_in(name: str) -> str:
+    """The shutdown policy's name that stands in the folder of `policy:DIR`; EscalaError where there is none, or a clairvoyant one."""
+    path = Path(name.removeprefix(PREFIX)) / POLICY_FILE
+    with guarded(path, "a tuned policy"):
+        told = _read(path)
+        found = told.get("shutdown")
+        if not isinstance(found, str) or not found:
+            raise EscalaError(
+                f'{path}: names no shutdown policy: add shutdown = "timeout:300", or take one that escala frontier --after wrote'
+            )
+        if found.startswith(PREFIX) or found.partition(":")[0] in SHUTDOWNS:
+            raise EscalaError(f"{path}: shutdown = {quoted(found)}: name a policy that a real machine can have, such as timeout:300")
+    return found
 
 
 def digests_in(name: str) -> dict[str, str]:

@@ -18,6 +18,7 @@ from escala.policies.score_files import written
 from escala.policies.tuned import FORMAT, POLICY_FILE, parts_of
 from escala.prediction.folder import PREFIX as MODEL
 from escala.prediction.model import Model
+from escala.tuning.joint import Frontier
 from escala.tuning.measures import FIGURES
 from escala.tuning.models import FOLDER
 from escala.tuning.tuned import POLICY, Tuned
@@ -25,6 +26,7 @@ from escala.writing import write_json
 
 VERB = "tune"
 FOUND, RULES = "tuned.json", "rules.csv"
+PAIR_HEAD = "# Chosen by escala frontier. Run it as --scheduler policy:DIR --shutdown policy:DIR.\n"
 HEAD = "# The order of a queue, chosen by escala tune. Run it as --scheduler policy:DIR; formula and guard may be edited.\n"
 
 
@@ -78,6 +80,31 @@ def _policy(tuned: Tuned, chosen: str) -> str:
         "ratio_to_easy": found,
     }
     return HEAD + "\n".join(_section(name, entries) for name, entries in parts.items())
+
+
+def write_pair(found: Frontier, margin: float, log: Mapping[str, Any], work: Path) -> str:
+    """Write the cheapest pair of a frontier within a margin as `policy.toml` of a folder that is there: for --scheduler policy:DIR and
+    --shutdown policy:DIR. log: what is told of the log. Returns why nothing was written, "" where it was: an agent, a tuned policy, and
+    what stands in files are not copied, and what runs today needs no folder."""
+    name = found.cheapest(margin)
+    scheduler, _, shutdown = name.rpartition(" + ")
+    if name == found.reference:
+        return f"no pair needs less energy than {name} within the limit on waits: there is no policy to write"
+    if any(part in one for one in (scheduler, shutdown) for part in ("agent:", "policy:", "plugin:", "score:", MODEL)):
+        return f"{name} stands in files of its own: run it by that name"
+    asked = {"least": "energy", "waits_at_most": 1.0 + margin, "against": found.reference}
+    parts: dict[str, Mapping[str, Any]] = {
+        "": {"format": FORMAT, **parts_of(scheduler), "shutdown": shutdown, "escala": log["escala"]},
+        "asked": asked,
+        "log": {key: value for key, value in log.items() if key != "escala"},
+        "past": {key: found.summaries[name][key] for key in ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")},
+    }
+    if found.later is not None:
+        pair = found.later.pairs[name]
+        parts["later_weeks"] = {"energy_j": pair.energy_j, **pair.waits}
+        parts["ratio_to_reference"] = {"energy": list(pair.energy), "wait": list(pair.wait), "p95_wait": list(pair.p95_wait)}
+    (work / POLICY_FILE).write_text(PAIR_HEAD + "\n".join(_section(part, entries) for part, entries in parts.items()), encoding="utf-8")
+    return ""
 
 
 def _section(name: str, entries: Mapping[str, Any]) -> str:

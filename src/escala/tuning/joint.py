@@ -108,6 +108,7 @@ def frontier(
     *,
     beside: Sequence[Named] = (),
     after: str | float | None = None,
+    margin: float = 0.0,
     keep: Keep | None = None,
     progress: Told | None = None,
     jobs: int | None = None,
@@ -117,7 +118,8 @@ def frontier(
 
     The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like others. beside:
     further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". after: the frontier is of this share of the log's time ("60%"), and
-    the cheapest pairs are judged once on the weeks after it. keep: where replays go, and are taken from; progress, jobs: see `compare`;
+    the cheapest pairs are judged once on the weeks after it; margin: also the one with waits longer by at most this share. keep: where
+    replays go, and are taken from; progress, jobs: see `compare`;
     options: as of `simulate`. Energy is counted from the first submission to the last finish of each replay; on later weeks from their
     beginning to the last submission. EscalaError: a platform without watts or without switches, fewer than two pairs, none that a real
     machine can have, a replay that is cut, or too few weeks.
@@ -143,7 +145,7 @@ def frontier(
     best = Frontier({name: one["summary"] for name, one in found.items()}, knows, waits=waits)
     if split is None:
         return best
-    names = dict.fromkeys([best.reference, *map(best.cheapest, MARGINS)])
+    names = dict.fromkeys([best.reference, *map(best.cheapest, (*MARGINS, margin))])
     judged = [next(pair for pair in pairs if pair.name == name) for name in names]
     return replace(best, later=judge(log, machine, split, judged, options, keep=kept, jobs=jobs))
 
