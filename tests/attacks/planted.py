@@ -127,6 +127,6 @@ BUGS = [
     Bug("envs", "envs/slots/heuristics.py", "        passes = length_of(w, st, j) <= shadow", "        passes = length_of(w, st, j) < shadow"),
     Bug("envs", "envs/rjms/user_confidence.py", "for k in range(min(g.entered[u], RECENT)):\n        ratio", "for k in range(RECENT):\n        ratio"),
     Bug("envs", "envs/rjms/action.py", "held = allowed >= most and lacking <= 0", "held = allowed > most and lacking <= 0"),
-    Bug("envs", "envs/rjms/scheduling_step.py", "    value -= st.sigma * reward.waited(w, m.seen_us)\n", "    value -= st.sigma * reward.waited(w, 0)\n"),
-    Bug("envs", "envs/rjms/scheduling_step.py", "        mask[1 + k] = m.over == 0 and fits_now(w, j)", "        mask[1 + k] = fits_now(w, j)"),
+    Bug("envs", "envs/rjms/scheduling_step.py", "    value -= st.sigma * reward.waited(w, m.seen_us, st.cost)\n", "    value -= st.sigma * reward.waited(w, 0, st.cost)\n"),
+    Bug("envs", "envs/rjms/scheduling_step.py", "        mask[1 + k] = m.over == 0 and may_start(w, g, j)", "        mask[1 + k] = may_start(w, g, j)"),
 ]  # fmt: skip

@@ -154,7 +154,7 @@ def test_profiles_unfold_within_a_limit(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_half_a_pair_of_surrogates(tmp_path: Path) -> None:
     (tmp_path / "w.json").write_text(batsim(id="\ud800", user="\udfff"))
-    assert read_workload(tmp_path / "w.json").jobs.select("job_id", "user").row(0) == ("?", "?")
+    assert read_workload(tmp_path / "w.json").jobs.select("job_id", "user").row(0) == ("\ufffd", "\ufffd")
 
 
 def test_alibaba_pods_with_absurd_demands(tmp_path: Path) -> None:

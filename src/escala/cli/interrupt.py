@@ -43,7 +43,9 @@ def ended(status: int, hint: str | None = None) -> str:
 
 
 def work_is_over() -> None:
-    """From here on signals end the process as they end any other: what it had to do is done and told."""
+    """From here on signals end the process as they end any other: what it had to do is done and told. One that was lost is not sent again:
+    it has been heard."""
+    _lost.clear()
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
