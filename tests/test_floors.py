@@ -179,3 +179,9 @@ def test_parts_do_not_reach_through_the_front_door(path: Path) -> None:
 def test_every_module_has_a_docstring() -> None:
     without = [_identity(path) for path in MODULES if path.stat().st_size and ast.get_docstring(ast.parse(path.read_bytes())) is None]
     assert not without
+
+
+def test_modules_of_tests_have_names_of_their_own() -> None:
+    """Two of one name in folders that are no packages cannot both be collected."""
+    loose = [path.name for path in (ROOT / "tests").rglob("test_*.py") if not (path.parent / "__init__.py").exists()]
+    assert sorted(loose) == sorted(set(loose))
