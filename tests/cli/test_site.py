@@ -76,6 +76,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "train": (["x", "--workload", "x", "--out", "x"], set()),
     "evaluate": (["x", "x"], {"platform"}),
     "render": (["x"], {"platform"}),
+    "site import": (["x", "--out", "x"], set()),
     "workload describe": (["x"], set()),
     "workload convert": (["x", "--out", "x"], set()),
     "workload generate": (["x", "--out", "x"], {"speed"}),

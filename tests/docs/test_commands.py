@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts and "studies" not in p.parts)]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = ROOT / "docs" / "commands.md"
-GROUPS = ("workload", "study", "beside")
+GROUPS = ("workload", "study", "beside", "site")
 
 
 def _commands(page: Path, kinds: tuple[str, ...] = ("", "console")) -> list[str]:
@@ -94,6 +94,7 @@ FILLED = {
     "report": "escala report run agent --out all.html",
     "render": "escala render escala/Slots-v0 --steps 20 --out episode.gif",
     "study": "escala study list",
+    "site": "escala site import slurm.conf --out site.toml",
     "workload": "escala workload describe LOG",  # fetch asks the network; the log that all others read is generated
 }
 """What is run for those of the listed commands that take long, or have a choice in capitals."""
@@ -109,6 +110,7 @@ def test_the_listed_commands_work(tmp_path: Path) -> None:
     assert _run("escala workload generate lublin jobs=1500 cores=16 load=0.8 --out weeks.swf", tmp_path).returncode == 0
     assert _run("escala workload generate lublin jobs=3000 cores=16 load=0.4 --out quarter.swf", tmp_path).returncode == 0
     (tmp_path / "campaign.toml").write_text('logs = ["month.swf"]\nplatforms = ["orion"]\nschedulers = ["fcfs", "easy"]\n')
+    (tmp_path / "slurm.conf").write_text("NodeName=n[1-4] CPUs=8\nPartitionName=batch Nodes=ALL Default=YES\n")
     for line in listed:
         as_written = re.split(r"\s{2,}", line)[0]
         command = FILLED.get(line.split()[1], as_written).replace("LOG", "month.swf").replace("SPEC", "orion").replace("DIR", "run")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,13 @@ def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, 
         where = "" if machine is None else f" (platform {machine.name!r} has no speed that all cores share)"
         raise EscalaError(f"{path}: gives work in flops and no run times{where}: give the flop/s of a core, such as --speed 1e9")
     return log
+
+
+def with_shapes(read: dict[str, Any], schedulers: Iterable[str]) -> dict[str, Any]:
+    """The options of reading; where Slurm's rules are among the schedulers, so that jobs ask for nodes, memory and GPUs as they did."""
+    from escala.slurm.settings import is_slurm
+
+    return {**read, "shapes": True} if any(is_slurm(name) for name in schedulers) else read
 
 
 def read_of(log: Workload) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from escala.cli import options as opt
 from escala.cli import streamed
 from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
-from escala.cli.reading import read_log, read_of
+from escala.cli.reading import read_log, read_of, with_shapes
 from escala.cli.recorded import shown_waits
 from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress, remark
@@ -97,7 +97,7 @@ def simulate(
             pair = policies([scheduler], [shutdown])
             check_power(machine, pair[1], options["start_off"])
             tell_until(read)
-            log = read_log(workload, read, machine)
+            log = read_log(workload, with_shapes(read, [scheduler]), machine)
             tell_unused([scheduler], [shutdown], options, log)
             share = begin(f"replaying {len(log)} jobs under {scheduler} + {shutdown}")
             result = interruptible(lambda: escala.simulate(log, machine, pair[0][0], pair[1][0], progress=share, **options))
@@ -163,7 +163,7 @@ def compare(
             found = policies(chosen, switching)
             check_power(machine, found[1], options["start_off"])
             tell_until(read)
-            log = read_log(workload, read, machine)
+            log = read_log(workload, with_shapes(read, chosen), machine)
             tell_unused(chosen, switching, options, log)
             room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {len(log)} jobs under {total} pairs of policies")

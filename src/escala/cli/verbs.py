@@ -37,6 +37,7 @@ VERBS = {
         "batsim": ("batsim", "decide for Batsim 4, the reference simulator, as a process of its protocol"),
     },
     "Logs and pages": {
+        "site": ("sites", "a cluster described in a site.toml, from Slurm's exports or from a log"),
         "workload": ("logs", "describe, convert, generate and fetch job logs"),
         "report": ("pages", "what these verbs saved, as one self-contained HTML page"),
     },
@@ -94,6 +95,7 @@ EXAMPLES = {
     "workload convert": "escala workload convert jobs.txt --out jobs.swf",
     "workload generate": "escala workload generate grid5000 cluster=orion days=30 --seed 1 --out month.swf",
     "workload fetch": "escala workload fetch KTH-SP2",
+    "site import": "escala site import slurm.conf --out site.toml",
     "workload from-slurm": "escala workload from-slurm --start 2026-01-01 --end 2026-07-01",
     "report": "escala report run compared --out report.html",
     "policies": "escala policies",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 
 from escala.errors import EscalaError, quoted
 
@@ -58,3 +59,47 @@ def _numbers(one: str, where: str) -> list[str]:
     if int(last) < int(first) or int(last) - int(first) >= MOST_HOSTS:
         raise EscalaError(f"{where}: the range {quoted(one)} runs backwards or is too long")
     return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+
+
+_NUMBERED = re.compile(r"(.*?)(\d{1,12})([^\d]*)")
+
+
+def folded(names: Sequence[str]) -> str:
+    """The host list that stands for these names in their order: n1, n2, n3, m7 -> `n[1-3],m7`."""
+    parts: list[str] = []
+    runs: list[list[str]] = []  # first and last number of each
+    kept: tuple[str, str] | None = None  # what stands before and after the number
+
+    def close() -> None:
+        if kept is not None:
+            shown = ",".join(a if a == b else f"{a}-{b}" for a, b in runs)
+            plain = len(runs) == 1 and runs[0][0] == runs[0][1]
+            parts.append(f"{kept[0]}{shown if plain else f'[{shown}]'}{kept[1]}")
+
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match is None or "[" in name or "," in name:
+            close()
+            kept, runs = None, []
+            parts.append(name)
+            continue
+        before, digits, after = match.groups()
+        if kept is not None and kept == (before, after) and int(digits) == int(runs[-1][1]) + 1 and _alike(runs[-1][1], digits):
+            runs[-1][1] = digits
+        elif kept is not None and kept == (before, after):
+            runs.append([digits, digits])
+        else:
+            close()
+            kept, runs = (before, after), [[digits, digits]]
+    close()
+    return ",".join(parts)
+
+
+def _alike(last: str, next_: str) -> bool:
+    """May one range go from the first number to the second? Where numbers are filled with zeros all must have one length."""
+    return len(last) == len(next_) or not (last.startswith("0") or next_.startswith("0"))
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names sorted as people count: n2 before n10."""
+    return sorted(names, key=lambda name: [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name)])

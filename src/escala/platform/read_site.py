@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from escala.platform.hostlist import hosts_of
 from escala.platform.site import Partition, Site
 from escala.platform.site_entries import Nodes, default_marked, gpus_of, seconds_of, whole
 from escala.platform.site_toml import site_of_toml
-from escala.platform.slurm_conf import Conf, read_conf
+from escala.platform.slurm_conf import Conf, read_conf, read_gres
 from escala.reading import guarded, read_text
 
 ALL = "all"
@@ -42,8 +43,16 @@ def is_conf(text: str) -> bool:
 
 
 def site_of_conf(path: Path) -> Site:
-    """The site of a slurm.conf."""
+    """The site of a slurm.conf, with the kinds of GPUs that a gres.conf beside it tells."""
     conf = read_conf(path)
+    beside = path.with_name("gres.conf")
+    gres = read_gres(beside) if beside.is_file() else {}
+    return site_of_lines(conf, path, gres)
+
+
+def site_of_lines(conf: Conf, path: Path, gres: Mapping[str, str] | None = None) -> Site:
+    """The site of lines under Slurm's names. path: where they are from. gres: node ("" for each that has none of its own) -> its GPUs as
+    gres.conf tells them; they go before those in the node's line where both have as many."""
     nodes = Nodes()
     usual: dict[str, str] = {}
     for line in conf.nodes:
@@ -55,12 +64,22 @@ def site_of_conf(path: Path) -> Site:
             conf.unread.append(f"{line['where']}: node {told['nodename']} is {told['state']}: left out")
             continue
         where = f"{path.name}: node {quoted(told['nodename'])}"
-        nodes.add(hosts_of(told["nodename"], f"{path}, {line['where']}"), where, **_node(told, where))
+        one = _node(told, where)
+        kinds = [(host, _gpus(host, one, gres or {}, where)) for host in hosts_of(told["nodename"], f"{path}, {line['where']}")]
+        for gpus, alike in groupby(kinds, key=lambda pair: pair[1]):
+            nodes.add([host for host, _ in alike], where, **{**one, "gpus": gpus})
     if not nodes.names:
         raise EscalaError(f"{path}: no line NodeName= describes a node that is up: a site needs its nodes")
     partitions = _partitions(conf, nodes, path)
     name = conf.settings.get("clustername", path.stem)
     return nodes.site(name, {}, partitions=partitions, settings=conf.settings, unread=tuple(conf.unread))
+
+
+def _gpus(host: str, told: Mapping[str, Any], gres: Mapping[str, str], where: str) -> dict[str, int]:
+    """The GPUs of a node by kind."""
+    own: dict[str, int] = told["gpus"]
+    kinds = gpus_of(gres.get(host, gres.get("", "")), f"{where}, gres.conf")
+    return kinds if sum(kinds.values()) == sum(own.values()) and set(own) == {""} else own
 
 
 def _node(told: Mapping[str, str], where: str) -> dict[str, Any]:

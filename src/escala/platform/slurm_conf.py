@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from escala.errors import EscalaError, quoted
+from escala.platform.hostlist import hosts_of
 from escala.reading import guarded, read_text
 
 DEEPEST = 10  # includes within one another
@@ -62,6 +63,23 @@ def _read(path: Path, conf: Conf, within: list[Path]) -> None:
             _read(inside if inside.is_absolute() else path.parent / inside, conf, [*within, path])
         else:
             _take(line, f"{path.name}, line {number}", conf)
+
+
+def read_gres(path: Path) -> dict[str, str]:
+    """Node -> its GPUs as a Gres of slurm.conf, from a gres.conf; those of lines without NodeName under ""."""
+    with guarded(path, "a gres.conf"):
+        text = read_text(path)
+    found: dict[str, str] = {}
+    for number, line in _lines(text):
+        told = {key.lower(): value.strip("\"'") for key, value in _ENTRY.findall(line)}
+        if told.get("name", "").lower() != "gpu":
+            continue
+        where = f"{path.name}, line {number}"
+        count = told.get("count") or len(hosts_of(told.get("file", "one"), where))
+        entry = ":".join(part for part in ("gpu", told.get("type", ""), str(count)) if part)
+        for host in hosts_of(told["nodename"], where) if "nodename" in told else [""]:
+            found[host] = f"{found[host]},{entry}" if host in found else entry
+    return found
 
 
 def _lines(text: str) -> list[tuple[int, str]]:

@@ -10,6 +10,7 @@ import polars as pl
 
 from escala.errors import EscalaError
 from escala.reading import read_text
+from escala.workload.asked import of_pbs
 from escala.workload.filters import Keep, every
 from escala.workload.slurm import duration
 
@@ -22,9 +23,10 @@ def read_pbs(
     cores: Literal["allocated", "requested"] = "allocated",
     submission: Literal["submit", "eligible"] = "submit",
     keep: Keep = every,
+    shapes: bool = False,
 ) -> pl.DataFrame:
     """Records for `clean`. `cores`: the job's slots, or what `nodes` or `select` asked for, first. `submission`: ctime or etime. `keep`:
-    takes part of them; the partition is the queue, the account `account`, `project` or `group`."""
+    takes part of them; `shapes`: with the columns of `asked`; the partition is the queue, the account `account`, `project` or `group`."""
     if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
         raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
     lines = pl.DataFrame({"text": read_text(path).splitlines()}, schema={"text": pl.String})
@@ -32,8 +34,8 @@ def read_pbs(
     if ended.is_empty():
         raise EscalaError(f"{path}: no E (job ended) records: give the accounting log of days on which jobs ended")
     asked = [_key(r"Resource_List\.nodes"), _key(r"Resource_List\.select")]
-    shapes = ended.select(pl.coalesce(asked).alias("shape"))["shape"].drop_nulls().unique()
-    sizes = pl.DataFrame({"shape": shapes, "asked": [_size(shape) for shape in shapes]}, schema={"shape": pl.String, "asked": pl.Float64})
+    forms = ended.select(pl.coalesce(asked).alias("shape"))["shape"].drop_nulls().unique()
+    sizes = pl.DataFrame({"shape": forms, "asked": [_size(form) for form in forms]}, schema={"shape": pl.String, "asked": pl.Float64})
     ended = ended.with_columns(shape=pl.coalesce(asked)).join(sizes, on="shape", how="left", maintain_order="left")
     slots, wanted = _number("total_execution_slots"), pl.coalesce("asked", _number(r"Resource_List\.ncpus"))
     created = pl.coalesce(_number("ctime"), _number("qtime"))
@@ -44,6 +46,10 @@ def read_pbs(
     over = ((code == -11) | (code == 271)) & (ran >= limit)  # over a resource limit; 256 + SIGTERM, the server's way to end a job
     status = pl.when(code == 0).then(pl.lit("COMPLETED")).when(over).then(pl.lit("TIMEOUT")).when(code == 271).then(pl.lit("CANCELLED"))
     late = (_number("etime") - created > 1.0) if submission == "submit" else pl.lit(False)
+    gpus = pl.coalesce(_key(r"Resource_List\.n?gpus"), _key(r"Resource_List\.(?:nodes|select)").str.extract(r"gpus=(\d+)"))
+    memory = pl.coalesce(_key(rf"Resource_List\.{name}") for name in ("mem", "pmem", "vmem", "pvmem"))
+    count = pl.coalesce(_key("unique_node_count"), _key(r"Resource_List\.nodect"))
+    more = of_pbs(_key("exec_host"), count, gpus, _key(r"Resource_List\.mem")) if shapes else {}
     records = ended.select(
         pl.col("text").str.extract(r"^[^;]*;E;([^;]*);").alias("job_id"),
         submit.alias("submit_s"),
@@ -55,8 +61,8 @@ def read_pbs(
         _key("queue").alias("queue"),
         status.when(code.is_not_null()).then(pl.lit("FAILED")).alias("status"),
         pl.coalesce(_key(name) for name in ("account", "project", "group")).alias("account"),
-        pl.coalesce(_key(r"Resource_List\.n?gpus"), _key(r"Resource_List\.(?:nodes|select)").str.extract(r"gpus=(\d+)")).alias("gpus"),
-        pl.coalesce(_key(rf"Resource_List\.{name}") for name in ("mem", "pmem", "vmem", "pvmem")).alias("memory"),
+        gpus.alias("gpus"),
+        memory.alias("memory"),
         _key(r"Resource_List\.(?:software|licen[sc]es?)").alias("licences"),
         pl.coalesce(_key(r"(?:Resource_List\.)?features?"), _key(r"Resource_List\.nodes").str.extract(PROPERTY)).alias("features"),
         pl.coalesce(_key("resvname"), _key("resvID")).alias("reservation"),
@@ -64,6 +70,7 @@ def read_pbs(
         pl.coalesce(_key(r"Resource_List\.qos"), _key("qos")).alias("qos"),
         _key("group").alias("group"),
         _key("jobname").alias("job_name"),
+        **more,
     )
     return keep(records, 0.0)
 

@@ -29,6 +29,7 @@ TAKES = {  # format -> options that mean something there
     "csv": {"columns", "units", "unit", "select"},
     "parquet": {"columns", "units", "unit", "select"},
 }
+SHAPED = ("slurm", "pbs")
 Columns = Mapping[str, str] | Sequence[str] | None
 SUFFIXES = (".gz", ".swf", ".json", ".csv", ".parquet", ".txt", ".log")
 OTHER_PACKERS = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -64,6 +65,7 @@ def read_workload(
     until: Time | None = None,
     rules: CleaningRules | None = None,
     strict: bool = False,
+    shapes: bool = False,
     shift: bool | None = None,
     name: str | None = None,
     max_cores: int | None = None,
@@ -78,6 +80,7 @@ def read_workload(
     `partition`, `user`, `account`, `since`, `until`: only these jobs, see `filters.Filters`; of names several, in a list or with commas.
     `rules`: see `clean`; what they did is counted in `Workload.cleaning`, and `Workload.first_cleaned` names the first job of each.
     `strict`: refuse a log of which a job would be left out or changed.
+    `shapes`: Slurm, PBS: with what jobs ask of a site (`shapes.SHAPES`: nodes, memory, GPUs) and the `hosts` where they ran.
     `shift`: whether the first submission becomes time 0 (default: yes, except for Batsim's files, packs of days and Escala's own tables).
     `name`, `max_cores`: in place of what the file says.
 
@@ -92,16 +95,14 @@ def read_workload(
     with guarded(where, "a log of jobs"):
         kind = _kind(where, format, columns, options)
         keep = Filters(**part)  # type: ignore[arg-type]
-        found = _noted_size(READERS[kind](where, {**options, "keep": keep}))
+        found = _noted_size(READERS[kind](where, {**options, "keep": keep, **({"shapes": True} if shapes and kind in SHAPED else {})}))
         kept, counts, firsts = clean(found.frame, rules or CleaningRules())
         counts, firsts = {**keep.counts, **found.counts, **counts}, {**found.firsts, **firsts}
         if strict:
             _refuse_touched(where, counts, firsts, rules)
         if kept.is_empty():
-            reasons = "; ".join(remarks(counts, firsts, rules))
-            raise EscalaError(
-                f"{where}: no job is left after cleaning ({reasons}): check the file, or read it by other rules= ({RULE_FLAGS})"
-            )
+            raise _nothing_left(where, remarks(counts, firsts, rules))
+        beside = _beside(rules, shift, name, max_cores, shapes or None)
         workload = Workload.from_jobs(
             kept.drop(said_nothing(kept)),
             name=name or _stem(where),
@@ -110,9 +111,14 @@ def read_workload(
             cleaning=counts,
             first_cleaned=firsts,
             ignored=ignored_in(kept),
-            read_as={"path": os.path.abspath(where), "format": kind, **options, **keep.given, **_beside(rules, shift, name, max_cores)},
+            read_as={"path": os.path.abspath(where), "format": kind, **options, **keep.given, **beside},
         )
         return _placed(workload, found, shift)
+
+
+def _nothing_left(where: Path, reasons: list[str]) -> EscalaError:
+    told = "; ".join(reasons)
+    return EscalaError(f"{where}: no job is left after cleaning ({told}): check the file, or read it by other rules= ({RULE_FLAGS})")
 
 
 def _kind(where: Path, format: str | None, columns: Columns, options: Mapping[str, Any]) -> str:
@@ -144,9 +150,11 @@ def _noted_size(found: Found) -> Found:
     return found._replace(max_cores=None, counts=counts, firsts={**found.firsts, ABSURD_SIZE: f"{quoted(found.max_cores)} cores"})
 
 
-def _beside(rules: CleaningRules | None, shift: bool | None, name: str | None, max_cores: int | None) -> dict[str, Any]:
+def _beside(
+    rules: CleaningRules | None, shift: bool | None, name: str | None, max_cores: int | None, shapes: bool | None
+) -> dict[str, Any]:
     """The other options, where they were given."""
-    given = {"rules": None if rules is None else asdict(rules), "shift": shift, "name": name, "max_cores": max_cores}
+    given = {"rules": None if rules is None else asdict(rules), "shift": shift, "name": name, "max_cores": max_cores, "shapes": shapes}
     return {option: value for option, value in given.items() if value is not None}
 
 

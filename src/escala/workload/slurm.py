@@ -15,6 +15,7 @@ import polars as pl
 
 from escala.errors import EscalaError
 from escala.reading import read_text
+from escala.workload import asked
 from escala.workload.clean import COMPONENT, record_name
 from escala.workload.filters import Keep, every
 from escala.workload.heterogeneous import joined
@@ -27,7 +28,20 @@ XDMOD = (  # what Open XDMoD asks sacct for, without a header
 WANTED = (
     *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw"),
     *("ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "state", "user", "uid", "partition", "nodelist", "account", "qos"),
-    *("priority", "reservation", "constraints", "licenses", "reqmem", "reqgres", "allocgres", "submitline", "group", "gid", "jobname"),
+    *(
+        "priority",
+        "reservation",
+        "constraints",
+        "licenses",
+        "reqmem",
+        "reqgres",
+        "allocgres",
+        "submitline",
+        "group",
+        "gid",
+        "jobname",
+        *asked.FIELDS,
+    ),
 )
 FREE_TEXT = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "constraints", "container", "workdir", "wckey", "reason")
 STATES = {
@@ -81,8 +95,9 @@ def read_slurm(
     cores: Literal["allocated", "requested"] = "allocated",
     submission: Literal["submit", "eligible"] = "submit",
     keep: Keep = every,
+    shapes: bool = False,
 ) -> SlurmLog:
-    """The jobs of a sacct listing; `keep` takes part of them.
+    """The jobs of a sacct listing; `keep` takes part of them; `shapes`: with the columns of `asked`.
 
     `columns`: names of the fields, in order, where the file has no header. `cores`: allocated (AllocCPUS, NCPUS, AllocTRES) or requested
     (ReqCPUS, ReqTRES) first. `submission`: when a job counts as submitted: Submit, or Eligible (after dependencies and begin times).
@@ -101,7 +116,7 @@ def read_slurm(
         {name: [record[k].strip() for record in records] for name, k in zip(need, at)}, schema=dict.fromkeys(need, pl.String)
     )
     frame = frame.with_columns(line=pl.Series(numbers))
-    log = _interpret(frame, cores, submission, path, broken, keep)
+    log = _interpret(frame, cores, submission, path, broken, keep, shapes)
     return log._replace(firsts={**log.firsts, "broken record": f"line {first_broken}"}) if broken else log
 
 
@@ -217,9 +232,10 @@ def _fits(values: Iterable[str], fields: list[str]) -> bool:
     return all(_TYPED[name].fullmatch(value.strip()) is not None for name, value in zip(fields, values) if name in _TYPED)
 
 
-def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, broken: int, keep: Keep) -> SlurmLog:
+def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, broken: int, keep: Keep, shapes: bool) -> SlurmLog:
     """Text -> records for `clean`."""
     have = set(frame.columns)
+    more = asked.of_sacct(have) if shapes else {}
     frame = frame.with_columns(job_id=pl.coalesce(_text(name, have) for name in ("jobid", "jobidraw")), word=_first_word(have))
     firsts: dict[str, str] = {}
 
@@ -239,7 +255,7 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
     first, second = ("submit_at", "eligible_at") if submission == "submit" else ("eligible_at", "submit_at")
     owners = {"user": pl.coalesce(_text(name, have) for name in ("user", "uid")), "partition": _text("partition", have)}
     owners |= {"account": _text("account", have), "submit_s": pl.coalesce(first, second)}
-    frame = keep(frame.with_columns(**owners, **_ignored(have, submission)), 0.0)
+    frame = keep(frame.with_columns(**owners, **_ignored(have, submission), **more), 0.0)
     waiting, running = _unfinished(frame, have)
     counts = {
         "job step rows": steps,
@@ -255,6 +271,7 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
         pl.col("partition").alias("queue"),
         pl.col("word").replace_strict(STATES, default=None, return_dtype=pl.String).alias("status"),
         pl.col(COLUMNS),
+        pl.col(list(more)),
     )
     record = pl.struct(pl.exclude("line", *COLUMNS))
     again = ~frame.select(record.is_first_distinct().alias("first"))["first"]  # sacct --duplicates, or overlaps

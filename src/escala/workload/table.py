@@ -37,15 +37,17 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 NAMED = ("group", "account", "partition", "qos", "job_name", "executable")
 """Optional columns of names that are known when a job is submitted; predictions (`escala.prediction`) go by them."""
+HOSTS = "hosts"
 OPTIONAL: dict[str, pl.DataType] = {
     "flops": pl.Float64(),  # work of one core, flop, or null
     "limited": pl.Boolean(),  # False: no limit is known, the job runs to its end; without the column every job has its walltime as limit
     **dict.fromkeys(NAMED, pl.String()),
     **SHAPES,
+    HOSTS: pl.String(),  # where the log ran it, a host list; one that stands there n times gave n shares; no replay looks at it
 }
 ESTIMATE = "estimate_"
 """How the names of columns begin that hold a length expected of each job, s, > 0: for the option `estimate`."""
-NULLABLE = ("user", "status", "wait_s", "queue", "flops", *NAMED, *SHAPES)
+NULLABLE = ("user", "status", "wait_s", "queue", "flops", *NAMED, *SHAPES, HOSTS)
 STATUSES = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT")
 REQUIRED = ("submit_s", "runtime_s", "cores")
 

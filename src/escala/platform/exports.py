@@ -1,0 +1,119 @@
+"""A site from what Slurm's own commands print: slurm.conf, `scontrol show node`, `show partition`, `show config`, `sacctmgr show qos`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from escala.errors import EscalaError
+from escala.platform.read_site import is_conf, read_site, site_of_lines
+from escala.platform.site import Site
+from escala.platform.site_entries import whole
+from escala.platform.slurm_conf import Conf, read_conf, read_gres
+from escala.reading import guarded, read_text
+
+KINDS = {
+    "nodes": re.compile(r"(?m)^\s*NodeName=.*(\n[^\n]*){0,4}\bCPUTot="),
+    "partitions": re.compile(r"(?m)^\s*PartitionName=.*(\n[^\n]*){0,12}\bTotalNodes="),
+    "config": re.compile(r"^\s*Configuration data as of"),
+    "gres": re.compile(r"(?mi)^\s*(NodeName=\S+\s+)?Name=\w+|^\s*AutoDetect="),
+    "qos": re.compile(r"^Name\|(.*\|)?Priority(\||\n)"),
+}
+"""Kind of export -> what tells it."""
+NAMES = {"cputot": "cpus", "availablefeatures": "feature", "features": "feature"}
+NOTHING = ("(null)", "n/a", "")
+GONE = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "MAINT")
+KEPT = re.compile(
+    r"^(scheduler|select|priority|preempt|topology|accountingstorage(type|tres|enforce)|killwait|overtimelimit|completewait|defmem|maxmem|"
+    r"enforcepartlimits|maxarraysize|maxjobcount|batchstarttimeout|grestypes|launchparameters|reconfigflags)"
+)
+"""Settings that have to do with who runs when; addresses, paths and users of a slurm.conf have not, and do not go into a site.toml."""
+_ENTRY = re.compile(r"(\w+)=((?:\S|\s(?!\w+=)(?!\s))*)")
+
+
+def kind_of(path: Path) -> str | None:
+    """nodes, partitions, config, gres, qos (of `KINDS`), conf (slurm.conf), toml (a site.toml), or None for none of these."""
+    with guarded(path, "an export of a site"):
+        text = read_text(path)
+    for kind, mark in KINDS.items():
+        if mark.search(text):
+            return kind
+    if is_conf(text):
+        return "conf"
+    return "toml" if re.search(r"(?m)^\s*\[\[nodes\]\]", text) else None
+
+
+def read_exports(paths: Sequence[Path]) -> Site:
+    """The site of these exports together, with the settings that have to do with who runs when. A slurm.conf says what the others do not.
+
+    EscalaError where no node is described, and for a file that is none of these.
+    """
+    kinds = {path: kind_of(path) for path in paths}
+    strange = [path for path, kind in kinds.items() if kind is None]
+    if strange:
+        raise EscalaError(
+            f"{strange[0]}: neither a slurm.conf nor what scontrol show node, show partition, show config or sacctmgr show qos -P print"
+        )
+    if list(kinds.values()) == ["toml"]:
+        return read_site(paths[0])
+    conf, gres, qos = Conf(), dict[str, str](), dict[str, int]()
+    for path, kind in sorted(kinds.items(), key=lambda item: item[1] != "conf"):
+        if kind == "conf":
+            _add_conf(conf, path)
+            beside = path.with_name("gres.conf")
+            gres |= read_gres(beside) if beside.is_file() else {}
+        elif kind == "gres":
+            gres |= read_gres(path)
+        elif kind == "qos":
+            qos |= _qos(path)
+        elif kind == "toml":
+            raise EscalaError(f"{path}: is a site.toml already: give it alone")
+        else:
+            _add(conf, path, str(kind))
+    site = site_of_lines(conf, paths[0], gres)
+    return replace(site, settings={key: value for key, value in site.settings.items() if KEPT.match(key)}, qos=qos or site.qos)
+
+
+def _add_conf(conf: Conf, path: Path) -> None:
+    read = read_conf(path)
+    conf.settings.update(read.settings)
+    conf.nodes += read.nodes
+    conf.partitions += read.partitions
+    conf.sets.update(read.sets)
+    conf.unread += read.unread
+
+
+def _add(conf: Conf, path: Path, kind: str) -> None:
+    """Nodes and partitions as they are now go before those of slurm.conf."""
+    text = read_text(path)
+    if kind == "config":
+        pairs = re.findall(r"(?m)^(\w+)\s+=\s(.*?)\s*$", text)
+        conf.settings.update({key.lower(): value for key, value in pairs if value.lower() not in NOTHING})
+        return
+    first = "NodeName" if kind == "nodes" else "PartitionName"
+    found = []
+    for k, record in enumerate(re.findall(rf"(?ms)^[ \t]*{first}=.*?(?=^[ \t]*{first}=|\Z)", text), start=1):
+        told = {NAMES.get(key.lower(), key.lower()): value.strip() for key, value in _ENTRY.findall(record)}
+        told = {key: value for key, value in told.items() if value.lower() not in NOTHING}
+        state = told.pop("state", "") if kind == "nodes" else told.get("state", "")
+        if kind == "nodes" and any(word in state.upper() for word in GONE):
+            conf.unread.append(
+                f"{path.name}: node {told.get('nodename')} is {state} at the moment: kept; take it out if it is gone for good"
+            )
+        if kind == "partitions" and "nodes" not in told:
+            conf.unread.append(f"{path.name}: partition {told.get('partitionname')} has no node: left out")
+            continue
+        found.append({"where": f"record {k}", **told})
+    if kind == "nodes":
+        conf.nodes = found
+    else:
+        conf.partitions = found
+
+
+def _qos(path: Path) -> dict[str, int]:
+    """QOS -> priority, of `sacctmgr show qos -P`."""
+    lines = [line.split("|") for line in read_text(path).splitlines() if line.strip()]
+    at = {name.lower(): k for k, name in enumerate(lines[0])}
+    return {row[at["name"]]: whole(row[at["priority"]] or 0, f"{path}: qos {row[at['name']]}") for row in lines[1:]}

@@ -1,0 +1,90 @@
+"""What accounting says that a job asked for, as the columns of `shapes`, and where it ran: nodes, memory, GPUs, hosts.
+
+Slurm writes memory per node (`4Gn`), per core (`2000Mc`) or, since 21.08, of the whole job (`8G`); a number over 2^31 MB is one per core,
+less 2^31. What is told of a whole job is taken as spread evenly over its nodes, rounded up.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+PER_CORE_MB = 2**31
+MOST_SLOTS = 100_000  # of one job
+SIZES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+FIELDS = ("nnodes", "allocnodes", "reqnodes")
+
+
+def of_sacct(have: set[str]) -> dict[str, pl.Expr]:
+    """From the text fields of a sacct listing. have: the fields that there are."""
+    nodes = pl.coalesce(*(_positive(_text(name, have)) for name in FIELDS), _positive(_text("alloctres", have).str.extract(_tres("node"))))
+    tres = [_text(name, have) for name in ("alloctres", "reqtres")]
+    asked = _text("reqmem", have)
+    amount, unit = _megabytes(asked), asked.str.extract(r"([nc])$")
+    by_core = (unit == "c") | (amount >= PER_CORE_MB)
+    per_core = pl.when(by_core.fill_null(False)).then(amount - pl.when(amount >= PER_CORE_MB).then(PER_CORE_MB).otherwise(0.0))
+    whole = pl.coalesce(pl.when(unit.is_null()).then(amount), *(_megabytes(text.str.extract(r"(?:^|,)mem=([^,]+)")) for text in tres))
+    per_node = pl.when(~by_core.fill_null(False)).then(pl.when(unit == "n").then(amount).otherwise(whole / nodes.fill_null(1)))
+    gpus = pl.coalesce(
+        *(_positive(text.str.extract(_tres("gres/gpu"))) for text in tres), *(_positive(text.str.extract(_kind(2))) for text in tres)
+    )
+    kind = pl.coalesce(*(text.str.extract(_kind(1)) for text in tres))
+    hosts = _text("nodelist", have)
+    return {
+        "nodes": nodes.cast(pl.Int64),
+        "memory_mb_per_core": _some(per_core),
+        "memory_mb_per_node": _some(per_node),
+        "gpus_per_node": _some(gpus / nodes.fill_null(1)),
+        "gpu_kind": pl.when(gpus > 0).then(kind),
+        "hosts": pl.when(~hosts.str.to_lowercase().is_in(["none assigned", "unknown", "none"])).then(hosts),
+    }
+
+
+def of_pbs(exec_host: pl.Expr, nodes: pl.Expr, gpus: pl.Expr, memory: pl.Expr) -> dict[str, pl.Expr]:
+    """From the keys of an E record: exec_host (`c3/30+c3/31`, `c3/0-7+c4/0-7`), unique_node_count or nodect, GPUs and memory of the job."""
+    count = _positive(nodes)
+    return {
+        "nodes": count.cast(pl.Int64),
+        "memory_mb_per_node": _some(_megabytes(memory.str.to_uppercase().str.strip_suffix("B")) / count.fill_null(1)),
+        "gpus_per_node": _some(gpus.cast(pl.Float64, strict=False) / count.fill_null(1)),
+        "hosts": exec_host.map_elements(_hosts, return_dtype=pl.String),
+    }
+
+
+def _hosts(text: str) -> str:
+    """`c3/0-1+c4/7` -> c3,c3,c4: a name for each slot."""
+    names: list[str] = []
+    for part in text.split("+"):
+        host, _, slots = part.partition("/")
+        runs = [one.partition("-") for one in slots.split("*")[0].split(",")]
+        wide = [int(high) - int(low) + 1 for low, _, high in runs if low.isdigit() and high.isdigit()]
+        names += [host] * max(sum(wide) + len(runs) - len(wide), 1)
+    return ",".join(names[:MOST_SLOTS])
+
+
+def _text(name: str, have: set[str]) -> pl.Expr:
+    return pl.col(name).replace("", None) if name in have else pl.lit(None, dtype=pl.String)
+
+
+def _positive(text: pl.Expr) -> pl.Expr:
+    number = text.cast(pl.Float64, strict=False)
+    return pl.when(number > 0).then(number)
+
+
+def _some(amount: pl.Expr) -> pl.Expr:
+    """Rounded up; null where it is nothing."""
+    return pl.when(amount > 0).then(amount.ceil()).cast(pl.Int64)
+
+
+def _megabytes(text: pl.Expr) -> pl.Expr:
+    """MB of `62.50G`, `4Gn`, `2000M`; a number alone is MB."""
+    number = text.str.extract(r"^([\d.]+)").cast(pl.Float64, strict=False)
+    unit = text.str.extract(r"^[\d.]+([KMGTP])").fill_null("M")
+    return number * unit.replace_strict(SIZES, default=None, return_dtype=pl.Float64)
+
+
+def _tres(name: str) -> str:
+    return rf"(?:^|,){name}=(\d+)"
+
+
+def _kind(group: int) -> str:
+    return r"gres/gpu:([^=,]+)=\d+" if group == 1 else r"gres/gpu:[^=,]+=(\d+)"
