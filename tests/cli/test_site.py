@@ -63,6 +63,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "demo": ([], {"platform"}),
     "simulate": (["x"], set()),
     "compare": (["x"], set()),
+    "calibrate": (["x"], set()),
     "tune": (["x", "--out", "x"], set()),
     "predict": (["x", "--out", "x"], set()),
     "drift": (["x"], {"platform"}),

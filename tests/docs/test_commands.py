@@ -82,6 +82,7 @@ FILLED = {
     "train": "escala train escala/OffReservation-v0 --workload LOG --platform SPEC --days 4 --steps 4096 --out agent",
     "evaluate": "escala evaluate agent LOG --after 4 --days 2 --runs 1",
     "tune": "escala tune weeks.swf --platform 16x1 --out tuned",  # month.swf has eight days
+    "calibrate": "escala calibrate jobs.txt --platform 2x8 --out calibration",  # generated logs record no waits
     "predict": "escala predict LOG --out model",
     "drift": "escala drift quarter.swf",
     "frontier": "escala frontier LOG --platform SPEC --schedulers easy,saf --shutdowns never,timeout:0 --out saved",
@@ -111,6 +112,9 @@ def test_the_listed_commands_work(tmp_path: Path) -> None:
     assert _run("escala workload generate lublin jobs=3000 cores=16 load=0.4 --out quarter.swf", tmp_path).returncode == 0
     (tmp_path / "campaign.toml").write_text('logs = ["month.swf"]\nplatforms = ["orion"]\nschedulers = ["fcfs", "easy"]\n')
     (tmp_path / "slurm.conf").write_text("NodeName=n[1-4] CPUs=8\nPartitionName=batch Nodes=ALL Default=YES\n")
+    (tmp_path / "jobs.txt").write_text("JobID|Submit|Start|End|State|AllocCPUS\n" + "".join(
+        f"{k}|2024-01-01T00:{k:02d}:00|2024-01-01T00:{k + 5:02d}:00|2024-01-01T00:{k + 20:02d}:00|COMPLETED|8\n" for k in range(30)
+    ))  # fmt: skip
     for line in listed:
         as_written = re.split(r"\s{2,}", line)[0]
         command = FILLED.get(line.split()[1], as_written).replace("LOG", "month.swf").replace("SPEC", "orion").replace("DIR", "run")

@@ -11,7 +11,7 @@ from rich.table import Table
 
 
 def shown_waits(waits: Mapping[str, Mapping[str, Any] | None], sentence: bool = True) -> list[RenderableType]:
-    """Tables of both waits and, where no replay resembles the log, the sentence, if asked for; nothing where the log recorded none.
+    """Tables of both waits and, if asked for, the sentence on whether a replay resembles the log; nothing where the log recorded none.
     waits: policy -> `metrics.recorded.recorded_waits`."""
     from escala.report import recorded
 
@@ -26,7 +26,7 @@ def shown_waits(waits: Mapping[str, Mapping[str, Any] | None], sentence: bool = 
         for row in made.rows:
             table.add_row(*(_plain(f"{cell.text} ({cell.note})" if cell.note else cell.text) for cell in row))
         shown += [table, _plain(made.caption)]
-    return [*shown, *filter(None, [recorded.sentence(known) if sentence else ""])]
+    return [*shown, *filter(None, [_plain(recorded.verdict(known)) if sentence else ""])]
 
 
 def _plain(text: str) -> str:

@@ -17,6 +17,7 @@ VERBS = {
     "Replay": {
         "simulate": ("replay", "replay a log under one scheduler and one shutdown policy"),
         "compare": ("replay", "replay a log under several schedulers and shutdown policies"),
+        "calibrate": ("calibrate", "whether a replay stands for the cluster whose log it is"),
         "campaign": ("campaign", "logs x platforms x schedulers x options x seeds as one table of runs"),
         "tune": ("tune", "choose the order of the queue on a log's past, judge it on later weeks"),
         "predict": ("predict", "fit a model of run times to a log's past, judge it on later jobs"),
@@ -58,6 +59,7 @@ EXTRAS = {
     "export": ("agents",),
     "render": ("envs", "report"),
     "campaign": ("report",),
+    "calibrate": ("report",),
     "tune": ("report",),
     "predict": ("predict",),
     "frontier": ("report",),
@@ -74,6 +76,7 @@ EXAMPLES = {
     "simulate": "escala simulate month.swf --platform orion --scheduler easy --shutdown timeout:300 --out run",
     "compare": "escala compare month.swf --platform orion --schedulers fcfs,easy,saf --shutdowns never,timeout:0 --out compared",
     "campaign": "escala campaign campaign.toml --on local:4 --out campaign",
+    "calibrate": "escala calibrate jobs.txt --platform site.toml --scheduler slurm --out calibration",
     "tune": "escala tune year.swf --platform 100x1 --out policy",
     "predict": "escala predict year.swf --out model",
     "drift": "escala drift year.swf --platform 100x1 --scheduler policy:policy",

@@ -27,8 +27,22 @@ def sentence(waits: Mapping[str, Waits]) -> str:
     means = f"{replayed} in the mean {here}, {recorded} in the log"
     return (
         f"{which} the log: jobs waited {means} ({_counted(nearest)}). What it says of waits, and of what they cost, may not hold for "
-        "this machine: a replay knows no partitions, limits, reservations or failures, priorities from score files alone, and the platform "
-        "may not be the log's."
+        "this machine: a replay knows no reservations or failures, partitions and limits under slurm alone, and the platform may not be "
+        "the log's. escala calibrate says what does not fit."
+    )
+
+
+def verdict(waits: Mapping[str, Waits]) -> str:
+    """`sentence`, or that a replay is like the log by its mean wait, and which does most; "" where no wait was recorded."""
+    told = sentence(waits)
+    if told or not waits:
+        return told
+    name, nearest = min(waits.items(), key=lambda item: abs(item[1]["mean_replayed_s"] - item[1]["mean_recorded_s"]))
+    replayed, recorded = _in_one_unit([nearest["mean_replayed_s"], nearest["mean_recorded_s"]])
+    which = "This replay" if len(waits) == 1 else f"The replay under {name}"
+    return (
+        f"{which} is like the log by its mean wait ({replayed}, {recorded} in the log; {_counted(nearest)}): escala calibrate says "
+        "whether it stands for the cluster."
     )
 
 

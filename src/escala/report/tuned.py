@@ -55,7 +55,7 @@ def _name(figure: str) -> str:
 def sentences(tuned: Tuned) -> list[str]:
     """What was found, in plain sentences: the gain, the promise, who pays, what is chance."""
     told = [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *beyond(tuned), *_chance(tuned), *_few(tuned)]
-    return [*told, *filter(None, [recorded.sentence({EASY: tuned.recorded} if tuned.recorded else {})])]
+    return [*told, *filter(None, [recorded.verdict({EASY: tuned.recorded} if tuned.recorded else {})])]
 
 
 def promised(tuned: Tuned) -> str:

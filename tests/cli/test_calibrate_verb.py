@@ -1,0 +1,28 @@
+"""`escala calibrate`: the answer first, tables, JSON and a page; a log without waits is one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.program import Escala
+from tests.unit.slurm.test_site_exports import SACCT
+
+
+def test_the_verb(escala_: Escala, tmp_path: Path) -> None:
+    path, site, out = tmp_path / "jobs.txt", tmp_path / "site.toml", tmp_path / "out"
+    path.write_text(SACCT)
+    assert escala_("site", "import", path, "--out", site).status == 0
+    done = escala_("calibrate", path, "--platform", site, "--out", out)
+    assert done.status == 0, done.err
+    assert done.out.startswith("Whether this replay stands for the cluster cannot be told: only 2 jobs") and "By partition" in done.out
+    assert "inferred from the same log" in done.out and (out / "report.html").stat().st_size > 10_000
+    kept = json.loads((out / "calibration.json").read_text())
+    told = json.loads(escala_("calibrate", path, "--platform", site, "--json").out)
+    assert told["verdict"] == kept["verdict"] == "untested" and told["jobs"] == 2 and len(told["over_time"]) == 200
+    assert told["about"]["scheduler"] == "slurm"
+
+
+def test_a_log_without_waits_is_one_line(escala_: Escala, log: Path, tmp_path: Path) -> None:
+    done = escala_("calibrate", log, "--platform", "4x1", "--out", tmp_path / "out")
+    assert done.status == 2 and "records no waits" in done.err and not (tmp_path / "out").exists()
