@@ -37,8 +37,9 @@ def test_every_verb_that_reads_a_log_filters_it() -> None:
         if "--no-request" in flags:
             readers += 1
             assert set(NAMES) <= flags, command.name
-    assert readers == 14, (
-        "demo, simulate, compare, calibrate, tune, predict, drift, frontier, bound, train, evaluate, render, describe, convert have them"
+    assert readers == 15, (
+        "demo, simulate, compare, calibrate, what-if, "
+        "tune, predict, drift, frontier, bound, train, evaluate, render, describe, convert have them"
     )
 
 

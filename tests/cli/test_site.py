@@ -64,6 +64,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "simulate": (["x"], set()),
     "compare": (["x"], set()),
     "calibrate": (["x"], set()),
+    "what-if": (["x"], set()),
     "tune": (["x", "--out", "x"], set()),
     "predict": (["x", "--out", "x"], set()),
     "drift": (["x"], {"platform"}),

@@ -83,6 +83,7 @@ FILLED = {
     "evaluate": "escala evaluate agent LOG --after 4 --days 2 --runs 1",
     "tune": "escala tune weeks.swf --platform 16x1 --out tuned",  # month.swf has eight days
     "calibrate": "escala calibrate jobs.txt --platform 2x8 --out calibration",  # generated logs record no waits
+    "what-if": "escala what-if LOG --platform SPEC --nodes -10%..+10% --schedulers easy",
     "predict": "escala predict LOG --out model",
     "drift": "escala drift quarter.swf",
     "frontier": "escala frontier LOG --platform SPEC --schedulers easy,saf --shutdowns never,timeout:0 --out saved",

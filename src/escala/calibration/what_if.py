@@ -1,0 +1,200 @@
+"""A log on its site as it is, and on the site with more or fewer nodes, or another longest run time of a partition."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from escala.calibration.warm import warm_start
+from escala.errors import EscalaError, quoted
+from escala.metrics.jobs import size_classes
+from escala.platform import Platform, Site, read_platform
+from escala.platform.site import site_of
+from escala.platform.site_entries import seconds_of
+from escala.policies.run import simulate
+from escala.slurm.settings import is_slurm
+from escala.workload import Workload
+
+AS_IT_IS = "as it is"
+STEPS = 5
+_NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)(%?)")
+
+
+class Change(NamedTuple):
+    """One world: its name, and the site. by: change of the number of nodes of the partition, 0 for the others."""
+
+    name: str
+    site: Site
+    by: int = 0
+    partition: str = ""
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """rows: a row for each world and scheduler (change, scheduler, partition, by, nodes, cores, refused, mean_wait_s, median_wait_s,
+    p95_wait_s, utilisation, and energy_j where watts are known); waits over jobs that ran in all worlds. sizes: their mean wait by cores
+    of the job. jobs: how many these are."""
+
+    rows: pl.DataFrame
+    sizes: pl.DataFrame
+    jobs: int
+    about: dict[str, Any] = field(repr=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {**self.about, "jobs_in_all": self.jobs, "worlds": self.rows.to_dicts(), "by_size": self.sizes.to_dicts()}
+
+
+def what_if(
+    log: Workload,
+    platform: Platform | str,
+    *,
+    nodes: Sequence[str] = (),
+    limits: Sequence[str] = (),
+    schedulers: Sequence[Any] = ("slurm",),
+    progress: Callable[[float], None] | None = None,
+    **options: Any,
+) -> WhatIf:
+    """Replay a log, from a warm start where it records waits, on the site and on each change of it.
+
+    nodes: `PARTITION=-10%..+10%` (five steps), `PARTITION=-10,+5%`, or without a partition of all nodes. limits: `PARTITION=TIME,TIME`, its
+    longest run time, as Slurm writes spans. Nodes that are added are like most of the partition's; the last ones of it go, from all
+    partitions. EscalaError for what is none of these.
+    """
+    site = site_of(read_platform(platform))
+    more = [*(one for text in nodes for one in node_changes(site, text)), *(one for text in limits for one in limit_changes(site, text))]
+    worlds = [Change(AS_IT_IS, site), *more]
+    blind = [str(name) for name in schedulers if not is_slurm(name)]
+    if limits and blind:
+        raise EscalaError(f"what-if: {blind[0]} knows no limits of partitions: give scheduler slurm alone, or leave the limit out")
+    if len(worlds) == 1:
+        raise EscalaError("what-if: nothing changes: give nodes, such as batch=-10%..+10%, or a limit, such as batch=12:00:00")
+    recorded = log.jobs["wait_s"].null_count() < len(log)
+    warm = warm_start(log) if recorded else None
+    runs: dict[tuple[int, int], Any] = {}
+    for k, world in enumerate(worlds):
+        for s, scheduler in enumerate(schedulers):
+            runs[k, s] = simulate(log if warm is None else warm.log, world.site, scheduler, "never", oversized="drop", **options)
+            if progress is not None:
+                progress(len(runs) / (len(worlds) * len(schedulers)))
+    judged = log.jobs if warm is None else log.jobs.filter(pl.col("job_id").is_in(warm.measured.implode()))
+    return _collected(log, judged, worlds, runs)
+
+
+def _collected(log: Workload, judged: pl.DataFrame, worlds: Sequence[Change], runs: dict[tuple[int, int], Any]) -> WhatIf:
+    """The waits of the jobs that ran in all worlds, and each world's own figures."""
+    table = judged.select("job_id", "submit_s", size=size_classes(judged["cores"].cast(pl.Float64).to_numpy()).cast(pl.String))
+    for (k, s), result in runs.items():
+        starts = result.jobs.select("job_id", pl.col("start_s").alias(f"{k} {s}"))
+        table = table.join(starts, on="job_id", how="left", maintain_order="left")
+    common = table.drop_nulls()
+    if common.is_empty():
+        raise EscalaError(f"{log.name}: no job runs in all of these worlds: check the platform")
+    sizes = sorted(common["size"].unique(), key=lambda text: int(text.split("-")[0].rstrip("+")))
+    rows, by_size = [], []
+    for (k, s), result in runs.items():
+        world, name = worlds[k], str(result.manifest["scheduler"])
+        waits = common[f"{k} {s}"] - common["submit_s"]
+        summary = result.summary()
+        row: dict[str, Any] = {"change": world.name, "scheduler": name, "partition": world.partition, "by": world.by}
+        row |= {"nodes": world.site.n_nodes, "cores": world.site.total_cores, "refused": int(summary["n_rejected"])}
+        row |= {"mean_wait_s": waits.mean(), "median_wait_s": waits.median(), "p95_wait_s": waits.quantile(0.95, "linear")}
+        row |= {name: summary[name] for name in ("utilisation", "energy_j") if name in summary}
+        rows.append(row)
+        means = common.with_columns(wait=waits).group_by("size").agg(pl.col("wait").mean())
+        found = dict(means.iter_rows())
+        by_size.append({"change": world.name, "scheduler": name, **{size: found.get(size) for size in sizes}})
+    about = {"log": log.name, "jobs": len(log), "platform": worlds[0].site.name, "judged": judged.height}
+    return WhatIf(pl.DataFrame(rows), pl.DataFrame(by_size), common.height, about)
+
+
+def node_changes(site: Site, text: str) -> list[Change]:
+    """The worlds of `PARTITION=-10%..+10%`."""
+    name, equals, wanted = text.rpartition("=")
+    if equals:
+        members = site.partition(name).nodes
+    else:
+        name, members = "", tuple(range(site.n_nodes))
+    found = []
+    for by in _steps(wanted, len(members), text):
+        if by:
+            shown = f"{name or 'nodes'} {by:+d} node{'s' if abs(by) != 1 else ''}"
+            found.append(Change(shown, resized(site, members, by), by, name))
+    return found
+
+
+def _steps(text: str, size: int, whole: str) -> list[int]:
+    """Numbers of nodes that are added, or taken away, without those that are twice."""
+    low, dots, high = text.partition("..")
+    if dots:
+        first, last = _count(low, size, whole), _count(high, size, whole)
+        wanted = [round(one) for one in np.linspace(first, last, STEPS)]
+    else:
+        wanted = [_count(part, size, whole) for part in text.split(",")]
+    return list(dict.fromkeys(wanted))
+
+
+def _count(text: str, size: int, whole: str) -> int:
+    match = _NUMBER.fullmatch(text.strip())
+    if match is None:
+        raise EscalaError(f"nodes {quoted(whole)}: {quoted(text)} is no change of a number of nodes; write -10%..+10%, or -2,+4")
+    value = float(match[1]) * (size / 100 if match[2] else 1.0)
+    count = int(math.copysign(max(round(abs(value)), 1), value)) if value else 0
+    if count <= -size:
+        raise EscalaError(f"nodes {quoted(whole)}: takes all {size} nodes away; leave one at least")
+    if count > 1_000_000:
+        raise EscalaError(f"nodes {quoted(whole)}: adds {count} nodes; that is more than any site has")
+    return count
+
+
+def resized(site: Site, members: Sequence[int], by: int) -> Site:
+    """The site with `by` more nodes of a set (like most of it, in the same partitions), or without its last ones, numbered anew."""
+    if by < 0:
+        gone = set(members[by:])
+        kept = [k for k in range(site.n_nodes) if k not in gone]
+        return _taken(site, kept, [site.names[k] for k in kept], str(by))
+    kinds = [(int(site.cores[k]), tuple(int(v[k]) for v in site.resources.values()), site.features[k]) for k in members]
+    usual = max(dict.fromkeys(kinds), key=kinds.count)
+    like = members[len(kinds) - 1 - kinds[::-1].index(usual)]
+    taken = set(site.names)
+    fresh = [name for name in (f"added{k}" for k in range(1, by + len(taken) + 1)) if name not in taken][:by]
+    return _taken(site, [*range(site.n_nodes), *[like] * by], [*site.names, *fresh], f"+{by}")
+
+
+def _taken(site: Site, rows: Sequence[int], names: Sequence[str], how: str) -> Site:
+    """A site of these nodes of another, some several times; each in the partitions of the node that it is like."""
+    assert site.weights is not None and site.threads is not None
+    at = np.array(rows, np.int64)
+    partitions = []
+    for one in site.partitions:
+        inside = set(one.nodes)
+        nodes = tuple(k for k, row in enumerate(rows) if row in inside)
+        if nodes:
+            partitions.append(replace(one, nodes=nodes))
+    return replace(
+        site, name=f"{site.name} {how}", cores=site.cores[at], profile_of=site.profile_of[at], names=tuple(names),
+        resources={kind: values[at] for kind, values in site.resources.items()}, partitions=tuple(partitions),
+        features=tuple(site.features[k] for k in rows), weights=site.weights[at], threads=site.threads[at],
+    )  # fmt: skip
+
+
+def limit_changes(site: Site, text: str) -> list[Change]:
+    """The worlds of `PARTITION=TIME,TIME`: the partition's longest run time. Jobs that ask for more are refused, and counted."""
+    name, equals, wanted = text.partition("=")
+    if not equals or not wanted:
+        raise EscalaError(f"limit {quoted(text)}: write PARTITION=TIME, such as batch=12:00:00")
+    part = site.partition(name)
+    found = []
+    for one in wanted.split(","):
+        most = seconds_of(one, f"limit {quoted(text)}")
+        usual = part.default_s if most is None or part.default_s is None else min(part.default_s, most)
+        changed = replace(part, max_s=most, default_s=most if part.default_s is None else usual)
+        others = tuple(changed if entry.name == name else entry for entry in site.partitions)
+        found.append(Change(f"{name} at most {one}", replace(site, partitions=others)))
+    return found

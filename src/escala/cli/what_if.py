@@ -1,0 +1,84 @@
+"""The verb what-if: waits and energy on a site with other nodes or limits."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from escala.cli import options as opt
+from escala.cli.interrupt import interruptible
+from escala.cli.policies import POINTER
+from escala.cli.reading import read_log, read_of, with_shapes
+from escala.cli.replay import policies, power_of
+from escala.cli.tables import rows_table
+from escala.cli.terminal import emit, plain, progress
+from escala.writing import PAGE, output_folder
+
+if TYPE_CHECKING:
+    from escala.calibration import WhatIf
+
+Nodes = Annotated[
+    list[str] | None,
+    typer.Option("--nodes", metavar="PART=RANGE", help="change of its nodes: batch=-10%..+10%, or batch=-2,+4; -10%..+10%: of all; repeat",
+                 show_default=False),
+]  # fmt: skip
+Limits = Annotated[
+    list[str] | None,
+    typer.Option("--limit", metavar="PART=TIME,...", help="its longest run time, such as batch=12:00:00; repeat", show_default=False),
+]
+Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help="slurm, slurm:bf_interval=60, easy, ...")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Register the verb."""
+    app.command("what-if", epilog=POINTER)(opt.reading(what_if))
+
+
+def what_if(
+    *,
+    workload: opt.Log,
+    platform: opt.PlatformSpec,
+    read: dict[str, Any],
+    nodes: Nodes = None,
+    limit: Limits = None,
+    schedulers: Schedulers = "slurm",
+    power: opt.Power = None,
+    out: opt.Out = None,
+    force: opt.Force = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Replay a log on its site with more or fewer nodes, or another limit: who waits how long, and what energy it takes."""
+    import escala
+    from escala.calibration import what_if as tried
+    from escala.report.what_if import write_page
+
+    names = opt.names(schedulers, "--schedulers")
+    with output_folder(out, "what-if", force=force) as folder:
+        with progress() as begin:
+            begin(f"reading {workload}")
+            machine = escala.read_platform(platform, power)
+            chosen = policies(names, [])[0]
+            log = read_log(workload, with_shapes(read, names), machine)
+            share = begin(f"replaying {len(log)} jobs on each site")
+            found = interruptible(lambda: tried(log, machine, nodes=nodes or (), limits=limit or (), schedulers=chosen, progress=share))
+        about = f"{log.name} on {machine.name}: {len(log):,} jobs."
+        document = found.as_dict() | read_of(log) | {"power": power_of(machine)}
+        if folder is not None:
+            (folder / "what-if.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
+            write_page(found, folder / PAGE, f"{about} {machine.power_line[:1].upper()}{machine.power_line[1:]}")
+    emit(as_json, document, about, *shown(found), machine.power_line, *([f"The page: {out / PAGE}"] if out is not None else []))
+
+
+def shown(found: WhatIf) -> list[Any]:
+    """The answer and the tables, for the terminal."""
+    from escala.report import what_if as page
+
+    said = [line.replace("\u202f", " ") for line in page.sentences(found)]
+    return [
+        *said,
+        rows_table(page.shown(found), text="right"),
+        "Mean wait by cores of the job",
+        rows_table(page.size_rows(found), text="right"),
+    ]
