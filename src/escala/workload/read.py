@@ -70,7 +70,7 @@ def read_workload(
     name: str | None = None,
     max_cores: int | None = None,
 ) -> Workload:
-    """Jobs of a log: SWF, Batsim JSON, Slurm's sacct text, PBS/TORQUE accounting, CSV or Parquet; plain or gzipped.
+    """Jobs of a log: SWF, Batsim JSON, Slurm's sacct (text or JSON), PBS/TORQUE accounting, CSV or Parquet; plain or gzipped.
 
     `format`: swf, batsim, slurm, pbs, csv, parquet; found from the content if not given.
     `columns`, `units`, `unit`, `select`: tables only, see `tabular.read_table`; for sacct text without header, `columns` lists the fields.
@@ -234,7 +234,9 @@ def detect(path: Path, columns: Columns = None) -> str:
     if b"\0" in head:
         raise EscalaError(f"{path}: is binary and not Parquet: give a log of jobs (SWF, Batsim JSON, sacct text, PBS, CSV, Parquet)")
     if text[0] in "{[":
-        return "batsim"
+        from escala.workload.slurm_json import is_sacct_json
+
+        return "slurm" if is_sacct_json(text) else "batsim"
     if text[0] == "<":
         raise EscalaError(f"{path}: is XML (a platform?), not a log of jobs")
     return _detect_lines(text.splitlines(), path, columns)

@@ -1,4 +1,4 @@
-"""Slurm accounting text (`sacct -P` or `-p`), with or without a header line.
+"""Slurm accounting text (`sacct -P` or `-p`), with or without a header line, or `sacct --json`.
 
 Taken as it occurs in practice: any choice of fields, all-field dumps, line breaks and `|` inside free-text fields, job steps, arrays, jobs
 that never started, jobs still running, the same job twice. Times without a zone are taken as UTC.
@@ -20,6 +20,7 @@ from escala.workload.clean import COMPONENT, record_name
 from escala.workload.filters import Keep, every
 from escala.workload.heterogeneous import joined
 from escala.workload.ignored import COLUMNS
+from escala.workload.slurm_json import json_frame
 
 XDMOD = (  # what Open XDMoD asks sacct for, without a header
     *("JobID", "JobIDRaw", "Cluster", "Partition", "QOS", "Account", "Group", "GID", "User", "UID", "Submit", "Eligible", "Start", "End"),
@@ -105,7 +106,10 @@ def read_slurm(
     """
     if cores not in ("allocated", "requested") or submission not in ("submit", "eligible"):
         raise EscalaError(f"cores is {cores!r}, submission {submission!r}: give 'allocated' or 'requested', 'submit' or 'eligible'")
-    lines = read_text(path).splitlines()
+    text = read_text(path)
+    if text.lstrip().startswith("{"):
+        return _interpret(json_frame(text, path), cores, submission, path, 0, keep, shapes)
+    lines = text.splitlines()
     fields, first = _fields(lines, columns, path)
     need = [name for name in fields if name in WANTED]
     records, numbers, broken, first_broken = _records(lines, first, fields, path)

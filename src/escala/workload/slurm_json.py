@@ -1,0 +1,138 @@
+"""`sacct --json`: its records as the text fields of `sacct -P`, of any of its data parsers.
+
+Numbers are plain (Slurm 22.05) or `{set, infinite, number}` (23.02 and later), states a word or a list of words; what is missing is empty.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from escala.errors import EscalaError
+from escala.reading import parse_json
+
+FIELDS = (
+    *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsedraw", "timelimitraw", "reqcpus", "nnodes", "state", "user"),
+    *("partition", "nodelist", "account", "qos", "group", "jobname", "priority", "constraints", "licenses", "reservation"),
+    *("alloctres", "reqtres", "reqmem", "submitline"),
+)
+PER_CORE = 2**63
+"""How a number of memory says that it is one of a core."""
+
+
+def is_sacct_json(head: str) -> bool:
+    """Do these first characters look like what sacct prints with --json?"""
+    return re.search(r'"(plugin|data_parser|allocation_nodes|association|kill_request_user)"\s*:', head) is not None
+
+
+def json_frame(text: str, path: Path) -> pl.DataFrame:
+    """One row a job: `FIELDS` as text, and `line`, where its record names the job. EscalaError for JSON that is something else."""
+    document = parse_json(text, path)
+    jobs = document.get("jobs") if isinstance(document, Mapping) else None
+    if not isinstance(jobs, list) or not all(isinstance(job, Mapping) for job in jobs):
+        raise EscalaError(f"{path}: is JSON without a list of jobs: export with sacct --json, or sacct --parsable2")
+    if not jobs:
+        raise EscalaError(f"{path}: has no jobs: export with at least one")
+    lines = _lines(text)
+    rows = [_row(job) for job in jobs]
+    frame = pl.DataFrame({name: [row[name] for row in rows] for name in FIELDS}, schema=dict.fromkeys(FIELDS, pl.String))
+    return frame.with_columns(line=pl.Series([lines.get(row["jobidraw"], 1) for row in rows], dtype=pl.Int64))
+
+
+def _lines(text: str) -> dict[str, int]:
+    """Job -> the line that first names it."""
+    found: dict[str, int] = {}
+    line, seen = 1, 0
+    for match in re.finditer(r'"job_id"\s*:\s*(\d+)', text):
+        line += text.count("\n", seen, match.start())
+        seen = match.start()
+        found.setdefault(match[1], line)
+    return found
+
+
+def _row(job: Mapping[str, Any]) -> dict[str, str]:
+    """One record. A time of 0 is none."""
+    time, wanted, owner = _table(job, "time"), _table(job, "required"), _table(job, "association")
+    tres, states = _table(job, "tres"), _table(job, "state").get("current", "")
+    state = states[0] if isinstance(states, list) and states else states
+    at = {
+        name: _number(time.get(key))
+        for name, key in (("submit", "submission"), ("eligible", "eligible"), ("start", "start"), ("end", "end"))
+    }
+    limit = time.get("limit")
+    endless = isinstance(limit, Mapping) and bool(limit.get("infinite"))
+    return {
+        "jobid": _job_id(job),
+        "jobidraw": _number(job.get("job_id")),
+        **{name: "" if value == "0" else value for name, value in at.items()},
+        "elapsedraw": _number(time.get("elapsed")),
+        "timelimitraw": "UNLIMITED" if endless else _number(limit),
+        "reqcpus": _number(wanted.get("CPUs")),
+        "nnodes": _number(job.get("allocation_nodes")),
+        "state": _word(state),
+        "user": _word(job.get("user")) or _word(owner.get("user")),
+        "partition": _word(job.get("partition")) or _word(owner.get("partition")),
+        "nodelist": _word(job.get("nodes")),
+        "account": _word(job.get("account")) or _word(owner.get("account")),
+        "qos": _word(job.get("qos")),
+        "group": _word(job.get("group")),
+        "jobname": _word(job.get("name")),
+        "priority": _number(job.get("priority")),
+        "constraints": _word(job.get("constraints")),
+        "licenses": _word(job.get("licenses")),
+        "reservation": _word(_table(job, "reservation").get("name")),
+        "alloctres": _tres(tres.get("allocated")),
+        "reqtres": _tres(tres.get("requested")),
+        "reqmem": _memory(wanted),
+        "submitline": _word(job.get("submit_line")),
+    }
+
+
+def _table(job: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = job.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
+def _word(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> str:
+    """A number as text; "" where it is not set, or not one."""
+    if isinstance(value, Mapping):
+        return "" if value.get("infinite") or not value.get("set", True) else _number(value.get("number"))
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+
+
+def _job_id(job: Mapping[str, Any]) -> str:
+    """As sacct writes it: 12, 12_3 (a task of an array), 12+1 (a component of a heterogeneous job)."""
+    array, parts = _table(job, "array"), _table(job, "het")
+    task, whole = _number(array.get("task_id")), _number(array.get("job_id"))
+    if task and whole not in ("", "0"):
+        return f"{whole}_{task}"
+    whole, offset = _number(parts.get("job_id")), _number(parts.get("job_offset"))
+    return f"{whole}+{offset}" if offset and whole not in ("", "0") else _number(job.get("job_id"))
+
+
+def _tres(entries: Any) -> str:
+    """`cpu=8,mem=400M,gres/gpu:a100=2` of a list of {type, name, count}."""
+    found = []
+    for one in entries if isinstance(entries, list) else ():
+        count = _number(one.get("count")) if isinstance(one, Mapping) else ""
+        if count:
+            name = f"{_word(one.get('type'))}/{_word(one.get('name'))}".rstrip("/")
+            found.append(f"{name}={count}{'M' if name == 'mem' else ''}")
+    return ",".join(found)
+
+
+def _memory(wanted: Mapping[str, Any]) -> str:
+    """`2000Mc` or `4000Mn`."""
+    core, node, both = (_number(wanted.get(name)) for name in ("memory_per_cpu", "memory_per_node", "memory"))
+    if core not in ("", "0") or node not in ("", "0"):
+        return f"{core}Mc" if core not in ("", "0") else f"{node}Mn"
+    number = int(both.partition(".")[0] or 0)
+    return f"{number - PER_CORE}Mc" if number >= PER_CORE else f"{number}Mn" if number else ""
