@@ -23,6 +23,8 @@ EXTRAS = {
     "pyzmq": "batsim",
     "lightgbm": "predict",
     "joblib": "all",
+    "ray": "ray",
+    "huggingface_hub": "share",
 }
 """Package -> the extra of Escala that installs it."""
 

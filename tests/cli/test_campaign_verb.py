@@ -65,7 +65,7 @@ def test_a_wrong_file_is_one_line(escala_: Escala, log: Path, tmp_path: Path) ->
 def test_the_page_that_explains_it_works_as_it_is_written(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert escala_("workload", "generate", "lublin", "jobs=300", "cores=32", "load=0.7", "--out", "month.swf").status == 0
-    text = PAGE.read_text(encoding="utf-8").partition("\n# I have a log that does not fit")[0]
+    text = PAGE.read_text(encoding="utf-8").partition("\n## Sharing a policy")[0]
     (asked,) = re.findall(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     Path("campaign.toml").write_text(asked)
     for line in re.findall(r"^escala (.*)$", text, re.MULTILINE):

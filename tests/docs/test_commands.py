@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts and "studies" not in p.parts)]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = ROOT / "docs" / "commands.md"
-GROUPS = ("workload", "study", "beside", "site")
+GROUPS = ("workload", "study", "beside", "site", "policy")
 
 
 def _commands(page: Path, kinds: tuple[str, ...] = ("", "console")) -> list[str]:
@@ -93,6 +93,7 @@ FILLED = {
     "serve": "escala serve --help",  # they stay; tests/bridges runs them
     "batsim": "escala batsim --help",
     "beside": "escala beside slurm --help",
+    "policy": "escala policy list",  # push and pull ask the network; tests/cli/test_policy_verbs.py has a hub of its own
     "report": "escala report run agent --out all.html",
     "render": "escala render escala/Slots-v0 --steps 20 --out episode.gif",
     "study": "escala study list",

@@ -11,8 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from escala.campaigns import journal, pool
+from escala.campaigns import journal
 from escala.campaigns.definition import Definition, read_definition
+from escala.campaigns.engines import engine_of
 from escala.campaigns.runs import Run, runs_of
 from escala.campaigns.work import ENERGIES, FIGURES
 from escala.foresight import known_to
@@ -51,21 +52,22 @@ def campaign(
     program are used again, also when the definition has grown.
 
     spec: a TOML file or a dictionary of the same form, see docs/how-to/scale.md. out: the folder; it gets `runs.journal` (finished runs,
-    line by line), `runs.parquet` (`Campaign.runs`) and `seconds.parquet` (processor seconds by key). on: "local" (a process for each core)
-    or "local:N"; the table is the same for any. A run that fails is tried once more, and named in the table.
+    line by line), `runs.parquet` (`Campaign.runs`) and `seconds.parquet` (processor seconds by key). on: "local" (a process for each core),
+    "local:N", "ray" or "ray:HOST:PORT"; the table is the same for any. A run that fails is tried once more, and named in the table.
 
     Raises:
-        EscalaError: a contradiction in the definition, a log that cannot be read, a folder of something else, another campaign in it.
+        EscalaError: a contradiction in the definition, a log that cannot be read, a folder of something else, another campaign in it,
+            an engine that is not there.
     """
-    n, asked = pool.processes_of(on), read_definition(spec)
+    engine, asked = engine_of(on), read_definition(spec)
     runs = runs_of(asked, None if begin is None else begin("reading the logs"))
     folder = Path(out)
-    with journal.opened(folder) as kept:
+    with engine as each, journal.opened(folder) as kept:
         unique = {run.key: run for run in runs}
         left = [run for key, run in unique.items() if key not in kept.found]
         share = None if begin is None else begin(f"{len(left):,} simulations")
         errors: dict[str, str] = {}
-        for k, (run, told) in enumerate(pool.each(_by_log(left), n)):
+        for k, (run, told) in enumerate(each(_by_log(left))):
             if "error" in told:
                 errors[run.key] = told["error"]
             else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import threading
 from collections import deque
@@ -15,25 +14,11 @@ from typing import Any
 
 from escala.campaigns.runs import Run
 from escala.campaigns.work import work
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError
 
 AHEAD = 2
 """Runs that are given to each process before they begin, so that none waits for the next."""
 ENDED = "its process ended before its time, twice (too little memory?)"
-MOST = 1024
-_ENGINE = re.compile(r"local(?::([0-9]{1,9}))?")
-
-
-def processes_of(on: str) -> int:
-    """How many processes an engine's name asks for: `local` one a core, `local:N` N; EscalaError for any other name."""
-    found = _ENGINE.fullmatch(on) if isinstance(on, str) else None
-    if found is None:
-        raise EscalaError(f"unknown engine {quoted(on)} (--on): give local, or local:N for N processes")
-    if found[1] is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not 1 <= int(found[1]) <= MOST:
-        raise EscalaError(f"engine {on!r} (--on): give 1 to {MOST:,} processes")
-    return int(found[1])
 
 
 def end_with_parent() -> None:

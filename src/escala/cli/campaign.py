@@ -32,7 +32,9 @@ def campaign(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="folder of its runs; those in it are not made again", show_default=False)
     ],
-    on: Annotated[str, typer.Option("--on", metavar="ENGINE", help="local, a process for each core, or local:N")] = "local",
+    on: Annotated[
+        str, typer.Option("--on", metavar="ENGINE", help="local (a process for each core), local:N, ray, ray:HOST:PORT")
+    ] = "local",
     as_json: opt.Json = False,
 ) -> None:
     """Replay logs on platforms under schedulers, shutdown policies, options and seeds: one table of runs, and one page.

@@ -44,6 +44,7 @@ VERBS = {
         "report": ("pages", "what these verbs saved, as one self-contained HTML page"),
     },
     "Know more": {
+        "policy": ("sharing", "policies in folders: list them, send them to a hub, take them from there"),
         "policies": ("policies", "every scheduler, shutdown policy and generator, with one line each"),
         "study": ("study", "studies: list them, run them, replay their agents, the papers row by row"),
         "doctor": ("doctor", "versions, the cache of compiled code, threads, extras"),
@@ -70,6 +71,8 @@ EXTRAS = {
     "study replay": ("agents",),
     "batsim": ("batsim",),
     "beside report": ("report",),
+    "policy push": ("share",),
+    "policy pull": ("share",),
 }
 """Verb -> the extras that it needs, asked for all at once before it begins."""
 
@@ -104,6 +107,9 @@ EXAMPLES = {
     "site import": "escala site import slurm.conf --out site.toml",
     "workload from-slurm": "escala workload from-slurm --start 2026-01-01 --end 2026-07-01",
     "report": "escala report run compared --out report.html",
+    "policy push": "escala policy push policy you/night-queue --license mit",
+    "policy pull": "escala policy pull you/night-queue --out policy",
+    "policy list": "escala policy list",
     "policies": "escala policies",
     "study list": "escala study list",
     "study run": "escala study run grid2019 --scale smoke --out study",

@@ -238,7 +238,7 @@ def test_contradictions_are_one_line_before_anything_runs(spec: dict[str, Any], 
 
 
 def test_engines_and_folders_that_are_none(spec: dict[str, Any], tmp_path: Path) -> None:
-    for on in ("ray", "local:0", "local:x", "local:99999", 3):
+    for on in ("rey", "ray:nowhere", "ray:", "local:0", "local:x", "local:99999", 3):
         with pytest.raises(escala.EscalaError, match=r"engine"):
             escala.campaign(spec, tmp_path / "out", on)  # type: ignore[arg-type]
     (tmp_path / "out").mkdir()

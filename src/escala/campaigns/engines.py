@@ -1,0 +1,37 @@
+"""Engines: where the runs of a campaign are made. Each is a name, and a function that gives every run with what `work` found."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from escala.campaigns import on_ray, pool
+from escala.campaigns.runs import Run
+from escala.errors import EscalaError, quoted
+
+Each = Callable[[Sequence[Run]], Iterator[tuple[Run, dict[str, Any]]]]
+"""Gives every run with the dictionary of `work`. One whose process ends before its time is tried once more, and is then named as failed."""
+MOST = 1024
+_ENGINE = re.compile(r"(?P<local>local(:(?P<n>[0-9]{1,9}))?)|ray(:(?P<address>[^\s:/]+:[0-9]{1,5}))?")
+
+
+def engine_of(on: str) -> AbstractContextManager[Each]:
+    """The engine of a name, open inside the block: `local` a process for each core, `local:N` N of them, `ray` Ray on this machine (or the
+    cluster that RAY_ADDRESS names), `ray:HOST:PORT` a cluster. EscalaError for any other name; on entering, where no cluster answers."""
+    found = _ENGINE.fullmatch(on) if isinstance(on, str) else None
+    if found is None:
+        raise EscalaError(f"unknown engine {quoted(on)} (--on): give local, local:N for N processes, ray, or ray:HOST:PORT")
+    if found["local"] is None:
+        return on_ray.cluster(found["address"] or os.environ.get("RAY_ADDRESS") or None)
+    n = cores() if found["n"] is None else int(found["n"])
+    if not 1 <= n <= MOST:
+        raise EscalaError(f"engine {on!r} (--on): give 1 to {MOST:,} processes")
+    return nullcontext(lambda runs: pool.each(runs, n))
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,108 @@
+"""The runs of a campaign on Ray: a task each, on this machine or on a cluster whose nodes see the same files and have the same Escala."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any
+
+from escala.campaigns.pool import AHEAD, ENDED
+from escala.campaigns.runs import Run, made_by
+from escala.campaigns.work import work
+from escala.errors import EscalaError, one_line
+from escala.extras import missing
+
+ANSWER_S = 5.0
+HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"
+"""How gRPC, which Ray speaks, begins (RFC 9113, section 3.4); the answer begins with a frame of settings, of type 4."""
+SETTINGS = 4
+
+
+@contextmanager
+def cluster(address: str | None) -> Iterator[Callable[[Sequence[Run]], Iterator[tuple[Run, dict[str, Any]]]]]:
+    """Ray, connected inside the block. address: HOST:PORT of a cluster; None: this machine, or what the process is connected to already.
+
+    Raises EscalaError, one line: Ray is not installed, nothing answers there within seconds, or what answers is no such cluster.
+    """
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise missing(error, "--on ray", "ray") or error from error
+    own = address is not None or not ray.is_initialized()
+    if own:
+        if address is not None:
+            check_answer(address)
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        here: dict[str, Any] = {"include_dashboard": False} if address is None else {}
+        try:
+            ray.init(address=address or "local", **quiet, **here)
+        except Exception as error:
+            why = one_line(f"{type(error).__name__}: {error}")[:200]
+            raise EscalaError(f"Ray cannot be used at {address or 'this machine'} (--on ray): {why}") from error
+    try:
+        yield partial(each, ray)
+    finally:
+        if own:
+            ray.shutdown()
+
+
+def check_answer(address: str) -> None:
+    """EscalaError where no service of Ray's kind answers at HOST:PORT within seconds: Ray itself tries for more than a minute."""
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=ANSWER_S) as line:
+            line.settimeout(ANSWER_S)
+            line.sendall(HELLO)
+            answer = line.recv(9)
+    except (OSError, ValueError, OverflowError) as error:
+        raise EscalaError(f"no Ray cluster answers at {address} (--on ray): {error}: give HOST:PORT as `ray start` told it") from None
+    if len(answer) < 4 or answer[3] != SETTINGS:
+        raise EscalaError(f"what answers at {address} is no Ray cluster (--on ray): give HOST:PORT as `ray start` told it")
+
+
+def each(ray: Any, runs: Sequence[Run], job: Callable[[Run], dict[str, Any]] = work) -> Iterator[tuple[Run, dict[str, Any]]]:
+    """Every run with what `job` gives, as they end; at most `AHEAD` for each core of the cluster are given to Ray at a time."""
+    task = ray.remote(num_cpus=1, max_retries=0)(there)
+    most = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    told = {"job": ray.put(job), "folder": os.getcwd(), "program": made_by()}
+    waiting, tried, running = deque(runs), set[str](), dict[Any, Run]()
+    try:
+        while waiting or running:
+            while waiting and len(running) < most:
+                run = waiting.popleft()
+                running[task.remote(run, **told)] = run
+            for done in ray.wait(list(running))[0]:
+                run = running.pop(done)
+                try:
+                    yield run, ray.get(done)
+                except ray.exceptions.RayError as error:
+                    if run.key in tried:
+                        died = not isinstance(error, ray.exceptions.RayTaskError)
+                        yield run, {"error": ENDED if died else one_line(f"on Ray: {str(error).splitlines()[-1]}")}
+                    else:
+                        tried.add(run.key)
+                        waiting.append(run)
+    finally:
+        for left in running:
+            with suppress(Exception):
+                ray.cancel(left)
+
+
+def there(run: Run, job: Callable[[Run], dict[str, Any]], folder: str, program: str) -> dict[str, Any]:
+    """One run in a process of the cluster, in the folder in which the campaign was called; `error` where its Escala is another one."""
+    with suppress(OSError):
+        os.chdir(folder)
+    if _program() != program:
+        return {"error": f"node {socket.gethostname()} has another version or state of Escala ({_program()}): install {program} there"}
+    return job(run)
+
+
+@functools.cache
+def _program() -> str:
+    return made_by()

@@ -1,0 +1,81 @@
+"""The card of a policy: what it is, what it was trained on, the evidence, the licence, the version, how to use it. Nothing is added to
+what the folder itself says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from escala.sharing.contents import POLICY, Contents
+
+FILE = "README.md"
+NO_EVIDENCE = "The folder keeps no figures from later jobs."
+NO_LICENCE = "None is named: ask its author before you use it."
+
+
+def card(found: Contents, repo: str, licence: str | None = None) -> str:
+    """The text of README.md, with the head that hubs of models read. repo: where it is shared; licence: its short name, such as mit."""
+    head = ["---", "library_name: escala", "tags: [escala, batch-scheduling]", *([f"license: {licence}"] if licence else []), "---"]
+    sections = {
+        "What it is": f"A {found.kind} for batch clusters: `{found.what}`.{_power(found)}",
+        "Trained on": f"{found.trained_on}.",
+        "Evidence": _evidence(found),
+        "Licence": licence or NO_LICENCE,
+        "Version": f"Made with Escala {found.version}.",
+        "How to use it": _use(found, repo),
+    }
+    body = [f"## {title}\n\n{text}" for title, text in sections.items()]
+    return "\n".join(head) + "\n\n" + "\n\n".join([f"# {repo.rpartition('/')[2]}", *body]) + "\n"
+
+
+def _power(found: Contents) -> str:
+    shutdown = found.manifest.get("shutdown") if found.kind == POLICY else None
+    return f" Nodes are switched off by `{shutdown}`." if shutdown else ""
+
+
+def _evidence(found: Contents) -> str:
+    """The figures that the folder keeps, as they stand there."""
+    told: Mapping[str, Any] = found.manifest
+    if found.kind != POLICY:
+        days = told.get("validation_days")
+        chosen = (
+            f" Its weights were chosen on {days.get('jobs')} other jobs of {days.get('days')} days." if isinstance(days, Mapping) else ""
+        )
+        returned = told.get("mean_return")
+        mean = f" Mean return at the end of its training: {returned:.6g}." if isinstance(returned, float) else ""
+        return f"{NO_EVIDENCE}{chosen}{mean} Judge it on days of your own with `escala evaluate`."
+    later = told.get("later_weeks")
+    if not isinstance(later, Mapping):
+        return f"{NO_EVIDENCE} Judge it on a log of your own with `escala compare`."
+    easy = told.get("later_weeks_under_easy")
+    ratio = told.get("ratio_to_easy", told.get("ratio_to_reference"))
+    rows = []
+    if isinstance(easy, Mapping):
+        rows += ["| figure on later weeks | this policy | easy |", "|---|---|---|"]
+        rows += [f"| {name} | {_number(value)} | {_number(easy.get(name))} |" for name, value in later.items()]
+    else:
+        rows += [
+            "| figure on later weeks | this policy |",
+            "|---|---|",
+            *(f"| {name} | {_number(value)} |" for name, value in later.items()),
+        ]
+    if isinstance(ratio, Mapping) and ratio:
+        rows += ["", "Over those of the reference, with the interval over whole weeks (below 1: better):", ""]
+        rows += [f"- {name}: {', '.join(map(_number, value))}" for name, value in ratio.items() if isinstance(value, list)]
+    return "\n".join(rows)
+
+
+def _number(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _use(found: Contents, repo: str) -> str:
+    pull = f"escala policy pull {repo} --out policy"
+    if found.kind == POLICY:
+        second = " --shutdown policy:policy" if found.manifest.get("shutdown") else ""
+        use = f"escala simulate LOG --platform SPEC --scheduler policy:policy{second}"
+    elif found.kind == "team":
+        use = "escala evaluate policy"
+    else:
+        use = "escala evaluate policy LOG --after 20 --days 5"
+    return f"```\n{pull}\n{use}\n```"

@@ -1,0 +1,111 @@
+"""Engines: where there is no Ray, or no cluster, that is one line within seconds; where there is, the table is the same as elsewhere."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import escala
+from escala.campaigns import on_ray
+from escala.campaigns.campaign import RUNS
+from escala.campaigns.definition import read_definition
+from escala.campaigns.engines import engine_of
+from escala.campaigns.runs import Run, runs_of
+from tests.cli.program import LOG
+
+SPEC: dict[str, Any] = {
+    "logs": ["small.swf", {"generator": "lublin", "jobs": 60, "cores": 16, "load": 0.9}],
+    "platforms": ["16x1:grid5000"],
+    "schedulers": ["easy", "random"],
+    "shutdowns": ["never", "timeout:0"],
+    "seeds": [0, 1],
+    "options": {"oversized": "drop"},
+}
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A log named by a relative path, and a generated one: fourteen runs."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    Path("small.swf").write_text(LOG)
+    return SPEC
+
+
+def test_without_ray_its_extra_is_named(spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(escala.EscalaError, match=r"--on ray needs the extra \[ray\]"):
+        escala.campaign(spec, "out", "ray")
+    assert not Path("out").exists()
+
+
+def test_an_address_without_ray_behind_it_is_one_line_within_seconds() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        closed = f"127.0.0.1:{free.getsockname()[1]}"
+    web = HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    silent = socket.create_server(("127.0.0.1", 0))
+    try:
+        for address, said in (
+            (closed, "no Ray cluster answers at"),
+            ("127.0.0.1:99999", "no Ray cluster answers at"),
+            (f"127.0.0.1:{web.server_port}", "is no Ray cluster"),
+            (f"127.0.0.1:{silent.getsockname()[1]}", "no Ray cluster answers at"),
+        ):
+            begin = time.monotonic()
+            with pytest.raises(escala.EscalaError) as told:
+                on_ray.check_answer(address)
+            assert said in str(told.value) and address in str(told.value) and "\n" not in str(told.value)
+            assert time.monotonic() - begin < 2 * on_ray.ANSWER_S
+    finally:
+        web.shutdown()
+        web.server_close()
+        silent.close()
+
+
+def test_a_node_with_another_escala_is_named(spec: dict[str, Any]) -> None:
+    (run, *_) = runs_of(read_definition(spec))
+    told = on_ray.there(run, lambda run: {"found": run.key}, os.getcwd(), "0.0 of another state")
+    assert "has another version or state of Escala" in told["error"] and "install 0.0" in told["error"]
+
+
+@pytest.mark.slow
+def test_ray_gives_the_same_table_on_this_machine_and_by_address(spec: dict[str, Any]) -> None:
+    ray = pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
+    escala.campaign(spec, "local", "local:1")
+    found = escala.campaign(spec, "ray", "ray")
+    assert (found.done, found.failed) == (14, 0) and Path("ray", RUNS).read_bytes() == Path("local", RUNS).read_bytes()
+    assert not ray.is_initialized(), "what the campaign began it ends"
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        again = escala.campaign(spec, "within", "ray")
+        assert ray.is_initialized() and again.done == 14, "a script's own Ray stays"
+        on_ray.check_answer(ray.get_runtime_context().gcs_address)
+        assert Path("within", RUNS).read_bytes() == Path("local", RUNS).read_bytes()
+    finally:
+        ray.shutdown()
+
+
+@pytest.mark.slow
+def test_a_run_that_ends_its_process_on_ray_is_named_and_the_others_go_on(spec: dict[str, Any]) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
+    runs = runs_of(read_definition(spec))
+
+    def job(run: Run) -> dict[str, Any]:
+        if run.scheduler == "random":
+            os._exit(1)
+        return {"found": run.key}
+
+    with engine_of("ray") as each:
+        found = {run.key: told for run, told in each(runs, job=job)}  # type: ignore[call-arg]
+    assert len(found) == len(runs) and all(found[run.key] == {"found": run.key} for run in runs if run.scheduler == "easy")
+    assert {found[run.key]["error"] for run in runs if run.scheduler == "random"} == {on_ray.ENDED}
