@@ -11,6 +11,7 @@ from typing import Any
 from escala.campaigns import on_ray, pool
 from escala.campaigns.runs import Run
 from escala.errors import EscalaError, quoted
+from escala.policies.pairs import cores
 
 Each = Callable[[Sequence[Run]], Iterator[tuple[Run, dict[str, Any]]]]
 """Gives every run with the dictionary of `work`. One whose process ends before its time is tried once more, and is then named as failed."""
@@ -30,8 +31,3 @@ def engine_of(on: str) -> AbstractContextManager[Each]:
     if not 1 <= n <= MOST:
         raise EscalaError(f"engine {on!r} (--on): give 1 to {MOST:,} processes")
     return nullcontext(lambda runs: pool.each(runs, n))
-
-
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

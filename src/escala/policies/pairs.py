@@ -163,7 +163,7 @@ def play(
     """
     found = {} if keep is None else {name: keep.load(name) for name in keep.found}
     waiting = [pair for pair in pairs if pair.name not in found]
-    threads = jobs or _cores()
+    threads = jobs or cores()
     beside = [pair for pair in waiting if threads > 1 and _compiled(pair)]
 
     def ended(pair: Named, result: T) -> None:
@@ -200,7 +200,7 @@ def _compiled(pair: Named) -> bool:
     return isinstance(pair.scheduler, str | Scheduler) and isinstance(pair.shutdown, str)
 
 
-def _cores() -> int:
+def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
