@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -29,6 +31,9 @@ SPEC: dict[str, Any] = {
     "seeds": [0, 1],
     "options": {"oversized": "drop"},
 }
+
+OTHER = "import json, sys, escala; escala.campaign(*json.loads(sys.argv[1]))"
+"""A campaign in a process of its own."""
 
 
 @pytest.fixture
@@ -89,7 +94,10 @@ def test_ray_gives_the_same_table_on_this_machine_and_by_address(spec: dict[str,
     try:
         again = escala.campaign(spec, "within", "ray")
         assert ray.is_initialized() and again.done == 14, "a script's own Ray stays"
-        on_ray.check_answer(ray.get_runtime_context().gcs_address)
+        address = ray.get_runtime_context().gcs_address
+        call = [sys.executable, "-c", OTHER, json.dumps([spec, "other", f"ray:{address}"])]
+        assert subprocess.run(call, timeout=120).returncode == 0
+        assert Path("other", RUNS).read_bytes() == Path("local", RUNS).read_bytes()
         assert Path("within", RUNS).read_bytes() == Path("local", RUNS).read_bytes()
     finally:
         ray.shutdown()
