@@ -156,6 +156,8 @@ class Simulation:
         can_switch = any(self.platform.profiles[k].can_switch for k in set(self.platform.profile_of.tolist()))
         asked = plan.period_s > 0 or plan.queueing == codes.EXTERNAL or plan.shutdown == codes.POWER_EXTERNAL  # `run` counts decisions
         switching = can_switch and (plan.shutdown != codes.NEVER or opts.start_off or plan.queueing == codes.EXTERNAL)
+        # Of one pool both heads say the same; counting is quicker.
+        by_count = opts.head == "latest-released" or plan.queueing == codes.EASY_FAST or self.platform.n_nodes == 1
         values = {
             "n_jobs": len(cast.rows),
             "n_ranks": len(cast.rows) * (1 + plan.has_front),
@@ -167,7 +169,7 @@ class Simulation:
             "ordering": plan.ordering,
             "passing": plan.passing,
             "guard_us": _longest(plan.guard_s),
-            "head": codes.LATEST_RELEASED if opts.head == "latest-released" or plan.queueing == codes.EASY_FAST else codes.LOWEST_ID,
+            "head": codes.LATEST_RELEASED if by_count else codes.LOWEST_ID,
             "depth": opts.depth if opts.depth is not None else 1 << 60,
             "rebuild": opts.rebuild,
             "shutdown": plan.shutdown,

@@ -46,8 +46,8 @@ def _new_slice(w: World, at: int, us: int, fine: int) -> None:
     row = w.slices[ROW, s.n_slices]
     for what in range(w.slices.shape[0]):
         line = w.slices[what]
-        for i in range(s.n_slices, at, -1):
-            line[i] = line[i - 1]
+        for k in range(s.n_slices - at):  # by unsigned numbers this is one move of memory
+            line[np.uint64(s.n_slices - k)] = line[np.uint64(s.n_slices - k - 1)]
     w.slices[TIME, at] = us
     w.slices[FINE, at] = fine
     w.slices[ROW, at] = row
@@ -207,15 +207,21 @@ def possible(w: World, j: int, begin: int, before: int) -> int:
     n = w.s[0].n_slices
     need = np.int64(w.job[j].cores)
     length = w.job[j].walltime + w.o[0].margin_us
-    start = begin
-    k = begin
-    while k < n and times[k] < before:
-        if free[k] < need:
-            start = k + 1
-        elif k + 1 < n and times[k + 1] >= times[start] + length:
-            return start
-        k += 1
-    return start if start < k else codes.NONE
+    k = np.uint64(begin)
+    end = np.uint64(n)
+    one = np.uint64(1)
+    while True:
+        while k < end and free[k] < need:
+            k += one
+        if k >= end or times[k] >= before:
+            return codes.NONE
+        start = k
+        until = min(times[k] + length, before)
+        k += one
+        while k < end and times[k] < until and free[k] >= need:
+            k += one
+        if k >= end or times[k] >= until:
+            return np.int64(start)
 
 
 @lean

@@ -90,6 +90,7 @@ def _begin(w: World, now: int) -> None:
     s.n_switches = 0
     s.n_timers = 0
     s.n_plans = 0
+    s.heaped = 0
     s.n_slices = 0
     s.n_held = 0
     s.next_chunk = 0

@@ -1,4 +1,7 @@
-"""Planned ends of the jobs that hold cores: an indexed heap, and the walk that finds when enough cores will be free."""
+"""Planned ends of the jobs that hold cores, and the walk that finds when enough cores will be free.
+
+Few of them stand in order, found by halving; more are an indexed heap, which what stands in order is as well.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
 from escala.kernel.state import World
+
+FEW = 128
 
 
 @inlined
@@ -57,9 +62,62 @@ def _sink(w: World, i: int, n: int) -> None:
 
 
 @lean
+def _rank(w: World, j: int) -> int:
+    """How many planned ends are before that of job `j`, where all stand in order."""
+    low = 0
+    high = w.s[0].n_plans
+    while low < high:
+        middle = (low + high) >> 1
+        if _sooner(w, w.plans[middle], j):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@lean
+def _put_in_order(w: World) -> None:
+    """From a heap to an order."""
+    for n in range(1, w.s[0].n_plans):
+        j = np.int64(w.plans[n])
+        i = n
+        while i > 0 and _sooner(w, j, w.plans[i - 1]):
+            w.plans[i] = w.plans[i - 1]
+            i -= 1
+        w.plans[i] = j
+    w.s[0].heaped = 0
+
+
+@lean
+def _insert(w: World, j: int) -> None:
+    """Job `j` takes its place in the order; past FEW it becomes a heap."""
+    s = w.s[0]
+    at = _rank(w, j)
+    for i in range(s.n_plans, at, -1):
+        w.plans[i] = w.plans[i - 1]
+    w.plans[at] = j
+    s.n_plans += 1
+    if s.n_plans > FEW:
+        s.heaped = 1
+        for i in range(s.n_plans):
+            w.run[w.plans[i]].place = i
+
+
+@lean
+def _take_out(w: World, at: int) -> None:
+    """Who stands at this position leaves the order."""
+    w.s[0].n_plans -= 1
+    for i in range(at, w.s[0].n_plans):
+        w.plans[i] = w.plans[i + 1]
+
+
+@lean
 def add_plan(w: World, j: int) -> None:
     """Job `j` holds cores until `RUN.plan`, as far as anybody may know."""
     s = w.s[0]
+    if s.heaped == 0:
+        _insert(w, j)
+        return
     _seat(w, s.n_plans, j)
     s.n_plans += 1
     _rise(w, s.n_plans - 1)
@@ -69,23 +127,30 @@ def add_plan(w: World, j: int) -> None:
 def remove_plan(w: World, j: int) -> None:
     """Job `j` has given its cores back."""
     s = w.s[0]
+    if s.heaped == 0:
+        _take_out(w, _rank(w, j))
+        return
     i = np.int64(w.run[j].place)
     s.n_plans -= 1
-    if i == s.n_plans:
-        return
-    moved = np.int64(w.plans[s.n_plans])
-    _seat(w, i, moved)
-    _rise(w, i)
-    _sink(w, w.run[moved].place, s.n_plans)
+    if i < s.n_plans:
+        moved = np.int64(w.plans[s.n_plans])
+        _seat(w, i, moved)
+        _rise(w, i)
+        _sink(w, w.run[moved].place, s.n_plans)
+    if s.n_plans <= FEW // 2:
+        _put_in_order(w)
 
 
 @lean
 def following(w: World, frontier: Any, n: int) -> tuple[int, int]:
-    """Next job of a walk through the heap in order of planned end: (heap position, size of the frontier after it).
+    """Next job of a walk in order of planned end: (its position, size of the frontier after it).
 
-    `frontier` holds heap positions whose parents have been visited, itself a small heap by planned end; start it with position 0.
+    `frontier` holds positions whose parents in the heap have been visited, itself a small heap by planned end; start it with position 0.
     """
     position = frontier[0]
+    if w.s[0].heaped == 0:
+        frontier[0] = position + 1
+        return position, 1 if position + 1 < w.s[0].n_plans else 0
     n -= 1
     if n > 0:
         moved = frontier[n]
@@ -134,8 +199,14 @@ def move_outlived(w: World) -> bool:
     s = w.s[0]
     moved = False
     while s.n_plans > 0 and w.run[w.plans[0]].plan <= s.now:
-        _move(w, np.int64(w.plans[0]))
-        _sink(w, 0, s.n_plans)
+        j = np.int64(w.plans[0])
+        if s.heaped == 0:
+            _take_out(w, 0)
+            _move(w, j)
+            _insert(w, j)
+        else:
+            _move(w, j)
+            _sink(w, 0, s.n_plans)
         moved = True
     if moved:
         s.changed = 1

@@ -69,6 +69,7 @@ SCALARS = np.dtype(
         ("n_switches", "i8"),
         ("n_timers", "i8"),
         ("n_plans", "i8"),
+        ("heaped", "i8"),  # 1: the planned ends are a heap, 0: few, in order
         ("free_on", "i8"),  # cores that may be taken, by set
         ("free_boot", "i8"),
         ("free_off", "i8"),
@@ -240,7 +241,7 @@ class World(NamedTuple):
     bits: Any  # uint64 [N, N_SETS, words]: sets of nodes
     chunk: Any  # CHUNK [N, capacity]
     heaps: Any  # EVENT [N, 4, capacity]: job ends, starts of given jobs, node switches, timers
-    plans: Any  # int32 [N, capacity]: running jobs, a heap by planned end
+    plans: Any  # int32 [N, capacity]: running jobs by planned end, in order or a heap
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
     tree: Any  # int64 [N, 2, 4 or 6, capacity]: least cores, least walltime (first job, until when; of either order) of queued jobs; 16
     # ranks a cell, by level
