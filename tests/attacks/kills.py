@@ -49,6 +49,7 @@ schedulers = ["fcfs", "easy"]
 shutdowns = ["never"]
 """
 AGENT = Path(__file__).parents[2] / "docs" / "studies" / "deepscheduler2020" / "agents" / "orion-0.95-0"
+SCORER = AGENT.parents[2] / "grid2019" / "agents" / "imitated-100-0"
 HALF = 12  # of a training's points: its checkpoint is written, its agent is not
 TINY = {"steps": 64, "loads": (50,), "imitated": 0, "void": 0, "test": 2, "sampled": 1, "validation": 2}
 
@@ -90,6 +91,11 @@ VERBS: dict[str, Verb] = {
         ["tune", "weeks.swf", "--platform", "16x1", "--jobs", "1", "--out", "out"], "out", "tune",
         first=(["workload", "generate", "lublin", "jobs=2000", "cores=16", "load=0.8", "--out", "weeks.swf"],),
     ),
+    "predict": Verb(
+        ["predict", "weeks.swf", "--platform", "16x1", "--no-request", "864000", "--out", "out"], "out", "predict",
+        first=(["workload", "generate", "lublin", "jobs=2000", "cores=16", "load=0.8", "--out", "weeks.swf"],),
+    ),
+    "export": Verb(["export", str(SCORER), "--out", "out"], "out", "exported agent"),
     "frontier": Verb(["frontier", "small.swf", *WATTS, "--shutdowns", "never,timeout:0", "--jobs", "1", "--out", "out"], "out", "frontier"),
     "campaign": Verb(
         ["campaign", "plan.toml", "--on", "local:1", "--out", "out"], "out", "bit by bit",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from escala.compile import inlined, lean
-from escala.kernel import codes
+from escala.kernel import bits, codes
 from escala.kernel.clock import earlier
 from escala.kernel.nodes import free_cores
 from escala.kernel.placement import append_chunk
@@ -37,28 +37,37 @@ def kept(w: World) -> bool:
 
 
 @lean
+def _make_room(line: Any, n: int, at: int) -> None:
+    """The entries of a line from `at` to `n` move one further (by unsigned numbers this is one move of memory)."""
+    for k in range(n - at):
+        line[np.uint64(n - k)] = line[np.uint64(n - k - 1)]
+
+
+@lean
 def _new_slice(w: World, at: int, us: int, fine: int) -> None:
     """Insert a slice at position `at` with the counts of the one before it, if there is one."""
     s = w.s[0]
-    if s.n_slices == s.n_rows:
-        w.slices[ROW, s.n_slices] = s.n_rows
-        s.n_rows += 1
-    row = w.slices[ROW, s.n_slices]
-    for what in range(w.slices.shape[0]):
-        line = w.slices[what]
-        for k in range(s.n_slices - at):  # by unsigned numbers this is one move of memory
-            line[np.uint64(s.n_slices - k)] = line[np.uint64(s.n_slices - k - 1)]
+    n = s.n_slices
+    s.n_slices += 1
+    _make_room(w.slices[TIME], n, at)
+    _make_room(w.slices[FREE], n, at)
     w.slices[TIME, at] = us
+    if at > 0:
+        w.slices[FREE, at] = w.slices[FREE, at - 1]
+    if w.o[0].n_nodes == 1 and kept(w):  # no residues and no rows
+        return
+    if n == s.n_rows:
+        w.slices[ROW, n] = n
+        s.n_rows += 1
+    row = w.slices[ROW, n]
+    _make_room(w.slices[FINE], n, at)
+    _make_room(w.slices[ROW], n, at)
     w.slices[FINE, at] = fine
     w.slices[ROW, at] = row
-    s.n_slices += 1
-    if at == 0:
-        return
-    w.slices[FREE, at] = w.slices[FREE, at - 1]
-    if w.o[0].n_nodes > 1:
+    if at > 0 and w.o[0].n_nodes > 1:
         source = w.slices[ROW, at - 1]
-        for n in range(w.agenda.shape[1]):
-            w.agenda[row, n] = w.agenda[source, n]
+        for node in range(w.agenda.shape[1]):
+            w.agenda[row, node] = w.agenda[source, node]
 
 
 @lean
@@ -151,7 +160,7 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
     cores = sign * np.int64(w.job[j].cores)
     free = w.slices[FREE]
     for k in range(first, end):
-        free[k] += cores
+        free[np.uint64(k)] += cores
     if w.o[0].n_nodes == 1:
         return
     for k in range(first, end):
@@ -203,25 +212,33 @@ def possible(w: World, j: int, begin: int, before: int) -> int:
     """Position of the first slice, from `begin` on, with the cores of job `j` free for its walltime or until `before` (us), all nodes
     together; NONE if none begins before that time."""
     times = w.slices[TIME]
-    free = w.slices[FREE]
     n = w.s[0].n_slices
-    need = np.int64(w.job[j].cores)
     length = w.job[j].walltime + w.o[0].margin_us
-    k = np.uint64(begin)
-    end = np.uint64(n)
-    one = np.uint64(1)
-    while True:
-        while k < end and free[k] < need:
-            k += one
-        if k >= end or times[k] >= before:
-            return codes.NONE
-        start = k
-        until = min(times[k] + length, before)
-        k += one
-        while k < end and times[k] < until and free[k] >= need:
-            k += one
-        if k >= end or times[k] >= until:
-            return np.int64(start)
+    start = np.int64(codes.NONE)  # of the hole that is being looked at, which must reach `until`
+    until = codes.NEVER_US
+    for first in range(begin, n, 64):
+        word = bits.below(w.slices[FREE], first, n, w.job[j].cores)  # those with too few cores
+        rest = bits.FULL
+        while True:
+            if start == codes.NONE:
+                enough = ~word & rest
+                if enough == bits.ZERO:
+                    break
+                at = bits.lowest(enough)
+                start = first + at
+                if start >= n or times[start] >= before:
+                    return codes.NONE
+                until = min(times[start] + length, before)
+                rest = bits.FULL << np.uint64(at)
+            end = word & rest
+            if end == bits.ZERO:
+                break
+            at = bits.lowest(end)
+            if times[first + at] >= until:
+                return start
+            start = np.int64(codes.NONE)
+            rest = bits.FULL << np.uint64(at)
+    return start
 
 
 @lean

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
@@ -31,6 +32,31 @@ def _trailing(typing: Any, word: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, False))
 
     return types.uint64(types.uint64), generate
+
+
+@intrinsic
+def _below(typing: Any, row: Any, k: Any, bound: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        line = context.make_array(signature.args[0])(context, builder, arguments[0])
+        vector, lanes = ir.VectorType(ir.IntType(64), 64), ir.VectorType(ir.IntType(32), 64)
+        place = builder.bitcast(builder.gep(line.data, [arguments[1]]), vector.as_pointer())
+        first = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
+        bounds = builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), ir.Constant(lanes, None))
+        return builder.bitcast(builder.icmp_signed("<", builder.load(place, align=8), bounds), ir.IntType(64))
+
+    return types.uint64(row, types.int64, types.int64), generate
+
+
+@inlined
+def below(row: Any, k: int, n: int, bound: int) -> Any:
+    """Which of the first 64 numbers from `k` on (int64, side by side) are less than `bound`, as bits; none from position n on."""
+    if k + 64 <= row.shape[0]:
+        word = _below(row, k, bound)
+        return word if n - k >= 64 else word & ~(FULL << np.uint64(n - k))
+    word = ZERO
+    for i in range(min(64, n - k)):
+        word |= np.uint64(row[k + i] < bound) << np.uint64(i)
+    return word
 
 
 @inlined

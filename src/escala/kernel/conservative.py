@@ -82,16 +82,21 @@ def _compress(w: World, least: Any) -> None:
     j = begin_walk(w)
     while j != codes.NONE and waiting < o.depth:
         after = walk_on(w, j)
+        sooner = codes.NONE  # the slice of a pool's earlier hole
         if w.run[j].chunk != codes.NONE:
             lasting = w.run[j].plan > s.now and w.job[j].walltime + o.margin_us > 0  # its own hole is a fit: only earlier ones count
-            stays = lasting and o.n_nodes == 1 and possible(w, j, 0, w.run[j].plan) == codes.NONE
-            if stays:
-                waiting += 1
-                j = after
-                continue
+            if lasting and o.n_nodes == 1:
+                sooner = possible(w, j, 0, w.run[j].plan)
+                if sooner == codes.NONE:
+                    waiting += 1
+                    j = after
+                    continue
             hold(w, j, 1)
             recycle(w, j)
-        _put(w, j, least)
+        if sooner != codes.NONE:
+            _put_at(w, j, sooner)
+        else:
+            _put(w, j, least)
         waiting += w.run[j].state == codes.QUEUED
         j = after
 
@@ -129,15 +134,19 @@ def _put(w: World, j: int, least: Any) -> None:
     """Give job `j` its reservation; start it if that begins now. Without a hole it waits for the next decision."""
     if w.o[0].n_nodes == 1 and kept(w):
         k = possible(w, j, 0, codes.NEVER_US)
-        if k == codes.NONE:
-            return
-        w.run[j].plan = w.slices[TIME, k]
-        w.run[j].fine = 0
-        append_chunk(w, j, codes.NONE, 0, 0, w.job[j].cores)
-    else:
-        if not first_hole(w, j, least):
-            return
+        if k != codes.NONE:
+            _put_at(w, j, k)
+    elif first_hole(w, j, least):
         choose(w, j, least)
+        _hold_or_start(w, j)
+
+
+@lean
+def _put_at(w: World, j: int, k: int) -> None:
+    """Give job `j` its reservation of a pool's cores from slice `k` on."""
+    w.run[j].plan = w.slices[TIME, k]
+    w.run[j].fine = 0
+    append_chunk(w, j, codes.NONE, 0, 0, w.job[j].cores)
     _hold_or_start(w, j)
 
 

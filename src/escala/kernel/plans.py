@@ -15,7 +15,7 @@ from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
 from escala.kernel.state import World
 
-FEW = 128
+FEW = 64
 
 
 @inlined
