@@ -150,14 +150,12 @@ class Simulation:
             w.profile[i, k] = (*switches, profile.can_switch, _longest(profile.break_even_s))
 
     def _fill_options(self, i: int, plan: Plan) -> None:
-        opts, told, o = self.options, self.told[i], self.world.o[i, 0]
-        cast = self.casts[i]
+        opts, told, o, cast = self.options, self.told[i], self.world.o[i, 0], self.casts[i]
         strict = plan.queueing == codes.STRICT
         can_switch = any(self.platform.profiles[k].can_switch for k in set(self.platform.profile_of.tolist()))
         asked = plan.period_s > 0 or plan.queueing == codes.EXTERNAL or plan.shutdown == codes.POWER_EXTERNAL  # `run` counts decisions
         switching = can_switch and (plan.shutdown != codes.NEVER or opts.start_off or plan.queueing == codes.EXTERNAL)
-        # Of one pool both heads say the same; counting is quicker.
-        by_count = opts.head == "latest-released" or plan.queueing == codes.EASY_FAST or self.platform.n_nodes == 1
+        by_count = opts.head == "latest-released" or plan.queueing == codes.EASY_FAST or self.platform.n_nodes == 1  # of a pool: the same
         values = {
             "n_jobs": len(cast.rows),
             "n_ranks": len(cast.rows) * (1 + plan.has_front),

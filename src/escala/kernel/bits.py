@@ -51,9 +51,9 @@ def _below(typing: Any, row: Any, k: Any, bound: Any) -> Any:
 def below(row: Any, k: int, n: int, bound: int) -> Any:
     """Which of the first 64 numbers from `k` on (int64, side by side) are less than `bound`, as bits; none from position n on."""
     if k + 64 <= row.shape[0]:
-        word = _below(row, k, bound)
-        return word if n - k >= 64 else word & ~(FULL << np.uint64(n - k))
-    word = ZERO
+        found: Any = _below(row, k, bound)
+        return found if n - k >= 64 else found & ~(FULL << np.uint64(n - k))
+    word: Any = ZERO
     for i in range(min(64, n - k)):
         word |= np.uint64(row[k + i] < bound) << np.uint64(i)
     return word
