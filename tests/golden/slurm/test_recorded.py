@@ -9,9 +9,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import escala
+from escala.calibration import calibrate
+from escala.calibration.calibrate import STANDS
 from escala.slurm import ensemble, settings_of
 from tests.golden.slurm.recorded import Recorded, recorded
 
@@ -76,3 +79,16 @@ def test_an_ensemble_repeats_itself(live: Path, tmp_path: Path) -> None:
     one, other = (ensemble(run.workload, run.site, draws=3, seed=5) for _ in range(2))
     assert one.phases.equals(other.phases)
     assert len(one.starts()) == len(run.workload)
+
+
+@pytest.mark.parametrize("name", ["A1-repeat", "B1", "C1"])
+def test_a_calibration_says_that_the_replay_stands_for_the_lab(live: Path, tmp_path: Path, name: str) -> None:
+    """From the site's own slurm.conf, with jobs on the machine when the judged ones begin."""
+    run = recorded(live, name, tmp_path)
+    waits = {str(job["id"]): job["start_exact_s"] - job["submit_s"] for job in run.run["jobs"]}
+    jobs = run.workload.jobs
+    log = run.workload.with_jobs(jobs.with_columns(wait_s=pl.Series([waits[ident] for ident in jobs["job_id"]])))
+    found = calibrate(log, run.site, "slurm")
+    assert found.verdict == STANDS and found.about["running"] >= 3 and found.causes == []
+    assert abs(found.whole["error_of_mean_s"]) < 0.01 * found.whole["mean_recorded_s"] and found.whole["rank_correlation"] > 0.98
+    assert calibrate(log, run.site, "easy").whole["rank_correlation"] < 0.8
