@@ -21,6 +21,7 @@ def test_the_verb(escala_: Escala, tmp_path: Path) -> None:
     told = json.loads(escala_("calibrate", path, "--platform", site, "--json").out)
     assert told["verdict"] == kept["verdict"] == "untested" and told["jobs"] == 2 and len(told["over_time"]) == 200
     assert told["about"]["scheduler"] == "slurm"
+    assert (out / "partition.csv").read_text().splitlines()[0].startswith("partition,jobs,mean_recorded_s")
 
 
 def test_a_log_without_waits_is_one_line(escala_: Escala, log: Path, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def _beside(log: Workload, warm: Warm, since_s: float, replayed: pl.DataFrame) -
     partition = pl.coalesce(pl.col("partition") if "partition" in have else pl.lit(None, pl.String), pl.col("queue"))
     start, at = pl.col("submit_s") + pl.col("wait_s"), pl.col("submit_s") + log.origin_s
     frame = jobs.select(
-        "job_id", "submit_s", "runtime_s", "cores", "user", partition.alias("partition"),
+        "job_id", "submit_s", "runtime_s", "walltime_s", "cores", "user", partition.alias("partition"),
         start.alias("recorded_start_s"), (start + pl.col("runtime_s")).alias("recorded_end_s"), pl.col("wait_s").alias("recorded_s"),
         (at / 86400).floor().cast(pl.Int64).alias("day_number"),
         pl.col("job_id").is_in(warm.measured.implode()).alias("since"),

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.calibration.curves import levels
+from escala.calibration.order import lag, order
 from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.platform.hostlist import folded, hosts_of, in_order
@@ -27,7 +28,9 @@ def causes(log: Workload, jobs: pl.DataFrame, machine: Platform, about: dict[str
     """In sentences, the most telling first; none where all fits. jobs: the table of `calibrate`."""
     known = jobs.filter(pl.col("recorded_s").is_not_null())
     told = [*_refused(jobs, machine), *_late(jobs, about), *_size(known, machine), *_gaps(known, machine, about)]
-    return [*told, *_caps(known, machine, about["since_s"]), *_nodes(log, machine), *_ignored(log, machine, about)]
+    both = jobs.filter(pl.col("measured"))
+    told += [*_caps(known, machine, about["since_s"]), *order(both), *lag(both)]
+    return [*told, *_nodes(log, machine), *_ignored(log, machine, about)]
 
 
 def _refused(jobs: pl.DataFrame, machine: Platform) -> list[str]:
@@ -84,8 +87,8 @@ def _gaps(known: pl.DataFrame, machine: Platform, about: dict[str, Any]) -> list
     low, high = max(found, key=lambda gap: gap[1] - gap[0])
     return [
         f"Nothing started for more than an hour {len(found):,} times ({hours:,.0f} h in all, {usual:,.0f} h in the replay; the longest "
-        f"{(high - low) / 3600:.1f} h from {_when(low, about)}), though a job waited and cores enough for it were free: downtime, a "
-        "reservation, memory, or a limit."
+        f"{(high - low) / 3600:.1f} h from {_when(low, about)}), though jobs waited and cores enough for the widest of them were free: "
+        "downtime, a reservation, memory, or a limit."
     ]
 
 
@@ -101,12 +104,13 @@ def _idle_spans(known: pl.DataFrame, machine: Platform, since_s: float, how: str
 
 
 def _since(submit: Floats, begun: Floats, ended: Floats, cores: Floats, total: int, low: float, high: float) -> float:
-    """From when on, in a span without starts, a job waited that would have found its cores; the end of the span where none did."""
+    """From when on, in a span without starts, jobs waited and the widest of them would have found its cores, so that none need be kept for
+    a wider one; the end of the span where that never was."""
     waits, runs = (submit < high) & (begun >= high), (begun <= low) & (ended > low)
     moments = np.unique(np.concatenate([[low], submit[waits & (submit > low)], ended[runs & (ended < high)]]))
     for at in moments:
         waiting = cores[waits & (submit <= at)]
-        if len(waiting) and waiting.min() <= total - cores[runs & (ended > at)].sum():
+        if len(waiting) and waiting.max() <= total - cores[runs & (ended > at)].sum():
             return float(at)
     return high
 

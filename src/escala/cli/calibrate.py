@@ -54,6 +54,8 @@ def calibrate(
         document = found.as_dict() | read_of(log)
         if folder is not None:
             (folder / "calibration.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
+            for name, table in found.groups.items():
+                table.write_csv(folder / f"{name}.csv")
             write_page(found, folder / PAGE)
     emit(as_json, document, *shown(found), *([f"The page: {out / PAGE}"] if out is not None else []))
 
