@@ -12,7 +12,7 @@ from tests.digests.variants import TEAM, variants
 
 STEPS = 1000
 LONG_STEPS = 2000
-SLOT_RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "fcfs", "easy", "hold-back", "random")
+SLOT_RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "fcfs", "easy", "hold-back", "hold-pile", "random")
 TEAM_RULES = ("sjf", "packer", "tetris", "tetris-normalised", "dense", "random")
 
 Table = dict[str, Callable[[], Any]]

@@ -286,6 +286,15 @@ PRESETS: dict[tuple[str, str], Preset] = {
         extractor="slot-scorer",
         sampled=False,
     ),
+    (SLOTS, "open"): Preset(  # no end of arrivals is known: horizons of many lengths, the longest cut; the rule hold-pile is imitated
+        learn=AFTER_TEACHER | {"gamma": 0.99},
+        num_envs=256,
+        environment={"slots": 32, "placement": "start-now", "observation": "compact", "skip": "forced", "queue": "shortest"},
+        drawn={"window": [50, 100, 200, 400, 1000], "limit": 1200},
+        network=(32, 64),
+        extractor="slot-scorer",
+        sampled=False,
+    ),
     (SLOTS, "one-list"): Preset(  # a single list, from nothing; for PPO without a mask
         algorithm="ppo",
         learn={

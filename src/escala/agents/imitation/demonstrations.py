@@ -16,13 +16,14 @@ from escala.envs.core.batch import Turn, new_turn
 from escala.envs.slots import heuristics
 from escala.envs.slots.lists import JobLists
 from escala.envs.slots.options import set_hold
+from escala.envs.slots.pile import set_pile
 from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 from escala.writing import whole_file
 
 LONGEST_NAP = 60
 PATIENCE = 4000  # rows of voids and choices after which a teacher is given up
-SHAPE = ("slots", "horizon", "placement", "skip", "reward", "arrivals_end")
+SHAPE = ("slots", "horizon", "placement", "skip", "reward", "queue", "arrivals_end")
 """Options of the environment that a lesson holds for."""
 
 Teacher = Callable[[SlotsBatch, Turn], NDArray[np.int64]]
@@ -85,14 +86,16 @@ def play_lessons(
     return Lessons(np.array(seen)[kept], np.array(masks)[kept], np.array(choices)[kept], value[kept], running[kept])
 
 
-def rule(name: str, hold: Sequence[int] | None = None) -> Teacher:
-    """A rule of `escala.envs.slots.heuristics` as a teacher. hold: (long, quiet, share) of hold-back."""
+def rule(name: str, hold: Sequence[int] | None = None, pile: Sequence[float] | None = None) -> Teacher:
+    """A rule of `escala.envs.slots.heuristics` as a teacher. hold: (long, quiet, share) of hold-back; pile: the numbers of hold-pile."""
     if name not in heuristics.RULES:
         raise EscalaError(f"unknown rule {name!r}: use one of {', '.join(heuristics.RULES)}")
 
     def choose(batch: SlotsBatch, turn: Turn) -> NDArray[np.int64]:
         if hold is not None:
             set_hold(batch.games, hold)
+        if pile is not None:
+            set_pile(batch.games, pile)
         out = np.zeros(batch.num_envs, np.int64)
         batch.decide(name, out)
         return out

@@ -21,9 +21,11 @@ from escala.envs.core.checks import number
 from escala.envs.slots.options import check_hold
 from escala.envs.slots.plan import follow
 from escala.envs.slots.slots import SlotsBatch
+from escala.envs.slots.state import PILED
 from escala.errors import EscalaError
 
 RUNS = 192  # simulations, shared by the settings of the rule
+LONG = 3  # units; longer jobs are held back by hold-pile
 PASSES = 400  # over the states, at most
 
 
@@ -44,6 +46,7 @@ class Manner(NamedTuple):
 
 OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
 OF_LOOK_AHEAD = Manner(0.05, 0.01, 4500, 0.01, 512, 3e-3)
+OF_PILE = Manner(0.05, 0.01, 9000, 0.01, 512, 3e-3)
 OF_PLAN = Manner(0.02, 0.003, 12000, 0.0, straight=0.5)  # a single list is played again and again: the way itself counts
 
 
@@ -57,9 +60,9 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
     """Bring a learner that has not begun to its teacher.
 
     teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists; {"rollout": [K]}: look-ahead over K
-    futures, which are drawn from the batch's own lists; {"lessons": files} of `escala.agents.imitation.demonstrations.record`; or {"plan":
-    wanted starts} where the batch has a single list. Beside the latter three, {"updates": [N]}: so many updates of the network at
-    most, in place of the usual number.
+    futures, which are drawn from the batch's own lists; {"lessons": files} of `escala.agents.imitation.demonstrations.record`;
+    {"pile": numbers} of the rule hold-pile; or {"plan": wanted starts} where the batch has a single list. Beside these,
+    {"updates": [N]}: so many updates of the network at most, in place of the usual number.
     """
     if not isinstance(batch, SlotsBatch) or batch.image:
         raise EscalaError("teacher: only escala/Slots-v0 with the compact observation can be taught")
@@ -67,7 +70,7 @@ def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[in
     check(teacher)
     teacher, most = _without_updates(teacher)
     kind = next(iter(teacher)) if isinstance(teacher, Mapping) and len(teacher) == 1 else ""
-    manner = {"plan": OF_PLAN, "rollout": OF_LOOK_AHEAD, "lessons": OF_LOOK_AHEAD}.get(kind, OF_RULE)
+    manner = {"plan": OF_PLAN, "pile": OF_PILE, "rollout": OF_LOOK_AHEAD, "lessons": OF_LOOK_AHEAD}.get(kind, OF_RULE)
     manner = manner if most is None else manner._replace(updates=most)
     if kind == "lessons":
         shape = {name: getattr(batch.options, name) for name in demonstrations.SHAPE}
@@ -110,6 +113,8 @@ def _teachers(batch: SlotsBatch, teacher: Any, seed: int) -> list[Teacher]:
     """One teacher for each equal part of the batch's lists."""
     if not isinstance(teacher, Mapping):
         return [demonstrations.rule("hold-back", hold) for hold in teacher]
+    if "pile" in teacher:
+        return [demonstrations.rule("hold-pile", (LONG, 0, 0), teacher["pile"])]
     if "plan" in teacher:
         jobs = int(batch.lists.jobs_of[0])
         if len(batch.lists) != 1 or len(teacher["plan"]) != jobs:
@@ -126,13 +131,14 @@ def check(teacher: Any) -> None:
     fine = {
         "hold-back": lambda: not isinstance(given, Mapping),
         "plan": lambda: all(number(v) for v in given),
+        "pile": lambda: len(given) == PILED and all(number(v) for v in given),
         "lessons": lambda: all(isinstance(v, str | Path) for v in given),
         "rollout": lambda: len(given) == 1 and number(given[0]) and given[0] == int(given[0]) >= 1,
     }
     if not several or kind not in fine or not fine[kind]():
         raise EscalaError(
             f"teacher={teacher!r}: give settings (long, quiet, share) of hold-back in a list, {{'rollout': [futures]}}, "
-            "{'lessons': [files]}, or {'plan': [a wanted start for each job]} for a single list"
+            "{'lessons': [files]}, {'pile': [the numbers of hold-pile]}, or {'plan': [a wanted start for each job]} for a single list"
         )
     for hold in given if kind == "hold-back" else ():
         check_hold(hold)

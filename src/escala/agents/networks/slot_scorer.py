@@ -22,7 +22,7 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
 from escala.agents.networks.slot_layers import mean_embedding, preferences
-from escala.envs.slots.observation import CLOCK, GLOBAL, SLOT
+from escala.envs.slots.observation import CLOCK, GLOBAL, PILE, SLOT
 from escala.errors import EscalaError
 
 SLOT_SCORER = "slot-scorer"
@@ -32,7 +32,7 @@ SLOT_SCORER = "slot-scorer"
 def split_of(numbers: int, slots: int, horizon: int) -> tuple[int, int]:
     """(features a slot, numbers after the slots) of a compact observation."""
     kinds, rest = divmod(numbers - SLOT * slots - GLOBAL, slots + horizon)
-    if rest not in (0, CLOCK) or kinds < 1:
+    if rest not in (0, CLOCK, PILE, CLOCK + PILE) or kinds < 1:
         raise EscalaError(f"slot-scorer reads the compact observation of {slots} slots and {horizon} rows, not {numbers} numbers")
     return SLOT + kinds, kinds * horizon + GLOBAL + rest
 

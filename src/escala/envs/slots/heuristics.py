@@ -13,6 +13,7 @@ easy               EASY backfilling within the visible jobs: the oldest holds a 
 hold-back          sjf, but jobs longer than `long` may together hold at most `share` units of the first kind until `quiet` units have
                    passed without a submission; not while the slots are full and jobs wait behind them, nor after the end of arrivals
                    where that is known
+hold-pile          hold-back whose quiet and share follow how many jobs came and wait, see `slots.pile`
 random             any choice that has a place, or the no-op, evenly (with reservations it reserves too)
 """
 
@@ -25,12 +26,13 @@ import numpy as np
 from escala.compile import lean
 from escala.envs.core.random import drawn
 from escala.envs.slots.lens import NOWHERE, demand_of, length_of
+from escala.envs.slots.pile import decide_pile
 from escala.envs.slots.state import Game, game
 from escala.kernel import codes
 from escala.kernel.state import HEAP_ENDS, World
 from escala.kernel.world import one
 
-SJF, SJF_STRICT, PACKER, TETRIS, TETRIS_NORMALISED, FCFS, EASY, HOLD_BACK, RANDOM = range(9)
+SJF, SJF_STRICT, PACKER, TETRIS, TETRIS_NORMALISED, FCFS, EASY, HOLD_BACK, RANDOM, HOLD_PILE = range(10)
 RULES = {
     "sjf": SJF,
     "sjf-strict": SJF_STRICT,
@@ -40,6 +42,7 @@ RULES = {
     "fcfs": FCFS,
     "easy": EASY,
     "hold-back": HOLD_BACK,
+    "hold-pile": HOLD_PILE,
     "random": RANDOM,
 }
 
@@ -124,6 +127,8 @@ def decide(w: World, g: Game, rule: int) -> int:
     """The action of a rule."""
     if rule == RANDOM:
         return any_place(g)
+    if rule == HOLD_PILE:
+        return decide_pile(w, g)
     st, m = g.settings, g.memory
     waits = rule == SJF_STRICT or rule == FCFS or rule == EASY  # for the best, even if it does not fit
     held = False

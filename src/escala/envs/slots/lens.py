@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from escala.compile import inlined, lean
+from escala.envs.slots import behind
 from escala.envs.slots.state import FADING, SHADES, Game
 from escala.kernel import bits, codes
 from escala.kernel.commands import command_start, command_start_on
@@ -38,12 +39,12 @@ def demand_of(w: World, j: int, k: int) -> int:
 
 @lean
 def refill(w: World, g: Game) -> None:
-    """Empty slots take the oldest jobs that have none, the lowest slot first."""
+    """Empty slots take the oldest jobs that have none, or the shortest, the lowest slot first."""
     m = g.memory
     k = 0
     while m.entered < w.s[0].next_job and k < g.settings.slots:
         if g.slots[k] == codes.NONE:
-            g.slots[k] = m.entered
+            g.slots[k] = behind.pop(w, g, m.seen - m.entered) if g.settings.shortest == 1 else m.entered
             g.starts[k] = UNKNOWN
             m.entered += 1
         k += 1
@@ -94,6 +95,11 @@ def catch_up(w: World, g: Game) -> bool:
         m.inverse += 1.0 / length_of(w, st, m.seen)
         m.last = row
         m.recent += 1.0
+        if st.shortest == 1:
+            k = behind.come(w, g, m.seen)
+            fine = fine and k != behind.NO_ROOM
+            if k >= 0:
+                g.starts[k] = UNKNOWN
         m.seen += 1
     if m.seen == w.s[0].n_ended:
         m.inverse = 0.0  # shed the rounding of the running sum

@@ -2,8 +2,8 @@
 
 image: rows of the horizon; for each resource kind its chart (capacity columns, each job in its own shade) and the slots (capacity columns
 each: demand x length), then the backlog, filled row by row, and one column for the time since the last submission (R1, R2).
-compact: for each slot SLOT + kinds numbers, then the free share of each kind in each row, then GLOBAL numbers, and CLOCK
-more where the end of arrivals is known; all within 0..1.
+compact: for each slot SLOT + kinds numbers, then the free share of each kind in each row, then GLOBAL numbers, PILE more where the slots
+show the shortest jobs, and CLOCK more where the end of arrivals is known; all within 0..1.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from escala.kernel.state import World
 
 SLOT = 5  # taken; length / horizon; 1 / length; would start now; start / horizon (1: no place); then the demands / capacity
 GLOBAL = 6  # backlog / 60; backlog / 10; since the last submission / 10; the same / 50; submissions a unit of late; slots taken
+PILE = 3  # all that wait, on a scale of doublings; submissions a unit so far; submissions so far, on that scale
 CLOCK = 2  # time / end of arrivals; 1: that end has passed
 BACKLOG_SHOWN = 60.0
+DOUBLINGS = 10.0
 SINCE_SHOWN = 10.0
 
 
@@ -33,6 +35,15 @@ def write_clock(st: Any, row: int, out: Any, at: int) -> None:
     gone = row - st.arrivals_begin
     out[at] = min(gone / st.arrivals_end, 1.0)
     out[at + 1] = 1.0 if gone >= st.arrivals_end else 0.0
+
+
+@lean
+def write_pile(w: World, g: Game, waiting: int, out: Any, at: int) -> None:
+    """PILE numbers: how many jobs wait, how many a unit have come between the first and the last one so far, and how many in all."""
+    out[at] = min(np.log2(1.0 + waiting) / DOUBLINGS, 1.0)
+    first = w.job[0].submit // g.settings.unit_us
+    out[at + 1] = min(g.memory.seen / (g.memory.last - first + 1.0), 1.0) if g.memory.seen > 0 else 0.0
+    out[at + 2] = min(np.log2(1.0 + g.memory.seen) / DOUBLINGS, 1.0)
 
 
 def begin_of_arrivals(submit_us: NDArray[np.int64], unit_us: int, arrivals_end: int) -> int:
@@ -89,8 +100,12 @@ def compact(w: World, g: Game, out: Any) -> None:
     out[at + 3] = min(since / 50.0, 1.0)
     out[at + 4] = min(m.recent * 0.05, 1.0)
     out[at + 5] = taken / st.slots
+    at += GLOBAL
+    if st.shortest == 1:
+        write_pile(w, g, backlog + taken, out, at)
+        at += PILE
     if st.arrivals_end > 0:
-        write_clock(st, m.row, out, at + GLOBAL)
+        write_clock(st, m.row, out, at)
 
 
 @lean

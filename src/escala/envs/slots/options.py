@@ -13,8 +13,8 @@ from escala.envs.core.checks import above_zero, number, whole_number
 from escala.envs.core.options import EnvOptions, choice, option, seconds, whole
 from escala.envs.core.records import Records, settings_of
 from escala.envs.slots.lists import MOST_COLUMNS, JobLists, draw_lists, given_lists, join
-from escala.envs.slots.observation import CLOCK, GLOBAL, SLOT
-from escala.envs.slots.state import BOOKED, GAME, MEMORY, SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
+from escala.envs.slots.observation import CLOCK, GLOBAL, PILE, SLOT
+from escala.envs.slots.state import BOOKED, GAME, HOLD_PILE, MEMORY, SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import microseconds
@@ -44,6 +44,7 @@ class SlotOptions(EnvOptions):
     reward: str = choice("slowdown", "mean", "relative", about="see Rewards")
     skip: str = choice("empty", "none", "forced", about="units that pass unasked: with empty slots, none, or where no job has a place")
     limit: int = whole(0, about="units after which an episode is cut; 0: never")
+    queue: str = choice("oldest", "shortest", about="which waiting jobs the slots show; see Observation space")
     backlog: int = whole(3, 1, about="columns of the backlog in the picture")
     arrivals_end: int = whole(0, about="the unit after which no job comes, where that is known; 0: it is not")
     model: str | SlotModel = option("bernoulli", "bernoulli (R1), cpu-memory (R2) or a SlotModel", "what job lists are drawn by")
@@ -117,10 +118,11 @@ class SlotOptions(EnvOptions):
         """Rows that are remembered: a power of two above the horizon and the longest job."""
         return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
 
-    def games(self, n: int, capacity: NDArray[np.int64], unit_us: int, longest: int, named: bool, begin: int = 0) -> Records:
+    def games(self, n: int, capacity: NDArray[np.int64], unit_us: int, longest: int, named: bool, begin: int = 0, jobs: int = 0) -> Records:
         """Settings and memory of n games on one machine, for environment and policy alike.
 
-        capacity [kinds]; longest: units of the longest job; named: columns of the first kind are nodes; begin: unit of the first arrival.
+        capacity [kinds]; longest: units of the longest job; named: columns of the first kind are nodes; begin: unit of the first arrival;
+        jobs: as many as a list may have.
         """
         kinds, rows, slots = len(capacity), self.ring(longest), self.slots
         reserve, image = self.placement == "reserve", self.observation == "image"
@@ -133,6 +135,7 @@ class SlotOptions(EnvOptions):
             "reserve": reserve,
             "named": named,
             "skip": SKIPS[self.skip],
+            "shortest": self.shortest,
             "per_job": self.reward == "mean",
             "image": image,
             "limit": self.limit,
@@ -155,7 +158,14 @@ class SlotOptions(EnvOptions):
             chart=np.zeros((n, kinds, rows, int(capacity.max()) if image else 0), np.uint8),
             ends=np.zeros((n, rows)),
             booked=np.zeros((n, int(capacity[0]) * self.horizon if reserve else 1), BOOKED),
+            pile=np.array(HOLD_PILE),
+            behind=np.zeros((n, jobs if self.shortest else 0), np.int64),
         )
+
+    @property
+    def shortest(self) -> bool:
+        """Do the slots show the shortest waiting jobs?"""
+        return self.queue == "shortest"
 
     def width(self, capacity: NDArray[np.int64]) -> int:
         """Columns of the image."""
@@ -163,7 +173,8 @@ class SlotOptions(EnvOptions):
 
     def numbers(self, kinds: int) -> int:
         """Numbers in the compact observation."""
-        return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL + (CLOCK if self.arrivals_end > 0 else 0)
+        known = (CLOCK if self.arrivals_end > 0 else 0) + (PILE if self.shortest else 0)
+        return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL + known
 
 
 HOLD = ("long", "quiet", "share")

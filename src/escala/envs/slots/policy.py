@@ -31,7 +31,7 @@ from escala.policy import Commands, insider
 Choose = Callable[[NDArray[Any], NDArray[np.bool_], np.random.Generator | None], int]
 """From one observation, one mask and a generator (None: choose the best) to an action."""
 
-SHAPING = ("slots", "horizon", "placement", "observation", "dtype", "skip", "backlog", "unit_s", "arrivals_end")
+SHAPING = ("slots", "horizon", "placement", "observation", "dtype", "skip", "queue", "backlog", "unit_s", "arrivals_end")
 """Options of the environment that shape what is seen and done."""
 
 BY_CHOICE = -1
@@ -176,7 +176,7 @@ class SlotPolicy:
             )
         longest = longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS)  # easy counts to its head's start
         begin = begin_of_arrivals(simulation.world.job[i]["submit"], unit, chosen.arrivals_end)
-        self._games = chosen.games(1, capacity, unit, longest, named, begin)
+        self._games = chosen.games(1, capacity, unit, longest, named, begin=begin, jobs=len(simulation.world.job[i]))
         set_hold(self._games, self.hold)
         self._games.memory["rng"] = self._rng
         self._games.memory["row"] = int(simulation.world.s[i, 0]["now"]) // unit

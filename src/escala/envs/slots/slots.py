@@ -38,7 +38,8 @@ class SlotsBatch:
         self.worlds = SlotWorlds(num_envs, self.lists)
         self.num_envs = num_envs
         lists, self.image = self.lists, chosen.observation == "image"
-        self.games = chosen.games(num_envs, lists.capacity, int(microseconds(lists.unit_s)), lists.longest, lists.named)
+        unit, jobs = int(microseconds(lists.unit_s)), int(lists.jobs_of.max())
+        self.games = chosen.games(num_envs, lists.capacity, unit, lists.longest, lists.named, jobs=jobs)
         self.weight = relative_weights(self.lists, chosen) if chosen.reward == "relative" else None
         self.action_space = spaces.Discrete(chosen.slots + 1)
         if self.image:
@@ -120,7 +121,7 @@ def relative_weights(lists: JobLists, options: SlotOptions) -> NDArray[np.float6
     """1 / (what greedy SJF loses) of each list [lists]."""
     from escala.envs.slots.playing import play  # plays batches of this module
 
-    shape = {"slots": options.slots, "horizon": options.horizon, "unit_s": options.unit_s}
+    shape = {name: getattr(options, name) for name in ("slots", "horizon", "unit_s", "queue")}
     mean = play(lists, "sjf", **shape)["slowdown"].to_numpy()
     return 1.0 / (lists.jobs_of * np.maximum(mean - 1.0, LEAST_LOSS))
 
@@ -132,7 +133,8 @@ class Slots(BatchEnv):
     ## Description
     R1 (PPO grid scheduler) and R2 (A2cScheduler), after DeepRM. Time goes in units (`unit_s`). Jobs come first come first served into the
     slots; a slot that is emptied takes the oldest job of the backlog at once (the lowest empty slot first), so slots are not in order of
-    arrival. What runs, runs in the kernel.
+    arrival. What runs, runs in the kernel. `queue="shortest"`: the slots hold the shortest of all waiting jobs (of equals the oldest)
+    instead: where the queue outgrows the slots, the oldest would be long jobs held back, and hide the short ones.
 
     ## Action space
     `Discrete(M + 1)`. 0, the no-op: one unit of time passes. k: the job of slot k is placed, and time stands. `placement="start-now"`: it
@@ -144,7 +146,8 @@ class Slots(BatchEnv):
     `observation="compact"` (default): `Box(0, 1)`: for each slot taken, length / horizon, 1 / length, would start now, its start / horizon,
     demand / capacity of each kind; then the free share of each kind in each row; then backlog / 60, backlog / 10, time since the last
     submission / 10 and / 50, submissions a unit (fading average over 20 units), share of slots taken;
-    with `arrivals_end` also time / arrivals_end, and 1 once it has passed.
+    with `queue="shortest"` then log2(1 + waiting jobs) / 10, the submissions a unit since the first, and
+    log2(1 + submissions so far) / 10; with `arrivals_end` also time / arrivals_end, and 1 once it has passed.
     `"image"`: (horizon, columns): for each kind its chart, each job in a shade of its own, running and reserved, and the slots (demand x
     length); then the backlog, filled row by row in `backlog` columns, and a column for the time since the last submission / 10. `dtype`:
     `"uint8"` 0..255, or `"float32"` 0..1.

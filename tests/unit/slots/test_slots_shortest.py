@@ -1,0 +1,123 @@
+"""escala/Slots-v0 with queue="shortest": the slots show the shortest of all waiting jobs, whatever waits behind them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import escala
+from escala.agents.networks.slot_scorer import split_of
+from escala.envs.core.batch import new_turn
+from escala.envs.slots.lists import JobLists, join
+from escala.envs.slots.observation import CLOCK, GLOBAL, PILE, SLOT
+from escala.envs.slots.options import options_of
+from escala.envs.slots.playing import play
+from escala.envs.slots.policy import SlotPolicy
+from escala.envs.slots.slots import SlotsBatch
+
+SHAPES: tuple[dict[str, Any], ...] = (
+    {"queue": "shortest", "slots": 4, "skip": "none"},
+    {"queue": "shortest", "slots": 3, "skip": "forced", "placement": "reserve"},
+    {"queue": "shortest", "slots": 5, "observation": "image"},
+)
+
+
+def crowded(count: int = 4) -> JobLists:
+    """Lists whose queue is far longer than a few slots."""
+    return join([options_of({"load": load, "window": 150, "lists": count, "lists_seed": 5}).job_lists() for load in (0.7, 1.845)])
+
+
+def shown_are_the_shortest(batch: SlotsBatch, i: int) -> int:
+    """Check the slots of a simulation against all jobs that wait; how many have no slot."""
+    lists, slots, run = batch.lists, batch.games.slots[i], batch.worlds.world.run[i]
+    begin, came = int(lists.first[batch.worlds.chosen[i]]), int(batch.games.memory["seen"][i])
+    placed = {int(one["job"]) for one in batch.games.booked[i, : batch.games.memory["booked"][i]]}
+    waiting = [j for j in range(came) if run[j]["start"] < 0 and j not in placed]
+    order = sorted(waiting, key=lambda j: (int(lists.job["walltime"][begin + j]), j))
+    assert sorted(int(j) for j in slots if j >= 0) == sorted(order[: len(slots)])
+    return max(0, len(waiting) - len(slots))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_slots_hold_the_shortest_of_all_that_wait_at_every_step(shape: dict[str, Any]) -> None:
+    lists = crowded()
+    batch, rng = SlotsBatch(len(lists), lists, **shape), np.random.default_rng(3)
+    turn, rows, done, behind = new_turn(batch), np.arange(len(lists)), np.zeros(len(lists), bool), 0
+    batch.restart(rows, turn, {"list": rows})
+    while not done.all():
+        behind = max([behind, *(shown_are_the_shortest(batch, int(i)) for i in np.flatnonzero(~done))])
+        batch.step(np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1), turn)
+        done |= turn.terminated
+    assert behind > 20
+
+
+def test_with_room_for_the_whole_queue_nothing_changes() -> None:
+    lists = crowded()
+    for rule in ("sjf", "sjf-strict", "hold-back", "easy"):
+        first, shortest = (play(lists, rule, slots=400, queue=queue) for queue in ("oldest", "shortest"))
+        assert first["slowdown"].to_list() == pytest.approx(shortest["slowdown"].to_list(), rel=1e-12)
+
+
+def test_a_few_slots_are_enough_for_strict_sjf_and_the_oldest_are_not() -> None:
+    lists = crowded()
+    whole, few = play(lists, "sjf-strict", slots=400), play(lists, "sjf-strict", slots=6, queue="shortest")
+    stale = play(lists, "sjf-strict", slots=6)
+    few, whole, stale = (one["slowdown"].to_numpy()[len(lists) // 2 :].mean() for one in (few, whole, stale))  # of the high load
+    assert abs(few / whole - 1) < 0.03 and stale > 2 * whole
+
+
+def test_the_event_driven_simulation_shows_the_same() -> None:
+    lists = crowded(2)
+    for rule in ("sjf", "hold-back", "hold-pile"):
+        ours = play(lists, rule, slots=6, queue="shortest")
+        for e in range(len(lists)):
+            policy = SlotPolicy(rule, slots=6, queue="shortest")
+            jobs = escala.simulate(lists.workload(e), lists.platform, scheduler=policy).jobs
+            slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
+            assert slowdown == pytest.approx(ours["slowdown"][e], rel=1e-12)
+
+
+def test_a_saved_state_goes_on_as_it_would_have() -> None:
+    lists = crowded()
+    rows, ends = np.arange(len(lists)), []
+    batch = SlotsBatch(len(lists), lists, slots=4, queue="shortest")
+    turn, out = new_turn(batch), np.zeros(len(lists), np.int64)
+    batch.restart(rows, turn, {"list": rows})
+    for step in range(900):
+        if step == 120:
+            kept = {name: value.copy() for name, value in batch.state().items()}
+        batch.decide("sjf", out)
+        batch.step(out, turn)
+    ends.append(batch.info())
+    batch.restore(kept)
+    for _ in range(120, 900):
+        batch.decide("sjf", out)
+        batch.step(out, turn)
+    ends.append(batch.info())
+    for name, value in ends[0].items():
+        assert (value == ends[1][name]).all()
+    assert batch.games.memory["over"].any()
+
+
+def test_the_pile_and_the_rate_are_seen_and_no_clock_is() -> None:
+    lists = crowded(1)
+    batch = SlotsBatch(2, lists, slots=4, queue="shortest", skip="none")
+    turn = new_turn(batch)
+    batch.restart(np.arange(2), turn, {"list": np.arange(2)})
+    for _ in range(60):
+        batch.step(np.zeros(2, np.int64), turn)
+    memory = batch.games.memory
+    first = lists.job["submit"][lists.first[:2]] // 1_000_000
+    pile = turn.observation[:, -PILE:]
+    assert pile[:, 0] == pytest.approx(np.log2(1 + memory["seen"]) / 10)  # none was started
+    assert pile[:, 1] == pytest.approx(memory["seen"] / (memory["last"] - first + 1))
+    assert pile[:, 2] == pytest.approx(pile[:, 0])
+    assert turn.observation.shape[1] == 4 * (SLOT + 1) + 20 + GLOBAL + PILE
+    assert turn.observation.min() >= 0 and turn.observation.max() <= 1
+
+
+@pytest.mark.parametrize("known", [0, CLOCK, PILE, CLOCK + PILE])
+def test_the_slot_scorer_reads_it(known: int) -> None:
+    assert split_of(4 * (SLOT + 2) + 2 * 20 + GLOBAL + known, 4, 20) == (SLOT + 2, 2 * 20 + GLOBAL + known)
