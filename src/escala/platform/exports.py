@@ -1,4 +1,5 @@
-"""A site from what Slurm's own commands print: slurm.conf, `scontrol show node`, `show partition`, `show config`, `sacctmgr show qos`."""
+"""A site from what Slurm's own commands print: slurm.conf, `scontrol show node`, `show partition`, `show config`, `sacctmgr show qos`
+and `show assoc`."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from escala.errors import EscalaError
+from escala.platform.accounts import Accounts, read_associations
 from escala.platform.read_site import is_conf, read_site, site_of_lines
 from escala.platform.site import Site
 from escala.platform.site_entries import whole
@@ -19,6 +21,7 @@ KINDS = {
     "partitions": re.compile(r"(?m)^\s*PartitionName=.*(\n[^\n]*){0,12}\bTotalNodes="),
     "config": re.compile(r"^\s*Configuration data as of"),
     "gres": re.compile(r"(?mi)^\s*(NodeName=\S+\s+)?Name=\w+|^\s*AutoDetect="),
+    "associations": re.compile(r"^(Cluster\|)?Account\|.*\bUser\|.*\bShare\b"),
     "qos": re.compile(r"^Name\|(.*\|)?Priority(\||\n)"),
 }
 """Kind of export -> what tells it."""
@@ -26,7 +29,7 @@ NAMES = {"cputot": "cpus", "availablefeatures": "feature", "features": "feature"
 NOTHING = ("(null)", "n/a", "")
 GONE = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "MAINT")
 KEPT = re.compile(
-    r"^(scheduler|select|priority|preempt|topology|accountingstorage(type|tres|enforce)|killwait|overtimelimit|completewait|defmem|maxmem|"
+    r"^(scheduler|select|priority|fairshare|preempt|topology|accountingstorage(type|tres|enforce)|killwait|overtimelimit|completewait|defmem|maxmem|"
     r"enforcepartlimits|maxarraysize|maxjobcount|batchstarttimeout|grestypes|launchparameters|reconfigflags)"
 )
 """Settings that have to do with who runs when; addresses, paths and users of a slurm.conf have not, and do not go into a site.toml."""
@@ -34,7 +37,7 @@ _ENTRY = re.compile(r"(\w+)=((?:\S|\s(?!\w+=)(?!\s))*)")
 
 
 def kind_of(path: Path) -> str | None:
-    """nodes, partitions, config, gres, qos (of `KINDS`), conf (slurm.conf), toml (a site.toml), or None for none of these."""
+    """nodes, partitions, config, gres, associations, qos (of `KINDS`), conf (slurm.conf), toml (a site.toml), or None for none of these."""
     with guarded(path, "an export of a site"):
         text = read_text(path)
     for kind, mark in KINDS.items():
@@ -54,11 +57,12 @@ def read_exports(paths: Sequence[Path]) -> Site:
     strange = [path for path, kind in kinds.items() if kind is None]
     if strange:
         raise EscalaError(
-            f"{strange[0]}: neither a slurm.conf nor what scontrol show node, show partition, show config or sacctmgr show qos -P print"
+            f"{strange[0]}: neither a slurm.conf nor what scontrol show node, partition or config, or sacctmgr show qos or assoc -P print"
         )
     if list(kinds.values()) == ["toml"]:
         return read_site(paths[0])
     conf, gres, qos = Conf(), dict[str, str](), dict[str, int]()
+    accounts: Accounts = {}
     for path, kind in sorted(kinds.items(), key=lambda item: item[1] != "conf"):
         if kind == "conf":
             _add_conf(conf, path)
@@ -68,12 +72,16 @@ def read_exports(paths: Sequence[Path]) -> Site:
             gres |= read_gres(path)
         elif kind == "qos":
             qos |= _qos(path)
+        elif kind == "associations":
+            accounts |= read_associations(read_text(path), str(path))
         elif kind == "toml":
             raise EscalaError(f"{path}: is a site.toml already: give it alone")
         else:
             _add(conf, path, str(kind))
     site = site_of_lines(conf, paths[0], gres)
-    return replace(site, settings={key: value for key, value in site.settings.items() if KEPT.match(key)}, qos=qos or site.qos)
+    return replace(
+        site, settings={key: value for key, value in site.settings.items() if KEPT.match(key)}, qos=qos or site.qos, accounts=accounts
+    )
 
 
 def _add_conf(conf: Conf, path: Path) -> None:

@@ -57,7 +57,7 @@ class Site(Platform):
 
     partitions: at least one. settings: Slurm's settings under their names in slurm.conf, in lower case -> text. features: of each node.
     weights: int64 [nodes], Slurm's: light nodes are taken first. threads: int64 [nodes], CPUs of a core, where cores are what is given
-    away. qos: name -> priority. unread: what was in the file and is not modelled.
+    away. qos: name -> priority. accounts: the tree of `escala.platform.accounts`. unread: what was in the file and is not modelled.
     """
 
     partitions: tuple[Partition, ...] = ()
@@ -66,6 +66,7 @@ class Site(Platform):
     weights: Ints | None = None
     threads: Ints | None = None
     qos: dict[str, int] = field(default_factory=dict)
+    accounts: dict[str, dict[str, Any]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -134,6 +135,7 @@ class Site(Platform):
             for one in self.partitions
         ]
         more: dict[str, Any] = {"partitions": told, "settings": dict(self.settings), "qos": dict(self.qos), "unread": list(self.unread)}
+        more |= {"accounts": self.accounts} if self.accounts else {}
         more |= {name: values.tolist() for name in ("weights", "threads") if len(set((values := getattr(self, name)).tolist()) - {1})}
         if any(self.features):
             more["features"] = [list(one) for one in self.features]

@@ -29,6 +29,10 @@ PriorityType = "priority/multifactor"
 
 [qos]                           # optional: priority of each
 high = 100
+
+[accounts]                      # optional: shares of each; users that stand nowhere have 1
+physics = {shares = 30}
+theory = {parent = "physics", shares = 2, users = {ann = 3, bob = 1}}
 """
 
 from __future__ import annotations
@@ -38,13 +42,14 @@ from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
+from escala.platform.accounts import accounts_of
 from escala.platform.hostlist import hosts_of
 from escala.platform.site import PARTITION_FIELDS, Partition, Site
 from escala.platform.site_entries import Nodes, default_marked, seconds_of, whole
 from escala.platform.spec import profile_from
 from escala.reading import read_toml
 
-TOP = ("name", "nodes", "power", "partitions", "slurm", "qos")
+TOP = ("name", "nodes", "power", "partitions", "slurm", "qos", "accounts")
 NODE = ("names", "cores", "memory_mb", "gpus", "features", "weight", "threads_per_core", "power")
 SPANS = {"max_time": "max_s", "default_time": "default_s"}
 PARTITION = ("name", "nodes", *SPANS, *(one for one in PARTITION_FIELDS if one not in SPANS.values()))
@@ -64,7 +69,8 @@ def site_of_toml(path: Path) -> Site:
     settings = {key.lower(): _setting(value) for key, value in _table(told.get("slurm", {}), f"{path}: [slurm]").items()}
     qos = {name: whole(value, f"{path}: qos {quoted(name)}") for name, value in _table(told.get("qos", {}), f"{path}: [qos]").items()}
     name = str(told.get("name", path.stem))
-    return nodes.site(name, profiles, partitions=default_marked(partitions), settings=settings, qos=qos)
+    accounts = accounts_of(told.get("accounts", {}), f"{path}: [accounts]")
+    return nodes.site(name, profiles, partitions=default_marked(partitions), settings=settings, qos=qos, accounts=accounts)
 
 
 def _add(nodes: Nodes, group: Any, where: str) -> None:

@@ -25,6 +25,7 @@ def site_text(site: Site, notes: Iterable[str] = ()) -> str:
     parts = [f"name = {_value(site.name)}", *_nodes(site), *_power(site), *(_partition(site, one) for one in site.partitions)]
     parts += [_section("slurm", site.settings)] if site.settings else []
     parts += [_section("qos", site.qos)] if site.qos else []
+    parts += [_section("accounts", {name: _account(told) for name, told in site.accounts.items()})] if site.accounts else []
     return "\n\n".join((["\n".join(head)] if head else []) + parts) + "\n"
 
 
@@ -85,6 +86,11 @@ def _partition(site: Site, one: Partition) -> str:
         elif value != getattr(usual, field):
             told[SPANS.get(field, field)] = _span(value) if field in SPANS else value
     return _lines("[[partitions]]", told)
+
+
+def _account(told: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    users = {"users": tuple(told["users"].items())} if told["users"] else {}
+    return tuple({"parent": told["parent"], "shares": told["shares"], **users}.items())
 
 
 def _span(seconds: float | None) -> str:

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
+from escala.kernel.slurm.shares import CLASSIC, TREE, weigh
 from escala.platform.site import Site
 from escala.slurm.asked import Asked, Columns, as_words
-from escala.slurm.settings import TICK_S, Settings
+from escala.slurm.associations import shares_of
+from escala.slurm.settings import TICK_S, WEEK_S, Settings
 from escala.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -28,12 +30,16 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
     jobs = _jobs(workload, asked)
     rules = _rules(workload, settings)
     users = int(asked.shape[:, t.USER].max(initial=0)) + 1
+    shares = shares_of(workload, site, rules.fair > 0)
+    if rules.fair > 0:
+        weigh(shares, rules)
     return t.World(
         machine,
         free,
         future,
         jobs,
         _records(workload, site, settings, asked),
+        shares,
         _allocated(site, asked, machine.gpus.shape[1]),
         _lists(asked, settings),
         _counters(settings, rules),
@@ -96,7 +102,8 @@ def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -
     told = Columns(workload.jobs).ints("priority")[job]
     base, weight = np.where(told >= 0, told, base), np.where(told >= 0, 0.0, weight)
     first = np.clip(base, 1, 4294967295).astype(np.int64)
-    return t.Records(job, part, np.ascontiguousarray(table[:, 2]), base, weight, first)
+    fair = np.where(told >= 0, 0.0, settings.weight_fair)
+    return t.Records(job, part, np.ascontiguousarray(table[:, 2]), base, weight, fair, first)
 
 
 def priorities(
@@ -183,6 +190,10 @@ def _rules(workload: Workload, settings: Settings) -> t.Rules:
         kill_wait=settings.kill_wait,
         over_time=settings.over_time,
         started_us=round(settings.started_s * t.SECOND),
+        fair=0 if not settings.fair_share else TREE if settings.fair_tree else CLASSIC,
+        decay=1 - 0.693 / settings.half_life if settings.half_life else 1.0,
+        dampening=float(settings.dampening),
+        reset_s=settings.reset_every,
     )
 
 
@@ -200,6 +211,10 @@ def _counters(settings: Settings, rules: t.Rules) -> Ints:
     s[[t.LAST_EVENT, t.LAST_FULL]] = (started + rules.epoch_us) // t.SECOND
     s[t.LAST_PASS] = (min(started, first - rules.bf_interval * t.SECOND) + rules.epoch_us) // t.SECOND
     s[t.LAST_UPDATE] = s[t.LAST_PASS]
+    s[t.CHARGED] = (started + rules.epoch_us) // t.SECOND
+    if rules.reset_s > 0:  # from midnight, weeks from Sunday; the first second of unix time was on a Thursday
+        first_s = 3 * 86400 if rules.reset_s == WEEK_S else 0
+        s[t.RESET] = s[t.CHARGED] + (first_s - s[t.CHARGED] - 1) % rules.reset_s + 1
     return s
 
 

@@ -13,6 +13,8 @@ from escala.platform.site_entries import seconds_of
 
 NAME = "slurm"
 ENDLESS_S = 365 * 86400
+WEEK_S = 7 * 86400
+RESETS = {"DAILY": 86400, "WEEKLY": WEEK_S}
 TICK_S = 0.45
 """Of all moments between 0 and 1 s, one at which most recorded runs come out as real daemons ran them; see docs/how-to/site.md."""
 
@@ -58,6 +60,11 @@ class Settings:
     weight_size: int = 0
     weight_partition: int = 0
     weight_qos: int = 0
+    weight_fair: int = 0
+    fair_tree: bool = True
+    half_life: int = WEEK_S
+    dampening: int = 1
+    reset_every: int = 0
     max_age: int = 7 * 86400
     calc_period: int = 300
     favor_small: bool = False
@@ -73,6 +80,11 @@ class Settings:
     passes_s: tuple[float, ...] = ()
     drift_s: float = 0.001
     unread: tuple[str, ...] = field(default=())
+
+    @property
+    def fair_share(self) -> bool:
+        """Does used core time count? Without slurmdbd Slurm leaves it out."""
+        return self.multifactor and self.accounting and self.weight_fair > 0
 
 
 PARAMETERS = (
@@ -104,13 +116,21 @@ NAMES = {
     "priorityweightjobsize": "weight_size",
     "priorityweightpartition": "weight_partition",
     "priorityweightqos": "weight_qos",
+    "priorityweightfairshare": "weight_fair",
+    "fairsharedampeningfactor": "dampening",
     "killwait": "kill_wait",
     "overtimelimit": "over_time",
 }
-LEAST = {"bf_interval": 1, "bf_resolution": 1, "bf_max_job_test": 1, "batch_sched_delay": 0, "sched_interval": -1}
+LEAST = {
+    "bf_interval": 1,
+    "bf_resolution": 1,
+    "bf_max_job_test": 1,
+    "batch_sched_delay": 0,
+    "sched_interval": -1,
+    "fairsharedampeningfactor": 1,
+}
 NOT_MODELLED = {
     "preempttype": "preempt/none",
-    "priorityweightfairshare": "0",
     "priorityweightassoc": "0",
     "priorityweighttres": "",
     "topologyplugin": "topology/none",
@@ -123,7 +143,7 @@ def settings_of(site: Site) -> Settings:
     """What the site's settings say; what has no model is in `unread`. EscalaError for a number that is none."""
     told = site.settings
     where = f"site {quoted(site.name)}"
-    found: dict[str, Any] = {name: _whole(told[key], f"{where}, {key}") for key, name in NAMES.items() if key in told}
+    found: dict[str, Any] = {name: _whole(told[key], f"{where}, {key}", LEAST.get(key, 0)) for key, name in NAMES.items() if key in told}
     unread = [f"{key}={told[key]}" for key, plain in NOT_MODELLED.items() if key in told and told[key].lower() not in (plain, "(null)")]
     found |= _parameters(told.get("schedulerparameters", ""), where, unread)
     found["backfill"] = "builtin" not in told.get("schedulertype", "sched/backfill").lower()
@@ -134,6 +154,7 @@ def settings_of(site: Site) -> Settings:
     found["by_core"] = ("core" in takes.replace("cr_core_default", "") or "socket" in takes or not takes) and not found["whole_nodes"]
     found["least_loaded"] = "lln" in takes
     found |= _priorities(told, where)
+    found |= _usage(told, where, unread)
     return Settings(**found, unread=tuple(unread))
 
 
@@ -153,6 +174,26 @@ def _priorities(told: Mapping[str, str], where: str) -> dict[str, Any]:
     found["small_relative_to_time"] = "SMALL_RELATIVE_TO_TIME" in flags
     found["normal_partition"] = "NO_NORMAL_PART" not in flags and "NO_NORMAL_ALL" not in flags
     found["normal_qos"] = "NO_NORMAL_QOS" not in flags and "NO_NORMAL_ALL" not in flags
+    return found
+
+
+def _usage(told: Mapping[str, str], where: str, unread: list[str]) -> dict[str, Any]:
+    """The part of fair share."""
+    found: dict[str, Any] = {}
+    if "prioritydecayhalflife" in told:
+        seconds = seconds_of(told["prioritydecayhalflife"], f"{where}, prioritydecayhalflife")
+        found["half_life"] = 0 if seconds is None else int(seconds)
+    reset = told.get("priorityusageresetperiod", "none").upper()
+    found["reset_every"] = RESETS.get(reset, 0)
+    if reset not in ("NONE", "NOW", *RESETS):
+        unread.append(f"PriorityUsageResetPeriod={reset}")
+    flags = told.get("priorityflags", "").upper().split(",")
+    found["fair_tree"] = "NO_FAIR_TREE" not in flags
+    unread += [f"PriorityFlags={one}" for one in ("DEPTH_OBLIVIOUS", "ACCRUE_ALWAYS", "INCR_ONLY") if one in flags]
+    if _whole(told.get("priorityweightfairshare", "0"), f"{where}, priorityweightfairshare") and not told.get(
+        "accountingstoragetype", ""
+    ).lower().endswith("slurmdbd"):
+        unread.append("PriorityWeightFairshare: counts only with AccountingStorageType=accounting_storage/slurmdbd")
     return found
 
 

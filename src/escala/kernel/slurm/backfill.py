@@ -8,7 +8,7 @@ from escala.kernel.slurm.ends import first_start
 from escala.kernel.slurm.event_pass import way_of
 from escala.kernel.slurm.lists import records_before
 from escala.kernel.slurm.plan import free_through, new_plan, overlaps, reserve
-from escala.kernel.slurm.start import start, unix_s
+from escala.kernel.slurm.start import start
 from escala.kernel.slurm.tables import (
     BY_PASS,
     LIMIT_S,
@@ -25,6 +25,7 @@ from escala.kernel.slurm.tables import (
     Rules,
     Scratch,
     World,
+    unix_s,
 )
 
 NEXT, STOP, STARTED = range(3)

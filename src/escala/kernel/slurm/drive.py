@@ -7,7 +7,8 @@ from escala.kernel.slurm.backfill import backfill_pass
 from escala.kernel.slurm.event_pass import event_pass
 from escala.kernel.slurm.lists import pop_end, sort_queue
 from escala.kernel.slurm.priority import renew
-from escala.kernel.slurm.start import end, submit, unix_s
+from escala.kernel.slurm.shares import settle, weigh
+from escala.kernel.slurm.start import end, submit
 from escala.kernel.slurm.tables import (
     ASKED,
     CALC,
@@ -32,6 +33,7 @@ from escala.kernel.slurm.tables import (
     Lists,
     Rules,
     World,
+    unix_s,
 )
 
 DONE, PAUSED = range(2)
@@ -118,10 +120,13 @@ def drive(w: World, until_us: int) -> int:
             continue
         now_s = unix_s(rules, now)
         if calc == now:
-            renew(jobs, records, lists, s, rules)
+            if rules.fair > 0:
+                settle(w)
+                weigh(w.shares, rules)
+            renew(w)
             if s[DIRTY]:
                 sort_queue(machine, records, lists, s)
-            if s[N_QUEUE] == 0 and s[CALC] < coming:
+            if s[N_QUEUE] == 0 and s[CALC] < coming and rules.fair == 0:
                 s[CALC] += (coming - s[CALC]) // rules.calc_us * rules.calc_us
         elif tick == now:
             due = tick_due(s, rules, now_s) if s[N_QUEUE] > 0 or s[ASKED] > 0 else 0

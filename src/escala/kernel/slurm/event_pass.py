@@ -5,7 +5,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.choose import choose
 from escala.kernel.slurm.lists import records_before
-from escala.kernel.slurm.start import start, unix_s
+from escala.kernel.slurm.start import start
 from escala.kernel.slurm.tables import (
     BY_PASS,
     MIN_CORES,
@@ -20,6 +20,7 @@ from escala.kernel.slurm.tables import (
     Records,
     Rules,
     World,
+    unix_s,
 )
 
 

@@ -1,10 +1,10 @@
-"""Priorities: basic ones by the order of submission, or multifactor ones that grow with age in steps."""
+"""Priorities: basic ones by the order of submission, or multifactor ones that grow with age in steps, and fall with use."""
 
 from __future__ import annotations
 
 from escala.compile import lean
-from escala.kernel.slurm.start import unix_s
-from escala.kernel.slurm.tables import CALC, DIRTY, LAST_UPDATE, N_QUEUE, NOW, Ints, Jobs, Lists, Records, Rules
+from escala.kernel.slurm.shares import fair_of
+from escala.kernel.slurm.tables import CALC, DIRTY, LAST_UPDATE, N_QUEUE, NOW, World, unix_s
 
 MOST = 4294967295
 
@@ -17,14 +17,26 @@ def priority_of(base: float, weight: float, waited_s: int, max_age: int) -> int:
 
 
 @lean
-def renew(jobs: Jobs, records: Records, lists: Lists, s: Ints, rules: Rules) -> None:
+def first_priority(w: World, record: int) -> None:
+    """The priority of a record as it joins the queue, by the fair share of that moment."""
+    records, rules = w.records, w.rules
+    base = records.base[record] + records.fair[record] * fair_of(w.shares, w.jobs, records.job[record])
+    records.priority[record] = priority_of(base, records.weight[record], 0, rules.max_age)
+
+
+@lean
+def renew(w: World) -> None:
     """The priorities of all waiting jobs at this moment."""
+    jobs, records, lists, s, rules = w.jobs, w.records, w.lists, w.s, w.rules
     now_s = unix_s(rules, s[NOW])
     changed = False
     for i in range(s[N_QUEUE]):
         record = lists.queue[i]
         waited = max(now_s - unix_s(rules, jobs.submit[records.job[record]]), 0)
-        value = priority_of(records.base[record], records.weight[record], waited, rules.max_age)
+        base = records.base[record]
+        if rules.fair > 0:
+            base += records.fair[record] * fair_of(w.shares, jobs, records.job[record])
+        value = priority_of(base, records.weight[record], waited, rules.max_age)
         if value != records.priority[record]:
             records.priority[record] = value
             changed = True

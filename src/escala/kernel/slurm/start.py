@@ -5,6 +5,8 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import give, release
 from escala.kernel.slurm.lists import add_running, dequeue, enqueue, push_end, remove_running
+from escala.kernel.slurm.priority import first_priority
+from escala.kernel.slurm.shares import charge
 from escala.kernel.slurm.tables import (
     ASKED,
     BY_PASS,
@@ -22,15 +24,10 @@ from escala.kernel.slurm.tables import (
     WAITING,
     Rules,
     World,
+    unix_s,
 )
 
 AT_START, AT_END = range(2)
-
-
-@lean
-def unix_s(rules: Rules, us: int) -> int:
-    """The whole second of unix time of a moment."""
-    return (us + rules.epoch_us) // SECOND
 
 
 @lean
@@ -67,6 +64,8 @@ def start(w: World, j: int, count: int) -> bool:
 def end(w: World, j: int) -> None:
     """Job j, which the heap has given, ends now."""
     jobs, s = w.jobs, w.s
+    if w.rules.fair > 0:
+        charge(w, j, unix_s(w.rules, s[NOW]))
     release(w.free, jobs, w.allocated, j)
     jobs.state[j] = ENDED
     remove_running(jobs, w.lists, s, j)
@@ -94,6 +93,8 @@ def submit(w: World, j: int) -> None:
 def _queue(w: World, j: int) -> None:
     w.jobs.state[j] = WAITING
     for record in range(w.jobs.record[j], w.jobs.record[j + 1]):
+        if w.rules.fair > 0:
+            first_priority(w, record)
         enqueue(w.machine, w.records, w.lists, w.s, record)
 
 

@@ -7,6 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.compile import lean
+
 Ints = NDArray[np.int64]
 Words = NDArray[np.int64]
 
@@ -44,8 +46,10 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     PASSES,
     EVENTS,
     BY_PASS,
-) = range(20)
-COUNTERS = 20
+    CHARGED,
+    RESET,
+) = range(22)
+COUNTERS = 22
 
 
 class Machine(NamedTuple):
@@ -99,7 +103,24 @@ class Records(NamedTuple):
     mask: Ints
     base: NDArray[np.float64]  # priority without age
     weight: NDArray[np.float64]  # of age
+    fair: NDArray[np.float64]  # weight of fair share
     priority: Ints
+
+
+class Shares(NamedTuple):
+    """Users and accounts, parents before children; row 0 is the root. Without fair share there is the root alone."""
+
+    parent: Ints
+    user: Ints  # 1: a user, 0: an account
+    depth: Ints  # of the root 0
+    shares: NDArray[np.float64]
+    among: NDArray[np.float64]  # shares of all under the same parent
+    usage: NDArray[np.float64]  # CPU seconds, decayed
+    level: NDArray[np.float64]
+    factor: NDArray[np.float64]
+    leaf: Ints  # [users]: their rows
+    path: NDArray[np.float64]  # [users, depth]
+    of_job: Ints  # [jobs]
 
 
 class Allocated(NamedTuple):
@@ -156,6 +177,10 @@ class Rules(NamedTuple):
     kill_wait: int
     over_time: int
     started_us: int
+    fair: int  # 0: no fair share, 1: the fair tree, 2: classic
+    decay: float  # of usage, in a second
+    dampening: float
+    reset_s: int  # 0: usage is never forgotten at once
 
 
 class Scratch(NamedTuple):
@@ -190,8 +215,15 @@ class World(NamedTuple):
     future: Free  # what would be free, while a start is looked for
     jobs: Jobs
     records: Records
+    shares: Shares
     allocated: Allocated
     lists: Lists
     s: Ints  # counters
     rules: Rules
     room: Scratch
+
+
+@lean
+def unix_s(rules: Rules, us: int) -> int:
+    """The whole second of unix time of a moment."""
+    return (us + rules.epoch_us) // SECOND

@@ -1,0 +1,119 @@
+"""Fair share: used core time of users and accounts, halved as time goes by, and the factor that it gives, as slurmctld reckons.
+
+Usage is charged at each PriorityCalcPeriod, and at the end of a job for what it ran since (https://slurm.schedmd.com/priority_multifactor.html).
+Two formulas: the fair tree, whose factor is a user's rank (https://slurm.schedmd.com/fair_tree.html), and the classic 2^(-U/S)
+(https://slurm.schedmd.com/classic_fair_share.html).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from escala.compile import compiled, lean
+from escala.kernel.slurm.tables import CHARGED, N_RUNNING, NOW, RESET, Jobs, Rules, Shares, World, unix_s
+
+TREE, CLASSIC = 1, 2
+ENDLESS, ABOVE = 1e300, -1e308
+
+
+@lean
+def charge(w: World, j: int, until_s: int) -> None:
+    """What job j has run since the last charge, in CPU seconds, to its user."""
+    jobs, shares, s, rules = w.jobs, w.shares, w.s, w.rules
+    ran = until_s - max(unix_s(rules, jobs.start[j]), s[CHARGED])
+    if ran < 1:
+        return
+    cpus = 0
+    for at in range(jobs.first[j], jobs.last[j]):
+        cpus += w.allocated.cpus[at]
+    shares.usage[shares.of_job[j]] += cpus * (ran * rules.decay**ran)
+
+
+@lean
+def settle(w: World) -> None:
+    """Decay all usage up to now, and charge what runs; or forget all of it, where a reset is due."""
+    shares, s, rules = w.shares, w.s, w.rules
+    now_s = unix_s(rules, s[NOW])
+    kept = rules.decay ** (now_s - s[CHARGED])
+    for a in range(shares.usage.size):
+        shares.usage[a] *= kept
+    for i in range(s[N_RUNNING]):
+        charge(w, w.lists.running[i], now_s)
+    s[CHARGED] = now_s
+    if rules.reset_s > 0 and now_s >= s[RESET]:
+        shares.usage[:] = 0.0
+        s[RESET] += ((now_s - s[RESET]) // rules.reset_s + 1) * rules.reset_s
+
+
+@compiled
+def weigh(shares: Shares, rules: Rules) -> None:
+    """The factor of each user, 0 to 1, from the usage as it is. Rows: parents before children, usage in those of users."""
+    for a in range(shares.parent.size - 1, 0, -1):
+        if shares.user[a] == 0:
+            shares.usage[a] = 0.0
+    shares.usage[0] = 0.0
+    for a in range(shares.parent.size - 1, 0, -1):
+        shares.usage[shares.parent[a]] += shares.usage[a]
+    if rules.fair == CLASSIC:
+        _classic(shares, rules.dampening)
+    else:
+        _tree(shares)
+
+
+@lean
+def _classic(shares: Shares, dampening: float) -> None:
+    """2^(-U/S): shares as a part of all, usage as a part of all and, by its share of it, of the account's."""
+    total = shares.usage[0]
+    shares.level[0], shares.factor[0] = 1.0, 1.0  # part of all shares; effective usage, until the second loop
+    for a in range(1, shares.parent.size):
+        up = shares.parent[a]
+        of_level = shares.shares[a] / shares.among[a] if shares.among[a] > 0 else 0.0
+        shares.level[a] = shares.level[up] * of_level
+        own = shares.usage[a] / total if total > 0 else 0.0
+        shares.factor[a] = own if up == 0 else own + (shares.factor[up] - own) * of_level
+    for a in range(shares.parent.size):
+        used, part = shares.factor[a], shares.level[a]
+        shares.factor[a] = 2.0 ** (-(used / part) / dampening) if part > 0 else 0.0
+
+
+@compiled
+def _tree(shares: Shares) -> None:
+    """Ranks: at each level the larger shares / usage goes first, with everybody below it; accounts that tie are as one."""
+    n, deep = shares.path.shape
+    for a in range(1, shares.parent.size):
+        up = shares.parent[a]
+        part = shares.usage[a] / shares.usage[up] if shares.usage[up] > 0 else 0.0
+        level = shares.shares[a] / shares.among[a] if shares.among[a] > 0 else 0.0
+        shares.level[a] = 0.0 if level <= 0 else ENDLESS if part <= 0 else level / part
+    for k in range(n):
+        a = shares.leaf[k]
+        for d in range(deep):
+            shares.path[k, d] = ABOVE
+        for d in range(shares.depth[a] - 1, -1, -1):
+            shares.path[k, d] = -shares.level[a]
+            a = shares.parent[a]
+    order = np.arange(n)
+    for d in range(deep - 1, -1, -1):
+        order = order[np.argsort(shares.path[:, d][order], kind="mergesort")]
+    tied_rank = n
+    for i in range(n):
+        if i == 0 or not _ties(shares, order[i - 1], order[i]):
+            tied_rank = n - i
+        shares.factor[shares.leaf[order[i]]] = tied_rank / n
+
+
+@lean
+def _ties(shares: Shares, first: int, second: int) -> bool:
+    """Is the second user as good as the one before, or the best of an account that is?"""
+    for d in range(shares.path.shape[1]):
+        if shares.path[first, d] == ABOVE:
+            return True
+        if shares.path[first, d] != shares.path[second, d]:
+            return False
+    return True
+
+
+@lean
+def fair_of(shares: Shares, jobs: Jobs, j: int) -> float:
+    """The factor of the user of job j."""
+    return shares.factor[shares.of_job[j]]

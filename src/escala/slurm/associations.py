@@ -1,0 +1,82 @@
+"""Users and accounts of a run as the rows of fair share: those that the site names, and those that only the jobs name."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.kernel.slurm import tables as t
+from escala.platform.accounts import ROOT
+from escala.platform.site import Site
+from escala.slurm.asked import Columns
+from escala.workload import Workload
+
+Key = tuple[str, str | None]
+
+
+class Tree:
+    """Rows of accounts and users, parents before children."""
+
+    def __init__(self, site: Site) -> None:
+        self.row: dict[Key, int] = {(ROOT, None): 0}
+        self.parent, self.shares, self.user, self.depth = [-1], [1.0], [0], [0]
+        self.site = site
+        self.homes: dict[str, str] = {}  # the first account that names a user
+        for name, told in site.accounts.items():
+            self.account(name)
+            for user in told["users"]:
+                self.homes.setdefault(user, name)
+                self.of(name, user)
+
+    def _add(self, key: Key, parent: int, shares: float) -> int:
+        self.row[key] = len(self.parent)
+        self.parent.append(parent)
+        self.shares.append(shares)
+        self.user.append(int(key[1] is not None))
+        self.depth.append(self.depth[parent] + 1)
+        return self.row[key]
+
+    def account(self, name: str) -> int:
+        """The row of an account; one that the site does not name goes under the root with a share of 1."""
+        if (name, None) not in self.row:
+            told = self.site.accounts.get(name, {"parent": ROOT, "shares": 1})
+            self._add((name, None), self.account(told["parent"]), told["shares"])
+        return self.row[name, None]
+
+    def of(self, account: str | None, user: str | None) -> int:
+        """The row of a user in an account; without one, in the first that names the user, or right under the root."""
+        name = account or self.homes.get(user or "", ROOT)
+        key = (name, user or "")
+        if key not in self.row:
+            shares = self.site.accounts.get(name, {"users": {}})["users"].get(user, 1)
+            self._add(key, self.account(name), shares)
+        return self.row[key]
+
+
+def shares_of(workload: Workload, site: Site, wanted: bool) -> t.Shares:
+    """The rows, without usage; the root alone where fair share is not wanted."""
+    tree = Tree(site)
+    of_job = np.zeros(len(workload), np.int64)
+    if wanted:
+        pairs = zip(Columns(workload.jobs).texts("account"), workload.jobs["user"].to_list(), strict=True)
+        of_job[:] = [tree.of(account, user) for account, user in pairs]
+    parent, shares, user = np.array(tree.parent, np.int64), np.array(tree.shares), np.array(tree.user, np.int64)
+    among = np.bincount(parent[1:], shares[1:], minlength=len(parent)) if len(parent) > 1 else np.zeros(1)
+    leaf = np.flatnonzero(user)
+
+    def zeros() -> NDArray[np.float64]:
+        return np.zeros(len(parent))
+
+    return t.Shares(
+        parent=parent,
+        user=user,
+        depth=np.array(tree.depth, np.int64),
+        shares=shares,
+        among=np.where(parent >= 0, among[np.maximum(parent, 0)], 1.0),
+        usage=zeros(),
+        level=zeros(),
+        factor=zeros(),
+        leaf=leaf,
+        path=np.zeros((len(leaf), max(tree.depth))),
+        of_job=of_job,
+    )

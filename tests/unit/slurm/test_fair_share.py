@@ -1,0 +1,211 @@
+"""Fair share by hand: the trees of Slurm's documentation, charging and decay, and the files that tell of accounts.
+
+Sources: https://slurm.schedmd.com/fair_tree.html, classic_fair_share.html and priority_multifactor.html.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import escala
+from escala import EscalaError
+from escala.kernel.slurm import tables as t
+from escala.kernel.slurm.shares import weigh
+from escala.platform.exports import read_exports
+from escala.platform.site_write import site_text
+from escala.slurm import settings_of
+from escala.slurm.arrays import arrays_of
+from escala.slurm.asked import Asking
+from escala.slurm.run import play
+
+SITE = """\
+name = "fair"
+[[nodes]]
+names = "n[1-4]"
+cores = 4
+[slurm]
+PriorityType = "priority/multifactor"
+PriorityWeightFairshare = 1000000
+AccountingStorageType = "accounting_storage/slurmdbd"
+PriorityCalcPeriod = "1"
+"""
+
+
+def site(tmp_path: Path, accounts: str, more: str = "") -> Any:
+    path = tmp_path / "site.toml"
+    path.write_text(f"{SITE}{more}\n[accounts]\n{accounts}\n")
+    return escala.read_site(path)
+
+
+def jobs(users: list[str], **columns: Any) -> escala.Workload:
+    """One job of each "account/user", a minute apart."""
+    n = len(users)
+    table: dict[str, Any] = {
+        "submit_s": [60.0 * k for k in range(n)],
+        "runtime_s": [600.0] * n,
+        "walltime_s": [3600.0] * n,
+        "cores": [4] * n,
+    }
+    table |= {"account": [one.partition("/")[0] for one in users], "user": [one.partition("/")[2] for one in users]}
+    return escala.Workload.from_jobs({**table, **columns}, origin_s=1_800_000_000.0)
+
+
+def factors(place: Any, used: dict[str, float]) -> dict[str, float]:
+    """User -> factor, for used CPU seconds of each."""
+    work = jobs(list(used))
+    settings = settings_of(place)
+    run = arrays_of(work, place, settings, Asking(work, place, settings).asked())
+    for j, name in enumerate(used):
+        run.shares.usage[run.shares.of_job[j]] = used[name]
+    weigh(run.shares, run.rules)
+    return {name: float(run.shares.factor[run.shares.of_job[j]]) for j, name in enumerate(used)}
+
+
+def test_the_fair_tree_ranks_accounts_before_their_users(tmp_path: Path) -> None:
+    """A has used less than its share, so all its users stand before those of B, whatever they used: 4/4, 3/4, 2/4, 1/4."""
+    place = site(tmp_path, "A = {shares = 3}\nB = {shares = 1}")
+    assert factors(place, {"A/a": 60.0, "A/b": 10.0, "B/c": 1.0, "B/d": 39.0}) == {"A/b": 1.0, "A/a": 0.75, "B/c": 0.5, "B/d": 0.25}
+
+
+def test_ties_of_the_fair_tree(tmp_path: Path) -> None:
+    """Users that tie share a rank and the next is skipped; accounts that tie are ranked as one; a user that ties with an account has the
+    rank of its best user."""
+    flat = site(tmp_path, "A = {}")
+    assert factors(flat, {"A/a": 0.0, "A/b": 10.0, "A/c": 10.0, "A/d": 40.0}) == {"A/a": 1.0, "A/b": 0.75, "A/c": 0.75, "A/d": 0.25}
+    two = site(tmp_path, "A = {}\nB = {}")
+    assert factors(two, {"A/a": 10.0, "A/b": 30.0, "B/c": 20.0, "B/d": 20.0}) == {"A/a": 1.0, "B/c": 0.75, "B/d": 0.75, "A/b": 0.25}
+    mixed = site(tmp_path, "A = {}\nroot = {}")
+    assert factors(mixed, {"root/u": 20.0, "A/a": 5.0, "A/b": 15.0}) == {"root/u": 1.0, "A/a": 1.0, "A/b": pytest.approx(1 / 3)}
+
+
+def test_no_shares_come_last_and_idle_users_count(tmp_path: Path) -> None:
+    place = site(tmp_path, "A = {users = {a = 1, z = 0, idle = 1, gone = 1}}")
+    assert factors(place, {"A/a": 10.0, "A/z": 0.0}) == {"A/a": 0.5, "A/z": 0.25}
+
+
+def test_the_classic_formula(tmp_path: Path) -> None:
+    """Shares: A 3 of 4, its users half of it each. Effective usage of a: .2 + (.5 - .2) x 1/2 = .35, its share 3/8: 2^(-.35 / .375)."""
+    place = site(tmp_path, "A = {shares = 3}\nB = {shares = 1}", 'PriorityFlags = "NO_FAIR_TREE"')
+    found = factors(place, {"A/a": 20.0, "A/b": 30.0, "B/c": 50.0})
+    assert found == {"A/a": pytest.approx(2 ** (-0.35 / 0.375)), "A/b": pytest.approx(2 ** (-0.4 / 0.375)), "B/c": pytest.approx(2**-2.0)}
+    damped = site(tmp_path, "A = {shares = 3}\nB = {shares = 1}", 'PriorityFlags = "NO_FAIR_TREE"\nFairShareDampeningFactor = 2')
+    assert factors(damped, {"A/a": 20.0, "A/b": 30.0, "B/c": 50.0})["B/c"] == pytest.approx(0.5)
+
+
+def test_who_has_used_less_goes_first(tmp_path: Path) -> None:
+    """bob's second job was submitted last, and starts before ann's, who has used the machine; without fair share the order is kept."""
+    place = site(tmp_path, "A = {}")
+    work = jobs(["A/ann", "A/ann", "A/bob"], cores=[16, 16, 16])
+    assert escala.simulate(work, place, scheduler="slurm").jobs.sort("start_s")["job_id"].to_list() == ["1", "3", "2"]
+    (tmp_path / "plain.toml").write_text(SITE.replace("1000000", "0"))
+    plain = escala.simulate(work, escala.read_site(tmp_path / "plain.toml"), scheduler="slurm")
+    assert plain.jobs.sort("start_s")["job_id"].to_list() == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("more", ["", 'PriorityDecayHalfLife = "0"', 'PriorityDecayHalfLife = "0-1"'])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_usage_is_the_decayed_integral_of_what_ran(tmp_path: Path, seed: int, more: str) -> None:
+    """An independent ledger, from starts and ends alone: each piece of a run between two steps is charged and decays as slurmctld does it;
+    and that is the integral of cores x 2^(-age / half-life), up to what two steps can change."""
+    draw = np.random.default_rng([seed, 28])
+    place = site(tmp_path, "A = {}\nB = {parent = 'A'}", more)
+    n = 40
+    users = [f"{a}/{u}" for a, u in zip(draw.choice(["A", "B", "C"], n), draw.choice(["x", "y"], n), strict=True)]
+    run_s = draw.exponential(900, n).clip(1)
+    work = jobs(users, submit_s=np.sort(draw.uniform(0, 9000, n)), runtime_s=run_s, walltime_s=run_s + 3600, cores=draw.integers(1, 17, n))
+    settings = settings_of(place)
+    run = play(work, place, settings, Asking(work, place, settings).asked())
+    last, decay, kept = int(run.s[t.CHARGED]), run.rules.decay, 2 * run.rules.calc_us // t.SECOND
+    begun, zero = run.rules.started_us, run.rules.epoch_us
+    beats = [us for k in range(10_000) if ((us := begun + k * run.rules.calc_us) + zero) // t.SECOND <= last] + [1 << 60]
+    assert (beats[-2] + zero) // t.SECOND == last
+    strict, exact = np.zeros(len(run.shares.parent)), np.zeros(len(run.shares.parent))
+    for j in range(n):
+        row, cpus = run.shares.of_job[j], run.allocated.cpus[run.jobs.first[j] : run.jobs.last[j]].sum()
+        start, end = (int((us + zero) // t.SECOND) for us in (run.jobs.start[j], run.jobs.finish[j]))
+        exact[row] += cpus * (decay ** (last - np.arange(start, end).astype(float))).sum()
+        for a_us, b_us in pairwise(beats):
+            a, b = (int((us + zero) // t.SECOND) for us in (a_us, b_us))
+            ran = min(end, b) - max(start, a)
+            if ran > 0:  # an end within the step is charged there, and decays with all else at the end of the step
+                strict[row] += cpus * ran * decay**ran * decay ** (last - (min(a, last) if run.jobs.finish[j] <= b_us else b))
+    user = run.shares.user == 1
+    assert run.shares.usage[user] == pytest.approx(strict[user], rel=1e-9)
+    assert run.shares.usage[user] == pytest.approx(exact[user], rel=1 - decay**kept + 1e-9)
+    assert (exact[user] > 0).all()
+
+
+def test_a_reset_forgets_all_usage(tmp_path: Path) -> None:
+    """The clock starts at 08:00 UTC: a job of noon is forgotten after midnight, one of the next day is not."""
+    place = site(tmp_path, "A = {}", 'PriorityUsageResetPeriod = "DAILY"\nPriorityDecayHalfLife = "0"')
+    work = jobs(["A/a", "A/b"], submit_s=[3600.0, 90000.0])
+    settings = settings_of(place)
+    run = play(work, place, settings, Asking(work, place, settings).asked())
+    assert run.shares.usage[run.shares.of_job].tolist() == [0.0, 2400.0]
+
+
+def test_without_slurmdbd_it_does_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "site.toml"
+    path.write_text(SITE.replace("slurmdbd", "none"))
+    settings = settings_of(escala.read_site(path))
+    assert not settings.fair_share
+    assert any("slurmdbd" in one for one in settings.unread)
+
+
+def test_a_given_priority_stays(tmp_path: Path) -> None:
+    place = site(tmp_path, "A = {}")
+    work = jobs(["A/ann", "A/ann", "A/bob"], cores=[16, 16, 16], priority=[1, 3_000_000, None])
+    assert escala.simulate(work, place, scheduler="slurm").jobs.sort("start_s")["job_id"].to_list() == ["1", "2", "3"]
+
+
+ASSOC = """\
+Cluster|Account|User|Partition|Share|Priority|GrpJobs
+lab|root|||1||
+lab| root|root||1||
+lab| physics|||30||
+lab|  theory|||2||
+lab|   theory|ann||3||
+lab| chem|||10||
+"""
+
+
+def test_associations_of_sacctmgr(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text("ClusterName=lab\nNodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n")
+    (tmp_path / "assoc.txt").write_text(ASSOC)
+    place = read_exports([tmp_path / "slurm.conf", tmp_path / "assoc.txt"])
+    assert place.accounts["theory"] == {"parent": "physics", "shares": 2, "users": {"ann": 3}}
+    assert place.accounts["chem"] == {"parent": "root", "shares": 10, "users": {}}
+    (tmp_path / "written.toml").write_text(site_text(place))
+    assert escala.read_site(tmp_path / "written.toml").accounts == place.accounts
+    (tmp_path / "named.txt").write_text("Account|User|Share|Par Name\ntheory||2|physics\nphysics||30|root\ntheory|ann|3|\n")
+    assert read_exports([tmp_path / "slurm.conf", tmp_path / "named.txt"]).accounts["theory"] == place.accounts["theory"]
+
+
+@pytest.mark.parametrize(
+    ("accounts", "message"),
+    [
+        ("A = {parent = 'B'}\nB = {parent = 'A'}", "break the circle"),
+        ("A = {parent = 'A'}", "break the circle"),
+        ("A = {parent = 'C'}", "which is no account"),
+        ("A = {share = 3}", "unknown entry `share`"),
+        ("A = {shares = -1}", "out of range"),
+        ("A = {users = {a = 'parent'}}", "not a whole number"),
+        ("A = 3", "write a table"),
+    ],
+)
+def test_bad_accounts_are_one_line(tmp_path: Path, accounts: str, message: str) -> None:
+    with pytest.raises(EscalaError, match=message) as caught:
+        site(tmp_path, accounts)
+    assert "\n" not in str(caught.value)
+
+
+def test_two_clusters_in_one_file(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text("ClusterName=lab\nNodeName=n1 CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n")
+    (tmp_path / "assoc.txt").write_text(ASSOC + "other|root|||1||\n")
+    with pytest.raises(EscalaError, match="several clusters"):
+        read_exports([tmp_path / "slurm.conf", tmp_path / "assoc.txt"])
