@@ -38,6 +38,7 @@ def cluster(address: str | None) -> Iterator[Callable[[Sequence[Run]], Iterator[
     if own:
         if address is not None:
             check_answer(address)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # a Ray that is started here reports nothing to anybody
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         here: dict[str, Any] = {"include_dashboard": False} if address is None else {}
         try:
