@@ -88,6 +88,10 @@ def _site() -> Site:
         ("n1", "n2", "g01", "g02", "login"), partitions=(every, Partition("all", tuple(range(5)), default=True, memory_mb_per_node=5)),
         settings={"schedulerparameters": "bf_interval=30,bf_window=2880"}, features=(("x", "y"), ("x", "y"), (), (), ("z",)),
         weights=np.array([1, 1, 5, 5, 1]), threads=np.array([2, 2, 1, 1, 1]), qos={"high": 10, "of the night": 0},
+        accounts={
+            "physics": {"parent": "root", "shares": 30, "users": {}},
+            "of the night": {"parent": "physics", "shares": 0, "users": {"ann": 3, "b.o": 0}},
+        },
     )  # fmt: skip
 
 
