@@ -71,6 +71,13 @@ def _queue(*seconds: int, nodes: int = 8) -> FakeSlurm:
     return slurm
 
 
+@pytest.fixture(autouse=True, scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A first decision that compiles takes longer than a period, and what is decided late is refused."""
+    for scheduler, shutdown in (("sjf", "never"), ("easy", "timeout:0"), ("easy", "hold:0.25")):
+        World(_queue(2, 1), tmp_path_factory.mktemp("compiled"), "order", scheduler=scheduler, shutdown=shutdown).go(3)
+
+
 def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(tmp_path: Path) -> None:
     slurm = _queue(7, 3, 8, 1, 6, 2, 5, 4)
     world = World(slurm, tmp_path, "order", scheduler="sjf", shutdown="never")
