@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from escala.agents.agent import Agent
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
+    from escala.calibration import Calibration, WhatIf, calibrate, what_if
     from escala.campaigns.campaign import Campaign, campaign
     from escala.errors import EscalaError
     from escala.fitting.predict import predict
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Agent": "escala.agents.agent",
+    "Calibration": "escala.calibration",
     "Campaign": "escala.campaigns.campaign",
     "Commands": "escala.policy",
     "Comparison": "escala.policies",
@@ -46,8 +48,10 @@ _HOME = {
     "Site": "escala.platform",
     "Tuned": "escala.tuning",
     "View": "escala.policy",
+    "WhatIf": "escala.calibration",
     "Workload": "escala.workload",
     "bound": "escala.policies",
+    "calibrate": "escala.calibration",
     "campaign": "escala.campaigns.campaign",
     "compare": "escala.policies",
     "describe": "escala.workload",
@@ -63,6 +67,7 @@ _HOME = {
     "simulate": "escala.policies",
     "train": "escala.agents.training.train",
     "tune": "escala.tuning",
+    "what_if": "escala.calibration",
 }
 """Public name -> the module that defines it."""
 
@@ -78,6 +83,7 @@ _PARTS = ("agents", "envs", "live", "metrics", "optimum", "platform", "policies"
 
 __all__ = [
     "Agent",
+    "Calibration",
     "Campaign",
     "Commands",
     "Comparison",
@@ -91,10 +97,12 @@ __all__ = [
     "Site",
     "Tuned",
     "View",
+    "WhatIf",
     "Workload",
     "__version__",
     "agents",
     "bound",
+    "calibrate",
     "campaign",
     "compare",
     "describe",
@@ -120,6 +128,7 @@ __all__ = [
     "studies",
     "train",
     "tune",
+    "what_if",
     "workload",
 ]
 

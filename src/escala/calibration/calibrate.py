@@ -18,17 +18,16 @@ from escala.metrics.recorded import LEAST_S, resembles
 from escala.platform import Platform, read_platform
 from escala.policies.run import simulate
 from escala.workload import Workload, read_workload
+from escala.workload.filters import ABSOLUTE_FROM_S
 
 NEAR_S = 300.0
 MEAN_WITHIN, RANK_ABOVE = 0.10, 0.9
 LEAST_DAYS = 5
 FEWEST = 20  # jobs that a verdict needs
 EARLIER = "before the log"
-UNIX_FROM_S = 5e8
 STANDS, RESEMBLES, UNLIKE, UNTESTED = "stands", "resembles", "does not resemble", "untested"
-"""Verdicts. stands: mean wait within 10 %, and ranks of days correlated above 0.9 where there are 5 days. resembles: the rule of
-`metrics.recorded`. untested: fewer than 20 jobs, or hardly anything
-waited, neither in the log nor in the replay."""
+"""Verdicts. stands: mean wait within 10 %, and a rank correlation above 0.9: of the mean waits of days, with fewer than 5 days of the waits
+of jobs. resembles: the rule of `metrics.recorded`. untested: fewer than 20 jobs, or hardly any waited, in the log and in the replay."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def _beside(log: Workload, warm: Warm, since_s: float, replayed: pl.DataFrame) -
         (at / 86400).floor().cast(pl.Int64).alias("day_number"),
         pl.col("job_id").is_in(warm.measured.implode()).alias("since"),
     ).with_columns(size=size_classes(jobs["cores"].cast(pl.Float64).to_numpy()).cast(pl.String))  # fmt: skip
-    first, absolute = int((since_s + log.origin_s) // 86400), log.origin_s >= UNIX_FROM_S
+    first, absolute = int((since_s + log.origin_s) // 86400), log.origin_s >= ABSOLUTE_FROM_S
     days = [
         EARLIER if at < since_s else _day(number, first, absolute)
         for at, number in zip(frame["submit_s"], frame["day_number"], strict=True)
@@ -169,7 +168,8 @@ def _curves(jobs: pl.DataFrame, total_cores: int, grid: Any) -> pl.DataFrame:
 
 
 def _verdict(whole: dict[str, Any]) -> str:
-    own, ours, rank = whole["mean_recorded_s"], whole["mean_replayed_s"], whole["rank_correlation_of_days"]
+    own, ours = whole["mean_recorded_s"], whole["mean_replayed_s"]
+    rank = whole["rank_correlation_of_days" if whole["days"] >= LEAST_DAYS else "rank_correlation"]
     if max(own, ours) <= LEAST_S or whole["jobs"] < FEWEST:
         return UNTESTED
     if not resembles(own, ours):

@@ -15,13 +15,13 @@ from escala.errors import EscalaError
 from escala.platform import Platform
 from escala.platform.hostlist import folded, hosts_of, in_order
 from escala.workload import Workload
+from escala.workload.filters import ABSOLUTE_FROM_S
 
 Floats = NDArray[np.float64]
 GAP_S = 3600.0
 ROUNDED_S = 2.0  # logs have whole seconds, and jobs that ran none are read as running one
 LEAST_JOBS, CAPPED = 50, 0.5
 MOST_TOLD = 5
-UNIX_FROM_S = 5e8
 
 
 def causes(log: Workload, jobs: pl.DataFrame, machine: Platform, about: dict[str, Any]) -> list[str]:
@@ -116,7 +116,7 @@ def _since(submit: Floats, begun: Floats, ended: Floats, cores: Floats, total: i
 
 
 def _when(at_s: float, about: dict[str, Any]) -> str:
-    if about["origin_s"] < UNIX_FROM_S:
+    if about["origin_s"] < ABSOLUTE_FROM_S:
         return f"{at_s:,.0f} s"
     return datetime.datetime.fromtimestamp(about["origin_s"] + at_s, datetime.UTC).strftime("%Y-%m-%d %H:%M")
 

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from escala.campaigns.pool import AHEAD, ENDED
@@ -30,6 +31,8 @@ def cluster(address: str | None) -> Iterator[Callable[[Sequence[Run]], Iterator[
 
     Raises EscalaError, one line: Ray is not installed, nothing answers there within seconds, or what answers is no such cluster.
     """
+    if address is not None:
+        use_token()
     try:
         import ray
     except ModuleNotFoundError as error:
@@ -45,12 +48,21 @@ def cluster(address: str | None) -> Iterator[Callable[[Sequence[Run]], Iterator[
             ray.init(address=address or "local", **quiet, **here)
         except Exception as error:
             why = one_line(f"{type(error).__name__}: {error}")[:200]
-            raise EscalaError(f"Ray cannot be used at {address or 'this machine'} (--on ray): {why}") from error
+            token = "" if address is None else "; if the cluster has a token, give it as RAY_AUTH_TOKEN"
+            raise EscalaError(f"Ray cannot be used at {address or 'this machine'} (--on ray): {why}{token}") from error
     try:
         yield partial(each, ray)
     finally:
         if own:
             ray.shutdown()
+
+
+def use_token() -> None:
+    """Have Ray show the cluster the token that is at hand: `ray start` makes one (Ray 2.60), and Ray looks for it in this mode alone, which
+    it reads when it is imported."""
+    given = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
+    if given or (Path.home() / ".ray" / "auth_token").is_file():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")
 
 
 def check_answer(address: str) -> None:

@@ -160,7 +160,7 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
     cores = sign * np.int64(w.job[j].cores)
     free = w.slices[FREE]
     for k in range(first, end):
-        free[np.uint64(k)] += cores
+        free[np.uint64(k)] += cores  # unsigned: several at once, as in `_make_room`
     if w.o[0].n_nodes == 1:
         return
     for k in range(first, end):

@@ -8,11 +8,12 @@ from pathlib import Path
 import polars as pl
 from matplotlib.figure import Figure
 
-from escala.calibration.calibrate import EARLIER, FEWEST, MEAN_WITHIN, RANK_ABOVE, RESEMBLES, STANDS, UNTESTED, Calibration
+from escala.calibration.calibrate import EARLIER, FEWEST, LEAST_DAYS, MEAN_WITHIN, RANK_ABOVE, RESEMBLES, STANDS, UNTESTED, Calibration
 from escala.report.page import Section, write_report
 from escala.report.plots import _WIDTH, figure_legend
 from escala.report.quantities import number, percent, scale
 from escala.report.style import policy_colour, styled
+from escala.workload.filters import ABSOLUTE_FROM_S
 
 MOST_ROWS = 40
 NAMES = {"day": "By day of submission", "partition": "By partition", "size": "By cores of the job", "user": "By user"}
@@ -25,7 +26,8 @@ COLUMNS = {
 }
 RULE = (
     f"A replay stands for its cluster where its mean wait is within {100 * MEAN_WITHIN:.0f} % of the recorded one and mean waits of days "
-    f"rank alike (Spearman above {RANK_ABOVE:g}, of 5 days or more). It resembles it where the means differ by a factor of 2 at most."
+    f"rank alike (Spearman above {RANK_ABOVE:g}; with fewer than {LEAST_DAYS} days, waits of jobs). It resembles it where the means "
+    "differ by a factor of 2 at most."
 )
 FROM_ITSELF = "A platform inferred from the same log has its bottlenecks built in, and proves less than the site's own description."
 
@@ -121,7 +123,7 @@ def over_time(found: Calibration) -> Figure:
 
 def _since(found: Calibration) -> str:
     at = found.about["origin_s"] + found.about["since_s"]
-    if found.about["origin_s"] < 5e8:
+    if found.about["origin_s"] < ABSOLUTE_FROM_S:
         return f"{number(at)} s of the log"
     return datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M")
 

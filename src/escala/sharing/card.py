@@ -17,7 +17,7 @@ def card(found: Contents, repo: str, licence: str | None = None) -> str:
     """The text of README.md, with the head that hubs of models read. repo: where it is shared; licence: its short name, such as mit."""
     head = ["---", "library_name: escala", "tags: [escala, batch-scheduling]", *([f"license: {licence}"] if licence else []), "---"]
     sections = {
-        "What it is": f"A {found.kind} for batch clusters: `{found.what}`.{_power(found)}",
+        "What it is": f"{_article(found.kind)} {found.kind} for batch clusters: `{found.what}`.{_power(found)}",
         "Trained on": f"{found.trained_on}.",
         "Evidence": _evidence(found),
         "Licence": licence or NO_LICENCE,
@@ -26,6 +26,10 @@ def card(found: Contents, repo: str, licence: str | None = None) -> str:
     }
     body = [f"## {title}\n\n{text}" for title, text in sections.items()]
     return "\n".join(head) + "\n\n" + "\n\n".join([f"# {repo.rpartition('/')[2]}", *body]) + "\n"
+
+
+def _article(kind: str) -> str:
+    return "An" if kind[0] in "aeio" else "A"
 
 
 def _power(found: Contents) -> str:
@@ -75,7 +79,7 @@ def _use(found: Contents, repo: str) -> str:
         second = " --shutdown policy:policy" if found.manifest.get("shutdown") else ""
         use = f"escala simulate LOG --platform SPEC --scheduler policy:policy{second}"
     elif found.kind == "team":
-        use = "escala evaluate policy"
+        use = "python -c \"import escala.agents; print(escala.agents.load_team('policy'))\""
     else:
         use = "escala evaluate policy LOG --after 20 --days 5"
     return f"```\n{pull}\n{use}\n```"

@@ -29,20 +29,8 @@ XDMOD = (  # what Open XDMoD asks sacct for, without a header
 WANTED = (
     *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw"),
     *("ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "state", "user", "uid", "partition", "nodelist", "account", "qos"),
-    *(
-        "priority",
-        "reservation",
-        "constraints",
-        "licenses",
-        "reqmem",
-        "reqgres",
-        "allocgres",
-        "submitline",
-        "group",
-        "gid",
-        "jobname",
-        *asked.FIELDS,
-    ),
+    *("priority", "reservation", "constraints", "licenses", "reqmem", "reqgres", "allocgres", "submitline", "group", "gid", "jobname"),
+    *asked.FIELDS,
 )
 FREE_TEXT = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "constraints", "container", "workdir", "wckey", "reason")
 STATES = {

@@ -62,6 +62,19 @@ def test_another_order_and_another_size_do_not_stand() -> None:
     assert idle.verdict == UNTESTED and "cannot be told" in page.answer(idle)
 
 
+def test_with_few_days_the_jobs_must_rank_alike() -> None:
+    """The log's own waits, and the same ones given to other jobs: one mean, another order."""
+    jobs = _jobs(150, days=2)
+    own = _recorded(jobs, "8x1")
+    assert own.jobs["wait_s"].mean() > 600
+    same = calibrate(own, "8x1", "easy")
+    assert same.whole["rank_correlation_of_days"] is None and same.verdict == STANDS
+    waits = np.random.default_rng(2).permutation(own.jobs["wait_s"].to_numpy())
+    other = calibrate(Workload.from_jobs({**jobs, "wait_s": waits}), "8x1", "easy")
+    assert abs(other.whole["error_of_mean_s"]) <= 0.1 * other.whole["mean_recorded_s"] and other.whole["rank_correlation"] < 0.9
+    assert other.verdict == RESEMBLES
+
+
 def test_a_warm_start_puts_running_jobs_on_the_machine_and_lets_the_waiting_come() -> None:
     """By hand: 1 and 2 ran when the log begins, at the end of 1 (100); 3 had waited since 10; 4 comes after."""
     log = Workload.from_jobs({

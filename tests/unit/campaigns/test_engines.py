@@ -45,6 +45,25 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return SPEC
 
 
+def test_a_token_that_is_at_hand_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`ray start` leaves one in the home folder; without one, and where the user has chosen, nothing changes."""
+    names = ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+    for name in names:
+        monkeypatch.setenv(name, "")  # so that the test's own changes are taken back
+        monkeypatch.delenv(name)
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    on_ray.use_token()
+    assert "RAY_AUTH_MODE" not in os.environ
+    (tmp_path / ".ray").mkdir()
+    (tmp_path / ".ray" / "auth_token").write_text("secret")
+    on_ray.use_token()
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "secret")
+    on_ray.use_token()
+    assert os.environ["RAY_AUTH_MODE"] == "disabled"
+
+
 def test_without_ray_its_extra_is_named(spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(escala.EscalaError, match=r"--on ray needs the extra \[ray\]"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ from escala.envs.core.random import rng_of
 from escala.envs.slots import heuristics
 from escala.envs.slots.lists import JobLists
 from escala.envs.slots.options import check_hold, set_hold
+from escala.envs.slots.pile import set_pile
 from escala.envs.slots.slots import SlotsBatch
+from escala.envs.slots.state import HOLD_PILE
 from escala.errors import EscalaError
 
 FIGURES = ("slowdown", "makespan", "turnaround", "wait", "longest_wait")
@@ -28,6 +30,7 @@ def play(
     chooser: str | Act,
     *,
     hold: tuple[int, int, int] = (3, 6, 0),
+    pile: Sequence[float] = HOLD_PILE,
     seed: int = 0,
     patience: int = 20_000,
     rescue: int = 0,
@@ -36,10 +39,10 @@ def play(
     """Run every list to completion; columns list, finished, slowdown, makespan, turnaround, wait, longest_wait (means over the list's
     jobs, in units).
 
-    chooser: a rule of `slots.heuristics`, or a function of (observations, masks). hold: (long, quiet, share) of the rule hold-back. seed:
-    of the rule random. patience: choices after which a run counts as not finished (its figures are then
-    null): a policy may idle for ever. rescue: when so many units have passed without a submission, nothing runs and something fits, the
-    no-op is taken from the mask (0: never).
+    chooser: a rule of `slots.heuristics`, or a function of (observations, masks). hold: (long, quiet, share) of the rule hold-back.
+    pile: the numbers of hold-pile, see `slots.pile`. seed: of the rule random. patience: choices after which a run counts as not finished
+    (its figures are then null): a policy may idle for ever. rescue: when so many units have passed without a submission, nothing runs and
+    something fits, the no-op is taken from the mask (0: never).
     """
     check_hold(hold)
     for name, value, least in (("seed", seed, 0), ("patience", patience, 1), ("rescue", rescue, 0)):
@@ -47,6 +50,7 @@ def play(
     n = len(lists)
     batch = SlotsBatch(n, lists, **options)
     set_hold(batch.games, hold)
+    set_pile(batch.games, pile)
     turn, rows = new_turn(batch), np.arange(n)
     batch.seed(rows, np.zeros(n, np.uint64))
     batch.restart(rows, turn, {"list": rows})

@@ -37,7 +37,8 @@ SETTINGS = np.dtype(
 
 HOLD_PILE = (1.686, -0.35, 0.001, -0.006, -0.289, -0.275, 0.682, 1.633, -0.533, -0.578, 0.395, -0.783, 5.706, -0.287, 3.595, 0.201)
 """Numbers of the rule hold-pile, see `slots.pile`: searched (CMA-ES) on R1's lists of all loads from 40 % and horizons of 50 to
-1000 steps, for a small excess over the best of greedy SJF, strict SJF and hold-back tuned for each, the six worst counted more."""
+1000 steps, for a small excess over the best of greedy SJF, strict SJF and hold-back tuned for each, the six worst counted more; by
+bench/fit_hold_pile.py."""
 PILED = len(HOLD_PILE)
 
 SKIP_NOTHING = 0

@@ -47,7 +47,7 @@ def rules(rate: float, validation: int, test: int) -> dict[str, Any]:
     """The rules on test lists; hold-back is tuned on validation lists, with and without knowing the end of arrivals."""
     tried, lists = lists_of(rate, validation, VALIDATION), lists_of(rate, test, TEST)
     out = rules_on(lists, tune_hold_back(tried, QUIETS, SHARES, slots=SLOTS))
-    known = {"slots": SLOTS, "arrivals_end": WINDOW}
+    known: dict[str, Any] = {"slots": SLOTS, "arrivals_end": WINDOW}
     hold = tune_hold_back(tried, QUIETS, SHARES, **known)
     return out | {HOLD_END: _figures(play(lists, "hold-back", hold=hold, **known)), "hold_end": list(hold)}
 

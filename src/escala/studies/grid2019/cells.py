@@ -72,7 +72,7 @@ def fresh_rules(load: int, validation: int, test: int, slots: int, steps: int = 
     """The rules on fresh test lists; hold-back is tuned on validation lists, with and without knowing the end of arrivals."""
     tried, lists = lists_of(load, validation, VALIDATION, steps, demand), lists_of(load, test, TEST, steps, demand)
     out = rules_on(lists, tune_hold_back(tried, QUIETS, SHARES, slots=slots), slots)
-    known = {"slots": slots, "arrivals_end": steps}
+    known: dict[str, Any] = {"slots": slots, "arrivals_end": steps}
     hold = tune_hold_back(tried, QUIETS, SHARES, **known)
     return out | {HOLD_END: _figures(play(lists, "hold-back", hold=hold, **known)), "hold_end": list(hold)}
 
