@@ -33,7 +33,7 @@ def read_log(path: Path, read: dict[str, Any], machine: Platform | None = None, 
     for line in remarks(log.cleaning, log.first_cleaned, how.get("rules")):
         remark(f"{path}: {line}")
     if log.ignored:
-        remark(f"{path}: {told(log.ignored)}")
+        remark(f"{path}: {told(log.ignored, bool(how.get('shapes')))}")
     if needs_times and log.needs_speed():
         where = "" if machine is None else f" (platform {machine.name!r} has no speed that all cores share)"
         raise EscalaError(f"{path}: gives work in flops and no run times{where}: give the flop/s of a core, such as --speed 1e9")

@@ -74,7 +74,7 @@ def size_rows(found: WhatIf) -> list[dict[str, str]]:
         told = {"change": row.pop("change")}
         scheduler = row.pop("scheduler")
         told |= {"scheduler": scheduler} if several else {}
-        rows.append(told | {f"{size} cores": amount("mean_wait_s", value) for size, value in row.items()})
+        rows.append(told | {f"{size} core{'s' if size != '1' else ''}": amount("mean_wait_s", value) for size, value in row.items()})
     return rows
 
 

@@ -26,6 +26,8 @@ AMOUNTS = {
 LABELS = {"partition": "partitions", "queue": "queues", "qos": "QOS", "priority": "priorities"}
 SCORED = ("partitions", "queues", "QOS")
 """Of these, what a score file may give priorities by name."""
+SHAPED = ("GPUs", "memory", *SCORED)
+"""And what Slurm's rules heed on a site that describes it, where the log was read with `shapes`."""
 COLUMNS = (*AMOUNTS, "priority", *NAMED)
 """Text columns of a reader's frame beside those that every workload has; of `NAMED` it keeps what tells something (`said_nothing`)."""
 
@@ -78,12 +80,14 @@ def _is_twin(jobs: pl.DataFrame) -> bool:
     return "partition" in jobs.columns and jobs["queue"].equals(jobs["partition"])
 
 
-def told(ignored: Mapping[str, Mapping[str, Any]]) -> str:
-    """In one sentence; "" where nothing was ignored."""
-    parts: dict[str, list[str]] = {"no replay looks at": [], "score files alone look at": []}
-    nobody, scores = parts.values()
+def told(ignored: Mapping[str, Mapping[str, Any]], shapes: bool = False) -> str:
+    """In one sentence; "" where nothing was ignored. shapes: the log was read with them."""
+    slurm = "the scheduler slurm alone looks at, as far as the site describes it"
+    parts: dict[str, list[str]] = {"no replay looks at": [], "score files alone look at": [], slurm: []}
+    nobody, scores, shaped = parts.values()
     for name, about in ignored.items():
         several = f"{about['values']:,} " if "values" in about else ""
-        (scores if name in SCORED else nobody).append(f"{several}{name} ({about['jobs']:,} job{'s' if about['jobs'] != 1 else ''})")
+        heeded = shaped if shapes and name in SHAPED else scores if name in SCORED else nobody
+        heeded.append(f"{several}{name} ({about['jobs']:,} job{'s' if about['jobs'] != 1 else ''})")
     said = [f"{who}: {', '.join(what)}" for who, what in parts.items() if what]
     return f"the log has what {'; and what '.join(said)}" if said else ""

@@ -217,4 +217,7 @@ def test_the_sentence() -> None:
     assert (
         told(ignored_in(frame)) == "the log has what no replay looks at: GPUs (1 job); and what score files alone look at: 2 QOS (2 jobs)"
     )
+    assert told(ignored_in(frame), shapes=True) == (
+        "the log has what the scheduler slurm alone looks at, as far as the site describes it: GPUs (1 job), 2 QOS (2 jobs)"
+    )
     assert told(ignored_in(frame.select("qos"))) == "the log has what score files alone look at: 2 QOS (2 jobs)" and told({}) == ""
