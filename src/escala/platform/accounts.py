@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
-from escala.platform.site_entries import whole
+from escala.platform.site_entries import parsable, whole
 
 ROOT = "root"
 ENTRIES = ("parent", "shares", "users")
@@ -59,25 +59,21 @@ def read_associations(text: str, where: str) -> Accounts:
 
     EscalaError for two clusters in one file, and for shares that are no number (Fairshare=parent).
     """
-    lines = [line.split("|") for line in text.splitlines() if line.strip()]
-    at = {name.strip().lower(): k for k, name in enumerate(lines[0])}
-    share = at.get("share", at.get("fairshare", -1))
-    parent_at = at.get("par name", at.get("parentname", -1))
-    if len({row[at["cluster"]] for row in lines[1:]} if "cluster" in at else ()) > 1:
+    rows = parsable(text, where)
+    if len({row.get("cluster") for row in rows}) > 1:
         raise EscalaError(f"{where}: associations of several clusters: export one, with `sacctmgr show assoc cluster=NAME tree -P`")
     found: Accounts = {}
     above: list[tuple[int, str]] = []
-    for row in lines[1:]:
-        raw = row[at["account"]]
-        name, user = raw.strip(), row[at["user"]].strip()
-        shares = whole(row[share].strip() or 1, f"{where}, share of {quoted(user or name)}") if share >= 0 else 1
+    for row in rows:
+        name, user = row["account"].strip(), row["user"].strip()
+        shares = whole(row.get("share", row.get("fairshare", "")).strip() or 1, f"{where}, share of {quoted(user or name)}")
         if user:
             found.setdefault(name, {"parent": ROOT, "shares": 1, "users": {}})["users"][user] = shares
             continue
-        deep = len(raw) - len(raw.lstrip(" "))
+        deep = len(row["account"]) - len(row["account"].lstrip(" "))
         while above and above[-1][0] >= deep:
             above.pop()
-        parent = row[parent_at].strip() if parent_at >= 0 else above[-1][1] if above else ""
+        parent = row.get("par name", row.get("parentname", above[-1][1] if above else "")).strip()
         above.append((deep, name))
         found.setdefault(name, {"users": {}}).update(parent=parent or ROOT, shares=shares)
     check_tree(found, where)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.platform.accounts import Accounts, read_associations
 from escala.platform.read_site import is_conf, read_site, site_of_lines
 from escala.platform.site import Site
-from escala.platform.site_entries import whole
+from escala.platform.site_entries import parsable, whole
 from escala.platform.slurm_conf import Conf, read_conf, read_gres
 from escala.reading import guarded, read_text
 
@@ -122,6 +122,5 @@ def _add(conf: Conf, path: Path, kind: str) -> None:
 
 def _qos(path: Path) -> dict[str, int]:
     """QOS -> priority, of `sacctmgr show qos -P`."""
-    lines = [line.split("|") for line in read_text(path).splitlines() if line.strip()]
-    at = {name.lower(): k for k, name in enumerate(lines[0])}
-    return {row[at["name"]]: whole(row[at["priority"]] or 0, f"{path}: qos {row[at['name']]}") for row in lines[1:]}
+    rows = parsable(read_text(path), str(path))
+    return {row["name"]: whole(row["priority"] or 0, f"{path}: qos {quoted(row['name'])}") for row in rows}

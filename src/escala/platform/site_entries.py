@@ -46,6 +46,17 @@ def whole(text: Any, where: str, least: int = 0) -> int:
     return value
 
 
+def parsable(text: str, where: str) -> list[dict[str, str]]:
+    """The rows of what Slurm's commands print with -P, by the names of the first line in lower case, blanks kept. EscalaError for a row
+    with more or fewer fields."""
+    lines = [(number, line.split("|")) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    names = [name.strip().lower() for name in lines[0][1]] if lines else []
+    for number, row in lines[1:]:
+        if len(row) != len(names):
+            raise EscalaError(f"{where}, line {number}: {len(row)} fields, the first line has {len(names)}: export it again, with -P")
+    return [dict(zip(names, row, strict=True)) for _, row in lines[1:]]
+
+
 def gpus_of(text: str, where: str) -> dict[str, int]:
     """Kind ("" where none is named) -> GPUs, from Slurm's Gres: `gpu:a100:4(S:0-1),gpu:2,craynetwork:1`."""
     found: dict[str, int] = {}

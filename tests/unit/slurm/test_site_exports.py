@@ -155,6 +155,39 @@ def test_strange_files_are_one_line(tmp_path: Path) -> None:
         read_exports([tmp_path / "p"])
 
 
+QOS = "Name|Priority|GraceTime\nhigh|100|0\nlow||0\n"
+ACCOUNTS = "Cluster|Account|User|Share\nlab|root||1\nlab|root|root|1\nlab| bio||30\nlab|  cells||2\nlab|  cells|ann|3\n"
+GRES = "AutoDetect=off\nNodeName=n2 Name=gpu Type=a100 File=/dev/nvidia[0-1]\n"
+
+
+def test_damaged_exports_are_read_or_refused_in_one_line(tmp_path: Path) -> None:
+    """A line is lost, cut, doubled or scrambled; both ends of it happen."""
+    texts = {"nodes": NODES, "partitions": PARTITIONS, "config": CONFIG, "qos": QOS, "associations": ACCOUNTS, "gres": GRES}
+    chance = np.random.default_rng(5)
+    ends = {True: 0, False: 0}
+    for _ in range(300):
+        paths = []
+        for name, text in texts.items():
+            lines = text.splitlines()
+            k = int(chance.integers(len(lines)))
+            at = int(chance.integers(len(lines[k]) + 1))
+            other = chance.choice(
+                ["", lines[k][:at], lines[k] + lines[k], lines[k][:at] + "|=,[9-1]\u00e9"[int(chance.integers(8)) :] + lines[k][at:]]
+            )
+            lines[k : k + 1] = [str(other)] if chance.random() < 0.3 else lines[k : k + 1]
+            (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+            paths.append(tmp_path / name)
+        try:
+            site = replace(read_exports(paths), unread=())
+            (tmp_path / "site.toml").write_text(site_text(site), encoding="utf-8")
+            assert escala.read_site(tmp_path / "site.toml") == site
+            ends[True] += 1
+        except EscalaError as error:
+            assert "\n" not in str(error) and len(str(error)) <= 500
+            ends[False] += 1
+    assert min(ends.values()) > 30
+
+
 SACCT = "JobID|Partition|Submit|Start|End|State|AllocCPUS|NNodes|NodeList|AllocTRES|ReqMem\n" + "".join(
     f"{job}|{partition}|2024-01-01T00:00:00|2024-01-01T00:0{begun}:00|2024-01-01T00:0{ended}:00|COMPLETED|{cores}|{nodes}|{hosts}|{tres}|{memory}\n"
     for job, partition, begun, ended, cores, nodes, hosts, tres, memory in (
