@@ -20,6 +20,7 @@ FIELDS = (
     *("partition", "nodelist", "account", "qos", "group", "jobname", "priority", "constraints", "licenses", "reservation"),
     *("alloctres", "reqtres", "reqmem", "submitline"),
 )
+MOST = 1e15
 PER_CORE = 2**63
 """How a number of memory says that it is one of a core."""
 
@@ -102,10 +103,12 @@ def _word(value: Any) -> str:
 
 
 def _number(value: Any) -> str:
-    """A number as text; "" where it is not set, or not one."""
+    """A number as text without an exponent; "" where it is not set, not one, or beyond all that is counted."""
     if isinstance(value, Mapping):
         return "" if value.get("infinite") or not value.get("set", True) else _number(value.get("number"))
-    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
+    if isinstance(value, float):
+        return f"{value:f}" if abs(value) < MOST else ""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
 
 
 def _job_id(job: Mapping[str, Any]) -> str:

@@ -19,6 +19,19 @@ JobID|JobIDRaw|User|Account|Partition|QOS|State|Submit|Eligible|Start|End|Elapse
 """
 
 
+@pytest.mark.parametrize("value", [1e300, 1e20, 1e-7, -5.0, float("inf"), float("nan"), True, "x", [], {}, None])
+def test_a_number_that_is_none_breaks_nothing(tmp_path: Path, value: Any) -> None:
+    """In any place of a record."""
+    path, whole = tmp_path / "jobs.json", json.dumps(_document(_new, True))
+    places = [("required", "memory"), ("required", "memory_per_node"), ("time", "elapsed"), ("time", "limit"), ("array", "task_id")]
+    for table, name in places:
+        document = json.loads(whole)
+        document["jobs"][1]["required"] = {"CPUs": 4} if name == "memory" else document["jobs"][1]["required"]
+        document["jobs"][1][table][name] = value
+        path.write_text(json.dumps(document))
+        assert "12" in read_workload(path, shapes=True).jobs["job_id"], f"{name}: the other job is read"
+
+
 def _old(value: int | None) -> Any:
     return 0 if value is None else value
 
