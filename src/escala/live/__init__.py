@@ -12,14 +12,16 @@ if TYPE_CHECKING:
     from escala.live.client import ask, request
     from escala.live.desk import Desk
     from escala.live.orders import Orders, Planned, Start
+    from escala.live.site_desk import SiteDesk
     from escala.live.snapshot import Snapshot
 
-__all__ = ["Desk", "Orders", "Planned", "Snapshot", "Start", "ask", "request"]
+__all__ = ["Desk", "Orders", "Planned", "SiteDesk", "Snapshot", "Start", "ask", "request"]
 
 _HOME = {
     "Desk": "escala.live.desk",
     "Orders": "escala.live.orders",
     "Planned": "escala.live.orders",
+    "SiteDesk": "escala.live.site_desk",
     "Snapshot": "escala.live.snapshot",
     "Start": "escala.live.orders",
     "ask": "escala.live.client",

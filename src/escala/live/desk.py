@@ -23,7 +23,7 @@ from escala.live.carried import Carried
 from escala.live.orders import Orders, Planned, Start
 from escala.live.rows import Rows, check_room
 from escala.live.snapshot import DEMAND, Snapshot
-from escala.live.state_file import read_state, write_state
+from escala.live.state_file import reading_state, take_state, told_state, write_state
 from escala.live.tables import Tables, stand_ins
 from escala.platform import Platform, read_platform
 from escala.policies.run import TURNS, decider
@@ -96,6 +96,8 @@ class Desk:
             raise EscalaError(
                 f"snapshot: of {snapshot.now_s} s, and the last was of {self._carried.now_us / SECOND} s: give them in the order of time"
             )
+        if snapshot.partitions is not None:
+            raise EscalaError("snapshot: jobs.partition: this desk knows no partitions: ask a SiteDesk, or leave it out")
         for kind in snapshot.demand:
             if kind not in self.platform.resources:
                 raise EscalaError(f"snapshot: jobs.{DEMAND}{kind}: platform {self.platform.name!r} has no {kind!r}: leave it out")
@@ -206,14 +208,23 @@ class Desk:
     def save(self, path: Any, note: Any = None) -> None:
         """Write what the desk and its policies remember as a whole file: a desk that restores it goes on as this one would. note: plain
         data that whoever saves wants to find again."""
-        write_state(path, self.name, self.platform, self._carried, self._asked.objects, note)
+        write_state(path, self.name, self.told(), note)
 
     def restore(self, path: Any) -> Any:
         """Go on from such a file; EscalaError where it is damaged, or of other policies or another platform. Gives the note."""
-        carried, note = read_state(path, self.name, self.platform, self._asked.objects)
+        with reading_state(path) as told:
+            self.take(told)
+        return told.get("note")
+
+    def told(self) -> dict[str, Any]:
+        """What the desk and its policies remember, as plain data."""
+        return told_state(self.name, self.platform, self._carried, self._asked.objects)
+
+    def take(self, told: Any) -> None:
+        """Go on from what `told` gave; EscalaError for anything else."""
+        carried = take_state(told, self.name, self.platform, self._asked.objects)
         vars(self._carried).update(vars(carried))
         self._rows.begin_anew()
-        return note
 
 
 def asked_plan(given: Any, log: Workload) -> Any:

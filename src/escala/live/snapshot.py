@@ -45,6 +45,7 @@ class Snapshot:
     placed: NDArray[Any]  # PLACED
     demand: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     ended: list[tuple[str, int, int]] = field(default_factory=list)  # id, start, end
+    partitions: list[str | None] | None = None  # of the jobs; None: nobody tells
 
     @classmethod
     def of(
@@ -58,16 +59,18 @@ class Snapshot:
         """From columns, lists or arrays of equal length; EscalaError for the first that makes no sense.
 
         jobs: job_id, submit_s, walltime_s, cores, state (queued; given: has its cores and waits for nodes to be on; running), and where
-        needed start_s (of running ones), user, single_node, demand_KIND; in the order in which the machine's queue keeps jobs that were
-        submitted at one instant. nodes: power (on, switching_on, off, switching_off), and where needed idle_since_s, switch_end_s, gone
-        (may not be used: down, drained, reserved by others). placed: cores that jobs hold, those of a job together: job (its place in
-        `jobs`), first and last node, cores on each. ended: job_id, start_s, end_s of the jobs that have ended since the last snapshot.
+        needed start_s (of running ones), user, partition, single_node, demand_KIND; in the order in which the machine's queue keeps jobs
+        that were submitted at one instant. nodes: power (on, switching_on, off, switching_off), and where needed idle_since_s,
+        switch_end_s, gone (may not be used: down, drained, reserved by others). placed: cores that jobs hold, those of a job together: job
+        (its place in `jobs`), first and last node, cores on each. ended: job_id, start_s, end_s of the jobs that have ended since the last
+        snapshot.
         """
         now = _instant(now_s)
         ids, users, records, demand = _jobs(Columns("jobs", jobs), now)
         power = _nodes(Columns("nodes", nodes), now)
         places = _placed(Columns("placed", placed or {}), ids, records, len(power))
-        return cls(now, ids, users, records, power, places, demand, _ended(Columns("ended", ended or {})))
+        where = Columns("jobs", jobs).users("partition") if "partition" in jobs else None
+        return cls(now, ids, users, records, power, places, demand, _ended(Columns("ended", ended or {})), where)
 
     @property
     def now_s(self) -> float:
@@ -87,6 +90,8 @@ class Snapshot:
         }
         if any(user is not None for user in self.users):
             jobs["user"] = self.users
+        if self.partitions is not None:
+            jobs["partition"] = self.partitions
         if self.jobs["single"].any():
             jobs["single_node"] = (self.jobs["single"] == 1).tolist()
         jobs |= {f"{DEMAND}{kind}": values.tolist() for kind, values in self.demand.items()}
@@ -159,7 +164,7 @@ def _seconds(us: NDArray[np.int64], none: NDArray[np.bool_] | None = None) -> li
 
 def _jobs(given: Columns, now: int) -> tuple[list[str], list[str | None], NDArray[Any], dict[str, NDArray[np.int64]]]:
     """Ids, users, JOBS, demands by kind."""
-    given.known(("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user", "single_node"), DEMAND)
+    given.known(("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user", "partition", "single_node"), DEMAND)
     ids = given.texts("job_id")
     n = len(ids)
     records = np.zeros(n, JOBS)

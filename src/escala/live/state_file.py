@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,16 @@ KIND = "desk of escala.live"
 FORMAT = 1
 
 
-def write_state(path: Any, name: str, platform: Platform, carried: Carried, policies: Mapping[str, Any], note: Any = None) -> None:
-    """name: of the pair. policies: objects that decide, by what they decide. note: of whoever saves, plain data."""
+def told_state(name: str, platform: Platform, carried: Carried, policies: Mapping[str, Any]) -> dict[str, Any]:
+    """What is remembered, as plain data. name: of the pair. policies: objects that decide, by what they decide."""
     states = {who: policy.state() for who, policy in policies.items() if hasattr(policy, "state")}
-    told = {"kind": KIND, "format": FORMAT, "policies": name, "nodes": platform.n_nodes, "carried": carried.told(), "states": states}
-    told |= {} if note is None else {"note": note}
+    return {"kind": KIND, "format": FORMAT, "policies": name, "nodes": platform.n_nodes, "carried": carried.told(), "states": states}
+
+
+def write_state(path: Any, name: str, told: Mapping[str, Any], note: Any = None) -> None:
+    """note: of whoever saves, plain data."""
     try:
-        text = json.dumps(told)
+        text = json.dumps({**told} if note is None else {**told, "note": note})
     except (TypeError, ValueError) as error:
         raise EscalaError(
             f"{name}: state() gives what JSON does not hold ({error}): return plain numbers, texts, lists and dicts"
@@ -31,20 +35,30 @@ def write_state(path: Any, name: str, platform: Platform, carried: Carried, poli
     write_whole(path, text + "\n")
 
 
-def read_state(path: Any, name: str, platform: Platform, policies: Mapping[str, Any]) -> tuple[Carried, Any]:
-    """What was carried, and the note; the policies are brought to where they were."""
+def check_state(told: Any, name: str, platform: Platform) -> None:
+    """EscalaError where it is not of these policies on this platform."""
+    if not isinstance(told, dict) or told.get("kind") != KIND or told.get("format") != FORMAT:
+        raise EscalaError(f"not the state of a desk of format {FORMAT}: begin without the file")
+    for what, here in (("policies", name), ("nodes", platform.n_nodes)):
+        if told.get(what) != here:
+            raise EscalaError(f"{what} {quoted(told.get(what))}, this desk has {quoted(here)}: give its own file, or begin without")
+
+
+def take_state(told: Any, name: str, platform: Platform, policies: Mapping[str, Any]) -> Carried:
+    """What was carried; the policies are brought to where they were."""
+    check_state(told, name, platform)
+    carried = Carried.read(told.get("carried"))
+    states = told.get("states")
+    for who, policy in policies.items():
+        if hasattr(policy, "restore"):
+            if not isinstance(states, dict) or who not in states:
+                raise EscalaError(f"no state of the {who} policy: begin without the file")
+            policy.restore(states[who])
+    return carried
+
+
+@contextmanager
+def reading_state(path: Any) -> Iterator[Any]:
+    """What such a file holds; what is wrong with it is told with its name."""
     with guarded(path, "the state of a desk"):
-        told = read_json(Path(path))
-        if not isinstance(told, dict) or told.get("kind") != KIND or told.get("format") != FORMAT:
-            raise EscalaError(f"not the state of a desk of format {FORMAT}: begin without the file")
-        for what, here in (("policies", name), ("nodes", platform.n_nodes)):
-            if told.get(what) != here:
-                raise EscalaError(f"{what} {quoted(told.get(what))}, this desk has {quoted(here)}: give its own file, or begin without")
-        carried = Carried.read(told.get("carried"))
-        states = told.get("states")
-        for who, policy in policies.items():
-            if hasattr(policy, "restore"):
-                if not isinstance(states, dict) or who not in states:
-                    raise EscalaError(f"no state of the {who} policy: begin without the file")
-                policy.restore(states[who])
-    return carried, told.get("note")
+        yield read_json(Path(path))

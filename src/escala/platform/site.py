@@ -120,7 +120,15 @@ class Site(Platform):
     def first(self, n: int) -> Site:
         """The site of the first `n` nodes; a partition that keeps no node goes."""
         kept = [replace(one, nodes=tuple(node for node in one.nodes if node < n)) for one in self.partitions]
-        return replace(self, partitions=tuple(one for one in kept if one.nodes), **_cut(self, n))
+        if not 1 <= n <= self.n_nodes:
+            raise EscalaError(f"platform {self.name!r} has {self.n_nodes} nodes; cannot keep the first {n}")
+        return replace(self, partitions=tuple(one for one in kept if one.nodes), **_kept(self, np.arange(n)))
+
+    def machine(self, name: str) -> Site:
+        """The nodes of one partition as a site of their own, in which they have the numbers from 0."""
+        own = self.partition(name)
+        alone = replace(own, nodes=tuple(range(len(own.nodes))), default=True)
+        return replace(self, name=f"{self.name} {name}", partitions=(alone,), **_kept(self, np.array(own.nodes)))
 
     def spec(self) -> dict[str, Any]:
         """A plain dict from which `from_spec` makes an equal site."""
@@ -151,21 +159,19 @@ class Site(Platform):
         return f"Site({self.name!r}, {self.n_nodes} nodes, {self.total_cores} cores, partitions {parts})"
 
 
-def _cut(site: Site, n: int) -> dict[str, Any]:
-    """Fields of the first n nodes."""
-    if not 1 <= n <= site.n_nodes:
-        raise EscalaError(f"platform {site.name!r} has {site.n_nodes} nodes; cannot keep the first {n}")
+def _kept(site: Site, nodes: Ints) -> dict[str, Any]:
+    """Fields of these nodes."""
     assert site.weights is not None and site.threads is not None
-    used, profile_of = np.unique(site.profile_of[:n], return_inverse=True)
+    used, profile_of = np.unique(site.profile_of[nodes], return_inverse=True)
     return {
-        "cores": site.cores[:n],
+        "cores": site.cores[nodes],
         "profiles": tuple(site.profiles[i] for i in used),
         "profile_of": profile_of,
-        "resources": {kind: values[:n] for kind, values in site.resources.items()},
-        "names": site.names[:n],
-        "features": site.features[:n],
-        "weights": site.weights[:n],
-        "threads": site.threads[:n],
+        "resources": {kind: values[nodes] for kind, values in site.resources.items()},
+        "names": tuple(site.names[n] for n in nodes),
+        "features": tuple(site.features[n] for n in nodes),
+        "weights": site.weights[nodes],
+        "threads": site.threads[nodes],
     }
 
 

@@ -1,0 +1,198 @@
+"""`SiteDesk`: a desk for each partition of a site. A snapshot is split by partitions, their orders are put together."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.kernel import codes
+from escala.live.desk import Desk
+from escala.live.orders import Orders, Planned, Start
+from escala.live.snapshot import Snapshot
+from escala.live.state_file import KIND, check_state, reading_state, write_state
+from escala.platform.site import Partition, Site
+from escala.policy import name_of
+
+FORMAT = 1
+
+
+def desk_of(platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> Desk | SiteDesk:
+    """A `SiteDesk` for a site with several partitions, else a `Desk`."""
+    several = isinstance(platform, Site) and len(platform.partitions) > 1
+    return (SiteDesk if several else Desk)(platform, scheduler, shutdown, **options)
+
+
+class SiteDesk:
+    """A `Desk` for a site: jobs get nodes of their partition only, and each partition is decided for by itself. Within one, jobs go by
+    cores, those of one node by memory and GPUs too (demand_memory, demand_gpu, demand_gpu:KIND).
+
+    site: of which no two partitions that are up share nodes. A policy that is an object is copied for each partition. EscalaError for
+    policies that cannot be asked, and for partitions that overlap.
+    """
+
+    def __init__(self, site: Site, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> None:
+        self.platform = site
+        self.name = f"{name_of(scheduler)} + {name_of(shutdown)}"
+        self._up = [one for one in site.partitions if one.up]
+        self._place_of = {one.name: k for k, one in enumerate(self._up)}
+        self._parts = [_Part(one, site) for one in self._up]
+        _check_apart(site, self._up)
+        machines = [site.machine(one.name) for one in self._up]
+        self._desks = [Desk(machine, deepcopy(scheduler), deepcopy(shutdown), **options) for machine in machines]
+
+    def decide(self, snapshot: Snapshot) -> Orders:
+        """As `Desk.decide`; starts come partition by partition. A job that names no partition is in the default one."""
+        before = [desk.told() for desk in self._desks]
+        try:
+            asked = self._split(snapshot)
+            found = [part.widened(desk.decide(one)) for part, desk, one in zip(self._parts, self._desks, asked, strict=True)]
+        except BaseException:
+            for desk, told in zip(self._desks, before, strict=True):
+                desk.take(told)
+            raise
+        due = [one.next_s for one in found if one.next_s is not None]
+        return Orders(
+            snapshot.now_s,
+            tuple(start for one in found for start in one.starts),
+            tuple(sorted(node for one in found for node in one.wakes)),
+            tuple(sorted(node for one in found for node in one.offs)),
+            min(due, default=None),
+        )
+
+    def plan(self, snapshot: Snapshot, first: int = 10) -> list[Planned]:
+        """As `Desk.plan`: the first of all partitions together."""
+        asked = zip(self._desks, self._split(snapshot), strict=True)
+        found = [planned for desk, one in asked if (one.jobs["state"] == codes.QUEUED).any() for planned in desk.plan(one, first)]
+        return sorted(found, key=lambda planned: planned.start_s)[:first]
+
+    def save(self, path: Any, note: Any = None) -> None:
+        """As `Desk.save`: what all remember, in one file."""
+        parts = {one.name: desk.told() for one, desk in zip(self._up, self._desks, strict=True)}
+        told = {"kind": KIND, "format": FORMAT, "policies": self.name, "nodes": self.platform.n_nodes, "parts": parts}
+        write_state(path, self.name, told, note)
+
+    def restore(self, path: Any) -> Any:
+        """As `Desk.restore`."""
+        with reading_state(path) as told:
+            check_state(told, self.name, self.platform)
+            parts = told.get("parts")
+            if not isinstance(parts, dict) or list(parts) != list(self._place_of):
+                raise EscalaError(f"it is of other partitions than {', '.join(self._place_of)}: give its own file, or begin without")
+            for desk, one in zip(self._desks, parts.values(), strict=True):
+                desk.take(one)
+        return told.get("note")
+
+    def _split(self, snapshot: Snapshot) -> list[Snapshot]:
+        n = self.platform.n_nodes
+        if len(snapshot.nodes) != n:
+            raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its order")
+        wanted = self._wanted(snapshot)
+        cells = _cells(snapshot.placed)
+        return [part.cut(snapshot, wanted == k, cells) for k, part in enumerate(self._parts)]
+
+    def _wanted(self, snapshot: Snapshot) -> NDArray[np.int64]:
+        """The place among the partitions that are up of each job's; NONE for one that is not up."""
+        usual = self.platform.default_partition
+        told = snapshot.partitions if snapshot.partitions is not None else [None] * len(snapshot.jobs)
+        out = np.full(len(told), codes.NONE, np.int64)
+        for k, name in enumerate(told):
+            if name is None and usual is None and snapshot.jobs["state"][k] == codes.QUEUED:
+                raise EscalaError(
+                    f"snapshot: job {quoted(snapshot.job_ids[k])} names no partition, and none is the default: add jobs.partition"
+                )
+            one = usual.name if name is None and usual is not None else name
+            if one is not None and one not in self._place_of:
+                self.platform.partition(one)  # refused where there is none
+            out[k] = self._place_of.get(one or "", codes.NONE)
+        return out
+
+
+@dataclass
+class _Cells:
+    """What jobs hold, node by node: job (its place), node, cores."""
+
+    job: NDArray[np.int64]
+    node: NDArray[np.int64]
+    per: NDArray[np.int64]
+
+
+def _cells(placed: NDArray[Any]) -> _Cells:
+    spans = placed["high"] - placed["low"] + 1
+    rows = np.repeat(np.arange(len(placed)), spans)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(spans) - spans, spans)
+    return _Cells(placed["job"][rows], placed["low"][rows] + within, placed["per"][rows])
+
+
+class _Part:
+    """One partition: which nodes of the site are its own."""
+
+    def __init__(self, own: Partition, site: Site) -> None:
+        self._nodes = np.array(own.nodes, np.int64)
+        self._local = np.full(site.n_nodes, codes.NONE, np.int64)
+        self._local[self._nodes] = np.arange(len(self._nodes))
+
+    def cut(self, snapshot: Snapshot, wanted: NDArray[np.bool_], cells: _Cells) -> Snapshot:
+        """What of a snapshot is the partition's: its waiting jobs, and what jobs hold of its nodes. wanted: the jobs that name it."""
+        local = self._local[cells.node]
+        mine = local >= 0
+        job, node, per = cells.job[mine], local[mine], cells.per[mine]
+        held = np.bincount(job, per, len(snapshot.jobs)).astype(np.int64)
+        chosen = np.flatnonzero((held > 0) | (wanted & (snapshot.jobs["state"] == codes.QUEUED)))
+        jobs = snapshot.jobs[chosen]
+        jobs["row"] = np.arange(len(jobs))
+        holding = held[chosen] > 0
+        jobs["cores"][holding] = held[chosen][holding]
+        place = np.full(len(snapshot.jobs), codes.NONE, np.int64)
+        place[chosen] = np.arange(len(chosen))
+        ends = np.ones(len(job), bool)
+        ends[1:] = (job[1:] != job[:-1]) | (per[1:] != per[:-1]) | (node[1:] != node[:-1] + 1)
+        first = np.flatnonzero(ends)
+        placed = np.zeros(len(first), snapshot.placed.dtype)
+        placed["job"], placed["low"], placed["per"] = place[job[first]], node[first], per[first]
+        placed["high"] = node[np.append(first[1:], len(job))[: len(first)] - 1]
+        return Snapshot(
+            snapshot.now_us,
+            [snapshot.job_ids[k] for k in chosen.tolist()],
+            [snapshot.users[k] for k in chosen.tolist()],
+            jobs,
+            snapshot.nodes[self._nodes],
+            placed,
+            {kind: values[chosen] for kind, values in snapshot.demand.items()},
+            snapshot.ended,
+        )
+
+    def widened(self, orders: Orders) -> Orders:
+        """With the numbers that nodes have in the site."""
+        nodes = self._nodes
+        starts = tuple(one._replace(nodes=self._ranges(one)) for one in orders.starts)
+        wakes, offs = (tuple(nodes[list(some)].tolist()) if some else () for some in (orders.wakes, orders.offs))
+        return Orders(orders.now_s, starts, wakes, offs, orders.next_s)
+
+    def _ranges(self, start: Start) -> tuple[tuple[int, int, int], ...]:
+        out: list[tuple[int, int, int]] = []
+        for low, high, per in start.nodes:
+            for node in self._nodes[low : high + 1].tolist():
+                if out and out[-1][1] == node - 1 and out[-1][2] == per:
+                    out[-1] = (out[-1][0], node, per)
+                else:
+                    out.append((node, node, per))
+        return tuple(out)
+
+
+def _check_apart(site: Site, up: list[Partition]) -> None:
+    if not up:
+        raise EscalaError(f"site {quoted(site.name)}: no partition is up, so that nothing can be asked")
+    whose: dict[int, str] = {}
+    for one in up:
+        for node in one.nodes:
+            if node in whose:
+                raise EscalaError(
+                    f"site {quoted(site.name)}: partitions {quoted(whose[node])} and {quoted(one.name)} share node "
+                    f"{site.names[node]}, and are decided for apart: ask a Desk for the machine of one (site.machine(name))"
+                )
+            whose[node] = one.name

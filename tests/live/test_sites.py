@@ -1,0 +1,178 @@
+"""Sites asked from outside: partitions, jobs of one node with memory and GPUs, and nodes that are gone, against runs inside the kernel."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import escala
+from escala.live import Desk, SiteDesk, Snapshot
+from escala.live.site_desk import desk_of
+from escala.platform.site import Partition, Site
+from tests.laws.laws import rows
+from tests.live.machine import Machine
+from tests.oracle.engines import job_differences
+
+WATTS = {"computing_w": 200.0, "idle_w": 100.0, "off_w": 10.0, "switching_off_w": 120.0, "switching_on_w": 150.0}
+PROFILE = WATTS | {"switch_off_s": 2.0, "switch_on_s": 3.0, "can_switch": True}
+CORES = [4, 8, 4, 8, 4, 8, 4]
+MEMORY = [16, 64, 16, 64, 16, 64, 16]
+GPUS = [0, 4, 0, 4, 0, 2, 0]
+PARTS = {"batch": (0, 2, 4, 6), "gpu": (1, 3, 5)}  # interleaved: no partition is a range of nodes
+PAIRS = [("easy", "timeout:2"), ("saf", "hold:0.5"), ("conservative", "never"), ("fcfs", "timeout:0"), ("easy++", "timeout:3")]
+
+
+def _site(parts: dict[str, tuple[int, ...]] = PARTS) -> Site:
+    profile = escala.PowerProfile(name="node", **PROFILE)
+    partitions = tuple(Partition(name, nodes, default=name == "batch") for name, nodes in parts.items())
+    return Site("site", CORES, (profile,), [0] * 7, {"memory": MEMORY, "gpu": GPUS}, partitions=partitions)
+
+
+def _world(nodes: Any = range(7)) -> dict[str, Any]:
+    """The nodes as the machine of the tests knows them."""
+    kept = list(nodes)
+    resources = {"memory": [MEMORY[n] for n in kept], "gpu": [GPUS[n] for n in kept]}
+    return {"cores": [CORES[n] for n in kept], "profiles": [PROFILE], "profile_of": [0] * len(kept), "resources": resources}
+
+
+def _jobs(count: int, seed: int = 0, shapes: bool = True) -> list[dict[str, Any]]:
+    """Jobs of both partitions; half take one node with memory and GPUs, the others any cores of several. shapes: without, all do that."""
+    draw = random.Random(f"site/{seed}")
+    out, now = [], 0.0
+    for k in range(count):
+        now += draw.choice((0.0, 1.0, 1.0, 4.0))
+        part, single = draw.choice(tuple(PARTS)), draw.random() < 0.5 and shapes
+        length = float(draw.randint(1, 20))
+        job = {"job_id": f"{k:03}", "submit_s": now, "runtime_s": length, "walltime_s": length * draw.choice((1, 1, 2)), "load": 1.0}
+        job |= {"cores": draw.randint(1, 4 if single else 12), "single_node": single, "user": draw.choice("abc"), "partition": part}
+        memory, gpus = draw.choice((0, 8, 16)), draw.choice((0, 1, 2))
+        out.append(
+            job | {"demand_memory": memory if single else 0, "demand_gpu": gpus if single and part == "gpu" else 0} if shapes else job
+        )
+    return out
+
+
+class Partitioned(Machine):
+    """Says of each job which partition it is in; nodes of `gone` are told as gone."""
+
+    def __init__(self, jobs: list[dict[str, Any]], gone: tuple[int, ...] = (), parts: bool = True) -> None:
+        super().__init__(_world(), jobs)
+        self.part_of = {job["job_id"]: job["partition"] for job in jobs} if parts else {}
+        self.gone = set(gone)
+
+    def snapshot(self) -> Snapshot:
+        told = super().snapshot().columns()
+        if self.part_of:
+            told["jobs"]["partition"] = [self.part_of[name] for name in told["jobs"]["job_id"]]
+        told["nodes"]["gone"] = [k in self.gone for k in range(len(self.nodes))]
+        return Snapshot.of(told["now_s"], told["jobs"], told["nodes"], told["placed"], told["ended"])
+
+
+def _inside(jobs: list[dict[str, Any]], platform: escala.Platform, scheduler: str, shutdown: str) -> Any:
+    options = {"rebuild": True} if scheduler == "conservative" else {}
+    plain = [{name: value for name, value in job.items() if name != "partition"} for job in jobs]
+    return escala.simulate(escala.Workload.from_jobs(plain), platform, scheduler, shutdown, **options)
+
+
+def _differences(result: Any, jobs: list[dict[str, Any]], places: list[dict[str, Any]], nodes: tuple[int, ...]) -> list[str]:
+    """What starts, ends and nodes (of the site) of a run inside the kernel have otherwise."""
+    expected = rows(result.jobs)
+    for row in expected:
+        row.pop("estimate_s", None)
+    own = sorted((row["job_id"], nodes[row["node"]], row["cores"]) for row in rows(result.allocations))
+    names = {row["job_id"] for row in expected}
+    mine = sorted((row["job_id"], row["node"], row["cores"]) for row in places if row["job_id"] in names)
+    told = [{**row, "nodes": None} for row in jobs if row["job_id"] in names]
+    return job_differences(told, [{**row, "nodes": None} for row in expected]) + (["places"] if own != mine else [])
+
+
+@pytest.mark.parametrize(("scheduler", "shutdown"), PAIRS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_each_partition_is_as_if_it_were_alone(scheduler: str, shutdown: str, seed: int, tmp_path: Path) -> None:
+    """Through JSON, with a restart from the state file at every 10th decision."""
+    site, jobs = _site(), _jobs(80, seed, shapes=scheduler != "conservative")  # which refuses jobs of one node
+    options = {"rebuild": True} if scheduler == "conservative" else {}
+    machine = Partitioned(jobs)
+    machine.run(lambda: SiteDesk(site, scheduler, shutdown, **options), tmp_path / "state.json")  # type: ignore[arg-type,return-value]
+    told, places, *_ = machine.tables()
+    for name, nodes in PARTS.items():
+        mine = [job for job in jobs if job["partition"] == name]
+        result = _inside(mine, site.machine(name), scheduler, shutdown)
+        assert _differences(result, told, places, nodes) == []
+    assert len({row["job_id"] for row in places}) == 80
+
+
+@pytest.mark.parametrize(("scheduler", "shutdown"), PAIRS)
+def test_nodes_that_are_gone_are_as_if_they_were_not_there(scheduler: str, shutdown: str, tmp_path: Path) -> None:
+    gone, left = (1, 4), (0, 2, 3, 5, 6)
+    jobs = _jobs(80, shapes=scheduler != "conservative")
+    options = {"rebuild": True} if scheduler == "conservative" else {}
+    machine = Partitioned(jobs, gone, parts=False)
+    whole = _site({"batch": tuple(range(7))})
+    machine.run(lambda: Desk(whole, scheduler, shutdown, **options), tmp_path / "state.json")
+    told, places, *_ = machine.tables()
+    world = _world(left)
+    profile = escala.PowerProfile(name="node", **PROFILE)
+    rest = escala.Platform("left", world["cores"], (profile,), world["profile_of"], world["resources"])
+    assert _differences(_inside(jobs, rest, scheduler, shutdown), told, places, left) == []
+    assert not {row["node"] for row in places} & set(gone)
+
+
+def _snapshot(**jobs: Any) -> Snapshot:
+    told = {"job_id": ["1", "2"], "submit_s": [1.0, 2.0], "walltime_s": [60.0, 60.0], "cores": [8, 4], "state": ["queued", "queued"]}
+    return Snapshot.of(10.0, told | jobs, {"power": ["on"] * 7, "idle_since_s": [0.0] * 7})
+
+
+def test_what_a_site_gives_by_hand() -> None:
+    desk = desk_of(_site(), "easy", "timeout:5")
+    orders = desk.decide(Snapshot.from_json(_snapshot(partition=["gpu", None]).to_json()))
+    assert [(start.job_id, start.nodes) for start in orders.starts] == [("2", ((0, 0, 4),)), ("1", ((1, 1, 8),))]
+    assert orders.offs == (2, 3, 4, 5, 6) and [one.job_id for one in desk.plan(_snapshot(partition=["gpu", None]))] == ["2", "1"]
+    assert type(desk_of(_site({"batch": (0, 1)}))) is Desk
+
+
+def test_a_partition_that_is_down_starts_nothing() -> None:
+    site = _site()
+    down = Site(
+        *(getattr(site, name) for name in ("name", "cores", "profiles", "profile_of", "resources")),
+        partitions=(Partition("batch", (0, 2, 4, 6), default=True), Partition("gpu", (1, 3, 5), up=False)),
+    )
+    orders = SiteDesk(down).decide(_snapshot(partition=["gpu", "batch"]))
+    assert [start.job_id for start in orders.starts] == ["2"]
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: SiteDesk(_site({"batch": (0, 1), "gpu": (1, 2)})), "partitions 'batch' and 'gpu' share node"),
+        (lambda: SiteDesk(_site(), "slurm"), "scheduler slurm replays a whole log"),
+        (lambda: SiteDesk(_site()).decide(_snapshot(partition=["gpu", "none"])), "has no partition 'none': it has batch, gpu"),
+        (lambda: Desk(_site()).decide(_snapshot(partition=["gpu", "gpu"])), "this desk knows no partitions: ask a SiteDesk"),
+        (lambda: SiteDesk(_site({"a": (0,), "b": (1,)})).decide(_snapshot()), "job '1' names no partition, and none is the default"),
+        (lambda: _snapshot(partition=["gpu", 3]), "jobs.partition[1] is 3: give a text, or null"),
+    ],
+)
+def test_refused_in_one_line(make: Any, said: str) -> None:
+    with pytest.raises(escala.EscalaError) as raised:
+        make()
+    assert said in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_decision_that_fails_leaves_no_trace(tmp_path: Path) -> None:
+    """One partition has decided when the next refuses."""
+    desk = SiteDesk(_site(), "easy-fast", "hold:0.5")
+    desk.decide(_snapshot())
+    desk.save(tmp_path / "before.json")
+    bad = _snapshot(partition=["batch", "gpu"]).columns()
+    bad["jobs"] |= {"state": ["queued", "running"], "start_s": [None, 5.0]}
+    bad["placed"] = {"job": [1], "first": [1], "last": [1], "cores": [4]}
+    bad["nodes"]["power"][1] = "off"
+    with pytest.raises(escala.EscalaError, match="which is not on"):
+        desk.decide(Snapshot.of(11.0, bad["jobs"], bad["nodes"], bad["placed"]))
+    desk.save(tmp_path / "after.json")
+    assert (tmp_path / "before.json").read_text() == (tmp_path / "after.json").read_text()
+    with pytest.raises(escala.EscalaError, match="of other partitions"):
+        SiteDesk(_site({"a": PARTS["batch"], "b": PARTS["gpu"]}), "easy-fast", "hold:0.5").restore(tmp_path / "after.json")
