@@ -53,15 +53,16 @@ def campaign(
 
     spec: a TOML file or a dictionary of the same form, see docs/how-to/scale.md. out: the folder; it gets `runs.journal` (finished runs,
     line by line), `runs.parquet` (`Campaign.runs`) and `seconds.parquet` (processor seconds by key). on: "local" (a process for each core),
-    "local:N", "ray" or "ray:HOST:PORT"; the table is the same for any. A run that fails is tried once more, and named in the table.
+    "local:N", "ray", "ray:HOST:PORT" or "slurm"; the table is the same for any. A run that fails is tried once more, then named in the
+    table.
 
     Raises:
         EscalaError: a contradiction in the definition, a log that cannot be read, a folder of something else, another campaign in it,
             an engine that is not there.
     """
-    engine, asked = engine_of(on), read_definition(spec)
-    runs = runs_of(asked, None if begin is None else begin("reading the logs"))
     folder = Path(out)
+    engine, asked = engine_of(on, folder), read_definition(spec)
+    runs = runs_of(asked, None if begin is None else begin("reading the logs"))
     with engine as each, journal.opened(folder) as kept:
         unique = {run.key: run for run in runs}
         left = [run for key, run in unique.items() if key not in kept.found]

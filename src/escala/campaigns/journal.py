@@ -27,7 +27,7 @@ class Journal:
 
     def add(self, key: str, entry: dict[str, Any]) -> None:
         """Note a finished run; EscalaError where that cannot be written."""
-        self.write(_line(key, entry))
+        self.write(line_of(key, entry))
         self.found[key] = entry
 
     def write(self, line: bytes) -> None:
@@ -60,7 +60,7 @@ def opened(folder: Path) -> Iterator[Journal]:
             raise unwritable(folder, error) from error
         try:
             os.ftruncate(handle, len(whole))  # a torn last line
-            journal = Journal(path, handle, dict(filter(None, map(_entry, whole.splitlines()[1:]))))
+            journal = Journal(path, handle, dict(filter(None, map(entry_of, whole.splitlines()[1:]))))
             if not begun:
                 journal.write(HEAD)
             yield journal
@@ -68,7 +68,8 @@ def opened(folder: Path) -> Iterator[Journal]:
             os.close(handle)
 
 
-def _line(key: str, entry: dict[str, Any]) -> bytes:
+def line_of(key: str, entry: dict[str, Any]) -> bytes:
+    """A line, with a sum over it."""
     text = json.dumps([key, entry])
     return f"{_sum(text)} {text}\n".encode()
 
@@ -77,7 +78,7 @@ def _sum(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _entry(line: bytes) -> tuple[str, dict[str, Any]] | None:
+def entry_of(line: bytes) -> tuple[str, dict[str, Any]] | None:
     """(key, entry) of a line; None for one that is not as it was written: its run is made again."""
     told, _, text = line.decode(errors="replace").partition(" ")
     if told != _sum(text):

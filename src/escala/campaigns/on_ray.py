@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import os
 import socket
@@ -15,7 +14,7 @@ from typing import Any
 
 from escala.campaigns.pool import AHEAD, ENDED
 from escala.campaigns.runs import Run, made_by
-from escala.campaigns.work import work
+from escala.campaigns.work import there, work
 from escala.errors import EscalaError, one_line
 from escala.extras import missing
 
@@ -105,17 +104,3 @@ def each(ray: Any, runs: Sequence[Run], job: Callable[[Run], dict[str, Any]] = w
         for left in running:
             with suppress(Exception):
                 ray.cancel(left)
-
-
-def there(run: Run, job: Callable[[Run], dict[str, Any]], folder: str, program: str) -> dict[str, Any]:
-    """One run in a process of the cluster, in the folder in which the campaign was called; `error` where its Escala is another one."""
-    with suppress(OSError):
-        os.chdir(folder)
-    if _program() != program:
-        return {"error": f"node {socket.gethostname()} has another version or state of Escala ({_program()}): install {program} there"}
-    return job(run)
-
-
-@functools.cache
-def _program() -> str:
-    return made_by()

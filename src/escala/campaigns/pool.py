@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
@@ -16,6 +16,7 @@ from escala.campaigns.runs import Run
 from escala.campaigns.work import work
 from escala.errors import EscalaError
 
+Job = Callable[[Run], dict[str, Any]]
 AHEAD = 2
 """Runs that are given to each process before they begin, so that none waits for the next."""
 ENDED = "its process ended before its time, twice (too little memory?)"
@@ -43,26 +44,26 @@ def _pool(n: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(n, mp_context=get_context("spawn"), initializer=_begin)
 
 
-def each(runs: Sequence[Run], n: int) -> Iterator[tuple[Run, dict[str, Any]]]:
-    """Every run with what `work` gives, as they end. n: processes; 1: this one.
+def each(runs: Sequence[Run], n: int, job: Job = work) -> Iterator[tuple[Run, dict[str, Any]]]:
+    """Every run with what `job` gives, as they end. n: processes; 1: this one.
 
     A run whose process ends before its time is tried once more, alone, and is then named as failed. EscalaError where no process lives
     until the end of a run.
     """
     if n == 1 or len(runs) < 2:
         for run in runs:
-            yield run, work(run)
+            yield run, job(run)
         return
     waiting, any_done = deque(runs), False
     while waiting:
         suspects: list[Run] = []
-        for run, told in _until_broken(waiting, n):
+        for run, told in _until_broken(waiting, n, job):
             if told is None:
                 suspects.append(run)
             else:
                 any_done = True
                 yield run, told
-        again = [(run, _alone(run)) for run in suspects]
+        again = [(run, _alone(run, job)) for run in suspects]
         any_done = any_done or any(told != {"error": ENDED} for _, told in again)
         if len(again) > 1 and not any_done:
             raise EscalaError(
@@ -72,7 +73,7 @@ def each(runs: Sequence[Run], n: int) -> Iterator[tuple[Run, dict[str, Any]]]:
         yield from again
 
 
-def _until_broken(waiting: deque[Run], n: int) -> Iterator[tuple[Run, dict[str, Any] | None]]:
+def _until_broken(waiting: deque[Run], n: int, job: Job) -> Iterator[tuple[Run, dict[str, Any] | None]]:
     """Take runs from `waiting` and run them until there are none, or a process has ended before its time: then None for all that were
     under way."""
     pool, running, broken = _pool(n), dict[Future[dict[str, Any]], Run](), False
@@ -80,7 +81,7 @@ def _until_broken(waiting: deque[Run], n: int) -> Iterator[tuple[Run, dict[str, 
         while running or (waiting and not broken):
             while waiting and not broken and len(running) < AHEAD * n:
                 try:
-                    running[pool.submit(work, waiting[0])] = waiting[0]
+                    running[pool.submit(job, waiting[0])] = waiting[0]
                     waiting.popleft()
                 except BrokenProcessPool:
                     broken = True
@@ -94,11 +95,11 @@ def _until_broken(waiting: deque[Run], n: int) -> Iterator[tuple[Run, dict[str, 
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _alone(run: Run) -> dict[str, Any]:
+def _alone(run: Run, job: Job) -> dict[str, Any]:
     """A run in a process of its own."""
     pool = _pool(1)
     try:
-        return pool.submit(work, run).result()
+        return pool.submit(job, run).result()
     except BrokenProcessPool:
         return {"error": ENDED}
     finally:

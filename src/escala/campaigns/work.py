@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import os
+import socket
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from escala.campaigns.runs import Run, digest_of
+from escala.campaigns.runs import Run, digest_of, made_by
 from escala.errors import EscalaError, one_line
 from escala.metrics.jobs import finished
 from escala.metrics.recorded import recorded_waits
@@ -51,6 +56,20 @@ def work(run: Run) -> dict[str, Any]:
         except Exception as error:  # the other runs go on
             why = one_line(f"{type(error).__name__}: {error}")
     return {"error": why}
+
+
+def there(run: Run, job: Callable[[Run], dict[str, Any]], folder: str, program: str) -> dict[str, Any]:
+    """One run on another machine, in the folder in which the campaign was called; `error` where its Escala is another one."""
+    with suppress(OSError):
+        os.chdir(folder)
+    if _program() != program:
+        return {"error": f"node {socket.gethostname()} has another version or state of Escala ({_program()}): install {program} there"}
+    return job(run)
+
+
+@functools.cache
+def _program() -> str:
+    return made_by()
 
 
 def _log_of(run: Run) -> Workload:

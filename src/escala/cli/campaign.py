@@ -33,7 +33,8 @@ def campaign(
         Path, typer.Option("--out", metavar="DIR", help="folder of its runs; those in it are not made again", show_default=False)
     ],
     on: Annotated[
-        str, typer.Option("--on", metavar="ENGINE", help="local (a process for each core), local:N, ray, ray:HOST:PORT")
+        str,
+        typer.Option("--on", metavar="ENGINE", help="local (a process for each core), local:N, ray, ray:HOST:PORT, slurm[:KEY=VALUE...]"),
     ] = "local",
     as_json: opt.Json = False,
 ) -> None:
@@ -45,7 +46,8 @@ def campaign(
     import escala
     from escala.report.campaign import best, write_page
 
-    kept = keeping(lambda: grown(out, f"finished runs are kept in {out}: the same command goes on"))
+    array = " (and its array on Slurm, which works on, is taken up)" if on.startswith("slurm") else ""
+    kept = keeping(lambda: grown(out, f"finished runs are kept in {out}: the same command goes on{array}"))
     with progress() as begin, kept:
         found = interruptible(lambda: escala.campaign(definition, out, on, begin=begin))
         begin("writing the page")

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import escala
-from escala.campaigns import on_ray
+from escala.campaigns import on_ray, work
 from escala.campaigns.campaign import RUNS
 from escala.campaigns.definition import read_definition
 from escala.campaigns.engines import engine_of
@@ -98,7 +98,7 @@ def test_an_address_without_ray_behind_it_is_one_line_within_seconds() -> None:
 
 def test_a_node_with_another_escala_is_named(spec: dict[str, Any]) -> None:
     (run, *_) = runs_of(read_definition(spec))
-    told = on_ray.there(run, lambda run: {"found": run.key}, os.getcwd(), "0.0 of another state")
+    told = work.there(run, lambda run: {"found": run.key}, os.getcwd(), "0.0 of another state")
     assert "has another version or state of Escala" in told["error"] and "install 0.0" in told["error"]
 
 
@@ -132,7 +132,7 @@ def test_a_run_that_ends_its_process_on_ray_is_named_and_the_others_go_on(spec: 
             os._exit(1)
         return {"found": run.key}
 
-    with engine_of("ray") as each:
+    with engine_of("ray", Path()) as each:
         found = {run.key: told for run, told in each(runs, job=job)}  # type: ignore[call-arg]
     assert len(found) == len(runs) and all(found[run.key] == {"found": run.key} for run in runs if run.scheduler == "easy")
     assert {found[run.key]["error"] for run in runs if run.scheduler == "random"} == {on_ray.ENDED}
