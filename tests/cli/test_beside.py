@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import os
+import signal
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,6 +60,7 @@ def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> Non
         (["--mode", "power"], "say by --allow which it may"),
         (["--mode", "advise", "--allow", "n[1-9]"], "n9 is no node of partition batch"),
         (["--mode", "advise", "--lease", "20"], "less than three periods"),
+        (["--metrics", "0.0.0.0:9464"], "others could ask there"),
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_leaves_nothing(options: list[str], why: str, clients: Path, escala_: Escala) -> None:
@@ -83,3 +90,40 @@ def test_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, escala_:
     outcome = escala_("beside", "slurm")
     assert outcome.status == 2 and "squeue: no such program on the PATH" in outcome.err and not Path("beside").exists()
     assert "no such file" in escala_("beside", "status").err
+
+
+def test_a_service_says_how_it_does(clients: Path) -> None:
+    """What systemd hears, and what Prometheus is answered, of a process of its own that is ended by SIGTERM."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(clients / "notify.sock"))
+        systemd.settimeout(120)
+        command = [sys.executable, "-m", "escala", "beside", "slurm", "--period", "0.5", "--metrics", "metrics.sock"]
+        environment = os.environ | {"NOTIFY_SOCKET": str(clients / "notify.sock"), "WATCHDOG_USEC": "30000000"}
+        refused = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+        assert refused.returncode == 2 and "or the path of a socket with a / in it" in refused.stderr
+        command[-1] = str(clients / "metrics.sock")
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        try:
+            heard = [systemd.recv(4096).decode() for _ in range(4)]
+            there = http.client.HTTPConnection("localhost", timeout=10)
+            there.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            there.sock.connect(command[-1])
+            there.request("GET", "/metrics")
+            text = there.getresponse().read().decode()
+            process.send_signal(signal.SIGTERM)
+            out = process.communicate(timeout=30)[0]
+        finally:
+            process.kill()
+        while "STOPPING=1" not in heard:
+            heard.append(systemd.recv(4096).decode())
+    assert heard[0] == "READY=1\nSTATUS=shadow" and heard[1] == "WATCHDOG=1\nSTATUS=looks 1, missed 0"
+    assert 'escala_beside_nodes{state="on"}' in text and "escala_beside_misses_total 0\n" in text
+    assert process.returncode == 0 and "ended: looks" in out and not (clients / "metrics.sock").exists()
+
+
+def test_the_unit_for_systemd_begins_what_there_is(escala_: Escala) -> None:
+    unit = (Path(__file__).parents[2] / "examples" / "slurm" / "escala.service").read_text()
+    begins = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
+    words = begins.split()[1:]
+    known = escala_(*words[:2], "--help").out
+    assert words[:2] == ["beside", "slurm"] and all(word in known for word in words if word.startswith("--"))

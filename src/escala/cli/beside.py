@@ -21,6 +21,7 @@ from escala.cli.terminal import emit, progress, remark
 from escala.errors import EscalaError
 
 if TYPE_CHECKING:
+    from escala.bridges.notify import Notify
     from escala.bridges.slurm.loop import Beside
     from escala.bridges.slurm.snapshots import Layout
     from escala.live import Desk
@@ -41,6 +42,12 @@ From = Annotated[
     Path | None, typer.Option("--from", metavar="JOURNAL", help="replay: the journal whose looks are asked about anew", show_default=False)
 ]
 Looks = Annotated[int | None, typer.Option("--looks", min=1, metavar="N", help="end after so many [at SIGTERM]", show_default=False)]
+MetricsAt = Annotated[
+    str | None,
+    typer.Option(
+        "--metrics", metavar="ADDRESS", help="answer Prometheus there: 127.0.0.1:PORT, or a unix socket's path", show_default=False
+    ),
+]
 Where = Annotated[Path, typer.Argument(metavar="DIR", help="the folder of escala beside slurm, or a journal")]
 
 
@@ -104,15 +111,14 @@ def slurm(
     read: Form = "text",
     source: From = None,
     looks: Looks = None,
+    metrics: MetricsAt = None,
 ) -> None:
     """Watch a Slurm, and write down what the policies would do beside what Slurm does.
 
     In the modes shadow, replay and advise it changes nothing of Slurm. It ends at SIGTERM or Ctrl-C, after the look at hand, and goes on
     where it was when it is begun again.
     """
-    from escala.bridges.ending import told_to_end
-    from escala.bridges.slurm.loop import Beside, Setting, go_round
-    from escala.bridges.slurm.metrics import Metrics
+    from escala.bridges.slurm.loop import Beside, Setting
     from escala.bridges.slurm.snapshots import layout, partition_of
     from escala.live import Desk
 
@@ -120,6 +126,10 @@ def slurm(
         raise EscalaError(f"--mode {mode}: give one of {', '.join(MODES)}")
     if (mode == "replay") != (source is not None):
         raise EscalaError("--mode replay and --from JOURNAL belong together: give both, or neither")
+    if metrics is not None:
+        from escala.bridges.exposed import address_of
+
+        address_of(metrics)
     with progress() as begin:
         begin("looking at Slurm")
         eyes, first, about = _eyes(source, read, limit)
@@ -134,18 +144,37 @@ def slurm(
         folder.mkdir(parents=True, exist_ok=True)
         beside = Beside(eyes, desk, at, folder, Setting(mode, period, {"slurm": about["slurm"]}), hands)
     beside.begin(first.now_s)
-    metrics, say = Metrics(folder), _Saying(beside, mode)
+    _tell(f"{mode}: partition {at.partition}, {len(at.names)} nodes, {desk.name}; journal {beside.journal.path}")
+    _go_round(beside, _Saying(beside, mode), metrics, looks, source is None)
+    beside.journal.close()
+    _tell(f"ended: looks {beside.seq}, missed {beside.misses}")
+
+
+def _go_round(beside: Beside, say: _Saying, address: str | None, looks: int | None, waits: bool) -> None:
+    """Cycles until it is told to end, with what is said of each. waits: between two looks."""
+    from contextlib import ExitStack
+
+    from escala.bridges.ending import told_to_end
+    from escala.bridges.notify import Notify
+    from escala.bridges.slurm.loop import go_round
+    from escala.bridges.slurm.metrics import Metrics
+
+    figures, service = Metrics(beside), Notify()
 
     def after() -> None:
         say.last()
-        metrics.add(beside)
+        figures.add()
+        service.alive(f"looks {beside.seq}, missed {beside.misses}")
 
-    with told_to_end() as ending:
-        _tell(f"{mode}: partition {at.partition}, {len(at.names)} nodes, {desk.name}; journal {beside.journal.path}")
-        wait = (lambda _: False) if source is not None else _waiting(ending)
-        go_round(beside, wait, after, looks)
-    beside.journal.close()
-    _tell(f"ended: looks {beside.seq}, missed {beside.misses}")
+    with ExitStack() as stack:
+        if address is not None:
+            from escala.bridges.exposed import exposed
+
+            _tell(f"metrics: {stack.enter_context(exposed(address, lambda: figures.text))}")
+        ending = stack.enter_context(told_to_end())
+        stack.callback(service.stopping)
+        service.ready(say.mode)
+        go_round(beside, _waiting(ending, service) if waits else lambda _: False, after, looks)
 
 
 def _warmed(desk: Desk) -> None:
@@ -212,16 +241,27 @@ def _user() -> str:
     return pwd.getpwuid(os.geteuid()).pw_name
 
 
-def _waiting(ending: Any) -> Callable[[float], bool]:
-    """Waits so many seconds, or until the process is told to end, and says which."""
-    return lambda seconds: bool(select.select([ending], [], [], seconds)[0])
+def _waiting(ending: Any, service: Notify) -> Callable[[float], bool]:
+    """Waits so many seconds, or until the process is told to end, and says which. Who watches hears of it meanwhile."""
+
+    def wait(seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while True:
+            left = max(end - time.monotonic(), 0.0)
+            if select.select([ending], [], [], left if service.beat_s is None else min(left, service.beat_s))[0]:
+                return True
+            if time.monotonic() >= end:
+                return False
+            service.alive()
+
+    return wait
 
 
 class _Saying:
     """One line for each look after which something is wanted that was not before, and for each that failed."""
 
     def __init__(self, beside: Beside, mode: str) -> None:
-        self._beside, self._mode = beside, mode
+        self._beside, self.mode = beside, mode
         self._misses, self._before = 0, ""
 
     def last(self) -> None:
@@ -232,14 +272,14 @@ class _Saying:
             remark(f"look missed ({beside.misses} so far): {beside.why}")
             return
         for command, done in beside.last.get("acted", ()):
-            _tell(f"{self._now()} {self._mode}: {'' if done else 'FAILED '}{command}")
-        if self._mode in ACTING[1:]:
+            _tell(f"{self._now()} {self.mode}: {'' if done else 'FAILED '}{command}")
+        if self.mode in ACTING[1:]:
             return
-        told = beside.last.get("advice", []) if self._mode == "advise" else None
+        told = beside.last.get("advice", []) if self.mode == "advise" else None
         found = told if told is not None else [f"{verb} {_some(beside.last[key])}" for key, verb in _VERBS.items() if beside.last.get(key)]
         line = "; ".join(found)
         if line and line != self._before:
-            _tell(f"{self._now()} {self._mode}: {'' if told else 'would '}{line}")
+            _tell(f"{self._now()} {self.mode}: {'' if told else 'would '}{line}")
         self._before = line
 
     def _now(self) -> str:

@@ -51,6 +51,7 @@ def serve(
     import escala
     from escala.bridges.answers import Answers
     from escala.bridges.ending import told_to_end
+    from escala.bridges.notify import Notify
     from escala.bridges.serve import serve as stay
     from escala.live import Snapshot
     from escala.live.site_desk import desk_of
@@ -64,8 +65,15 @@ def serve(
     if state is not None and not state.parent.is_dir():
         raise EscalaError(f"{state}: there is no folder {state.parent}: make it, or name another file")
     answers = Answers(desk, state)
+    service = Notify()
+
+    def ready() -> None:
+        _tell(f"listening at {socket}: {desk.name}, {machine.n_nodes} nodes")
+        service.ready(desk.name)
+
     with told_to_end() as ending:
-        stay(socket, answers, ending, lambda: _tell(f"listening at {socket}: {desk.name}, {machine.n_nodes} nodes"))
+        stay(socket, answers, ending, ready)
+        service.stopping()
     _tell(f"ended: decisions {answers.decisions}, errors {answers.errors}")
 
 

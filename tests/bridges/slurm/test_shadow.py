@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -239,14 +240,22 @@ def test_a_journal_has_one_writer_and_one_version(tmp_path: Path) -> None:
 def test_status_explain_and_metrics(tmp_path: Path) -> None:
     slurm = FakeSlurm(8, _jobs())
     slurm.advance(1)
-    beside, metrics = _beside(slurm, tmp_path), Metrics(tmp_path)
+    beside = _beside(slurm, tmp_path)
+    metrics = Metrics(beside)
     for _ in range(30):
         beside.cycle()
-        metrics.add(beside)
+        metrics.add()
         slurm.advance(PERIOD)
     found = status(tmp_path / JOURNAL)
     assert (found["mode"], found["looks"], found["nodes"], found["missed"]) == ("shadow", 30, 8, 0)
     text = (tmp_path / METRICS).read_text()
+    assert metrics.text == text
+    assert 'info{mode="shadow",policies="easy + timeout:30",partition="batch",slurm="22.05"} 1\n' in text
+    assert sum(int(n) for n in re.findall(r'nodes\{state="\w+"\} (\d+)', text)) == 8
+    assert beside.seen is not None
+    states = Counter(job.state for job in beside.seen.jobs.values())
+    assert f'jobs{{state="waiting"}} {states["pending"]}\n' in text
+    assert f'jobs{{state="running"}} {states["running"] + states["booting"]}\n' in text
     total = float(re.search(r"^escala_beside_off_node_seconds_total (.*)$", text, re.MULTILINE)[1])  # type: ignore[index]
     assert total == pytest.approx(_total(_told(tmp_path), "off_s"), abs=1e-2)
     starts = sum(int(n) for n in re.findall(r'starts_total\{taken="\w+"\} (\d+)', text))

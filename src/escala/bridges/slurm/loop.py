@@ -64,11 +64,11 @@ class Beside:
     machine or other policies."""
 
     def __init__(self, looks: Looks, desk: Desk, at: Layout, folder: Path, setting: Setting, hands: Hands | None = None) -> None:
-        self._looks, self._desk, self._at, self._setting, self._hands = looks, desk, at, setting, hands
-        self._folder = folder
+        self._looks, self._desk, self.at, self._setting, self._hands = looks, desk, at, setting, hands
+        self.folder = folder
         self._pretend = Pretend(at, setting.longest_s)
         self._watch = Watch(at, setting.tolerance_s)
-        self._before: Seen | None = None
+        self.seen: Seen | None = None  # at the last look
         self._last_s: float | None = None
         self.seq, self.misses, self.failures = 0, 0, 0
         self.last: dict[str, Any] = {}
@@ -82,7 +82,7 @@ class Beside:
             raise
 
     def _restore(self) -> None:
-        path = self._folder / STATE
+        path = self.folder / STATE
         if not path.exists():
             return
         note = self._desk.restore(path)
@@ -101,15 +101,28 @@ class Beside:
         """What is remembered, as a whole file."""
         hands = None if self._hands is None else self._hands.told()
         note = {"seq": self.seq, "last_s": self._last_s, "pretend": self._pretend.told(), "watch": self._watch.told(), "hands": hands}
-        self._desk.save(self._folder / STATE, note)
+        self._desk.save(self.folder / STATE, note)
 
     def begin(self, now_s: float) -> None:
         """Say in the journal who begins."""
-        at, period = self._at, self._setting.period_s
+        at, period = self.at, self._setting.period_s
         about: dict[str, Any] = {"mode": self._setting.mode, "policies": self._desk.name}
         about |= {"platform": at.platform.spec(), "names": list(at.names)}
         about |= {"partition": at.partition, "period_s": period, **self._setting.about}
         self.journal.append({"kind": kinds.BEGIN, "t": now_s, "seq": self.seq, **about})
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Who looks at what."""
+        told = {"mode": self._setting.mode, "policies": self._desk.name, "partition": self.at.partition}
+        return told | {"slurm": str(self._setting.about.get("slurm", ""))}
+
+    @property
+    def aside(self) -> int | None:
+        """How many nodes are set aside; None where none is switched."""
+        if self._hands is None or self._hands.pretends or self.seen is None:
+            return None
+        return len(self._hands.aside(self.seen.now_s))
 
     def cycle(self) -> float:
         """One look and what follows; how long to wait until the next, s. EOFError where nothing more can be seen."""
@@ -150,7 +163,7 @@ class Beside:
         self._watch.expect(seen, self._desk, asked)
         acted = {}
         if self._hands is not None:
-            acted = self._hands.act(seen, orders, self._desk, asked, decided_s, {self._at.names[k] for k in unsure})
+            acted = self._hands.act(seen, orders, self._desk, asked, decided_s, {self.at.names[k] for k in unsure})
         self.seq += 1
         self._last_s = seen.now_s
         self.failures = 0
@@ -164,12 +177,12 @@ class Beside:
         over = self._watch.ended(seen, since)
         if not pretends:
             aside = set() if self._hands is None else self._hands.aside(seen.now_s)
-            return snapshot(seen, self._at, as_it_is, over, aside=aside)
-        return snapshot(seen, self._at, self._pretend.power, over, {job.job_id for job in started if job.state != ENDED})
+            return snapshot(seen, self.at, as_it_is, over, aside=aside)
+        return snapshot(seen, self.at, self._pretend.power, over, {job.job_id for job in started if job.state != ENDED})
 
     def _switched(self, orders: Orders, again: set[str]) -> tuple[list[str], list[str]]:
         """Names of the nodes to switch, but for those that jobs would need that have started already."""
-        names = self._at.names
+        names = self.at.names
         had = {k for one in orders.starts if one.job_id in again for low, high, _ in one.nodes for k in range(low, high + 1)}
         return [names[k] for k in orders.wakes if k not in had], [names[k] for k in orders.offs]
 
@@ -178,8 +191,8 @@ class Beside:
         told = {key: value for key, value in found.items() if value}
         times = {"read_ms": round(1000 * read_s, 1), "decide_ms": round(1000 * decided_s, 2)}
         self.last = {"kind": kinds.LOOK, "t": seen.now_s, "seq": self.seq, **times, **told, "lived": lived.told()}
-        self.journal.append({**self.last, "seen": changes(self._before, seen)})
-        self._before = seen
+        self.journal.append({**self.last, "seen": changes(self.seen, seen)})
+        self.seen = seen
         self.save()
 
     def _wait(self, orders: Orders, seen: Seen) -> float:

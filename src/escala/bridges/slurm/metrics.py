@@ -1,12 +1,13 @@
-"""Figures for a monitoring system, as a text file in the form that node_exporter's collector of text files reads."""
+"""Figures for a monitoring system in the text form of Prometheus, as a file for node_exporter's collector of text files."""
 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from escala.bridges.slurm.loop import METRICS, Beside
+from escala.bridges.slurm.seen import BOOTING, RUNNING
+from escala.bridges.slurm.snapshots import OFF, ON, SINKING, WAKING, foreign, gone, power_of, waits
 from escala.writing import write_whole
 
 HELP = {
@@ -20,23 +21,30 @@ HELP = {
     "starts_total": "jobs that Slurm started, by how the policy took it",
     "acted_total": "commands given to Slurm, by outcome",
     "refused_total": "orders that a guard refused, by guard",
+    "info": "always 1: the mode, the policies, the partition, and the version of Slurm",
+    "nodes": "nodes of the partition at the last look, by power state; gone: down, drained, or reserved by others",
+    "jobs": "jobs of the partition at the last look that wait for nodes, and that have some",
+    "leases": "reservations that keep nodes off",
+    "aside_nodes": "nodes that are set aside since they did not boot",
 }
+STATES = (ON, WAKING, OFF, SINKING, "gone")
 
 
 class Metrics:
     """Sums since the process began."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / METRICS
+    def __init__(self, beside: Beside) -> None:
+        self._beside, self._path = beside, beside.folder / METRICS
         self._off_s, self._saved_j = 0.0, 0.0
         self._starts: Counter[str] = Counter()
         self._acted: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._last_s = -1.0
+        self.text = "".join(self._lines(beside, {}))  # what was written last
 
-    def add(self, beside: Beside) -> None:
+    def add(self) -> None:
         """The last look counts, if it did not before; write the file."""
-        told: dict[str, Any] = beside.last
+        told: dict[str, Any] = self._beside.last
         if told and told["t"] != self._last_s:
             self._last_s = told["t"]
             self._off_s += told["lived"].get("off_s", 0.0)
@@ -44,21 +52,44 @@ class Metrics:
             self._starts.update(row[4] for row in told.get("started", ()))
             self._acted.update("done" if done else "failed" for _, done in told.get("acted", ()))
             self._refused.update(why[2] for why in told.get("refused", ()))
-        write_whole(self._path, "".join(self._lines(beside, told)))
+        self.text = "".join(self._lines(self._beside, told))
+        write_whole(self._path, self.text)
 
     def _lines(self, beside: Beside, told: dict[str, Any]) -> list[str]:
         plain = {"looks_total": beside.seq, "misses_total": beside.misses, "last_look_seconds": told.get("t", 0)}
         plain |= {"read_seconds": told.get("read_ms", 0.0) / 1000, "decide_seconds": told.get("decide_ms", 0.0) / 1000}
         plain |= {"off_node_seconds_total": round(self._off_s, 3), "saved_joules_total": round(self._saved_j, 3)}
+        plain |= {"leases": len(told["leases"])} if "leases" in told else {}
+        plain |= {"aside_nodes": beside.aside} if beside.aside is not None else {}
         out = [line for name, value in plain.items() for line in (*_head(name), f"escala_beside_{name} {value}\n")]
         counted = (
             ("starts_total", "taken", self._starts),
             ("acted_total", "outcome", self._acted),
             ("refused_total", "guard", self._refused),
         )
-        for name, label, counts in counted:
+        labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in beside.about.items())
+        out += [*_head("info"), f"escala_beside_info{{{labels}}} 1\n"]
+        for name, label, counts in (*counted, *_standing(beside)):
             out += [*_head(name), *(f'escala_beside_{name}{{{label}="{key}"}} {count}\n' for key, count in sorted(counts.items()))]
         return out
+
+
+def _standing(beside: Beside) -> list[tuple[str, str, Counter[str]]]:
+    """What the last look saw, by state."""
+    if beside.seen is None:
+        return []
+    at, others = beside.at, foreign(beside.seen)
+    nodes = [beside.seen.nodes[name] for name in at.names]
+    jobs = beside.seen.jobs.values()
+    states = Counter(dict.fromkeys(STATES, 0))
+    states.update("gone" if gone(node, others) else power_of(node) for node in nodes)
+    waiting = sum(waits(job, at) for job in jobs)
+    held = sum(any(host in at.index for host in job.hosts) for job in jobs if job.state in (RUNNING, BOOTING))
+    return [("nodes", "state", states), ("jobs", "state", Counter(waiting=waiting, running=held))]
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
 
 
 def _head(name: str) -> tuple[str, str]:
