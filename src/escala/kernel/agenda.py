@@ -124,6 +124,7 @@ def rebuild(w: World, frontier: Any) -> None:
     s = w.s[0]
     nodes = w.o[0].n_nodes
     s.n_slices = 0
+    s.below = 0
     _new_slice(w, 0, s.now, exact(w, s.now))
     row = w.slices[ROW, 0]
     total = 0
@@ -163,6 +164,7 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
         free[np.uint64(k)] += cores  # unsigned: several at once, as in `_make_room`
     if w.o[0].n_nodes == 1:
         return
+    lowest = np.int64(0)
     for k in range(first, end):
         row = w.slices[ROW, k]
         c = np.int64(w.run[j].chunk)
@@ -170,7 +172,10 @@ def add(w: World, j: int, from_us: int, from_fine: int, to_us: int, to_fine: int
             per = sign * w.chunk[c].per
             for n in range(w.chunk[c].low, w.chunk[c].high + 1):
                 w.agenda[row, n] += per
+                lowest = min(lowest, np.int64(w.agenda[row, n]))
             c = np.int64(w.chunk[c].next)
+    if lowest < 0:
+        w.s[0].below = 1
 
 
 @lean
@@ -306,7 +311,7 @@ def _later_hole(w: World, j: int, i: int, first: int, least: Any) -> int:
     o = w.o[0]
     n = w.s[0].n_slices
     need = np.int64(w.job[j].cores)
-    summed = o.given == 0 and (o.moves == 0 or o.n_nodes == 1)  # else a node may be promised twice: to a job that runs on, and to another
+    summed = w.s[0].below == 0 or o.n_nodes == 1  # else a node is promised twice: to a job that runs on, and to another
     k = i  # the first slice that is not in `least`
     while i < n:
         if summed:

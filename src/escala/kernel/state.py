@@ -100,6 +100,7 @@ SCALARS = np.dtype(
         ("n_planned", "i8"),  # conservative: jobs that had ended at its last decision
         ("n_slices", "i8"),
         ("n_rows", "i8"),  # rows of the agenda ever in use
+        ("below", "i8"),  # 1: a cell of the agenda may be below 0, so that sums over nodes say less than there is
         ("instants", "i8"),
         ("grow", "i8"),  # which table is full
         ("phase", "i8"),  # where a decision stands, see `advance`

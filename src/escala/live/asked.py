@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from escala.errors import EscalaError, quoted
@@ -46,12 +47,12 @@ class Asked:
         """Do rows of jobs have to stay, for policies that may remember them?"""
         return bool(self.objects)
 
-    @property
+    @cached_property
     def knows_users(self) -> bool:
         """Does anybody look at users?"""
         return bool(self.objects) or self.plan.by_user or self.guesses
 
-    @property
+    @cached_property
     def guesses(self) -> bool:
         """Do lengths become known at submission?"""
         return codes.LAST2 in self.options.under(self.plan).ways

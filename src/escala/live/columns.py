@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, nearest, quoted
-from escala.estimates import microseconds
+from escala.kernel import codes
+from escala.kernel.sound import in_us, within
+
+PLAIN = (list, np.ndarray)
 
 
 class Columns:
@@ -21,13 +24,13 @@ class Columns:
         self.name, self.columns = name, columns
         self.length = 0
         for column, values in columns.items():
-            if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+            if type(values) not in PLAIN and (isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__")):
                 raise EscalaError(f"snapshot: {name}.{column} is {quoted(values)}: give a list")
             length = len(values)
             if self.length and length != self.length:
                 raise EscalaError(f"snapshot: {name}.{column} has {length} entries, the columns before it {self.length}: give as many")
             self.length = length
-        if any(len(values) != self.length for values in columns.values()):
+        if self.length and any(len(values) != self.length for values in columns.values()):
             raise EscalaError(f"snapshot: the columns of {name} are of different lengths: give as many entries in each")
 
     def known(self, names: tuple[str, ...], prefix: str = "") -> None:
@@ -77,15 +80,14 @@ class Columns:
         if absent is not None and column not in self.columns:
             return np.full(self.length, absent, np.int64)
         values = self._numbers(column, self._needed(column))
-        if not self.length or (values.min() >= 0.0 and values.max() <= self.LATEST_S):  # not so where one is no number
-            return microseconds(values)
+        out = np.empty(self.length, np.int64)
+        if in_us(values, codes.NEVER_US if absent is None else absent, self.LATEST_S, out):
+            return out
         none = np.isnan(values)
         if absent is None:
             self.refuse(none, column, "give seconds")
         self.refuse(~none & ~((values >= 0.0) & (values <= self.LATEST_S)), column, f"give seconds from 0 to {self.LATEST_S:g}")
-        if absent is None or not none.any():
-            return microseconds(values)
-        return np.where(none, absent, microseconds(np.where(none, 0.0, values)))
+        raise AssertionError(column)
 
     def _numbers(self, column: str, values: Any) -> NDArray[np.float64]:
         """float64, NaN for null."""
@@ -93,16 +95,17 @@ class Columns:
             k = next(k for k, value in enumerate(values) if type(value) not in (float, int, type(None)))
             raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(values[k])}: give a number")
         try:
-            return np.asarray(values, np.float64).reshape(self.length)
+            return np.array(values, np.float64).reshape(self.length)
         except (TypeError, ValueError, OverflowError):
             raise EscalaError(f"snapshot: {self.name}.{column} holds no plain numbers: give a list of them") from None
 
     def whole(self, column: str) -> NDArray[np.int64]:
         """Whole numbers."""
         given = self._needed(column)
-        plain = isinstance(given, np.ndarray) and given.dtype == np.int64 and given.ndim == 1 and self.length
-        if plain and given.min() >= 0 and given.max() <= 2**31:
-            return np.asarray(given)
+        if isinstance(given, np.ndarray) and given.dtype == np.int64 and given.ndim == 1:
+            values = np.array(given)
+            if within(values, 0, 2**31):
+                return values
         values = self._numbers(column, given)
         self.refuse(~(np.abs(values) <= 2.0**31) | (values != np.floor(values)), column, "give a whole number")
         return values.astype(np.int64)
@@ -123,7 +126,7 @@ class Columns:
         """The numbers of words."""
         values = self._needed(column)
         try:
-            return np.array([known[value] for value in values], np.int64)
+            return np.fromiter(map(known.__getitem__, values), np.int64, self.length)
         except (KeyError, TypeError):
             k = next(k for k, value in enumerate(values) if not isinstance(value, str) or value not in known)
             raise EscalaError(f"snapshot: {self.name}.{column}[{k}] is {quoted(values[k])}: give one of {', '.join(known)}") from None

@@ -20,6 +20,7 @@ from escala.estimates import microseconds
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.load import JOBS, NODES, PLACED
+from escala.kernel.sound import sound_jobs, sound_places
 from escala.live.columns import Columns
 from escala.reading import guarded, read_json
 from escala.writing import write_whole
@@ -177,12 +178,12 @@ def _jobs(given: Columns, now: int) -> tuple[list[str], list[str | None], NDArra
     records["user"] = codes.NONE
     records["single"] = given.flags("single_node")
     records["estimate"] = records["order"] = codes.NONE
-    given.refuse(records["cores"] < 1, "cores", "give 1 or more")
-    given.refuse(records["walltime"] < 1, "walltime_s", "give more than 0 s")
-    given.refuse(records["submit"] > now, "submit_s", "it is later than now_s: leave out jobs that are not submitted yet")
-    running = records["state"] == codes.RUNNING
-    given.refuse(running & ((records["start"] < 0) | (records["start"] > now)), "start_s", "a running job has started, by now_s")
-    records["start"][~running] = codes.NONE
+    if not sound_jobs(records, now):
+        given.refuse(records["cores"] < 1, "cores", "give 1 or more")
+        given.refuse(records["walltime"] < 1, "walltime_s", "give more than 0 s")
+        given.refuse(records["submit"] > now, "submit_s", "it is later than now_s: leave out jobs that are not submitted yet")
+        running = records["state"] == codes.RUNNING
+        given.refuse(running & ((records["start"] < 0) | (records["start"] > now)), "start_s", "a running job has started, by now_s")
     demand = {name.removeprefix(DEMAND): given.whole(name) for name in given.columns if name.startswith(DEMAND)}
     for kind, values in demand.items():
         given.refuse((values < 0) | ((values > 0) & (records["single"] == 0)), f"{DEMAND}{kind}", "give 0, or more for single_node jobs")
@@ -208,6 +209,8 @@ def _placed(given: Columns, ids: Sequence[str], jobs: NDArray[Any], n_nodes: int
     records = np.zeros(given.length, PLACED)
     for name, own in (("job", "job"), ("first", "low"), ("last", "high"), ("cores", "per")):
         records[own] = given.whole(name)
+    if sound_places(records, jobs, n_nodes):
+        return records
     given.refuse((records["job"] < 0) | (records["job"] >= len(jobs)), "job", "give the place of a job in the columns of jobs, from 0")
     given.refuse((records["low"] < 0) | (records["high"] < records["low"]), "last", "give a last node that is not before the first")
     given.refuse(records["high"] >= n_nodes, "last", f"there are {n_nodes} nodes, from 0")
@@ -226,6 +229,8 @@ def _placed(given: Columns, ids: Sequence[str], jobs: NDArray[Any], n_nodes: int
 
 
 def _ended(given: Columns) -> list[tuple[str, int, int]]:
+    if not given.columns:
+        return []
     given.known(("job_id", "start_s", "end_s"))
     ids, start, end = given.texts("job_id"), given.times("start_s"), given.times("end_s")
     given.refuse(end < start, "end_s", "it is before start_s")
