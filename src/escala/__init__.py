@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from escala.agents.agent import Agent
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
-    from escala.calibration import Calibration, WhatIf, calibrate, what_if
+    from escala.calibration.calibrate import Calibration, calibrate
+    from escala.calibration.what_if import WhatIf, what_if
     from escala.campaigns.campaign import Campaign, campaign
     from escala.errors import EscalaError
     from escala.fitting.predict import predict
@@ -34,7 +35,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Agent": "escala.agents.agent",
-    "Calibration": "escala.calibration",
+    "Calibration": "escala.calibration.calibrate",
     "Campaign": "escala.campaigns.campaign",
     "Commands": "escala.policy",
     "Comparison": "escala.policies",
@@ -48,10 +49,10 @@ _HOME = {
     "Site": "escala.platform",
     "Tuned": "escala.tuning",
     "View": "escala.policy",
-    "WhatIf": "escala.calibration",
+    "WhatIf": "escala.calibration.what_if",
     "Workload": "escala.workload",
     "bound": "escala.policies",
-    "calibrate": "escala.calibration",
+    "calibrate": "escala.calibration.calibrate",
     "campaign": "escala.campaigns.campaign",
     "compare": "escala.policies",
     "describe": "escala.workload",
@@ -67,7 +68,7 @@ _HOME = {
     "simulate": "escala.policies",
     "train": "escala.agents.training.train",
     "tune": "escala.tuning",
-    "what_if": "escala.calibration",
+    "what_if": "escala.calibration.what_if",
 }
 """Public name -> the module that defines it."""
 

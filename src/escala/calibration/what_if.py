@@ -17,7 +17,9 @@ from escala.metrics.jobs import size_classes
 from escala.platform import Platform, Site, read_platform
 from escala.platform.site import site_of
 from escala.platform.site_entries import seconds_of
+from escala.policies.pairs import Named, play
 from escala.policies.run import simulate
+from escala.result import Result
 from escala.slurm.settings import is_slurm
 from escala.workload import Workload
 
@@ -59,13 +61,15 @@ def what_if(
     limits: Sequence[str] = (),
     schedulers: Sequence[Any] = ("slurm",),
     progress: Callable[[float], None] | None = None,
+    jobs: int | None = None,
     **options: Any,
 ) -> WhatIf:
     """Replay a log, from a warm start where it records waits, on the site and on each change of it.
 
     nodes: `PARTITION=-10%..+10%` (five steps), `PARTITION=-10,+5%`, or without a partition of all nodes. limits: `PARTITION=TIME,TIME`, its
     longest run time, as Slurm writes spans. Nodes that are added are like most of the partition's; the last ones of it go, from all
-    partitions. EscalaError for what is none of these.
+    partitions. jobs: replays side by side, by default one a core; the results are the same for any number. EscalaError for what is none of
+    these.
     """
     site = site_of(read_platform(platform))
     more = [*(one for text in nodes for one in node_changes(site, text)), *(one for text in limits for one in limit_changes(site, text))]
@@ -77,30 +81,32 @@ def what_if(
         raise EscalaError("what-if: nothing changes: give nodes, such as batch=-10%..+10%, or a limit, such as batch=12:00:00")
     recorded = log.jobs["wait_s"].null_count() < len(log)
     warm = warm_start(log) if recorded else None
-    runs: dict[tuple[int, int], Any] = {}
-    for k, world in enumerate(worlds):
-        for s, scheduler in enumerate(schedulers):
-            runs[k, s] = simulate(log if warm is None else warm.log, world.site, scheduler, "never", oversized="drop", **options)
-            if progress is not None:
-                progress(len(runs) / (len(worlds) * len(schedulers)))
+    begun = log if warm is None else warm.log
+    sites = {f"{k} {s}": world.site for k, world in enumerate(worlds) for s in range(len(schedulers))}
+    pairs = [Named(name, schedulers[int(name.split()[1])], "never") for name in sites]
+
+    def run(pair: Named) -> Result:
+        return simulate(begun, sites[pair.name], pair.scheduler, pair.shutdown, oversized="drop", **options)
+
+    runs = play(pairs, run, progress=None if progress is None else lambda _, share: progress(share), jobs=jobs)
     judged = log.jobs if warm is None else log.jobs.filter(pl.col("job_id").is_in(warm.measured.implode()))
     return _collected(log, judged, worlds, runs)
 
 
-def _collected(log: Workload, judged: pl.DataFrame, worlds: Sequence[Change], runs: dict[tuple[int, int], Any]) -> WhatIf:
+def _collected(log: Workload, judged: pl.DataFrame, worlds: Sequence[Change], runs: dict[str, Result]) -> WhatIf:
     """The waits of the jobs that ran in all worlds, and each world's own figures."""
     table = judged.select("job_id", "submit_s", size=size_classes(judged["cores"].cast(pl.Float64).to_numpy()).cast(pl.String))
-    for (k, s), result in runs.items():
-        starts = result.jobs.select("job_id", pl.col("start_s").alias(f"{k} {s}"))
+    for place, result in runs.items():
+        starts = result.jobs.select("job_id", pl.col("start_s").alias(place))
         table = table.join(starts, on="job_id", how="left", maintain_order="left")
     common = table.drop_nulls()
     if common.is_empty():
         raise EscalaError(f"{log.name}: no job runs in all of these worlds: check the platform")
     sizes = sorted(common["size"].unique(), key=lambda text: int(text.split("-")[0].rstrip("+")))
     rows, by_size = [], []
-    for (k, s), result in runs.items():
-        world, name = worlds[k], str(result.manifest["scheduler"])
-        waits = common[f"{k} {s}"] - common["submit_s"]
+    for place, result in runs.items():
+        world, name = worlds[int(place.split()[0])], str(result.manifest["scheduler"])
+        waits = common[place] - common["submit_s"]
         summary = result.summary()
         row: dict[str, Any] = {"change": world.name, "scheduler": name, "partition": world.partition, "by": world.by}
         row |= {"nodes": world.site.n_nodes, "cores": world.site.total_cores, "refused": int(summary["n_rejected"])}

@@ -11,6 +11,7 @@ from typing import Any
 
 from escala.campaigns import on_ray, on_slurm, pool
 from escala.campaigns.runs import Run
+from escala.campaigns.work import work
 from escala.errors import EscalaError, quoted
 from escala.policies.pairs import cores
 
@@ -34,4 +35,4 @@ def engine_of(on: str, folder: Path) -> AbstractContextManager[Each]:
     n = cores() if found["n"] is None else int(found["n"])
     if not 1 <= n <= MOST:
         raise EscalaError(f"engine {on!r} (--on): give 1 to {MOST:,} processes")
-    return nullcontext(lambda runs: pool.each(runs, n))
+    return nullcontext(lambda runs: pool.each(runs, n, work))

@@ -31,6 +31,9 @@ Limits = Annotated[
 Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help="slurm, slurm:bf_interval=60, easy, ...")]
 
 
+Jobs = Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")]
+
+
 def add_to(app: typer.Typer) -> None:
     """Register the verb."""
     app.command("what-if", epilog=POINTER)(opt.reading(what_if))
@@ -45,6 +48,7 @@ def what_if(
     limit: Limits = None,
     schedulers: Schedulers = "slurm",
     power: opt.Power = None,
+    jobs: Jobs = None,
     out: opt.Out = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -62,7 +66,8 @@ def what_if(
             chosen = policies(names, [])[0]
             log = read_log(workload, with_shapes(read, names), machine)
             share = begin(f"replaying {len(log)} jobs on each site")
-            found = interruptible(lambda: tried(log, machine, nodes=nodes or (), limits=limit or (), schedulers=chosen, progress=share))
+            changes = {"nodes": nodes or (), "limits": limit or ()}
+            found = interruptible(lambda: tried(log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs))
         about = f"{log.name} on {machine.name}: {len(log):,} jobs."
         document = found.as_dict() | read_of(log) | {"power": power_of(machine)}
         if folder is not None:

@@ -80,6 +80,16 @@ def test_waits_by_hand() -> None:
     assert powered.rows["energy_j"].to_list() == pytest.approx([2 * 3 * 3600 * 190.0, 3 * 2 * 3600 * 190.0])
 
 
+def test_replays_side_by_side_give_the_same() -> None:
+    log = escala.workload.generate.lublin(jobs=300, cores=16, load=1.1, seed=3)
+    told: list[float] = []
+    one, two = (
+        what_if(log, "4x4:grid5000", nodes=["-50%..+50%"], schedulers=["easy", "slurm"], jobs=jobs, progress=told.append) for jobs in (1, 2)
+    )
+    assert one.rows.equals(two.rows) and one.sizes.equals(two.sizes) and one.rows["mean_wait_s"].n_unique() == one.rows.height
+    assert told[-1] == 1.0
+
+
 def test_jobs_that_a_world_refuses_are_counted_and_in_no_mean() -> None:
     wide = Workload.from_jobs({"submit_s": [0.0, 1.0], "runtime_s": [60.0] * 2, "cores": [8, 4], "walltime_s": [60.0] * 2})
     found = what_if(wide, "2x4", nodes=["-1"], schedulers=["easy"])

@@ -187,13 +187,13 @@ class _Pool:
 def test_a_run_that_ends_its_process_is_named_and_the_others_go_on(spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     runs = runs_of(read_definition(spec))
     monkeypatch.setattr(pool, "_pool", _Pool)
-    found = {run.key: told for run, told in pool.each(runs, 2)}
+    found = {run.key: told for run, told in pool.each(runs, 2, work.work)}
     assert len(found) == len(runs)
     assert {run.scheduler for run in runs if "error" in found[run.key]} == {"random"}
     assert all(found[run.key] == {"found": run.key} for run in runs if run.scheduler == "easy")
     bad = [run for run in runs if run.scheduler == "random"]
-    with pytest.raises(escala.EscalaError, match="no process of the campaign lives"):
-        list(pool.each(bad, 2))
+    with pytest.raises(escala.EscalaError, match="no process lives"):
+        list(pool.each(bad, 2, work.work))
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,21 @@ def _finalize(number: int) -> int:
     return number
 
 
+def _deadly(number: int) -> int:
+    if number == 1:
+        os._exit(9)
+    return number
+
+
+def test_a_cell_that_ends_its_process_is_tried_again_and_named(tmp_path: Path) -> None:
+    cells = [Cell(f"cell-{number}", _deadly, {"number": number}, cost=number) for number in range(3)]
+    with pytest.raises(EscalaError, match="cell cell-1: its process ended before its time, twice"):
+        run_cells(tmp_path, cells, {}, 2)
+    left = run_cells(tmp_path, [cells[0], cells[2]], {}, 2)
+    assert left == {"cell-0": 0, "cell-2": 2}
+    assert run_cells(tmp_path / "one", [cells[2], cells[0]], {}, 1) == {"cell-2": 2, "cell-0": 0}
+
+
 def test_results_without_their_settings_are_refused(tmp_path: Path) -> None:
     cells = [Cell("cell-0", _finalize, {"number": 0})]
     run_cells(tmp_path, cells, {"scale": 1}, 1)

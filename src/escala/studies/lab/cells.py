@@ -1,4 +1,4 @@
-"""The cells of a study: pieces that stand alone, done side by side, kept, and never done twice."""
+"""The cells of a study: pieces that stand alone, done side by side as the runs of a campaign are, kept, and never done twice."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from escala.campaigns.pool import end_with_parent
+from escala.campaigns.pool import each
 from escala.errors import EscalaError
 from escala.source import source_digest
 from escala.writing import write_whole
@@ -46,28 +44,16 @@ def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], 
     left = [cell for cell in cells if not _path(kept, cell).exists()]
     total = sum(cell.cost for cell in cells) or 1.0
     done = total - sum(cell.cost for cell in left)
-    if jobs == 1:
-        with _signals_kept() as answer:
-            for cell in left:
-                _store(kept, cell, *_timed(cell.work, cell.given))
-                done += cell.cost
-                if progress is not None:
-                    progress(done / total)
-                answer()
-    elif left:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=end_with_parent) as pool:
-            running = {pool.submit(_timed, cell.work, cell.given): cell for cell in sorted(left, key=lambda cell: -cell.cost)}
-            try:
-                while running:
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        cell = running.pop(future)
-                        _store(kept, cell, *future.result())
-                        done += cell.cost
-                        if progress is not None:
-                            progress(done / total)
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+    order = left if jobs == 1 else sorted(left, key=lambda cell: -cell.cost)
+    with _signals_kept() as answer:
+        for cell, told in each(order, jobs, _timed):
+            if "error" in told:
+                raise EscalaError(f"cell {cell.name}: {told['error']}")
+            _store(kept, cell, told["content"], told["seconds"])
+            done += cell.cost
+            if progress is not None:
+                progress(done / total)
+            answer()
     return {cell.name: json.loads(_path(kept, cell).read_text(encoding="utf-8")) for cell in cells}
 
 
@@ -104,11 +90,11 @@ def _path(kept: Path, cell: Cell) -> Path:
     return kept / f"{cell.name.replace('/', '_')}.json"
 
 
-def _timed(work: Callable[..., Any], given: Mapping[str, Any]) -> tuple[Any, float]:
+def _timed(cell: Cell) -> dict[str, Any]:
     """What a cell gives, and the processor seconds of this process for it."""
     begin = time.process_time()
-    content = work(**given)
-    return content, time.process_time() - begin
+    content = cell.work(**cell.given)
+    return {"content": content, "seconds": time.process_time() - begin}
 
 
 def _store(kept: Path, cell: Cell, content: Any, seconds: float) -> None:
