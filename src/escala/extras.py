@@ -24,6 +24,8 @@ EXTRAS = {
     "lightgbm": "predict",
     "joblib": "all",
     "ray": "ray",
+    "mlflow": "track",
+    "wandb": "track",
     "huggingface_hub": "share",
 }
 """Package -> the extra of Escala that installs it."""
@@ -31,7 +33,7 @@ EXTRAS = {
 IMPORTED = {"PIL": "pillow", "zmq": "pyzmq"}
 """Where a package is imported by another name than its own."""
 
-BRINGS = {"agents": ("envs",), "all": ("agents", "envs", "report", "optimum", "batsim", "predict")}
+BRINGS = {"agents": ("envs",), "track": ("agents",), "all": ("agents", "envs", "report", "optimum", "batsim", "predict")}
 """Extra -> the extras that it installs too."""
 
 SELDOM = ("pettingzoo", "pygame", "tensorboard", "joblib")

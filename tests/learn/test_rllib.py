@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("ray.rllib", reason="the extra ray is not installed")
+pytest.importorskip("ray.rllib", reason="the extra rllib is not installed")
 
 from escala.envs import multi
 

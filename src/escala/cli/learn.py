@@ -40,6 +40,15 @@ Groups = Annotated[
         help="only days of this group (`escala workload describe` counts them); repeat [all]",
     ),
 ]
+Minutes = Annotated[
+    float | None, typer.Option("--minutes", min=0.0, help="stop at this time, whatever has been learnt", show_default=False)
+]
+Track = Annotated[
+    str | None,
+    typer.Option(
+        "--track", metavar="TRACKER", help="who is told how it goes: tensorboard:DIR, mlflow:URI, wandb:PROJECT", show_default=False
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -77,9 +86,7 @@ def train(
         int | None,
         typer.Option("--steps", min=1, metavar="N", help="decisions to learn from, in whole rollouts [500000]", show_default=False),
     ] = None,
-    minutes: Annotated[
-        float | None, typer.Option("--minutes", min=0.0, help="stop at this time, whatever has been learnt", show_default=False)
-    ] = None,
+    minutes: Minutes = None,
     generations: searching.Generations = None,
     population: searching.Population = None,
     worth: searching.Worth = None,
@@ -90,6 +97,7 @@ def train(
         int, typer.Option("--patience", min=0, metavar="N", help="stop after N of 20 looks at them without better ones; 0: never")
     ] = 0,
     power: opt.Power = None,
+    track: Track = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the interrupted training in DIR")] = False,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
@@ -99,7 +107,7 @@ def train(
     from escala.envs import ENVIRONMENTS
 
     _known(environment, list(ENVIRONMENTS))
-    by_gradient = {"preset": preset, "steps": steps, "minutes": minutes, "patience": patience or None}
+    by_gradient = {"preset": preset, "steps": steps, "minutes": minutes, "patience": patience or None, "track": track}
     by_search: dict[str, Any] = {"generations": generations, "population": population, "worth": worth}
     searching.check(algorithm, environment, by_gradient, by_search)
     drawn_by = splitting.seed_of(split, days is not None, "--days")
@@ -117,6 +125,7 @@ def train(
         else:
             share = begin(f"training on {len(chosen)} days")
             how |= {"algorithm": algorithm, "preset": preset or "tuned", "steps": steps or STEPS, "minutes": minutes, "patience": patience}
+            how["track"] = track
             with keeping(lambda: learnt(out)):
                 agent = escala.train(environment, _as_played(environment, how, log, chosen, group), machine, progress=share, **how)
     told = facts_table(_facts(environment, agent.manifest, len(chosen)))

@@ -20,6 +20,7 @@ from escala.agents.agent import FORMAT, MANIFEST, Agent
 from escala.agents.imitation import teaching
 from escala.agents.networks.build import build_learner, check_algorithm, check_request, pin_threads
 from escala.agents.presets import Preset, preset_of
+from escala.agents.training import tracking
 from escala.agents.training.learning_curve import Returns, Watch, watch_of
 from escala.agents.training.validation import Early, check_days
 from escala.agents.vecenv import NativeVecEnv
@@ -152,31 +153,32 @@ def train(
     validation: Sequence[Any] | None = None,
     patience: int = 0,
     snapshots: Sequence[int] = (),
+    track: str | None = None,
     **env_options: Any,
 ) -> Agent:
     """Train an agent.
 
     env_id: a registered environment; workload, platform, env_options: its arguments. algorithm: "maskable-ppo", "ppo" or "a2c"; by default
-    the preset's own. steps:
-    decisions to learn from (rounded up to whole rollouts; 0 with a teacher: imitation only). seed: the same gives the same weights. out:
-    folder for the agent and, every half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with `resume=True` goes on from
-    the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the share done. preset: "tuned",
-    "printed" or another of `escala.agents.presets`; num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0):
-    settings of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see
-    `escala.agents.imitation.teaching`.
-    imitate: "rollout" or "rollout:K" is short for the teacher look-ahead over K futures, {"rollout": [K]}. minutes: stop when so long was
-    trained, earlier sittings included, whatever has been learnt (such runs are not repeatable). curve: keep a learning curve
-    (`Agent.curve`), see `escala.agents.training.learning_curve`; by default where there is an `out`. It moves no weight. validation: days
-    that are not learnt from; the weights that did best on them, at one of 20 looks, are kept (`Agent.manifest["validation"]`), and training
-    stops after `patience` looks without a better one (0: never). snapshots: decisions after which (rounded up to whole rollouts) the agent
-    as it then is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate does not fall (`printed`), that is the agent of a
-    whole training of so many decisions.
+    the preset's own. steps: decisions to learn from (rounded up to whole rollouts; 0 with a teacher: imitation only). seed: the same gives
+    the same weights. out: folder for the agent and, every half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with
+    `resume=True` goes on from the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the
+    share done. preset: "tuned", "printed" or another of `escala.agents.presets`; num_envs and learn (arguments of the learner) override it.
+    teacher (escala/Slots-v0): settings of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see
+    `escala.agents.imitation.teaching`. imitate: "rollout" or "rollout:K" is short for the teacher {"rollout": [K]}, look-ahead over K
+    futures. minutes: stop when so long was trained, earlier sittings included, whatever has been learnt (such runs are not repeatable).
+    curve: keep a learning curve (`Agent.curve`), see `escala.agents.training.learning_curve`; by default where there is an `out`. It moves
+    no weight. validation: days that are not learnt from; the weights that did best on them, at one of 20 looks, are kept
+    (`Agent.manifest["validation"]`), and training stops after `patience` looks without a better one (0: never). snapshots: decisions after
+    which (rounded up to whole rollouts) the agent as it then is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate
+    does not fall (`printed`), that is the agent of a whole training of so many decisions. track: "tensorboard:DIR", "mlflow:URI" or
+    "wandb:PROJECT", see `escala.agents.training.tracking`.
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
     """
     if algorithm is not None:
         check_algorithm(algorithm)
+    tracking.check(track)
     if imitate is not None:
         teacher = _imitated(imitate, teacher)
     if teacher is not None:
@@ -214,7 +216,7 @@ def train(
             training.restore()
         elif teacher is not None:
             teaching.teach(training.model, training.normaliser, native.batch, teacher, seed)
-        training.fit(progress, minutes)
+        training.fit(progress, minutes, track, resume)
         return training.agent()
 
 
@@ -276,15 +278,17 @@ class _Training:
     def _elapsed_s(self) -> float:
         return self._before_s + time.monotonic() - self._began
 
-    def fit(self, progress: Callable[[float], None] | None, minutes: float | None) -> None:
-        """Learn what is left to learn."""
+    def fit(self, progress: Callable[[float], None] | None, minutes: float | None, track: str | None, resume: bool) -> None:
+        """Learn what is left to learn, and tell a tracker."""
         steps = self.request["steps"]
         save = self.save if self.folder is not None else None
         left = None if minutes is None else max(0.0, minutes - self._before_s / 60.0)
         between = _Between(save, self.snap, progress, steps, left, self.returns, self.watch, self.early)
         self._began = time.monotonic()
         if self.model.num_timesteps < steps:
-            self.model.learn(steps - self.model.num_timesteps, callback=between, reset_num_timesteps=False)
+            with tracking.tracked(track, self.request, resume) as logger:
+                self.model.set_logger(logger)
+                self.model.learn(steps - self.model.num_timesteps, callback=between, reset_num_timesteps=False)
 
     def snap(self) -> None:
         """Keep the agent as it is where a snapshot is due."""
