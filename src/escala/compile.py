@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -97,15 +99,36 @@ def _plain(kind: Any) -> Any:
     return kind
 
 
+BLAS = "scipy.linalg.cython_blas"
+
+
+@functools.cache
+def _spare_blas() -> None:
+    """Numba imports scipy's linear algebra when it first loads or compiles a function, to know whether it is there: 16 MB and a sixth of a
+    second, for what nothing here uses. Compiled code that multiplies matrices imports it when it needs it."""
+    if BLAS in sys.modules or importlib.util.find_spec("scipy") is None:
+        return
+    sys.modules[BLAS] = None  # type: ignore[assignment]
+    try:
+        from numba.np import arraymath
+    finally:
+        del sys.modules[BLAS]
+    vars(arraymath)["_HAVE_BLAS"] = True
+
+
 def _one_specialisation(dispatcher: Any) -> Any:
     """Numba compiles a callee anew for each mix of int32, int64 and literal arguments: the kernel then compiled four times as long. Widen
     them at each call."""
-    template = dispatcher.get_call_template
+    template, load = dispatcher.get_call_template, dispatcher.compile
+
+    def loaded(signature: Any) -> Any:
+        _spare_blas()
+        return load(signature)
 
     def widened(args: Any, kws: Any) -> Any:
         return template(tuple(_plain(a) for a in args), {k: _plain(v) for k, v in kws.items()})
 
-    dispatcher.get_call_template = widened
+    dispatcher.get_call_template, dispatcher.compile = widened, loaded
     return dispatcher
 
 

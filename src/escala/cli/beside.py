@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from escala.bridges.notify import Notify
     from escala.bridges.slurm.loop import Beside
     from escala.bridges.slurm.snapshots import Layout
-    from escala.live import Desk
 
 READ_ONLY = ("replay", "shadow")
 ACTING = ("advise", "order", "power", "full")
@@ -139,8 +138,8 @@ def slurm(
         hands = _hands(mode, at, guards, eyes, folder, period)
         begin("making the desk")
         pair = policies([scheduler], [shutdown])
-        _warmed(Desk(at.platform, pair[0][0], pair[1][0], **options))
         desk = Desk(at.platform, pair[0][0], pair[1][0], **options)
+        desk.warm()
         folder.mkdir(parents=True, exist_ok=True)
         beside = Beside(eyes, desk, at, folder, Setting(mode, period, {"slurm": about["slurm"]}), hands)
     beside.begin(first.now_s)
@@ -175,19 +174,6 @@ def _go_round(beside: Beside, say: _Saying, address: str | None, looks: int | No
         stack.callback(service.stopping)
         service.ready(say.mode)
         go_round(beside, _waiting(ending, service) if waits else lambda _: False, after, looks)
-
-
-def _warmed(desk: Desk) -> None:
-    """Compile now what looks need, and refuse policies that cannot be asked. The first look would come late otherwise."""
-    from contextlib import suppress
-
-    from escala.live import Snapshot
-
-    job = {"job_id": ["1"], "submit_s": [0.0], "walltime_s": [60.0], "cores": [1], "state": ["queued"]}
-    empty = Snapshot.of(0.0, job, {"power": ["on"] * desk.platform.n_nodes})
-    desk.decide(empty)
-    with suppress(EscalaError):  # an object, which cannot plan
-        desk.plan(empty, first=1)
 
 
 def _eyes(source: Path | None, read: str, limit: float) -> tuple[Any, Any, dict[str, Any]]:

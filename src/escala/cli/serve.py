@@ -53,15 +53,14 @@ def serve(
     from escala.bridges.ending import told_to_end
     from escala.bridges.notify import Notify
     from escala.bridges.serve import serve as stay
-    from escala.live import Snapshot
     from escala.live.site_desk import desk_of
 
     with progress() as begin:
         begin("making the desk")
         machine = escala.read_platform(platform, power)
         pair = policies([scheduler], [shutdown])
-        desk_of(machine, pair[0][0], pair[1][0], **options).decide(Snapshot.of(0.0, {}, {"power": ["on"] * machine.n_nodes}))
         desk = desk_of(machine, pair[0][0], pair[1][0], **options)
+        desk.warm()
     if state is not None and not state.parent.is_dir():
         raise EscalaError(f"{state}: there is no folder {state.parent}: make it, or name another file")
     answers = Answers(desk, state)

@@ -73,6 +73,16 @@ class Desk:
             self._carried.now_us = snapshot.now_us
         return orders
 
+    def warm(self) -> None:
+        """Compile now what decisions need, so that the first comes in time; nothing of it is remembered."""
+        before = self.told()
+        job = {"job_id": ["1"], "submit_s": [0.0], "walltime_s": [60.0], "cores": [1], "state": ["queued"]}
+        idle = Snapshot.of(0.0, job, {"power": ["on"] * self.platform.n_nodes})
+        self.decide(idle)
+        self.take(before)
+        if not self._asked.objects:
+            self.plan(idle, first=1)
+
     @contextmanager
     def _put_back(self, always: bool) -> Iterator[None]:
         """What is carried becomes what it was: after a failure, or always."""

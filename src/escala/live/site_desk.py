@@ -64,6 +64,11 @@ class SiteDesk:
             min(due, default=None),
         )
 
+    def warm(self) -> None:
+        """As `Desk.warm`."""
+        for desk in self._desks:
+            desk.warm()
+
     def plan(self, snapshot: Snapshot, first: int = 10) -> list[Planned]:
         """As `Desk.plan`: the first of all partitions together."""
         asked = zip(self._desks, self._split(snapshot), strict=True)
