@@ -138,7 +138,7 @@ def _caps(known: pl.DataFrame, machine: Platform, since_s: float) -> list[str]:
     more = f", and {len(found) - MOST_TOLD} users more" if len(found) > MOST_TOLD else ""
     return [
         f"Some users never ran more than a number of jobs at one time, though more of theirs waited and cores were free, as a limit would "
-        f"have it: {shown}{more}."
+        f"have it: {shown}{more}. In site.toml such a limit is max_jobs of an account or of a user in it ([accounts.root]: of all)."
     ]
 
 

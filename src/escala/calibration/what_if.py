@@ -6,17 +6,17 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 
+from escala.calibration.changes import Change, limit_changes, qos_changes
 from escala.calibration.warm import warm_start
 from escala.errors import EscalaError, quoted
 from escala.metrics.jobs import size_classes
 from escala.platform import Platform, Site, read_platform
 from escala.platform.site import site_of
-from escala.platform.site_entries import seconds_of
 from escala.policies.pairs import Named, play
 from escala.policies.run import simulate
 from escala.result import Result
@@ -26,15 +26,6 @@ from escala.workload import Workload
 AS_IT_IS = "as it is"
 STEPS = 5
 _NUMBER = re.compile(r"([+-]?\d+(?:\.\d+)?)(%?)")
-
-
-class Change(NamedTuple):
-    """One world: its name, and the site. by: change of the number of nodes of the partition, 0 for the others."""
-
-    name: str
-    site: Site
-    by: int = 0
-    partition: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +50,7 @@ def what_if(
     *,
     nodes: Sequence[str] = (),
     limits: Sequence[str] = (),
+    qos: Sequence[str] = (),
     schedulers: Sequence[Any] = ("slurm",),
     progress: Callable[[float], None] | None = None,
     jobs: int | None = None,
@@ -67,18 +59,19 @@ def what_if(
     """Replay a log, from a warm start where it records waits, on the site and on each change of it.
 
     nodes: `PARTITION=-10%..+10%` (five steps), `PARTITION=-10,+5%`, or without a partition of all nodes. limits: `PARTITION=TIME,TIME`, its
-    longest run time, as Slurm writes spans. Nodes that are added are like most of the partition's; the last ones of it go, from all
-    partitions. jobs: replays side by side, by default one a core; the results are the same for any number. EscalaError for what is none of
+    longest run time, as Slurm writes spans, or `ACCOUNT:LIMIT=VALUE,VALUE` (see `changes.account_changes`). qos: `QOS:LIMIT=VALUE,VALUE`.
+    Nodes that are added are like most of the partition's; the last ones of it go, from all partitions. jobs: replays side by side, by
+    default one a core; the results are the same for any number. EscalaError for what is none of
     these.
     """
     site = site_of(read_platform(platform))
-    more = [*(one for text in nodes for one in node_changes(site, text)), *(one for text in limits for one in limit_changes(site, text))]
-    worlds = [Change(AS_IT_IS, site), *more]
+    kinds = ((node_changes, nodes), (limit_changes, limits), (qos_changes, qos))
+    worlds = [Change(AS_IT_IS, site), *(one for changes, texts in kinds for text in texts for one in changes(site, text))]
     blind = [str(name) for name in schedulers if not is_slurm(name)]
-    if limits and blind:
-        raise EscalaError(f"what-if: {blind[0]} knows no limits of partitions: give scheduler slurm alone, or leave the limit out")
+    if (limits or qos) and blind:
+        raise EscalaError(f"what-if: {blind[0]} knows no limits: give scheduler slurm alone, or leave the limit out")
     if len(worlds) == 1:
-        raise EscalaError("what-if: nothing changes: give nodes, such as batch=-10%..+10%, or a limit, such as batch=12:00:00")
+        raise EscalaError("what-if: nothing changes: give nodes, such as batch=-10%..+10%, a limit, such as batch=12:00:00, or a qos")
     recorded = log.jobs["wait_s"].null_count() < len(log)
     warm = warm_start(log) if recorded else None
     begun = log if warm is None else warm.log
@@ -188,19 +181,3 @@ def _taken(site: Site, rows: Sequence[int], names: Sequence[str], how: str) -> S
         resources={kind: values[at] for kind, values in site.resources.items()}, partitions=tuple(partitions),
         features=tuple(site.features[k] for k in rows), weights=site.weights[at], threads=site.threads[at],
     )  # fmt: skip
-
-
-def limit_changes(site: Site, text: str) -> list[Change]:
-    """The worlds of `PARTITION=TIME,TIME`: the partition's longest run time. Jobs that ask for more are refused, and counted."""
-    name, equals, wanted = text.partition("=")
-    if not equals or not wanted:
-        raise EscalaError(f"limit {quoted(text)}: write PARTITION=TIME, such as batch=12:00:00")
-    part = site.partition(name)
-    found = []
-    for one in wanted.split(","):
-        most = seconds_of(one, f"limit {quoted(text)}")
-        usual = part.default_s if most is None or part.default_s is None else min(part.default_s, most)
-        changed = replace(part, max_s=most, default_s=most if part.default_s is None else usual)
-        others = tuple(changed if entry.name == name else entry for entry in site.partitions)
-        found.append(Change(f"{name} at most {one}", replace(site, partitions=others)))
-    return found

@@ -26,8 +26,14 @@ Nodes = Annotated[
 ]  # fmt: skip
 Limits = Annotated[
     list[str] | None,
-    typer.Option("--limit", metavar="PART=TIME,...", help="its longest run time, such as batch=12:00:00; repeat", show_default=False),
-]
+    typer.Option("--limit", metavar="PART=TIME,...", help="its longest run time, such as batch=12:00:00; or a limit of an account or of a "
+                 "user in it, such as root:max_jobs=10,none or physics/ann:grp_tres.cpu=64; repeat", show_default=False),
+]  # fmt: skip
+Qos = Annotated[
+    list[str] | None,
+    typer.Option("--qos", metavar="QOS:LIMIT=VALUE,...", help="another limit or priority of a QOS, such as "
+                 "normal:max_jobs_per_user=5,10,none; repeat", show_default=False),
+]  # fmt: skip
 Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help="slurm, slurm:bf_interval=60, easy, ...")]
 
 
@@ -46,6 +52,7 @@ def what_if(
     read: dict[str, Any],
     nodes: Nodes = None,
     limit: Limits = None,
+    qos: Qos = None,
     schedulers: Schedulers = "slurm",
     power: opt.Power = None,
     jobs: Jobs = None,
@@ -53,7 +60,7 @@ def what_if(
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Replay a log on its site with more or fewer nodes, or another limit: who waits how long, and what energy it takes."""
+    """Replay a log on its site with more or fewer nodes, or other limits: who waits how long, and what energy it takes."""
     import escala
     from escala.calibration import what_if as tried
     from escala.report.what_if import write_page
@@ -66,7 +73,7 @@ def what_if(
             chosen = policies(names, [])[0]
             log = read_log(workload, with_shapes(read, names), machine)
             share = begin(f"replaying {len(log)} jobs on each site")
-            changes = {"nodes": nodes or (), "limits": limit or ()}
+            changes = {"nodes": nodes or (), "limits": limit or (), "qos": qos or ()}
             found = interruptible(lambda: tried(log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs))
         about = f"{log.name} on {machine.name}: {len(log):,} jobs."
         document = found.as_dict() | read_of(log) | {"power": power_of(machine)}

@@ -1,4 +1,4 @@
-"""The account tree of a site: who has how many shares, from a site.toml or from what `sacctmgr show assoc -P` prints."""
+"""The account tree of a site: who has how many shares and which limits, from a site.toml or from what `sacctmgr show assoc -P` prints."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
+from escala.platform.limits import ASSOCIATION, Bounds, bounds_of, bounds_of_row
 from escala.platform.site_entries import parsable, whole
 
 ROOT = "root"
 ENTRIES = ("parent", "shares", "users")
 Accounts = dict[str, dict[str, Any]]
-"""Account -> its parent ("root" is above all), shares, and users with their shares: {"parent": str, "shares": int, "users": {str: int}}."""
+"""Account -> its parent ("root" is above all), shares, and users with their shares: {"parent": str, "shares": int, "users": {str: int}};
+with limits (`escala.platform.limits`) also "limits" and "user_limits", of each user that has some."""
 
 
 def accounts_of(table: Any, where: str) -> Accounts:
-    """The tree of `[accounts]`: NAME = {parent = "...", shares = 1, users = {NAME = 1}}, each part optional. EscalaError for a bad one."""
+    """The tree of `[accounts]`: NAME = {parent = "...", shares = 1, users = {NAME = 1}}, each part optional, with limits of the account; a
+    user with limits of its own is a table too, {shares = 1, max_jobs = 10}. EscalaError for a bad one."""
     if not isinstance(table, Mapping):
         raise EscalaError(f"{where} must be a table of accounts, not {quoted(table)}")
     found: Accounts = {}
@@ -24,17 +27,32 @@ def accounts_of(table: Any, where: str) -> Accounts:
         if not isinstance(told, Mapping):
             raise EscalaError(f"{here}: write a table, as in {name} = {{shares = 10}}")
         for key in told:
-            if key not in ENTRIES:
-                raise EscalaError(f"{here}: unknown entry `{key}`; {nearest(key, ENTRIES)}known: {', '.join(ENTRIES)}")
+            if key not in (*ENTRIES, *ASSOCIATION):
+                known = (*ENTRIES, *ASSOCIATION)
+                raise EscalaError(f"{here}: unknown entry `{key}`; {nearest(key, known)}known: {', '.join(known)}")
         users = told.get("users", {})
         users = users if isinstance(users, Mapping) else dict.fromkeys(users if isinstance(users, list) else [users], 1)
+        own = {str(user): _user(value, f"{here}, user {quoted(user)}") for user, value in users.items()}
         found[name] = {
             "parent": str(told.get("parent", ROOT)),
             "shares": whole(told.get("shares", 1), f"{here}, shares"),
-            "users": {str(user): whole(shares, f"{here}, user {quoted(user)}") for user, shares in users.items()},
+            "users": {user: shares for user, (shares, _) in own.items()},
         }
+        bounds = bounds_of({key: value for key, value in told.items() if key not in ENTRIES}, ASSOCIATION, here)
+        _limit(found[name], bounds, {user: limits for user, (_, limits) in own.items() if limits})
     check_tree(found, where)
     return found
+
+
+def _user(value: Any, where: str) -> tuple[int, Bounds]:
+    """(shares, limits) of a user."""
+    told = dict(value) if isinstance(value, Mapping) else {"shares": value}
+    return whole(told.pop("shares", 1), where), bounds_of(told, ASSOCIATION, where)
+
+
+def _limit(account: dict[str, Any], bounds: Bounds, of_users: dict[str, Bounds]) -> None:
+    """Put limits in, where there are some."""
+    account |= {key: value for key, value in (("limits", bounds), ("user_limits", of_users)) if value}
 
 
 def check_tree(accounts: Accounts, where: str) -> None:
@@ -54,10 +72,11 @@ def check_tree(accounts: Accounts, where: str) -> None:
             raise EscalaError(f"{where}: account {quoted(name)} is above itself by way of others: break the circle of parents")
 
 
-def read_associations(text: str, where: str) -> Accounts:
+def read_associations(text: str, where: str, unread: list[str]) -> Accounts:
     """The tree that `sacctmgr show assoc -P` prints: columns Account, User, Share, and the parents in ParentName or by `tree`'s blanks.
 
-    EscalaError for two clusters in one file, and for shares that are no number (Fairshare=parent).
+    Limits of users that their account or one above it has too, as sacctmgr repeats them, are left to those. What has no model goes into
+    `unread`. EscalaError for two clusters in one file, and for shares that are no number (Fairshare=parent).
     """
     rows = parsable(text, where)
     if len({row.get("cluster") for row in rows}) > 1:
@@ -67,8 +86,11 @@ def read_associations(text: str, where: str) -> Accounts:
     for row in rows:
         name, user = row["account"].strip(), row["user"].strip()
         shares = whole(row.get("share", row.get("fairshare", "")).strip() or 1, f"{where}, share of {quoted(user or name)}")
+        bounds = bounds_of_row(row, ASSOCIATION, f"{where}, {quoted(user or name)}", unread)
         if user:
-            found.setdefault(name, {"parent": ROOT, "shares": 1, "users": {}})["users"][user] = shares
+            account = found.setdefault(name, {"parent": ROOT, "shares": 1, "users": {}})
+            account["users"][user] = shares
+            _limit(account, account.get("limits", {}), account.get("user_limits", {}) | ({user: bounds} if bounds else {}))
             continue
         deep = len(row["account"]) - len(row["account"].lstrip(" "))
         while above and above[-1][0] >= deep:
@@ -76,5 +98,38 @@ def read_associations(text: str, where: str) -> Accounts:
         parent = row.get("par name", row.get("parentname", above[-1][1] if above else "")).strip()
         above.append((deep, name))
         found.setdefault(name, {"users": {}}).update(parent=parent or ROOT, shares=shares)
+        _limit(found[name], bounds, found[name].get("user_limits", {}))
     check_tree(found, where)
-    return found
+    return _without_repeats(found)
+
+
+def _without_repeats(found: Accounts) -> Accounts:
+    """Without the limits that an account or a user only has from above."""
+    above = {name: told["parent"] for name, told in found.items()}
+    plain = {}
+    for name, told in found.items():
+        own = told.get("limits", {})
+        users = {user: _unlike(bounds, inherited(found, name)) for user, bounds in told.get("user_limits", {}).items()}
+        kept = {key: value for key, value in told.items() if key not in ("limits", "user_limits")}
+        _limit(
+            kept, _unlike(own, inherited(found, above[name])) if name != ROOT else own, {user: one for user, one in users.items() if one}
+        )
+        plain[name] = kept
+    return plain
+
+
+def _unlike(bounds: Bounds, usual: Bounds) -> Bounds:
+    return {name: value for name, value in bounds.items() if name not in usual or usual[name] != value}
+
+
+def inherited(accounts: Mapping[str, Mapping[str, Any]], name: str) -> Bounds:
+    """The limits that a user of an account has from it, or from the next account above that has one: all but those of groups."""
+    found: Bounds = {}
+    while True:
+        told = accounts.get(name, {"limits": {}, "parent": ROOT})
+        for key, value in told.get("limits", {}).items():
+            if not key.startswith("grp_"):
+                found[key] = value | found[key] if key in found and isinstance(value, dict) else found.get(key, value)
+        if name == ROOT:
+            return found
+        name = told["parent"]

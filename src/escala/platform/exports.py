@@ -10,6 +10,7 @@ from pathlib import Path
 
 from escala.errors import EscalaError, quoted
 from escala.platform.accounts import Accounts, read_associations
+from escala.platform.limits import QOS, Bounds, bounds_of_row
 from escala.platform.read_site import is_conf, read_site, site_of_lines
 from escala.platform.site import Site
 from escala.platform.site_entries import parsable, whole
@@ -27,6 +28,7 @@ KINDS = {
 """Kind of export -> what tells it."""
 NAMES = {"cputot": "cpus", "availablefeatures": "feature", "features": "feature"}
 NOTHING = ("(null)", "n/a", "")
+ENFORCE = "accountingstorageenforce"
 GONE = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "MAINT")
 KEPT = re.compile(
     r"^(scheduler|select|priority|fairshare|preempt|topology|accountingstorage(type|tres|enforce)|killwait|overtimelimit|completewait|defmem|maxmem|"
@@ -61,7 +63,7 @@ def read_exports(paths: Sequence[Path]) -> Site:
         )
     if list(kinds.values()) == ["toml"]:
         return read_site(paths[0])
-    conf, gres, qos = Conf(), dict[str, str](), dict[str, int]()
+    conf, gres, qos, qos_limits = Conf(), dict[str, str](), dict[str, int](), dict[str, Bounds]()
     accounts: Accounts = {}
     for path, kind in sorted(kinds.items(), key=lambda item: item[1] != "conf"):
         if kind == "conf":
@@ -71,17 +73,19 @@ def read_exports(paths: Sequence[Path]) -> Site:
         elif kind == "gres":
             gres |= read_gres(path)
         elif kind == "qos":
-            qos |= _qos(path)
+            _qos(path, qos, qos_limits, conf.unread)
         elif kind == "associations":
-            accounts |= read_associations(read_text(path), str(path))
+            accounts |= read_associations(read_text(path), str(path), conf.unread)
         elif kind == "toml":
             raise EscalaError(f"{path}: is a site.toml already: give it alone")
         else:
             _add(conf, path, str(kind))
     site = site_of_lines(conf, paths[0], gres)
-    return replace(
-        site, settings={key: value for key, value in site.settings.items() if KEPT.match(key)}, qos=qos or site.qos, accounts=accounts
-    )
+    settings = {key: value for key, value in site.settings.items() if KEPT.match(key)}
+    limited = qos_limits or any("limits" in told or "user_limits" in told for told in accounts.values())
+    if limited and any(kind in ("conf", "config") for kind in kinds.values()):
+        settings.setdefault(ENFORCE, "none")  # as Slurm has it where the file says nothing
+    return replace(site, settings=settings, qos=qos or site.qos, qos_limits=qos_limits, accounts=accounts)
 
 
 def _add_conf(conf: Conf, path: Path) -> None:
@@ -120,7 +124,10 @@ def _add(conf: Conf, path: Path, kind: str) -> None:
         conf.partitions = found
 
 
-def _qos(path: Path) -> dict[str, int]:
-    """QOS -> priority, of `sacctmgr show qos -P`."""
-    rows = parsable(read_text(path), str(path))
-    return {row["name"]: whole(row["priority"] or 0, f"{path}: qos {quoted(row['name'])}") for row in rows}
+def _qos(path: Path, priority: dict[str, int], limits: dict[str, Bounds], unread: list[str]) -> None:
+    """QOS -> priority and limits, of `sacctmgr show qos -P`."""
+    for row in parsable(read_text(path), str(path)):
+        name = row["name"]
+        priority[name] = whole(row["priority"] or 0, f"{path}: qos {quoted(name)}")
+        bounds = bounds_of_row(row, QOS, f"{path.name}: qos {quoted(name)}", unread)
+        limits |= {name: bounds} if bounds else {}

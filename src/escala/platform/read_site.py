@@ -159,6 +159,7 @@ def _partition(told: Mapping[str, str], nodes: tuple[int, ...], where: str, sett
         denied_accounts=words("denyaccounts"),
         qos=words("allowqos"),
         denied_qos=words("denyqos"),
+        own_qos=told.get("qos", "").strip() or None,
     )
 
 

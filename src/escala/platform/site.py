@@ -24,7 +24,7 @@ class Partition:
 
     nodes: node numbers, rising. tier: partitions of a higher one are looked at first. factor: Slurm's PriorityJobFactor. exclusive: a job
     gets whole nodes. up: may start jobs. memory_mb_per_core, memory_mb_per_node: of jobs that ask for none. accounts, qos: who may use it,
-    empty: everybody; denied_accounts, denied_qos: who may not.
+    empty: everybody; denied_accounts, denied_qos: who may not. own_qos: the QOS whose limits hold for its jobs.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Partition:
     denied_accounts: tuple[str, ...] = ()
     qos: tuple[str, ...] = ()
     denied_qos: tuple[str, ...] = ()
+    own_qos: str | None = None
 
 
 PARTITION_FIELDS = tuple(one.name for one in fields(Partition) if one.name not in ("name", "nodes"))
@@ -57,7 +58,8 @@ class Site(Platform):
 
     partitions: at least one. settings: Slurm's settings under their names in slurm.conf, in lower case -> text. features: of each node.
     weights: int64 [nodes], Slurm's: light nodes are taken first. threads: int64 [nodes], CPUs of a core, where cores are what is given
-    away. qos: name -> priority. accounts: the tree of `escala.platform.accounts`. unread: what was in the file and is not modelled.
+    away. qos: name -> priority, qos_limits: name -> its limits (`escala.platform.limits`). accounts: the tree of
+    `escala.platform.accounts`. unread: what was in the file and is not modelled.
     """
 
     partitions: tuple[Partition, ...] = ()
@@ -66,6 +68,7 @@ class Site(Platform):
     weights: Ints | None = None
     threads: Ints | None = None
     qos: dict[str, int] = field(default_factory=dict)
+    qos_limits: dict[str, dict[str, Any]] = field(default_factory=dict)
     accounts: dict[str, dict[str, Any]] = field(default_factory=dict)
     unread: tuple[str, ...] = ()
 
@@ -143,7 +146,7 @@ class Site(Platform):
             for one in self.partitions
         ]
         more: dict[str, Any] = {"partitions": told, "settings": dict(self.settings), "qos": dict(self.qos), "unread": list(self.unread)}
-        more |= {"accounts": self.accounts} if self.accounts else {}
+        more |= {name: value for name in ("qos_limits", "accounts") if (value := getattr(self, name))}
         more |= {name: values.tolist() for name in ("weights", "threads") if len(set((values := getattr(self, name)).tolist()) - {1})}
         if any(self.features):
             more["features"] = [list(one) for one in self.features]

@@ -22,16 +22,18 @@ name = "batch"
 nodes = "n[001-100]"            # or "ALL"; partitions may overlap
 default = true
 max_time = "1-00:00:00"         # as Slurm writes spans; default_time, max_nodes, min_nodes, max_cores_per_node, tier, factor, exclusive,
-                                # up, memory_mb_per_core, memory_mb_per_node, least_loaded, accounts, denied_accounts, qos, denied_qos
+                                # up, memory_mb_per_core, memory_mb_per_node, least_loaded, accounts, denied_accounts, qos, denied_qos,
+                                # own_qos
 [slurm]                         # optional: settings under their names in slurm.conf
 SchedulerParameters = "bf_interval=30,bf_window=2880"
 PriorityType = "priority/multifactor"
 
-[qos]                           # optional: priority of each
+[qos]                           # optional: priority of each, or a table with its limits (`escala.platform.limits`)
 high = 100
+low = {max_jobs_per_user = 10, grp_tres = {cpu = 640, gpu = 8}}
 
-[accounts]                      # optional: shares of each; users that stand nowhere have 1
-physics = {shares = 30}
+[accounts]                      # optional: shares and limits of each; users that stand nowhere have 1 share
+physics = {shares = 30, grp_tres = {cpu = 640}, max_jobs = 20}
 theory = {parent = "physics", shares = 2, users = {ann = 3, bob = 1}}
 """
 
@@ -42,6 +44,7 @@ from pathlib import Path
 from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
+from escala.platform import limits
 from escala.platform.accounts import accounts_of
 from escala.platform.hostlist import hosts_of
 from escala.platform.site import PARTITION_FIELDS, Partition, Site
@@ -67,10 +70,24 @@ def site_of_toml(path: Path) -> Site:
     profiles = {name: profile_from(name, entry) for name, entry in _table(told.get("power", {}), f"{path}: [power]").items()}
     partitions = [_partition(one, nodes, f"{path}: partition {k}") for k, one in enumerate(told.get("partitions") or [], start=1)]
     settings = {key.lower(): _setting(value) for key, value in _table(told.get("slurm", {}), f"{path}: [slurm]").items()}
-    qos = {name: whole(value, f"{path}: qos {quoted(name)}") for name, value in _table(told.get("qos", {}), f"{path}: [qos]").items()}
+    qos, qos_limits = _qos(_table(told.get("qos", {}), f"{path}: [qos]"), str(path))
     name = str(told.get("name", path.stem))
     accounts = accounts_of(told.get("accounts", {}), f"{path}: [accounts]")
-    return nodes.site(name, profiles, partitions=default_marked(partitions), settings=settings, qos=qos, accounts=accounts)
+    marked = default_marked(partitions)
+    return nodes.site(name, profiles, partitions=marked, settings=settings, qos=qos, qos_limits=qos_limits, accounts=accounts)
+
+
+def _qos(table: Mapping[str, Any], where: str) -> tuple[dict[str, int], dict[str, limits.Bounds]]:
+    """(priority of each, limits of those that have some)."""
+    priority: dict[str, int] = {}
+    bounds: dict[str, limits.Bounds] = {}
+    for name, value in table.items():
+        here = f"{where}: qos {quoted(name)}"
+        told = dict(value) if isinstance(value, Mapping) else {limits.PRIORITY: value}
+        priority[name] = whole(told.pop(limits.PRIORITY, 0), here)
+        found = limits.bounds_of(told, limits.QOS, here)
+        bounds |= {name: found} if found else {}
+    return priority, bounds
 
 
 def _add(nodes: Nodes, group: Any, where: str) -> None:
@@ -111,6 +128,8 @@ def _partition(entry: Any, nodes: Nodes, where: str) -> Partition:
             if not isinstance(value, bool):
                 raise EscalaError(f"{where}, {key}: {quoted(value)} is neither true nor false")
             fields[key] = value
+        elif key == "own_qos":
+            fields[key] = str(value)
         elif key not in ("name", "nodes"):
             fields[key] = whole(value, f"{where}, {key}")
     if "default_s" not in fields:

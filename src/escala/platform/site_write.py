@@ -11,6 +11,7 @@ from typing import Any
 from escala.errors import EscalaError
 from escala.platform import power as power_profiles
 from escala.platform.hostlist import folded
+from escala.platform.limits import TIME
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 from escala.platform.site import GPU, MEMORY, PARTITION_FIELDS, Partition, Site
 
@@ -24,7 +25,7 @@ def site_text(site: Site, notes: Iterable[str] = ()) -> str:
     head = [f"# {line}" for note in notes for line in note.splitlines()]
     parts = [f"name = {_value(site.name)}", *_nodes(site), *_power(site), *(_partition(site, one) for one in site.partitions)]
     parts += [_section("slurm", site.settings)] if site.settings else []
-    parts += [_section("qos", site.qos)] if site.qos else []
+    parts += [_section("qos", {name: _qos(site, name) for name in {**site.qos, **site.qos_limits}})] if site.qos or site.qos_limits else []
     parts += [_section("accounts", {name: _account(told) for name, told in site.accounts.items()})] if site.accounts else []
     return "\n\n".join((["\n".join(head)] if head else []) + parts) + "\n"
 
@@ -88,9 +89,23 @@ def _partition(site: Site, one: Partition) -> str:
     return _lines("[[partitions]]", told)
 
 
+def _qos(site: Site, name: str) -> Any:
+    """The priority alone, or with the limits as a table."""
+    bounds = site.qos_limits.get(name)
+    return site.qos.get(name, 0) if bounds is None else (("priority", site.qos.get(name, 0)), *_bounds(bounds))
+
+
 def _account(told: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    users = {"users": tuple(told["users"].items())} if told["users"] else {}
-    return tuple({"parent": told["parent"], "shares": told["shares"], **users}.items())
+    own: dict[str, Any] = told.get("user_limits", {})
+    users = tuple((user, (("shares", shares), *_bounds(own[user])) if user in own else shares) for user, shares in told["users"].items())
+    first = (("parent", told["parent"]), ("shares", told["shares"]), *_bounds(told.get("limits", {})))
+    return (*first, ("users", users)) if users else first
+
+
+def _bounds(bounds: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """Limits as pairs; TRES as pairs within."""
+    shown = {name: _span(value) if name == TIME else value for name, value in bounds.items()}
+    return tuple((name, tuple(value.items()) if isinstance(value, dict) else value) for name, value in shown.items())
 
 
 def _span(seconds: float | None) -> str:

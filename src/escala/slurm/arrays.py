@@ -12,8 +12,9 @@ from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.shares import CLASSIC, TREE, weigh
 from escala.platform.site import Site
-from escala.slurm.asked import Asked, Columns, as_words
+from escala.slurm.asked import Asked, as_words
 from escala.slurm.associations import shares_of
+from escala.slurm.columns import Columns
 from escala.slurm.settings import TICK_S, WEEK_S, Settings
 from escala.workload import Workload
 
@@ -28,7 +29,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
     free = t.Free(machine.cpus.copy(), machine.memory.copy(), machine.gpus.copy(), np.zeros(site.n_nodes, np.int64))
     future = t.Free(*(one.copy() for one in free))
     jobs = _jobs(workload, asked)
-    rules = _rules(workload, settings)
+    rules = _rules(workload, settings, asked)
     users = int(asked.shape[:, t.USER].max(initial=0)) + 1
     shares = shares_of(workload, site, rules.fair > 0)
     if rules.fair > 0:
@@ -40,6 +41,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         jobs,
         _records(workload, site, settings, asked),
         shares,
+        asked.bounded.limits(np.array([one[3] for one in asked.records], np.int64), len(workload), site.n_nodes),
         _allocated(site, asked, machine.gpus.shape[1]),
         _lists(asked, settings),
         _counters(settings, rules),
@@ -96,7 +98,7 @@ def _jobs(workload: Workload, asked: Asked) -> t.Jobs:
 
 
 def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -> t.Records:
-    table = np.array(asked.records, np.int64).reshape(-1, 3)
+    table = np.array(asked.records, np.int64).reshape(-1, 4)
     job, part = np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
     base, weight = priorities(workload, site, settings, asked, job, part)
     told = Columns(workload.jobs).ints("priority")[job]
@@ -152,7 +154,7 @@ def _lists(asked: Asked, settings: Settings) -> t.Lists:
     return t.Lists(queue, running, heap_us, heap_job, passes)
 
 
-def _rules(workload: Workload, settings: Settings) -> t.Rules:
+def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
     if not settings.multifactor and settings.calc_period < 60:
         calc = 60
     else:
@@ -194,6 +196,8 @@ def _rules(workload: Workload, settings: Settings) -> t.Rules:
         decay=1 - 0.693 / settings.half_life if settings.half_life else 1.0,
         dampening=float(settings.dampening),
         reset_s=settings.reset_every,
+        limited=int(asked.bounded.any),
+        limit_stop=int(settings.assoc_limit_stop),
     )
 
 

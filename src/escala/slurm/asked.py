@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.platform.site import Partition, Site
+from escala.slurm.columns import Columns
+from escala.slurm.limits import Bounded, over
 from escala.slurm.settings import ENDLESS_S, Settings
 from escala.workload import Workload
 
@@ -20,36 +21,20 @@ MOST_NODES = 1 << 40
 LATE_S = 60.0  # a recorded run time up to so much over the limit is Slurm's own late kill
 
 
-class Columns:
-    """Columns of the jobs as int64 with NONE for null."""
-
-    def __init__(self, jobs: pl.DataFrame) -> None:
-        self.jobs = jobs
-
-    def ints(self, name: str, usual: int = t.NONE) -> Ints:
-        """A column of whole numbers; `usual` where it is null or not there."""
-        if name not in self.jobs.columns:
-            return np.full(len(self.jobs), usual, np.int64)
-        return self.jobs[name].cast(pl.Int64).fill_null(usual).to_numpy()
-
-    def texts(self, name: str) -> list[str | None]:
-        """A column of names."""
-        return self.jobs[name].to_list() if name in self.jobs.columns else [None] * len(self.jobs)
-
-
 @dataclass
 class Asked:
     """What the jobs ask, in the order of their submission; rows of jobs that can never run are in `refused` with the reason."""
 
     shape: Ints
     record: Ints
-    records: list[tuple[int, int, int]]  # job, partition, class of nodes
+    records: list[tuple[int, int, int, int]]  # job, partition, class of nodes, class of limits
     masks: NDArray[np.bool_]  # [classes, nodes]
     refused: dict[int, str]
     limit_s: Ints
     run_us: Ints
     killed: NDArray[np.bool_]
     cut: NDArray[np.bool_]  # killed at the beat after the limit, not when the log says
+    bounded: Bounded
 
 
 def shapes_of(workload: Workload, site: Site, settings: Settings) -> Ints:
@@ -92,7 +77,8 @@ class Asking:
         known = {one.name for one in site.partitions}
         self.named = [a if a is not None else b if b in known else None for a, b in zip(named, queues, strict=True)]
         self.features, self.kinds = told.texts("features"), told.texts("gpu_kind")
-        self.accounts, self.qos = told.texts("account"), told.texts("qos")
+        self.accounts, self.qos, self.users = told.texts("account"), told.texts("qos"), told.texts("user")
+        self.bounded = Bounded(site, settings.limits)
         limited = workload.jobs["limited"].to_numpy() if "limited" in workload.jobs.columns else np.ones(len(workload), bool)
         walltime = workload.jobs["walltime_s"].to_numpy()
         self.minutes = np.where(limited, np.ceil(walltime / 60 - 1e-9) * 60, t.NONE).astype(np.int64)
@@ -103,13 +89,14 @@ class Asking:
 
     def asked(self) -> Asked:
         """All jobs."""
-        records: list[tuple[int, int, int]] = []
+        records: list[tuple[int, int, int, int]] = []
         first = np.zeros(len(self.workload) + 1, np.int64)
         refused: dict[int, str] = {}
-        alike: dict[tuple[object, ...], tuple[list[tuple[int, int]], str, Ints]] = {}
+        alike: dict[tuple[object, ...], tuple[list[tuple[int, int, int]], str, Ints]] = {}
         for j in range(len(self.workload)):
             row = self.shape[j]
-            key = (self.named[j], self.features[j], self.kinds[j], self.accounts[j], self.qos[j], int(self.minutes[j]), row[:-1].tobytes())
+            who = (self.accounts[j], self.qos[j], self.users[j] if self.bounded.any else None)
+            key = (self.named[j], self.features[j], self.kinds[j], who, int(self.minutes[j]), row[:-1].tobytes())
             if key not in alike:
                 alike[key] = (*self._all_records(j), row.copy())
             mine, why, shape = alike[key]
@@ -120,12 +107,12 @@ class Asking:
             first[j + 1] = len(records)
         run, killed, cut = self._runs()
         masks = np.array(self.masks) if self.masks else np.zeros((0, self.site.n_nodes), bool)
-        return Asked(self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], run, killed, cut)
+        return Asked(self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], run, killed, cut, self.bounded)
 
-    def _all_records(self, j: int) -> tuple[list[tuple[int, int]], str]:
+    def _all_records(self, j: int) -> tuple[list[tuple[int, int, int]], str]:
         """Its records, and why there is none."""
         why = ""
-        mine: list[tuple[int, int]] = []
+        mine: list[tuple[int, int, int]] = []
         for part in self._partitions(j):
             found = self._record(j, part, not mine)
             if isinstance(found, str):
@@ -149,11 +136,14 @@ class Asking:
         except EscalaError as error:
             raise EscalaError(f"job {quoted(self.workload.jobs['job_id'][j])}: {error}") from None
 
-    def _record(self, j: int, part: Partition, first: bool) -> tuple[int, int] | str:
-        """(partition, class of nodes) of job j in this partition, or why it can never run there. The first decides its memory and limit."""
+    def _record(self, j: int, part: Partition, first: bool) -> tuple[int, int, int] | str:
+        """(partition, class of nodes, class of limits) of job j in this partition, or why it can never run there. The first decides its
+        memory and limit."""
+        kept = self.bounded.of(part, self.qos[j], self.accounts[j], self.users[j]) if self.bounded.any else None
         limit = int(self.minutes[j])
         if limit < 0:
             limit = int(min(part.default_s if part.default_s is not None else part.max_s or ENDLESS_S, ENDLESS_S))
+            limit = min(limit, int(kept.max_s)) if kept is not None and kept.max_s is not None else limit
         why = self._barred(j, part, limit)
         if why:
             return f"partition {quoted(part.name)} {why}"
@@ -175,7 +165,10 @@ class Asking:
             self.masks.append(mask & features_mask(self.site, key[1], self.workload.jobs["job_id"][j]))
         which = self.classes[key]
         why = self._never_fits(row, self.masks[which])
-        return f"partition {quoted(part.name)} {why}" if why else (number, which)
+        if why:
+            return f"partition {quoted(part.name)} {why}"
+        why = over(kept, row, limit) if kept is not None else ""
+        return why or (number, which, 0 if kept is None else kept.number)
 
     def _barred(self, j: int, part: Partition, limit: int) -> str:
         if not part.up:

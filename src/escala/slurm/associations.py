@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from escala.kernel.slurm import tables as t
 from escala.platform.accounts import ROOT
 from escala.platform.site import Site
-from escala.slurm.asked import Columns
+from escala.slurm.columns import Columns
 from escala.workload import Workload
 
 Key = tuple[str, str | None]
@@ -43,9 +43,14 @@ class Tree:
             self._add((name, None), self.account(told["parent"]), told["shares"])
         return self.row[name, None]
 
+    def home(self, account: str | None, user: str | None) -> str:
+        """The account in which a job counts."""
+        return account if account in self.site.accounts and account is not None else self.homes.get(user or "", account or ROOT)
+
     def of(self, account: str | None, user: str | None) -> int:
-        """The row of a user in an account; without one, in the first that names the user, or right under the root."""
-        name = account or self.homes.get(user or "", ROOT)
+        """The row of a user in an account; without one, or in one that the site does not name, in the first that names the user; else right
+        under the root, or in the job's account there."""
+        name = self.home(account, user)
         key = (name, user or "")
         if key not in self.row:
             shares = self.site.accounts.get(name, {"users": {}})["users"].get(user, 1)

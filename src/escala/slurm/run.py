@@ -70,7 +70,7 @@ def run_slurm(
 def play(workload: Workload, site: Site, settings: Settings, asked: Asked, progress: Callable[[float], None] | None = None) -> t.World:
     """The tables of a finished replay: starts, ends, and what each job held where."""
     run = arrays_of(workload, site, settings, asked)
-    _drive(run, workload, progress)
+    _drive(run, workload, asked, progress)
     return run
 
 
@@ -81,8 +81,8 @@ def _refuse_options(options: Options) -> None:
             raise EscalaError(f"option {name} means nothing to scheduler slurm: its settings come from the site, or as slurm:KEY=VALUE")
 
 
-def _drive(run: t.World, workload: Workload, progress: Callable[[float], None] | None) -> None:
-    """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error."""
+def _drive(run: t.World, workload: Workload, asked: Asked, progress: Callable[[float], None] | None) -> None:
+    """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error, but for those that a limit may hold."""
     last = float(run.jobs.submit[-1]) if len(run.jobs.submit) else 0.0
     for step in range(1, 101):
         if drive(run, int(last * step / 100) if step < 100 else t.FAR) == DONE:
@@ -90,7 +90,7 @@ def _drive(run: t.World, workload: Workload, progress: Callable[[float], None] |
         if progress is not None:
             progress(min(step / 100, 0.99))
     waiting = np.flatnonzero(run.jobs.state == t.WAITING)
-    if len(waiting):
+    if len(waiting) and not asked.bounded.any:
         raise EscalaError(
             f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(waiting[0])])} waits and nothing more will happen "
             f"({len(waiting)} such jobs): does it fit within bf_window and the partition's limits?"

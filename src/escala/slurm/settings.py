@@ -73,6 +73,8 @@ class Settings:
     normal_qos: bool = True
     kill_wait: int = 30
     over_time: int = 0
+    limits: bool = True
+    assoc_limit_stop: bool = False
     started_s: float = -2.8
     tick_s: float | None = None
     tick_every_s: float = 1.0014
@@ -107,7 +109,7 @@ PARAMETERS = (
     "sched_max_job_start",
 )
 """Numbers of SchedulerParameters that are read under their own names; bf_window is in minutes there."""
-FLAGS = ("bf_busy_nodes", "pack_serial_at_end")
+FLAGS = ("bf_busy_nodes", "pack_serial_at_end", "assoc_limit_stop")
 HARMLESS = ("bf_continue", "bf_yield_interval", "bf_yield_sleep", "bf_max_time", "max_rpc_cnt", "max_sched_time", "sched_min_interval")
 """Of how long a pass takes; passes here take no time."""
 PHASES = {"phase": "phase_s", "tick": "tick_s", "tick_every": "tick_every_s", "started": "started_s", "drift": "drift_s"}
@@ -155,6 +157,10 @@ def settings_of(site: Site) -> Settings:
     found["least_loaded"] = "lln" in takes
     found |= _priorities(told, where)
     found |= _usage(told, where, unread)
+    enforced = told.get("accountingstorageenforce", "limits").lower()
+    found["limits"] = any(word in enforced for word in ("limits", "safe", "all"))
+    if not found["limits"] and (site.qos_limits or any("limits" in one or "user_limits" in one for one in site.accounts.values())):
+        unread.append(f"limits of QOS and accounts: AccountingStorageEnforce={enforced} has no limits in it, so that Slurm lets them be")
     return Settings(**found, unread=tuple(unread))
 
 

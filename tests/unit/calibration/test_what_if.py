@@ -10,7 +10,8 @@ import pytest
 import escala
 from escala import EscalaError, Workload
 from escala.calibration import what_if
-from escala.calibration.what_if import limit_changes, node_changes, resized
+from escala.calibration.changes import limit_changes, qos_changes
+from escala.calibration.what_if import node_changes, resized
 from escala.platform import Partition, Site
 from escala.platform.power import NONE
 from escala.report import what_if as page
@@ -64,6 +65,38 @@ def test_limits_of_a_partition() -> None:
             limit_changes(_site(), text)
 
 
+def test_limits_of_accounts_and_qos() -> None:
+    site = _site()
+    (few, free) = limit_changes(site, "root:max_jobs=3,none")
+    assert few.site.accounts["root"]["limits"] == {"max_jobs": 3} and free.site.accounts["root"]["limits"] == {}
+    (own,) = limit_changes(few.site, "root/ann:grp_tres.cpu=8")
+    assert own.site.accounts["root"]["user_limits"] == {"ann": {"grp_tres": {"cpu": 8}}}
+    assert own.site.accounts["root"]["limits"] == {"max_jobs": 3}
+    (one, first) = qos_changes(site, "normal:max_tres_per_user.gpu=2") + qos_changes(site, "normal:priority=7")
+    assert one.site.qos_limits == {"normal": {"max_tres_per_user": {"gpu": 2}}} and first.site.qos == {"normal": 7}
+    assert qos_changes(one.site, "normal:max_tres_per_user.gpu=none")[0].site.qos_limits["normal"]["max_tres_per_user"] == {}
+    for change, text, why in (
+        (limit_changes, "phys:max_jobs=3", "has no account 'phys'"),
+        (limit_changes, "root:max_job=3", "did you mean max_jobs"),
+        (limit_changes, "root:grp_tres=3", "unknown limit 'grp_tres'"),
+        (limit_changes, "root:max_jobs=many", "not a whole number"),
+        (qos_changes, "normal=3", "write QOS:LIMIT=VALUE"),
+        (lambda site, text: qos_changes(one.site, text), "high:grp_jobs=3", "has no QOS 'high'"),
+    ):
+        with pytest.raises(EscalaError, match=why):
+            change(site, text)
+
+
+def test_a_limit_of_jobs_makes_them_wait() -> None:
+    """Four jobs of an hour on nodes for all: with two at a time the last two wait an hour, with one 0, 1, 2 and 3 h."""
+    log = Workload.from_jobs(
+        {"submit_s": [0.0] * 4, "runtime_s": [3600.0] * 4, "cores": [1] * 4, "user": ["ann"] * 4, "qos": ["normal"] * 4}
+    )
+    found = what_if(log, _site(), qos=["normal:max_jobs_per_user=2"], limits=["root:max_jobs=1"])
+    assert found.rows["change"].to_list() == ["as it is", "root: max_jobs 1", "normal: max_jobs_per_user 2"]
+    assert found.rows["mean_wait_s"].to_list() == pytest.approx([0.5, 1.5 * 3600, 1800.0], abs=60)
+
+
 def _log() -> Workload:
     """Six whole-machine hours at once: on n nodes of 4 cores, six jobs of 4 cores run n at a time."""
     return Workload.from_jobs({"submit_s": [0.0] * 6, "runtime_s": [3600.0] * 6, "cores": [4] * 6})
@@ -97,7 +130,7 @@ def test_jobs_that_a_world_refuses_are_counted_and_in_no_mean() -> None:
     assert any("Jobs are refused in 1 of 2 worlds, up to 1" in line for line in page.sentences(found))
     limited = what_if(wide, _site(), limits=["batch=1"])
     assert limited.rows["refused"].to_list() == [0, 0]
-    with pytest.raises(EscalaError, match="knows no limits of partitions"):
+    with pytest.raises(EscalaError, match="easy knows no limits"):
         what_if(wide, _site(), limits=["batch=1"], schedulers=["slurm", "easy"])
     with pytest.raises(EscalaError, match="nothing changes"):
         what_if(wide, _site(), nodes=["batch=0"])

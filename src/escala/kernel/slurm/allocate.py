@@ -70,10 +70,9 @@ def memory_of(machine: Machine, shape: Ints, j: int, n: int, cpus: int) -> int:
 
 @lean
 def give(w: World, j: int, count: int) -> bool:
-    """Give job j the chosen nodes; False where their memory does not suffice after all."""
+    """Give job j the chosen nodes, with CPUs and tasks as `distribute` put them; False where their memory does not suffice after all."""
     machine, free, jobs, allocated, s, room = w.machine, w.free, w.jobs, w.allocated, w.s, w.room
     shape, memory = jobs.shape, w.rules.by_memory > 0
-    distribute(machine, shape, j, count, room)
     if memory:
         for i in range(count):
             if memory_of(machine, shape, j, room.node[i], room.given[i]) > free.memory[room.node[i]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from escala.compile import lean
+from escala.kernel.slurm.allocate import distribute
 from escala.kernel.slurm.choose import choose
 from escala.kernel.slurm.ends import first_start
 from escala.kernel.slurm.event_pass import way_of
+from escala.kernel.slurm.limits import gives_no_reservation, may_run, may_take
 from escala.kernel.slurm.lists import records_before
 from escala.kernel.slurm.plan import free_through, new_plan, overlaps, reserve
-from escala.kernel.slurm.start import start
+from escala.kernel.slurm.start import NO_ROOM, start
+from escala.kernel.slurm.start import STARTED as BEGUN
 from escala.kernel.slurm.tables import (
     BY_PASS,
     LIMIT_S,
@@ -86,6 +89,8 @@ def backfill_pass(w: World) -> int:
         i += 1
         if jobs.state[j] != WAITING:
             continue
+        if rules.limited > 0 and rules.limit_stop == 0 and not may_run(w.limits, record):
+            continue
         only_now = _now_only(rules, jobs, records, room, record, now_s)
         if _over_limits(rules, room, jobs.shape[j, USER], records.part[record]):
             continue
@@ -151,9 +156,13 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
                 continue
             return NEXT, size
         begin_s = max(begin_s, asked_s)
-        if begin_s <= now_s and start(w, j, count):
-            return STARTED, size
-        if only_now:
+        if begin_s <= now_s:
+            became = start(w, record, count)
+            if became != NO_ROOM:
+                return (STARTED if became == BEGUN else NEXT), size
+        elif rules.limited > 0 and rules.limit_stop == 0 and _at_limit(w, record, count):
+            return NEXT, size
+        if only_now or (rules.limited > 0 and gives_no_reservation(w.limits, record)):
             return NEXT, size
         if later > 0 and begin_s > later:
             continue
@@ -170,6 +179,13 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
         room.parts[part, 2] += 1
         return NEXT, reserve(room, size, rules, first_s, end_s)
     return NEXT, size
+
+
+@lean
+def _at_limit(w: World, record: int, count: int) -> bool:
+    """Is a job that could start later passed over, since what it would get is over a limit by what is in use now?"""
+    distribute(w.machine, w.jobs.shape, w.records.job[record], count, w.room)
+    return not may_take(w, record, count)
 
 
 @lean

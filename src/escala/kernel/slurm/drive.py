@@ -19,6 +19,7 @@ from escala.kernel.slurm.tables import (
     LAST_FULL,
     LAST_PASS,
     LAST_UPDATE,
+    MOVED,
     N_QUEUE,
     N_RUNNING,
     NEXT_SUBMIT,
@@ -37,6 +38,7 @@ from escala.kernel.slurm.tables import (
 )
 
 DONE, PAUSED = range(2)
+STILL_S = 86400  # so long an empty machine is asked in vain before the jobs that wait are given up
 
 
 @lean
@@ -112,7 +114,7 @@ def drive(w: World, until_us: int) -> int:
         now = min(min(coming, tick), min(bf, calc))
         if now > until_us:
             return PAUSED
-        if s[N_RUNNING] == 0 and coming == FAR and now > s[NOW] + 400 * 86400 * SECOND:
+        if s[N_RUNNING] == 0 and coming == FAR and now > s[MOVED] + STILL_S * SECOND:
             return DONE
         s[NOW] = now
         if coming == now:

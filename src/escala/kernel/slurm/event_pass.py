@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from escala.compile import lean
 from escala.kernel.slurm.choose import choose
+from escala.kernel.slurm.limits import may_run
 from escala.kernel.slurm.lists import records_before
-from escala.kernel.slurm.start import start
+from escala.kernel.slurm.start import AT_LIMIT, STARTED, start
 from escala.kernel.slurm.tables import (
     BY_PASS,
     MIN_CORES,
@@ -19,6 +20,7 @@ from escala.kernel.slurm.tables import (
     Machine,
     Records,
     Rules,
+    Scratch,
     World,
     unix_s,
 )
@@ -71,18 +73,29 @@ def event_pass(w: World, full: bool) -> bool:
             return False
         if room.parts[p, 0] == 1 or jobs.state[j] != WAITING:
             continue
+        if rules.limited > 0 and rules.limit_stop == 0 and not may_run(w.limits, record):
+            continue
         for word in range(room.wanted.size):
             room.wanted[word] = machine.mask[records.mask[record], word] & ~room.used[word]
         count = choose(machine, free, jobs.shape, j, room.wanted, way_of(machine, rules, jobs, j, p), room)
         if count > 0:
             earlier = records_before(jobs, records, lists, i - 1, j)
-            if start(w, j, count):
+            found = start(w, record, count)
+            if found == STARTED:
                 started += 1
                 i -= 1 + earlier
                 continue
+            if found == AT_LIMIT and rules.limit_stop == 0:
+                continue
         if not _passes_by(rules, jobs, records, s, record):
-            room.parts[p, 0] = 1
+            _close(machine, room, p)
             open_parts -= 1
-            for word in range(room.used.size):
-                room.used[word] |= machine.part[p, word]
     return True
+
+
+@lean
+def _close(machine: Machine, room: Scratch, p: int) -> None:
+    """No other job of this partition starts in this pass, and none on its nodes."""
+    room.parts[p, 0] = 1
+    for word in range(room.used.size):
+        room.used[word] |= machine.part[p, word]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from escala.compile import lean
-from escala.kernel.slurm.allocate import give, release
+from escala.kernel.slurm.allocate import distribute, give, release
+from escala.kernel.slurm.limits import count_end, count_run, may_come, may_run, may_take
 from escala.kernel.slurm.lists import add_running, dequeue, enqueue, push_end, remove_running
 from escala.kernel.slurm.priority import first_priority
 from escala.kernel.slurm.shares import charge
@@ -15,6 +16,7 @@ from escala.kernel.slurm.tables import (
     HELD,
     LAST_UPDATE,
     LIMIT_S,
+    MOVED,
     N_ENDED,
     N_RUNNING,
     NEVER,
@@ -28,6 +30,7 @@ from escala.kernel.slurm.tables import (
 )
 
 AT_START, AT_END = range(2)
+STARTED, NO_ROOM, AT_LIMIT = range(3)
 
 
 @lean
@@ -39,10 +42,14 @@ def _killed_us(rules: Rules, end_s: int, now: int) -> int:
 
 
 @lean
-def start(w: World, j: int, count: int) -> bool:
-    """Start job j now on the chosen nodes; False where their memory does not suffice."""
+def start(w: World, record: int, count: int) -> int:
+    """Start the record's job now on the chosen nodes: STARTED, or NO_ROOM where their memory does not suffice, or AT_LIMIT."""
+    j = w.records.job[record]
+    distribute(w.machine, w.jobs.shape, j, count, w.room)
+    if w.rules.limited > 0 and not (may_run(w.limits, record) and may_take(w, record, count)):
+        return AT_LIMIT
     if not give(w, j, count):
-        return False
+        return NO_ROOM
     jobs, lists, s, rules = w.jobs, w.lists, w.s, w.rules
     jobs.state[j] = RUNNING
     jobs.start[j] = s[NOW]
@@ -52,12 +59,15 @@ def start(w: World, j: int, count: int) -> bool:
     jobs.finish[j] = s[NOW] + jobs.run[j]
     if jobs.cut[j] == 1:
         jobs.finish[j] = min(jobs.finish[j], _killed_us(rules, jobs.end_s[j], s[NOW]))
+    s[MOVED] = s[NOW]
+    if rules.limited > 0:
+        count_run(w, record, 1)
     push_end(lists, s[N_RUNNING], jobs.finish[j], j)
     add_running(jobs, lists, s, j)
     dequeue(w.records, lists, s, j)
     s[LAST_UPDATE] = now_s
     free_followers(w, j, AT_START)
-    return True
+    return STARTED
 
 
 @lean
@@ -66,8 +76,11 @@ def end(w: World, j: int) -> None:
     jobs, s = w.jobs, w.s
     if w.rules.fair > 0:
         charge(w, j, unix_s(w.rules, s[NOW]))
+    if w.rules.limited > 0:
+        count_end(w, j)
     release(w.free, jobs, w.allocated, j)
     jobs.state[j] = ENDED
+    s[MOVED] = s[NOW]
     remove_running(jobs, w.lists, s, j)
     s[N_ENDED] += 1
     s[ASKED] += 1
@@ -77,10 +90,17 @@ def end(w: World, j: int) -> None:
 
 @lean
 def submit(w: World, j: int) -> None:
-    """Job j comes: into the queue, or held until those are done that it depends on."""
+    """Job j comes: into the queue, or held until those are done that it depends on, or it is refused."""
     jobs, s = w.jobs, w.s
     if jobs.state[j] != COMING:
         return
+    if w.rules.limited > 0 and not may_come(w, j):
+        jobs.state[j] = NEVER
+        s[N_ENDED] += 1
+        free_followers(w, j, AT_START)
+        free_followers(w, j, AT_END)
+        return
+    s[MOVED] = s[NOW]
     s[ASKED] += 1
     s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
     if jobs.left[j] > 0:

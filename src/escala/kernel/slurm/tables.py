@@ -48,8 +48,12 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     BY_PASS,
     CHARGED,
     RESET,
-) = range(22)
-COUNTERS = 22
+    MOVED,
+) = range(23)
+COUNTERS = 23
+
+# Columns of what limits count; behind the last, GPUs of each kind.
+USED_JOBS, USED_SUBMITTED, USED_NODES, USED_CPUS, USED_MEMORY, USED_GPUS, USED_KINDS = range(7)
 
 
 class Machine(NamedTuple):
@@ -123,6 +127,22 @@ class Shares(NamedTuple):
     of_job: Ints  # [jobs]
 
 
+class Limits(NamedTuple):
+    """What is counted of QOS and associations, a row each (also a row for each user or account in a QOS). Jobs that count alike and keep to
+    the same limits are a class, with a link to each of its rows."""
+
+    of_record: Ints  # [records]: classes
+    first: Ints  # [classes + 1]: links
+    row: Ints  # [links]
+    most: Ints  # [links, columns]
+    no_reserve: Ints  # [classes]
+    used: Ints  # [rows, columns]
+    place: Ints  # [rows]: in on_node, NONE where no limit of nodes asks for it
+    on_node: Ints  # [places, nodes]: jobs there
+    held: Ints  # [jobs]: the record by which it runs
+    wanted: Ints  # [columns]
+
+
 class Allocated(NamedTuple):
     """What was given, a row a job and node."""
 
@@ -181,6 +201,8 @@ class Rules(NamedTuple):
     decay: float  # of usage, in a second
     dampening: float
     reset_s: int  # 0: usage is never forgotten at once
+    limited: int  # 1: some class has a link
+    limit_stop: int  # 1: a job at a limit closes its partition
 
 
 class Scratch(NamedTuple):
@@ -216,6 +238,7 @@ class World(NamedTuple):
     jobs: Jobs
     records: Records
     shares: Shares
+    limits: Limits
     allocated: Allocated
     lists: Lists
     s: Ints  # counters

@@ -1,0 +1,144 @@
+"""Limits of QOS and associations: how much those that a job counts to have in use, and whether they may have more.
+
+As slurmctld does it, counts of running jobs are looked at before nodes are chosen, and TRES (CPUs, MB, nodes, GPUs) when they are, also for
+a planned start, against what is in use now; submitted jobs when one comes. Nodes are those in use by any of the jobs, each counted once.
+Sources: https://slurm.schedmd.com/resource_limits.html, and acct_policy.c of slurmctld.
+"""
+
+from __future__ import annotations
+
+from escala.compile import lean
+from escala.kernel.slurm.allocate import memory_of
+from escala.kernel.slurm.tables import (
+    GPU_KIND,
+    GPUS_NODE,
+    GPUS_TASK,
+    MEMORY_CORE,
+    MEMORY_NODE,
+    NONE,
+    USED_CPUS,
+    USED_GPUS,
+    USED_JOBS,
+    USED_KINDS,
+    USED_MEMORY,
+    USED_NODES,
+    USED_SUBMITTED,
+    Limits,
+    World,
+)
+
+
+@lean
+def may_run(limits: Limits, record: int) -> bool:
+    """Is there room for one more running job?"""
+    return _one_more(limits, limits.of_record[record], USED_JOBS)
+
+
+@lean
+def _one_more(limits: Limits, c: int, column: int) -> bool:
+    """Is every count of a class below its limit?"""
+    full = 0
+    for k in range(limits.first[c], limits.first[c + 1]):
+        full += int(limits.used[limits.row[k], column] >= limits.most[k, column])
+    return full == 0
+
+
+@lean
+def may_come(w: World, j: int) -> bool:
+    """May job j be submitted? If so, it counts."""
+    limits = w.limits
+    c = limits.of_record[w.jobs.record[j]]
+    if not _one_more(limits, c, USED_SUBMITTED):
+        return False
+    for k in range(limits.first[c], limits.first[c + 1]):
+        limits.used[limits.row[k], USED_SUBMITTED] += 1
+    return True
+
+
+@lean
+def memory_counted(w: World, j: int, n: int, cpus: int) -> int:
+    """MB that count for job j on node n."""
+    if w.rules.by_memory == 0 and w.jobs.shape[j, MEMORY_CORE] <= 0 and w.jobs.shape[j, MEMORY_NODE] <= 0:
+        return 0
+    return memory_of(w.machine, w.jobs.shape, j, n, cpus)
+
+
+@lean
+def may_take(w: World, record: int, count: int) -> bool:
+    """Would what the record's job gets on the chosen nodes, as `distribute` has put it, stay within all limits?"""
+    limits, room, shape = w.limits, w.room, w.jobs.shape
+    c = limits.of_record[record]
+    if limits.first[c] == limits.first[c + 1]:
+        return True
+    j = w.records.job[record]
+    wanted = limits.wanted
+    wanted[:] = 0
+    wanted[USED_NODES] = count
+    for i in range(count):
+        n, cpus = room.node[i], room.given[i]
+        wanted[USED_CPUS] += cpus
+        wanted[USED_MEMORY] += memory_counted(w, j, n, cpus)
+        wanted[USED_GPUS] += shape[j, GPUS_NODE] + shape[j, GPUS_TASK] * room.tasks[i]
+    if shape[j, GPU_KIND] != NONE:
+        wanted[USED_KINDS + shape[j, GPU_KIND]] = wanted[USED_GPUS]
+    for k in range(limits.first[c], limits.first[c + 1]):
+        row = limits.row[k]
+        for column in range(USED_NODES, wanted.size):
+            more = wanted[column]
+            if column == USED_NODES:
+                more = _new_nodes(w, row, count)
+            if more > 0 and limits.used[row, column] + more > limits.most[k, column]:
+                return False
+    return True
+
+
+@lean
+def _new_nodes(w: World, row: int, count: int) -> int:
+    """How many of the chosen nodes no job of this row is on."""
+    place = w.limits.place[row]
+    if place == NONE:
+        return count
+    found = 0
+    for i in range(count):
+        found += int(w.limits.on_node[place, w.room.node[i]] == 0)
+    return found
+
+
+@lean
+def count_run(w: World, record: int, step: int) -> None:
+    """Count what the record's job holds: step 1 as it starts, -1 as it ends."""
+    limits, allocated = w.limits, w.allocated
+    j, c = w.records.job[record], limits.of_record[record]
+    limits.held[j] = record
+    for k in range(limits.first[c], limits.first[c + 1]):
+        row = limits.row[k]
+        place = limits.place[row]
+        limits.used[row, USED_JOBS] += step
+        for at in range(w.jobs.first[j], w.jobs.last[j]):
+            n = allocated.node[at]
+            limits.used[row, USED_CPUS] += step * allocated.cpus[at]
+            limits.used[row, USED_MEMORY] += step * memory_counted(w, j, n, allocated.cpus[at])
+            for kind in range(allocated.gpus.shape[1]):
+                limits.used[row, USED_GPUS] += step * allocated.gpus[at, kind]
+                limits.used[row, USED_KINDS + kind] += step * allocated.gpus[at, kind]
+            if place == NONE:
+                continue
+            limits.on_node[place, n] += step
+            if (step > 0 and limits.on_node[place, n] == 1) or (step < 0 and limits.on_node[place, n] == 0):
+                limits.used[row, USED_NODES] += step
+
+
+@lean
+def count_end(w: World, j: int) -> None:
+    """Job j, which ran, is gone: from what runs, and from what is submitted."""
+    limits = w.limits
+    count_run(w, limits.held[j], -1)
+    c = limits.of_record[w.jobs.record[j]]
+    for k in range(limits.first[c], limits.first[c + 1]):
+        limits.used[limits.row[k], USED_SUBMITTED] -= 1
+
+
+@lean
+def gives_no_reservation(limits: Limits, record: int) -> bool:
+    """Has its QOS the flag NoReserve?"""
+    return limits.no_reserve[limits.of_record[record]] == 1

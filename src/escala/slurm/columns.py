@@ -1,0 +1,28 @@
+"""Columns of a workload that may not be there."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.kernel.slurm import tables as t
+
+Ints = NDArray[np.int64]
+
+
+class Columns:
+    """Columns of the jobs as int64 with NONE for null."""
+
+    def __init__(self, jobs: pl.DataFrame) -> None:
+        self.jobs = jobs
+
+    def ints(self, name: str, usual: int = t.NONE) -> Ints:
+        """A column of whole numbers; `usual` where it is null or not there."""
+        if name not in self.jobs.columns:
+            return np.full(len(self.jobs), usual, np.int64)
+        return self.jobs[name].cast(pl.Int64).fill_null(usual).to_numpy()
+
+    def texts(self, name: str) -> list[str | None]:
+        """A column of names."""
+        return self.jobs[name].to_list() if name in self.jobs.columns else [None] * len(self.jobs)
