@@ -54,7 +54,7 @@ def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> Non
     [
         (["--mode", "drive"], "--mode drive: give one of"),
         (["--mode", "replay"], "belong together"),
-        (["--read", "tea"], "--read tea: give text or json"),
+        (["--read", "tea"], "--read tea: give text, json, or rest:SOCKET"),
         (["--partition", "none"], "there is no partition 'none': give --partition, one of batch"),
         (["--scheduler", "random"], "scheduler random draws a number"),
         (["--mode", "power"], "say by --allow which it may"),

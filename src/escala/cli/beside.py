@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 READ_ONLY = ("replay", "shadow")
 ACTING = ("advise", "order", "power", "full")
+REST = "rest:"
 MODES = (*READ_ONLY, *ACTING)
 
 Mode = Annotated[str, typer.Option("--mode", metavar="MODE", help="shadow (read only), replay (of --from), advise, order, power, full")]
@@ -36,7 +37,7 @@ Partition = Annotated[
 ]
 Period = Annotated[float, typer.Option("--period", min=0.5, max=3600.0, metavar="S", help="seconds between two looks at most")]
 Limit = Annotated[float, typer.Option("--limit", min=0.5, max=300.0, metavar="S", help="seconds that a command of Slurm may take")]
-Form = Annotated[str, typer.Option("--read", metavar="FORM", help="what Slurm is asked for: text (faster), or json")]
+Form = Annotated[str, typer.Option("--read", metavar="FORM", help="how Slurm is read: text (faster), json, or rest:SOCKET of slurmrestd")]
 From = Annotated[
     Path | None, typer.Option("--from", metavar="JOURNAL", help="replay: the journal whose looks are asked about anew", show_default=False)
 ]
@@ -131,7 +132,7 @@ def slurm(
         address_of(metrics)
     with progress() as begin:
         begin("looking at Slurm")
-        eyes, first, about = _eyes(source, read, limit)
+        eyes, first, about = _eyes(source, read, limit, mode in ACTING)
         _permitted(mode, guards)
         at = layout(first, partition_of(first, partition or about.get("partition")), power)
         period = about.get("period_s", period)
@@ -176,7 +177,7 @@ def _go_round(beside: Beside, say: _Saying, address: str | None, looks: int | No
         go_round(beside, _waiting(ending, service) if waits else lambda _: False, after, looks)
 
 
-def _eyes(source: Path | None, read: str, limit: float) -> tuple[Any, Any, dict[str, Any]]:
+def _eyes(source: Path | None, read: str, limit: float, acts: bool) -> tuple[Any, Any, dict[str, Any]]:
     """What looks at Slurm, or at a journal; the first look; what is known of it."""
     if source is not None:
         from escala.bridges.slurm.replay import Recorded
@@ -186,7 +187,13 @@ def _eyes(source: Path | None, read: str, limit: float) -> tuple[Any, Any, dict[
     from escala.bridges.slurm.commands import Clients
     from escala.bridges.slurm.reader import Reader
 
-    reader = Reader(Clients(limit), read)
+    reader: Any
+    if read.startswith(REST):
+        from escala.bridges.slurm.rest import Rest, RestReader
+
+        reader = RestReader(Rest(Path(read.removeprefix(REST)), limit), Clients(limit) if acts else None)
+    else:
+        reader = Reader(Clients(limit), read)
     version = "{}.{:02d}".format(*reader.version)
     if not reader.known:
         remark(f"Slurm {version} is none of the versions that were tried: it is read all the same, and never acted on")

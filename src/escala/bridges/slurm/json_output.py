@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from escala.bridges.slurm.hosts import expand
-from escala.bridges.slurm.seen import Job, Node, state_of
+from escala.bridges.slurm.seen import Job, Node, Reservation, state_of
 from escala.errors import EscalaError, quoted
 
 DEEPEST = 32
@@ -48,11 +48,11 @@ def parsed(printed: str, what: str, key: str) -> list[dict[str, Any]]:
     return records
 
 
-def jobs(printed: str) -> tuple[dict[str, Job], dict[str, tuple[tuple[str, int], ...]]]:
-    """From squeue --json: jobs by id, and the CPUs of each on its hosts where they are told."""
+def jobs(printed: str, what: str = "squeue --json") -> tuple[dict[str, Job], dict[str, tuple[tuple[str, int], ...]]]:
+    """From squeue --json, or slurmrestd: jobs by id, and the CPUs of each on its hosts where they are told."""
     found: dict[str, Job] = {}
     parts: dict[str, tuple[tuple[str, int], ...]] = {}
-    for record in parsed(printed, "squeue --json", "jobs"):
+    for record in parsed(printed, what, "jobs"):
         try:
             for job in _jobs(record):
                 found[job.job_id] = job
@@ -61,9 +61,7 @@ def jobs(printed: str) -> tuple[dict[str, Job], dict[str, tuple[tuple[str, int],
         except EscalaError:
             raise
         except (TypeError, ValueError, KeyError, AttributeError):
-            raise EscalaError(
-                f"squeue --json: job {quoted(record.get('job_id'))} is told in a way that is not known: use --read text"
-            ) from None
+            raise EscalaError(f"{what}: job {quoted(record.get('job_id'))} is told in a way that is not known: use --read text") from None
     return found, parts
 
 
@@ -111,7 +109,7 @@ def _known(word: str) -> str | None:
 def _needed(record: dict[str, Any], key: str) -> float:
     found = number(record.get(key))
     if found is None or found == math.inf:
-        raise EscalaError(f"squeue --json: {key} of job {quoted(record.get('job_id'))} is {quoted(record.get(key))}: use --read text")
+        raise EscalaError(f"jobs as JSON: {key} of job {quoted(record.get('job_id'))} is {quoted(record.get(key))}: use --read text")
     return found
 
 
@@ -147,10 +145,10 @@ def _cores(sockets: Any) -> int:
     return sum(len(socket.get("cores") or ()) for socket in listed)
 
 
-def nodes(printed: str) -> dict[str, Node]:
-    """From scontrol show nodes --json (23.02 and later) or sinfo --json (22.05)."""
+def nodes(printed: str, what: str = "nodes as JSON") -> dict[str, Node]:
+    """From scontrol show nodes --json (23.02 and later), sinfo --json (22.05), or slurmrestd."""
     found = {}
-    for record in parsed(printed, "nodes as JSON", "nodes"):
+    for record in parsed(printed, what, "nodes"):
         try:
             state = frozenset(words(record["state"]) + words(record.get("state_flags") or []))
             busy = number(record.get("last_busy"))
@@ -161,5 +159,18 @@ def nodes(printed: str) -> dict[str, Node]:
             raise
         except (TypeError, ValueError, KeyError):
             name = quoted(record.get("name"))
-            raise EscalaError(f"nodes as JSON: {name} is told in a way that is not known: use --read text") from None
+            raise EscalaError(f"{what}: {name} is told in a way that is not known: use --read text") from None
+    return found
+
+
+def reservations(printed: str, what: str = "reservations as JSON") -> dict[str, Reservation]:
+    """From slurmrestd."""
+    found = {}
+    for record in parsed(printed, what, "reservations"):
+        try:
+            name, hosts = str(record["name"]), expand(str(record.get("node_list") or ""))
+            start, end = number(record["start_time"]), number(record["end_time"])
+        except KeyError as error:
+            raise EscalaError(f"{what}: {quoted(record.get('name'))} has no {error.args[0]}: use --read text") from None
+        found[name] = Reservation(name, hosts, start or 0.0, math.inf if end is None else end)
     return found

@@ -16,19 +16,24 @@ KNOWN = ((22, 5), (25, 5))
 """First and last version whose output is taken for known; other versions are read, and never acted on."""
 
 
+def is_known(version: tuple[int, int]) -> bool:
+    """Is it one of the versions that were tried?"""
+    return KNOWN[0] <= version <= KNOWN[1]
+
+
 class Reader:
     """run: the clients. form: text, the faster one, or json. clock: unix time, s."""
 
     def __init__(self, run: Run, form: str = "text", clock: Callable[[], float] = time.time) -> None:
         if form not in FORMS:
-            raise EscalaError(f"--read {form}: give text or json")
+            raise EscalaError(f"--read {form}: give text, json, or rest:SOCKET")
         self.run, self._form, self._clock = run, form, clock
         self.version = version(run)
 
     @property
     def known(self) -> bool:
         """Is the version one of those that this reader was made for?"""
-        return KNOWN[0] <= self.version <= KNOWN[1]
+        return is_known(self.version)
 
     def read(self) -> Seen:
         """One look; EscalaError where a client fails, or says what is not understood."""
