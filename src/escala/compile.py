@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import importlib.util
 import os
 import re
 import sys
@@ -106,7 +105,7 @@ BLAS = "scipy.linalg.cython_blas"
 def _spare_blas() -> None:
     """Numba imports scipy's linear algebra when it first loads or compiles a function, to know whether it is there: 16 MB and a sixth of a
     second, for what nothing here uses. Compiled code that multiplies matrices imports it when it needs it."""
-    if BLAS in sys.modules or importlib.util.find_spec("scipy") is None:
+    if BLAS in sys.modules:
         return
     sys.modules[BLAS] = None  # type: ignore[assignment]
     try:
