@@ -26,7 +26,7 @@ LONG = {
     "agents/training/train.py:train": 85,
     "cli/bounds.py:bound": 78,
     "cli/learn.py:evaluate": 77,
-    "cli/learn.py:train": 72,
+    "cli/learn.py:train": 64,
     "cli/render.py:render": 69,
     "cli/replay.py:compare": 86,
     "cli/replay.py:simulate": 61,

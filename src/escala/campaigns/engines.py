@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from escala.campaigns import on_ray, on_slurm, pool
-from escala.campaigns.runs import Run
-from escala.campaigns.work import work
 from escala.errors import EscalaError, quoted
 from escala.policies.pairs import cores
 
-Each = Callable[[Sequence[Run]], Iterator[tuple[Run, dict[str, Any]]]]
-"""Gives every run with the dictionary of `work`. One whose process ends before its time is tried once more, and is then named as failed."""
+Each = Callable[[Sequence[Any], Callable[[Any], dict[str, Any]]], Iterator[tuple[Any, dict[str, Any]]]]
+"""Gives every piece of work, such as a run, with what a job gives of it. A piece whose process ends before its time is tried once more, and
+then has an `error`. Pieces have a `key`, each another one."""
 MOST = 1024
 _ENGINE = re.compile(r"(?P<local>local(:(?P<n>[0-9]{1,9}))?)|ray(:(?P<address>[^\s:/]+:[0-9]{1,5}))?|(?P<slurm>slurm)(:(?P<options>.+))?")
 
@@ -35,4 +34,4 @@ def engine_of(on: str, folder: Path) -> AbstractContextManager[Each]:
     n = cores() if found["n"] is None else int(found["n"])
     if not 1 <= n <= MOST:
         raise EscalaError(f"engine {on!r} (--on): give 1 to {MOST:,} processes")
-    return nullcontext(lambda runs: pool.each(runs, n, work))
+    return nullcontext(lambda pieces, job: pool.each(pieces, n, job))

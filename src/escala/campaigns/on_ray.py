@@ -1,4 +1,4 @@
-"""The runs of a campaign on Ray: a task each, on this machine or on a cluster whose nodes see the same files and have the same Escala."""
+"""Pieces of work, such as runs of a campaign, on Ray: a task each, here or on a cluster whose nodes see the same files and Escala."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from escala.campaigns.pool import AHEAD, ENDED
-from escala.campaigns.runs import Run, made_by
-from escala.campaigns.work import there, work
+from escala.campaigns.runs import made_by
+from escala.campaigns.work import there
 from escala.errors import EscalaError, one_line
 from escala.extras import missing
 
@@ -25,7 +25,7 @@ SETTINGS = 4
 
 
 @contextmanager
-def cluster(address: str | None) -> Iterator[Callable[[Sequence[Run]], Iterator[tuple[Run, dict[str, Any]]]]]:
+def cluster(address: str | None) -> Iterator[Callable[..., Iterator[tuple[Any, dict[str, Any]]]]]:
     """Ray, connected inside the block. address: HOST:PORT of a cluster; None: this machine, or what the process is connected to already.
 
     Raises EscalaError, one line: Ray is not installed, nothing answers there within seconds, or what answers is no such cluster.
@@ -78,12 +78,12 @@ def check_answer(address: str) -> None:
         raise EscalaError(f"what answers at {address} is no Ray cluster (--on ray): give HOST:PORT as `ray start` told it")
 
 
-def each(ray: Any, runs: Sequence[Run], job: Callable[[Run], dict[str, Any]] = work) -> Iterator[tuple[Run, dict[str, Any]]]:
-    """Every run with what `job` gives, as they end; at most `AHEAD` for each core of the cluster are given to Ray at a time."""
+def each(ray: Any, pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]]) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Every piece of work with what `job` gives, as they end; at most `AHEAD` for each core of the cluster are given to Ray at a time."""
     task = ray.remote(num_cpus=1, max_retries=0)(there)
     most = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
     told = {"job": ray.put(job), "folder": os.getcwd(), "program": made_by()}
-    waiting, tried, running = deque(runs), set[str](), dict[Any, Run]()
+    waiting, tried, running = deque(pieces), set[str](), dict[Any, Any]()
     try:
         while waiting or running:
             while waiting and len(running) < most:

@@ -25,6 +25,7 @@ from escala.campaigns.as_text import written
 from escala.campaigns.journal import entry_of
 from escala.campaigns.pool import ENDED
 from escala.campaigns.runs import Run, made_by
+from escala.campaigns.work import work
 from escala.errors import EscalaError, one_line, quoted
 from escala.writing import write_whole
 
@@ -66,7 +67,7 @@ def options_of(text: str) -> dict[str, str]:
 
 
 @contextmanager
-def arrays(text: str, folder: Path) -> Iterator[Callable[[Sequence[Run]], Iterator[Found]]]:
+def arrays(text: str, folder: Path) -> Iterator[Callable[..., Iterator[Found]]]:
     """Slurm, by the clients on the PATH. text: see `options_of`. folder: of the campaign; every node must see it.
 
     Raises EscalaError, one line: Slurm's clients are missing.
@@ -78,8 +79,10 @@ def arrays(text: str, folder: Path) -> Iterator[Callable[[Sequence[Run]], Iterat
     yield partial(each, options=options, folder=folder)
 
 
-def each(runs: Sequence[Run], options: Mapping[str, str], folder: Path) -> Iterator[Found]:
-    """Every run with what `work` gives, as they end."""
+def each(runs: Sequence[Run], job: Callable[[Run], dict[str, Any]], *, options: Mapping[str, str], folder: Path) -> Iterator[Found]:
+    """Every run with what `work` gives, as they end. EscalaError for another job, which text does not hold."""
+    if job is not work:
+        raise EscalaError("Slurm takes the runs of campaigns (--on): give local, local:N or ray here")
     n_tasks = int(options.get("tasks", TASKS))
     open_ = {run.key: run for run in runs}
     left = [Array(place) for place in sorted(folder.glob(f"{Array.PREFIX}*"))]

@@ -58,13 +58,13 @@ def work(run: Run) -> dict[str, Any]:
     return {"error": why}
 
 
-def there(run: Run, job: Callable[[Run], dict[str, Any]], folder: str, program: str) -> dict[str, Any]:
-    """One run on another machine, in the folder in which the campaign was called; `error` where its Escala is another one."""
+def there(piece: Any, job: Callable[[Any], dict[str, Any]], folder: str, program: str) -> dict[str, Any]:
+    """One piece of work on another machine, in the folder in which the work was begun; `error` where its Escala is another one."""
     with suppress(OSError):
         os.chdir(folder)
     if _program() != program:
         return {"error": f"node {socket.gethostname()} has another version or state of Escala ({_program()}): install {program} there"}
-    return job(run)
+    return job(piece)
 
 
 @functools.cache

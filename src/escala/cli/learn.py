@@ -12,7 +12,7 @@ import typer
 
 from escala.cli import day_headroom as room
 from escala.cli import options as opt
-from escala.cli import searching, splitting, weekly
+from escala.cli import searching, several, splitting, weekly
 from escala.cli.headroom import save
 from escala.cli.interrupt import INTERRUPTED, Stopped, keeping, learnt
 from escala.cli.judged import judged_table
@@ -40,6 +40,21 @@ Groups = Annotated[
         help="only days of this group (`escala workload describe` counts them); repeat [all]",
     ),
 ]
+Out = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="folder for the agent, with a checkpoint while training", show_default=False)
+]
+Algorithm = Annotated[
+    str | None,
+    typer.Option(
+        "--algorithm",
+        metavar="NAME",
+        help="maskable-ppo, ppo, a2c, or search: by whole days (OffReservation) [as the preset]",
+        show_default=False,
+    ),
+]
+Steps = Annotated[
+    int | None, typer.Option("--steps", min=1, metavar="N", help="decisions to learn from, in whole rollouts [500000]", show_default=False)
+]
 Minutes = Annotated[
     float | None, typer.Option("--minutes", min=0.0, help="stop at this time, whatever has been learnt", show_default=False)
 ]
@@ -64,28 +79,13 @@ def train(
     *,
     workload: Annotated[Path, typer.Option("--workload", metavar="FILE", help="job log to learn from", show_default=False)],
     platform: opt.PlatformSpec,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="folder for the agent, with a checkpoint while training", show_default=False)
-    ],
+    out: Out,
     days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help=f"learn from the first N {FIRST_DAYS} [all]")] = None,
     split: splitting.Split = "time",
     group: Groups = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algorithm",
-            metavar="NAME",
-            help="maskable-ppo, ppo, a2c, or search: by whole days (OffReservation) [as the preset]",
-            show_default=False,
-        ),
-    ] = None,
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="tuned, printed: as published, or another [tuned]", show_default=False)
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option("--steps", min=1, metavar="N", help="decisions to learn from, in whole rollouts [500000]", show_default=False),
-    ] = None,
+    algorithm: Algorithm = None,
+    preset: several.Preset = None,
+    steps: Steps = None,
     minutes: Minutes = None,
     generations: searching.Generations = None,
     population: searching.Population = None,
@@ -100,18 +100,22 @@ def train(
     track: Track = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the interrupted training in DIR")] = False,
     seed: opt.Seed = 0,
+    seeds: several.Seeds = None,
+    on: several.On = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Train an agent on the days of a log."""
+    """Train an agent on the days of a log; or several, of presets and seeds, side by side."""
     import escala
     from escala.envs import ENVIRONMENTS
 
     _known(environment, list(ENVIRONMENTS))
     by_gradient = {"preset": preset, "steps": steps, "minutes": minutes, "patience": patience or None, "track": track}
     by_search: dict[str, Any] = {"generations": generations, "population": population, "worth": worth}
-    searching.check(algorithm, environment, by_gradient, by_search)
+    searching.check(algorithm, environment, by_gradient | {"seeds": seeds, "on": on}, by_search)
+    trials = several.wanted(preset, seed, seeds, on)
     drawn_by = splitting.seed_of(split, days is not None, "--days")
-    _check_training_folder(out)
+    if trials is None:
+        _check_training_folder(out)
     with claimed(out):
         pass  # a place that cannot be written, or where a training goes on, is refused before the log is read
     with progress() as begin:
@@ -126,6 +130,9 @@ def train(
             share = begin(f"training on {len(chosen)} days")
             how |= {"algorithm": algorithm, "preset": preset or "tuned", "steps": steps or STEPS, "minutes": minutes, "patience": patience}
             how["track"] = track
+            if trials is not None:
+                how["preset"] = several.alike(environment, trials)
+                return several.run(environment, _as_played(environment, how, log, chosen, group), machine, trials, begin, as_json, how)
             with keeping(lambda: learnt(out)):
                 agent = escala.train(environment, _as_played(environment, how, log, chosen, group), machine, progress=share, **how)
     told = facts_table(_facts(environment, agent.manifest, len(chosen)))

@@ -133,6 +133,6 @@ def test_a_run_that_ends_its_process_on_ray_is_named_and_the_others_go_on(spec: 
         return {"found": run.key}
 
     with engine_of("ray", Path()) as each:
-        found = {run.key: told for run, told in each(runs, job=job)}  # type: ignore[call-arg]
+        found = {run.key: told for run, told in each(runs, job)}
     assert len(found) == len(runs) and all(found[run.key] == {"found": run.key} for run in runs if run.scheduler == "easy")
     assert {found[run.key]["error"] for run in runs if run.scheduler == "random"} == {on_ray.ENDED}

@@ -165,13 +165,12 @@ def train(
     share done. preset: "tuned", "printed" or another of `escala.agents.presets`; num_envs and learn (arguments of the learner) override it.
     teacher (escala/Slots-v0): settings of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see
     `escala.agents.imitation.teaching`. imitate: "rollout" or "rollout:K" is short for the teacher {"rollout": [K]}, look-ahead over K
-    futures. minutes: stop when so long was trained, earlier sittings included, whatever has been learnt (such runs are not repeatable).
-    curve: keep a learning curve (`Agent.curve`), see `escala.agents.training.learning_curve`; by default where there is an `out`. It moves
-    no weight. validation: days that are not learnt from; the weights that did best on them, at one of 20 looks, are kept
-    (`Agent.manifest["validation"]`), and training stops after `patience` looks without a better one (0: never). snapshots: decisions after
-    which (rounded up to whole rollouts) the agent as it then is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate
-    does not fall (`printed`), that is the agent of a whole training of so many decisions. track: "tensorboard:DIR", "mlflow:URI" or
-    "wandb:PROJECT", see `escala.agents.training.tracking`.
+    futures. minutes: stop when so long was trained, earlier sittings included (not repeatable). curve: keep a learning curve
+    (`Agent.curve`), see `escala.agents.training.learning_curve`; by default where there is an `out`. It moves no weight. validation: days
+    that are not learnt from; the weights that did best on them, at one of 20 looks, are kept (`Agent.manifest["validation"]`), and training
+    stops after `patience` looks without a better one (0: never). snapshots: decisions after which (rounded up to whole rollouts) the agent
+    as it then is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate does not fall (`printed`), that is the agent of a
+    whole training of so many decisions. track: "tensorboard:DIR", "mlflow:URI" or "wandb:PROJECT", see `escala.agents.training.tracking`.
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.

@@ -1,0 +1,152 @@
+"""Several trainings of one task, presets x seeds, side by side on an engine of campaigns, each judged on the same days."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from escala.agents import checkpoint
+from escala.agents.agent import MANIFEST, load_agent
+from escala.agents.evaluate import evaluate
+from escala.agents.presets import preset_of
+from escala.agents.training.train import train
+from escala.campaigns.engines import engine_of
+from escala.errors import EscalaError, one_line, quoted
+from escala.policies.pairs import Begin
+from escala.reading import first_twin
+from escala.writing import claimed, write_whole
+
+TABLE = "trials.csv"
+SAME = ("algorithm", "steps", "num_envs")
+"""What else must be the same of a training that is not made again, where it is given."""
+JUDGED = ("energy_j", "mean_wait_s", "mean_bounded_slowdown", "unstarted")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training, and the folder of its agent."""
+
+    preset: str
+    seed: int
+    folder: Path
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+        return self.folder.name
+
+
+def trials(
+    env_id: str,
+    workload: Any,
+    platform: Any,
+    *,
+    presets: Sequence[str] = ("tuned",),
+    seeds: Sequence[int] = (0,),
+    out: str | Path,
+    on: str = "local",
+    resume: bool = False,
+    judged: Sequence[Any] = (),
+    begin: Begin | None = None,
+    **how: Any,
+) -> pl.DataFrame:
+    """Train an agent for each preset and seed; one row each: preset, seed, agent (its folder in `out`), decisions, train_s, mean_return,
+    error, and, where there are days to judge on, means over them (`JUDGED`, of what `evaluate` gives of the agent, acting as its preset
+    evaluates better). The table is in `out`/trials.csv too.
+
+    presets, seeds: each once. on: "local", "local:N", "ray" or "ray:HOST:PORT"; the agents are the same for any, each that of `train` with
+    its preset and seed. resume: go on: agents that are there are judged only, checkpoints are gone on from. judged: days of which no agent
+    learns. how: more for `train`. A training that fails has an `error`, and the others go on.
+
+    Raises:
+        EscalaError: unknown presets, a list that is empty or names something twice, an engine that is not there, a folder that holds files
+            (without resume).
+    """
+    folder, wanted = Path(out), _wanted(env_id, presets, seeds, Path(out))
+    if not resume and folder.is_dir() and os.listdir(folder):
+        raise EscalaError(f"{folder}: holds files already: go on with them (resume=True, --resume) or give another folder")
+    job = partial(_trained, env_id=env_id, workload=workload, platform=platform, judged=list(judged), resume=resume, how=how)
+    found: dict[str, dict[str, Any]] = {}
+    share = None if begin is None else begin(f"training {len(wanted)} agents")
+    with engine_of(on, folder) as each, claimed(folder):
+        for trial, told in each(wanted, job):
+            found[trial.key] = told
+            if share is not None:
+                share(len(found) / len(wanted))
+        table = _table(wanted, found)
+        write_whole(folder / TABLE, table.write_csv())
+    return table
+
+
+def _wanted(env_id: str, presets: Sequence[str], seeds: Sequence[int], out: Path) -> list[Trial]:
+    for what, given in (("presets", presets), ("seeds", seeds)):
+        if not given:
+            raise EscalaError(f"{what} is an empty list: name at least one")
+        if (twin := first_twin([str(one) for one in given])) is not None:
+            raise EscalaError(f"{what} names {quoted(twin)} twice: name it once")
+    for preset in presets:
+        preset_of(env_id, preset)
+    return [Trial(preset, seed, out / f"{preset}-seed-{seed}") for preset, seed in product(presets, seeds)]
+
+
+def _trained(
+    trial: Trial, *, env_id: str, workload: Any, platform: Any, judged: list[Any], resume: bool, how: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Of a trial what its row says, in whatever process; `error`, one line, where it cannot be trained or judged."""
+    asked = {**how, "preset": trial.preset, "seed": trial.seed, "out": trial.folder}
+    try:
+        if (trial.folder / MANIFEST).is_file():
+            agent = _there(trial, env_id, how)
+        else:
+            begun = resume and (trial.folder / checkpoint.FILE).is_file()
+            agent = train(env_id, workload, platform, resume=begun, **asked)
+        told = agent.manifest
+        row = {"decisions": told["steps_done"], "train_s": told["elapsed_s"], "mean_return": told["mean_return"]}
+        return row | (_judged(agent, judged, platform) if judged else {})
+    except EscalaError as error:
+        return {"error": str(error)}
+    except Exception as error:  # the other trials go on
+        return {"error": one_line(f"{type(error).__name__}: {error}")}
+
+
+def _there(trial: Trial, env_id: str, how: Mapping[str, Any]) -> Any:
+    """The agent of a trial that has ended; EscalaError where it is of another training."""
+    agent = load_agent(trial.folder)
+    given = {name: how[name] for name in SAME if how.get(name) is not None}
+    for name, value in {"env_id": env_id, "preset": trial.preset, "seed": trial.seed, **given}.items():
+        if agent.manifest.get(name) != value:
+            told = f"{trial.folder}: holds an agent of {name} {quoted(agent.manifest.get(name))}, not {quoted(value)}"
+            raise EscalaError(f"{told}: give another folder")
+    return agent
+
+
+def _judged(agent: Any, days: list[Any], platform: Any) -> dict[str, float]:
+    """Means over the days of the agent's figures, greedy or sampled as its preset says."""
+    sampled = bool(agent.manifest["sampled"])
+    played = evaluate(agent, days, platform, runs=4 if sampled else 1, argmax=not sampled)
+    own = played.filter(policy="agent" if sampled else "agent (argmax)")
+    return {name: float(own[name].mean()) for name in JUDGED if name in own.columns}  # type: ignore[arg-type]
+
+
+def _table(wanted: Sequence[Trial], found: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
+    """A row a trial, in their order."""
+    figures = [name for name in ("decisions", "train_s", "mean_return", *JUDGED) if any(name in told for told in found.values())]
+    kinds = {"preset": pl.String, "seed": pl.Int64, "agent": pl.String, **dict.fromkeys(figures, pl.Float64), "error": pl.String}
+    kinds |= {"decisions": pl.Int64} if "decisions" in figures else {}
+    rows = [
+        {
+            "preset": trial.preset,
+            "seed": trial.seed,
+            "agent": trial.key,
+            **{name: found[trial.key].get(name) for name in (*figures, "error")},
+        }
+        for trial in wanted
+    ]
+    return pl.DataFrame(rows, schema=kinds)

@@ -1,0 +1,80 @@
+"""`escala train --seeds A,B --preset A,B --on ENGINE`: several trainings side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from escala.cli import options as opt
+from escala.cli.interrupt import grown, keeping
+from escala.cli.tables import rows_table
+from escala.cli.terminal import Begin, emit
+from escala.errors import EscalaError
+
+FAILED = 1
+TUNED = "tuned"
+
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        "--preset", metavar="NAME", help="tuned, printed: as published, or another; A,B: an agent of each [tuned]", show_default=False
+    ),
+]
+Seeds = Annotated[
+    str | None, typer.Option("--seeds", metavar="A,B,...", help="an agent of each, in a folder of its own in DIR", show_default=False)
+]
+On = Annotated[
+    str | None,
+    typer.Option("--on", metavar="ENGINE", help="where several are trained: local:N, ray, ray:HOST:PORT [local]", show_default=False),
+]
+
+
+class Wanted(NamedTuple):
+    """Presets and seeds of which agents are wanted, and the engine."""
+
+    presets: list[str]
+    seeds: list[int]
+    on: str
+
+
+def wanted(preset: str | None, seed: int, seeds: str | None, on: str | None) -> Wanted | None:
+    """None where one agent is wanted. EscalaError for seeds that are no numbers, and for an engine without several agents."""
+    presets = [TUNED] if preset is None else opt.names(preset, "--preset")
+    if seeds is None and len(presets) == 1:
+        if on is not None:
+            raise EscalaError(f"--on {on}: one agent is trained in this process: give --seeds A,B or --preset A,B, or leave it out")
+        return None
+    numbers = [str(seed)] if seeds is None else opt.names(seeds, "--seeds")
+    if bad := [one for one in numbers if not (one.isascii() and one.isdigit() and len(one) < 19)]:
+        raise EscalaError(f"--seeds holds {bad[0]!r}: give whole numbers of at least 0")
+    return Wanted(presets, [int(one) for one in numbers], on or "local")
+
+
+def alike(environment: str, asked: Wanted) -> str:
+    """One of the presets; EscalaError where some learn from days and others from a log that goes on."""
+    from escala.agents.presets import preset_of
+
+    if len({preset_of(environment, name).environment.get("warm") is None for name in asked.presets}) > 1:
+        raise EscalaError(f"--preset {','.join(asked.presets)}: some learn from single days, others do not: train them one by one")
+    return asked.presets[0]
+
+
+def run(environment: str, workload: Any, machine: Any, asked: Wanted, begin: Begin, as_json: bool, how: dict[str, Any]) -> None:
+    """Train them, and tell of each. Exit status 1 where one failed."""
+    from escala.agents.trials import TABLE, trials
+
+    out, held = how.pop("out"), how["validation"]
+    how.pop("preset"), how.pop("seed")
+    with keeping(lambda: grown(out, f"{out} keeps what was learnt: go on with --resume")):
+        table = trials(
+            environment, workload, machine, presets=asked.presets, seeds=asked.seeds, out=out, on=asked.on, judged=held or (), begin=begin,
+            **how,
+        )  # fmt: skip
+    rows = table.to_dicts()
+    shown = [{name: value for name, value in row.items() if name not in ("preset", "seed", "error")} for row in rows]
+    failed = [f"failed: {row['agent']}: {row['error']}" for row in rows if row["error"] is not None]
+    told = f"judged on the {len(held)} days of --validation, by which weights were kept too" if held else "not judged: give --validation N"
+    emit(as_json, rows, rows_table(shown), told, *failed, f"{len(rows) - len(failed)} agents saved in {out}; the table: {out / TABLE}")
+    if failed:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,32 @@
+"""The verb train with several seeds or presets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Escala
+
+pytestmark = pytest.mark.learn
+OFF = "escala/OffReservation-v0"
+
+
+def test_the_verb(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert escala_("workload", "generate", "grid5000", "cluster=orion", "days=4", "--seed", "3", "--out", "m.swf").status == 0
+    words = ["train", OFF, "--workload", "m.swf", "--platform", "orion", "--days", "3", "--validation", "1", "--steps", "600"]
+    told = escala_(*words, "--seeds", "1,2", "--on", "local:1", "--out", "agents")
+    assert told.status == 0, told.err
+    assert "tuned-seed-1" in told.out and "2 agents saved in agents" in told.out and "judged on the 1 days of --validation" in told.out
+    again = escala_(*words, "--seeds", "1,2", "--out", "agents", "--resume", "--on", "local:1", "--json")
+    rows = json.loads(again.out)
+    assert again.status == 0 and [row["seed"] for row in rows] == [1, 2] and rows[0]["energy_j"] > 0
+    for more, said in (
+        (["--on", "ray"], "one agent is trained in this process"),
+        (["--seeds", "1,x"], "--seeds holds 'x'"),
+        (["--seeds", "1,2", "--algorithm", "search"], "--seeds means nothing to --algorithm search"),
+    ):
+        wrong = escala_(*(words[:-2] if "search" in more else words), "--out", "more", *more)
+        assert wrong.status == 2 and said in wrong.err and not Path("more").exists()

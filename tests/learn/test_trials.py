@@ -1,0 +1,105 @@
+"""Trainings side by side: each agent is that of `train` alone, whatever the engine; what has ended is not trained again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from escala.agents import evaluate, load_agent, train, trials
+from escala.errors import EscalaError
+from tests.learn.small import days, equal
+
+pytestmark = pytest.mark.learn
+OFF = "escala/OffReservation-v0"
+HOW: dict[str, Any] = {"num_envs": 4, "learn": {"n_steps": 32, "batch_size": 64}, "steps": 512}
+
+
+def _several(out: Path, on: str = "local:1", **more: Any) -> pl.DataFrame:
+    given: dict[str, Any] = {"presets": ["tuned", "printed"], "seeds": [1, 2], "judged": days()[4:]}
+    return trials.trials(OFF, days()[:4], "orion", out=out, on=on, **{**given, **HOW, **more})
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, pl.DataFrame]:
+    out = tmp_path_factory.mktemp("trials") / "out"
+    return out, _several(out)
+
+
+def _same(one: Path, other: Path) -> None:
+    for name in ("tuned-seed-1", "tuned-seed-2", "printed-seed-1", "printed-seed-2"):
+        assert equal(load_agent(one / name), load_agent(other / name))
+
+
+def test_each_is_the_agent_of_a_training_alone_judged_as_evaluate_judges(here: tuple[Path, pl.DataFrame]) -> None:
+    out, table = here
+    assert table.select("preset", "seed").rows() == [("tuned", 1), ("tuned", 2), ("printed", 1), ("printed", 2)]
+    assert table["error"].null_count() == 4 and pl.read_csv(out / trials.TABLE)["agent"].to_list() == table["agent"].to_list()
+    alone = train(OFF, days()[:4], "orion", preset="printed", seed=2, **HOW)
+    assert equal(load_agent(out / "printed-seed-2"), alone)
+    sampled = alone.manifest["sampled"]
+    played = evaluate(alone, days()[4:], "orion", runs=4 if sampled else 1, argmax=not sampled)
+    own = played.filter(policy="agent" if sampled else "agent (argmax)")
+    for name in trials.JUDGED:
+        assert table[name][3] == pytest.approx(np.mean(own[name].to_numpy()), rel=1e-12)
+    assert table["mean_wait_s"].n_unique() > 1
+
+
+def test_two_processes_give_the_same_agents(here: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:
+    table = _several(tmp_path / "out", "local:2")
+    assert table.drop("train_s").equals(here[1].drop("train_s"))
+    _same(tmp_path / "out", here[0])
+
+
+@pytest.mark.slow
+def test_ray_gives_the_same_agents(here: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed: pip install '.[ray]'")
+    table = _several(tmp_path / "out", "ray")
+    assert table.drop("train_s").equals(here[1].drop("train_s"))
+    _same(tmp_path / "out", here[0])
+
+
+def test_what_has_ended_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _several(tmp_path / "out", presets=["tuned"], seeds=[1], judged=[])
+    with pytest.raises(EscalaError, match="holds files already"):
+        _several(tmp_path / "out")
+    made: list[int] = []
+    own = trials.train
+    monkeypatch.setattr(trials, "train", lambda *given, **how: (made.append(how["seed"]), own(*given, **how))[1])
+    table = _several(tmp_path / "out", presets=["tuned"], resume=True)
+    assert made == [2] and table["decisions"].null_count() == 0 and table["energy_j"].null_count() == 0
+    other = _several(tmp_path / "out", presets=["tuned"], seeds=[1], resume=True, steps=640)
+    assert "holds an agent of steps 512, not 640" in other["error"][0]
+
+
+def test_a_training_that_fails_is_named_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = trials.train
+
+    def some(*given: Any, **how: Any) -> Any:
+        if how["seed"] == 1:
+            raise ValueError("a bad day\nof two lines")
+        return own(*given, **how)
+
+    monkeypatch.setattr(trials, "train", some)
+    table = _several(tmp_path / "out", presets=["tuned"], judged=[])
+    assert table["error"].to_list()[0].startswith("ValueError: a bad day") and "\n" not in table["error"][0]
+    assert table["error"][1] is None and table["decisions"][1] >= 512 and "energy_j" not in table.columns
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"presets": []}, "presets is an empty list"),
+        ({"seeds": [1, 1]}, "seeds names '1' twice"),
+        ({"presets": ["tunde"]}, "unknown preset"),
+        ({"on": "rey"}, "unknown engine"),
+        ({"on": "slurm"}, "Slurm takes the runs of campaigns|sbatch is not on the PATH"),
+    ],
+)
+def test_contradictions_are_one_line(tmp_path: Path, more: dict[str, Any], said: str) -> None:
+    with pytest.raises(EscalaError, match=said):
+        _several(tmp_path / "out", **more)
+    assert not (tmp_path / "out").exists()
