@@ -16,8 +16,9 @@ from escala.agents import checkpoint
 from escala.agents.agent import load_weights
 from escala.agents.networks.build import pin_threads
 from escala.agents.networks.pair_scorer import MaskedPairPolicy, Shape
+from escala.envs.slots.playing import Member
 from escala.envs.slots.team.options import MultiOptions
-from escala.envs.slots.team.playing import RESCUE, Member
+from escala.envs.slots.team.playing import RESCUE
 from escala.errors import EscalaError
 from escala.reading import own, read_all, read_json
 from escala.writing import SEAL, saved_folder

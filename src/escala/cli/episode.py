@@ -150,7 +150,7 @@ def rules_of(name: str) -> list[str]:
     if name == SLOTS:
         return ["random", *(rule for rule in import_module("escala.envs.slots.heuristics").RULES if rule != "random")]
     if name == MULTI:
-        return list(import_module("escala.envs.slots.team.heuristics").RULES)
+        return list(import_module("escala.envs.slots.heuristics").TEAM_RULES)
     return ["random", "always:ACTION"] if name == OFF_RESERVATION else ["random", "first-fit"]
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from escala.envs.core.checks import choice
+from escala.envs.core.policy import EnvPolicy, forbid_noop
+from escala.envs.core.records import Records
 from escala.envs.deciding import Deciding
 from escala.envs.rjms import off_reservation, off_reservation_step, scheduling, scheduling_step
 from escala.envs.slots.policy import SHAPING, SlotPolicy
 from escala.errors import EscalaError
-from escala.policy import Commands, insider
+from escala.policy import insider
 
 
 def users_of(world: Any, i: int) -> int:
@@ -19,15 +21,14 @@ def users_of(world: Any, i: int) -> int:
     return max(1, int(world.job[i]["user"].max(initial=0)) + 1)
 
 
-class _Learnt:
-    """An agent and its draws. A run that it has not seen yet is begun from nothing, with the same draws."""
+class _Learnt(EnvPolicy):
+    """An agent and its draws: the same in every run."""
 
     def __init__(self, agent: Deciding, sampled: bool, seed: int) -> None:
         self.agent = agent
         self.name = agent.name if sampled else f"{agent.name}, likeliest actions"
         self._sampled, self._seed = sampled, seed
-        self._new = True
-        self._random: np.random.Generator | None = None
+        self.begin_run()
         shape = tuple(agent.manifest["observation_shape"])
         self._observation = np.zeros((1, *shape), np.float32)
         self._mask = np.zeros((1, int(agent.manifest["actions"])), bool)
@@ -47,7 +48,7 @@ class _Learnt:
 
     def begin_run(self) -> None:
         """The next decision is the first of a run."""
-        self._new = True
+        super().begin_run()
         self._random = np.random.default_rng(self._seed) if self._sampled else None
 
     def _choose(self) -> int:
@@ -69,24 +70,24 @@ class LearntShutdown(_Learnt):
         self.at_events = self.options.ask == "submissions"
         self.beneath = off_reservation.BENEATH[self.options.action]
 
-    def _begin(self, simulation: Any, i: int) -> None:
-        self._new = False
+    def _begin(self, simulation: Any, i: int) -> Records:
         platform, world = simulation.platform, simulation.world
         actions = self.options.actions(platform)
         self._chooses(actions, f"platform {platform.name!r}", "train on this platform, or with action='hold'")
-        self._games = self.options.games(1, platform, users_of(world, i), world.plans.shape[1])
+        return self.options.games(1, platform, users_of(world, i), world.plans.shape[1])
 
-    def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
-        """Renew the action in force, or choose one."""
-        if self._new:
-            self._begin(simulation, i)
-        games = self._games
-        what = off_reservation_step.look(simulation.table, i, games.table, self._observation.reshape(-1), self._mask[0])
-        if what == 0:
-            return
-        chosen = self._choose() if what == 2 else int(games.memory["standing"][0])
+    def _look(self, simulation: Any, i: int, agent: int) -> bool:
+        games = self._games.table
+        self._what = off_reservation_step.look(simulation.table, i, games, self._observation.reshape(-1), self._mask[0])
+        return self._what != 0
+
+    def _ask(self, simulation: Any, i: int, agent: int) -> int:
+        return self._choose() if self._what == 2 else int(self._games.memory["standing"][0])
+
+    def _put(self, simulation: Any, i: int, action: int) -> bool:
         simulation.make_room(i, int(simulation.world.s[i, 0]["n_queued"]) + 2)  # a timer for each waiting job
-        off_reservation_step.put(simulation.table, i, games.table, chosen)
+        off_reservation_step.put(simulation.table, i, self._games.table, action)
+        return False
 
 
 @insider
@@ -94,29 +95,27 @@ class LearntScheduler(_Learnt):
     """A scheduling agent: `simulate(w, p, scheduler=agent, shutdown="timeout:300")`. Not sampled, it starts the greedy job where nothing
     runs and something fits, whatever it thinks of waiting."""
 
-    role = "scheduler"
-
     def __init__(self, agent: Deciding, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
         self.options = scheduling.options_of(agent.env_options)
         self._expects(self.options.shape)
         self._chooses(self.options.places + 1, f"its queue of {self.options.places} places", "train it again")
 
-    def _begin(self, simulation: Any, i: int) -> None:
-        self._new = False
+    def _begin(self, simulation: Any, i: int) -> Records:
         world = simulation.world
-        self._games = self.options.games(1, simulation.platform, users_of(world, i), world.plans.shape[1])
+        return self.options.games(1, simulation.platform, users_of(world, i), world.plans.shape[1])
 
-    def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
-        """Start waiting jobs, one by one, until a no-op."""
-        if self._new:
-            self._begin(simulation, i)
-        worlds, games = simulation.table, self._games.table
-        while scheduling_step.look(worlds, i, games, self._observation[0], self._mask[0]):
-            s = simulation.world.s[i, 0]
-            if not self._sampled and s["n_ends"] + s["n_starts"] == 0 and self._mask[0, 1:].any():
-                self._mask[0, 0] = False  # the greedy choice alone could idle for ever
-            scheduling_step.put(worlds, i, games, self._choose())
+    def _look(self, simulation: Any, i: int, agent: int) -> bool:
+        return scheduling_step.look(simulation.table, i, self._games.table, self._observation[0], self._mask[0])
+
+    def _ask(self, simulation: Any, i: int, agent: int) -> int:
+        if not self._sampled:
+            forbid_noop(simulation, i, self._mask[0], 0)
+        return self._choose()
+
+    def _put(self, simulation: Any, i: int, action: int) -> bool:
+        scheduling_step.put(simulation.table, i, self._games.table, action)
+        return True
 
 
 def learnt_slots(agent: Deciding, sampled: bool = True, seed: int = 0) -> SlotPolicy:

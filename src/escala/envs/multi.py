@@ -33,7 +33,7 @@ def slots(workload: Any = None, *, render_mode: str | None = None, **options: An
 
     ## Observation space
     information: `"global"` (default): all machines, the agent's own first; `"local"`: its own. observation: `"compact"` (default): `Box(0,
-    1)`, see `slots.team.observation`: slots, machines, backlog, arrivals, which agent it is, with `arrivals_end` also time / arrivals_end,
+    1)`, see `slots.observation`: slots, machines, backlog, arrivals, which agent it is, with `arrivals_end` also time / arrivals_end,
     and 1 once it has passed; `"image"`: `Box(0, 255, (horizon, columns), uint8)`:
     charts of the machines, the slots, the backlog.
 

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from escala.envs.core.records import Records
 from escala.envs.deciding import Deciding
 from escala.envs.learnt import LearntScheduler
 from escala.envs.rjms import scheduling_step
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.policies.rollout import Rollout
-from escala.policy import Commands, View, insider
+from escala.policy import View, insider
 
 BASE, FUTURES, MARGIN = "easy", 64, 0.0
 
@@ -51,25 +52,25 @@ class Shielded(LearntScheduler):
         self._ahead = Rollout(futures, BASE, objective=objective, seed=seed)
         self.counts = {"choices": 0, "unlike": 0, "overruled": 0}
 
-    def _begin(self, simulation: Any, i: int) -> None:
-        super()._begin(simulation, i)
+    def _begin(self, simulation: Any, i: int) -> Records:
         self._ahead.forget(simulation.platform.total_cores)
         self.counts = dict.fromkeys(self.counts, 0)
+        return super()._begin(simulation, i)
 
-    def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
-        """Choices of the agent, as long as they pass; what EASY starts, where one does not."""
-        if self._new:
-            self._begin(simulation, i)
-        worlds, games, view = simulation.table, self._games.table, View(simulation, i)
-        while scheduling_step.look(worlds, i, games, self._observation[0], self._mask[0]):
-            chosen = self._choose()
-            row, base = scheduling_step.rows(worlds, i, games, chosen)
-            self.counts["choices"] += 1
-            if row == base or self._passes(view, int(row), int(base)):
-                scheduling_step.put(worlds, i, games, chosen)
-            else:
-                self.counts["overruled"] += 1
-                scheduling_step.put_easy(worlds, i, games)
+    def _ask(self, simulation: Any, i: int, agent: int) -> int:
+        return self._choose()
+
+    def _put(self, simulation: Any, i: int, action: int) -> bool:
+        """The agent's choice, as long as it passes; what EASY starts, where it does not."""
+        worlds, games = simulation.table, self._games.table
+        row, base = scheduling_step.rows(worlds, i, games, action)
+        self.counts["choices"] += 1
+        if row == base or self._passes(View(simulation, i), int(row), int(base)):
+            scheduling_step.put(worlds, i, games, action)
+        else:
+            self.counts["overruled"] += 1
+            scheduling_step.put_easy(worlds, i, games)
+        return True
 
     def _passes(self, view: View, row: int, base: int) -> bool:
         """Is the choice of row `row` not much worse than that of row `base`? NONE: to wait."""

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from escala.envs import multi
+from escala.envs.slots.heuristics import TEAM_RULES as RULES
 from escala.envs.slots.lists import JobLists, draw_lists
 from escala.envs.slots.playing import play as play_slots
 from escala.envs.slots.slots import SlotsBatch
 from escala.envs.slots.team.batch import MultiBatch
-from escala.envs.slots.team.heuristics import RULES
 from escala.envs.slots.team.options import options_of
 from escala.envs.slots.team.playing import play
 from escala.errors import EscalaError

@@ -68,7 +68,7 @@ def test_undiscounted_return_is_minus_the_slowdowns_and_no_capacity_is_overused(
         assert batch.info()["slowdown"][i] == pytest.approx(slowdown.mean(), rel=1e-12)
         assert (start >= submit).all()
         for t in range(int((start + length).max())):
-            assert (demand[(start <= t) & (t < start + length)].sum(axis=0) <= batch.games.capacity).all()
+            assert (demand[(start <= t) & (t < start + length)].sum(axis=0) <= batch.games.capacity[0]).all()
 
 
 def test_reservations_on_named_nodes_never_share_a_node() -> None:
@@ -96,16 +96,14 @@ def test_every_place_is_the_first_one_that_a_search_from_now_on_finds(shape: dic
         length = int(-(-batch.lists.job["walltime"][at] // 1_000_000))
         need = [int(batch.lists.job["cores"][at]), *batch.lists.demand[at]]
         if placement == "start-now":
-            fits = all(batch.games.used[i, kind, row % ring] + n <= batch.games.capacity[kind] for kind, n in enumerate(need))
+            fits = all(batch.games.used[i, kind, row % ring] + n <= batch.games.capacity[0, kind] for kind, n in enumerate(need))
             return row if fits else -1
         for begin in range(row, row + horizon - length + 1):
             columns = [
                 np.bitwise_or.reduce([batch.games.busy[i, kind, r % ring] for r in range(begin, begin + length)])
                 for kind in range(len(need))
             ]
-            if all(
-                int(taken).bit_count() + n <= batch.games.capacity[kind] for kind, (taken, n) in enumerate(zip(columns, need, strict=True))
-            ):
+            if all(int(taken).bit_count() + n <= batch.games.capacity[0, kind] for kind, (taken, n) in enumerate(zip(columns, need))):
                 return begin
         return -1
 

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from escala.envs.slots.team import heuristics
+from escala.envs.slots import heuristics
 from escala.errors import EscalaError
 from escala.studies.lab.claims import read_rows
 from escala.studies.marl2024 import learning as marl2024_learning
@@ -92,7 +92,7 @@ def _rules(slowdown: float) -> dict[str, Any]:
 
     cut = {name: [slowdown, slowdown] for name in CUT}
     one = figures(slowdown) | {"cut": cut, "void": figures(0.9 * slowdown), "central": figures(0.8 * slowdown)}
-    return dict.fromkeys((*heuristics.RULES, *RULES), one)
+    return dict.fromkeys((*heuristics.TEAM_RULES, *RULES), one)
 
 
 def _team(

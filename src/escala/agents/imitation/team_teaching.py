@@ -1,4 +1,4 @@
-"""A warm start for teams: imitate a rule of `escala.envs.slots.team.heuristics`, or look-ahead, then learn by reward.
+"""A warm start for teams: imitate a rule of `escala.envs.slots.heuristics`, or look-ahead, then learn by reward.
 
 Look-ahead (`escala.agents.imitation.team_lookahead`) tells what each choice would come to cost, from few futures: its choices are noisy,
 but its costs are right in the mean. The network therefore learns from the costs: it makes the expected regret of its own choices small.
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from escala.agents.imitation.team_lookahead import LookAhead
+from escala.envs.slots.heuristics import TEAM_RULES as RULES
 from escala.envs.slots.lists import JobLists
 from escala.envs.slots.team.batch import LEAVE, MultiBatch
-from escala.envs.slots.team.heuristics import RULES
 from escala.errors import EscalaError
 
 ROLLOUT = "rollout"

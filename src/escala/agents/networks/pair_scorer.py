@@ -17,7 +17,7 @@ import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import nn
 
-from escala.envs.slots.team.observation import SLOT
+from escala.envs.slots.observation import TEAM_SLOT
 
 
 class Shape(NamedTuple):
@@ -32,7 +32,7 @@ class Shape(NamedTuple):
     @property
     def job(self) -> int:
         """Numbers of a job, without where it fits."""
-        return SLOT + self.kinds
+        return TEAM_SLOT + self.kinds
 
     @property
     def chart(self) -> int:

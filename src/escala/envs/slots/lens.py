@@ -1,8 +1,8 @@
-"""The slotted world of R1 and R2 as a lens on one simulation of the kernel: which jobs are visible, where a choice would be placed.
+"""A slotted world as a lens on one simulation of the kernel: which jobs are visible, where a choice would be placed, what a unit costs.
 
-The kernel has the clock, the queue, the machine and the jobs; here are the slots (job rows), the rows of the chart still to come, and the
-reservations. Slots are refilled first come first served, a free slot of the lowest number first, so the order of the slots is not that of
-arrival. Jobs are taken to run their walltime.
+The kernel has the clock, the queue, the machines and the jobs; here are the slots (job rows), for each machine and kind the rows of the
+chart still to come, and the reservations. Slots are refilled first come first served, a free slot of the lowest number first, so the order
+of the slots is not that of arrival. Jobs are taken to run their walltime.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.envs.slots import behind
-from escala.envs.slots.state import FADING, SHADES, Game
+from escala.envs.slots.state import FADING, PAY_WEIGHTS, SHADES, Game
 from escala.kernel import bits, codes
 from escala.kernel.commands import command_start, command_start_on
+from escala.kernel.placement import node_fits
 from escala.kernel.slots import command_start_nodes
 from escala.kernel.state import World
 
@@ -47,7 +48,13 @@ def refill(w: World, g: Game) -> None:
             g.slots[k] = behind.pop(w, g, m.seen - m.entered) if g.settings.shortest == 1 else m.entered
             g.starts[k] = UNKNOWN
             m.entered += 1
+            if g.settings.pay == PAY_WEIGHTS:
+                share = 1.0 / length_of(w, g.settings, np.int64(g.slots[k]))
+                m.behind -= share
+                m.waiting += share
         k += 1
+    if m.entered == w.s[0].next_job:
+        m.behind = 0.0  # shed the rounding of the running sum
 
 
 @lean
@@ -78,21 +85,29 @@ def catch_up(w: World, g: Game) -> bool:
     row = w.s[0].now // st.unit_us
     while m.row < row:
         at = m.row & st.ring
-        for k in range(st.kinds):
-            g.used[k, at] = 0
+        for p in range(g.used.shape[0]):
+            g.used[p, at] = 0
+        for k in range(g.busy.shape[0]):
             g.busy[k, at] = 0
             if st.image == 1:
                 g.chart[k, at, :] = 0
         m.row += 1
         m.recent *= FADING
         at = m.row & st.ring
-        m.inverse -= g.ends[at]
-        g.ends[at] = 0.0
+        for a in range(st.agents):
+            m.inverse -= g.ends[a, at]
+            g.running[a] -= g.ends[a, at]
+            g.ends[a, at] = 0.0
+    if w.s[0].n_ends == 0:
+        for a in range(st.agents):
+            g.running[a] = 0.0  # shed the rounding of the running sums
     fine = True
     if m.booked > 0:
         fine = start_booked(w, g)
     while m.seen < w.s[0].next_job:
-        m.inverse += 1.0 / length_of(w, st, m.seen)
+        share = 1.0 / length_of(w, st, m.seen)
+        m.inverse += share
+        m.behind += share
         m.last = row
         m.recent += 1.0
         if st.shortest == 1:
@@ -136,7 +151,7 @@ def earliest(w: World, g: Game, j: int, length: int, begin: int) -> int:
     st, m = g.settings, g.memory
     if st.reserve == 0:
         for k in range(st.kinds):
-            if g.used[k, begin & st.ring] + demand_of(w, j, k) > g.capacity[k]:
+            if g.used[k, begin & st.ring] + demand_of(w, j, k) > g.capacity[0, k]:
                 return NOWHERE
         return begin if begin <= m.row else NOWHERE
     last = m.row + st.horizon - length
@@ -144,7 +159,7 @@ def earliest(w: World, g: Game, j: int, length: int, begin: int) -> int:
     while row <= last:
         blocked = NOWHERE
         for k in range(st.kinds):
-            blocked = max(blocked, last_block(g.busy, k, st.ring, row, row + length, g.capacity[k] - demand_of(w, j, k)))
+            blocked = max(blocked, last_block(g.busy, k, st.ring, row, row + length, g.capacity[0, k] - demand_of(w, j, k)))
         if blocked == NOWHERE:
             return row
         row = blocked + 1
@@ -153,8 +168,8 @@ def earliest(w: World, g: Game, j: int, length: int, begin: int) -> int:
 
 @lean
 def find_starts(w: World, g: Game) -> bool:
-    """Where each slot's job would start (`starts` [M], rows; NOWHERE: empty, or no place). Is there any? What was found at the last look
-    (`m.looked`) for the same jobs holds unless rows in between were taken: columns that are taken stay so, hence no place comes nearer."""
+    """Where each slot's job would start on the pool (`starts` [M], rows; NOWHERE: empty, or no place). Is there any? What was found at the
+    last look (`m.looked`) for the same jobs holds unless rows in between were taken: what is taken stays so, no place comes nearer."""
     st, m, starts = g.settings, g.memory, g.starts
     some = False
     row = m.row
@@ -194,42 +209,89 @@ def lowest_columns(free: int, n: int) -> int:
     return chosen
 
 
+@inlined
+def has_place(w: World, g: Game, k: int, n: int) -> bool:
+    """Is there a job in slot `k`, and a place for it on machine `n`: now, or on a pool with reservations later?"""
+    if g.settings.pool == 1:
+        return g.starts[k] != NOWHERE
+    return g.slots[k] != codes.NONE and node_fits(w, np.int64(g.slots[k]), n)
+
+
+@inlined
+def free_of(w: World, g: Game, n: int, k: int) -> int:
+    """Units of kind `k` on machine `n` that are free now."""
+    if g.settings.pool == 1:
+        return g.capacity[0, k] - g.used[k, g.memory.row & g.settings.ring]
+    return np.int64(w.node[n].free) if k == 0 else np.int64(w.room[n, k - 1])
+
+
 @lean
-def draw_job(w: World, g: Game, k: int, j: int, columns: int, row: int) -> None:
-    """Job `j` takes these columns of kind `k` from `row` for its length."""
+def take(w: World, g: Game, j: int, n: int, row: int) -> int:
+    """Job `j` takes columns of machine `n` from `row` for its length. On a pool these are the lowest that are free throughout; returns
+    those of its first kind, as a set."""
     st, m = g.settings, g.memory
     length = length_of(w, st, j)
-    n = demand_of(w, j, k)
-    shade = np.int64(255 * (1 + (m.shade + 16 * j) % SHADES)) // (SHADES + 1)
-    for r in range(row, row + min(length, st.ring)):
-        at = r & st.ring
-        g.used[k, at] += n
-        g.busy[k, at] |= columns
+    end = row + min(length, st.ring)
+    nodes = 0
+    for k in range(st.kinds):
+        need = demand_of(w, j, k)
+        if st.pool == 0:
+            for r in range(row, end):
+                g.used[n * st.kinds + k, r & st.ring] += need
+            continue
+        taken = window(g, k, row, length) if st.reserve == 1 else np.int64(g.busy[k, row & st.ring])
+        columns = lowest_columns(~taken & ((1 << g.capacity[0, k]) - 1), need)
+        for r in range(row, end):
+            g.used[k, r & st.ring] += need
+            g.busy[k, r & st.ring] |= columns
         if st.image == 1:
-            rest = columns
-            c = 0
-            while rest != 0:
-                if rest & 1 == 1:
-                    g.chart[k, at, c] = shade
-                rest >>= 1
-                c += 1
+            shade = np.int64(255 * (1 + (m.shade + 16 * j) % SHADES)) // (SHADES + 1)
+            colour(g.chart[k], columns, row, end, shade)
+        if k == 0:
+            nodes = columns
+    return nodes
 
 
 @lean
-def choose(w: World, g: Game, k: int) -> bool:
-    """Carry out the choice of slot `k`, for whose job there is a place: it starts, or is reserved, and the slot is refilled. False: the
+def colour(chart: Any, columns: int, begin: int, end: int, shade: int) -> None:
+    """Draw a set of columns into the chart of one kind [ring, columns]."""
+    ring = chart.shape[0] - 1
+    for r in range(begin, end):
+        rest = columns
+        c = 0
+        while rest != 0:
+            if rest & 1 == 1:
+                chart[r & ring, c] = shade
+            rest >>= 1
+            c += 1
+
+
+@inlined
+def note_taken(m: Any, begin: int, end: int) -> None:
+    """Rows of the pool are no longer as `find_starts` found them."""
+    taken = m.taken_from < m.taken_to
+    m.taken_from = min(m.taken_from, begin) if taken else begin
+    m.taken_to = max(m.taken_to, end) if taken else end
+
+
+@lean
+def all_empty(g: Game) -> bool:
+    """Is there no job in the slots?"""
+    empty = True
+    for k in range(g.settings.slots):
+        empty = empty and g.slots[k] == codes.NONE
+    return empty
+
+
+@lean
+def place(w: World, g: Game, k: int, n: int) -> bool:
+    """The job of slot `k`, for which there is a place on machine `n`, starts there, or is reserved, and the slot is refilled. False: the
     kernel refused."""
     st, m = g.settings, g.memory
     j = np.int64(g.slots[k])
-    row = np.int64(g.starts[k])
+    row = np.int64(g.starts[k]) if st.pool == 1 else np.int64(m.row)
     length = length_of(w, st, j)
-    nodes = 0
-    for kind in range(st.kinds):
-        taken = window(g, kind, row, length) if st.reserve == 1 else np.int64(g.busy[kind, row & st.ring])
-        columns = lowest_columns(~taken & ((1 << g.capacity[kind]) - 1), demand_of(w, j, kind))
-        draw_job(w, g, kind, j, columns, row)
-        if kind == 0:
-            nodes = columns
+    nodes = take(w, g, j, n, row)
     code = codes.REFUSED_NONE
     if row > m.row:
         g.booked[m.booked].row = row
@@ -239,14 +301,69 @@ def choose(w: World, g: Game, k: int) -> bool:
     elif st.reserve == 1 and st.named == 1:
         code = command_start_nodes(w, j, nodes)
     elif w.job[j].single == 1:
-        code = command_start_on(w, j, 0)
+        code = command_start_on(w, j, n)
     else:
         code = command_start(w, j)
-    g.ends[(row + length) & st.ring] += 1.0 / length
-    taken = m.taken_from < m.taken_to
-    m.taken_from = min(m.taken_from, row) if taken else row
-    m.taken_to = max(m.taken_to, row + length) if taken else row + length
+    share = 1.0 / length
+    a = n // st.machines
+    g.ends[a, (row + length) & st.ring] += share
+    g.running[a] += share
+    m.waiting -= share
+    note_taken(m, row, row + length)
     g.slots[k] = codes.NONE
     g.starts[k] = NOWHERE
     refill(w, g)
+    if st.pay == PAY_WEIGHTS and all_empty(g):
+        m.waiting = 0.0  # shed the rounding of the running sum
     return code == codes.REFUSED_NONE
+
+
+@lean
+def charge(g: Game, rewards: Any, i: int) -> None:
+    """A unit of time passes in game `i`. Rewards of agents [N, agents] are added up; those of slowdowns wait in `memory.total`."""
+    st, m = g.settings, g.memory
+    m.total += m.inverse
+    if st.pay != PAY_WEIGHTS:
+        return
+    everyone = 0.0
+    for a in range(st.agents):
+        everyone += g.running[a]
+    for a in range(st.agents):
+        cost = st.alpha * m.waiting + st.beta * m.behind + st.gamma * (everyone if st.all_paid == 1 else g.running[a])
+        rewards[i, a] += m.fade * cost
+    m.fade *= st.discount
+
+
+@lean
+def summarise(w: World, g: Game) -> None:
+    """Figures of the ended run from the kernel's own starts, in units; m.makespan is 0 where jobs are left."""
+    st, m = g.settings, g.memory
+    m.submitted = w.s[0].next_job
+    m.left = 0
+    m.slowdown = 0.0
+    m.turnaround = 0.0
+    m.wait = 0.0
+    m.longest_wait = 0.0
+    m.finished_slowdown = 0.0
+    m.finished_runtime = 0.0
+    for j in range(m.submitted):
+        runtime = w.job[j].runtime / st.unit_us
+        submit = w.job[j].submit
+        started = w.run[j].state != codes.QUEUED
+        ended = w.run[j].state == codes.COMPLETED or w.run[j].state == codes.KILLED
+        wait = (w.run[j].start - submit if started else w.s[0].now - submit) / st.unit_us
+        turnaround = wait + runtime
+        m.wait += wait / m.submitted
+        m.longest_wait = max(m.longest_wait, wait)
+        m.turnaround += turnaround / m.submitted
+        m.slowdown += turnaround / runtime / m.submitted
+        if ended:
+            m.finished_slowdown += turnaround / runtime
+            m.finished_runtime += runtime
+        else:
+            m.left += 1
+    finished = m.submitted - m.left
+    if finished > 0:
+        m.finished_slowdown /= finished
+        m.finished_runtime /= finished
+    m.makespan = (w.s[0].last_finish - w.job[0].submit) / st.unit_us if m.left == 0 and m.submitted == w.o[0].n_jobs else 0.0

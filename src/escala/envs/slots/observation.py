@@ -1,9 +1,13 @@
-"""What a slotted agent sees.
+"""What an agent of a slotted world sees: its own machines first, then, with global information, those of the agents after it in the order
+of turns. All numbers lie within 0..1.
 
-image: rows of the horizon; for each resource kind its chart (capacity columns, each job in its own shade) and the slots (capacity columns
-each: demand x length), then the backlog, filled row by row, and one column for the time since the last submission (R1, R2).
-compact: for each slot SLOT + kinds numbers, then the free share of each kind in each row, then GLOBAL numbers, PILE more where the slots
-show the shortest jobs, and CLOCK more where the end of arrivals is known; all within 0..1.
+compact: for each slot, on a pool SLOT + kinds numbers, else TEAM_SLOT + kinds + N; for each machine seen the free share of each kind at
+some rows to come (`game.points`); GLOBAL numbers; but for a pool which agent it is (one of K); PILE more where the slots show the shortest
+jobs, and CLOCK more where the end of arrivals is known.
+image of a pool (R1, R2): rows of the horizon; for each resource kind its chart (capacity columns, each job in its own shade) and the slots
+(capacity columns each: demand x length), then the backlog, filled row by row, and one column for the time since the last submission.
+image of nodes (R4): for each machine and kind a chart, filled from the left up to what is taken; for each slot and kind demand x length;
+then the backlog, filled row by row.
 """
 
 from __future__ import annotations
@@ -14,17 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
-from escala.envs.slots.lens import demand_of, length_of
+from escala.envs.slots.lens import demand_of, has_place, length_of
 from escala.envs.slots.state import Game
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.state import World
 
-SLOT = 5  # taken; length / horizon; 1 / length; would start now; start / horizon (1: no place); then the demands / capacity
-GLOBAL = 6  # backlog / 60; backlog / 10; since the last submission / 10; the same / 50; submissions a unit of late; slots taken
+SLOT = 5  # on a pool: taken; length / horizon; 1 / length; would start now; start / horizon (1: no place); then the demands / capacity
+TEAM_SLOT = 4  # taken; length / horizon; 1 / length; share of the others' machines on which it fits (0 with local information); then the
+# demands / capacity, and whether it fits now on each of the agent's own machines
+GLOBAL = 6  # backlog / shown in full; backlog / 10; since the last submission / 10; the same / 50; submissions a unit of late; slots taken
 PILE = 3  # all that wait, on a scale of doublings; submissions a unit so far; submissions so far, on that scale
 CLOCK = 2  # time / end of arrivals; 1: that end has passed
-BACKLOG_SHOWN = 60.0
 DOUBLINGS = 10.0
 SINCE_SHOWN = 10.0
 
@@ -62,79 +67,160 @@ def begin_of_arrivals(submit_us: NDArray[np.int64], unit_us: int, arrivals_end: 
     return first
 
 
+@inlined
+def seen(st: Any) -> int:
+    """Number of machines that an agent sees."""
+    return st.machines * st.agents if st.all_seen == 1 else st.machines
+
+
+@inlined
+def machine_at(st: Any, a: int, place: int) -> int:
+    """The machine that agent `a` sees in a place: its own first."""
+    return (a * st.machines + place) % (st.agents * st.machines)
+
+
+@inlined
+def write_slot(w: World, g: Game, a: int, k: int, row_share: float, out: Any, at: int) -> None:
+    """The numbers of slot `k`, in which there is a job. row_share: 1 / horizon."""
+    st, j = g.settings, np.int64(g.slots[k])
+    length = length_of(w, st, j)
+    out[at] = 1.0
+    out[at + 1] = min(length * row_share, 1.0)
+    out[at + 2] = 1.0 / length
+    demands = at + SLOT
+    if st.pool == 1:
+        ahead = np.int64(g.starts[k]) - g.memory.row
+        out[at + 3] = 1.0 if ahead == 0 else 0.0
+        out[at + 4] = ahead * row_share if g.starts[k] >= 0 else 1.0
+    else:
+        many, elsewhere = seen(st), 0
+        for place in range(st.machines, many):
+            elsewhere += 1 if has_place(w, g, k, machine_at(st, a, place)) else 0
+        out[at + 3] = elsewhere / max(many - st.machines, 1)
+        demands = at + TEAM_SLOT
+        for own in range(st.machines):
+            out[demands + st.kinds + own] = 1.0 if has_place(w, g, k, a * st.machines + own) else 0.0
+    for kind in range(st.kinds):
+        out[demands + kind] = min(demand_of(w, j, kind) / g.scale[kind], 1.0)
+
+
 @lean
-def compact(w: World, g: Game, out: Any) -> None:
-    """Write the compact observation."""
+def compact(w: World, g: Game, a: int, out: Any) -> None:
+    """Write the compact observation of agent `a`."""
     st, m = g.settings, g.memory
     at = 0
     taken = 0
-    row, ring, rows, kinds = m.row, st.ring, st.horizon, st.kinds
-    horizon = 1.0 / rows
+    row_share = 1.0 / st.horizon
+    width = SLOT + st.kinds if st.pool == 1 else TEAM_SLOT + st.kinds + st.machines
     for k in range(st.slots):
-        j = np.int64(g.slots[k])
-        if j == codes.NONE:
-            for f in range(SLOT + kinds):
+        if g.slots[k] == codes.NONE:
+            for f in range(width):
                 out[at + f] = 0.0
         else:
             taken += 1
-            length = length_of(w, st, j)
-            start = np.int64(g.starts[k])
-            out[at] = 1.0
-            out[at + 1] = min(length * horizon, 1.0)
-            out[at + 2] = 1.0 / length
-            out[at + 3] = 1.0 if start == row else 0.0
-            out[at + 4] = (start - row) * horizon if start >= 0 else 1.0
-            for kind in range(kinds):
-                out[at + SLOT + kind] = demand_of(w, j, kind) / g.capacity[kind]
-        at += SLOT + kinds
-    for kind in range(kinds):
-        whole = g.capacity[kind]
-        for r in range(row, row + rows):
-            out[at] = (whole - g.used[kind, r & ring]) / whole
-            at += 1
+            write_slot(w, g, a, k, row_share, out, at)
+        at += width
+    row, ring, points, kinds = m.row, st.ring, g.points, st.kinds
+    for place in range(seen(st)):
+        n = machine_at(st, a, place)
+        for kind in range(kinds):
+            whole, scale, used = g.capacity[n, kind], g.scale[kind], g.used[n * kinds + kind]
+            for p in points:
+                out[at] = (whole - used[(row + p) & ring]) / scale
+                at += 1
     backlog = w.s[0].next_job - m.entered
-    since = m.row - m.last
-    out[at] = min(backlog / BACKLOG_SHOWN, 1.0)
+    since = row - m.last
+    out[at] = min(backlog / st.backlog, 1.0)
     out[at + 1] = min(backlog / 10.0, 1.0)
     out[at + 2] = min(since / SINCE_SHOWN, 1.0)
     out[at + 3] = min(since / 50.0, 1.0)
     out[at + 4] = min(m.recent * 0.05, 1.0)
     out[at + 5] = taken / st.slots
     at += GLOBAL
+    if st.pool == 0:
+        for b in range(st.agents):
+            out[at + b] = 1.0 if b == a else 0.0
+        at += st.agents
     if st.shortest == 1:
         write_pile(w, g, backlog + taken, out, at)
         at += PILE
     if st.arrivals_end > 0:
-        write_clock(st, m.row, out, at)
+        write_clock(st, row, out, at)
 
 
 @lean
-def image(w: World, g: Game, out: Any) -> None:
-    """Write the image, uint8, rows one behind the other."""
-    st, m, width = g.settings, g.memory, g.settings.width
+def fill(out: Any, at: int, width: int, rows: int, columns: int) -> None:
+    """A bright rectangle of an image, from its first cell."""
+    for r in range(rows):
+        for c in range(columns):
+            out[at + r * width + c] = 255
+
+
+@lean
+def fill_slot(w: World, g: Game, k: int, kind: int, out: Any, left: int) -> None:
+    """The job of slot `k`, demand x length."""
+    j = np.int64(g.slots[k])
+    if j != codes.NONE:
+        wide = np.int64(min(demand_of(w, j, kind), g.scale[kind]))
+        fill(out, left, g.settings.width, min(length_of(w, g.settings, j), g.settings.horizon), wide)
+
+
+@lean
+def fill_backlog(g: Game, many: int, out: Any, left: int) -> None:
+    """The backlog, row by row."""
+    columns = g.settings.columns
+    for i in range(many):
+        out[(i // columns) * g.settings.width + left + i % columns] = 255
+
+
+@lean
+def image(w: World, g: Game, a: int, out: Any) -> None:
+    """Write the image of agent `a`, uint8, rows one behind the other."""
     out[:] = 0
+    backlog = w.s[0].next_job - g.memory.entered
+    if g.settings.pool == 1:
+        image_of_pool(w, g, backlog, out)
+    else:
+        image_of_nodes(w, g, a, backlog, out)
+
+
+@lean
+def image_of_pool(w: World, g: Game, backlog: int, out: Any) -> None:
+    """Each kind's chart with its slots beside it."""
+    st, m, width = g.settings, g.memory, g.settings.width
     left = 0
     for kind in range(st.kinds):
-        wide = g.capacity[kind]
+        wide = g.capacity[0, kind]
         for r in range(st.horizon):
             at = (m.row + r) & st.ring
             for c in range(wide):
                 out[r * width + left + c] = g.chart[kind, at, c]
         left += wide
         for k in range(st.slots):
-            j = np.int64(g.slots[k])
-            if j != codes.NONE:
-                demand = demand_of(w, j, kind)
-                for r in range(min(length_of(w, st, j), st.horizon)):
-                    for c in range(demand):
-                        out[r * width + left + c] = 255
+            fill_slot(w, g, k, kind, out, left)
             left += wide
-    backlog = min(w.s[0].next_job - m.entered, st.backlog * st.horizon)
-    for i in range(backlog):
-        out[(i // st.backlog) * width + left + i % st.backlog] = 255
+    fill_backlog(g, min(backlog, st.columns * st.horizon), out, left)
     since = np.uint8(255.0 * min((m.row - m.last) / SINCE_SHOWN, 1.0))
     for r in range(st.horizon):
         out[r * width + width - 1] = since
+
+
+@lean
+def image_of_nodes(w: World, g: Game, a: int, backlog: int, out: Any) -> None:
+    """The charts of the machines, then the slots."""
+    st = g.settings
+    left = 0
+    for place in range(seen(st)):
+        n = machine_at(st, a, place)
+        for kind in range(st.kinds):
+            for r in range(st.horizon):
+                fill(out, r * st.width + left, st.width, 1, g.used[n * st.kinds + kind, (g.memory.row + r) & st.ring])
+            left += np.int64(g.scale[kind])
+    for k in range(st.slots):
+        for kind in range(st.kinds):
+            fill_slot(w, g, k, kind, out, left)
+            left += np.int64(g.scale[kind])
+    fill_backlog(g, min(backlog, st.backlog), out, left)
 
 
 @lean

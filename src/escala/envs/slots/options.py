@@ -14,7 +14,18 @@ from escala.envs.core.options import EnvOptions, choice, option, seconds, whole
 from escala.envs.core.records import Records, settings_of
 from escala.envs.slots.lists import MOST_COLUMNS, JobLists, draw_lists, given_lists, join
 from escala.envs.slots.observation import CLOCK, GLOBAL, PILE, SLOT
-from escala.envs.slots.state import BOOKED, GAME, HOLD_PILE, MEMORY, SETTINGS, SKIP_EMPTY, SKIP_FORCED, SKIP_NOTHING
+from escala.envs.slots.state import (
+    BOOKED,
+    GAME,
+    HOLD_PILE,
+    MEMORY,
+    PAY_MEAN,
+    PAY_TOTAL,
+    SETTINGS,
+    SKIP_EMPTY,
+    SKIP_FORCED,
+    SKIP_NOTHING,
+)
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.options import microseconds
@@ -27,11 +38,53 @@ DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
 RESCUE = 50
 """Units of silence on an idle machine after which the no-op is taken from an agent that is asked for its greedy actions: these alone could
 idle for ever."""
+BACKLOG = 60  # waiting jobs without a slot that the compact observation of one machine shows in full
 NEAR = 1.05  # of a model's ceiling: loads are given in rounded per cent, and R1's 190 % is 184.5 %
 
 
+class SlottedOptions(EnvOptions):
+    """What the options of all slotted worlds share: how their records are laid out."""
+
+    slots: int
+    horizon: int
+    skip: str
+    observation: str
+
+    def ring(self, longest: int) -> int:
+        """Rows that are remembered: a power of two above the horizon and the longest job."""
+        return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
+
+    def records(self, n: int, capacity: NDArray[np.int64], longest: int, points: NDArray[np.int64], jobs: int, **given: Any) -> Records:
+        """Settings and memory of n games. capacity [machines, kinds]; longest: units of the longest job; points: rows of the charts that
+        are shown; jobs: as many as may wait behind the slots; given: the settings that are not options of the same name."""
+        (machines, kinds), rows, slots = capacity.shape, self.ring(longest), self.slots
+        pool, agents = bool(given["pool"]), given["agents"]
+        settings = {name: getattr(self, name) for name in ("slots", "horizon", "limit", "arrivals_end")}
+        settings |= {"kinds": kinds, "ring": rows - 1, "skip": SKIPS[self.skip], "image": self.observation == "image", "discount": 1.0}
+        charts, wide = kinds if pool else 0, int(capacity.max()) if settings["image"] else 0
+        return Records(
+            GAME,
+            n,
+            settings=settings_of(SETTINGS, settings | dict.fromkeys(HOLD, 0) | given),
+            capacity=capacity,
+            scale=capacity.max(axis=0).astype(np.float64),
+            points=points,
+            memory=np.zeros(n, MEMORY),
+            slots=np.full((n, slots), codes.NONE, np.int64),
+            starts=np.zeros((n, slots), np.int64),
+            used=np.zeros((n, machines * kinds, rows), np.int64),
+            busy=np.zeros((n, charts, rows), np.int64),
+            chart=np.zeros((n, charts, rows, wide), np.uint8),
+            ends=np.zeros((n, agents, rows)),
+            running=np.zeros((n, agents)),
+            booked=np.zeros((n, int(capacity[0, 0]) * self.horizon if given["reserve"] else 1), BOOKED),
+            behind=np.zeros((n, jobs), np.int64),
+            pile=np.array(HOLD_PILE),
+        )
+
+
 @dataclass(frozen=True)
-class SlotOptions(EnvOptions):
+class SlotOptions(SlottedOptions):
     """Options of the environment; see `escala.envs.slots.Slots`."""
 
     env: ClassVar[str] = "escala/Slots-v0"
@@ -114,52 +167,38 @@ class SlotOptions(EnvOptions):
                 f"option horizon={self.horizon}: the longest job takes {lists.longest} rows, the chart shows fewer: give a larger one"
             )
 
-    def ring(self, longest: int) -> int:
-        """Rows that are remembered: a power of two above the horizon and the longest job."""
-        return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
-
     def games(self, n: int, capacity: NDArray[np.int64], unit_us: int, longest: int, named: bool, begin: int = 0, jobs: int = 0) -> Records:
         """Settings and memory of n games on one machine, for environment and policy alike.
 
         capacity [kinds]; longest: units of the longest job; named: columns of the first kind are nodes; begin: unit of the first arrival;
         jobs: as many as a list may have.
         """
-        kinds, rows, slots = len(capacity), self.ring(longest), self.slots
-        reserve, image = self.placement == "reserve", self.observation == "image"
-        values = {
-            "unit_us": unit_us,
-            "slots": slots,
-            "horizon": self.horizon,
-            "kinds": kinds,
-            "ring": rows - 1,
-            "reserve": reserve,
-            "named": named,
-            "skip": SKIPS[self.skip],
-            "shortest": self.shortest,
-            "per_job": self.reward == "mean",
-            "image": image,
-            "limit": self.limit,
-            "arrivals_end": self.arrivals_end,
-            "arrivals_begin": begin,
-            "backlog": self.backlog,
-            "width": self.width(capacity),
-            **dict(zip(HOLD, (0, 0, 0), strict=True)),
-        }
-        return Records(
-            GAME,
+        return self.records(
             n,
-            settings=settings_of(SETTINGS, values),
-            capacity=capacity,
-            memory=np.zeros(n, MEMORY),
-            slots=np.full((n, slots), codes.NONE, np.int64),
-            starts=np.zeros((n, slots), np.int64),
-            used=np.zeros((n, kinds, rows), np.int64),
-            busy=np.zeros((n, kinds, rows), np.int64),
-            chart=np.zeros((n, kinds, rows, int(capacity.max()) if image else 0), np.uint8),
-            ends=np.zeros((n, rows)),
-            booked=np.zeros((n, int(capacity[0]) * self.horizon if reserve else 1), BOOKED),
-            pile=np.array(HOLD_PILE),
-            behind=np.zeros((n, jobs if self.shortest else 0), np.int64),
+            capacity[None],
+            longest,
+            np.arange(self.horizon),
+            jobs if self.shortest else 0,
+            unit_us=unit_us,
+            agents=1,
+            machines=1,
+            pool=1,
+            named=named,
+            reserve=self.placement == "reserve",
+            first=1,
+            until_noop=1,
+            shortest=self.shortest,
+            all_seen=1,
+            pay=PAY_MEAN if self.reward == "mean" else PAY_TOTAL,
+            all_paid=1,
+            overflow=0,
+            arrivals_begin=begin,
+            backlog=BACKLOG,
+            columns=self.backlog,
+            width=self.width(capacity),
+            alpha=0.0,
+            beta=0.0,
+            gamma=0.0,
         )
 
     @property

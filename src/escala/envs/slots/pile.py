@@ -40,7 +40,7 @@ def widest(w: World, g: Game, j: int) -> float:
     """Demand of job `j`, tenths of the capacity."""
     most = 0.0
     for k in range(g.settings.kinds):
-        most = max(most, demand_of(w, j, k) * 10.0 / g.capacity[k])
+        most = max(most, demand_of(w, j, k) * 10.0 / g.capacity[0, k])
     return most
 
 

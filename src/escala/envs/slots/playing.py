@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from escala.envs.core.batch import Turn, new_turn
 from escala.envs.core.checks import whole_number
 from escala.envs.core.random import rng_of
 from escala.envs.slots import heuristics
+from escala.envs.slots.batch import SlottedBatch
 from escala.envs.slots.lists import JobLists
 from escala.envs.slots.options import check_hold, set_hold
 from escala.envs.slots.pile import set_pile
@@ -23,11 +24,12 @@ from escala.errors import EscalaError
 FIGURES = ("slowdown", "makespan", "turnaround", "wait", "longest_wait")
 Act = Callable[[NDArray[Any], NDArray[np.bool_]], NDArray[np.int64]]
 """From observations [N, ...] and masks [N, actions] to actions [N]."""
+Member = str | Act
 
 
 def play(
     lists: JobLists,
-    chooser: str | Act,
+    chooser: Member,
     *,
     hold: tuple[int, int, int] = (3, 6, 0),
     pile: Sequence[float] = HOLD_PILE,
@@ -55,40 +57,64 @@ def play(
     batch.seed(rows, np.zeros(n, np.uint64))
     batch.restart(rows, turn, {"list": rows})
     batch.games.memory["rng"] = rng_of(seed, n)
-    act, done = _actor(batch, chooser), np.zeros(n, bool)
-    for _ in range(patience):
-        if rescue > 0:
-            memory, scalars = batch.games.memory, batch.worlds.world.s[:, 0]
-            stuck = (memory["row"] - memory["last"] >= rescue) & (scalars["n_ends"] == 0) & turn.mask[:, 1:].any(axis=1)
-            turn.mask[stuck, 0] = False
-        batch.step(act(turn, ~done), turn)
-        done |= turn.terminated
-        if done.all():
-            break
+    done = play_out(batch, turn, members_of(chooser, 1, heuristics.RULES), patience, rescue)
     info = batch.info()
     figures = {name: np.where(done, info[name], np.nan) for name in FIGURES}
     return pl.DataFrame({"list": rows, "finished": done, **figures}).fill_nan(None)
 
 
-def _actor(batch: SlotsBatch, chooser: str | Act) -> Callable[[Turn, NDArray[np.bool_]], NDArray[np.int64]]:
-    """What to do in each run, given which are still running; of the others the action does not matter."""
-    if not isinstance(chooser, str):
+def play_out(batch: SlottedBatch, turn: Turn, members: Sequence[Member], patience: int, rescue: int) -> NDArray[np.bool_]:
+    """Play games that have begun to their ends, by `patience` choices at most. Which ended [N]. rescue: see `play`."""
+    done = np.zeros(batch.num_envs, bool)
+    for _ in range(patience):
+        if rescue > 0:
+            memory, scalars = batch.games.memory, batch.worlds.world.s[:, 0]
+            stuck = (memory["row"] - memory["last"] >= rescue) & (scalars["n_ends"] == 0) & (turn.mask.sum(axis=1) > 1)
+            turn.mask[stuck, batch.noop] = False
+        batch.step(choose(batch, turn, members, ~done), turn)
+        done |= turn.terminated | turn.truncated
+        if done.all():
+            break
+    return done
 
-        def ask(turn: Turn, running: NDArray[np.bool_]) -> NDArray[np.int64]:
-            actions = np.zeros(running.size, np.int64)
-            actions[running] = chooser(turn.observation[running], turn.mask[running])
-            return actions
 
-        return ask
-    if chooser not in heuristics.RULES:
-        raise EscalaError(f"unknown rule {chooser!r}: use one of {', '.join(heuristics.RULES)}, or a function")
-    out = np.zeros(batch.num_envs, np.int64)
+def members_of(team: Member | Sequence[Member], agents: int, rules: Mapping[str, int]) -> list[Member]:
+    """One member for each agent; EscalaError where they are not as many, or something else than rules and functions."""
+    if not (isinstance(team, str | Sequence) or callable(team)):
+        raise EscalaError(f"team {team!r}: give a rule, a function of (observations, masks), or one of them for each agent")
+    members = [team] * agents if isinstance(team, str) or callable(team) else list(team)
+    if len(members) != agents:
+        raise EscalaError(f"a team of {len(members)} for a game of {agents} agents: give one member, or one for each agent")
+    for member in members:
+        if member not in rules if isinstance(member, str) else not callable(member):
+            raise EscalaError(f"unknown rule {member!r}: use one of {', '.join(rules)}, or a function")
+    return members
 
-    def rule(turn: Turn, running: NDArray[np.bool_]) -> NDArray[np.int64]:
-        batch.decide(chooser, out)
-        return out
 
-    return rule
+def choose(batch: SlottedBatch, turn: Turn, members: Sequence[Member], rows: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
+    """The actions of the members whose turn it is; the least action in games outside `rows` (bool [N], by default all)."""
+    actions = np.full(batch.num_envs, batch.least, np.int64)
+    asked = np.ones(batch.num_envs, bool) if rows is None else rows
+    same = all(member is members[0] for member in members)
+    for member in [members[0]] if same else _distinct(members):
+        its = asked if same else asked & np.isin(batch.games.memory["agent"], [a for a, other in enumerate(members) if other is member])
+        if not its.any():
+            continue
+        if isinstance(member, str):
+            out = np.zeros(batch.num_envs, np.int64)
+            batch.decide(member, out)
+            actions[its] = out[its]
+        else:
+            actions[its] = member(turn.observation[its], turn.mask[its])
+    return actions
+
+
+def _distinct(members: Sequence[Member]) -> list[Member]:
+    out: list[Member] = []
+    for member in members:
+        if not any(member is other for other in out):
+            out.append(member)
+    return out
 
 
 def tune_hold_back(

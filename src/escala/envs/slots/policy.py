@@ -15,13 +15,15 @@ from numpy.typing import NDArray
 
 from escala.compile import lean
 from escala.envs.core.checks import choice
+from escala.envs.core.policy import EnvPolicy, forbid_noop
 from escala.envs.core.random import rng_of
+from escala.envs.core.records import Records
 from escala.envs.slots import lens
 from escala.envs.slots.heuristics import RULES, decide
 from escala.envs.slots.observation import begin_of_arrivals
 from escala.envs.slots.options import RESCUE, check_hold, options_of, set_hold
 from escala.envs.slots.state import Game, game
-from escala.envs.slots.step import asks, show
+from escala.envs.slots.step import FAILED, asks, carry_out, show
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
 from escala.kernel.state import World
@@ -34,7 +36,6 @@ Choose = Callable[[NDArray[Any], NDArray[np.bool_], np.random.Generator | None],
 SHAPING = ("slots", "horizon", "placement", "observation", "dtype", "skip", "queue", "backlog", "unit_s", "arrivals_end")
 """Options of the environment that shape what is seen and done."""
 
-BY_CHOICE = -1
 ROWS = 64
 
 
@@ -45,42 +46,89 @@ def foresee(w: World, g: Game) -> None:
     g.used[:, :] = 0
     for p in range(w.s[0].n_plans):
         j = int(w.plans[p])
+        n = 0 if st.pool == 1 else np.int64(w.chunk[w.run[j].chunk].low)
         row = m.row
         while row <= m.row + st.ring - 1 and row * st.unit_us < w.run[j].plan:
             for k in range(st.kinds):
-                g.used[k, row & st.ring] += lens.demand_of(w, j, k)
+                g.used[n * st.kinds + k, row & st.ring] += lens.demand_of(w, j, k)
             row += 1
 
 
 @lean
-def look(worlds: Any, i: int, games: Any, rule: int) -> int:
-    """What simulation i looks like now. The rule's action; with BY_CHOICE 1 if there is something to decide, else 0; -2 on refusal."""
+def look(worlds: Any, i: int, games: Any) -> int:
+    """Take in what simulation i looks like now. 1: the agent whose turn it is has something to decide; 0: it has not; or FAILED."""
     w, g = one(worlds, i), game(games, 0)
     if not lens.catch_up(w, g):
-        return -2
+        return FAILED
     if g.settings.reserve == 0:
         foresee(w, g)
     g.starts[:] = lens.UNKNOWN  # jobs may end before their walltime here
-    if not asks(g, lens.find_starts(w, g)):
-        return 0
-    return 1 if rule == BY_CHOICE else decide(w, g, rule)
+    return 1 if asks(w, g) else 0
 
 
 @lean
-def carry_out(worlds: Any, i: int, games: Any, action: int) -> bool:
-    """Place the job of a slot; False where it has no place (the action is then the no-op)."""
-    w, g = one(worlds, i), game(games, 0)
-    return g.starts[action - 1] != lens.NOWHERE and lens.choose(w, g, action - 1)
+def by_rule(worlds: Any, i: int, games: Any, rule: int) -> int:
+    """The action of a rule."""
+    return decide(one(worlds, i), game(games, 0), rule)
 
 
 @lean
-def write(worlds: Any, i: int, games: Any, numbers: Any, picture: Any, mask: Any) -> None:
-    """The observation and the mask."""
-    show(one(worlds, i), game(games, 0), numbers, picture, mask)
+def write(worlds: Any, i: int, games: Any, turn: Any) -> None:
+    """The observation and the mask of the agent whose turn it is."""
+    numbers, picture, mask = turn
+    g = game(games, 0)
+    show(one(worlds, i), g, g.memory.agent, numbers, picture, mask)
+
+
+@lean
+def put(worlds: Any, i: int, games: Any, action: int) -> bool:
+    """Place a job; False where the choice counts as the no-op."""
+    return carry_out(one(worlds, i), game(games, 0), action) == 1
+
+
+class SlottedPolicy(EnvPolicy):
+    """A scheduler over M visible jobs, of one agent or several. rescue: units of silence after which the no-op is forbidden where nothing
+    runs (0: never)."""
+
+    name: str
+    options: Any
+    rescue = 0
+    _numbers: NDArray[np.float32]
+
+    def _records(self, simulation: Any, i: int, games: Records) -> Records:
+        """The games of a run that begins now, and what agents are shown in."""
+        settings, drawn = games.settings, self.options.observation == "image"
+        games.memory["row"] = int(simulation.world.s[i, 0]["now"]) // int(settings["unit_us"])
+        self._noop = 0 if settings["first"] else int(settings["machines"] * settings["slots"])
+        self._mask = np.zeros(int(settings["machines"] * settings["slots"]) + 1, bool)
+        self._picture = np.zeros(int(settings["horizon"] * settings["width"]) if drawn else 0, np.uint8)
+        return games
+
+    def _look(self, simulation: Any, i: int, agent: int) -> bool:
+        self._games.memory["agent"] = agent
+        asked = look(simulation.table, i, self._games.table)
+        if asked == FAILED:
+            raise EscalaError(f"{self.name}: a reservation could not be kept; placement='reserve' needs jobs alone on the machine")
+        return asked == 1
+
+    def _show(self, simulation: Any, i: int) -> None:
+        """Write what the agent whose turn it is sees."""
+        write(simulation.table, i, self._games.table, (self._numbers, self._picture, self._mask))
+        memory = self._games.memory[0]
+        if self.rescue > 0 and memory["row"] - memory["last"] >= self.rescue:
+            forbid_noop(simulation, i, self._mask, self._noop)
+
+    def _put(self, simulation: Any, i: int, action: int) -> bool:
+        return put(simulation.table, i, self._games.table, action) and self._games.settings["until_noop"] == 1
+
+    def _wake(self, act: Commands) -> None:
+        games, memory = self._games, self._games.memory[0]
+        if (games.slots >= 0).any() or memory["booked"] > 0:
+            act.call_at((int(memory["row"]) + 1) * int(games.settings["unit_us"]) * 1e-6)
 
 
 @insider
-class SlotPolicy:
+class SlotPolicy(SlottedPolicy):
     """A scheduler over M visible jobs. `choose`: the name of a rule of `slots.heuristics`, or a function (see `Choose`).
 
     options: those of `escala/Slots-v0` named in `SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. seed: of the rule
@@ -89,8 +137,6 @@ class SlotPolicy:
     observations that the function takes; machines that show another are refused. Units without a waiting job are not asked about, whatever
     `skip` is.
     """
-
-    role = "scheduler"
 
     def __init__(
         self,
@@ -111,46 +157,25 @@ class SlotPolicy:
                 raise EscalaError(f"option {key!r} does not shape a policy: use {', '.join(SHAPING)}")
         self.options = options_of(options)
         self.name = name or (choose if isinstance(choose, str) else "slotted agent")
-        self.rule = RULES[choose] if isinstance(choose, str) else BY_CHOICE
+        self.rule = RULES[choose] if isinstance(choose, str) else None
         self.hold, self.seen = hold, seen
         self._seed = seed if sampled else None
+        self.rescue = 0 if sampled else RESCUE
         self._rng = rng_of(seed, 1)
         self._choose = choose
-        self._new = True
+        self.begin_run()
 
-    def begin_run(self) -> None:
-        """The next decision is the first of a run."""
-        self._new = True
+    def _ask(self, simulation: Any, i: int, agent: int) -> int:
+        if self.rule is not None:
+            return int(by_rule(simulation.table, i, self._games.table, self.rule))
+        self._show(simulation, i)
+        seen: Any = self._numbers
+        if self.options.observation == "image":
+            seen = self._picture.reshape(self.options.horizon, -1)
+            seen = seen if self.options.dtype == "uint8" else seen.astype(np.float32) / 255
+        return choice(self.name, self._choose(seen, self._mask, self._random), len(self._mask))  # type: ignore[operator]
 
-    def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
-        """Choices until the no-op."""
-        if self._new:
-            self._begin(simulation, i)
-        games = self._games
-        while True:
-            action = int(look(simulation.table, i, games.table, self.rule))
-            if action == -2:
-                raise EscalaError(f"{self.name}: a reservation could not be kept; placement='reserve' needs jobs alone on the machine")
-            if action > 0 and self.rule == BY_CHOICE:
-                action = choice(self.name, self._ask(simulation, i), self.options.slots + 1)
-            if action <= 0 or not carry_out(simulation.table, i, games.table, action):
-                break
-        memory = games.memory[0]
-        if (games.slots >= 0).any() or memory["booked"] > 0:
-            act.call_at((int(memory["row"]) + 1) * int(games.settings["unit_us"]) * 1e-6)
-
-    def _ask(self, simulation: Any, i: int) -> int:
-        write(simulation.table, i, self._games.table, self._numbers, self._picture, self._mask)
-        s, memory = simulation.world.s[i, 0], self._games.memory[0]
-        silent = memory["row"] - memory["last"] >= RESCUE and s["n_ends"] + s["n_starts"] == 0
-        if self._random is None and silent and self._mask[1:].any():
-            self._mask[0] = False  # the greedy choice alone could idle for ever
-        if self.options.observation != "image":
-            return self._choose(self._numbers, self._mask, self._random)  # type: ignore[operator]
-        seen = self._picture.reshape(self.options.horizon, -1)
-        return self._choose(seen if self.options.dtype == "uint8" else seen.astype(np.float32) / 255, self._mask, self._random)  # type: ignore[operator]
-
-    def _begin(self, simulation: Any, i: int) -> None:
+    def _begin(self, simulation: Any, i: int) -> Records:
         """Empty slots on this simulation's machine."""
         platform, chosen = simulation.platform, self.options
         named = int(platform.cores.max()) == 1
@@ -176,12 +201,9 @@ class SlotPolicy:
             )
         longest = longest if reserve or self.rule == RULES["easy"] else min(longest, ROWS)  # easy counts to its head's start
         begin = begin_of_arrivals(simulation.world.job[i]["submit"], unit, chosen.arrivals_end)
-        self._games = chosen.games(1, capacity, unit, longest, named, begin=begin, jobs=len(simulation.world.job[i]))
-        set_hold(self._games, self.hold)
-        self._games.memory["rng"] = self._rng
-        self._games.memory["row"] = int(simulation.world.s[i, 0]["now"]) // unit
+        games = chosen.games(1, capacity, unit, longest, named, begin=begin, jobs=len(simulation.world.job[i]))
+        set_hold(games, self.hold)
+        games.memory["rng"] = self._rng
         self._numbers = np.zeros(0 if drawn else chosen.numbers(len(capacity)), np.float32)
-        self._picture = np.zeros(chosen.horizon * chosen.width(capacity) if drawn else 0, np.uint8)
-        self._mask = np.zeros(chosen.slots + 1, bool)
         self._random = None if self._seed is None else np.random.default_rng(self._seed)
-        self._new = False
+        return self._records(simulation, i, games)

@@ -2,116 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from escala.envs.core.batch import Rows, Turn
-from escala.envs.core.checks import chosen_actions
+from escala.envs.core.batch import Turn
+from escala.envs.core.checks import environments
 from escala.envs.core.environment import BatchEnv
 from escala.envs.core.options import documented
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.slots import heuristics
-from escala.envs.slots import step as steps
-from escala.envs.slots.lists import JobLists, SlotWorlds
+from escala.envs.slots.batch import SlottedBatch
+from escala.envs.slots.lists import JobLists
 from escala.envs.slots.options import SlotOptions, options_of
-from escala.envs.slots.picture import picture_of
-from escala.envs.slots.state import MEMORY, SHADES
-from escala.errors import EscalaError
 from escala.options import microseconds
 
-SHOWN = ("row", "slowdown", "turnaround", "wait", "longest_wait", "makespan")
-ADVICE = "use the same options and num_envs"
 
+class SlotsBatch(SlottedBatch):
+    """N slotted worlds of one machine; see `SlottedBatch`. After the end of a run `info` also tells longest_wait."""
 
-class SlotsBatch:
-    """N slotted worlds at once; see `escala.envs.core.batch.Batch`. `lists`: the job lists; `worlds`: the kernel's side; `games`: the
-    environment's own (fields: `slots.state.GAME`)."""
+    RULES = heuristics.RULES
+    FIGURES = ("slowdown", "turnaround", "wait", "longest_wait", "makespan")
 
     def __init__(self, num_envs: int, workload: Any = None, platform: Any = None, **options: Any) -> None:
-        self.options = options_of(options)
-        chosen = self.options
-        self.lists = chosen.job_lists(workload, platform)
-        self.worlds = SlotWorlds(num_envs, self.lists)
-        self.num_envs = num_envs
-        lists, self.image = self.lists, chosen.observation == "image"
+        self.options = chosen = options_of(options)
+        lists = chosen.job_lists(workload, platform)
+        environments(num_envs)
         unit, jobs = int(microseconds(lists.unit_s)), int(lists.jobs_of.max())
-        self.games = chosen.games(num_envs, lists.capacity, unit, lists.longest, lists.named, jobs=jobs)
-        self.weight = relative_weights(self.lists, chosen) if chosen.reward == "relative" else None
-        self.action_space = spaces.Discrete(chosen.slots + 1)
-        if self.image:
+        games = chosen.games(num_envs, lists.capacity, unit, lists.longest, lists.named, jobs=jobs)
+        if chosen.observation == "image":
             high, dtype = (255, np.uint8) if chosen.dtype == "uint8" else (1.0, np.float32)
-            self.observation_space: spaces.Box = spaces.Box(0, high, (chosen.horizon, chosen.width(lists.capacity)), dtype)  # type: ignore[type-var]
+            space = spaces.Box(0, high, (chosen.horizon, chosen.width(lists.capacity)), dtype)  # type: ignore[type-var]
         else:
-            self.observation_space = spaces.Box(0.0, 1.0, (chosen.numbers(len(lists.kinds)),), np.float32)
-        floats = self.image and chosen.dtype == "float32"
-        self._picture = np.zeros((num_envs, chosen.horizon * chosen.width(lists.capacity) if floats else 0), np.uint8)
-        self._nothing = np.zeros((num_envs, 0), np.float32)
-
-    def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
-        """Seeds of rows."""
-        self.worlds.seed(rows, seeds)
-
-    def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
-        """Begin the next episode of these rows: the list in `options["list"]` (a number, or one for each row), else one drawn by seed."""
-        drawn = self.worlds.begin(rows, options)
-        self.games.forget(rows)
-        self.games.memory["shade"][rows] = (drawn >> np.uint64(40)) % np.uint64(SHADES)
-        self.games.memory["rng"][rows] = drawn
-        self._check(steps.begin(self.worlds.table, self.games.table, np.asarray(rows, np.int64), self._seen(turn)))
-
-    def _seen(self, turn: Turn) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
-        """Numbers, picture and mask as compiled code writes them."""
-        flat = turn.observation.reshape(self.num_envs, -1)
-        return (self._nothing, flat, turn.mask) if flat.dtype == np.uint8 else (flat, self._picture, turn.mask)
+            space = spaces.Box(0.0, 1.0, (chosen.numbers(len(lists.kinds)),), np.float32)
+        super().__init__(num_envs, lists, games, space)
+        self.weight = relative_weights(lists, chosen) if chosen.reward == "relative" else None
 
     def step(self, actions: Any, turn: Turn) -> None:
         """One action of every row."""
-        actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
-        written = (*self._seen(turn), turn.reward, turn.terminated, turn.truncated)
-        fine = steps.step(self.worlds.table, self.games.table, actions, written)
+        super().step(actions, turn)
         if self.weight is not None:
             np.multiply(turn.reward, self.weight[self.worlds.chosen], out=turn.reward)
-        self._check(fine)
-
-    def decide(self, rule: str, out: NDArray[np.int64]) -> None:
-        """Write the actions of a rule of `slots.heuristics`, [N]."""
-        if rule not in heuristics.RULES:
-            raise EscalaError(f"unknown rule {rule!r}: use one of {', '.join(heuristics.RULES)}")
-        heuristics.decide_all(self.worlds.table, self.games.table, heuristics.RULES[rule], out)
-
-    def _check(self, fine: bool) -> None:
-        if not fine:
-            raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
-
-    def info(self) -> dict[str, NDArray[Any]]:
-        """row: the clock, in units; list: the job list played. After the end of a run also means over its jobs: slowdown, turnaround and
-        wait, longest_wait and makespan, in units (0 before)."""
-        memory = self.games.memory.view(np.int64).copy().view(MEMORY)  # numpy copies records field by field
-        return {name: memory[name] for name in SHOWN} | {"list": self.worlds.chosen.copy()}
-
-    def info_of(self, i: int) -> dict[str, Any]:
-        """The same of simulation i."""
-        memory = self.games.memory
-        shown = {name: memory[name].item(i) for name in SHOWN}
-        shown["list"] = self.worlds.chosen.item(i)
-        return shown
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that changes."""
-        return self.worlds.state() | self.games.state()
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore a saved state."""
-        self.worlds.restore(state)
-        self.games.restore(state, ADVICE)
-
-    def frame(self, i: int) -> NDArray[np.uint8]:
-        """The chart, the slots and the backlog, as in R1's figures 1 and 5."""
-        return picture_of(self, i)
 
 
 LEAST_LOSS = 0.2  # a job; keeps lists that SJF plays without a loss from weighing without limit

@@ -1,6 +1,8 @@
-"""What the slotted environment knows beside the kernel's tables: a `Game`, its settings and what it remembers, as one compiled record.
+"""What a slotted world knows beside the kernel's tables: a `Game`, its settings and what it remembers, as one compiled record.
 
-Time is cut into units; row r is the unit that begins at r x unit. Each resource kind is drawn as columns, one a unit of capacity.
+K agents share the slots, and each owns N machines; one agent with one machine is the world of R1 and R2. Time is cut into units; row r is
+the unit that begins at r x unit. Each resource kind of a machine is drawn as columns, one a unit of capacity. Agent a owns machines a N ..
+(a + 1) N - 1, which are nodes of the kernel; or else there is a single machine, a *pool*: all nodes together, whose columns have names.
 """
 
 from __future__ import annotations
@@ -14,26 +16,47 @@ from escala.kernel.pointer import PointerType, row_of
 SETTINGS = np.dtype(
     [
         ("unit_us", "i8"),
+        ("agents", "i8"),  # K
+        ("machines", "i8"),  # N, of each agent
         ("slots", "i8"),  # M
         ("horizon", "i8"),  # rows that are seen
-        ("kinds", "i8"),
+        ("kinds", "i8"),  # R
         ("ring", "i8"),  # rows that are remembered, a power of two, minus 1: a mask for row numbers
-        ("reserve", "i8"),  # 1: a choice that does not fit now is reserved
-        ("named", "i8"),  # 1: columns of the first kind are nodes of one core
+        ("pool", "i8"),  # 1: one machine, whose columns are known; 0: machines are nodes
+        ("named", "i8"),  # 1: columns of a pool's first kind are nodes of one core
+        ("reserve", "i8"),  # 1: a choice that does not fit the pool now is reserved
+        ("first", "i8"),  # the action that chooses the first slot: 1 where the no-op is action 0, 0 where it is the last
+        ("until_noop", "i8"),  # 1: an agent chooses until the no-op; 0: one choice a turn
         ("skip", "i8"),  # SKIP_...
         ("shortest", "i8"),  # 1: the slots show the shortest waiting jobs, not the oldest
-        ("per_job", "i8"),  # 1: reward is the change of the mean slowdown so far
-        ("image", "i8"),  # 1: the cluster's chart is kept with its colours
+        ("all_seen", "i8"),  # 1: every agent sees all machines
+        ("pay", "i8"),  # PAY_...
+        ("all_paid", "i8"),  # 1: every agent is paid for all running jobs
         ("limit", "i8"),  # rows after which an episode is cut; 0: never
+        ("overflow", "i8"),  # 1: an episode is cut when more than `backlog` jobs wait without a slot
         ("arrivals_end", "i8"),  # units after which arrivals are known to end; 0: not known
         ("arrivals_begin", "i8"),  # unit from which they are counted
-        ("backlog", "i8"),  # columns of the backlog in the image
+        ("backlog", "i8"),  # waiting jobs without a slot that are shown in full
+        ("image", "i8"),  # 1: the observation is a picture
+        ("columns", "i8"),  # of the backlog in the image
         ("width", "i8"),  # columns of the image
         ("long", "i8"),  # hold-back: longer jobs are long
         ("quiet", "i8"),  # hold-back: long jobs go after so many rows without an arrival
         ("share", "i8"),  # hold-back: units that long jobs may hold before that
+        ("alpha", "f8"),  # PAY_WEIGHTS: reward a unit of 1 / length of the jobs in the slots,
+        ("beta", "f8"),  # of those in the backlog,
+        ("gamma", "f8"),  # and of those that run
+        ("discount", "f8"),  # a unit of time, of what passes within a step; 1 but for learners
     ]
 )
+
+PAY_TOTAL = 0  # reward: minus the change of the sum of slowdowns
+PAY_MEAN = 1  # of that sum over the jobs submitted so far
+PAY_WEIGHTS = 2  # alpha, beta, gamma; each agent its own
+
+SKIP_NOTHING = 0
+SKIP_EMPTY = 1  # turns with empty slots pass unasked
+SKIP_FORCED = 2  # so do turns in which only the no-op is possible
 
 HOLD_PILE = (1.686, -0.35, 0.001, -0.006, -0.289, -0.275, 0.682, 1.633, -0.533, -0.578, 0.395, -0.783, 5.706, -0.287, 3.595, 0.201)
 """Numbers of the rule hold-pile, see `slots.pile`: searched (CMA-ES) on R1's lists of all loads from 40 % and horizons of 50 to
@@ -41,13 +64,10 @@ HOLD_PILE = (1.686, -0.35, 0.001, -0.006, -0.289, -0.275, 0.682, 1.633, -0.533, 
 bench/fit_hold_pile.py."""
 PILED = len(HOLD_PILE)
 
-SKIP_NOTHING = 0
-SKIP_EMPTY = 1  # units with empty slots pass unasked
-SKIP_FORCED = 2  # so do units in which only the no-op is possible
-
 MEMORY = np.dtype(
     [
         ("row", "i8"),  # the unit up to which everything is noted
+        ("agent", "i8"),  # whose turn it is
         ("entered", "i8"),  # jobs that have got a slot
         ("seen", "i8"),  # jobs whose submission is noted
         ("last", "i8"),  # row of the last submission
@@ -61,12 +81,19 @@ MEMORY = np.dtype(
         ("inverse", "f8"),  # sum of 1 / length over the jobs in the system
         ("total", "f8"),  # its integral so far: the slowdowns so far
         ("shown", "f8"),  # what of it has been given as reward
+        ("waiting", "f8"),  # sum of 1 / length over the jobs in the slots
+        ("behind", "f8"),  # over the jobs in the backlog
         ("recent", "f8"),  # submissions, each fading by a twentieth a unit
-        ("slowdown", "f8"),  # of the finished run, means over its jobs; lengths and waits in units
+        ("fade", "f8"),  # discount of what passes next in this step
+        ("slowdown", "f8"),  # of the ended run, means over its submitted jobs, in units; a waiting job counts as if it started now
         ("turnaround", "f8"),
         ("wait", "f8"),
         ("longest_wait", "f8"),
         ("makespan", "f8"),
+        ("submitted", "i8"),
+        ("left", "i8"),  # submitted jobs that have not ended
+        ("finished_slowdown", "f8"),  # means over the jobs that have ended
+        ("finished_runtime", "f8"),
     ],
     align=True,
 )
@@ -76,15 +103,18 @@ BOOKED = np.dtype([("row", "i8"), ("job", "i8"), ("nodes", "i8")])  # start, job
 GAME = PointerType(
     "SlotGame",
     {
-        "settings": (SETTINGS, 0),  # of all games
-        "capacity": (np.int64, 1),  # [kinds], of all games
+        "settings": (SETTINGS, 0),  # of all games, as are the next three
+        "capacity": (np.int64, 2),  # [machines, kinds]
+        "scale": (np.float64, 1),  # [kinds] largest capacity
+        "points": (np.int64, 1),  # rows of the charts that the compact observation shows
         "memory": (MEMORY, 0),
         "slots": (np.int64, 1),  # [M] job rows, NONE: empty
-        "starts": (np.int64, 1),  # [M] rows at which they would start; lens.NOWHERE, lens.UNKNOWN
-        "used": (np.int64, 2),  # [kinds, ring] columns taken in each row
-        "busy": (np.int64, 2),  # the same as sets of columns
-        "chart": (np.uint8, 3),  # [kinds, ring, columns] colours, 0: free; no columns without an image
-        "ends": (np.float64, 1),  # [ring] sum of 1 / length over the jobs that end when a row begins
+        "starts": (np.int64, 1),  # [M] rows at which they would start on the pool; lens.NOWHERE, lens.UNKNOWN
+        "used": (np.int64, 2),  # [machines x kinds, ring] columns taken in each row
+        "busy": (np.int64, 2),  # the same of a pool as sets of columns; none of machines that are nodes
+        "chart": (np.uint8, 3),  # [kinds, ring, columns] colours of a pool, 0: free; none without an image
+        "ends": (np.float64, 2),  # [agents, ring] sum of 1 / length over an agent's jobs that end when a row begins
+        "running": (np.float64, 1),  # [agents] the same sum over its jobs that run
         "booked": (BOOKED, 1),
         "behind": (np.int64, 1),  # [jobs] rows behind the slots, see `slots.behind`; none where the slots show the oldest
         "pile": (np.float64, 1),  # [PILED] of the rule hold-pile, of all games

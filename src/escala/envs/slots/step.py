@@ -1,4 +1,4 @@
-"""A step of many slotted simulations in compiled code: a choice, then on to the next thing to decide."""
+"""A step of many slotted worlds in compiled code: a choice of the agent whose turn it is, then on to the next turn that asks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from escala.compile import lean
 from escala.envs.slots import lens
 from escala.envs.slots.observation import brighten, compact, image
-from escala.envs.slots.state import SKIP_EMPTY, SKIP_NOTHING, Game, game
+from escala.envs.slots.state import PAY_MEAN, PAY_WEIGHTS, SKIP_EMPTY, SKIP_NOTHING, Game, game
 from escala.kernel import codes
 from escala.kernel.advance import advance
 from escala.kernel.state import World
@@ -20,125 +20,161 @@ FINISHED = 2
 
 
 @lean
-def asks(g: Game, some: bool) -> bool:
-    """Is there something to decide now? some: a slot's job has a place."""
-    skip = g.settings.skip
-    if some or skip == SKIP_NOTHING:
+def asks(w: World, g: Game) -> bool:
+    """Has the agent whose turn it is something to decide?"""
+    st = g.settings
+    some = st.pool == 1 and lens.find_starts(w, g)
+    if some or st.skip == SKIP_NOTHING:
         return True
-    if skip == SKIP_EMPTY:
-        for k in range(g.settings.slots):
-            if g.slots[k] != codes.NONE:
-                return True
+    for k in range(st.slots):
+        if g.slots[k] == codes.NONE:
+            continue
+        if st.skip == SKIP_EMPTY:
+            return True
+        if st.pool == 0:
+            for own in range(st.machines):
+                if lens.has_place(w, g, k, g.memory.agent * st.machines + own):
+                    return True
     return False
 
 
 @lean
-def summarise(w: World, g: Game) -> None:
-    """Figures of the finished run from the kernel's own starts, in units."""
+def next_turn(w: World, g: Game, rewards: Any, i: int) -> int:
+    """The turn goes to the next agent; after the last, one unit of time passes."""
     st, m = g.settings, g.memory
-    jobs = w.o[0].n_jobs
-    m.slowdown = 0.0
-    m.turnaround = 0.0
-    m.wait = 0.0
-    m.longest_wait = 0.0
-    for j in range(jobs):
-        wait = (w.run[j].start - w.job[j].submit) / st.unit_us
-        runtime = w.job[j].runtime / st.unit_us
-        m.slowdown += (wait + runtime) / runtime / jobs
-        m.turnaround += (wait + runtime) / jobs
-        m.wait += wait / jobs
-        m.longest_wait = max(m.longest_wait, wait)
-    m.makespan = (w.s[0].last_finish - w.job[0].submit) / st.unit_us
+    m.agent += 1
+    if m.agent < st.agents:
+        return ASKED
+    m.agent = 0
+    lens.charge(g, rewards, i)
+    stop = advance(w, codes.NEVER_US)
+    if not lens.catch_up(w, g):
+        return FAILED
+    if stop != codes.DECISION:
+        return FINISHED if stop == codes.DONE else FAILED
+    crowded = st.overflow == 1 and w.s[0].next_job - m.entered > st.backlog
+    return CUT if crowded or (st.limit > 0 and m.row >= st.limit) else ASKED
 
 
 @lean
-def go_on(w: World, g: Game, passing: bool) -> int:
-    """Run to the next thing to decide; passing: at least one unit passes first. FINISHED, CUT, ASKED or FAILED."""
-    st, m = g.settings, g.memory
+def go_on(w: World, g: Game, rewards: Any, i: int, passing: bool) -> int:
+    """On to the next turn with something to decide; passing: the present turn is over. FINISHED, CUT, ASKED or FAILED."""
     while True:
-        if not passing and asks(g, lens.find_starts(w, g)):
+        if passing:
+            reached = next_turn(w, g, rewards, i)
+            if reached == FINISHED or (reached == CUT and g.settings.pay == PAY_WEIGHTS):
+                lens.summarise(w, g)
+            if reached != ASKED:
+                if g.settings.pool == 1 and reached != FAILED:
+                    lens.find_starts(w, g)
+                return reached
+        if asks(w, g):
             return ASKED
-        m.total += m.inverse
-        stop = advance(w, codes.NEVER_US)
-        if not lens.catch_up(w, g):
-            return FAILED
-        if stop != codes.DECISION:
-            if stop != codes.DONE:
-                return FAILED
-            summarise(w, g)
-            lens.find_starts(w, g)
-            return FINISHED
-        if st.limit > 0 and m.row >= st.limit:
-            lens.find_starts(w, g)
-            return CUT
-        passing = False
+        passing = True
 
 
 @lean
-def show(w: World, g: Game, numbers: Any, picture: Any, mask: Any) -> None:
-    """Write the observation and the mask. Arrays that are not wanted have no elements."""
-    if g.settings.image == 1:
-        image(w, g, picture)
+def show(w: World, g: Game, a: int, numbers: Any, picture: Any, mask: Any) -> None:
+    """Write the observation of agent `a`, and the mask: choices that have a place, and the no-op. Arrays that are not wanted have no
+    elements."""
+    st = g.settings
+    if st.image == 1:
+        image(w, g, a, picture)
         if numbers.shape[0] > 0:
             brighten(picture, numbers)
     else:
-        compact(w, g, numbers)
-    mask[0] = True
-    for k in range(g.settings.slots):
-        mask[k + 1] = g.starts[k] != lens.NOWHERE
+        compact(w, g, a, numbers)
+    first, slots, machines = st.first, st.slots, st.machines
+    mask[0 if first == 1 else machines * slots] = True
+    for own in range(machines):
+        for k in range(slots):
+            mask[first + own * slots + k] = lens.has_place(w, g, k, a * machines + own)
+
+
+@lean
+def look(worlds: Any, games: Any, agents: Any, turn: Any) -> None:
+    """What agents [N] see now, one in each game, whosever turn it is. turn: (numbers, picture, mask)."""
+    numbers, picture, mask = turn
+    for i in range(agents.shape[0]):
+        show(one(worlds, i), game(games, i), agents[i], numbers[i], picture[i], mask[i])
 
 
 @lean
 def forget(g: Game) -> None:
-    """An empty machine and empty slots."""
+    """Empty machines and empty slots."""
     g.slots[:] = codes.NONE
     g.starts[:] = lens.NOWHERE
     g.used[:, :] = 0
     g.busy[:, :] = 0
     g.chart[:, :, :] = 0
-    g.ends[:] = 0.0
+    g.ends[:, :] = 0.0
+    g.running[:] = 0.0
 
 
 @lean
 def begin(worlds: Any, games: Any, rows: Any, turn: Any) -> bool:
-    """Bring simulations that stand at their start, with a memory of nothing, to the first thing to decide. turn: (numbers, picture, mask),
-    see `step`. False where one cannot go on."""
-    numbers, picture, mask = turn
+    """Bring games that stand at their start, with a memory of nothing, to the first thing to decide. turn: (numbers, picture, mask, rewards
+    [N, agents]); what passes before the first decision is paid there. False where one cannot go on."""
+    numbers, picture, mask, rewards = turn
     fine = True
     for q in range(rows.shape[0]):
         i = rows[q]
         w, g = one(worlds, i), game(games, i)
         forget(g)
-        ready = advance(w, codes.NEVER_US) == codes.DECISION and lens.catch_up(w, g) and go_on(w, g, False) != FAILED
+        ready = advance(w, codes.NEVER_US) == codes.DECISION and lens.catch_up(w, g) and go_on(w, g, rewards, i, False) != FAILED
         fine = fine and ready
-        show(w, g, numbers[i], picture[i], mask[i])
+        show(w, g, g.memory.agent, numbers[i], picture[i], mask[i])
     return fine
 
 
 @lean
+def carry_out(w: World, g: Game, action: int) -> int:
+    """The choice of the agent whose turn it is: 1, a job was placed; 0, the choice counts as the no-op; FAILED, the kernel refused."""
+    st = g.settings
+    chosen = action - st.first
+    if chosen < 0 or chosen >= st.machines * st.slots:
+        return 0
+    k = chosen % st.slots
+    n = g.memory.agent * st.machines + chosen // st.slots
+    if not lens.has_place(w, g, k, n):
+        return 0
+    return 1 if lens.place(w, g, k, n) else FAILED
+
+
+@lean
+def pay(g: Game, rewards: Any, i: int) -> None:
+    """The reward of a step of game `i` where slowdowns are paid."""
+    m = g.memory
+    value = m.total / max(m.seen, 1) if g.settings.pay == PAY_MEAN else m.total
+    rewards[i, 0] = m.shown - value
+    m.shown = value
+
+
+@lean
 def step(worlds: Any, games: Any, actions: Any, turn: Any) -> bool:
-    """One action of each simulation, and on to its next thing to decide. turn: what is written, (numbers, picture, mask, rewards,
-    terminated, truncated), [N] each. False where one cannot go on."""
+    """One action of the agent whose turn it is in each game, and on to the next turn; an action below 0 leaves a game as it stands. turn:
+    what is written, (numbers, picture, mask, rewards [N, agents], terminated, truncated). False where one cannot go on."""
     numbers, picture, mask, rewards, terminated, truncated = turn
     fine = True
     for i in range(actions.shape[0]):
+        terminated[i] = False
+        truncated[i] = False
+        for a in range(rewards.shape[1]):
+            rewards[i, a] = 0.0
+        if actions[i] < 0:
+            continue
         w, g = one(worlds, i), game(games, i)
         m = g.memory
-        rewards[i] = 0.0
         reached = FINISHED
         if m.over == 0:
-            k = actions[i] - 1
-            passing = True
-            if k >= 0 and g.starts[k] != lens.NOWHERE:
-                fine = lens.choose(w, g, k) and fine
-                passing = False
-            reached = go_on(w, g, passing)
-            fine = fine and reached != FAILED
-            value = m.total / max(m.seen, 1) if g.settings.per_job == 1 else m.total
-            rewards[i] = m.shown - value
-            m.shown = value
+            m.fade = 1.0
+            done = carry_out(w, g, actions[i])
+            reached = go_on(w, g, rewards, i, done == 0 or g.settings.until_noop == 0)
+            fine = fine and done != FAILED and reached != FAILED
+            if g.settings.pay != PAY_WEIGHTS:
+                pay(g, rewards, i)
             m.over = 1 if reached in (FINISHED, CUT) else 0
         terminated[i] = reached == FINISHED
         truncated[i] = reached == CUT
-        show(w, g, numbers[i], picture[i], mask[i])
+        show(w, g, m.agent, numbers[i], picture[i], mask[i])
     return fine

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from escala.envs.slots.heuristics import TEAM_RULES as RULES
 from escala.envs.slots.lists import JobLists
-from escala.envs.slots.team.heuristics import RULES
 from escala.envs.slots.team.options import options_of
 from escala.envs.slots.team.playing import RESCUE, play
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.envs.slots.team.heuristics import PUBLISHED, RULES
+from escala.envs.slots.heuristics import PUBLISHED
+from escala.envs.slots.heuristics import TEAM_RULES as RULES
 from escala.studies.lab.claims import Claim, write_claims, write_table
 from escala.studies.marl2024 import headroom, learning
 from escala.studies.marl2024.claims import chosen, claims_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.envs.slots.team.heuristics import PUBLISHED
+from escala.envs.slots.heuristics import PUBLISHED
 from escala.metrics.bootstrap import paired
 from escala.studies.lab.claims import Claim, at_most
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from escala.envs.slots.team.batch import MultiBatch, MultiTurn
-from escala.envs.slots.team.playing import Member, choose
+from escala.envs.core.batch import Turn
+from escala.envs.slots.playing import Member, choose
+from escala.envs.slots.team.batch import MultiBatch
 from escala.errors import EscalaError
 
 EVERYBODY = -1
@@ -54,8 +55,8 @@ class TeamView(VecEnv):
         self.passed = np.ones(batch.num_envs)  # discount of what follows the last step
         self._since = np.zeros(batch.num_envs, np.int64)  # the unit of the learner's last choice
         self._weight = weight if weight is not None else np.ones(len(batch.lists))
-        self._inner: MultiTurn = batch.new_turn()  # where the game writes; what the learner is shown is copied
-        self.turn: MultiTurn = batch.new_turn()
+        self._inner: Turn = batch.new_turn()  # where the game writes; what the learner is shown is copied
+        self.turn: Turn = batch.new_turn()
         super().__init__(batch.num_envs, batch.observation_space, batch.action_space)
         self.returns, self.lengths = np.zeros(batch.num_envs), np.zeros(batch.num_envs, np.int64)
         self.first_seed = 0

@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from escala.compile import inlined, lean
 from escala.envs.core.random import mixed
 from escala.envs.core.records import Records, settings_of
-from escala.envs.slots.lens import demand_of, length_of
-from escala.envs.slots.team.lens import fits
-from escala.envs.slots.team.state import Game, game
+from escala.envs.slots.lens import demand_of, has_place, length_of
+from escala.envs.slots.state import Game, game
 from escala.kernel import codes
 from escala.kernel.pointer import PointerType, row_of
 from escala.kernel.state import HEAP_ENDS, World
@@ -186,7 +185,7 @@ def play_on(g: Game, f: Future, b: int, entered: int, n: int, action: int) -> fl
             left -= 1
             slots[k] = codes.NONE
             entered = enter(f, entered, n, t)
-        passing = chosen == noop or st.until_void == 0
+        passing = chosen == noop or st.until_noop == 0
         chosen = codes.NONE
         if not passing:
             continue
@@ -281,7 +280,7 @@ def costs_of(w: World, g: Game, f: Future, low: int, high: int, rng: Any, i: int
     noop = st.machines * st.slots
     out[:] = 0.0
     for c in range(noop):
-        if not fits(w, g.slots[c % st.slots], m.agent * st.machines + c // st.slots):
+        if not has_place(w, g, c % st.slots, m.agent * st.machines + c // st.slots):
             out[c] = np.inf
     note_running(w, g, f)
     taken = 0

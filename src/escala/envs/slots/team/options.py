@@ -10,26 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.envs.core.checks import above_zero, number
-from escala.envs.core.options import EnvOptions, choice, option, weight, whole
-from escala.envs.core.records import Records, settings_of
+from escala.envs.core.options import choice, option, weight, whole
+from escala.envs.core.records import Records
 from escala.envs.slots.lists import JobLists, draw_lists, join
-from escala.envs.slots.observation import CLOCK
-from escala.envs.slots.options import MOST_LISTS, MOST_SLOTS, SKIPS, check_arrivals
-from escala.envs.slots.team.observation import GLOBAL, SLOT
-from escala.envs.slots.team.state import GAME, MEMORY, POINTS, SETTINGS
+from escala.envs.slots.observation import CLOCK, GLOBAL, TEAM_SLOT
+from escala.envs.slots.options import MOST_LISTS, MOST_SLOTS, SlottedOptions, check_arrivals
+from escala.envs.slots.state import PAY_WEIGHTS
 from escala.errors import EscalaError
-from escala.kernel import codes
 from escala.platform import Platform
 from escala.workload import Workload
 from escala.workload.generate_slots import SlotModel, multi_resource_model
 
 LOADS = (0.001, 100.0)  # below, a list has no job for ever; above, more than memory holds
 MOST_AGENTS = 1000
+POINTS = (0, 1, 2, 3, 5, 8, 12, 16, 24, 32, 48, 64)
+"""Rows of a machine's chart that the compact observation shows (those below the horizon): what runs only ever ends, so few say all."""
 Capacity = int | Sequence[int] | Sequence[Sequence[int]]
 
 
 @dataclass(frozen=True)
-class MultiOptions(EnvOptions):
+class MultiOptions(SlottedOptions):
     """Options; see `escala.envs.multi.slots`."""
 
     env: ClassVar[str] = "escala.envs.multi"
@@ -152,10 +152,6 @@ class MultiOptions(EnvOptions):
         if self.observation == "image" and lists.longest > self.horizon:
             raise EscalaError(f"option horizon={self.horizon}: the longest job takes {lists.longest} rows and cannot be drawn: give more")
 
-    def ring(self, longest: int) -> int:
-        """Rows that are remembered: a power of two above the horizon, the longest job and the rows shown."""
-        return 1 << int(max(self.horizon, longest, 15) + 1).bit_length()
-
     def points(self) -> NDArray[np.int64]:
         """Rows of the charts that the compact observation shows."""
         return np.array([p for p in POINTS if p < self.horizon], np.int64)
@@ -163,34 +159,28 @@ class MultiOptions(EnvOptions):
     def games(self, n: int, capacity: NDArray[np.int64], unit_us: int, longest: int, begin: int = 0) -> Records:
         """Settings and memory of n games, for environment and policy alike. capacity [machines of all agents, resources]; longest: units of
         the longest job; begin: unit of the first arrival."""
-        given = ("agents", "machines", "slots", "horizon", "limit", "arrivals_end", "backlog", "alpha", "beta", "gamma")
-        rows = self.ring(longest)
-        values = {name: getattr(self, name) for name in given} | {
-            "unit_us": unit_us,
-            "kinds": self.resources,
-            "ring": rows - 1,
-            "skip": SKIPS[self.skip],
-            "until_void": self.turns == "until-void",
-            "all_seen": self.information == "global",
-            "all_paid": self.rewards == "global",
-            "arrivals_begin": begin,
-            "overflow": self.overflow == "end",
-            "image": self.observation == "image",
-            "width": self.width(),
-            "discount": 1.0,
-        }
-        return Records(
-            GAME,
+        given = {name: getattr(self, name) for name in ("agents", "machines", "backlog", "alpha", "beta", "gamma")}
+        return self.records(
             n,
-            settings=settings_of(SETTINGS, values),
-            capacity=capacity,
-            scale=capacity.max(axis=0).astype(np.float64),
-            points=self.points(),
-            memory=np.zeros(n, MEMORY),
-            slots=np.full((n, self.slots), codes.NONE, np.int64),
-            used=np.zeros((n, self.owned * self.resources, rows), np.int64),
-            ends=np.zeros((n, self.agents, rows)),
-            running=np.zeros((n, self.agents)),
+            capacity,
+            longest,
+            self.points(),
+            0,
+            **given,
+            unit_us=unit_us,
+            pool=0,
+            named=0,
+            reserve=0,
+            first=0,
+            until_noop=self.turns == "until-void",
+            shortest=0,
+            all_seen=self.information == "global",
+            pay=PAY_WEIGHTS,
+            all_paid=self.rewards == "global",
+            overflow=self.overflow == "end",
+            arrivals_begin=begin,
+            columns=self.columns(),
+            width=self.width(),
         )
 
     @property
@@ -198,14 +188,17 @@ class MultiOptions(EnvOptions):
         """Machines that an agent sees."""
         return self.owned if self.information == "global" else self.machines
 
+    def columns(self) -> int:
+        """Columns of the backlog in the image."""
+        return max(1, -(-self.backlog // self.horizon))
+
     def width(self) -> int:
         """Columns of the image."""
-        columns = int(self.capacities().max(axis=0).sum())
-        return columns * (self.seen + self.slots) + max(1, -(-self.backlog // self.horizon))
+        return int(self.capacities().max(axis=0).sum()) * (self.seen + self.slots) + self.columns()
 
     def numbers(self) -> int:
         """Numbers in the compact observation."""
-        slot = SLOT + self.resources + self.machines
+        slot = TEAM_SLOT + self.resources + self.machines
         clock = CLOCK if self.arrivals_end > 0 else 0
         return self.slots * slot + self.seen * self.resources * len(self.points()) + GLOBAL + self.agents + clock
 
