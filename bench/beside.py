@@ -156,6 +156,7 @@ def day(slurm: Replayed, folder: Path, seconds: int, period: int, scheduler: str
     out = Day()
     for beside in _beside(slurm, folder, period, scheduler, shutdown):
         metrics = Metrics(beside)
+        beside.cycle()  # what has started before the first look is nobody's
         for _ in range(seconds // period):
             slurm.advance(period)
             begun = time.process_time()

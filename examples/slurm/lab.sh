@@ -6,7 +6,8 @@
 #   lab.sh down FOLDER                 end its daemons, and nothing else
 #
 # Debian 12 and 13: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins
-# LAB_PORT: first of NODES+1 free ports (36817). LAB_BOOT_S: how long a node boots (2). LAB_EXTRA: more lines for slurm.conf.
+# LAB_PORT: first of NODES+1 free ports (36817). LAB_BOOT_S: how long a node boots (2). LAB_EXTRA,
+# LAB_PARTITIONS: more lines for slurm.conf, before its nodes and behind its partition.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 die() { echo "lab: $1" >&2; exit 1; }
@@ -72,6 +73,7 @@ END
         echo "NodeName=n$k NodeHostname=localhost NodeAddr=127.0.0.1 Port=$((port + k)) CPUs=$cpus RealMemory=4000"
     done
     echo "PartitionName=batch Nodes=n[1-$nodes] Default=YES MaxTime=1-0 DefaultTime=10 State=UP OverSubscribe=NO"
+    echo "${LAB_PARTITIONS:-}"
 }
 
 programs() {  # what Slurm calls to switch nodes: a node is a slurmd
@@ -117,14 +119,14 @@ up() {
         timeout 10 slurmd -N "n$k" || die "slurmd did not start; see $lab/log"
     done
     for _ in $(seq 100); do
-        [ "$(timeout 5 sinfo -h -N -o %t 2>/dev/null | grep -c '^idle$')" = "$nodes" ] && break
+        [ "$(timeout 5 sinfo -h -N -o '%N %t' 2>/dev/null | sort -u | grep -c ' idle$')" = "$nodes" ] && break
         sleep 0.2
     done
-    [ "$(timeout 5 sinfo -h -N -o %t | grep -c '^idle$')" = "$nodes" ] || die "the nodes did not come up; see $lab/log"
+    [ "$(timeout 5 sinfo -h -N -o '%N %t' | sort -u | grep -c ' idle$')" = "$nodes" ] || die "the nodes did not come up; see $lab/log"
     echo "lab: $nodes nodes are idle; export SLURM_CONF=$lab/slurm.conf"
 }
 
-[ $# -ge 2 ] || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 lab=$2 nodes=${3:-8} cpus=${4:-4} port=${LAB_PORT:-36817}
 case $1 in
     up) up ;;

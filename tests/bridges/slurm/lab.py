@@ -6,11 +6,15 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from escala.bridges.slurm.loop import JOURNAL
 
 SCRIPT = Path(__file__).resolve().parents[3] / "examples" / "slurm" / "lab.sh"
 PROGRAMS = ("slurmctld", "slurmd", "munged", "squeue", "scontrol")
@@ -34,13 +38,13 @@ class Lab:
 
 
 @contextmanager
-def lab(folder: Path, nodes: int = 8, cpus: int = 1) -> Iterator[Lab]:
-    """Up, and down at the end. The test is skipped, with the reason, where there is no Slurm."""
+def lab(folder: Path, nodes: int = 8, cpus: int = 1, extra: str = "", partitions: str = "") -> Iterator[Lab]:
+    """Up, and down at the end. extra, partitions: more lines of slurm.conf. Without Slurm the test is skipped, with the reason."""
     path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
     missing = [program for program in PROGRAMS if shutil.which(program, path=path) is None]
     if missing:
         pytest.skip(f"no Slurm here: {missing[0]} is missing (Debian: slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins)")
-    environment = os.environ | {"LAB_PORT": str(_ports(nodes + 1)), "LAB_BOOT_S": "1"}
+    environment = os.environ | {"LAB_PORT": str(_ports(nodes + 1)), "LAB_BOOT_S": "1", "LAB_EXTRA": extra, "LAB_PARTITIONS": partitions}
     command = [str(SCRIPT), "up", str(folder), str(nodes), str(cpus)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment, check=False)
@@ -69,3 +73,20 @@ def _free(port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+@contextmanager
+def once_watched(folder: Path, act: Callable[[], object], looks: int = 2) -> Iterator[None]:
+    """Do something in a thread when a journal has so many looks."""
+
+    def wait() -> None:
+        end = time.monotonic() + 60
+        while time.monotonic() < end and not (path.exists() and path.read_text().count('"look"') >= looks):
+            time.sleep(0.1)
+        act()
+
+    path = folder / JOURNAL
+    thread = threading.Thread(target=wait)
+    thread.start()
+    yield
+    thread.join(90)

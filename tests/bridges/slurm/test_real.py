@@ -7,10 +7,8 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +16,7 @@ import pytest
 from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.loop import JOURNAL
 from escala.cli.app import run
-from tests.bridges.slurm.lab import Lab, lab
+from tests.bridges.slurm.lab import Lab, lab, once_watched
 
 pytestmark = [pytest.mark.slurm, pytest.mark.slow]
 WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=3,switch_on_s=5"
@@ -32,23 +30,6 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 def _beside(*options: str) -> None:
     assert run(["beside", "slurm", "--power", WATTS, "--period", "1", *options]) == 0
-
-
-@contextmanager
-def _once_watched(folder: Path, act: Callable[[], object], looks: int = 2) -> Iterator[None]:
-    """Do something in a thread when a journal has so many looks."""
-
-    def wait() -> None:
-        end = time.monotonic() + 60
-        while time.monotonic() < end and not (path.exists() and path.read_text().count('"look"') >= looks):
-            time.sleep(0.1)
-        act()
-
-    path = folder / JOURNAL
-    thread = threading.Thread(target=wait)
-    thread.start()
-    yield
-    thread.join(90)
 
 
 def _state(real: Lab) -> str:
@@ -71,7 +52,7 @@ def test_shadow_changes_nothing_and_agrees_with_what_happens(real: Lab, tmp_path
     assert _state(real) == before
     assert not [job for one in records(folder / JOURNAL) for job in one.get("starts", ())], "the machine is full"
     folder = tmp_path / "after"
-    with _once_watched(folder, lambda: real.run("scancel", "1")):
+    with once_watched(folder, lambda: real.run("scancel", "1")):
         _beside(*policies, "--folder", str(folder), "--looks", "14")
     looks = [one for one in records(folder / JOURNAL) if one["kind"] == "look"]
     assert not [one for one in records(folder / JOURNAL) if one["kind"] == "miss"]
@@ -110,7 +91,7 @@ def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(real: Lab, tmp_pa
     full = real.submit("-N8", "-t5", seconds=200)
     jobs = {minutes: real.submit("-N8", f"-t{minutes}", seconds=1) for minutes in (7, 3, 8, 1, 6, 2, 5, 4)}
     time.sleep(2)
-    with _once_watched(tmp_path, lambda: real.run("scancel", full)):
+    with once_watched(tmp_path, lambda: real.run("scancel", full)):
         _beside("--mode", "order", "--i-am-root", "--scheduler", "sjf", "--folder", str(tmp_path), "--looks", "5")
     commands = [command for one in records(tmp_path / JOURNAL) for command, done in one.get("acted", ()) if done]
     assert 0 < len(commands) <= 8 and all(re.fullmatch(r"scontrol update jobid=\d+ nice=-?\d+", command) for command in commands)

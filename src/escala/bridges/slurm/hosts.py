@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -14,7 +15,7 @@ _PART = re.compile(r"[^\[\],\s]+|\[[\d,-]+\]")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def expand(text: str) -> tuple[str, ...]:
     """The names; EscalaError for what is no list."""
     if not text:
@@ -22,7 +23,7 @@ def expand(text: str) -> tuple[str, ...]:
     names: list[str] = []
     for piece in _pieces(text):
         names += _expanded(piece, text, MOST - len(names))
-    return tuple(names)
+    return tuple(map(sys.intern, names))  # the same few in all lists
 
 
 def _pieces(text: str) -> Iterator[str]:
