@@ -135,7 +135,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]
     with lab(tmp_path_factory.mktemp("lab"), 4, 4) as found:
         path = found.folder / "r.sock"
         environment = found.environment | {"SLURMRESTD_SECURITY": "disable_user_check"}
-        command = [program, "-a", "rest_auth/local", f"unix:{path}"]
+        plugin = "v0.0.38" if " 22." in found.run("squeue", "--version") else "slurmctld"  # all of them want slurmdbd
+        command = [program, "-s", plugin, "-a", "rest_auth/local", f"unix:{path}"]
         process = subprocess.Popen(command, env=environment, cwd=found.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             end = time.monotonic() + 10
