@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import gymnasium
@@ -16,12 +17,13 @@ _ROW = np.zeros(1, np.int64)
 
 
 class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
-    """A batch of one. Subclasses are the registered single environments: they make their batch and document themselves.
+    """A batch of one. Subclasses are the registered single environments: they name the class of their batch and document themselves.
 
     `reset(seed=s)` seeds the row with s; without a seed the next episode of the same sequence begins (the first time with a seed drawn
     by chance).
     """
 
+    batch_type: ClassVar[Callable[..., Batch]]
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
@@ -29,7 +31,8 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         tell_when_compiling()
         return super().__new__(cls)
 
-    def __init__(self, batch: Batch, render_mode: str | None = None) -> None:
+    def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
+        batch = self.batch_type(1, workload, platform, **options)
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise EscalaError(f"render_mode {render_mode!r} is not known: use rgb_array, or human by gymnasium.make")
         self.batch = batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +18,8 @@ Array = NDArray[Any]
 
 
 class BatchVectorEnv(VectorEnv[Array, Array, Array]):
-    """A batch of N behind Gymnasium's vector interface. Subclasses are the registered vector environments: they make their batch.
+    """A batch of N behind Gymnasium's vector interface. Subclasses are the registered vector environments: they name the class of
+    their batch.
 
     Autoreset is *same step*: where an episode ends, the observation returned is the first of the next episode, and `info["final_obs"]`
     (rows marked in
@@ -29,6 +31,7 @@ class BatchVectorEnv(VectorEnv[Array, Array, Array]):
     anyway.
     """
 
+    batch_type: ClassVar[Callable[..., Batch]]
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
         "render_modes": ["rgb_array"],
         "render_fps": 10,
@@ -40,7 +43,17 @@ class BatchVectorEnv(VectorEnv[Array, Array, Array]):
         tell_when_compiling()
         return super().__new__(cls)
 
-    def __init__(self, batch: Batch, *, copy: bool = True, render_mode: str | None = None) -> None:
+    def __init__(
+        self,
+        num_envs: int,
+        workload: Any = None,
+        platform: Any = None,
+        *,
+        copy: bool = True,
+        render_mode: str | None = None,
+        **options: Any,
+    ) -> None:
+        batch = self.batch_type(num_envs, workload, platform, **options)
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise EscalaError(f"render_mode {render_mode!r} is not known: use one of {', '.join(self.metadata['render_modes'])}")
         self.batch = batch

@@ -317,21 +317,10 @@ class OffReservation(BatchEnv):
     v0: first.
     """
 
-    def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
-        super().__init__(OffReservationBatch(1, workload, platform, **options), render_mode)
+    batch_type = OffReservationBatch
 
 
 class OffReservationVector(BatchVectorEnv):
     """Many days at once, see `OffReservation` and `BatchVectorEnv`."""
 
-    def __init__(
-        self,
-        num_envs: int,
-        workload: Any = None,
-        platform: Any = None,
-        *,
-        copy: bool = True,
-        render_mode: str | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(OffReservationBatch(num_envs, workload, platform, **options), copy=copy, render_mode=render_mode)
+    batch_type = OffReservationBatch

@@ -243,21 +243,10 @@ class Scheduling(BatchEnv):
     v0: first.
     """
 
-    def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
-        super().__init__(SchedulingBatch(1, workload, platform, **options), render_mode)
+    batch_type = SchedulingBatch
 
 
 class SchedulingVector(BatchVectorEnv):
     """Many days at once, see `Scheduling` and `BatchVectorEnv`."""
 
-    def __init__(
-        self,
-        num_envs: int,
-        workload: Any = None,
-        platform: Any = None,
-        *,
-        copy: bool = True,
-        render_mode: str | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(SchedulingBatch(num_envs, workload, platform, **options), copy=copy, render_mode=render_mode)
+    batch_type = SchedulingBatch

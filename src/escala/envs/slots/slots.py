@@ -109,24 +109,13 @@ class Slots(BatchEnv):
     v0: first.
     """
 
-    def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
-        super().__init__(SlotsBatch(1, workload, platform, **options), render_mode)
+    batch_type = SlotsBatch
 
 
 class SlotsVector(BatchVectorEnv):
     """Many slotted worlds at once, see `Slots` and `BatchVectorEnv`."""
 
-    def __init__(
-        self,
-        num_envs: int,
-        workload: Any = None,
-        platform: Any = None,
-        *,
-        copy: bool = True,
-        render_mode: str | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(SlotsBatch(num_envs, workload, platform, **options), copy=copy, render_mode=render_mode)
+    batch_type = SlotsBatch
 
 
 def job_lists(workload: Any = None, platform: Any = None, **options: Any) -> JobLists:
