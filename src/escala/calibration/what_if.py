@@ -176,8 +176,10 @@ def _taken(site: Site, rows: Sequence[int], names: Sequence[str], how: str) -> S
         nodes = tuple(k for k, row in enumerate(rows) if row in inside)
         if nodes:
             partitions.append(replace(one, nodes=nodes))
+    closed = [one._replace(nodes=tuple(k for k, row in enumerate(rows) if row in set(one.nodes))) for one in site.closed]
     return replace(
-        site, name=f"{site.name} {how}", cores=site.cores[at], profile_of=site.profile_of[at], names=tuple(names),
+        site, closed=tuple(one for one in closed if one.nodes),
+        name=f"{site.name} {how}", cores=site.cores[at], profile_of=site.profile_of[at], names=tuple(names),
         resources={kind: values[at] for kind, values in site.resources.items()}, partitions=tuple(partitions),
         features=tuple(site.features[k] for k in rows), weights=site.weights[at], threads=site.threads[at],
     )  # fmt: skip

@@ -19,7 +19,7 @@ Sources = Annotated[
     list[Path],
     typer.Argument(
         metavar="SOURCE...",
-        help="slurm.conf, what scontrol show node, show partition, show config or sacctmgr show qos or assoc -P print; or else a job log",
+        help="slurm.conf, what scontrol show node, partition, config, reservation, sacctmgr show qos or assoc -P print; or else a job log",
         show_default=False,
     ),
 ]

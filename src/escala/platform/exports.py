@@ -10,10 +10,11 @@ from pathlib import Path
 
 from escala.errors import EscalaError, quoted
 from escala.platform.accounts import Accounts, read_associations
+from escala.platform.closures import Closure, read_reservations
 from escala.platform.limits import QOS, Bounds, bounds_of_row
 from escala.platform.read_site import is_conf, read_site, site_of_lines
 from escala.platform.site import Site
-from escala.platform.site_entries import parsable, whole
+from escala.platform.site_entries import Nodes, parsable, whole
 from escala.platform.slurm_conf import Conf, read_conf, read_gres
 from escala.reading import guarded, read_text
 
@@ -24,6 +25,7 @@ KINDS = {
     "gres": re.compile(r"(?mi)^\s*(NodeName=\S+\s+)?Name=\w+|^\s*AutoDetect="),
     "associations": re.compile(r"^(Cluster\|)?Account\|.*\bUser\|.*\bShare\b"),
     "qos": re.compile(r"^Name\|(.*\|)?Priority(\||\n)"),
+    "reservations": re.compile(r"(?m)^\s*ReservationName="),
 }
 """Kind of export -> what tells it."""
 NAMES = {"cputot": "cpus", "availablefeatures": "feature", "features": "feature"}
@@ -59,7 +61,8 @@ def read_exports(paths: Sequence[Path]) -> Site:
     strange = [path for path, kind in kinds.items() if kind is None]
     if strange:
         raise EscalaError(
-            f"{strange[0]}: neither a slurm.conf nor what scontrol show node, partition or config, or sacctmgr show qos or assoc -P print"
+            f"{strange[0]}: neither a slurm.conf nor what scontrol show node, partition, config or reservation, or sacctmgr show qos or "
+            "assoc -P print"
         )
     if list(kinds.values()) == ["toml"]:
         return read_site(paths[0])
@@ -76,6 +79,8 @@ def read_exports(paths: Sequence[Path]) -> Site:
             _qos(path, qos, qos_limits, conf.unread)
         elif kind == "associations":
             accounts |= read_associations(read_text(path), str(path), conf.unread)
+        elif kind == "reservations":
+            continue
         elif kind == "toml":
             raise EscalaError(f"{path}: is a site.toml already: give it alone")
         else:
@@ -85,7 +90,17 @@ def read_exports(paths: Sequence[Path]) -> Site:
     limited = qos_limits or any("limits" in told or "user_limits" in told for told in accounts.values())
     if limited and any(kind in ("conf", "config") for kind in kinds.values()):
         settings.setdefault(ENFORCE, "none")  # as Slurm has it where the file says nothing
-    return replace(site, settings=settings, qos=qos or site.qos, qos_limits=qos_limits, accounts=accounts)
+    closed, unread = _reservations(site, [path for path, kind in kinds.items() if kind == "reservations"])
+    site = replace(site, settings=settings, qos=qos or site.qos, qos_limits=qos_limits, accounts=accounts)
+    return replace(site, closed=closed, unread=(*site.unread, *unread))
+
+
+def _reservations(site: Site, paths: Sequence[Path]) -> tuple[tuple[Closure, ...], list[str]]:
+    """The reservations of these exports on the nodes of a site, and what of them is not modelled."""
+    nodes, unread = Nodes(), list[str]()
+    nodes.number = {name: k for k, name in enumerate(site.names)}
+    nodes.names = list(site.names)
+    return tuple(one for path in paths for one in read_reservations(read_text(path), path.name, nodes.listed, unread)), unread
 
 
 def _add_conf(conf: Conf, path: Path) -> None:

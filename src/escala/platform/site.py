@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from escala.errors import EscalaError, quoted
+from escala.platform.closures import Closure
 from escala.platform.platform import Ints, Platform
 from escala.reading import first_twin
 
@@ -59,7 +60,8 @@ class Site(Platform):
     partitions: at least one. settings: Slurm's settings under their names in slurm.conf, in lower case -> text. features: of each node.
     weights: int64 [nodes], Slurm's: light nodes are taken first. threads: int64 [nodes], CPUs of a core, where cores are what is given
     away. qos: name -> priority, qos_limits: name -> its limits (`escala.platform.limits`). accounts: the tree of
-    `escala.platform.accounts`. unread: what was in the file and is not modelled.
+    `escala.platform.accounts`. closed: outages, drains and reservations (`escala.platform.closures`). unread: what was in the file and is
+    not modelled.
     """
 
     partitions: tuple[Partition, ...] = ()
@@ -70,6 +72,7 @@ class Site(Platform):
     qos: dict[str, int] = field(default_factory=dict)
     qos_limits: dict[str, dict[str, Any]] = field(default_factory=dict)
     accounts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    closed: tuple[Closure, ...] = ()
     unread: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -125,13 +128,18 @@ class Site(Platform):
         kept = [replace(one, nodes=tuple(node for node in one.nodes if node < n)) for one in self.partitions]
         if not 1 <= n <= self.n_nodes:
             raise EscalaError(f"platform {self.name!r} has {self.n_nodes} nodes; cannot keep the first {n}")
-        return replace(self, partitions=tuple(one for one in kept if one.nodes), **_kept(self, np.arange(n)))
+        closed = [one._replace(nodes=tuple(node for node in one.nodes if node < n)) for one in self.closed]
+        left = tuple(one for one in closed if one.nodes)
+        return replace(self, closed=left, partitions=tuple(one for one in kept if one.nodes), **_kept(self, np.arange(n)))
 
     def machine(self, name: str) -> Site:
         """The nodes of one partition as a site of their own, in which they have the numbers from 0."""
         own = self.partition(name)
         alone = replace(own, nodes=tuple(range(len(own.nodes))), default=True)
-        return replace(self, name=f"{self.name} {name}", partitions=(alone,), **_kept(self, np.array(own.nodes)))
+        number = {node: k for k, node in enumerate(own.nodes)}
+        closed = [one._replace(nodes=tuple(number[node] for node in one.nodes if node in number)) for one in self.closed]
+        left = tuple(one for one in closed if one.nodes)
+        return replace(self, name=f"{self.name} {name}", closed=left, partitions=(alone,), **_kept(self, np.array(own.nodes)))
 
     def spec(self) -> dict[str, Any]:
         """A plain dict from which `from_spec` makes an equal site."""
@@ -147,6 +155,7 @@ class Site(Platform):
         ]
         more: dict[str, Any] = {"partitions": told, "settings": dict(self.settings), "qos": dict(self.qos), "unread": list(self.unread)}
         more |= {name: value for name in ("qos_limits", "accounts") if (value := getattr(self, name))}
+        more |= {"closed": [[interval_text(one.nodes), *one[1:]] for one in self.closed]} if self.closed else {}
         more |= {name: values.tolist() for name in ("weights", "threads") if len(set((values := getattr(self, name)).tolist()) - {1})}
         if any(self.features):
             more["features"] = [list(one) for one in self.features]
@@ -204,6 +213,7 @@ def site_of(platform: Platform, more: Mapping[str, Any] | None = None) -> Site:
         return Site(**plain)
     told = dict(more)
     partitions = tuple(_partition(one) for one in told.pop("partitions"))
+    told["closed"] = tuple(Closure(nodes_of_intervals(nodes), *rest) for nodes, *rest in told.get("closed", ()))
     return Site(**plain, partitions=partitions, **{**told, "unread": tuple(told.get("unread", ()))})
 
 

@@ -35,6 +35,12 @@ low = {max_jobs_per_user = 10, grp_tres = {cpu = 640, gpu = 8}}
 [accounts]                      # optional: shares and limits of each; users that stand nowhere have 1 share
 physics = {shares = 30, grp_tres = {cpu = 640}, max_jobs = 20}
 theory = {parent = "physics", shares = 2, users = {ann = 3, bob = 1}}
+
+[[closed]]                      # optional: nodes that are not there for a while
+nodes = "n[001-008]"
+from = "2026-11-03T06:00:00"    # UTC, or unix seconds; until: left out for ever
+until = "2026-11-03T18:00:00"
+kind = "down"                   # or "drain", "reserved"; requeue = false: what ran there is over
 """
 
 from __future__ import annotations
@@ -46,13 +52,14 @@ from typing import Any
 from escala.errors import EscalaError, nearest, quoted
 from escala.platform import limits
 from escala.platform.accounts import accounts_of
+from escala.platform.closures import closure_of
 from escala.platform.hostlist import hosts_of
 from escala.platform.site import PARTITION_FIELDS, Partition, Site
 from escala.platform.site_entries import Nodes, default_marked, seconds_of, whole
 from escala.platform.spec import profile_from
 from escala.reading import read_toml
 
-TOP = ("name", "nodes", "power", "partitions", "slurm", "qos", "accounts")
+TOP = ("name", "nodes", "power", "partitions", "slurm", "qos", "accounts", "closed")
 NODE = ("names", "cores", "memory_mb", "gpus", "features", "weight", "threads_per_core", "power")
 SPANS = {"max_time": "max_s", "default_time": "default_s"}
 PARTITION = ("name", "nodes", *SPANS, *(one for one in PARTITION_FIELDS if one not in SPANS.values()))
@@ -74,7 +81,9 @@ def site_of_toml(path: Path) -> Site:
     name = str(told.get("name", path.stem))
     accounts = accounts_of(told.get("accounts", {}), f"{path}: [accounts]")
     marked = default_marked(partitions)
-    return nodes.site(name, profiles, partitions=marked, settings=settings, qos=qos, qos_limits=qos_limits, accounts=accounts)
+    closed = tuple(closure_of(one, nodes.listed, f"{path}: closed {k}") for k, one in enumerate(told.get("closed") or [], start=1))
+    rules = {"settings": settings, "qos": qos, "qos_limits": qos_limits, "accounts": accounts}
+    return nodes.site(name, profiles, partitions=marked, closed=closed, **rules)
 
 
 def _qos(table: Mapping[str, Any], where: str) -> tuple[dict[str, int], dict[str, limits.Bounds]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from escala.errors import EscalaError
 from escala.platform import power as power_profiles
+from escala.platform.closures import entry_of
 from escala.platform.hostlist import folded
 from escala.platform.limits import TIME
 from escala.platform.power import SECONDS, WATTS, PowerProfile
@@ -27,6 +28,7 @@ def site_text(site: Site, notes: Iterable[str] = ()) -> str:
     parts += [_section("slurm", site.settings)] if site.settings else []
     parts += [_section("qos", {name: _qos(site, name) for name in {**site.qos, **site.qos_limits}})] if site.qos or site.qos_limits else []
     parts += [_section("accounts", {name: _account(told) for name, told in site.accounts.items()})] if site.accounts else []
+    parts += [_lines("[[closed]]", {"nodes": folded([site.names[k] for k in one.nodes]), **entry_of(one)}) for one in site.closed]
     return "\n\n".join((["\n".join(head)] if head else []) + parts) + "\n"
 
 

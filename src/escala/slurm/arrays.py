@@ -14,6 +14,7 @@ from escala.kernel.slurm.shares import CLASSIC, TREE, weigh
 from escala.platform.site import Site
 from escala.slurm.asked import Asked, as_words
 from escala.slurm.associations import shares_of
+from escala.slurm.closed import closed_of, more_rows
 from escala.slurm.columns import Columns
 from escala.slurm.settings import TICK_S, WEEK_S, Settings
 from escala.workload import Workload
@@ -42,11 +43,12 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         _records(workload, site, settings, asked),
         shares,
         asked.bounded.limits(np.array([one[3] for one in asked.records], np.int64), len(workload), site.n_nodes),
+        closed_of(site, workload.origin_s, len(workload)),
         _allocated(site, asked, machine.gpus.shape[1]),
         _lists(asked, settings),
         _counters(settings, rules),
         rules,
-        _scratch(machine, rules, users),
+        _scratch(machine, rules, users, len(site.closed)),
     )
 
 
@@ -140,7 +142,8 @@ def _size(site: Site, settings: Settings, shape: Ints) -> NDArray[np.float64]:
 
 def _allocated(site: Site, asked: Asked, kinds: int) -> t.Allocated:
     most = np.minimum(np.minimum(asked.shape[:, t.MAX_NODES], asked.shape[:, t.TASKS]), site.n_nodes)
-    rows = int(np.maximum(most, asked.shape[:, t.MIN_NODES]).sum()) + site.n_nodes
+    most = np.maximum(most, asked.shape[:, t.MIN_NODES])
+    rows = int(most.sum()) + site.n_nodes + more_rows(site, most)
     if rows > MOST_ROWS:
         raise EscalaError(f"these jobs may take up to {rows:,} nodes together, at most {MOST_ROWS:,} are possible: take a part of the log")
     node, cpus, memory = (np.zeros(rows, np.int64) for _ in range(3))
@@ -222,9 +225,9 @@ def _counters(settings: Settings, rules: t.Rules) -> Ints:
     return s
 
 
-def _scratch(machine: t.Machine, rules: t.Rules, users: int) -> t.Scratch:
+def _scratch(machine: t.Machine, rules: t.Rules, users: int, closures: int) -> t.Scratch:
     nodes, words = machine.cpus.size, machine.part.shape[1]
-    plan, parts = rules.bf_node_space_size + 4, machine.part.shape[0]
+    plan, parts = rules.bf_node_space_size + 4 + 2 * closures, machine.part.shape[0]
     both = (users, parts) if rules.bf_max_job_user_part > 0 else (1, 1)
 
     def ints(*shape: int) -> Ints:
@@ -243,6 +246,7 @@ def _scratch(machine: t.Machine, rules: t.Rules, users: int) -> t.Scratch:
         tasks=ints(max(nodes, int(machine.cpus.max())) + 2),
         used=ints(words),
         wanted=ints(words),
+        there=ints(words),
         begin=ints(plan),
         end=ints(plan),
         after=ints(plan),

@@ -162,6 +162,8 @@ def _job_table(run: t.World, workload: Workload, asked: Asked, rows: Ints, chunk
     nodes[rows] = node_texts(chunks, len(rows)).to_numpy() if len(rows) else []
     state = STATES[run.jobs.state].to_numpy().copy()
     state[ended & asked.killed] = "KILLED"
+    if run.closed.again.size:
+        state[ended & (run.closed.again < 0)] = "KILLED"
     run_s = np.where(ended, run.jobs.finish - run.jobs.start, run.jobs.run) / t.SECOND
 
     def seconds(us: Ints) -> pl.Series:

@@ -16,6 +16,7 @@ import escala
 from escala import EscalaError
 from escala.calibration import inferred
 from escala.platform import Partition, PowerProfile, Site
+from escala.platform.closures import Closure
 from escala.platform.exports import read_exports
 from escala.platform.hostlist import folded, hosts_of, in_order
 from escala.platform.site_write import site_text
@@ -88,6 +89,7 @@ def _site() -> Site:
         ("n1", "n2", "g01", "g02", "login"), partitions=(every, Partition("all", tuple(range(5)), default=True, memory_mb_per_node=5)),
         settings={"schedulerparameters": "bf_interval=30,bf_window=2880"}, features=(("x", "y"), ("x", "y"), (), (), ("z",)),
         weights=np.array([1, 1, 5, 5, 1]), threads=np.array([2, 2, 1, 1, 1]), qos={"high": 10, "of the night": 0},
+        closed=(Closure((0, 1), 5.5, 1e11, "drain"), Closure((4,), 1.8e9, 1.8e9 + 60, "down", False)),
         qos_limits={"of the night": {"grp_tres": {"cpu": 3, "gpu:a": 2}, "max_time": 90.0, "flags": ("NoReserve",)}},
         accounts={
             "physics": {"parent": "root", "shares": 30, "users": {}},

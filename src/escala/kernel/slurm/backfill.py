@@ -5,11 +5,12 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute
 from escala.kernel.slurm.choose import choose
+from escala.kernel.slurm.closed import plan_reserved
 from escala.kernel.slurm.ends import first_start
 from escala.kernel.slurm.event_pass import way_of
 from escala.kernel.slurm.limits import gives_no_reservation, may_run, may_take
 from escala.kernel.slurm.lists import records_before
-from escala.kernel.slurm.plan import free_through, new_plan, overlaps, reserve
+from escala.kernel.slurm.plan import count_bits, free_through, new_plan, overlaps, reserve
 from escala.kernel.slurm.start import NO_ROOM, start
 from escala.kernel.slurm.start import STARTED as BEGUN
 from escala.kernel.slurm.tables import (
@@ -21,9 +22,7 @@ from escala.kernel.slurm.tables import (
     TESTED,
     USER,
     WAITING,
-    Ints,
     Jobs,
-    Machine,
     Records,
     Rules,
     Scratch,
@@ -81,6 +80,8 @@ def backfill_pass(w: World) -> int:
     s[BY_PASS] = 1
     _begin(rules, room)
     size = new_plan(rules, now_s, room)
+    if w.closed.kind.size > 0:
+        size = plan_reserved(w.closed, rules, now_s, size, room)
     s[TESTED] = 0
     started, i = 0, 0
     while i < s[N_QUEUE] and s[TESTED] < rules.bf_max_job_test:
@@ -107,24 +108,16 @@ def backfill_pass(w: World) -> int:
 
 
 @lean
-def _usable(machine: Machine, records: Records, record: int, room: Scratch, start_s: int, end_s: int) -> int:
+def _usable(w: World, record: int, start_s: int, end_s: int) -> int:
     """Nodes of the record that are not reserved in [start, end] into room.wanted; the first later moment that may be better, or 0."""
-    nodes = machine.mask[records.mask[record]]
-    for w in range(nodes.size):
-        room.wanted[w] = nodes[w]
+    nodes, room = w.machine.mask[w.records.mask[record]], w.room
+    if w.closed.kind.size > 0:
+        for word in range(nodes.size):
+            room.there[word] = nodes[word] & ~w.closed.gone[word]
+        nodes = room.there
+    for word in range(nodes.size):
+        room.wanted[word] = nodes[word]
     return free_through(room, nodes, start_s, end_s)
-
-
-@lean
-def _count(words: Ints) -> int:
-    """Bits that are set."""
-    found = 0
-    for w in range(words.size):
-        word = words[w]
-        while word:
-            word &= word - 1
-            found += 1
-    return found
 
 
 @lean
@@ -138,8 +131,8 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
     counted = False
     for _ in range(MOST_TRIES):
         asked_s = later
-        later = _usable(machine, records, record, room, asked_s, max(asked_s, now_s) + limit)
-        if _count(room.wanted) < jobs.shape[j, MIN_NODES]:
+        later = _usable(w, record, asked_s, max(asked_s, now_s) + limit)
+        if count_bits(room.wanted) < jobs.shape[j, MIN_NODES]:
             if later > 0 and not only_now:
                 continue
             return NEXT, size

@@ -8,7 +8,7 @@ from escala.kernel.slurm.event_pass import event_pass
 from escala.kernel.slurm.lists import pop_end, sort_queue
 from escala.kernel.slurm.priority import renew
 from escala.kernel.slurm.shares import settle, weigh
-from escala.kernel.slurm.start import end, submit
+from escala.kernel.slurm.start import end, fail, submit
 from escala.kernel.slurm.tables import (
     ASKED,
     CALC,
@@ -23,6 +23,7 @@ from escala.kernel.slurm.tables import (
     N_QUEUE,
     N_RUNNING,
     NEXT_SUBMIT,
+    NEXT_TURN,
     NOW,
     PASS,
     PASS_ROW,
@@ -111,14 +112,19 @@ def drive(w: World, until_us: int) -> int:
             return DONE
         tick, bf = s[TICK], s[PASS] if rules.backfill > 0 else FAR
         calc = s[CALC] if rules.by_priority > 0 else FAR
-        now = min(min(coming, tick), min(bf, calc))
+        turns = w.closed.moment[s[NEXT_TURN], 0] if s[NEXT_TURN] < w.closed.moment.shape[0] else FAR
+        busy = min(coming, turns)
+        now = min(min(busy, tick), min(bf, calc))
         if now > until_us:
             return PAUSED
-        if s[N_RUNNING] == 0 and coming == FAR and now > s[MOVED] + STILL_S * SECOND:
+        if s[N_RUNNING] == 0 and coming == FAR and turns == FAR and now > s[MOVED] + STILL_S * SECOND:
             return DONE
         s[NOW] = now
         if coming == now:
             _take_in(w, now)
+            continue
+        if turns == now:
+            fail(w)
             continue
         now_s = unix_s(rules, now)
         if calc == now:
@@ -128,8 +134,8 @@ def drive(w: World, until_us: int) -> int:
             renew(w)
             if s[DIRTY]:
                 sort_queue(machine, records, lists, s)
-            if s[N_QUEUE] == 0 and s[CALC] < coming and rules.fair == 0:
-                s[CALC] += (coming - s[CALC]) // rules.calc_us * rules.calc_us
+            if s[N_QUEUE] == 0 and s[CALC] < busy and rules.fair == 0:
+                s[CALC] += (busy - s[CALC]) // rules.calc_us * rules.calc_us
         elif tick == now:
             due = tick_due(s, rules, now_s) if s[N_QUEUE] > 0 or s[ASKED] > 0 else 0
             if due > 0:
@@ -140,7 +146,7 @@ def drive(w: World, until_us: int) -> int:
                 s[EVENTS] += 1
                 event_pass(w, due == 2)
             idle = s[N_QUEUE] == 0 and s[ASKED] == 0
-            next_tick(s, rules, coming if idle else now)
+            next_tick(s, rules, busy if idle else now)
         else:
             passed = pass_due(lists, s, rules, now_s)
             if passed:
@@ -148,4 +154,4 @@ def drive(w: World, until_us: int) -> int:
                 s[PASSES] += 1
                 if s[N_QUEUE] > 0:
                     backfill_pass(w)
-            next_pass(lists, s, rules, passed, coming if s[N_QUEUE] == 0 else now)
+            next_pass(lists, s, rules, passed, busy if s[N_QUEUE] == 0 else now)

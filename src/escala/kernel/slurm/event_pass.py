@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from escala.compile import lean
 from escala.kernel.slurm.choose import choose
+from escala.kernel.slurm.closed import take_reserved
 from escala.kernel.slurm.limits import may_run
 from escala.kernel.slurm.lists import records_before
+from escala.kernel.slurm.plan import count_bits
 from escala.kernel.slurm.start import AT_LIMIT, STARTED, start
 from escala.kernel.slurm.tables import (
     BY_PASS,
+    LIMIT_S,
     MIN_CORES,
+    MIN_NODES,
     N_QUEUE,
     NOW,
     REQ_NODES,
@@ -77,6 +81,8 @@ def event_pass(w: World, full: bool) -> bool:
             continue
         for word in range(room.wanted.size):
             room.wanted[word] = machine.mask[records.mask[record], word] & ~room.used[word]
+        if w.closed.kind.size > 0 and _held_by_reservation(w, j):
+            continue
         count = choose(machine, free, jobs.shape, j, room.wanted, way_of(machine, rules, jobs, j, p), room)
         if count > 0:
             earlier = records_before(jobs, records, lists, i - 1, j)
@@ -91,6 +97,16 @@ def event_pass(w: World, full: bool) -> bool:
             _close(machine, room, p)
             open_parts -= 1
     return True
+
+
+@lean
+def _held_by_reservation(w: World, j: int) -> bool:
+    """Take closed nodes out of room.wanted. Are too few left only because of reservations? Then others may pass the job."""
+    now_s, least = unix_s(w.rules, w.s[NOW]), w.jobs.shape[j, MIN_NODES]
+    for word in range(w.room.wanted.size):
+        w.room.wanted[word] &= ~w.closed.gone[word]
+    enough = count_bits(w.room.wanted) >= least
+    return take_reserved(w.closed, w.room.wanted, now_s, now_s + w.jobs.shape[j, LIMIT_S]) and enough and count_bits(w.room.wanted) < least
 
 
 @lean

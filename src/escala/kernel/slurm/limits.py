@@ -131,8 +131,14 @@ def count_run(w: World, record: int, step: int) -> None:
 @lean
 def count_end(w: World, j: int) -> None:
     """Job j, which ran, is gone: from what runs, and from what is submitted."""
+    count_run(w, w.limits.held[j], -1)
+    count_gone(w, j)
+
+
+@lean
+def count_gone(w: World, j: int) -> None:
+    """Job j is no longer submitted."""
     limits = w.limits
-    count_run(w, limits.held[j], -1)
     c = limits.of_record[w.jobs.record[j]]
     for k in range(limits.first[c], limits.first[c + 1]):
         limits.used[limits.row[k], USED_SUBMITTED] -= 1

@@ -18,6 +18,18 @@ def new_plan(rules: Rules, now_s: int, room: Scratch) -> int:
 
 
 @lean
+def count_bits(words: Ints) -> int:
+    """Bits that are set."""
+    found = 0
+    for w in range(words.size):
+        word = words[w]
+        while word:
+            word &= word - 1
+            found += 1
+    return found
+
+
+@lean
 def covers(a: Ints, b: Ints) -> bool:
     """Is every node of a in b?"""
     outside = 0

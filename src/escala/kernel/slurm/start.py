@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute, give, release
-from escala.kernel.slurm.limits import count_end, count_run, may_come, may_run, may_take
+from escala.kernel.slurm.closed import DOWN, break_off, struck, turn
+from escala.kernel.slurm.limits import count_end, count_gone, count_run, may_come, may_run, may_take
 from escala.kernel.slurm.lists import add_running, dequeue, enqueue, push_end, remove_running
 from escala.kernel.slurm.priority import first_priority
 from escala.kernel.slurm.shares import charge
@@ -20,6 +21,7 @@ from escala.kernel.slurm.tables import (
     N_ENDED,
     N_RUNNING,
     NEVER,
+    NEXT_TURN,
     NOW,
     RUNNING,
     SECOND,
@@ -66,7 +68,8 @@ def start(w: World, record: int, count: int) -> int:
     add_running(jobs, lists, s, j)
     dequeue(w.records, lists, s, j)
     s[LAST_UPDATE] = now_s
-    free_followers(w, j, AT_START)
+    if w.closed.again.size == 0 or w.closed.again[j] == 0:
+        free_followers(w, j, AT_START)
     return STARTED
 
 
@@ -86,6 +89,32 @@ def end(w: World, j: int) -> None:
     s[ASKED] += 1
     s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
     free_followers(w, j, AT_END)
+
+
+@lean
+def fail(w: World) -> None:
+    """A closure begins or ends; the jobs on nodes that fail are queued again, or are over."""
+    c, opens = w.closed.moment[w.s[NEXT_TURN], 1], w.closed.moment[w.s[NEXT_TURN], 2] == 1
+    turn(w)
+    if opens or w.closed.kind[c] != DOWN:
+        return
+    i = 0
+    while i < w.s[N_RUNNING]:
+        if not struck(w, i, c):
+            i += 1
+            continue
+        j = w.lists.running[i]
+        break_off(w, j)
+        if w.closed.requeue[c] == 1:
+            _queue(w, j)
+            continue
+        w.jobs.finish[j] = w.s[NOW]
+        w.jobs.state[j] = ENDED
+        w.closed.again[j] = -1
+        w.s[N_ENDED] += 1
+        if w.rules.limited > 0:
+            count_gone(w, j)
+        free_followers(w, j, AT_END)
 
 
 @lean

@@ -49,8 +49,9 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     CHARGED,
     RESET,
     MOVED,
-) = range(23)
-COUNTERS = 23
+    NEXT_TURN,
+) = range(24)
+COUNTERS = 24
 
 # Columns of what limits count; behind the last, GPUs of each kind.
 USED_JOBS, USED_SUBMITTED, USED_NODES, USED_CPUS, USED_MEMORY, USED_GPUS, USED_KINDS = range(7)
@@ -143,6 +144,20 @@ class Limits(NamedTuple):
     wanted: Ints  # [columns]
 
 
+class Closed(NamedTuple):
+    """Nodes that are closed for a while."""
+
+    moment: Ints  # [2 closures, 3]: us, closure, 1 where it ends; in order
+    nodes: Words  # [closures, words]
+    kind: Ints  # of `closed`
+    requeue: Ints  # 1: what is struck is queued again
+    begin_s: Ints  # unix s
+    end_s: Ints
+    on: Ints  # 1: an outage or a drain that lasts
+    gone: Words  # [words]: nodes of all that last
+    again: Ints  # [jobs]: how often it lost its nodes
+
+
 class Allocated(NamedTuple):
     """What was given, a row a job and node."""
 
@@ -220,6 +235,7 @@ class Scratch(NamedTuple):
     tasks: Ints  # [nodes]
     used: Words  # [words]
     wanted: Words  # [words]
+    there: Words  # [words]: nodes of a record that are not closed
     begin: Ints  # [records of a plan]
     end: Ints
     after: Ints
@@ -239,6 +255,7 @@ class World(NamedTuple):
     records: Records
     shares: Shares
     limits: Limits
+    closed: Closed
     allocated: Allocated
     lists: Lists
     s: Ints  # counters

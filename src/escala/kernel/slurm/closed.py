@@ -1,0 +1,119 @@
+"""Nodes that are closed for a while: what runs on failing ones ends or is queued again, and no job may run into a reservation.
+
+slurmctld does not foresee an outage or a drain: while it lasts its nodes are in no set of available ones. Reservations it knows beforehand
+(https://slurm.schedmd.com/reservations.html): a job whose limit reaches into one may not have its nodes.
+"""
+
+from __future__ import annotations
+
+from escala.compile import lean
+from escala.kernel.slurm.allocate import release
+from escala.kernel.slurm.limits import count_run
+from escala.kernel.slurm.lists import pop_end, push_end, remove_running
+from escala.kernel.slurm.plan import reserve
+from escala.kernel.slurm.shares import charge
+from escala.kernel.slurm.tables import (
+    ASKED,
+    LAST_UPDATE,
+    MOVED,
+    N_RUNNING,
+    NEXT_TURN,
+    NOW,
+    Closed,
+    Rules,
+    Scratch,
+    Words,
+    World,
+    unix_s,
+)
+
+DOWN, DRAIN, RESERVED = range(3)
+
+
+@lean
+def turn(w: World) -> None:
+    """The next closure begins or ends."""
+    closed, s = w.closed, w.s
+    c, opens = closed.moment[s[NEXT_TURN], 1], closed.moment[s[NEXT_TURN], 2] == 1
+    s[NEXT_TURN] += 1
+    s[ASKED] += 1
+    s[MOVED] = s[NOW]
+    s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
+    if closed.kind[c] == RESERVED:
+        return
+    for word in range(closed.gone.size):
+        closed.gone[word] = 0
+    closed.on[c] = 0 if opens else 1
+    for other in range(closed.kind.size):
+        if closed.on[other] == 1:
+            for word in range(closed.gone.size):
+                closed.gone[word] |= closed.nodes[other, word]
+
+
+@lean
+def struck(w: World, i: int, c: int) -> bool:
+    """Is running job number i on a node of closure c?"""
+    j = w.lists.running[i]
+    for at in range(w.jobs.first[j], w.jobs.last[j]):
+        n = w.allocated.node[at]
+        if (w.closed.nodes[c, n >> 6] >> (n & 63)) & 1 == 1:
+            return True
+    return False
+
+
+@lean
+def leave_heap(w: World, j: int) -> None:
+    """Job j out of the heap of ends: it is taken to the top, and popped."""
+    lists, size = w.lists, w.s[N_RUNNING]
+    at = 0
+    while lists.heap_job[at] != j:
+        at += 1
+    lists.heap_us[at], lists.heap_job[at] = lists.heap_us[size - 1], lists.heap_job[size - 1]
+    # what moved up may stand wrong both ways: the heap is built anew
+    for k in range(size - 1):
+        us, job = lists.heap_us[k], lists.heap_job[k]
+        push_end(lists, k, us, job)
+
+
+@lean
+def break_off(w: World, j: int) -> None:
+    """Running job j loses its nodes now: what it held is free, and its use is charged."""
+    if w.rules.fair > 0:
+        charge(w, j, unix_s(w.rules, w.s[NOW]))
+    if w.rules.limited > 0:
+        count_run(w, w.limits.held[j], -1)
+    leave_heap(w, j)
+    release(w.free, w.jobs, w.allocated, j)
+    remove_running(w.jobs, w.lists, w.s, j)
+    w.closed.again[j] += 1
+
+
+@lean
+def first_end(w: World) -> int:
+    """The job that ends first, out of the heap."""
+    return pop_end(w.lists, w.s[N_RUNNING])
+
+
+@lean
+def take_reserved(closed: Closed, wanted: Words, first_s: int, end_s: int) -> bool:
+    """Take nodes out of `wanted` that are reserved at some time in [first_s, end_s]; were there any?"""
+    some = False
+    for c in range(closed.kind.size):
+        if closed.kind[c] == RESERVED and closed.begin_s[c] <= end_s and closed.end_s[c] > first_s:
+            for word in range(wanted.size):
+                some |= wanted[word] & closed.nodes[c, word] != 0
+                wanted[word] &= ~closed.nodes[c, word]
+    return some
+
+
+@lean
+def plan_reserved(closed: Closed, rules: Rules, now_s: int, size: int, room: Scratch) -> int:
+    """Put the reservations that fall into the window of a backfill pass into its plan; the number of records used."""
+    step = rules.bf_resolution
+    for c in range(closed.kind.size):
+        if closed.kind[c] != RESERVED or closed.end_s[c] <= now_s or closed.begin_s[c] >= now_s + rules.bf_window:
+            continue
+        for word in range(room.used.size):
+            room.used[word] = closed.nodes[c, word]
+        size = reserve(room, size, rules, closed.begin_s[c] // step * step, -(-closed.end_s[c] // step) * step)
+    return size

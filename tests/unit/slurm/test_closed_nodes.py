@@ -1,0 +1,173 @@
+"""Nodes that are closed for a while: outages, drains, reservations (https://slurm.schedmd.com/reservations.html), and their files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import escala
+from escala import EscalaError
+from escala.kernel.slurm import tables as t
+from escala.platform.closures import Closure
+from escala.platform.exports import read_exports
+from escala.platform.site_write import site_text
+from escala.slurm import settings_of
+from escala.slurm.asked import Asking
+from escala.slurm.run import play
+
+ORIGIN = 1_800_000_000.0
+SITE = """\
+name = "closed"
+[[nodes]]
+names = "n[1-4]"
+cores = 1
+[slurm]
+SelectTypeParameters = "CR_CPU"
+SchedulerParameters = "bf_interval=1,sched_interval=2,bf_resolution=1,batch_sched_delay=0"
+"""
+
+
+def site(tmp_path: Path, *closed: Closure, more: str = "") -> Any:
+    (tmp_path / "site.toml").write_text(SITE + more)
+    return replace(escala.read_site(tmp_path / "site.toml"), closed=closed)
+
+
+def span(nodes: tuple[int, ...], begin: float, end: float, kind: str = "down", requeue: bool = True) -> Closure:
+    return Closure(nodes, ORIGIN + begin, ORIGIN + end, kind, requeue)
+
+
+def jobs(*rows: tuple[float, float, float, int], **columns: Any) -> escala.Workload:
+    """Rows of (submit_s, runtime_s, walltime_s, nodes)."""
+    table = {name: [row[k] for row in rows] for k, name in enumerate(("submit_s", "runtime_s", "walltime_s", "nodes"))}
+    return escala.Workload.from_jobs({**table, **columns}, origin_s=ORIGIN)
+
+
+def table(workload: escala.Workload, place: Any) -> list[tuple[int, int, str, str]]:
+    """(start, finish, state, nodes) of each job, whole seconds."""
+    result = escala.simulate(workload, place, scheduler="slurm:started=-2.5:tick=0.4").jobs
+    return [(int(a), int(b), state, nodes) for a, b, state, nodes in result.select("start_s", "finish_s", "state", "nodes").iter_rows()]
+
+
+def test_what_runs_on_a_failing_node_is_queued_again(tmp_path: Path) -> None:
+    """Job 1 on n1 and n2 loses them at 20 s and runs anew on n3 and n4; job 2 on n3 alone is left alone, so that it waits for it."""
+    work = jobs((0.0, 50.0, 60.0, 2), (0.0, 40.0, 60.0, 1))
+    assert table(work, site(tmp_path, span((0,), 20, 500))) == [(20, 70, "COMPLETED", "1 3"), (0, 40, "COMPLETED", "2")]
+
+
+def test_without_requeue_it_is_over(tmp_path: Path) -> None:
+    work = jobs((0.0, 50.0, 60.0, 2), (1.0, 10.0, 60.0, 4), dependency=[None, "afterany:1"])
+    found = table(work, site(tmp_path, span((0,), 20, 40, requeue=False)))
+    assert found[0] == (0, 20, "KILLED", "0-1")
+    assert found[1][0] == 40, "its follower needs all nodes, and has them when the node is back"
+
+
+def test_a_drained_node_takes_nothing_new(tmp_path: Path) -> None:
+    """Job 1 runs on; job 2 of all nodes waits until the drain is over, and job 3, behind it, is backfilled beside the drained node."""
+    work = jobs((0.0, 50.0, 60.0, 1), (5.0, 10.0, 60.0, 4), (6.0, 10.0, 60.0, 3))
+    found = table(work, site(tmp_path, span((0,), 2, 100, "drain")))
+    assert found[0] == (0, 50, "COMPLETED", "0")
+    assert found[1][0] == 100
+    assert found[2][0] == 6
+
+
+def test_no_job_runs_into_a_reservation(tmp_path: Path) -> None:
+    """Nodes are reserved from 120 to 200 s: a limit of 60 s fits before, one of 180 s waits, and the short one passes it."""
+    whole = span((0, 1, 2, 3), 120, 200, "reserved")
+    work = jobs((5.0, 10.0, 180.0, 1), (6.0, 10.0, 60.0, 4), (70.0, 10.0, 60.0, 1))
+    found = table(work, site(tmp_path, whole))
+    assert [one[0] for one in found] == [200, 6, 200]
+    some = table(work, site(tmp_path, whole._replace(nodes=(0, 1, 2))))
+    assert some[0][::3] == (5, "3"), "the node that is not reserved is free for it"
+
+
+def test_backfill_plans_around_a_reservation(tmp_path: Path) -> None:
+    """Job 2 of all nodes cannot end before the reservation of n1 and is planned behind it, at 300 s. Job 3 may use the time until then."""
+    work = jobs((0.0, 90.0, 100.0, 4), (1.0, 50.0, 240.0, 4), (2.0, 100.0, 120.0, 3))
+    found = table(work, site(tmp_path, span((0,), 200, 300, "reserved")))
+    assert found[1][0] == 300
+    assert found[2][0] == 90
+
+
+def test_nobody_is_where_it_is_closed(tmp_path: Path) -> None:
+    """On random worlds: no job overlaps an outage or a reservation of its nodes, none starts in a drain, nothing is lost."""
+    for seed in range(30):
+        draw = np.random.default_rng([seed, 91])
+        closed = []
+        for _ in range(draw.integers(1, 5)):
+            begin = float(draw.integers(0, 1500))
+            nodes = tuple(int(k) for k in np.flatnonzero(draw.random(4) < 0.5)) or (0,)
+            closed.append(span(nodes, begin, begin + float(draw.integers(20, 400)), str(draw.choice(["down", "drain", "reserved"]))))
+        place = site(tmp_path, *closed)
+        n = 40
+        run = draw.exponential(100, n).clip(1)
+        rows = list(
+            zip(np.sort(draw.uniform(0, 1500, n)), run, run + draw.exponential(100, n), draw.integers(1, 5, n).tolist(), strict=True)
+        )
+        work = jobs(*rows, user=draw.choice(["a", "b"], n).tolist())
+        settings = settings_of(place)
+        world = play(work, place, settings, Asking(work, place, settings).asked())
+        assert (world.jobs.state == t.ENDED).all()
+        assert (world.free.cpus == world.machine.cpus).all()
+        assert (world.free.jobs == 0).all()
+        for j in range(n):
+            start, end = world.jobs.start[j] / t.SECOND, world.jobs.finish[j] / t.SECOND
+            on = set(world.allocated.node[world.jobs.first[j] : world.jobs.last[j]].tolist())
+            for one in closed:
+                low, high = one.from_s - ORIGIN, one.until_s - ORIGIN
+                if on & set(one.nodes):
+                    assert not low < start < high, (seed, j, one)
+                    assert one.kind == "drain" or end <= low + 1e-6 or start >= high - 1 or world.jobs.cut[j], (seed, j, one)
+
+
+def test_limits_and_fair_share_go_on_over_an_outage(tmp_path: Path) -> None:
+    more = "[qos]\nnormal = {max_jobs_per_user = 1}\n"
+    work = jobs((0.0, 50.0, 60.0, 1), (1.0, 50.0, 60.0, 1), user=["a", "a"], qos=["normal"] * 2)
+    found = table(work, site(tmp_path, span((0, 1, 2, 3), 20, 40), more=more))
+    assert [one[:2] for one in found] == [(40, 90), (90, 140)]
+
+
+RESERVATIONS = """\
+ReservationName=maint_nov StartTime=2027-01-15T08:00:00 EndTime=2027-01-15T18:00:00 Duration=10:00:00
+   Nodes=n[1-2] NodeCnt=2 CoreCnt=8 Features=(null) PartitionName=(null) Flags=MAINT,SPEC_NODES
+   TRES=cpu=8
+   Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null)
+
+ReservationName=course StartTime=2027-01-16T08:00:00 EndTime=2027-01-16T10:00:00 Duration=02:00:00
+   Nodes=n2 NodeCnt=1 CoreCnt=4 Features=(null) PartitionName=p Flags=
+   Users=(null) Groups=(null) Accounts=teach Licenses=(null) State=INACTIVE BurstBuffer=(null)
+"""
+
+
+def test_reservations_of_scontrol(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text("ClusterName=lab\nNodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL Default=YES\n")
+    (tmp_path / "reservations.txt").write_text(RESERVATIONS)
+    place = read_exports([tmp_path / "slurm.conf", tmp_path / "reservations.txt"])
+    assert place.closed == (
+        Closure((0, 1), 1_800_000_000.0, 1_800_036_000.0, "reserved"),
+        Closure((1,), 1_800_086_400.0, 1_800_093_600.0, "reserved"),
+    )
+    assert [one for one in place.unread if "course" in one and "teach" in one]
+    (tmp_path / "written.toml").write_text(site_text(replace(place, unread=())))
+    assert escala.read_site(tmp_path / "written.toml").closed == place.closed
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nodes = 'n9'\nfrom = 1", "node 'n9' is not described"),
+        ("from = 'soon'", "is no moment"),
+        ("from = 5\nuntil = 5", "not after it begins"),
+        ("from = 5\nkind = 'gone'", "unknown kind"),
+        ("from = 5\nrequeue = 'no'", "neither true nor false"),
+        ("from = 5\nwhen = 3", "unknown entry `when`"),
+        ("nodes = 'n1'", "is no moment"),
+    ],
+)
+def test_bad_closures_are_one_line(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(EscalaError, match=message) as caught:
+        site(tmp_path, more=f"[[closed]]\n{text}\n")
+    assert "\n" not in str(caught.value)
