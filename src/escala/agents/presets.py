@@ -287,7 +287,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
         sampled=False,
     ),
     (SLOTS, "open"): Preset(  # no end of arrivals is known: horizons of many lengths, the longest cut; the rule hold-pile is imitated
-        learn=AFTER_TEACHER | {"gamma": 0.99},
+        learn=AFTER_TEACHER | {"gamma": 0.998, "learning_rate": 2e-4},
         num_envs=256,
         environment={"slots": 32, "placement": "start-now", "observation": "compact", "skip": "forced", "queue": "shortest"},
         drawn={"window": [50, 100, 200, 400, 1000], "limit": 1200},

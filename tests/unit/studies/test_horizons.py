@@ -46,11 +46,11 @@ def test_a_run_that_does_not_end_is_no_figure() -> None:
 
 
 def test_the_rules_are_those_of_the_lists() -> None:
-    found = horizons.rules("cpu-memory", 0.7, 20, 5)
+    found = horizons.rules("cpu-memory", 0.7, 20)
     lists = horizons.lists_of("cpu-memory", 0.7, 20, horizons.STEPS // 20, horizons.TEST)
     for rule in ("sjf", "sjf-strict"):
-        assert found[rule] == play(lists, rule, slots=5)["slowdown"].to_list()
-    held = play(lists, "hold-back", hold=tuple(found["hold"]), slots=5)["slowdown"]  # type: ignore[arg-type]
+        assert found[rule] == play(lists, rule, slots=32)["slowdown"].to_list()
+    held = play(lists, "hold-back", hold=tuple(found["hold"]), slots=32)["slowdown"]  # type: ignore[arg-type]
     assert found["hold-back"] == held.to_list() and np.mean(found["hold-back"]) < np.mean(found["sjf"])
 
 
@@ -62,7 +62,7 @@ def test_endless_lists_are_the_longest_with_a_far_end(monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         horizons, "play", lambda lists, act, **given: seen.append((len(lists), given["arrivals_end"])) or pl.DataFrame({"slowdown": [1.0]})
     )
-    for cell in horizons.cells_of({"a": ("folder", [0.7])}, "cpu-memory", (20, 40), lambda steps: 5):
+    for cell in horizons.cells_of({"a": ("folder", [0.7])}, "cpu-memory", (20, 40)):
         if "rules" not in cell.name:
             cell.work(**cell.given)
     assert seen == [(1000, 20), (500, 40), (500, horizons.FAR)]

@@ -10,6 +10,9 @@ hold-back first; the same kind of PPO alone (half of its training lists are wind
 to hold long jobs until arrivals end); A2C with that network; and A2C with the networks of table 3 on the image (its chosen one, Conv3-16,
 at all rates). Of each, the way of acting (sampled or likeliest actions) is chosen on validation lists. Table 4's log: 60 jobs of a log that
 the user gives (`log`), by default generated; the agent of the table begins with a plan of it, A2C from nothing stands beside it.
+
+No end: one agent for all rates that is not told when arrivals end (preset "open", see `lab.open_end`). It and the recommended agents are
+then played where arrivals go on for shorter and longer (`lab.horizons`), beside rules that see nearly the whole queue.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from typing import Any
 
 from escala.studies.a2c2020 import cells as work
 from escala.studies.a2c2020.report import write_all
-from escala.studies.lab import horizons
+from escala.studies.lab import horizons, open_end
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import finished, scale_of
 
@@ -36,7 +39,7 @@ class Scale:
     PPO alone, A2C with the slot scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and the log (after
     `rounds` of search for a plan); printed_seeds: where A2C has a mark, see `printed_cells`; curve: budgets of figures 3 and 4 (a rollout
     of PPO is 16 384 decisions), curve_image: of Conv3-16 on the image; best: test lists a rate whose optimum is searched for, `limit_s`
-    seconds each."""
+    seconds each; open: of the agents that know no end."""
 
     rates: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9)
     seeds: int = 5
@@ -63,6 +66,7 @@ class Scale:
     episodes: int = 100
     best: int = 40
     limit_s: float = 1.0
+    open: open_end.Budget = open_end.SHORT
     horizons: tuple[int, ...] = horizons.HORIZONS
 
 
@@ -70,7 +74,7 @@ SCALES: dict[str, Scale] = {
     "smoke": Scale(
         rates=(0.7,), seeds=1, agent=32_768, alone=16_384, alone_seeds=1, a2c=8_192, a2c_seeds=1, printed=1_024, printed_seeds=1,
         networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, curve=(1_024,), curve_image=(512,), curve_seeds=1, log=1_024,
-        rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5, horizons=(50,),
+        rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5, open=open_end.SMOKE, horizons=(50,),
     ),
     "short": Scale(),
     "paper": Scale(
@@ -116,15 +120,23 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
                 )
             )
         cells += _curves(scale, seed, sizes, log)
-    return cells + _images(scale, sizes)
+    return cells + _images(scale, sizes) + open_end.rule_cells(open_world(scale))
 
 
-def horizon_cells(scale: Scale, out: Path) -> list[Cell]:
-    """The recommended agents of the first seed on shorter and longer lists of their rates."""
-    found: dict[str, tuple[str, Sequence[float]]] = {
-        f"agent-{rate}-0": (str(out / "agents" / f"agent-{rate}-0"), [rate]) for rate in scale.rates if scale.seeds
-    }
-    return horizons.cells_of(found, "cpu-memory", scale.horizons, lambda steps: work.SLOTS)
+def open_world(scale: Scale) -> open_end.World:
+    """Where agents that know no end are judged, and the sweep of horizons."""
+    return open_end.World("cpu-memory", scale.rates, scale.horizons, work.PILE)
+
+
+def horizon_cells(scale: Scale, out: Path, done: Mapping[str, Any]) -> list[Cell]:
+    """On shorter and longer lists: the chosen one of the agents that know no end, and the recommended agents of the first seed, each at its
+    rate."""
+    agents, seed = out / "agents", open_end.chosen_seed(done)
+    found: dict[str, tuple[str, Sequence[float]]] = {}
+    if seed is not None:
+        found[open_end.name_of(seed)] = str(agents / open_end.name_of(seed)), scale.rates
+    found |= {f"agent-{rate}-0": (str(agents / f"agent-{rate}-0"), [rate]) for rate in scale.rates if scale.seeds}
+    return horizons.cells_of(found, "cpu-memory", scale.horizons)
 
 
 def _images(scale: Scale, sizes: Mapping[str, int]) -> list[Cell]:
@@ -175,7 +187,8 @@ def run(
     settings: Mapping[str, Any] = {"scale": scale, "log_file": None if log is None else str(log), **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
     done = run_cells(out, cells_of(chosen, out, None if log is None else str(log)), settings, jobs, progress)
-    done |= run_cells(out, horizon_cells(chosen, out), settings, jobs)
+    done |= run_cells(out, open_end.agent_cells(open_world(chosen), chosen.open, out / "agents", done), settings, jobs)
+    done |= run_cells(out, horizon_cells(chosen, out, done), settings, jobs)
     missing = [] if log is not None else ["table 4 on a real log: none was given; 60 generated jobs stand in for it"]
     claims = write_all(out, chosen, done, scale, log)
     return finished(out, NAME, scale, settings, claims, missing)

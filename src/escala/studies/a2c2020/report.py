@@ -11,7 +11,7 @@ import polars as pl
 
 from escala.studies.a2c2020.cells import A2C_LIMITS, RULES, printed_cells
 from escala.studies.a2c2020.curves import A2C, ALONE, BASELINES, PRINTED, WAYS, best_way, converged_at, write_curves
-from escala.studies.lab import horizons
+from escala.studies.lab import open_end
 from escala.studies.lab.claims import Claim, write_claims, write_table
 from escala.studies.lab.slotted import HOLD_END, METRICS, QUIETS, SHARES, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
@@ -50,7 +50,12 @@ def _names(kind: str, what: Any, seeds: int) -> list[str]:
 def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) -> list[Claim]:
     """Claims, tables and figures of the cells that were done."""
     (out / "figures").mkdir(exist_ok=True)
-    claims = rate_claims(scale, cells) + network_claims(scale, cells) + log_claims(scale, cells, log) + horizon_claims(out, cells)
+    claims = (
+        rate_claims(scale, cells)
+        + network_claims(scale, cells)
+        + log_claims(scale, cells, log)
+        + open_end.claims("r2.horizon.worst", out, cells)
+    )
     rates = rate_frame(scale, cells)
     write_table(out, "tables1and2", rates)
     if scale.networks:
@@ -69,15 +74,6 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) 
     )
     write_claims(out, "a2c2020: A2C with CPU and memory", claims, about)
     return claims
-
-
-def horizon_claims(out: Path, cells: Cells) -> list[Claim]:
-    """The recommended agents where arrivals go on for shorter and longer; writes the table `horizons`."""
-    table = horizons.frame(cells)
-    if len(table):
-        write_table(out, "horizons", table)
-    own = table["agent"].unique().to_list() if len(table) else []
-    return horizons.worst_claim("r2.horizon.worst", table, own, "recommended agents, each at its rate")
 
 
 def rate_claims(scale: Any, cells: Cells) -> list[Claim]:

@@ -20,7 +20,7 @@ from escala.envs.slots.playing import FIGURES, play, tune_hold_back
 from escala.envs.slots.policy import SHAPING
 from escala.envs.slots.slots import SlotsBatch
 from escala.studies.grid2019.published import LOADS, published_lists
-from escala.studies.lab.slotted import HOLD_END, QUIETS, SHARES, best_found
+from escala.studies.lab.slotted import HOLD_END, QUIETS, SHARES, best_found, queue_slots
 from escala.workload.generate_slots import bernoulli_model
 
 RULES = ("sjf", "sjf-strict", "packer", "tetris", "tetris-normalised", "easy", "fcfs", "random")
@@ -28,9 +28,6 @@ TRAINING, VALIDATION, TEST = 1, 2, 3  # seeds of the job lists; no list of one s
 PATIENCE = 4000
 TRIES, NEAR = 3, 1.05  # searches for a plan, until one is that near to the clairvoyant schedule
 PLAN_LIMIT_S = 600.0  # for the schedule that a plan begins with: never reached, so that plans do not depend on the machine
-QUEUE = 32
-"""Slots per 100 steps of arrivals that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones
-behind them."""
 
 CURVE = 100
 """The load of figure 4's learning curve."""
@@ -95,11 +92,6 @@ def _ahead(lists: JobLists, expected: JobLists, futures: int, seed: int, steps: 
         done |= turn.terminated
     info = batch.info()
     return {name: info[name].tolist() for name in FIGURES} | {"seconds": time.process_time() - begin}
-
-
-def queue_slots(steps: int) -> int:
-    """Slots that show nearly the whole queue of so many steps."""
-    return QUEUE * max(1, -(-steps // 100))
 
 
 def queue_options(steps: int) -> dict[str, Any]:

@@ -13,22 +13,27 @@ Fresh: the scheduler `rollout` looks ahead on training lists (greedy SJF plays t
 slots imitates it (preset "look-ahead"), one agent for each load and one for all, and at the highest load goes on with PPO. Agents and the
 rules beside them see 32 slots, nearly the whole queue; agents and look-ahead know when arrivals end. Beside them R1's own window: rules and
 PPO alone with ten slots (preset "reserve"). Agents are judged sampled and by their likeliest actions.
+
+No end: one agent for all loads from 40 % that is not told when arrivals end (preset "open", see `lab.open_end`). All agents of the first
+seed, and this one, are then played where arrivals go on for shorter and longer (`lab.horizons`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from escala.envs.slots.state import HOLD_PILE
 from escala.studies.grid2019 import cells as work
 from escala.studies.grid2019 import whole_queue
 from escala.studies.grid2019.published import LOADS, folder_of_author
 from escala.studies.grid2019.report import write_all
-from escala.studies.lab import horizons
+from escala.studies.lab import horizons, open_end
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import finished, scale_of
+from escala.studies.lab.slotted import queue_slots
 
 NAME = "grid2019"
 VARIANTS = tuple((load, *other) for load in (100, 190) for other in ((50, "author"), (200, "author"), (100, "clip10"), (50, "clip10")))
@@ -47,8 +52,8 @@ class Scale:
     one load that only imitate (published_imitated_seeds: of those on the author's lists); ten_seeds: PPO alone with ten slots; printed:
     budget of the printed setting; curve: decisions after which its agents of load 100 are judged, too; best: test lists a load whose
     optimum is searched for, `limit_s` seconds each, and that look-ahead over `ahead` futures plays. variants: (load, window, demand).
-    longer: updates of the imitation of a variant that needs more than usual. more: (load, how many times as many lists of it, of every
-    kind): with few jobs in a list, little can be told from one.
+    longer: updates of the imitation of a variant that needs more than usual. open: of the agents that know no end. more: (load, how many
+    times as many lists of it, of every kind): with few jobs in a list, little can be told from one.
     """
 
     loads: tuple[int, ...] = LOADS
@@ -86,6 +91,7 @@ class Scale:
     variant_lessons: int = 120
     updates: int = 0
     queue_seeds: int = 5
+    open: open_end.Budget = open_end.SHORT
     horizons: tuple[int, ...] = horizons.HORIZONS
 
     def times(self, load: int) -> int:
@@ -103,7 +109,7 @@ SCALES: dict[str, Scale] = {
         fresh_all=16_384, all_seeds=1, fresh_one=16_384, own=(), imitated_seeds=0, published_imitated_seeds=0, ten=16_384,
         curve=(1536, 3072), printed=3072, printed_seeds=1, pool=256, validation=20, test=40, episodes=20, best=2, ahead=8,
         variants=((190, 50, "clip10"),), variant_seeds=1,
-        variant_lessons=8, updates=500, queue_seeds=1, horizons=(50,),
+        variant_lessons=8, updates=500, queue_seeds=1, open=open_end.SMOKE, horizons=(50,),
     ),
     "short": Scale(),
     "paper": Scale(
@@ -133,14 +139,20 @@ def first_cells(scale: Scale, author: Path | None, out: Path) -> list[Cell]:
     for load, window, demand in scale.variants:
         about = {"load": load, "steps": window, "demand": demand}
         cells += _fresh_bases(scale, out, f"{load}/{window}/{demand}", about, scale.variant_lessons)
-    return cells
+    return cells + open_end.rule_cells(open_world(scale))
+
+
+def open_world(scale: Scale) -> open_end.World:
+    """Where agents that know no end are judged, and the sweep of horizons."""
+    loads = tuple(load for load in scale.loads if load >= LEAST_LOAD)
+    return open_end.World("pool", loads, scale.horizons, HOLD_PILE)
 
 
 def _fresh_bases(scale: Scale, out: Path, name: str, about: dict[str, Any], lessons: int, times: int = 1) -> list[Cell]:
     """Everything on fresh lists of one kind but agents; times: as many lists. Looking ahead takes time as the square of the window: longer
     ones than 100 steps get fewer futures, and somewhat fewer lists to learn from, shorter ones more."""
     validation, test, count = (times * n for n in (scale.validation, scale.test, scale.best))
-    rules = about | {"validation": validation, "test": test, "slots": work.queue_slots(about.get("steps", 100))}
+    rules = about | {"validation": validation, "test": test, "slots": queue_slots(about.get("steps", 100))}
     best = about | {"test": test, "count": count}
     short = about.get("steps", 100) / 100
     thin = min(1.0, 1.0 / short)
@@ -197,15 +209,17 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
             ask["updates"] = scale.updates or dict(scale.longer).get((load, window, demand), 0)
             cells.append(Cell(f"fresh/{name}/{seed}", work.fresh_agent, ask | {"taught": [str(_file(out, name))]},
                               30 * window / 100 + scale.variant / 2e4))  # fmt: skip
-    return cells
+    return cells + open_end.agent_cells(open_world(scale), scale.open, agents, done)
 
 
-def horizon_cells(scale: Scale, out: Path) -> list[Cell]:
-    """The agents of the first seed on shorter and longer lists: the one for all loads, and those of one load."""
-    loads = [load for load in scale.loads if load >= LEAST_LOAD]
-    kept = {"fresh-all-0": loads} | {f"{kind}-{load}-0": [load] for load in loads for kind in ("fresh", "imitated")}
+def horizon_cells(scale: Scale, out: Path, done: Mapping[str, Any]) -> list[Cell]:
+    """On shorter and longer lists: the chosen one of those that know no end, and of the first seed the one for all loads and those of one
+    load."""
+    loads, seed = open_world(scale).loads, open_end.chosen_seed(done)
+    kept: dict[str, Sequence[float]] = {} if seed is None else {open_end.name_of(seed): loads}
+    kept |= {"fresh-all-0": loads} | {f"{kind}-{load}-0": [load] for load in loads for kind in ("fresh", "imitated")}
     found = {name: (str(out / "agents" / name), own) for name, own in kept.items() if (out / "agents" / name / "manifest.json").is_file()}
-    return horizons.cells_of(found, "pool", scale.horizons, work.queue_slots)
+    return horizons.cells_of(found, "pool", scale.horizons)
 
 
 def _published(scale: Scale, author: str, agents: Path, seed: int, done: Mapping[str, Any]) -> list[Cell]:
@@ -242,7 +256,7 @@ def run(
     first = first_cells(chosen, found, out)
     done = run_cells(out, first, settings, jobs)
     done |= run_cells(out, first + agent_cells(chosen, found, out, done), settings, jobs, progress)
-    done |= run_cells(out, horizon_cells(chosen, out), settings, jobs)
+    done |= run_cells(out, horizon_cells(chosen, out, done), settings, jobs)
     missing = [] if found is not None else ["as published: the author's lists and table are not at hand (set ESCALA_TRACES)"]
     claims = write_all(out, chosen, done, found, scale)
     return finished(out, NAME, scale, settings, claims, missing)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from escala.studies.grid2019 import whole_queue
-from escala.studies.grid2019.cells import CURVE, EASY_WHOLE, QUEUE, RULES
+from escala.studies.grid2019.cells import CURVE, EASY_WHOLE, RULES
 from escala.studies.grid2019.frames import SLOTS, agent_frames, shown_agent
 from escala.studies.grid2019.fresh import (
     BEST,
@@ -23,9 +23,9 @@ from escala.studies.grid2019.fresh import (
     variant_frame,
 )
 from escala.studies.grid2019.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
-from escala.studies.lab import horizons
+from escala.studies.lab import open_end
 from escala.studies.lab.claims import Claim, write_claims, write_table
-from escala.studies.lab.slotted import HOLD_END, METRICS, SEEDS, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
+from escala.studies.lab.slotted import HOLD_END, METRICS, QUEUE, SEEDS, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
 PAPER_COLUMNS = {"slowdown": "mean_slowdown", "makespan": "makespan", "turnaround": "mean_turnaround_time", "wait": "mean_waiting_time"}
 AGENT = "agent"
@@ -39,7 +39,7 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
         claims += published_claims(scale, cells, author)
         write_table(out, "published", published_frame(scale, cells, author))
         write_table(out, "queue", whole_queue.frame(cells, author))
-    claims += fresh_claims(scale, cells) + variant_claims(scale, cells) + horizon_claims(out, cells)
+    claims += fresh_claims(scale, cells) + variant_claims(scale, cells) + open_end.claims("r1.horizon.worst", out, cells)
     fresh = fresh_frame(scale, cells)
     write_table(out, "fresh", fresh)
     write_table(out, "fresh_other", other_frame(scale, cells))
@@ -61,14 +61,6 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
     )
     write_claims(out, "grid2019: PPO on a pool of ten", claims, about)
     return claims
-
-
-def horizon_claims(out: Path, cells: Cells) -> list[Claim]:
-    """The agent for all loads where arrivals go on for shorter and longer; writes the table `horizons`."""
-    table = horizons.frame(cells)
-    if len(table):
-        write_table(out, "horizons", table)
-    return horizons.worst_claim("r1.horizon.worst", table, ["fresh-all-0"], "one agent for all loads")
 
 
 def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:

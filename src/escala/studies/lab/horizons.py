@@ -1,12 +1,13 @@
 """How slotted agents hold up where arrivals go on for longer, or shorter, than in their training: every horizon beside three rules.
 
 An agent is told when arrivals end, if it was trained so; "endless" are the longest lists, whose end it is not shown (it is told one far
-away). Rules never know the end. Hold-back is tuned for each load and horizon, on lists of their own. Everything runs to completion.
+away). Rules never know the end. They see nearly the whole
+queue, and hold-back is tuned for each load and horizon, on lists of its own. Everything runs to completion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from escala.envs.slots.policy import SHAPING
 from escala.metrics.bootstrap import paired
 from escala.studies.lab.cells import Cell
 from escala.studies.lab.claims import Claim, at_most
-from escala.studies.lab.slotted import QUIETS, SHARES
+from escala.studies.lab.slotted import QUIETS, SHARES, queue_slots
 from escala.workload.generate_slots import bernoulli_model, cpu_memory_model
 
 HORIZONS = (50, 100, 200, 400, 1000)
@@ -48,33 +49,35 @@ def _counts(steps: int) -> tuple[int, int]:
     return max(LEAST[0], STEPS // steps), max(LEAST[1], TRIED // steps)
 
 
-def rules(world: str, load: float, steps: int, slots: int) -> dict[str, Any]:
-    """Mean slowdowns of the three rules on every list of a horizon, and the setting of hold-back."""
-    count, few = _counts(steps)
-    lists = lists_of(world, load, steps, count, TEST)
+def rules(world: str, load: float, steps: int, seed: int = TEST) -> dict[str, Any]:
+    """Mean slowdowns of the three rules on every list of a horizon, and the setting of hold-back. seed: of the lists."""
+    (count, few), slots = _counts(steps), queue_slots(steps)
+    lists = lists_of(world, load, steps, count, seed)
     hold = tune_hold_back(lists_of(world, load, steps, few, VALIDATION), QUIETS, SHARES, slots=slots)
     played = {rule: play(lists, rule, hold=hold, slots=slots, patience=PATIENCE)["slowdown"].to_list() for rule in RULES}
     return played | {"hold": list(hold)}
 
 
 def agent(folder: str, world: str, load: float, steps: int, endless: bool) -> dict[str, Any]:
-    """Mean slowdowns of an agent's greedy actions on the same lists; null where a run did not end."""
-    made = load_agent(folder)
+    """Mean slowdowns of a kept agent's greedy actions on the same lists; null where a run did not end."""
+    return {"slowdown": played(load_agent(folder), world, load, steps, endless)}
+
+
+def played(made: Any, world: str, load: float, steps: int, endless: bool = False, seed: int = TEST) -> list[float | None]:
+    """Mean slowdowns of an agent's greedy actions on the lists of a horizon; None where a run did not end. seed: of the lists."""
     shaped = {name: value for name, value in made.env_options.items() if name in SHAPING}
     if shaped.get("arrivals_end", 0) > 0:
         shaped["arrivals_end"] = FAR if endless else steps
-    lists = lists_of(world, load, steps, _counts(steps)[0], TEST)
-    played = play(lists, lambda seen, mask: made.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
-    return {"slowdown": played["slowdown"].to_list()}
+    lists = lists_of(world, load, steps, _counts(steps)[0], seed)
+    found = play(lists, lambda seen, mask: made.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
+    return found["slowdown"].to_list()
 
 
-def cells_of(
-    agents: Mapping[str, tuple[str, Sequence[float]]], world: str, horizons: Sequence[int], slots: Callable[[int], int]
-) -> list[Cell]:
-    """Everything to do. agents: name -> (folder, loads); slots: what rules see of the queue, by steps."""
+def cells_of(agents: Mapping[str, tuple[str, Sequence[float]]], world: str, horizons: Sequence[int]) -> list[Cell]:
+    """Everything to do. agents: name -> (folder, loads)."""
     loads = sorted({load for _, own in agents.values() for load in own})
     found = [
-        Cell(f"horizon/rules/{load}/{steps}", rules, {"world": world, "load": load, "steps": steps, "slots": slots(steps)}, steps / 50)
+        Cell(f"horizon/rules/{load}/{steps}", rules, {"world": world, "load": load, "steps": steps}, steps / 50)
         for load in loads
         for steps in horizons
     ]

@@ -21,9 +21,17 @@ SEEDS = 5
 """Training seeds below which an interval over them is too narrow."""
 HOLD_END = "hold-back, end known"
 """Hold-back that knows when arrivals end, as the agents do."""
+QUEUE = 32
+"""Slots per 100 steps of arrivals that show nearly the whole queue: with the ten of R1, long jobs that are held back hide the short ones
+behind them."""
 QUIETS, SHARES = (0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25), tuple(range(9))
 """Settings of hold-back that are tried where an agent is held against it."""
 Cells = Mapping[str, Any]
+
+
+def queue_slots(steps: int) -> int:
+    """Slots that show nearly the whole queue of so many steps."""
+    return QUEUE * max(1, -(-steps // 100))
 
 
 def matrix(cells: Cells, names: Sequence[str], *path: str) -> np.ndarray:

@@ -63,7 +63,7 @@ class Study:
         """Names of the agents that it keeps."""
         return sorted(path.parent.name for path in self.folder.glob("agents/*/manifest.json"))
 
-    def rows(self, table: str, agent: str, **where: Any) -> list[dict[str, Any]]:
+    def rows(self, table: str, agent: str, /, **where: Any) -> list[dict[str, Any]]:
         """The rows of a table of an agent; NotAtHand where there are none."""
         path = self.folder / "tables" / f"{table}.csv"
         if not path.is_file():

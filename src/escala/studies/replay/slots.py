@@ -11,14 +11,19 @@ from escala.agents import load_agent
 from escala.studies.a2c2020 import cells as a2c
 from escala.studies.grid2019 import cells as grid
 from escala.studies.grid2019.published import LOADS, folder_of_author, published_lists
+from escala.studies.lab import horizons, open_end
 from escala.studies.replay.figures import OTHER, PRINTED, Figure, NotAtHand, Study, wide
 
 WAYS = ("sampled", "likeliest")
 
 
 def grid2019(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
-    """Those of the author's lists (published-LOAD-SEED) and of fresh lists (fresh-LOAD-SEED, fresh-all-SEED, imitated-LOAD-SEED)."""
+    """Those of the author's lists (published-LOAD-SEED), of fresh lists (fresh-LOAD-SEED, fresh-all-SEED, imitated-LOAD-SEED), and the one
+    that knows no end (open-all-SEED)."""
     kind, trained, number = _parts(agent)
+    if kind == open_end.OPEN:
+        yield from _open(study, agent, "pool", seed)
+        return
     drawn = int(number) if seed is None else seed
     if kind == "published":
         author = folder_of_author()
@@ -35,6 +40,17 @@ def grid2019(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
         count = more.get(row["load"], 1) * study.settings["test"]
         lists = grid.lists_of(row["load"], count, grid.TEST if seed is None else OTHER + seed)
         yield from _figures(agent, f"load {row['load']}", "fresh_seeds", row, grid.judge(made, lists, drawn), seed)
+
+
+def _open(study: Study, agent: str, world: str, seed: int | None) -> Iterator[Figure]:
+    """An agent that knows no end, at every horizon of its rows. seed: of new test sets, None: the study's own."""
+    made = load_agent(study.folder / "agents" / agent)
+    for row in study.rows("horizons", agent, agent=agent):
+        load, horizon = row["load"], str(row["horizon"])
+        drawn = horizons.TEST if seed is None else OTHER + seed
+        values = np.array(horizons.played(made, world, load, row["steps"], horizon == horizons.ENDLESS, drawn), np.float64)
+        near = PRINTED if seed is None else wide(values)
+        yield Figure(agent, f"load {load:g}, horizon {horizon}", "horizons", row["mean_slowdown"], float(values.mean()), near)
 
 
 def a2c2020(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from escala.studies.verdicts.figures import number, span
+import polars as pl
+
+from escala.studies.verdicts.figures import NONE, number, span
 from escala.studies.verdicts.kept import Kept
 from escala.studies.verdicts.row import CHANGE, Table
 from escala.studies.verdicts.rule import Found
@@ -10,8 +12,9 @@ from escala.studies.verdicts.rule import Found
 SAYS = (
     "Arrivals go on for longer, or shorter, than in training, and all jobs run to completion. Figures are the agent's mean slowdown "
     "against the best of three rules there: greedy SJF, strict SJF, and hold-back tuned for that load and horizon. None of the rules "
-    "knows the end. The agent is shown when arrivals end; endless are the longest lists with their end not shown. One training seed, "
-    "greedy actions, intervals over lists. A figure above nothing says that a rule is better there."
+    "knows the end, nor does an agent whose name begins with open; the other agents are shown when arrivals end. Endless are the longest "
+    "lists with their end not shown. One training seed, greedy actions, intervals over lists. A figure above nothing says that a rule is "
+    "better there."
 )
 
 
@@ -35,7 +38,20 @@ def _cell(kept: Kept, name: str, load: float, horizon: str) -> str:
     return span(Found(row["excess"], row["low"], row["high"]), CHANGE)
 
 
-def worst(kept: Kept, ident: str) -> str:
-    """The claim of the largest excess, in words."""
-    found = kept.claim(ident)
-    return number(found.ours, CHANGE)
+def told(kept: Kept, ident: str, others: str) -> dict[str, str]:
+    """Values of a page's text: of the agent that knows no end its name, the largest excess (the claim `ident`) and where it is, in how many
+    cells it is below every rule by the whole interval, and in how many above the best; of the `others`, whose names begin so, the largest
+    excess."""
+    found = {"open": "", "horizon": number(kept.claim(ident).ours, CHANGE)} | dict.fromkeys(
+        ("where", "below", "above", "cells", "others"), NONE
+    )
+    table = kept.table("horizons")
+    if table is None:
+        return found
+    table = table.with_columns(pl.col("horizon").cast(pl.String)).drop_nulls("excess")
+    ours, rest = (table.filter(pl.col("agent").str.starts_with(kind)) for kind in ("open-", others))
+    if len(ours):
+        at = ours.row(int(ours["excess"].arg_max() or 0), named=True)
+        found |= {"open": at["agent"], "where": f"load {at['load']:g}, horizon {at['horizon']}", "cells": str(len(ours))}
+        found |= {"below": str(int((ours["high"] < 0).sum())), "above": str(int((ours["low"] > 0).sum()))}
+    return found | ({"others": number(float(rest["excess"].max()), CHANGE)} if len(rest) else {})  # type: ignore[arg-type]

@@ -1,0 +1,155 @@
+"""Agents that need not be told when arrivals end: they imitate the rule hold-pile and go on with PPO, on lists of many horizons; what does
+best beside the three rules of `lab.horizons`, on lists kept for that choice, is the agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from escala.studies.lab import horizons
+from escala.studies.lab.cells import Cell
+from escala.studies.lab.claims import Claim, write_table
+
+OPEN, PRESET = "open", "open"
+"""Of the names of cells and agents; the preset."""
+CHOOSING, TAUGHT = 14, 15
+"""Seeds of the lists on which an agent is chosen, and of those that it learns from; no list of one set is in another."""
+WORST = 6
+"""Cells with the largest excess, which count as much as all together."""
+Cells = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much is learnt. steps: decisions of PPO; looks: after which an agent is judged, beside the last; seeds: trainings; pool: lists to
+    learn from; windows: their steps of arrivals, each its share; updates: of imitation, at most (0: as many as it takes)."""
+
+    steps: int = 2_000_000
+    looks: tuple[int, ...] = (1, 500_000, 1_000_000)
+    seeds: int = 2
+    pool: int = 9600
+    windows: tuple[int, ...] = (50, 50, 100, 100, 200, 200, 400, 1000)
+    updates: int = 0
+
+
+SHORT, SMOKE = Budget(), Budget(32_768, (), 1, 64, (50,), 300)
+
+
+@dataclass(frozen=True)
+class World:
+    """What agents are for. name: see `horizons.lists_of`; loads, horizons: of the cells they are judged in; pile: the
+    numbers of the rule hold-pile there."""
+
+    name: str
+    loads: tuple[float, ...]
+    horizons: tuple[int, ...]
+    pile: Sequence[float]
+
+
+def rule_cells(world: World) -> list[Cell]:
+    """The three rules on the lists by which agents are chosen."""
+    given = {"world": world.name, "seed": CHOOSING}
+    return [
+        Cell(f"{OPEN}/rules/{load}/{n}", horizons.rules, given | {"load": load, "steps": n}, n / 50)
+        for load in world.loads
+        for n in world.horizons
+    ]
+
+
+def agent_cells(world: World, budget: Budget, agents: Path, done: Cells) -> list[Cell]:
+    """All trainings. agents: folder of the study's agents; done: what `rule_cells` gave."""
+    best = []
+    for load in world.loads:
+        for n in world.horizons:
+            found = done[f"{OPEN}/rules/{load}/{n}"]
+            best.append((load, n, min(float(np.mean(found[rule])) for rule in horizons.RULES)))
+    given = {"world": world.name, "pile": tuple(world.pile), "best": best, "budget": budget}
+    return [
+        Cell(f"{OPEN}/{seed}", learn, given | {"seed": seed, "keep": str(agents / name_of(seed))}, 60 + budget.steps / 2e4)
+        for seed in range(budget.seeds)
+    ]
+
+
+def excesses(agent: Any, world: str, best: Sequence[tuple[float, int, float]]) -> list[float]:
+    """Relative excess of an agent over the best rule in each cell; infinite where a run did not end."""
+    found = []
+    for load, steps, rule in best:
+        ours = np.array(horizons.played(agent, world, load, steps, seed=CHOOSING), np.float64)
+        found.append(float("inf") if np.isnan(ours).any() else float(ours.mean() / rule - 1.0))
+    return found
+
+
+def cost(excess: Sequence[float]) -> float:
+    """What is made small by the choice: the mean excess, and that of the WORST cells."""
+    each = np.sort(np.array(excess))
+    return float(each.mean() + each[-WORST:].mean())
+
+
+def learn(
+    *, world: str, pile: Sequence[float], best: Sequence[tuple[float, int, float]], budget: Budget, seed: int, keep: str
+) -> dict[str, Any]:
+    """Train an agent, and keep in the folder `keep` what did best of its looks. best: (load, steps, mean slowdown of the best rule) of each
+    cell in which it is judged."""
+    import escala
+    from escala.agents.checkpoint import ended
+
+    loads = list(dict.fromkeys(load for load, _, _ in best))
+    drawn = {"load": [load / 100 for load in loads]} if world == "pool" else {"model": world, "rate": loads}
+    training, looks = f"{keep}-training", sorted({*budget.looks, budget.steps})
+    if not ended(training):
+        teacher: dict[str, Any] = {"pile": list(pile)} | ({"updates": [budget.updates]} if budget.updates else {})
+        escala.train("escala/Slots-v0", steps=budget.steps, seed=seed, preset=PRESET, out=training, teacher=teacher,
+                     resume=(Path(training) / "checkpoint.npz").is_file(), snapshots=looks, window=list(budget.windows), lists=budget.pool,
+                     lists_seed=TAUGHT, reward="relative", **drawn)  # fmt: skip
+    agents = [escala.load_agent(f"{training}/after-{n}") for n in looks]
+    seen = [excesses(agent, world, best) for agent in agents]
+    chosen = min(range(len(looks)), key=lambda k: cost(seen[k]))
+    agents[chosen].save(keep)
+    told = [
+        {"steps": int(made.manifest["steps_done"]), "cost": cost(one), "worst": max(one), "mean": float(np.mean(one))}
+        for made, one in zip(agents, seen, strict=True)
+    ]
+    return {"looks": told, "chosen": chosen, "cost": told[chosen]["cost"]}
+
+
+def chosen_seed(cells: Cells) -> int | None:
+    """The seed whose agent costs least on the lists kept for that choice; None where none was trained."""
+    seeds = [int(name.removeprefix(f"{OPEN}/")) for name in cells if name.startswith(f"{OPEN}/") and name.count("/") == 1]
+    return min(seeds, key=lambda seed: (cells[f"{OPEN}/{seed}"]["cost"], seed), default=None)
+
+
+def name_of(seed: int) -> str:
+    """An agent's folder."""
+    return f"{OPEN}-all-{seed}"
+
+
+def frame(cells: Cells) -> pl.DataFrame:
+    """One row a seed and look on the lists kept for the choice; chosen: it is the agent."""
+    best = chosen_seed(cells)
+    return pl.DataFrame(
+        [
+            {"seed": seed, "decisions": look["steps"], "cost": look["cost"], "worst": look["worst"],
+             "mean": look["mean"], "chosen": seed == best and k == cells[name]["chosen"]}
+            for name in cells
+            if name.startswith(f"{OPEN}/") and name.count("/") == 1
+            for seed in [int(name.removeprefix(f"{OPEN}/"))]
+            for k, look in enumerate(cells[name]["looks"])
+        ]
+    )  # fmt: skip
+
+
+def claims(ident: str, out: Path, cells: Cells) -> list[Claim]:
+    """The claim of the agent that knows no end, where arrivals go on for shorter and longer; writes the tables `horizons` and `open`."""
+    table, seed = horizons.frame(cells), chosen_seed(cells)
+    if len(table):
+        write_table(out, "horizons", table)
+    if seed is None:
+        return []
+    write_table(out, OPEN, frame(cells))
+    return horizons.worst_claim(ident, table, [name_of(seed)], "one agent for all loads that knows no end of arrivals")

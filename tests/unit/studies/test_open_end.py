@@ -1,0 +1,90 @@
+"""Agents that know no end: the search is a step of the study, and chooses by lists that no test is made of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from escala.envs.slots.state import HOLD_PILE
+from escala.studies.grid2019 import cells as work
+from escala.studies.grid2019 import recipe
+from escala.studies.lab import horizons, open_end
+from escala.studies.lab.claims import read_rows
+
+
+def _look(cost: float) -> dict[str, Any]:
+    return {"steps": 10, "cost": cost, "worst": cost, "mean": cost}
+
+
+def _trained(*costs: float) -> dict[str, Any]:
+    best = min(range(len(costs)), key=lambda k: costs[k])
+    return {"looks": [_look(cost) for cost in costs], "chosen": best, "cost": costs[best]}
+
+
+def test_no_list_is_of_two_sets() -> None:
+    seeds = [open_end.CHOOSING, open_end.TAUGHT, horizons.VALIDATION, horizons.TEST, work.TRAINING, work.VALIDATION, work.TEST]
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_the_agent_is_the_look_of_least_cost_of_all_seeds() -> None:
+    cells = {"open/0": _trained(0.3, 0.2), "open/1": _trained(0.1, 0.4), "open/rules/40/50": {}}
+    assert open_end.chosen_seed(cells) == 1 and open_end.chosen_seed({}) is None
+    table = open_end.frame(cells)
+    assert table.filter("chosen").select("seed", "cost").rows() == [(1, 0.1)] and len(table) == 4
+
+
+def test_a_run_that_does_not_end_costs_without_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[float, int, int]] = []
+
+    def played(made: Any, world: str, load: float, steps: int, seed: int) -> list[float | None]:
+        seen.append((load, steps, seed))
+        return [2.0, None] if load == 70 else [2.0, 4.0]
+
+    monkeypatch.setattr(horizons, "played", played)
+    found = open_end.excesses(object(), "pool", [(40, 50, 2.0), (70, 50, 2.0)])
+    assert found == [0.5, float("inf")] and open_end.cost(found) == float("inf") and open_end.cost([0.1] * 9) == pytest.approx(0.2)
+    assert {seed for _, _, seed in seen} == {open_end.CHOOSING}
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_what_did_best_of_the_looks_is_kept(tmp_path: Path) -> None:
+    """A training cut short after its first cell: the same call gives the same agent from what is there."""
+    import escala
+
+    given: dict[str, Any] = {"world": "pool", "pile": HOLD_PILE, "best": [(100, 20, 2.0)], "seed": 0,
+                             "budget": open_end.Budget(32_768, (1,), 1, 32, (20,), 60), "keep": str(tmp_path / "open-all-0")}  # fmt: skip
+    found = open_end.learn(**given)
+    assert [look["steps"] for look in found["looks"]] == [32_768, 32_768] and open_end.learn(**given) == found
+    made = escala.load_agent(tmp_path / "open-all-0")
+    ours = np.mean(horizons.played(made, "pool", 100, 20, seed=open_end.CHOOSING))
+    assert ours / 2.0 - 1.0 == pytest.approx(found["looks"][found["chosen"]]["worst"])
+    assert "arrivals_end" not in made.env_options and made.env_options["queue"] == "shortest"
+
+
+def test_the_claim_is_that_of_the_chosen_agent(tmp_path: Path) -> None:
+    rules = {"sjf": [2.0, 4.0], "sjf-strict": [4.0, 4.0], "hold-back": [3.0, 5.0]}
+    cells = {"open/0": _trained(0.3), "open/1": _trained(0.1), "horizon/rules/40/50": rules}
+    cells |= {f"horizon/{name}/40/50": {"slowdown": [value, value]} for name, value in (("open-all-1", 3.3), ("fresh-all-0", 9.0))}
+    (claim,) = open_end.claims("r1.horizon.worst", tmp_path, cells)
+    assert claim.id == "r1.horizon.worst" and claim.ours == pytest.approx(0.1)
+    assert len(pl.read_csv(tmp_path / "tables" / "open.csv")) == 2 and len(pl.read_csv(tmp_path / "tables" / "horizons.csv")) == 2
+    assert open_end.claims("x", tmp_path, {name: cell for name, cell in cells.items() if not name.startswith("open/")}) == []
+
+
+def test_the_kept_agent_is_the_chosen_one_of_its_table() -> None:
+    kept = Path(__file__).resolve().parents[3] / "docs" / "studies" / "grid2019"
+    looks = pl.read_csv(kept / "tables" / "open.csv")
+    best = looks.row(int(looks["cost"].arg_min() or 0), named=True)
+    assert best["chosen"] and looks["chosen"].sum() == 1
+    assert (kept / "agents" / open_end.name_of(best["seed"]) / "manifest.json").is_file()
+    table = pl.read_csv(kept / "tables" / "horizons.csv", schema_overrides={"horizon": pl.String})
+    ours = table.filter(agent=open_end.name_of(best["seed"]))
+    loads = [load for load in recipe.SCALES["short"].loads if load >= recipe.LEAST_LOAD]
+    assert len(ours) == len(loads) * (len(horizons.HORIZONS) + 1)
+    claim = next(row for row in read_rows(kept) if row["id"] == "r1.horizon.worst")
+    assert claim["ours"] == pytest.approx(ours["excess"].max(), abs=1e-6)
