@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from escala.metrics.jobs import by_class
+from escala.metrics.jobs import boxes_by_class, by_class
 from escala.report.marks import named
 from escala.studies.deepshutdown2020 import headroom
 from escala.studies.deepshutdown2020.cells import LOOKED_AT, RANDOM, SHOWN
@@ -17,8 +17,8 @@ from escala.studies.deepshutdown2020.tables import AGENT, LEARNERS, Cells, idle_
 from escala.studies.lab.claims import by_policy, write_table
 
 EDGES_MIN = (0, 5, 10, 30, 60)
-GAPS, LENGTHS = "Time since the last submission", "Runtime of the job"
-"""Of what the classes of figures 22 and 23 are."""
+GAPS = "Time since the last submission"
+"""Of what the classes of figure 22 are."""
 
 
 def write_figures(out: Path, cells: Cells, every: list[str], years: pl.DataFrame, frontier: pl.DataFrame) -> None:
@@ -121,9 +121,9 @@ def _chosen(told: dict[str, float]) -> dict[str, float]:
 
 
 def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
-    """R3 figures 22 and 23: slowdown by inter-arrival class; runtimes of the 10 000 most slowed jobs. Held-out days, cut; a job that did
-    not start has waited until the day's end."""
-    from escala.report import class_plots, save
+    """R3 figures 22 and 23, as distributions: slowdown by inter-arrival class, quartiles and whiskers; runtimes of the 10 000 most slowed
+    jobs, the share of them above each. Held-out days, cut; a job that did not start has waited until the day's end."""
+    from escala.report import class_plots, plots, save
 
     about = cells[f"about/{name}"]
     gap, runtime = np.array(about["gap_s"]) / 60.0, np.array(about["runtime_s"])
@@ -134,14 +134,15 @@ def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
     classes = pl.Series(np.array(names)[place], dtype=pl.Enum(names))
     kinds = ["< 1 min", "1 to 5 min", "5 to 30 min", "30 min to 2 h", "> 2 h"]
     lengths = np.array(kinds)[np.searchsorted([60.0, 300.0, 1800.0, 7200.0], runtime, side="right")]
-    by_gap, by_length = {}, {}
+    by_gap, by_length, boxes, longest = {}, {}, {}, {}
     for policy, values in slow.items():
-        by_gap[policy] = by_class(pl.Series(values), classes)
+        boxes[named(policy)] = boxes_by_class(pl.Series(values), classes)
+        spread = boxes[named(policy)].select("class", "low", "q1", "q3", "high")
+        by_gap[policy] = by_class(pl.Series(values), classes).join(spread, on="class", how="left", maintain_order="left")
         worst = np.argsort(-values, kind="stable")[: min(10_000, max(1, len(values) // 4))]
+        longest[named(policy)] = pl.Series(runtime[worst])
         by_length[policy] = by_class(pl.Series(values[worst]), pl.Series(lengths[worst], dtype=pl.Enum(kinds)))
     write_table(out, f"fig22-{name}", by_policy(by_gap))
     write_table(out, f"fig23-{name}", by_policy(by_length))
-    by_gap, by_length = ({named(policy): table for policy, table in found.items()} for found in (by_gap, by_length))
-    gaps = class_plots.by_class(by_gap, "bounded_slowdown", x_label=GAPS, log=True)
-    save(gaps, out / "figures" / f"fig22-{name}")
-    save(class_plots.by_class(by_length, "bounded_slowdown", x_label=LENGTHS, share=True), out / "figures" / f"fig23-{name}")
+    save(class_plots.boxes(boxes, "bounded_slowdown", x_label=GAPS, log=True), out / "figures" / f"fig22-{name}")
+    save(plots.distributions({"runtime_s": longest}), out / "figures" / f"fig23-{name}")

@@ -1,5 +1,5 @@
-"""Agents that need not be told when arrivals end: they imitate the rule hold-pile and go on with PPO, on lists of many horizons; what does
-best beside the three rules of `lab.horizons`, on lists kept for that choice, is the agent.
+"""Agents that need not be told when arrivals end: they imitate the rule hold-pile and go on with PPO, on lists of many horizons. The
+look whose largest excess over the best of the three rules of `lab.horizons` is least, on lists kept for that choice, is the agent.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ OPEN, PRESET = "open", "open"
 """Of the names of cells and agents; the preset."""
 CHOOSING, TAUGHT = 14, 15
 """Seeds of the lists on which an agent is chosen, and of those that it learns from; no list of one set is in another."""
-WORST = 6
-"""Cells with the largest excess, which count as much as all together."""
 Cells = Mapping[str, Any]
 
 
@@ -85,17 +83,11 @@ def excesses(agent: Any, world: str, best: Sequence[tuple[float, int, float]]) -
     return found
 
 
-def cost(excess: Sequence[float]) -> float:
-    """What is made small by the choice: the mean excess, and that of the WORST cells."""
-    each = np.sort(np.array(excess))
-    return float(each.mean() + each[-WORST:].mean())
-
-
 def learn(
     *, world: str, pile: Sequence[float], best: Sequence[tuple[float, int, float]], budget: Budget, seed: int, keep: str
 ) -> dict[str, Any]:
-    """Train an agent, and keep in the folder `keep` what did best of its looks. best: (load, steps, mean slowdown of the best rule) of each
-    cell in which it is judged."""
+    """Train an agent, and keep in the folder `keep` that of its looks whose largest excess is least. best: (load, steps, mean slowdown of
+    the best rule) of each cell in which it is judged."""
     import escala
     from escala.agents.checkpoint import ended
 
@@ -109,19 +101,19 @@ def learn(
                      lists_seed=TAUGHT, reward="relative", **drawn)  # fmt: skip
     agents = [escala.load_agent(f"{training}/after-{n}") for n in looks]
     seen = [excesses(agent, world, best) for agent in agents]
-    chosen = min(range(len(looks)), key=lambda k: cost(seen[k]))
+    chosen = min(range(len(looks)), key=lambda k: max(seen[k]))
     agents[chosen].save(keep)
     told = [
-        {"steps": int(made.manifest["steps_done"]), "cost": cost(one), "worst": max(one), "mean": float(np.mean(one))}
+        {"steps": int(made.manifest["steps_done"]), "worst": max(one), "mean": float(np.mean(one))}
         for made, one in zip(agents, seen, strict=True)
     ]
-    return {"looks": told, "chosen": chosen, "cost": told[chosen]["cost"]}
+    return {"looks": told, "chosen": chosen, "worst": told[chosen]["worst"]}
 
 
 def chosen_seed(cells: Cells) -> int | None:
-    """The seed whose agent costs least on the lists kept for that choice; None where none was trained."""
+    """The seed whose agent has the least largest excess on the lists kept for that choice; None where none was trained."""
     seeds = [int(name.removeprefix(f"{OPEN}/")) for name in cells if name.startswith(f"{OPEN}/") and name.count("/") == 1]
-    return min(seeds, key=lambda seed: (cells[f"{OPEN}/{seed}"]["cost"], seed), default=None)
+    return min(seeds, key=lambda seed: (cells[f"{OPEN}/{seed}"]["worst"], seed), default=None)
 
 
 def name_of(seed: int) -> str:
@@ -134,7 +126,7 @@ def frame(cells: Cells) -> pl.DataFrame:
     best = chosen_seed(cells)
     return pl.DataFrame(
         [
-            {"seed": seed, "decisions": look["steps"], "cost": look["cost"], "worst": look["worst"],
+            {"seed": seed, "decisions": look["steps"], "worst": look["worst"],
              "mean": look["mean"], "chosen": seed == best and k == cells[name]["chosen"]}
             for name in cells
             if name.startswith(f"{OPEN}/") and name.count("/") == 1

@@ -169,12 +169,8 @@ image with the same network, which would settle it. The paper does not say what 
 which of two critics it trains; its completion times and waits contradict each other. So levels cannot be held against
 each other, and changes against SJF only by their direction and size.
 
-**What falls short.** No queue knows its end. One agent for all rates (`{value:open}`) is not told when arrivals end: it
-imitates the rule hold-pile and goes on with PPO, on lists of many lengths. Over all rates and horizons it is at worst
-{value:horizon} above the best of three rules (`r2.horizon.worst`, at {value:where}): in {value:below} of {value:cells}
-cells it is below all three by the whole interval, in {value:above} above the best. It and these rules see nearly the
-whole queue. The recommended agents see what the paper's do, are told the end, and hold only at the window that they
-were trained on: where arrivals go on for longer they are at worst {value:others} above the best rule.
+**What falls short.** The recommended agents hold at the window that they were trained on. Where arrivals go on for
+longer they lose to SJF: at worst {value:horizon} above the best of three rules (`r2.horizon.worst`).
 """
 
 

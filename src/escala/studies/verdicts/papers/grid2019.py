@@ -249,10 +249,10 @@ that sees the whole queue is level with the author's PPO or better: his PPO is a
 
 **What falls short.** No queue knows its end. One agent for all loads from 40 % (`{value:open}`) is not told when arrivals
 end: it imitates the rule hold-pile and goes on with PPO, on lists of many lengths. Over all these loads and horizons it
-is at worst {value:horizon} above the best of three rules (`r1.horizon.worst`, at {value:where}), not at or below them
-everywhere: in {value:below} of {value:cells} cells it is below all three by the whole interval, in {value:above} above
-the best. The agents for fresh lists are told the end, are trained on lists of one length, and hold only there: where
-arrivals go on for longer, the one for all loads is at worst {value:others} above the best rule.
+is at worst {value:horizon} above the best of three rules (`r1.horizon.worst`, at {value:where}): in {value:below} of
+{value:cells} cells it is below all three by the whole interval, in {value:above} above the best. The agents for fresh
+lists are told the end, are trained on lists of one length, and hold only there: where arrivals go on for longer, the
+one for all loads is at worst {value:others} above the best rule.
 """
 
 
