@@ -81,8 +81,12 @@ def install() -> None:
     assert "escala.kernel.state" not in sys.modules, "the kernel is imported already"
     from escala import compile as compiler
 
-    plain = compiler._compile
-    compiler._compile = lambda function, **more: plain(counting(function), **more)  # type: ignore[assignment]
+    plain = compiler.Compiled.__init__
+
+    def counted(self: compiler.Compiled, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        plain(self, counting(function), options)
+
+    compiler.Compiled.__init__ = counted  # type: ignore[method-assign]
     if compiler.CACHE_FOLDER is not None:
         mark = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:8]
         compiler.CACHE_FOLDER = compiler.CACHE_FOLDER.with_name(f"{compiler.CACHE_FOLDER.name}-counted-{mark}")

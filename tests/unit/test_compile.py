@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
-from escala.compile import ROOT, sources_of
+import numpy as np
+
+from escala.compile import machine
+from escala.compile.sources import ROOT, sources_of
 
 
 def names(path: str) -> set[str]:
@@ -13,7 +18,7 @@ def names(path: str) -> set[str]:
 
 
 def test_callees_count_directly_or_not() -> None:
-    assert {"kernel/easy.py", "kernel/queue.py", "kernel/state.py", "kernel/codes.py", "compile.py"} <= names("kernel/easy.py")
+    assert {"kernel/easy.py", "kernel/queue.py", "kernel/state.py", "kernel/codes.py", "compile/__init__.py"} <= names("kernel/easy.py")
 
 
 def test_whoever_takes_a_simulation_depends_on_its_layout() -> None:
@@ -41,3 +46,78 @@ print(np.allclose(one, np.eye(4)))
 """
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert outcome.stdout.split() == ["False", "True"], outcome.stderr
+
+
+MODULE = """
+import math
+from escala.compile import compiled
+import numpy as np
+
+
+@compiled
+def total(table, times, scale, halve):
+    found = 0.0
+    for i in range(table.shape[0]):
+        for k in range(table.shape[1]):
+            found += math.log1p(table[i, k]) * times * scale
+    return found / 2 if halve else found
+
+
+@compiled
+def shift(column, by):
+    for i in range(column.shape[0]):
+        column[i] += by
+
+
+@compiled
+def fresh(n):
+    return np.arange(n).sum()
+"""
+USE = """
+import sys
+import numpy as np
+from escala import compile as front
+import told
+
+table = np.arange(12).reshape(3, 4)
+if "often" in sys.argv:
+    front.OFTEN = told.total._calls = 2
+answers = [told.total(table, 3, 0.5, True) for _ in range(4)] + [told.total(table[:, ::2], 3, 0.5, False)]
+told.shift(table[1], np.int64(5))
+told.shift(table[:, 2], 1)
+print(*answers, *table.ravel(), told.fresh(5) if "fresh" in sys.argv else 10, "numba" in sys.modules)
+"""
+
+
+def test_kept_machine_code_is_called_without_numba(tmp_path: Path) -> None:
+    (tmp_path / "told.py").write_text(MODULE)
+    cache = tmp_path / "cache"
+
+    def use(*words: str) -> list[str]:
+        env = os.environ | {"ESCALA_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT.parent)])}
+        env.pop("NUMBA_BOUNDSCHECK", None)
+        outcome = subprocess.run([sys.executable, "-c", USE, *words], capture_output=True, text=True, timeout=300, env=env)
+        assert outcome.returncode == 0, outcome.stderr
+        return outcome.stdout.split()
+
+    *first, translated = use()
+    table = np.arange(12).reshape(3, 4)
+    assert translated == "True" and np.isclose(float(first[0]), np.log1p(table).sum() * 1.5 / 2, rtol=1e-12)
+    assert use() == [*first, "False"]
+    assert use("often") == [*first, "True"], "after many calls Numba's own way is quicker"
+    assert use("fresh") == [*first, "True"], "a function that makes arrays is Numba's"
+    kept = sorted(cache.rglob("*.machine"))
+    assert {path.name.split("-")[0] for path in kept} == {"total", "shift"} and len(kept) == 4
+    for path, damage in zip(kept, (lambda b: b[:-7], lambda b: b"", lambda b: b.replace(b"processor", b"professor"), lambda b: b"{}\n")):
+        path.write_bytes(damage(path.read_bytes()))
+    assert use() == [*first, "True"], "damaged files are made anew"
+    assert use() == [*first, "False"]
+
+
+def test_kinds_of_arguments() -> None:
+    table = np.zeros((2, 3), np.float32)
+    frozen = np.zeros(3, np.int64)
+    frozen.flags.writeable = False
+    assert machine.kind_of((1, 1.5, True, np.int64(1))) == ("i", "f", "b", "i")
+    assert machine.kind_of((table, table.T, table[:, ::2], frozen)) == ("C2<f4", "F2<f4", "A2<f4", "C1r<i8")
+    assert machine.kind_of(("word",)) is None and machine.kind_of((np.uint64(1),)) is None and machine.kind_of(([1],)) is None

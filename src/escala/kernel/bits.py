@@ -5,11 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from escala.compile import inlined
+from escala.compile import inlined, later
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
@@ -18,33 +15,9 @@ SIX = np.uint64(6)
 LOW6 = np.uint64(63)
 
 
-@intrinsic
-def _population(typing: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def _trailing(typing: Any, word: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], context.get_constant(types.boolean, False))
-
-    return types.uint64(types.uint64), generate
-
-
-@intrinsic
-def _below(typing: Any, row: Any, k: Any, bound: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        line = context.make_array(signature.args[0])(context, builder, arguments[0])
-        vector, lanes = ir.VectorType(ir.IntType(64), 64), ir.VectorType(ir.IntType(32), 64)
-        place = builder.bitcast(builder.gep(line.data, [arguments[1]]), vector.as_pointer())
-        first = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[2], ir.Constant(ir.IntType(32), 0))
-        bounds = builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), ir.Constant(lanes, None))
-        return builder.bitcast(builder.icmp_signed("<", builder.load(place, align=8), bounds), ir.IntType(64))
-
-    return types.uint64(row, types.int64, types.int64), generate
+_population = later("escala.kernel.bits_code", "population")
+_trailing = later("escala.kernel.bits_code", "trailing")
+_below = later("escala.kernel.bits_code", "below")
 
 
 @inlined

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled, lean
+from escala.compile import lean
 from escala.kernel import bits, codes
 from escala.kernel.agenda import TIME, add, choose, first_hole, hold, kept, possible, rebuild, tidy
 from escala.kernel.jobs import place
@@ -23,7 +23,7 @@ from escala.kernel.state import World
 from escala.kernel.urgency import begin_walk, walk_on
 
 
-@compiled
+@lean
 def conservative(w: World) -> None:
     """One decision."""
     _decide(w)
@@ -44,11 +44,11 @@ def _note_next_plan(w: World) -> None:
         j = np.int64(w.run[j].next)
 
 
-@compiled
+@lean
 def _decide(w: World) -> None:
     s = w.s[0]
     o = w.o[0]
-    least = np.empty(o.n_nodes, np.int32)
+    least = w.least
     keep = kept(w)
     ended = s.n_ended > s.n_planned
     s.n_planned = s.n_ended
@@ -101,13 +101,12 @@ def _compress(w: World, least: Any) -> None:
         j = after
 
 
-@compiled
+@lean
 def _plan_all(w: World, least: Any) -> None:
     """Every waiting job at its first fit, the agenda made anew."""
     s = w.s[0]
     o = w.o[0]
-    frontier = np.empty(max(s.n_plans, 1) + 1, np.int64)
-    rebuild(w, frontier)
+    rebuild(w, w.frontier)
     j = s.first
     while j != codes.NONE:
         if w.run[j].chunk != codes.NONE:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from escala.compile import compiled
 from escala.kernel import codes
 from escala.kernel.advance import advance
@@ -55,26 +53,24 @@ def drive_greedy(table: Any, i: int, until: int) -> int:
 def drive_easy(table: Any, i: int, until: int) -> int:
     """EASY backfilling of jobs that take cores of any nodes."""
     w = one(table, i)
-    frontier = np.empty(w.plans.shape[0] + 1, np.int64)
     while True:
         stop = advance(w, until)
         if stop != codes.DECISION:
             return stop
         if w.s[0].n_queued > 0:
-            easy(w, frontier)
+            easy(w, w.frontier)
 
 
 @compiled
 def drive_easy_priority(table: Any, i: int, until: int) -> int:
     """EASY backfilling with a queue in order of priority."""
     w = one(table, i)
-    frontier = np.empty(w.plans.shape[0] + 1, np.int64)
     while True:
         stop = advance(w, until)
         if stop != codes.DECISION:
             return stop
         if w.s[0].n_queued > 0:
-            easy_priority(w, frontier)
+            easy_priority(w, w.frontier)
 
 
 @compiled
@@ -93,13 +89,12 @@ def drive_easy_single(table: Any, i: int, until: int) -> int:
 def drive_easy_fast(table: Any, i: int, until: int) -> int:
     """The reference engine's fast EASY."""
     w = one(table, i)
-    frontier = np.empty(w.plans.shape[0] + 1, np.int64)
     while True:
         stop = advance(w, until)
         if stop != codes.DECISION:
             return stop
         if w.s[0].n_queued > 0:
-            easy_fast(w, frontier)
+            easy_fast(w, w.frontier)
 
 
 @compiled

@@ -13,107 +13,30 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.extending import intrinsic, models, register_model
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.np import numpy_support
 from numpy.typing import NDArray
 
-WORD = ir.IntType(64)
+from escala.compile import later
 
 
-class PointerType(types.Type):
+class PointerType:
     """The address of one row of a table. fields: name -> (element type, dimensions of one row's array; 0: a single record).
 
     at: the word of a row where a field's address stands, its shape behind it; words: the width of a row.
     """
 
     def __init__(self, name: str, fields: Mapping[str, tuple[Any, int]]) -> None:
-        super().__init__(name=name)
+        self.name = name
         self.fields = {field: (np.dtype(element), dimensions) for field, (element, dimensions) in fields.items()}
         self.at: dict[str, int] = {}
         self.words = 0
         for field, (_, dimensions) in self.fields.items():
             self.at[field] = self.words
             self.words += 1 + dimensions
-        self._layout = name, repr(self.fields)
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """Numba's identity of the type: code compiled for another layout is none of its own."""
-        return self._layout
-
-    def type_of(self, field: str) -> Any:
-        """Numba's type of a field, None where there is none of that name."""
-        if field not in self.fields:
-            return None
-        element, dimensions = self.fields[field]
-        plain = numpy_support.from_dtype(element)
-        return types.Array(plain, dimensions, "C", aligned=True) if dimensions else plain
-
-
-@register_model(PointerType)
-class _PointerModel(models.OpaqueModel):
-    """An opaque pointer."""
-
-
-@infer_getattr
-class _Attributes(AttributeTemplate):
-    key = PointerType
-
-    def generic_resolve(self, record: Any, name: str) -> Any:
-        return record.type_of(name)
-
-
-@lower_getattr_generic(PointerType)
-def _field_of(context: Any, builder: Any, kind: Any, value: Any, name: str) -> Any:
-    """Build the array (or the address of the record) from the words of its row."""
-    field_type = kind.type_of(name)
-    row = builder.bitcast(value, WORD.as_pointer())
-    constant = builder.module.add_metadata([])
-
-    def load(k: int) -> Any:
-        loaded = builder.load(builder.gep(row, [ir.Constant(ir.IntType(32), kind.at[name] + k)]))
-        loaded.set_metadata("invariant.load", constant)
-        return loaded
-
-    if not isinstance(field_type, types.Array):
-        return builder.inttoptr(load(0), context.get_value_type(field_type))
-    array = context.make_array(field_type)(context, builder)
-    itemsize = ir.Constant(WORD, context.get_abi_sizeof(context.get_data_type(field_type.dtype)))
-    shape = [load(1 + d) for d in range(field_type.ndim)]
-    strides, items = [itemsize], shape[0]
-    for size in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], size))
-        items = builder.mul(items, size)
-    array.data = builder.inttoptr(load(0), array.data.type)
-    array.nitems = items
-    array.itemsize = itemsize
-    array.shape = cgutils.pack_array(builder, shape)
-    array.strides = cgutils.pack_array(builder, strides)
-    array.parent = cgutils.get_null_value(array.parent.type)
-    array.meminfo = cgutils.get_null_value(array.meminfo.type)
-    return array._getvalue()
 
 
 def row_of(kind: PointerType) -> Any:
     """`row(table, i)` for compiled code: the record in row `i` of a table."""
-
-    @intrinsic
-    def row(typing: Any, table: Any, i: Any) -> Any:
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            words = builder.extract_value(array.shape, 1)
-            first = builder.gep(array.data, [builder.mul(words, arguments[1])])
-            return builder.bitcast(first, context.get_value_type(kind))
-
-        return kind(table, types.int64), generate
-
-    return row
+    return later("escala.kernel.pointer_code", "row_of", kind)
 
 
 def table_of(kind: PointerType, rows: int, arrays: Mapping[str, Any]) -> NDArray[np.int64]:

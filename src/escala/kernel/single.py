@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled, inlined, lean
+from escala.compile import inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.easy import ends_in_time
 from escala.kernel.fit import may_wake, start_if_fits
@@ -84,7 +84,7 @@ def _add_switched(w: World, cores: Any, room: Any, time: int) -> None:
                 room[n, k] += w.room[n, k]
 
 
-@compiled
+@lean
 def _reserve(w: World, j: int, cores: Any, room: Any) -> int:
     """Set the reservation's time for the head `j`; `cores` and `room` become what others may use beyond it. Returns the head's node, NONE
     without a reservation."""
@@ -95,7 +95,7 @@ def _reserve(w: World, j: int, cores: Any, room: Any) -> int:
     s.head = j
     s.shadow_us = codes.NEVER_US
     s.shadow_fine = 0
-    frontier = np.empty(s.n_plans + 1, np.int64)
+    frontier = w.frontier
     frontier[0] = 0
     size = 1 if s.n_plans > 0 else 0
     switch = next_switch(w, s.now)
@@ -229,7 +229,7 @@ def _pass_spread(w: World, j: int, cores: Any, waking: bool) -> None:
             c = np.int64(w.chunk[c].next)
 
 
-@compiled
+@lean
 def easy_single(w: World) -> None:
     """One decision of EASY."""
     s = w.s[0]
@@ -239,8 +239,9 @@ def easy_single(w: World) -> None:
         pass
     if s.n_queued == 0:
         return
-    cores = np.zeros(o.n_nodes, np.int64)
-    room = np.zeros((o.n_nodes, w.room.shape[1]), np.int64)
+    cores, room = w.cores, w.beyond
+    cores[:] = 0
+    room[:, :] = 0
     _reserve(w, leader(w), cores, room)
     if o.ordering == codes.BY_QUEUE:
         j = np.int64(w.run[s.first].next)

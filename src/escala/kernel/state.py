@@ -243,6 +243,10 @@ class World(NamedTuple):
     chunk: Any  # CHUNK [N, capacity]
     heaps: Any  # EVENT [N, 4, capacity]: job ends, starts of given jobs, node switches, timers
     plans: Any  # int32 [N, capacity]: running jobs by planned end, in order or a heap
+    frontier: Any  # int64 [N, 1 + capacity]: scratch of `plans.following`
+    least: Any  # int32 [N, nodes or 0]: scratch of conservative backfilling
+    cores: Any  # int64 [N, nodes or 0]: scratch of single-node jobs under EASY: what is free beyond the reservation
+    beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
     tree: Any  # int64 [N, 2, 4 or 6, capacity]: least cores, least walltime (first job, until when; of either order) of queued jobs; 16
     # ranks a cell, by level
@@ -279,6 +283,10 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "chunk": (CHUNK, 1),
     "heaps": (EVENT, 2),
     "plans": (np.int32, 1),
+    "frontier": (np.int64, 1),
+    "least": (np.int32, 1),
+    "cores": (np.int64, 1),
+    "beyond": (np.int64, 2),
     "order": (np.int32, 2),
     "tree": (np.int64, 2),
     "fixed": (np.float64, 2),
@@ -358,6 +366,10 @@ def allocate(n: int, sizes: Sizes) -> World:
         chunk=zeros((2 * cores + 64 + sizes.chunks,), CHUNK),
         heaps=zeros((4, heap), EVENT),
         plans=zeros((live if sizes.planned else 0,), np.int32),
+        frontier=zeros((1 + live if sizes.planned else 1,), np.int64),
+        least=zeros((nodes if sizes.agenda else 0,), np.int32),
+        cores=zeros((nodes if sizes.multi else 0,), np.int64),
+        beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
         order=zeros((2, ranks), np.int32),
         tree=zeros((2 + 2 * orders, tree_size(max(jobs, ranks)) if sizes.searched else 0), np.int64),
         fixed=zeros((orders if sizes.numbered else 0, jobs), np.float64),

@@ -1,0 +1,162 @@
+"""How Escala compiles: the only part that names Numba's decorator.
+
+`compiled` turns a function of plain loops over arrays into machine code, cached on disk. Numba itself is imported where something must be
+translated: it takes half of a short run. What a process calls from Python is kept as machine code of its own (`machine`), which is loaded
+without Numba. Where no cache folder can be written each process compiles anew. Numba keys its cache by the file of the function alone:
+editing a callee in another file would leave callers stale. Each module therefore has a cache folder of its own, which carries a hash of
+its source and of every module of Escala that it imports, directly or not (`sources`): an edit recompiles what may call it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from escala.compile.sources import source_hash
+
+if TYPE_CHECKING:
+    from escala.compile.machine import Machine
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "") not in ("", "0")
+PLAIN = CHECKED or os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0")  # nothing but Numba's own ways
+OFTEN = 20_000  # calls after which Numba's quicker way of calling is worth its import
+
+
+def _cache_folder() -> Path | None:
+    """A writable folder for compiled code, or None."""
+    given = os.environ.get("ESCALA_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
+    home = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "escala"
+    folder = home / f"compiled-numba-{version('numba')}{'-checked' if CHECKED else ''}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return None
+
+
+CACHE_FOLDER: Path | None = _cache_folder()
+
+
+class Compiled:
+    """A function that is machine code once it is called. Inside compiled code it is what Numba makes of it."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self.function, self.options = function, options
+        self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
+        self._dispatcher: Any = None
+        self._callee: Any = None
+        self._machines: dict[Any, Machine | None] = {}
+        self._calls = OFTEN if not PLAIN else 0
+
+    def folder(self) -> Path | None:
+        """Where code of this function is kept; None: nowhere."""
+        path = Path(self.function.__code__.co_filename)
+        return None if CACHE_FOLDER is None else CACHE_FOLDER / f"{path.stem}-{source_hash(path)}"
+
+    def dispatcher(self) -> Any:
+        """What Numba makes of the function, to be called from Python."""
+        if self._dispatcher is None:
+            from escala.compile.translation import dispatcher_of
+
+            self._dispatcher = dispatcher_of(self)
+        return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Numba asks a value that it does not know for its type: here what other compiled code calls."""
+        if self._callee is None:
+            from escala.compile.translation import dispatcher_of
+
+            self._callee = dispatcher_of(self, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+        return self._callee._numba_type_
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._calls <= 0:
+            return self._dispatcher(*arguments) if self._dispatcher is not None else self._translated(arguments)
+        self._calls -= 1
+        from escala.compile import machine
+
+        kind = machine.kind_of(arguments)
+        if kind not in self._machines:
+            self._machines[kind] = None if kind is None else machine.load(self.folder(), self.__name__, kind)
+        ready = self._machines[kind]
+        return self._translated(arguments, kind) if ready is None else ready(arguments)
+
+    def _translated(self, arguments: tuple[Any, ...], kind: Any = None) -> Any:
+        """Call by Numba; for arguments of a kind that machine code can be kept for, keep it."""
+        from escala.compile import translation
+
+        translation.make_ready()
+        result = self.dispatcher()(*arguments)
+        if kind is not None:
+            translation.keep(self, arguments, kind)
+        return result
+
+
+def compiled(function: F) -> F:
+    """Compile `function` (no Python objects inside, the interpreter lock released), cached on disk where possible."""
+    return Compiled(function, {})  # type: ignore[return-value]
+
+
+def lean(function: F) -> F:
+    """Like `compiled`, for functions that make no arrays: without reference counts they compile faster and run faster."""
+    return Compiled(function, {"_nrt": False})  # type: ignore[return-value]
+
+
+def inlined(function: F) -> F:
+    """Like `lean`, for small functions called in inner loops: LLVM is told to inline them."""
+    return Compiled(function, {"_nrt": False, "forceinline": True})  # type: ignore[return-value]
+
+
+def summed(function: F) -> F:
+    """Like `lean`, where sums may be reordered and multiplied in one step: for networks, whose sums no schedule depends on to the bit."""
+    return Compiled(function, {"_nrt": False, "fastmath": {"reassoc", "contract", "nsz"}})  # type: ignore[return-value]
+
+
+class Later:
+    """Something of Numba's that compiled code names, made when Numba first asks."""
+
+    known: list[Later] = []  # noqa: RUF012
+
+    def __init__(self, module: str, name: str, arguments: tuple[Any, ...]) -> None:
+        self._named = module, name, arguments
+        self._made: Any = None
+        self.known.append(self)
+
+    def made(self) -> Any:
+        """The thing itself."""
+        if self._made is None:
+            module, name, arguments = self._named
+            found = getattr(importlib.import_module(module), name)
+            self._made = found(*arguments) if arguments else found
+        return self._made
+
+    @property
+    def _numba_type_(self) -> Any:
+        from escala.compile.translation import type_of
+
+        return type_of(self.made())
+
+
+def later(module: str, name: str, *arguments: Any) -> Any:
+    """`name` of a module that imports Numba, or what it returns for `arguments`, for compiled code to use."""
+    return Later(module, name, arguments)
+
+
+_told: list[Callable[[], None]] = []
+
+
+def when_compiling(begun: Callable[[], None]) -> None:
+    """From now on `begun` is called whenever code is compiled that is not in the cache."""
+    _told.append(begun)
+    if "escala.compile.translation" in sys.modules:
+        sys.modules["escala.compile.translation"].tell(begun)

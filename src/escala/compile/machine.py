@@ -1,0 +1,145 @@
+"""Machine code of functions that are called from Python, kept in files and loaded without Numba.
+
+Numba writes, for each function and kinds of arguments, an object file in which all callees are contained. It is kept beside Numba's own
+cache where the function runs alone: no Python object, no memory of Numba's, no exception. Arguments are arrays and plain numbers, passed
+word by word as Numba's own caller does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import json
+import os
+import tempfile
+import threading
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Kind = tuple[str, ...]  # one word an argument
+
+_FORMAT = 1
+_LOCK = threading.Lock()
+_NUMBERS = {int: "i", np.int64: "i", bool: "b", np.bool_: "b", float: "f", np.float64: "f"}
+_WORDS = {"i": ctypes.c_int64, "b": ctypes.c_int64, "f": ctypes.c_double}
+
+
+def kind_of(arguments: tuple[Any, ...]) -> Kind | None:
+    """The kinds of arguments; None where one is neither an array nor a plain number."""
+    kinds = []
+    for value in arguments:
+        known = _NUMBERS.get(type(value))
+        if known is None:
+            if type(value) is not np.ndarray or not value.flags.aligned or value.dtype.hasobject:
+                return None
+            order = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
+            element = value.dtype.str if value.dtype.names is None else str(value.dtype)
+            known = f"{order}{value.ndim}{'' if value.flags.writeable else 'r'}{element}"
+        kinds.append(known)
+    return tuple(kinds)
+
+
+@functools.cache
+def _llvm() -> Any:
+    """LLVM, ready for the machine that this is."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    return llvm
+
+
+@functools.cache
+def _processor() -> str:
+    """What code of this machine may use."""
+    llvm = _llvm()
+    return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+
+
+def _target() -> Any:
+    """What code is made for: this machine, as Numba does."""
+    llvm = _llvm()
+    features = llvm.get_host_cpu_features().flatten()
+    known = llvm.Target.from_triple(llvm.get_process_triple())
+    where = "static" if known.name.startswith("x86") else "default"
+    return known.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, reloc=where, codemodel="jitdefault")
+
+
+def _file(folder: Path, name: str, kind: Kind) -> Path:
+    return folder / f"{name}-{hashlib.sha256(repr(kind).encode()).hexdigest()[:16]}.machine"
+
+
+class Machine:
+    """One function for one kind of arguments. engine: what holds its code."""
+
+    def __init__(self, engine: Any, address: int, kind: Kind, result: str) -> None:
+        self._engine, self._result = engine, result
+        words: list[Any] = []
+        for part in kind:
+            words += [_WORDS[part]] if part in _WORDS else [ctypes.c_void_p] * (5 + 2 * int(part[1]))
+        self._code = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *words)(address)
+
+    def __call__(self, arguments: tuple[Any, ...]) -> Any:
+        words: list[Any] = []
+        for value in arguments:
+            if type(value) is np.ndarray:  # reference counts (none), items, bytes an item, address, shape, strides
+                words += (None, None, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides)
+            else:
+                words.append(value)
+        result: Any = ctypes.c_double() if self._result == "f" else ctypes.c_int64()
+        raised = ctypes.c_void_p()
+        status = self._code(ctypes.addressof(result), ctypes.addressof(raised), *words)
+        if status not in (0, -2):  # -2: it returned None
+            raise RuntimeError(f"compiled code ended with status {status}")
+        if self._result == "b":
+            return bool(result.value & 1)
+        return result.value if self._result else None
+
+
+def load(folder: Path | None, name: str, kind: Kind) -> Machine | None:
+    """The kept machine code of a function; None where there is none for this machine."""
+    if folder is None:
+        return None
+    try:
+        data = _file(folder, name, kind).read_bytes()
+        head, _, code = data.partition(b"\n")
+        said = json.loads(head)
+        whole = said["format"] == _FORMAT and said["sum"] == zlib.crc32(code) and said["processor"] == _processor()
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    if not whole:
+        return None
+    llvm = _llvm()
+    with _LOCK:
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        engine.finalize_object()
+        return Machine(engine, engine.get_function_address(said["symbol"]), kind, said["result"])
+
+
+def keep(folder: Path, name: str, kind: Kind, module: Any, symbol: str, result: str) -> None:
+    """Keep the machine code of a function, if it runs alone. module: LLVM's form of it and of its callees, which is not changed; symbol:
+    its name there; result: one of "", i, f, b."""
+    llvm, module = _llvm(), module.clone()
+    target = _target()
+    for part in (*module.functions, *module.global_variables):
+        if not part.is_declaration:
+            part.linkage = llvm.Linkage.external if part.name == symbol else llvm.Linkage.internal
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()  # Numba's own way of calling it goes
+    passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options()))
+    needed = [part.name for part in module.functions if part.is_declaration and not part.name.startswith("llvm.")]
+    mathematics = all(not part.startswith(("Py", "_Py")) and hasattr(ctypes.CDLL(None), part) for part in needed)
+    if not mathematics or any(part.is_declaration for part in module.global_variables):
+        return
+    code = target.emit_object(module)
+    said = {"format": _FORMAT, "processor": _processor(), "sum": zlib.crc32(code), "symbol": symbol, "result": result}
+    with contextlib.suppress(OSError), tempfile.NamedTemporaryFile(dir=folder, delete=False) as out:
+        out.write(json.dumps(said).encode() + b"\n" + code)
+        out.close()
+        os.replace(out.name, _file(folder, name, kind))
