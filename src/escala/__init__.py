@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from escala.policy import Commands, Policy, View
     from escala.result import Result
     from escala.tuning import Frontier, Tuned, frontier, tune
-    from escala.workload import Workload, describe, read_workload
+    from escala.workload import Workload, read_workload
+    from escala.workload.describe import describe
 
 __version__ = "0.1.0"
 

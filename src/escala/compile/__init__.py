@@ -79,6 +79,9 @@ class Compiled:
             self._callee = dispatcher_of(self, no_cpython_wrapper=True, no_cfunc_wrapper=True)
         return self._callee._numba_type_
 
+    def __reduce__(self) -> str:
+        return self.__name__  # copies, and other processes, take the one of the module
+
     def __call__(self, *arguments: Any) -> Any:
         if self._calls <= 0:
             return self._dispatcher(*arguments) if self._dispatcher is not None else self._translated(arguments)

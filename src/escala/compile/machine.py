@@ -91,14 +91,16 @@ class Machine:
                 words += (None, None, value.size, value.itemsize, value.ctypes.data, *value.shape, *value.strides)
             else:
                 words.append(value)
-        result: Any = ctypes.c_double() if self._result == "f" else ctypes.c_int64()
+        result: Any = ctypes.c_double() if self._result == "f" else (ctypes.c_int64 * max(len(self._result), 1))()
         raised = ctypes.c_void_p()
         status = self._code(ctypes.addressof(result), ctypes.addressof(raised), *words)
         if status not in (0, -2):  # -2: it returned None
             raise RuntimeError(f"compiled code ended with status {status}")
+        if self._result == "f":
+            return result.value
         if self._result == "b":
-            return bool(result.value & 1)
-        return result.value if self._result else None
+            return bool(result[0] & 1)
+        return tuple(result) if len(self._result) > 1 else result[0] if self._result else None
 
 
 def load(folder: Path | None, name: str, kind: Kind) -> Machine | None:
@@ -124,7 +126,7 @@ def load(folder: Path | None, name: str, kind: Kind) -> Machine | None:
 
 def keep(folder: Path, name: str, kind: Kind, module: Any, symbol: str, result: str) -> None:
     """Keep the machine code of a function, if it runs alone. module: LLVM's form of it and of its callees, which is not changed; symbol:
-    its name there; result: one of "", i, f, b."""
+    its name there; result: "", f, b, or an i for each number returned."""
     llvm, module = _llvm(), module.clone()
     target = _target()
     for part in (*module.functions, *module.global_variables):

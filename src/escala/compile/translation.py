@@ -84,11 +84,16 @@ def keep(code: front.Compiled, arguments: tuple[Any, ...], kind: machine.Kind) -
     """Keep the machine code of a function that was just called, where it needs nothing of Numba's while it runs."""
     folder, dispatcher = code.folder(), code.dispatcher()
     found = dispatcher.overloads.get(tuple(dispatcher.typeof_pyval(a) for a in arguments)) if folder is not None else None
-    result = {types.none: "", types.int64: "i", types.float64: "f", types.boolean: "b"}
-    if found is None or folder is None or found.signature.return_type not in result:
+    if found is None or folder is None:
+        return
+    returned = found.signature.return_type
+    result = {types.none: "", types.int64: "i", types.float64: "f", types.boolean: "b"}.get(returned)
+    if isinstance(returned, types.UniTuple) and returned.dtype == types.int64:
+        result = "i" * returned.count
+    if result is None:
         return
     module = found.library._get_module_for_linking()
-    machine.keep(folder, code.__name__, kind, module, found.fndesc.llvm_func_name, result[found.signature.return_type])
+    machine.keep(folder, code.__name__, kind, module, found.fndesc.llvm_func_name, result)
 
 
 class _Begun(event.Listener):
