@@ -56,7 +56,7 @@ _HOME = {
     "calibrate": "escala.calibration.calibrate",
     "campaign": "escala.campaigns.campaign",
     "compare": "escala.policies",
-    "describe": "escala.workload",
+    "describe": "escala.workload.describe",
     "evaluate": "escala.agents.evaluate",
     "frontier": "escala.tuning",
     "load_agent": "escala.loading",
