@@ -10,6 +10,7 @@ import pytest
 
 from escala.compile import lean
 from escala.kernel.pointer import PointerType, row_of, table_of
+from escala.kernel.pointer_code import Pointer
 
 MEMORY = np.dtype([("row", "i8"), ("total", "f8")])
 FIELDS: dict[str, tuple[Any, int]] = {
@@ -66,7 +67,8 @@ def test_arrays_laid_out_otherwise_are_refused(name: str, wrong: Any) -> None:
 
 
 def test_code_compiled_for_another_layout_is_none_of_a_types_own() -> None:
-    assert PointerType("TestGame", FIELDS) == KIND
-    assert pickle.loads(pickle.dumps(KIND)) == KIND  # as Numba's cache keeps signatures
-    assert PointerType("TestGame", FIELDS | {"slots": (np.int32, 1)}) != KIND
-    assert PointerType("TestGame", {name: FIELDS[name] for name in reversed(FIELDS)}) != KIND
+    mine = Pointer(KIND)
+    assert Pointer(PointerType("TestGame", FIELDS)) == mine
+    assert pickle.loads(pickle.dumps(mine)) == mine  # as Numba's cache keeps signatures
+    assert Pointer(PointerType("TestGame", FIELDS | {"slots": (np.int32, 1)})) != mine
+    assert Pointer(PointerType("TestGame", {name: FIELDS[name] for name in reversed(FIELDS)})) != mine
