@@ -8,6 +8,7 @@
 #   make test-lowest  schedules with the lowest versions that the core may have
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
+#   make wheel       a wheel that brings machine code of the usual paths: nothing is compiled when it is first used on a common processor
 #   make lock        requirements.lock anew: what the tests run with, by version and hash
 
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
@@ -21,11 +22,12 @@ WORKERS ?= 2
 NOT_SMOKE := digests docs unit/report unit/studies unit/optimum unit/multi unit/workload/test_traces.py
 WORLDS ?= 10000
 OUT ?= demo-out
+BROUGHT := src/escala/compile/brought
 LAB ?= /tmp/escala-slurm-lab
 # One thread for each numerical library: the tests and the training run side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: setup demo test test-fast test-bounds test-lowest check fuzz slurm-lab slurm-lab-down bench docs lock clean
+.PHONY: wheel setup demo test test-fast test-bounds test-lowest check fuzz slurm-lab slurm-lab-down bench docs lock clean
 
 setup: $(STAMP)
 
@@ -82,6 +84,14 @@ docs: $(STAMP)
 lock: $(STAMP)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --dry-run --ignore-installed --report $(VENV)/lock.json -c constraints.txt -e ".[dev]"
 	$(BIN)/python -m tests.lock < $(VENV)/lock.json > requirements.lock
+
+# Code for one family of processors, from a cache of its own; what lies in `brought` is no part of the repository.
+wheel: $(STAMP)
+	rm -rf build/machine $(BROUGHT) && mkdir -p $(BROUGHT)
+	NUMBA_CPU_NAME=x86-64-v3 NUMBA_CPU_FEATURES= ESCALA_CACHE_DIR=$(CURDIR)/build/machine $(BIN)/escala doctor --warm
+	cd build/machine/compiled-numba-* && find . -name '*.machine' -exec cp --parents -t $(CURDIR)/$(BROUGHT) {} +
+	$(BIN)/python -m pip wheel -q --no-deps -w dist .
+	rm -rf build/machine $(BROUGHT)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from escala.compile import machine
 from escala.compile.sources import ROOT, sources_of
@@ -80,43 +82,69 @@ def fresh(n):
 """
 USE = """
 import sys
+from pathlib import Path
 import numpy as np
 from escala import compile as front
+from escala.compile import machine
 import told
 
+kept, keep = [], machine.keep
+machine.keep = lambda *given: (kept.append(given[1]), keep(*given))
 table = np.arange(12).reshape(3, 4)
+if "brought" in sys.argv:
+    machine.BROUGHT = Path(sys.argv[-1])
 if "often" in sys.argv:
     front.OFTEN = told.total._calls = 2
 answers = [told.total(table, 3, 0.5, True) for _ in range(4)] + [told.total(table[:, ::2], 3, 0.5, False)]
 told.shift(table[1], np.int64(5))
 told.shift(table[:, 2], 1)
-print(*answers, *table.ravel(), *told.ends(table[2]), told.fresh(5) if "fresh" in sys.argv else 10, "numba" in sys.modules)
+print(*answers, *table.ravel(), *told.ends(table[2]), told.fresh(5) if "fresh" in sys.argv else 10, "numba" in sys.modules, len(kept))
 """
 
 
-def test_kept_machine_code_is_called_without_numba(tmp_path: Path) -> None:
+@pytest.fixture
+def use(tmp_path: Path) -> Callable[..., list[str]]:
+    """Play USE in a new process, with the cache folder `cache` and further variables."""
     (tmp_path / "told.py").write_text(MODULE)
-    cache = tmp_path / "cache"
+    env = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(ROOT.parent)])
 
-    def use(*words: str) -> list[str]:
-        env = os.environ | {"ESCALA_CACHE_DIR": str(cache), "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT.parent)])}
-        env.pop("NUMBA_BOUNDSCHECK", None)
-        outcome = subprocess.run([sys.executable, "-c", USE, *words], capture_output=True, text=True, timeout=300, env=env)
+    def play(*words: str, cache: str = "cache", **more: str) -> list[str]:
+        here = env | {"ESCALA_CACHE_DIR": str(tmp_path / cache)} | more
+        outcome = subprocess.run([sys.executable, "-c", USE, *words], capture_output=True, text=True, timeout=300, env=here)
         assert outcome.returncode == 0, outcome.stderr
-        return outcome.stdout.split()
+        *said, kept = outcome.stdout.split()
+        assert int(kept) <= len(MODULE.split("@compiled")) + 2, "code is kept once for each kind of arguments"
+        return said
 
+    return play
+
+
+def test_kept_machine_code_is_called_without_numba(use: Callable[..., list[str]], tmp_path: Path) -> None:
     *first, translated = use()
     table = np.arange(12).reshape(3, 4)
     assert translated == "True" and np.isclose(float(first[0]), np.log1p(table).sum() * 1.5 / 2, rtol=1e-12)
     assert use() == [*first, "False"]
     assert use("often") == [*first, "True"], "after many calls Numba's own way is quicker"
     assert use("fresh") == [*first, "True"], "a function that makes arrays is Numba's"
-    kept = sorted(cache.rglob("*.machine"))
+    kept = sorted((tmp_path / "cache").rglob("*.machine"))
     assert {path.name.split("-")[0] for path in kept} == {"ends", "total", "shift"} and len(kept) == 5
     for path, damage in zip(kept, (lambda b: b[:-7], lambda b: b"", lambda b: b.replace(b"processor", b"professor"), lambda b: b"{}\n")):
         path.write_bytes(damage(path.read_bytes()))
     assert use() == [*first, "True"], "damaged files are made anew"
     assert use() == [*first, "False"]
+
+
+def test_machine_code_of_a_wheel_runs_on_the_processors_it_is_made_for(use: Callable[..., list[str]], tmp_path: Path) -> None:
+    family = next((name for name in machine.FAMILIES if any(known.endswith(f" {name}") for known in machine._run_here())), None)
+    if family is None:
+        pytest.skip(f"this processor is none of {', '.join(machine.FAMILIES)}")
+    *first, _ = use(cache="wheel", NUMBA_CPU_NAME=family, NUMBA_CPU_FEATURES="")
+    (brought,) = (tmp_path / "wheel").iterdir()
+    assert use("brought", str(brought), cache="mine") == [*first, "False"]
+    for path in brought.rglob("*.machine"):
+        path.write_bytes(path.read_bytes().replace(family.encode(), b"another", 1))
+    assert use("brought", str(brought), cache="mine") == [*first, "True"], "code of another processor is not run"
 
 
 def test_kinds_of_arguments() -> None:

@@ -13,7 +13,7 @@ import importlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -59,8 +59,19 @@ class Compiled:
 
     def folder(self) -> Path | None:
         """Where code of this function is kept; None: nowhere."""
+        return None if CACHE_FOLDER is None else CACHE_FOLDER / self._place()
+
+    def _place(self) -> str:
         path = Path(self.function.__code__.co_filename)
-        return None if CACHE_FOLDER is None else CACHE_FOLDER / f"{path.stem}-{source_hash(path)}"
+        return f"{path.stem}-{source_hash(path)}"
+
+    def _folders(self) -> Iterator[Path]:
+        """Where machine code of this function may lie."""
+        from escala.compile.machine import BROUGHT
+
+        for folder in (CACHE_FOLDER, BROUGHT):
+            if folder is not None and folder.is_dir():
+                yield folder / self._place()
 
     def dispatcher(self) -> Any:
         """What Numba makes of the function, to be called from Python."""
@@ -90,12 +101,14 @@ class Compiled:
 
         kind = machine.kind_of(arguments)
         if kind not in self._machines:
-            self._machines[kind] = None if kind is None else machine.load(self.folder(), self.__name__, kind)
+            self._machines[kind] = None if kind is None else machine.load(self._folders(), self.__name__, kind)
+            if self._machines[kind] is None:
+                return self._translated(arguments, kind)
         ready = self._machines[kind]
-        return self._translated(arguments, kind) if ready is None else ready(arguments)
+        return self.dispatcher()(*arguments) if ready is None else ready(arguments)
 
     def _translated(self, arguments: tuple[Any, ...], kind: Any = None) -> Any:
-        """Call by Numba; for arguments of a kind that machine code can be kept for, keep it."""
+        """Call by Numba, for the first time; for arguments of a kind that machine code can be kept for, keep it."""
         from escala.compile import translation
 
         translation.make_ready()

@@ -16,12 +16,17 @@ import os
 import tempfile
 import threading
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 Kind = tuple[str, ...]  # one word an argument
+
+BROUGHT = Path(__file__).parent / "brought"  # machine code that a wheel brings, see `make wheel`
+FAMILIES = {"x86-64-v3": "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sse3 sse4.1 sse4.2 ssse3"}
+"""Processors by name, and what each of them can."""
 
 _FORMAT = 1
 _LOCK = threading.Lock()
@@ -54,20 +59,36 @@ def _llvm() -> Any:
     return llvm
 
 
-@functools.cache
-def _processor() -> str:
-    """What code of this machine may use."""
+def _made_for() -> tuple[str, str]:
+    """The processor that code is made for, and what it can beyond its name: this one, or that of NUMBA_CPU_NAME, as Numba does."""
+    named = os.environ.get("NUMBA_CPU_NAME")
+    if named:
+        return named, os.environ.get("NUMBA_CPU_FEATURES", "")
     llvm = _llvm()
-    return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def _processor() -> str:
+    """System and processor that code is made for."""
+    name, features = _made_for()
+    return f"{_llvm().get_process_triple()} {name} {'' if name in FAMILIES else features}".strip()
+
+
+@functools.cache
+def _run_here() -> set[str]:
+    """Systems and processors whose code runs on this machine."""
+    llvm = _llvm()
+    here = llvm.get_host_cpu_features()
+    families = [name for name, needs in FAMILIES.items() if all(here.get(feature) for feature in needs.split())]
+    return {_processor(), *(f"{llvm.get_process_triple()} {name}" for name in families)}
 
 
 def _target() -> Any:
-    """What code is made for: this machine, as Numba does."""
-    llvm = _llvm()
-    features = llvm.get_host_cpu_features().flatten()
+    """For LLVM: what code is made for, with Numba's own choices."""
+    llvm, (name, features) = _llvm(), _made_for()
     known = llvm.Target.from_triple(llvm.get_process_triple())
     where = "static" if known.name.startswith("x86") else "default"
-    return known.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=3, reloc=where, codemodel="jitdefault")
+    return known.create_target_machine(cpu=name, features=features, opt=3, reloc=where, codemodel="jitdefault")
 
 
 def _file(folder: Path, name: str, kind: Kind) -> Path:
@@ -103,25 +124,27 @@ class Machine:
         return tuple(result) if len(self._result) > 1 else result[0] if self._result else None
 
 
-def load(folder: Path | None, name: str, kind: Kind) -> Machine | None:
-    """The kept machine code of a function; None where there is none for this machine."""
-    if folder is None:
-        return None
-    try:
-        data = _file(folder, name, kind).read_bytes()
-        head, _, code = data.partition(b"\n")
-        said = json.loads(head)
-        whole = said["format"] == _FORMAT and said["sum"] == zlib.crc32(code) and said["processor"] == _processor()
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    if not whole:
-        return None
+def load(folders: Iterable[Path], name: str, kind: Kind) -> Machine | None:
+    """The kept machine code of a function, from the first of the folders that has it; None where there is none for this machine."""
+    for folder in folders:
+        try:
+            head, _, code = _file(folder, name, kind).read_bytes().partition(b"\n")
+            said = json.loads(head)
+            if said["format"] == _FORMAT and said["sum"] == zlib.crc32(code) and said["processor"] in _run_here():
+                return _loaded(code, kind, said["symbol"], said["result"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return None
+
+
+def _loaded(code: bytes, kind: Kind, symbol: str, result: str) -> Machine:
+    """A function of an object file."""
     llvm = _llvm()
     with _LOCK:
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), _target())
         engine.add_object_file(llvm.ObjectFileRef.from_data(code))
         engine.finalize_object()
-        return Machine(engine, engine.get_function_address(said["symbol"]), kind, said["result"])
+        return Machine(engine, engine.get_function_address(symbol), kind, result)
 
 
 def keep(folder: Path, name: str, kind: Kind, module: Any, symbol: str, result: str) -> None:
@@ -132,7 +155,11 @@ def keep(folder: Path, name: str, kind: Kind, module: Any, symbol: str, result: 
     for part in (*module.functions, *module.global_variables):
         if not part.is_declaration:
             part.linkage = llvm.Linkage.external if part.name == symbol else llvm.Linkage.internal
+    if not hasattr(llvm, "create_new_module_pass_manager"):
+        return  # an older LLVM
     passes = llvm.create_new_module_pass_manager()
+    if not hasattr(passes, "add_global_dead_code_eliminate_pass"):
+        return
     passes.add_global_dead_code_eliminate_pass()  # Numba's own way of calling it goes
     passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options()))
     needed = [part.name for part in module.functions if part.is_declaration and not part.name.startswith("llvm.")]
