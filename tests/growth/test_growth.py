@@ -49,7 +49,7 @@ def _conservative(shutdown: str, axis: str) -> float:
         return 0.74 if shutdown.startswith(("off-reservation", "inertial")) else 0.4
     if axis == "waiting":
         return 2.52 if shutdown.startswith("hold") else 2.3
-    return 2.57 if shutdown.startswith(("hold", "oracle")) else 1.12
+    return 2.57 if shutdown.startswith(("hold", "oracle")) else 1.15
 
 
 @pytest.fixture(scope="module")

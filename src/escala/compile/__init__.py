@@ -53,7 +53,6 @@ class Compiled:
         self.function, self.options = function, options
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._dispatcher: Any = None
-        self._callee: Any = None
         self._machines: dict[Any, Machine | None] = {}
         self._calls = OFTEN if not PLAIN else 0
 
@@ -74,7 +73,7 @@ class Compiled:
                 yield folder / self._place()
 
     def dispatcher(self) -> Any:
-        """What Numba makes of the function, to be called from Python."""
+        """What Numba makes of the function."""
         if self._dispatcher is None:
             from escala.compile.translation import dispatcher_of
 
@@ -83,12 +82,8 @@ class Compiled:
 
     @property
     def _numba_type_(self) -> Any:
-        """Numba asks a value that it does not know for its type: here what other compiled code calls."""
-        if self._callee is None:
-            from escala.compile.translation import dispatcher_of
-
-            self._callee = dispatcher_of(self, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-        return self._callee._numba_type_
+        """Numba asks a value that it does not know for its type."""
+        return self.dispatcher()._numba_type_
 
     def __reduce__(self) -> str:
         return self.__name__  # copies, and other processes, take the one of the module

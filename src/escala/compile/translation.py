@@ -60,12 +60,12 @@ def _one_specialisation(dispatcher: Any) -> Any:
     return dispatcher
 
 
-def dispatcher_of(code: front.Compiled, **more: Any) -> Any:
-    """Numba's dispatcher of a function. more: further options of Numba's."""
+def dispatcher_of(code: front.Compiled) -> Any:
+    """Numba's dispatcher of a function."""
     folder = code.folder()
     if folder is not None:  # Numba asks for the folder while it decorates
         numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    options: dict[str, Any] = {"cache": folder is not None, "nogil": True, "error_model": "numpy", **code.options, **more}
+    options: dict[str, Any] = {"cache": folder is not None, "nogil": True, "error_model": "numpy", **code.options}
     return _one_specialisation(numba.njit(**options)(code.function))
 
 
