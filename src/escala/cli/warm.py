@@ -11,9 +11,12 @@ JOBS = {"submit_s": [0.0, 10.0, 20.0], "runtime_s": [100.0, 50.0, 30.0], "wallti
 
 
 def warm(begin: Begin) -> list[str]:
-    """Play three jobs under the usual policies, and each environment for a step where Gymnasium is installed; what was played."""
+    """Read a line of SWF, play three jobs under the usual policies, and each environment (with Gymnasium) for a step; what was played."""
     import escala
+    from escala.workload.swf_scan import scan_text
 
+    begin("warming: reading a log")
+    scan_text(b"1 0 0 100 2 -1 -1 2 200 -1 1 1 1 1 1 1 -1 -1\n")
     log = escala.Workload.from_jobs(JOBS)
     begin("warming: simulate and compare")
     escala.compare(log, "4x2:grid5000", schedulers=SCHEDULERS, shutdowns=SHUTDOWNS)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "") not in ("", "0")
-PLAIN = CHECKED or os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0")  # nothing but Numba's own ways
 OFTEN = 20_000  # calls after which Numba's quicker way of calling is worth its import
 
 
@@ -54,7 +53,7 @@ class Compiled:
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._dispatcher: Any = None
         self._machines: dict[Any, Machine | None] = {}
-        self._calls = OFTEN if not PLAIN else 0
+        self._calls = 0 if CHECKED else OFTEN
 
     def folder(self) -> Path | None:
         """Where code of this function is kept; None: nowhere."""

@@ -13,7 +13,6 @@ import functools
 import hashlib
 import json
 import os
-import tempfile
 import threading
 import zlib
 from collections.abc import Iterable
@@ -150,16 +149,14 @@ def _loaded(code: bytes, kind: Kind, symbol: str, result: str) -> Machine:
 def keep(folder: Path, name: str, kind: Kind, module: Any, symbol: str, result: str) -> None:
     """Keep the machine code of a function, if it runs alone. module: LLVM's form of it and of its callees, which is not changed; symbol:
     its name there; result: "", f, b, or an i for each number returned."""
-    llvm, module = _llvm(), module.clone()
-    target = _target()
+    llvm = _llvm()
+    passes: Any = getattr(llvm, "create_new_module_pass_manager", lambda: None)()
+    if not hasattr(passes, "add_global_dead_code_eliminate_pass"):
+        return  # an older LLVM
+    module, target = module.clone(), _target()
     for part in (*module.functions, *module.global_variables):
         if not part.is_declaration:
             part.linkage = llvm.Linkage.external if part.name == symbol else llvm.Linkage.internal
-    if not hasattr(llvm, "create_new_module_pass_manager"):
-        return  # an older LLVM
-    passes = llvm.create_new_module_pass_manager()
-    if not hasattr(passes, "add_global_dead_code_eliminate_pass"):
-        return
     passes.add_global_dead_code_eliminate_pass()  # Numba's own way of calling it goes
     passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options()))
     needed = [part.name for part in module.functions if part.is_declaration and not part.name.startswith("llvm.")]
@@ -168,7 +165,11 @@ def keep(folder: Path, name: str, kind: Kind, module: Any, symbol: str, result: 
         return
     code = target.emit_object(module)
     said = {"format": _FORMAT, "processor": _processor(), "sum": zlib.crc32(code), "symbol": symbol, "result": result}
-    with contextlib.suppress(OSError), tempfile.NamedTemporaryFile(dir=folder, delete=False) as out:
-        out.write(json.dumps(said).encode() + b"\n" + code)
-        out.close()
-        os.replace(out.name, _file(folder, name, kind))
+    path = _file(folder, name, kind)
+    part_of = path.with_suffix(f".{os.getpid()}-{threading.get_ident()}")  # with the rights that others need to read a shared folder
+    with contextlib.suppress(OSError):
+        try:
+            part_of.write_bytes(json.dumps(said).encode() + b"\n" + code)
+            os.replace(part_of, path)
+        finally:
+            part_of.unlink(missing_ok=True)
