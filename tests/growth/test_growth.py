@@ -44,11 +44,11 @@ def limit(scheduler: str, shutdown: str, axis: str) -> float:
 
 def _conservative(shutdown: str, axis: str) -> float:
     """Just above what is measured with a shutdown policy; an aim that is not reached: when nodes switch, the plans of all waiting jobs
-    are made anew. That leaves 2.27 in the waiting jobs (2.49 with hold), 2.52 in the nodes with hold and 2.45 with oracle."""
+    are made anew. That leaves 1.72 in the waiting jobs (2.10 with hold), 2.56 in the nodes with hold and 2.49 with oracle."""
     if axis == "jobs":
-        return 0.74 if shutdown.startswith(("off-reservation", "inertial")) else 0.4
+        return 0.65 if shutdown.startswith(("off-reservation", "inertial")) else 0.32
     if axis == "waiting":
-        return 2.52 if shutdown.startswith("hold") else 2.3
+        return 2.12 if shutdown.startswith("hold") else 1.75
     return 2.57 if shutdown.startswith(("hold", "oracle")) else 1.15
 
 
