@@ -171,6 +171,21 @@ def test_sjf_and_packer_choose_by_hand() -> None:
         assert out[0] == action, rule
 
 
+@pytest.mark.parametrize(("busy", "expected"), [(0, {"sjf": 0, "dense": 0, "tetris": 3}), (1, {"sjf": 0, "dense": 3, "tetris": 0})])
+def test_between_machines_of_one_score_each_rule_chooses_by_hand(busy: int, expected: dict[str, int]) -> None:
+    """One of two machines of 10 and 10 runs a job of 6 and 2; a job of 4 and 1 fits on both: sjf takes the first, dense the one with
+    less left over (0 and 7 against 6 and 9), tetris the one of the larger alignment (4 x 10 + 10 against 4 x 4 + 8)."""
+    jobs = {"submit_s": [0, 1], "runtime_s": [9, 3], "cores": [6, 4], "demand_memory": [2, 1], "single_node": [True, True]}
+    batch = MultiBatch(1, Workload.from_jobs(jobs), agents=1, machines=2, slots=3, turns="until-void")
+    turn, out = batch.new_turn(), np.zeros(1, np.int64)
+    batch.restart(np.zeros(1, np.int64), turn)
+    batch.step(np.array([3 * busy]), turn)  # the first job, in slot 0
+    batch.step(np.array([6]), turn)  # a unit passes
+    for rule, action in expected.items():
+        batch.decide(rule, out)
+        assert out[0] == action, rule
+
+
 def test_cut_runs_tell_what_is_left() -> None:
     figures = play(options_of({"load": 1.2, "lists": 10}).job_lists(), "sjf", limit=200)
     assert (figures["row"] == 200).all() and (figures["left"] > 0).all()
