@@ -13,7 +13,7 @@ from escala.extras import missing
 from escala.registry import register_when_imported
 
 if TYPE_CHECKING:
-    from escala import agents, envs, live, metrics, optimum, platform, policies, report, slurm, streaming, studies, workload
+    from escala import agents, envs, leaderboard, live, metrics, optimum, platform, policies, report, slurm, streaming, studies, workload
     from escala.agents.agent import Agent
     from escala.agents.evaluate import evaluate
     from escala.agents.training.train import train
@@ -80,7 +80,10 @@ _EXTRAS = {
 }
 """Extra -> the public names that need it."""
 
-_PARTS = ("agents", "envs", "live", "metrics", "optimum", "platform", "policies", "report", "slurm", "streaming", "studies", "workload")
+_PARTS = (
+    *("agents", "envs", "leaderboard", "live", "metrics", "optimum", "platform", "policies", "report", "slurm", "streaming", "studies"),
+    "workload",
+)
 """Subpackages that are public as they are."""
 
 __all__ = [
@@ -111,6 +114,7 @@ __all__ = [
     "envs",
     "evaluate",
     "frontier",
+    "leaderboard",
     "live",
     "load_agent",
     "metrics",

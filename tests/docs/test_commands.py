@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if "_build" not in p.parts and "studies" not in p.parts)]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 COMMANDS = ROOT / "docs" / "commands.md"
-GROUPS = ("workload", "study", "beside", "site", "policy")
+GROUPS = ("workload", "study", "beside", "site", "policy", "leaderboard")
 
 
 def _commands(page: Path, kinds: tuple[str, ...] = ("", "console")) -> list[str]:
@@ -88,6 +88,7 @@ FILLED = {
     "drift": "escala drift quarter.swf",
     "frontier": "escala frontier LOG --platform SPEC --schedulers easy,saf --shutdowns never,timeout:0 --out saved",
     "campaign": "escala campaign campaign.toml --on local:1 --out many",
+    "leaderboard": "escala leaderboard run easy:queue=saf:guard=24h --on local:1 --out entered",
     "bill": "escala bill run --price 0.25 --currency EUR",
     "bound": "escala bound LOG --platform SPEC --limit 1",
     "serve": "escala serve --help",  # they stay; tests/bridges runs them

@@ -72,13 +72,13 @@ class Definition:
         return [with_options(Options(record=False), **dict(zip(self.options, values, strict=True))) for values in choices]
 
 
-def read_definition(spec: str | os.PathLike[str] | Mapping[str, Any]) -> Definition:
-    """The campaign of a TOML file, or of a dictionary of the same form.
+def read_definition(spec: str | os.PathLike[str] | Mapping[str, Any], name: str = "campaign") -> Definition:
+    """The campaign of a TOML file, or of a dictionary of the same form; name: what errors call that.
 
     Raises EscalaError, one line: no such file, unknown keys, names or values, an empty list, something twice, a shutdown policy without a
     power profile.
     """
-    told, where = (dict(spec), "campaign") if isinstance(spec, Mapping) else (read_toml(Path(spec)), str(spec))
+    told, where = (dict(spec), name) if isinstance(spec, Mapping) else (read_toml(Path(spec)), str(spec))
     try:
         for key in told:
             if key not in KEYS:

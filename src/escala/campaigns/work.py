@@ -42,15 +42,28 @@ _logs: dict[str, Workload] = {}
 def work(run: Run) -> dict[str, Any]:
     """`found` (the figures, and what the policies know of the future) and `seconds` (of this processor) of a run; `error`, one line, of
     one that failed twice."""
+    return tried(run, lambda log: figures(replayed(run, log)))
+
+
+def replayed(run: Run, log: Workload) -> Result:
+    """A run; log: its jobs."""
+    return simulate(log, run.platform, run.scheduler, run.shutdown, **options_of(run))
+
+
+def options_of(run: Run) -> dict[str, Any]:
+    """The options of a run, its seed among them."""
+    options = with_options(run.options, seed=run.seed or 0)
+    return {name: getattr(options, name) for name in options.__dataclass_fields__}
+
+
+def tried(run: Run, find: Callable[[Workload], dict[str, Any]]) -> dict[str, Any]:
+    """`found` (what `find` gives of the jobs of a run) and `seconds` (of this processor); `error`, one line, where that failed twice."""
     why = ""
     for _ in range(TRIES):
         try:
-            log = _log_of(run)
+            log = log_of(run)
             begin = time.process_time()
-            options = with_options(run.options, seed=run.seed or 0)
-            told = {name: getattr(options, name) for name in options.__dataclass_fields__}
-            found = figures(simulate(log, run.platform, run.scheduler, run.shutdown, **told))
-            return {"found": found, "seconds": time.process_time() - begin}
+            return {"found": find(log), "seconds": time.process_time() - begin}
         except EscalaError as error:
             why = str(error)
         except Exception as error:  # the other runs go on
@@ -72,7 +85,7 @@ def _program() -> str:
     return made_by()
 
 
-def _log_of(run: Run) -> Workload:
+def log_of(run: Run) -> Workload:
     """The jobs of a run; EscalaError where they are no longer those that the campaign began with."""
     if run.digest not in _logs:
         log = run.log.load(run.seed or 0)

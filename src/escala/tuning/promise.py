@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from escala.errors import EscalaError, quoted
 from escala.tuning.measures import Figures
@@ -76,6 +77,13 @@ class Promise:
     def excess(self, own: Figures, found: Mapping[str, Figures]) -> float:
         """The sum of the logarithms by which conditions are missed; 0: kept."""
         return sum(clause.excess(own, found) for clause in self.clauses)
+
+    def judged(self, own: Figures, found: Mapping[str, Figures]) -> list[dict[str, Any]]:
+        """Of each condition what the figure is, what it may be, and whether it is kept."""
+        return [
+            {"clause": str(c), "figure": c.figure, "value": own[c.figure], "bound": c.bound(found), "kept": c.kept(own, found)}
+            for c in self.clauses
+        ]
 
 
 def log_ratio(own: float, other: float, figure: str) -> float:

@@ -70,11 +70,7 @@ class Tuned:
     @property
     def clauses(self) -> list[dict[str, Any]]:
         """The promise on the later weeks: of each condition what the figure is, what it may be, and whether it is kept."""
-        own = self.later[POLICY]
-        return [
-            {"clause": str(c), "figure": c.figure, "value": own[c.figure], "bound": c.bound(self.later), "kept": c.kept(own, self.later)}
-            for c in self.promise.clauses
-        ]
+        return self.promise.judged(self.later[POLICY], self.later)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
