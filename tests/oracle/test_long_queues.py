@@ -108,7 +108,7 @@ def easy(name: str | None, led: bool = False, passing: str | None = None) -> Dec
             return
         when, spare = pool.reservation(heads[0])
         line = ordered(pool, list(pool.queue), other)  # type: ignore[arg-type]
-        for job in [job for job in line if job in pool.queue and job is not heads[0]]:
+        for job in [job for job in line if job is not heads[0]]:
             if job.cores <= pool.free:
                 in_time = pool.now + walltime(job) <= when
                 if in_time or job.cores <= spare:
