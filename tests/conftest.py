@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
 _TRACES = Path(os.environ.get("ESCALA_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
+_SLURM = Path(__file__).parent / "unit" / "campaigns" / "stand_in.py"
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +18,17 @@ def traces() -> Path:
     if not _TRACES.is_dir():
         pytest.skip(f"no trace folder at {_TRACES} (set ESCALA_TRACES to point to one)")
     return _TRACES
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of a stand-in for Slurm, whose clients are on the PATH."""
+    folder = tmp_path / "slurm"
+    folder.mkdir()
+    for client in ("sbatch", "squeue", "scancel"):
+        path = folder / client
+        path.write_text(f"#!{sys.executable}\n{_SLURM.read_text()}")
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_STAND_IN", str(folder))
+    return folder

@@ -9,8 +9,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from escala.agents import evaluate, load_agent, train, trials
+from escala import read_platform
+from escala.agents import checkpoint, evaluate, load_agent, train, trials
+from escala.campaigns import as_text, on_slurm
 from escala.errors import EscalaError
+from tests.bridges.slurm.lab import lab
 from tests.learn.small import days, equal
 
 pytestmark = pytest.mark.learn
@@ -50,6 +53,64 @@ def test_each_is_the_agent_of_a_training_alone_judged_as_evaluate_judges(here: t
 
 def test_two_processes_give_the_same_agents(here: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:
     table = _several(tmp_path / "out", "local:2")
+    assert table.drop("train_s").equals(here[1].drop("train_s"))
+    _same(tmp_path / "out", here[0])
+
+
+def test_slurm_gives_the_same_agents_and_a_task_that_is_ended_is_named(
+    here: tuple[Path, pl.DataFrame], tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_slurm, "QUEUE_S", 0.5)
+    (slurm / "deadly").write_text("printed")
+    table = _several(tmp_path / "out", "slurm:tasks=2:partition=short")
+    assert table["error"].to_list() == [None, None, *[f"{on_slurm.ENDED}: out of memory"] * 2]
+    (slurm / "deadly").unlink()
+    table = _several(tmp_path / "out", "slurm", resume=True)
+    assert table.drop("train_s").equals(here[1].drop("train_s"))
+    _same(tmp_path / "out", here[0])
+    assert not list((tmp_path / "out").glob(".slurm*")) and "--partition=short" in (slurm / "calls").read_text()
+
+
+def test_a_training_whose_process_was_ended_goes_on_from_its_checkpoint(here: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:
+    def end(share: float) -> None:
+        if share > 0.5:
+            raise KeyboardInterrupt
+
+    trial = trials.Trial("printed", 2, tmp_path / "printed-seed-2")
+    with pytest.raises(KeyboardInterrupt), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(checkpoint, "EVERY_S", 0.0)
+        train(OFF, days()[:4], "orion", preset="printed", seed=2, out=trial.folder, progress=end, **HOW)
+    assert (trial.folder / checkpoint.FILE).is_file()
+    begun: list[bool] = []
+    own = trials.train
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials, "train", lambda *given, **how: (begun.append(how["resume"]), own(*given, **how))[1])
+        assert "error" not in trials.Training(OFF, days()[:4], "orion", [], HOW)(trial)
+    assert begun == [True] and equal(load_agent(trial.folder), load_agent(here[0] / "printed-seed-2"))
+
+
+def test_what_is_trained_is_the_same_as_text() -> None:
+    machine = read_platform("orion")
+    how = {"validation": days()[4:], "learn": {"n_steps": 32}, "teacher": [(1, 2)], "minutes": None, "clip": np.float64(0.5)}
+    job = trials.Training(OFF, days()[:4], machine, days()[4:], how)
+    again, (trial,) = trials.Training.read(job.written([trials.Trial("tuned", 1, Path("out"))]))
+    assert trial == trials.Trial("tuned", 1, Path("out")) and again.platform == machine and again.env_id == OFF
+    for one, other in zip([*job.workload, *job.judged], [*again.workload, *again.judged], strict=True):
+        assert one.jobs.equals(other.jobs) and one.jobs.schema == other.jobs.schema
+        assert all(getattr(one, name) == getattr(other, name) for name in as_text.ABOUT)
+    assert again.how["validation"][0] is again.judged[0], "what is there twice is written once"
+    assert {**again.how, "validation": []} == {**how, "validation": [], "teacher": [[1, 2]], "clip": 0.5}
+    assert again.key(trial) == job.key(trial) != trials.Training(OFF, days()[:3], machine, days()[4:], how).key(trial)
+    with pytest.raises(EscalaError, match="cannot be sent to another machine as text"):
+        trials.Training(OFF, days()[:4], machine, [], {"progress": print}).written([trial])
+
+
+@pytest.mark.slurm
+@pytest.mark.slow
+def test_a_real_slurm_gives_the_same_agents(here: tuple[Path, pl.DataFrame], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with lab(tmp_path / "lab", nodes=2, cpus=2) as real:
+        monkeypatch.setenv("SLURM_CONF", real.environment["SLURM_CONF"])
+        table = _several(tmp_path / "out", "slurm:tasks=2")
     assert table.drop("train_s").equals(here[1].drop("train_s"))
     _same(tmp_path / "out", here[0])
 
@@ -96,7 +157,7 @@ def test_a_training_that_fails_is_named_and_the_others_go_on(tmp_path: Path, mon
         ({"seeds": [1, 1]}, "seeds names '1' twice"),
         ({"presets": ["tunde"]}, "unknown preset"),
         ({"on": "rey"}, "unknown engine"),
-        ({"on": "slurm"}, "Slurm takes the runs of campaigns|sbatch is not on the PATH"),
+        ({"on": "slurm:array=2"}, "array is the engine's own"),
     ],
 )
 def test_contradictions_are_one_line(tmp_path: Path, more: dict[str, Any], said: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -17,7 +19,9 @@ from escala.agents.agent import MANIFEST, load_agent
 from escala.agents.evaluate import evaluate
 from escala.agents.presets import preset_of
 from escala.agents.training.train import train
+from escala.campaigns.as_text import values_read, values_written
 from escala.campaigns.engines import engine_of
+from escala.campaigns.runs import made_by
 from escala.errors import EscalaError, one_line, quoted
 from escala.policies.pairs import Begin
 from escala.reading import first_twin
@@ -31,7 +35,7 @@ JUDGED = ("energy_j", "mean_wait_s", "mean_bounded_slowdown", "unstarted")
 
 @dataclass(frozen=True)
 class Trial:
-    """One training, and the folder of its agent."""
+    """One training, and the folder of its agent; the key is that folder's name."""
 
     preset: str
     seed: int
@@ -39,7 +43,7 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """Its name."""
+        """The name of its folder."""
         return self.folder.name
 
 
@@ -61,9 +65,9 @@ def trials(
     error, and, where there are days to judge on, means over them (`JUDGED`, of what `evaluate` gives of the agent, acting as its preset
     evaluates better). The table is in `out`/trials.csv too.
 
-    presets, seeds: each once. on: "local", "local:N", "ray" or "ray:HOST:PORT"; the agents are the same for any, each that of `train` with
-    its preset and seed. resume: go on: agents that are there are judged only, checkpoints are gone on from. judged: days of which no agent
-    learns. how: more for `train`. A training that fails has an `error`, and the others go on.
+    presets, seeds: each once. on: "local", "local:N", "ray", "ray:HOST:PORT" or "slurm:KEY=VALUE...", see `campaign`; the agents are the
+    same for any, each that of `train` with its preset and seed. resume: go on: agents that are there are judged only, checkpoints are gone
+    on from. judged: days of which no agent learns. how: more for `train`. A training that fails has an `error`, and the others go on.
 
     Raises:
         EscalaError: unknown presets, a list that is empty or names something twice, an engine that is not there, a folder that holds files
@@ -72,7 +76,7 @@ def trials(
     folder, wanted = Path(out), _wanted(env_id, presets, seeds, Path(out))
     if not resume and folder.is_dir() and os.listdir(folder):
         raise EscalaError(f"{folder}: holds files already: go on with them (resume=True, --resume) or give another folder")
-    job = partial(_trained, env_id=env_id, workload=workload, platform=platform, judged=list(judged), resume=resume, how=how)
+    job = Training(env_id, workload, platform, list(judged), how)
     found: dict[str, dict[str, Any]] = {}
     share = None if begin is None else begin(f"training {len(wanted)} agents")
     with engine_of(on, folder) as each, claimed(folder):
@@ -96,24 +100,53 @@ def _wanted(env_id: str, presets: Sequence[str], seeds: Sequence[int], out: Path
     return [Trial(preset, seed, out / f"{preset}-seed-{seed}") for preset, seed in product(presets, seeds)]
 
 
-def _trained(
-    trial: Trial, *, env_id: str, workload: Any, platform: Any, judged: list[Any], resume: bool, how: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Of a trial what its row says, in whatever process; `error`, one line, where it cannot be trained or judged."""
-    asked = {**how, "preset": trial.preset, "seed": trial.seed, "out": trial.folder}
-    try:
-        if (trial.folder / MANIFEST).is_file():
-            agent = _there(trial, env_id, how)
-        else:
-            begun = resume and (trial.folder / checkpoint.FILE).is_file()
-            agent = train(env_id, workload, platform, resume=begun, **asked)
-        told = agent.manifest
-        row = {"decisions": told["steps_done"], "train_s": told["elapsed_s"], "mean_return": told["mean_return"]}
-        return row | (_judged(agent, judged, platform) if judged else {})
-    except EscalaError as error:
-        return {"error": str(error)}
-    except Exception as error:  # the other trials go on
-        return {"error": one_line(f"{type(error).__name__}: {error}")}
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What is asked of every trial: called with one, it gives what the trial's row says, in whatever process; `error`, one line, where it
+    cannot be trained or judged. A checkpoint in the trial's folder is gone on from. See `escala.campaigns.as_text.ByText`."""
+
+    env_id: str
+    workload: Any
+    platform: Any
+    judged: Sequence[Any]
+    how: Mapping[str, Any]
+
+    module: ClassVar[str] = "escala.agents.task"
+
+    def __call__(self, trial: Trial, /) -> dict[str, Any]:
+        asked = {**self.how, "preset": trial.preset, "seed": trial.seed, "out": trial.folder}
+        try:
+            if (trial.folder / MANIFEST).is_file():
+                agent = _there(trial, self.env_id, self.how)
+            else:
+                begun = (trial.folder / checkpoint.FILE).is_file()
+                agent = train(self.env_id, self.workload, self.platform, resume=begun, **asked)
+            told = agent.manifest
+            row = {"decisions": told["steps_done"], "train_s": told["elapsed_s"], "mean_return": told["mean_return"]}
+            return row | (_judged(agent, list(self.judged), self.platform) if self.judged else {})
+        except EscalaError as error:
+            return {"error": str(error)}
+        except Exception as error:  # the other trials go on
+            return {"error": one_line(f"{type(error).__name__}: {error}")}
+
+    @cached_property
+    def _told(self) -> str:
+        return values_written([self.env_id, self.workload, self.platform, self.judged, self.how])
+
+    def key(self, trial: Trial, /) -> str:
+        """Hash of all that a trial's row depends on."""
+        told = json.dumps([made_by(), self._told, trial.preset, trial.seed, str(trial.folder)])
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def written(self, trials: Sequence[Trial], /) -> str:
+        """All of it, and trials, as text."""
+        return json.dumps([self._told, [[trial.preset, trial.seed, str(trial.folder)] for trial in trials]])
+
+    @staticmethod
+    def read(text: str) -> tuple[Training, list[Trial]]:
+        """What was written."""
+        told, rows = json.loads(text)
+        return Training(*values_read(told)), [Trial(preset, seed, Path(folder)) for preset, seed, folder in rows]
 
 
 def _there(trial: Trial, env_id: str, how: Mapping[str, Any]) -> Any:

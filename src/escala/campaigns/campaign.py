@@ -15,7 +15,7 @@ from escala.campaigns import journal
 from escala.campaigns.definition import Definition, read_definition
 from escala.campaigns.engines import engine_of
 from escala.campaigns.runs import Run, runs_of
-from escala.campaigns.work import ENERGIES, FIGURES, work
+from escala.campaigns.work import ENERGIES, FIGURES, Replays
 from escala.foresight import known_to
 from escala.policies.pairs import Begin
 from escala.writing import whole_file
@@ -68,7 +68,7 @@ def campaign(
         left = [run for key, run in unique.items() if key not in kept.found]
         share = None if begin is None else begin(f"{len(left):,} simulations")
         errors: dict[str, str] = {}
-        for k, (run, told) in enumerate(each(_by_log(left), work)):
+        for k, (run, told) in enumerate(each(_by_log(left), Replays())):
             if "error" in told:
                 errors[run.key] = told["error"]
             else:

@@ -1,7 +1,8 @@
-"""The runs of a campaign on Slurm: an array of sbatch, whose tasks read their runs and write what they found as text in its folder.
+"""Pieces of work, such as runs of a campaign, on Slurm: an array of sbatch, whose tasks read their pieces and write what they found as text
+in its folder.
 
-A task that ends before its time is charged to its first run without a result: that one is tried once more, in a task of its own, and then
-named; the others go into the next array. An array outlives the campaign that asked for it: the next one in the folder takes it up.
+A task that ends before its time is charged to its first piece without a result: that one is tried once more, in a task of its own, and then
+named; the others go into the next array. An array outlives the process that asked for it: the next one in the folder takes it up.
 """
 
 from __future__ import annotations
@@ -21,21 +22,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from escala.campaigns.as_text import written
+from escala.campaigns.as_text import ByText
 from escala.campaigns.journal import entry_of
 from escala.campaigns.pool import ENDED
-from escala.campaigns.runs import Run, made_by
-from escala.campaigns.work import work
+from escala.campaigns.runs import made_by
 from escala.errors import EscalaError, one_line, quoted
 from escala.writing import write_whole
 
-Found = tuple[Run, dict[str, Any]]
+Found = tuple[Any, dict[str, Any]]
 CLIENTS = ("sbatch", "squeue", "scancel")
 TASKS, MOST_TASKS = 32, 1_000_000
 OURS = ("array", "chdir", "error", "input", "job-name", "open-mode", "output", "parsable", "wait", "wrap")
 """Options of sbatch that the engine gives itself."""
 ASKED, FOUND, SAID = "asked", "found", "out"
-"""What the files of a task end in: its runs, what it found, what it printed."""
+"""What the files of a task end in: its pieces, what it found, what it printed."""
 BEGUN = b"begun\n"
 """The first line of what a task found."""
 LIMIT_S = 60.0
@@ -53,7 +53,7 @@ def options_of(text: str) -> dict[str, str]:
         if equals and re.fullmatch(r"[a-z][a-z-]*", name):
             key = name
             if key in OURS or key in found:
-                why = "is given twice: give it once" if key in found else "is the campaign's own: leave it out"
+                why = "is given twice: give it once" if key in found else "is the engine's own: leave it out"
                 raise EscalaError(f"engine slurm (--on): {key} {why}")
             found[key] = value
         elif key:
@@ -68,7 +68,7 @@ def options_of(text: str) -> dict[str, str]:
 
 @contextmanager
 def arrays(text: str, folder: Path) -> Iterator[Callable[..., Iterator[Found]]]:
-    """Slurm, by the clients on the PATH. text: see `options_of`. folder: of the campaign; every node must see it.
+    """Slurm, by the clients on the PATH. text: see `options_of`. folder: of what is done; every node must see it.
 
     Raises EscalaError, one line: Slurm's clients are missing.
     """
@@ -79,19 +79,19 @@ def arrays(text: str, folder: Path) -> Iterator[Callable[..., Iterator[Found]]]:
     yield partial(each, options=options, folder=folder)
 
 
-def each(runs: Sequence[Run], job: Callable[[Run], dict[str, Any]], *, options: Mapping[str, str], folder: Path) -> Iterator[Found]:
-    """Every run with what `work` gives, as they end. EscalaError for another job, which text does not hold."""
-    if job is not work:
-        raise EscalaError("Slurm takes the runs of campaigns (--on): give local, local:N or ray here")
+def each(pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options: Mapping[str, str], folder: Path) -> Iterator[Found]:
+    """Every piece with what the job gives, as they end. EscalaError for a job that text does not hold."""
+    if not isinstance(job, ByText):
+        raise EscalaError("Slurm takes campaigns, leaderboards and trainings (--on): give local, local:N or ray here")
     n_tasks = int(options.get("tasks", TASKS))
-    open_ = {run.key: run for run in runs}
+    open_ = {job.key(piece): piece for piece in pieces}
     left = [Array(place) for place in sorted(folder.glob(f"{Array.PREFIX}*"))]
     tried = set[str]()
     while open_:
         under_way = {key for array in left for chunk in array.chunks.values() for key in chunk}
-        waiting = [run for key, run in open_.items() if key not in under_way]
-        chunks = [[run] for run in waiting if run.key in tried] + _split([run for run in waiting if run.key not in tried], n_tasks)
-        array = left.pop() if left else Array.submitted(folder, chunks, options)
+        waiting = [key for key in open_ if key not in under_way]
+        chunks = [[key] for key in waiting if key in tried] + _split([key for key in waiting if key not in tried], n_tasks)
+        array = left.pop() if left else Array.submitted(folder, job, open_, chunks, options)
         for key, told in array.results(open_):
             yield open_.pop(key), told
         if not array.began and not array.taken_up:
@@ -105,15 +105,15 @@ def each(runs: Sequence[Run], job: Callable[[Run], dict[str, Any]], *, options: 
         array.remove()
 
 
-def _split(runs: Sequence[Run], n: int) -> list[list[Run]]:
+def _split(keys: Sequence[str], n: int) -> list[list[str]]:
     """At most n lists of equal length, one behind the other: runs of one log stay together."""
-    n = min(n, len(runs))
-    return [list(runs[k * len(runs) // n : (k + 1) * len(runs) // n]) for k in range(n)]
+    n = min(n, len(keys))
+    return [list(keys[k * len(keys) // n : (k + 1) * len(keys) // n]) for k in range(n)]
 
 
 @dataclass
 class Array:
-    """An array and its folder. chunks: task -> the keys of its runs. taken_up: was it begun by an earlier campaign?"""
+    """An array and its folder. chunks: task -> the keys of its pieces. taken_up: was it begun by an earlier process?"""
 
     folder: Path
     taken_up: bool = True
@@ -134,28 +134,28 @@ class Array:
         return f"escala-{self.folder.name.removeprefix(self.PREFIX)}"
 
     @classmethod
-    def submitted(cls, folder: Path, chunks: Sequence[Sequence[Run]], options: Mapping[str, str]) -> Array:
-        """A new array, a task for each list of runs. EscalaError where sbatch refuses it."""
+    def submitted(cls, folder: Path, job: ByText, pieces: Mapping[str, Any], chunks: list[list[str]], options: Mapping[str, str]) -> Array:
+        """A new array, a task for each list of keys. EscalaError where sbatch refuses it."""
         array = cls((folder / f"{cls.PREFIX}{secrets.token_hex(6)}").resolve(), False)
         array.folder.mkdir()
         try:
             for k, chunk in enumerate(chunks):
-                array.chunks[k] = [run.key for run in chunk]
-                write_whole(array.folder / f"{k}.{ASKED}", written(chunk))
-            script = shlex.join([sys.executable, "-m", "escala.campaigns.task", str(array.folder), os.getcwd(), made_by()])
+                array.chunks[k] = chunk
+                write_whole(array.folder / f"{k}.{ASKED}", job.written([pieces[key] for key in chunk]))
+            script = shlex.join([sys.executable, "-m", job.module, str(array.folder), os.getcwd(), made_by()])
             given = [f"--{name}={value}" for name, value in options.items() if name != "tasks"]
             own = [f"--job-name={array.name}", f"--array=0-{len(chunks) - 1}", f"--chdir={array.folder}", f"--output=%a.{SAID}"]
             status, said = _client("sbatch", "--parsable", *own, *given, script=f"#!/bin/sh\nexec {script}\n")
             if status != 0:
-                raise EscalaError(f"sbatch refuses the campaign (--on slurm): {one_line(said)[:300]}")
+                raise EscalaError(f"sbatch refuses the array (--on slurm): {one_line(said)[:300]}")
             write_whole(array.folder / "keys", "".join(" ".join(chunk) + "\n" for chunk in array.chunks.values()))
         except BaseException:
             array.remove()
             raise
         return array
 
-    def results(self, wanted: Mapping[str, Run]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What is found of the wanted runs, as it is written, until every task has found all of its own or is no longer there."""
+    def results(self, wanted: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+        """What is found of the wanted pieces, as it is written, until every task has found all of its own or is no longer there."""
         missing = {k: {key for key in chunk if key in wanted} for k, chunk in self.chunks.items()}
         begin, asked, gone = time.monotonic(), time.monotonic(), set[int]()
         while any(missing.values()):
@@ -196,8 +196,8 @@ class Array:
             return None
         return {int(word) for word in said.split() if word.isdigit()}
 
-    def suspects(self, left: Mapping[str, Run]) -> list[str]:
-        """Of each task that ended before its time: its first run without a result."""
+    def suspects(self, left: Mapping[str, Any]) -> list[str]:
+        """Of each task that ended before its time: its first piece without a result."""
         firsts = (next((key for key in chunk if key in left), None) for chunk in self.chunks.values())
         return [key for key in firsts if key is not None]
 

@@ -7,13 +7,15 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
+from escala.campaigns import as_text
 from escala.campaigns.runs import Run, digest_of, made_by
 from escala.errors import EscalaError, one_line
 from escala.metrics.jobs import finished
@@ -37,6 +39,29 @@ TRIES = 2
 LOGS_KEPT = 2
 
 _logs: dict[str, Workload] = {}
+
+
+@dataclass(frozen=True)
+class Replays:
+    """The work of a campaign, see `as_text.ByText`."""
+
+    module: ClassVar[str] = "escala.campaigns.task"
+
+    def __call__(self, run: Run, /) -> dict[str, Any]:
+        return work(run)
+
+    def key(self, run: Run, /) -> str:
+        """Of a run."""
+        return run.key
+
+    def written(self, runs: Sequence[Run], /) -> str:
+        """Runs as text."""
+        return as_text.written(runs)
+
+    @staticmethod
+    def read(text: str) -> tuple[as_text.ByText, list[Any]]:
+        """What was written."""
+        return Replays(), as_text.read(text)
 
 
 def work(run: Run) -> dict[str, Any]:

@@ -21,7 +21,7 @@ UNLIKE_SHOWN = 5
 Logs = Annotated[
     Path | None, typer.Option("--logs", metavar="DIR", help="folder of the suite's log files [the current one]", show_default=False)
 ]
-On = Annotated[str, typer.Option("--on", metavar="ENGINE", help="local (a process for each core), local:N, ray, ray:HOST:PORT")]
+On = Annotated[str, typer.Option("--on", metavar="ENGINE", help="local (a process for each core), local:N, ray, ray:HOST:PORT, slurm")]
 
 
 def add_to(app: typer.Typer) -> None:

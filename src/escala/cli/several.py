@@ -26,7 +26,7 @@ Seeds = Annotated[
 ]
 On = Annotated[
     str | None,
-    typer.Option("--on", metavar="ENGINE", help="where several are trained: local:N, ray, ray:HOST:PORT [local]", show_default=False),
+    typer.Option("--on", metavar="ENGINE", help="where several are trained: local:N, ray, ray:HOST:PORT, slurm", show_default=False),
 ]
 
 

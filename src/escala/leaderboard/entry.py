@@ -10,7 +10,6 @@ import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from escala.campaigns.engines import engine_of
 from escala.campaigns.runs import Run
 from escala.campaigns.work import log_of
 from escala.errors import EscalaError, quoted
-from escala.leaderboard.judged import EASY, judge
+from escala.leaderboard.judged import EASY, Judging
 from escala.leaderboard.suite import SUITES, Suite, SuiteLog, name_of, read_suite
 from escala.policies.pairs import Begin
 from escala.policies.tuned import POLICY_FILE, PREFIX, digests_in
@@ -149,7 +148,7 @@ def _models(run: Run) -> dict[str, str]:
 
 def _found(suite: Suite, runs: list[Run], folder: Path, engine: Any, begin: Begin | None) -> list[dict[str, Any]]:
     """What is found of every run, in their order. EscalaError where one failed: the others are kept."""
-    job = partial(judge, after=suite.after, promise=suite.promise)
+    job = Judging(suite.after, suite.promise)
     with engine as each, journal.opened(folder) as kept:
         left = [run for run in {run.key: run for run in runs}.values() if run.key not in kept.found]
         share = None if begin is None else begin(f"judging on {len(left)} logs")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
+from escala.campaigns import as_text
 from escala.campaigns.runs import Run
 from escala.campaigns.work import options_of, replayed, tried
 from escala.errors import EscalaError
@@ -24,9 +27,32 @@ from escala.writing.files import finite
 EASY, ON = BASELINES[0], "never"
 
 
-def judge(run: Run, *, after: str, promise: str) -> dict[str, Any]:
-    """`found` and `seconds` of a run, or `error`, in whatever process; see `campaigns.work.tried`."""
-    return tried(run, lambda log: finite(_judged(run, log, after, promise)))
+@dataclass(frozen=True)
+class Judging:
+    """By what runs are judged: called with one it gives `found` and `seconds`, or `error`, in whatever process. See
+    `escala.campaigns.work.tried` and `escala.campaigns.as_text.ByText`."""
+
+    after: str
+    promise: str
+
+    module: ClassVar[str] = "escala.leaderboard.task"
+
+    def __call__(self, run: Run, /) -> dict[str, Any]:
+        return tried(run, lambda log: finite(_judged(run, log, self.after, self.promise)))
+
+    def key(self, run: Run, /) -> str:
+        """Of a run, which holds what it is judged by."""
+        return run.key
+
+    def written(self, runs: Sequence[Run], /) -> str:
+        """All of it, and runs, as text."""
+        return json.dumps([self.after, self.promise, as_text.written(runs)])
+
+    @staticmethod
+    def read(text: str) -> tuple[Judging, list[Run]]:
+        """What was written."""
+        after, promise, runs = json.loads(text)
+        return Judging(after, promise), as_text.read(runs)
 
 
 def _judged(run: Run, log: Workload, after: str, promise: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A Slurm that is none: sbatch, squeue and scancel as one program, called by these names. Its tasks are processes of this machine.
 
-SLURM_STAND_IN is its folder: `calls` gets the words of each call; `refuse`, where it is there, is what sbatch says to refuse; runs of the
-scheduler named in `deadly` end the process of their task.
+SLURM_STAND_IN is its folder: `calls` gets the words of each call; `refuse`, where it is there, is what sbatch says to refuse; pieces of the
+scheduler or preset named in `deadly` end the process of their task.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from pathlib import Path
 
 HERE = Path(os.environ["SLURM_STAND_IN"])
 TASK = """
-import os, sys
+import os, runpy, sys
 from pathlib import Path
-from escala.campaigns import task
-own, deadly = task.work, Path(sys.argv.pop(1))
-def work(run):
-    if deadly.exists() and run.scheduler == deadly.read_text():
+from escala.campaigns import work
+own, deadly, module = work.there, Path(sys.argv.pop(1)), sys.argv.pop(1)
+def there(piece, **more):
+    if deadly.exists() and deadly.read_text() in (getattr(piece, "scheduler", None), getattr(piece, "preset", None)):
         print("out of memory", flush=True)
         os._exit(9)
-    return own(run)
-task.work = work
-task.main(*sys.argv[1:])
+    return own(piece, **more)
+work.there = there
+runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 
 
@@ -36,11 +36,11 @@ def sbatch(words: list[str]) -> int:
         print(f"sbatch: error: {(HERE / 'refuse').read_text()}", file=sys.stderr)
         return 1
     given = dict(word.removeprefix("--").split("=", 1) for word in words if "=" in word)
-    program, _, _, *arguments = shlex.split(sys.stdin.read().split("exec ", 1)[1])
+    program, _, module, *arguments = shlex.split(sys.stdin.read().split("exec ", 1)[1])
     last = int(given["array"].removeprefix("0-"))
     for k in range(last + 1):
         with open(Path(given["chdir"]) / given["output"].replace("%a", str(k)), "w") as said:
-            command = [program, "-c", TASK, str(HERE / "deadly"), *arguments]
+            command = [program, "-c", TASK, str(HERE / "deadly"), module, *arguments]
             environment = {**os.environ, "SLURM_ARRAY_TASK_ID": str(k)}
             begun = subprocess.Popen(command, cwd=given["chdir"], env=environment, stdout=said, stderr=said, start_new_session=True)
         (HERE / f"{given['job-name']}.{k}").write_text(str(begun.pid))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -24,7 +23,6 @@ from tests.bridges.slurm.lab import lab
 from tests.cli.program import LOG
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "scale.md"
-STAND_IN = Path(__file__).with_name("stand_in.py")
 SPEC: dict[str, Any] = {
     "logs": ["small.swf", {"generator": "lublin", "jobs": 60, "cores": 16, "load": 0.9}],
     "platforms": ["16x1:grid5000"],
@@ -46,20 +44,6 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return SPEC
 
 
-@pytest.fixture
-def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the stand-in, whose clients are on the PATH."""
-    folder = tmp_path / "slurm"
-    folder.mkdir()
-    for client in on_slurm.CLIENTS:
-        path = folder / client
-        path.write_text(f"#!{sys.executable}\n{STAND_IN.read_text()}")
-        path.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setenv("SLURM_STAND_IN", str(folder))
-    return folder
-
-
 def _same(out: str) -> None:
     assert Path(out, RUNS).read_bytes() == Path("local", RUNS).read_bytes()
     assert sorted(path.name for path in Path(out).iterdir()) == WHOLE
@@ -78,7 +62,7 @@ def test_runs_are_the_same_as_text(spec: dict[str, Any]) -> None:
 
 
 def test_the_table_is_that_of_local(spec: dict[str, Any], slurm: Path) -> None:
-    (on,) = re.findall(r"--on (slurm\S+)", PAGE.read_text(encoding="utf-8"))
+    (on,) = re.findall(r"^escala campaign .*--on (slurm\S+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     found = escala.campaign(spec, "out", on.replace("tasks=64", "tasks=3"))
     assert (found.done, found.failed) == (14, 0)
     _same("out")
@@ -126,7 +110,7 @@ def test_an_array_that_is_asked_for_no_more_is_ended(spec: dict[str, Any], slurm
 
 def test_what_slurm_refuses_is_one_line_and_leaves_nothing(spec: dict[str, Any], slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (slurm / "refuse").write_text("invalid partition specified: shrt")
-    with pytest.raises(escala.EscalaError, match=r"sbatch refuses the campaign .*invalid partition specified: shrt"):
+    with pytest.raises(escala.EscalaError, match=r"sbatch refuses the array .*invalid partition specified: shrt"):
         escala.campaign(spec, "out", "slurm:partition=shrt")
     assert sorted(path.name for path in Path("out").iterdir()) == ["runs.journal"]
     (slurm / "refuse").unlink()
@@ -150,7 +134,7 @@ def test_a_node_with_another_escala_is_named(spec: dict[str, Any], slurm: Path, 
     [
         ("tasks=0", "tasks='0': give a whole number"),
         ("short", "'short' is no option: write KEY=VALUE"),
-        ("array=1-3", "array is the campaign's own"),
+        ("array=1-3", "array is the engine's own"),
         ("time=1:time=2", "time is given twice"),
         ("--time=1", "is no option"),
     ],
@@ -169,5 +153,5 @@ def test_beside_a_real_slurm(spec: dict[str, Any], tmp_path: Path, monkeypatch: 
         found = escala.campaign(spec, "out", "slurm:tasks=3:cpus-per-task=2")
         assert (found.done, found.failed) == (14, 0)
         _same("out")
-        with pytest.raises(escala.EscalaError, match=r"sbatch refuses the campaign .*partition"):
+        with pytest.raises(escala.EscalaError, match=r"sbatch refuses the array .*partition"):
             escala.campaign(spec, "other", "slurm:partition=none")

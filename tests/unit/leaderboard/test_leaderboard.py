@@ -12,7 +12,7 @@ import pytest
 
 import escala
 from escala import leaderboard
-from escala.campaigns import work
+from escala.campaigns import on_slurm, work
 from escala.leaderboard.entry import FILE
 from escala.leaderboard.suite import jobs_digest
 from escala.tuning.split import split_of
@@ -127,6 +127,14 @@ def test_nothing_is_run_twice_and_processes_change_nothing(
     leaderboard.enter("fcfs", tmp_path / "two", _suite(), on="local:2")
     assert (tmp_path / "two" / FILE).read_bytes() == first
     assert leaderboard.read_entry(tmp_path / "two") == entries["fcfs"]
+
+
+def test_slurm_gives_the_same_entry(
+    entries: dict[str, leaderboard.Entry], tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_slurm, "QUEUE_S", 0.5)
+    assert leaderboard.enter("fcfs", tmp_path / "out", _suite(), on="slurm:tasks=2") == entries["fcfs"]
+    assert " --array=0-1 " in (slurm / "calls").read_text()
 
 
 def test_a_log_on_which_a_policy_fails_is_named_and_the_others_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,9 @@
+"""A task of an array on Slurm that trains: see `escala.campaigns.task`."""
+
+import sys
+
+from escala.agents.trials import Training
+from escala.campaigns.task import do
+
+if __name__ == "__main__":
+    do(Training.read, *sys.argv[1:])
