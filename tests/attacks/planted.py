@@ -14,6 +14,7 @@ AREAS = {
         "tests/golden/test_hand_hold.py", "tests/golden/test_hand_single_node.py", "tests/golden/test_hand_estimates.py",
         "tests/golden/test_reference.py",
         "tests/oracle/test_worlds.py", "tests/unit/policies/test_hold.py", "tests/unit/policies/test_run.py", "tests/laws",
+        "tests/unit/kernel/test_plans.py",
     ),
     "policies": (
         "tests/unit/policies/test_scores.py", "tests/unit/test_options.py", "tests/unit/policies", "tests/golden/test_hand_schedulers.py", "tests/golden/test_peers.py",
@@ -70,7 +71,7 @@ BUGS = [
     Bug("kernel", "kernel/shutdown.py", "np.ceil(o.fraction * _computing(w))", "np.floor(o.fraction * _computing(w))"),
     Bug("kernel", "kernel/plans.py", "        _rise(w, i)\n        _sink", "        _sink"),
     Bug("kernel", "kernel/plans.py", "    return a < b", "    return a > b"),
-    Bug("kernel", "kernel/plans.py", "        while i > 0 and _sooner(w, j, w.plans[i - 1]):", "        while i > 1 and _sooner(w, j, w.plans[i - 1]):"),
+    Bug("kernel", "kernel/plans.py", "    for n in range(1, w.s[0].n_plans):", "    for n in range(1, w.s[0].n_plans - 1):"),
     Bug("kernel", "kernel/agenda.py", "                until = min(times[start] + length, before)", "                until = times[start] + length"),
     Bug("kernel", "kernel/single.py", "        fits = cores[n] >= w.job[j].cores\n        if w.demand.shape[0] > 0:\n            for k in range(room.shape[1]):\n                fits = fits and room[n, k] >= w.demand[j, k]\n        if fits:\n            return n", "        fits = cores[n] > w.job[j].cores\n        if w.demand.shape[0] > 0:\n            for k in range(room.shape[1]):\n                fits = fits and room[n, k] >= w.demand[j, k]\n        if fits:\n            return n"),
     Bug("kernel", "kernel/single.py", "                    cores[n] -= w.job[j].cores\n                    if w.demand", "                    if w.demand"),
