@@ -21,9 +21,9 @@ def _cells(ours: list[float | None]) -> dict[str, Any]:
     return {
         "horizon/rules/40/50": rules,
         "horizon/rules/40/100": {**rules, "hold-back": [1.0, 1.0]},
-        "horizon/a/40/50": {"slowdown": [3.0, 3.0]},
-        "horizon/a/40/100": {"slowdown": ours},
-        "horizon/a/40/endless": {"slowdown": [2.0, 2.0]},
+        "horizon/a/40/50": {"slowdown": [3.0, 3.0], "sjf-seen": [6.0, 8.0]},
+        "horizon/a/40/100": {"slowdown": ours, "sjf-seen": [6.0, 8.0]},
+        "horizon/a/40/endless": {"slowdown": [2.0, 2.0], "sjf-seen": [6.0, 8.0]},
     }
 
 
@@ -33,6 +33,7 @@ def test_an_agent_is_held_against_the_best_rule_of_its_horizon() -> None:
         ("50", 50, "sjf"), ("100", 100, "hold-back"), ("endless", 100, "hold-back"),
     ]  # fmt: skip
     assert [row["excess"] for row in rows] == pytest.approx([0.0, 3.0, 1.0])
+    assert {row["sjf-seen"] for row in rows} == {7.0}
     (claim,) = horizons.worst_claim("x", horizons.frame(_cells([4.0, 4.0])), ["a"], "an agent")
     assert claim.ours == pytest.approx(3.0) and claim.meets_aim is False and "at load 40, 100 (100 steps)" in claim.note
     assert horizons.worst_claim("x", horizons.frame(_cells([4.0, 4.0])), ["b"], "another") == []
@@ -54,14 +55,28 @@ def test_the_rules_are_those_of_the_lists() -> None:
     assert found["hold-back"] == held.to_list() and np.mean(found["hold-back"]) < np.mean(found["sjf"])
 
 
+def test_sjf_beside_an_agent_sees_its_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the whole queue, as the three rules do."""
+    lists = horizons.lists_of("cpu-memory", 0.9, 100, horizons.STEPS // 100, horizons.TEST)
+    for given in ({"slots": 2}, {"slots": 3, "queue": "shortest"}):
+        monkeypatch.setattr(horizons, "load_agent", lambda folder, given=given: SimpleNamespace(env_options={**given, "rate": 0.9}))
+        monkeypatch.setattr(horizons, "played", lambda *given: [1.0])
+        found = horizons.agent("folder", "cpu-memory", 0.9, 100, False)
+        assert found["sjf-seen"] == play(lists, "sjf", **given)["slowdown"].to_list() != play(lists, "sjf", slots=32)["slowdown"].to_list()
+
+
 def test_endless_lists_are_the_longest_with_a_far_end(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, int]] = []
 
     made = SimpleNamespace(env_options={"slots": 5, "arrivals_end": 50, "load": 1.0})
     monkeypatch.setattr(horizons, "load_agent", lambda folder: made)
-    monkeypatch.setattr(
-        horizons, "play", lambda lists, act, **given: seen.append((len(lists), given["arrivals_end"])) or pl.DataFrame({"slowdown": [1.0]})
-    )
+
+    def played(lists: Any, act: Any, **given: Any) -> pl.DataFrame:
+        if act != "sjf":
+            seen.append((len(lists), given["arrivals_end"]))
+        return pl.DataFrame({"slowdown": [1.0]})
+
+    monkeypatch.setattr(horizons, "play", played)
     for cell in horizons.cells_of({"a": ("folder", [0.7])}, "cpu-memory", (20, 40)):
         if "rules" not in cell.name:
             cell.work(**cell.given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,9 @@ import polars as pl
 import pytest
 
 from escala.envs.slots.state import HOLD_PILE
+from escala.studies.a2c2020 import recipe as a2c2020
 from escala.studies.grid2019 import cells as work
-from escala.studies.grid2019 import recipe
+from escala.studies.grid2019 import recipe as grid2019
 from escala.studies.lab import horizons, open_end
 from escala.studies.lab.claims import read_rows
 
@@ -69,22 +71,29 @@ def test_what_did_best_of_the_looks_is_kept(tmp_path: Path) -> None:
 def test_the_claim_is_that_of_the_chosen_agent(tmp_path: Path) -> None:
     rules = {"sjf": [2.0, 4.0], "sjf-strict": [4.0, 4.0], "hold-back": [3.0, 5.0]}
     cells = {"open/0": _trained(0.3), "open/1": _trained(0.1), "horizon/rules/40/50": rules}
-    cells |= {f"horizon/{name}/40/50": {"slowdown": [value, value]} for name, value in (("open-all-1", 3.3), ("fresh-all-0", 9.0))}
-    (claim,) = open_end.claims("r1.horizon.worst", tmp_path, cells)
+    cells |= {
+        f"horizon/{name}/40/50": {"slowdown": [value, value], horizons.SEEN: [1.0]}
+        for name, value in (("open-all-1", 3.3), ("fresh-all-0", 9.0))
+    }
+    (claim,) = open_end.claims("r1", tmp_path, cells)
     assert claim.id == "r1.horizon.worst" and claim.ours == pytest.approx(0.1)
     assert len(pl.read_csv(tmp_path / "tables" / "open.csv")) == 2 and len(pl.read_csv(tmp_path / "tables" / "horizons.csv")) == 2
+    cells |= {"horizon/rules/10/50": rules, "horizon/open-all-1/10/50": {"slowdown": [3.009, 3.009], horizons.SEEN: [1.0]}}
+    worst, light = open_end.claims("r1", tmp_path, cells, least=40)
+    assert worst == claim and light.id == "r1.horizon.light" and light.ours == pytest.approx(0.003) and "aim: at most 0.3 %" in light.note
     assert open_end.claims("x", tmp_path, {name: cell for name, cell in cells.items() if not name.startswith("open/")}) == []
 
 
-def test_the_kept_agent_is_the_chosen_one_of_its_table() -> None:
-    kept = Path(__file__).resolve().parents[3] / "docs" / "studies" / "grid2019"
+@pytest.mark.parametrize("study, claimed, recipe", [("grid2019", "r1", grid2019), ("a2c2020", "r2", a2c2020)], ids=["grid2019", "a2c2020"])
+def test_the_kept_agent_is_the_chosen_one_of_its_table(study: str, claimed: str, recipe: Any) -> None:
+    kept = Path(__file__).resolve().parents[3] / "docs" / "studies" / study
     looks = pl.read_csv(kept / "tables" / "open.csv")
     best = looks.row(int(looks["worst"].arg_min() or 0), named=True)
     assert best["chosen"] and looks["chosen"].sum() == 1
-    assert (kept / "agents" / open_end.name_of(best["seed"]) / "manifest.json").is_file()
+    made = json.loads((kept / "agents" / open_end.name_of(best["seed"]) / "manifest.json").read_text(encoding="utf-8"))
+    assert made["steps_done"] == best["decisions"] and made["seed"] == best["seed"]
     table = pl.read_csv(kept / "tables" / "horizons.csv", schema_overrides={"horizon": pl.String})
     ours = table.filter(agent=open_end.name_of(best["seed"]))
-    loads = [load for load in recipe.SCALES["short"].loads if load >= recipe.LEAST_LOAD]
-    assert len(ours) == len(loads) * (len(horizons.HORIZONS) + 1)
-    claim = next(row for row in read_rows(kept) if row["id"] == "r1.horizon.worst")
+    assert len(ours) == len(recipe.open_world(recipe.SCALES["short"]).loads) * (len(horizons.HORIZONS) + 1)
+    claim = next(row for row in read_rows(kept) if row["id"] == f"{claimed}.horizon.worst")
     assert claim["ours"] == pytest.approx(ours["excess"].max(), abs=1e-6)

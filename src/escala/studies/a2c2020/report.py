@@ -50,12 +50,7 @@ def _names(kind: str, what: Any, seeds: int) -> list[str]:
 def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) -> list[Claim]:
     """Claims, tables and figures of the cells that were done."""
     (out / "figures").mkdir(exist_ok=True)
-    claims = (
-        rate_claims(scale, cells)
-        + network_claims(scale, cells)
-        + log_claims(scale, cells, log)
-        + open_end.claims("r2.horizon.worst", out, cells)
-    )
+    claims = rate_claims(scale, cells) + network_claims(scale, cells) + log_claims(scale, cells, log) + open_end.claims("r2", out, cells)
     rates = rate_frame(scale, cells)
     write_table(out, "tables1and2", rates)
     if scale.networks:

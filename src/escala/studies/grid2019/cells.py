@@ -29,6 +29,8 @@ PATIENCE = 4000
 TRIES, NEAR = 3, 1.05  # searches for a plan, until one is that near to the clairvoyant schedule
 PLAN_LIMIT_S = 600.0  # for the schedule that a plan begins with: never reached, so that plans do not depend on the machine
 
+LEAST_LOAD = 40
+"""From which agents learn that know no end, and from which all are played at other horizons."""
 CURVE = 100
 """The load of figure 4's learning curve."""
 EASY_WHOLE = "easy, whole queue"

@@ -28,6 +28,7 @@ from typing import Any
 from escala.envs.slots.state import HOLD_PILE
 from escala.studies.grid2019 import cells as work
 from escala.studies.grid2019 import whole_queue
+from escala.studies.grid2019.cells import LEAST_LOAD
 from escala.studies.grid2019.published import LOADS, folder_of_author
 from escala.studies.grid2019.report import write_all
 from escala.studies.lab import horizons, open_end
@@ -38,8 +39,6 @@ from escala.studies.lab.slotted import queue_slots
 NAME = "grid2019"
 VARIANTS = tuple((load, *other) for load in (100, 190) for other in ((50, "author"), (200, "author"), (100, "clip10"), (50, "clip10")))
 """Other windows and demands: (load, window, demand)."""
-LEAST_LOAD = 40
-"""From which the agents are played at other horizons."""
 
 
 @dataclass(frozen=True)
@@ -213,10 +212,10 @@ def agent_cells(scale: Scale, author: Path | None, out: Path, done: Mapping[str,
 
 
 def horizon_cells(scale: Scale, out: Path, done: Mapping[str, Any]) -> list[Cell]:
-    """On shorter and longer lists: the chosen one of those that know no end, and of the first seed the one for all loads and those of one
-    load."""
+    """On shorter and longer lists: the chosen one of those that know no end, at light loads too, and of the first seed the one for all
+    loads and those of one load."""
     loads, seed = open_world(scale).loads, open_end.chosen_seed(done)
-    kept: dict[str, Sequence[float]] = {} if seed is None else {open_end.name_of(seed): loads}
+    kept: dict[str, Sequence[float]] = {} if seed is None else {open_end.name_of(seed): scale.loads}
     kept |= {"fresh-all-0": loads} | {f"{kind}-{load}-0": [load] for load in loads for kind in ("fresh", "imitated")}
     found = {name: (str(out / "agents" / name), own) for name, own in kept.items() if (out / "agents" / name / "manifest.json").is_file()}
     return horizons.cells_of(found, "pool", scale.horizons)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from escala.studies.grid2019 import whole_queue
-from escala.studies.grid2019.cells import CURVE, EASY_WHOLE, RULES
+from escala.studies.grid2019.cells import CURVE, EASY_WHOLE, LEAST_LOAD, RULES
 from escala.studies.grid2019.frames import SLOTS, agent_frames, shown_agent
 from escala.studies.grid2019.fresh import (
     BEST,
@@ -39,7 +39,7 @@ def write_all(out: Path, scale: Any, cells: Cells, author: Path | None, name: st
         claims += published_claims(scale, cells, author)
         write_table(out, "published", published_frame(scale, cells, author))
         write_table(out, "queue", whole_queue.frame(cells, author))
-    claims += fresh_claims(scale, cells) + variant_claims(scale, cells) + open_end.claims("r1.horizon.worst", out, cells)
+    claims += fresh_claims(scale, cells) + variant_claims(scale, cells) + open_end.claims("r1", out, cells, LEAST_LOAD)
     fresh = fresh_frame(scale, cells)
     write_table(out, "fresh", fresh)
     write_table(out, "fresh_other", other_frame(scale, cells))

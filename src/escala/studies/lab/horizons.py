@@ -1,8 +1,8 @@
 """How slotted agents hold up where arrivals go on for longer, or shorter, than in their training: every horizon beside three rules.
 
 An agent is told when arrivals end, if it was trained so; "endless" are the longest lists, whose end it is not shown (it is told one far
-away). Rules never know the end. They see nearly the whole
-queue, and hold-back is tuned for each load and horizon, on lists of its own. Everything runs to completion.
+away). Rules never know the end. They see nearly the whole queue, and hold-back is tuned for each load and horizon, on lists of its own;
+greedy SJF that sees no more than the agent stands beside. Everything runs to completion.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ HORIZONS = (50, 100, 200, 400, 1000)
 ENDLESS, FAR = "endless", 1_000_000
 """The longest lists with their end not shown; the end that an agent is told then, in steps."""
 RULES = ("sjf", "sjf-strict", "hold-back")
+SEEN = "sjf-seen"
+"""Greedy SJF that sees the agent's slots, not the whole queue."""
 VALIDATION, TEST = 12, 13
 """Seeds of the lists; no list of one set is in another, nor in those of the studies."""
 STEPS, TRIED = 20_000, 4_000
@@ -59,8 +61,11 @@ def rules(world: str, load: float, steps: int, seed: int = TEST) -> dict[str, An
 
 
 def agent(folder: str, world: str, load: float, steps: int, endless: bool) -> dict[str, Any]:
-    """Mean slowdowns of a kept agent's greedy actions on the same lists; null where a run did not end."""
-    return {"slowdown": played(load_agent(folder), world, load, steps, endless)}
+    """Mean slowdowns of a kept agent's greedy actions on the same lists, null where a run did not end; and of greedy SJF in its slots."""
+    made, lists = load_agent(folder), lists_of(world, load, steps, _counts(steps)[0], TEST)
+    seen = {name: made.env_options[name] for name in ("slots", "queue") if name in made.env_options}
+    beside = play(lists, "sjf", patience=PATIENCE, **seen)["slowdown"].to_list()
+    return {"slowdown": played(made, world, load, steps, endless), SEEN: beside}
 
 
 def played(made: Any, world: str, load: float, steps: int, endless: bool = False, seed: int = TEST) -> list[float | None]:
@@ -90,8 +95,8 @@ def cells_of(agents: Mapping[str, tuple[str, Sequence[float]]], world: str, hori
 
 
 def frame(cells: Cells) -> pl.DataFrame:
-    """One row an agent, load and horizon: means of the rules and of the agent, and the agent's relative excess over the best rule there,
-    with its interval over lists; null where a run did not end."""
+    """One row an agent, load and horizon: means of the rules and of the agent, and the agent's relative excess over the best of the three
+    there, with its interval over lists; null where a run did not end."""
     rows = []
     longest = max((int(key.rsplit("/", 1)[1]) for key in cells if key.startswith("horizon/rules/")), default=0)
     for key in cells:
@@ -104,7 +109,8 @@ def frame(cells: Cells) -> pl.DataFrame:
         best = min(means, key=lambda rule: means[rule])
         ours = np.array(cells[key]["slowdown"], np.float64)
         row: dict[str, Any] = {"agent": name, "load": float(load), "horizon": horizon, "steps": steps, "lists": len(ours), **means}
-        row |= {"best": best, "unfinished": int(np.isnan(ours).sum()), "mean_slowdown": None, "excess": None, "low": None, "high": None}
+        row |= {SEEN: float(np.mean(cells[key][SEEN])), "best": best, "unfinished": int(np.isnan(ours).sum())}
+        row |= dict.fromkeys(("mean_slowdown", "excess", "low", "high"))
         if not row["unfinished"]:
             found = paired(ours[None], np.array(beside[best], np.float64), resamples=4000)
             row |= {"mean_slowdown": float(ours.mean()), "excess": float(found.value), "low": float(found.low), "high": float(found.high)}
@@ -112,15 +118,15 @@ def frame(cells: Cells) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def worst_claim(ident: str, table: pl.DataFrame, agents: Sequence[str], about: str) -> list[Claim]:
+def worst_claim(ident: str, table: pl.DataFrame, agents: Sequence[str], about: str, aim: float = 0.0) -> list[Claim]:
     """The largest excess of these agents over the best of the three rules, over all loads and horizons of the table; none where it has none
-    of them. Where a run did not end there is no figure, and the note says so."""
+    of them. Where a run did not end there is no figure, and the note says so. aim: the largest that is meant to be."""
     rows = table.filter(pl.col("agent").is_in(agents)).to_dicts() if len(table) else []
     if not rows:
         return []
     text = f"largest relative excess of mean slowdown over the best of three rules, {about}, over all loads and horizons"
     stuck = [row for row in rows if row["unfinished"]]
-    seeds, mark = 1, "aim: at most 0; one training seed: the true interval is wider"
+    seeds, mark = 1, f"aim: at most {100 * aim:g}{' %' if aim else ''}; one training seed: the true interval is wider"
     if stuck:
         note = f"{sum(row['unfinished'] for row in stuck)} runs did not end, the first at load {stuck[0]['load']:g}, {stuck[0]['horizon']}"
         return [Claim(ident, text, None, None, None, None, "relative change", seeds, rows[0]["lists"], False, f"{note}; {mark}")]
@@ -128,5 +134,5 @@ def worst_claim(ident: str, table: pl.DataFrame, agents: Sequence[str], about: s
     note = f"at load {at['load']:g}, {at['horizon']} ({at['steps']} steps): {at['mean_slowdown']:.3f} against {at[at['best']]:.3f}"
     note += f" of {at['best']}"
     value, low, high = (float(at[name]) for name in ("excess", "low", "high"))
-    meets = at_most(0.0)(value, low, high)
+    meets = at_most(aim)(value, low, high)
     return [Claim(ident, text, None, value, low, high, "relative change", seeds, at["lists"], meets, f"{note}; {mark}")]

@@ -20,6 +20,8 @@ OPEN, PRESET = "open", "open"
 """Of the names of cells and agents; the preset."""
 CHOOSING, TAUGHT = 14, 15
 """Seeds of the lists on which an agent is chosen, and of those that it learns from; no list of one set is in another."""
+LIGHT = 0.003
+"""How much worse than the best rule an agent may be at loads that it does not learn, where next to nothing waits."""
 Cells = Mapping[str, Any]
 
 
@@ -136,12 +138,18 @@ def frame(cells: Cells) -> pl.DataFrame:
     )  # fmt: skip
 
 
-def claims(ident: str, out: Path, cells: Cells) -> list[Claim]:
-    """The claim of the agent that knows no end, where arrivals go on for shorter and longer; writes the tables `horizons` and `open`."""
+def claims(key: str, out: Path, cells: Cells, least: float = 0.0) -> list[Claim]:
+    """The claims of the agent that knows no end, where arrivals go on for shorter and longer: KEY.horizon.worst, and KEY.horizon.light at
+    loads below `least`, of which it learns nothing. Writes the tables `horizons` and `open`."""
     table, seed = horizons.frame(cells), chosen_seed(cells)
     if len(table):
         write_table(out, "horizons", table)
     if seed is None:
         return []
     write_table(out, OPEN, frame(cells))
-    return horizons.worst_claim(ident, table, [name_of(seed)], "one agent for all loads that knows no end of arrivals")
+    about = "one agent for all loads that knows no end of arrivals"
+    usual, light = table.filter(pl.col("load") >= least), table.filter(pl.col("load") < least)
+    return [
+        *horizons.worst_claim(f"{key}.horizon.worst", usual, [name_of(seed)], about),
+        *horizons.worst_claim(f"{key}.horizon.light", light, [name_of(seed)], f"{about}, at loads that it did not learn", LIGHT),
+    ]

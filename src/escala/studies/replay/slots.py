@@ -54,8 +54,11 @@ def _open(study: Study, agent: str, world: str, seed: int | None) -> Iterator[Fi
 
 
 def a2c2020(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
-    """The recommended agents, agent-RATE-SEED."""
+    """The recommended agents, agent-RATE-SEED, and the one that knows no end (open-all-SEED)."""
     kind, rate, number = _parts(agent)
+    if kind == open_end.OPEN:
+        yield from _open(study, agent, "cpu-memory", seed)
+        return
     row = study.rows("seeds", agent, kind=kind, rate=rate, seed=number)[0]
     lists = a2c.lists_of(float(rate), study.settings["test"], a2c.TEST if seed is None else OTHER + seed)
     made = load_agent(study.folder / "agents" / agent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from escala.studies.verdicts.kept import Kept, change
-from escala.studies.verdicts.papers.horizons import swept, told
+from escala.studies.verdicts.papers.horizons import looked, swept, told
 from escala.studies.verdicts.row import Paper, Row
 from escala.studies.verdicts.rule import Found, Print, sentence
 
@@ -164,18 +164,27 @@ A2C is level with SJF ({both:r2.a2c.0.7} at 0.7). Masked PPO from nothing has {b
 a rule {both:r2.slowdown.0.7} at 0.7 and {both:r2.slowdown.0.6} at 0.6: the paper's way, and at 0.6 less than printed.
 A fully connected layer is not worse than Conv3-16 ({both:r2.networks.fc}).
 
-**Why.** It is not known whether our A2C or the printed figure is at fault. No other learner was trained on the same
-image with the same network, which would settle it. The paper does not say what its jobs demand, what an epoch is, or
-which of two critics it trains; its completion times and waits contradict each other. So levels cannot be held against
-each other, and changes against SJF only by their direction and size.
+**Why.** The paper describes its critic in three ways that exclude each other: equation 3 trains a Q function with a
+maximum over actions, algorithm 1 a value v(s) by the error of one step, and the text speaks of several steps. No run can
+be all three. Ours, where it says "as printed", is v(s) by five steps. Nor is a budget printed that could be held against
+ours, {value:budget}: it is not said what an epoch is. So it is not known whether our A2C or the printed figure is at
+fault; no other learner was trained on the same image with the same network, which would settle it. What jobs demand is
+not printed, and completion times and waits contradict each other: levels cannot be held against each other, and changes
+against SJF only by their direction and size.
 
-**What falls short.** The recommended agents hold at the window that they were trained on. Where arrivals go on for
-longer they lose to SJF: at worst {value:horizon} above the best of three rules (`r2.horizon.worst`).
+**What falls short.** No queue knows its end. One agent for all rates (`{value:open}`) is not told when arrivals end: it
+imitates the rule hold-pile and goes on with PPO, on lists of many lengths. Over all rates and horizons it is at worst
+{value:horizon} above the best of three rules (`r2.horizon.worst`, at {value:where}): in {value:below} of {value:cells}
+cells it is below all three by the whole interval, in {value:above} above the best. More PPO makes it worse: kept
+is the look after {value:after} of {value:whole} decisions, which on lists of their own is at worst {value:then} above
+the best rule; the last is at {value:last}. It and these rules see nearly the whole queue. The recommended agents see
+five slots and are told the end. They hold only at the window that they were trained on: where arrivals go on for longer
+they are at worst {value:others} above the best rule, and greedy SJF in five slots is {value:seen}.
 """
 
 
 def _more(kept: Kept) -> dict[str, str]:
-    return told(kept, "r2.horizon.worst", "agent-")
+    return told(kept, "r2.horizon.worst", "agent-") | looked(kept) | {"budget": kept.decisions("printed")}
 
 
 PAPER = Paper(

@@ -9,7 +9,8 @@ from escala.studies.verdicts.row import Paper, Row, Table
 from escala.studies.verdicts.rule import Found, Print, sentence
 
 LOADS = (10, 40, 70, 100, 130, 160, 190)
-TOP = 190
+TOP, LEAST = 190, 40
+"""The highest load, and from which on agents learn that know no end."""
 BUSY = (100, 130, 160, 190)
 """Loads at which the queue is longer than ten."""
 RULES = ("sjf", "packer", "tetris")
@@ -260,7 +261,7 @@ def _more(kept: Kept) -> dict[str, str]:
     return {
         "rollout": number(_queue(kept, TOP, "rollout, whole queue"), "slowdown"),
         "ppo": number(_queue(kept, TOP, "author's PPO"), "slowdown"),
-    } | told(kept, "r1.horizon.worst", "fresh-all-")
+    } | told(kept, "r1.horizon.worst", "fresh-all-", LEAST)
 
 
 PAPER = Paper(

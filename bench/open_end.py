@@ -1,0 +1,87 @@
+"""One step of a study of slotted worlds, alone: its agent that knows no end of arrivals, into the folder of the study that is kept.
+
+python -m bench.open_end a2c2020 --work DIR          trains, and chooses a look on lists kept for that; test lists stay unseen
+python -m bench.open_end a2c2020 --work DIR --judge  then plays the test lists, counts that look, and writes agent, tables and claim
+
+`escala study run` does the same among everything else. The agent's page is `escala study verdicts STUDY`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import polars as pl
+
+from escala.studies.a2c2020 import recipe as a2c2020
+from escala.studies.grid2019 import recipe as grid2019
+from escala.studies.lab import open_end
+from escala.studies.lab.cells import run_cells
+from escala.studies.lab.claims import Claim, read_rows, write_claims
+from escala.studies.lab.looks import look
+from escala.studies.verdicts.papers import PAPERS
+
+STUDIES: dict[str, ModuleType] = {"grid2019": grid2019, "a2c2020": a2c2020}
+KEPT = Path(__file__).resolve().parents[1] / "docs" / "studies"
+SCALE = "short"
+LOOK = "sweep of horizons by the agent that knows no end, and again by the other kept agents"
+
+
+def trained(study: str, work: Path) -> dict[str, Any]:
+    """What the cells gave up to the choice of the agent."""
+    recipe = STUDIES[study]
+    scale = recipe.SCALES[SCALE]
+    world = recipe.open_world(scale)
+    done = run_cells(work, open_end.rule_cells(world), settings(study), 1)
+    return done | run_cells(work, open_end.agent_cells(world, scale.open, work / "agents", done), settings(study), 1)
+
+
+def settings(study: str) -> dict[str, Any]:
+    """Of the cells."""
+    return {"study": study, "step": open_end.OPEN, "scale": SCALE, **asdict(STUDIES[study].SCALES[SCALE])}
+
+
+def judge(study: str, work: Path, done: dict[str, Any]) -> None:
+    """Play the test lists; write what came out into the kept folder."""
+    recipe, kept, name = STUDIES[study], KEPT / study, open_end.name_of(open_end.chosen_seed(done) or 0)
+    for folder in (kept / "agents").iterdir():
+        if not folder.name.startswith(open_end.OPEN):
+            shutil.copytree(folder, work / "agents" / folder.name, dirs_exist_ok=True)
+    cells = recipe.horizon_cells(recipe.SCALES[SCALE], work, done)
+    look(kept, LOOK, [name], again=False)  # before it is taken: one that is cut short is one, too
+    done |= run_cells(work, cells, settings(study), 1)
+    found = open_end.claims(PAPERS[study].key.lower(), kept, done, recipe.open_world(recipe.SCALES[SCALE]).loads[0])
+    shutil.copytree(work / "agents" / name, kept / "agents" / name, dirs_exist_ok=True)
+    replace(kept, found)
+
+
+def replace(kept: Path, found: list[Claim]) -> None:
+    """Write the claims of a kept folder anew, with those found in the place of those of the same ids."""
+    title, _, about = (kept / "claims.md").read_text(encoding="utf-8").split("\n", 3)[:3]
+    anew = {claim.id: claim for claim in found}
+    every = [anew.pop(row["id"], None) or Claim(**{key: row[key] for key in row if key != "reproduces"}) for row in read_rows(kept)]
+    write_claims(kept, title.removeprefix("# "), [*every, *anew.values()], about)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("study", choices=list(STUDIES))
+    parser.add_argument("--work", type=Path, required=True, help="folder for cells and trainings; the same call goes on in it")
+    parser.add_argument("--judge", action="store_true", help="play the test lists: a look, which is counted")
+    given = parser.parse_args()
+    sys.argv = ["python", "-m", "bench.open_end", given.study]  # for the manifests: no folder of this machine
+    done = trained(given.study, given.work)
+    with pl.Config(tbl_rows=-1):
+        print(open_end.frame(done))
+    if given.judge:
+        judge(given.study, given.work, done)
+        print(f"written into {KEPT / given.study}: now escala study verdicts {given.study} --out docs/studies/{given.study}.md --force")
+
+
+if __name__ == "__main__":
+    main()
