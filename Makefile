@@ -65,6 +65,7 @@ check: $(STAMP)
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.oracle.fuzz --worlds $(WORLDS)
 	$(BIN)/python -m tests.live.fuzz --worlds $(WORLDS)
+	$(BIN)/python -m tests.live.fuzz --worlds $(WORLDS) --sites
 	$(PYTEST) -n $(WORKERS) -m long
 	$(BIN)/python -m tests.attacks.mutations --count $(WORLDS)
 

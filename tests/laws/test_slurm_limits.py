@@ -103,7 +103,7 @@ class Ledger:
 
     def partition(self, j: int) -> str:
         """The partition by which the job runs, or could."""
-        return self.site.partitions[self.run.records.part[self.run.limits.held[j]]].name
+        return self.site.partitions[self.run.records.part[self.run.jobs.ran[j]]].name
 
     def qos(self, j: int) -> list[str]:
         """The QOS that count for a job, the first first."""

@@ -1,5 +1,6 @@
 """Random worlds, inside the kernel and asked from outside: `python -m tests.live.fuzz --worlds 1000 --seed 0`.
 
+With `--sites` they are sites under Slurm's rules: partitions that overlap, all shapes of jobs, limits, reservations, nodes that are gone.
 Exit code 1 at a difference.
 """
 
@@ -7,8 +8,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+import tempfile
+from pathlib import Path
 
 from escala.errors import EscalaError
+from tests.live.slurm_machine import Asked, site_world
 from tests.live.twin import differences, world
 
 FAIR = "fair_share"  # the one drawn policy that cannot be asked
@@ -33,13 +37,27 @@ def check(seed: int, first: int, worlds: int) -> tuple[int, list[str]]:
     return asked, found
 
 
+def check_sites(first: int, worlds: int) -> tuple[int, list[str]]:
+    """The same of sites under Slurm's rules."""
+    found = list[str]()
+    for number in range(first, first + worlds):
+        with tempfile.TemporaryDirectory() as folder:
+            machine = Asked(*site_world(number, Path(folder)))
+            machine.run(Path(folder))
+        other = machine.differences()
+        if other:
+            found.append(f"site world {number}: {other[0]}")
+    return worlds, found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--sites", action="store_true")
     given = parser.parse_args()
-    asked, found = check(given.seed, given.first, given.worlds)
+    asked, found = check_sites(given.first, given.worlds) if given.sites else check(given.seed, given.first, given.worlds)
     print(*found, sep="\n")
     print(f"{asked} of {given.worlds} worlds asked from outside, {len(found)} otherwise than inside")
     return 1 if found or asked < given.worlds * 0.8 else 0

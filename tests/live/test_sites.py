@@ -148,7 +148,7 @@ def test_a_partition_that_is_down_starts_nothing() -> None:
     ("make", "said"),
     [
         (lambda: SiteDesk(_site({"batch": (0, 1), "gpu": (1, 2)})), "partitions 'batch' and 'gpu' share node"),
-        (lambda: SiteDesk(_site(), "slurm"), "scheduler slurm replays a whole log"),
+        (lambda: SiteDesk(_site(), "slurm"), "scheduler slurm has rules of its own"),
         (lambda: SiteDesk(_site()).decide(_snapshot(partition=["gpu", "none"])), "has no partition 'none': it has batch, gpu"),
         (lambda: Desk(_site()).decide(_snapshot(partition=["gpu", "gpu"])), "this desk knows no partitions: ask a SiteDesk"),
         (lambda: SiteDesk(_site({"a": (0,), "b": (1,)})).decide(_snapshot()), "job '1' names no partition, and none is the default"),

@@ -10,6 +10,7 @@ from typing import Any
 from escala.errors import EscalaError, one_line, quoted
 from escala.live.desk import Desk
 from escala.live.site_desk import SiteDesk
+from escala.live.slurm_desk import SlurmDesk
 from escala.live.snapshot import SCHEMA, Snapshot
 
 REQUESTS = {"decide": (), "plan": ("first",), "status": ()}
@@ -23,7 +24,7 @@ class Answers:
     exists; None: nothing is kept. A line that was the last one decided is answered as before, and not decided again: whoever does not
     know whether its answer was lost asks again."""
 
-    def __init__(self, desk: Desk | SiteDesk, state: Path | None = None) -> None:
+    def __init__(self, desk: Desk | SiteDesk | SlurmDesk, state: Path | None = None) -> None:
         self._desk, self._state = desk, state
         self._asked, self._orders = "", dict[str, Any]()
         self._saved = True

@@ -22,6 +22,7 @@ from escala.live.asked import asked
 from escala.live.carried import Carried
 from escala.live.orders import Orders, Planned, Start
 from escala.live.rows import Rows, check_room
+from escala.live.shapes import refuse_shapes
 from escala.live.snapshot import DEMAND, Snapshot
 from escala.live.state_file import reading_state, take_state, told_state, write_state
 from escala.live.tables import Tables, stand_ins
@@ -106,6 +107,7 @@ class Desk:
             raise EscalaError(
                 f"snapshot: of {snapshot.now_s} s, and the last was of {self._carried.now_us / SECOND} s: give them in the order of time"
             )
+        refuse_shapes(snapshot)
         if snapshot.partitions is not None:
             raise EscalaError("snapshot: jobs.partition: this desk knows no partitions: ask a SiteDesk, or leave it out")
         for kind in snapshot.demand:

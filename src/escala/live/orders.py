@@ -14,6 +14,8 @@ class Start(NamedTuple):
     job_id: str
     nodes: tuple[tuple[int, int, int], ...]  # (first node, last node, cores on each), in the order in which they were taken
     waits: bool  # its nodes are not all on: it starts when they are, and holds them until then
+    partition: str | None = None  # where it runs, of those that it named; None: nobody asked for partitions
+    held: tuple[tuple[str, tuple[int, ...]], ...] = ()  # (memory_mb, gpu or gpu:KIND, how much on each node), as for `nodes`
 
 
 class Planned(NamedTuple):
@@ -36,7 +38,7 @@ class Orders:
 
     def told(self) -> dict[str, Any]:
         """As plain data for JSON."""
-        starts = [{"job_id": one.job_id, "nodes": [list(part) for part in one.nodes], "waits": one.waits} for one in self.starts]
+        starts = [_told(one) for one in self.starts]
         return {"now_s": self.now_s, "starts": starts, "wakes": list(self.wakes), "offs": list(self.offs), "next_s": self.next_s}
 
     @classmethod
@@ -44,10 +46,22 @@ class Orders:
         """From what `told` gave; EscalaError for anything else."""
         try:
             starts = tuple(
-                Start(str(one["job_id"]), tuple((int(a), int(b), int(c)) for a, b, c in one["nodes"]), bool(one["waits"]))
+                Start(str(one["job_id"]), tuple((int(a), int(b), int(c)) for a, b, c in one["nodes"]), bool(one["waits"]), *_more(one))
                 for one in told["starts"]
             )
             due = None if told["next_s"] is None else float(told["next_s"])
             return cls(float(told["now_s"]), starts, tuple(map(int, told["wakes"])), tuple(map(int, told["offs"])), due)
-        except (KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError):
             raise EscalaError(f"no orders: {quoted(told)}: ask a server of this version of Escala") from None
+
+
+def _told(one: Start) -> dict[str, Any]:
+    told: dict[str, Any] = {"job_id": one.job_id, "nodes": [list(part) for part in one.nodes], "waits": one.waits}
+    if one.partition is not None:
+        told["partition"] = one.partition
+    return told | ({"held": {name: list(values) for name, values in one.held}} if one.held else {})
+
+
+def _more(one: Any) -> tuple[str | None, tuple[tuple[str, tuple[int, ...]], ...]]:
+    part = one.get("partition")
+    return None if part is None else str(part), tuple((str(name), tuple(map(int, values))) for name, values in one.get("held", {}).items())

@@ -13,16 +13,21 @@ from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.live.desk import Desk
 from escala.live.orders import Orders, Planned, Start
+from escala.live.shapes import refuse_shapes
+from escala.live.slurm_desk import SlurmDesk
 from escala.live.snapshot import Snapshot
 from escala.live.state_file import KIND, check_state, reading_state, write_state
 from escala.platform.site import Partition, Site
 from escala.policy import name_of
+from escala.slurm.settings import is_slurm
 
 FORMAT = 1
 
 
-def desk_of(platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> Desk | SiteDesk:
-    """A `SiteDesk` for a site with several partitions, else a `Desk`."""
+def desk_of(platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> Desk | SiteDesk | SlurmDesk:
+    """A `SlurmDesk` for scheduler slurm, else a `SiteDesk` for a site with several partitions, else a `Desk`."""
+    if is_slurm(scheduler):
+        return SlurmDesk(platform, scheduler, shutdown, **options)
     several = isinstance(platform, Site) and len(platform.partitions) > 1
     return (SiteDesk if several else Desk)(platform, scheduler, shutdown, **options)
 
@@ -96,6 +101,7 @@ class SiteDesk:
         n = self.platform.n_nodes
         if len(snapshot.nodes) != n:
             raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its order")
+        refuse_shapes(snapshot)
         wanted = self._wanted(snapshot)
         cells = _cells(snapshot.placed)
         return [part.cut(snapshot, wanted == k, cells) for k, part in enumerate(self._parts)]
@@ -198,6 +204,6 @@ def _check_apart(site: Site, up: list[Partition]) -> None:
             if node in whose:
                 raise EscalaError(
                     f"site {quoted(site.name)}: partitions {quoted(whose[node])} and {quoted(one.name)} share node "
-                    f"{site.names[node]}, and are decided for apart: ask a Desk for the machine of one (site.machine(name))"
+                    f"{site.names[node]}, and are decided for apart: take scheduler slurm, or a Desk for one (site.machine(name))"
                 )
             whose[node] = one.name

@@ -22,6 +22,7 @@ from escala.kernel.clock import SECOND
 from escala.kernel.load import JOBS, NODES, PLACED
 from escala.kernel.sound import sound_jobs, sound_places
 from escala.live.columns import Columns
+from escala.live.shapes import ASKED, HELD, OF_KIND, read_held, read_shapes
 from escala.reading import guarded, read_json
 from escala.writing import write_whole
 
@@ -47,6 +48,8 @@ class Snapshot:
     demand: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     ended: list[tuple[str, int, int]] = field(default_factory=list)  # id, start, end
     partitions: list[str | None] | None = None  # of the jobs; None: nobody tells
+    shapes: dict[str, list[Any]] = field(default_factory=dict)  # what jobs ask of a site (`escala.live.shapes`)
+    held: dict[str, NDArray[np.int64]] = field(default_factory=dict)  # on each node of `placed`: memory_mb, gpu, gpu:KIND
 
     @classmethod
     def of(
@@ -61,7 +64,8 @@ class Snapshot:
 
         jobs: job_id, submit_s, walltime_s, cores, state (queued; given: has its cores and waits for nodes to be on; running), and where
         needed start_s (of running ones), user, partition, single_node, demand_KIND; in the order in which the machine's queue keeps jobs
-        that were submitted at one instant. nodes: power (on, switching_on, off, switching_off), and where needed idle_since_s,
+        that were submitted at one instant. `SlurmDesk` reads the columns of `escala.workload.shapes`, account and qos too, and of `placed`
+        memory_mb, gpu and gpu:KIND on each node. nodes: power (on, switching_on, off, switching_off), and where needed idle_since_s,
         switch_end_s, gone (may not be used: down, drained, reserved by others). placed: cores that jobs hold, those of a job together: job
         (its place in `jobs`), first and last node, cores on each. ended: job_id, start_s, end_s of the jobs that have ended since the last
         snapshot.
@@ -69,9 +73,14 @@ class Snapshot:
         now = _instant(now_s)
         ids, users, records, demand = _jobs(Columns("jobs", jobs), now)
         power = _nodes(Columns("nodes", nodes), now)
-        places = _placed(Columns("placed", placed or {}), ids, records, len(power))
-        where = Columns("jobs", jobs).users("partition") if "partition" in jobs else None
-        return cls(now, ids, users, records, power, places, demand, _ended(Columns("ended", ended or {})), where)
+        told = Columns("placed", placed or {})
+        places, held = _placed(told, ids, records, len(power)), read_held(told)
+        if held and (order := _order(told.whole("job"))) is not None:
+            held = {name: values[order] for name, values in held.items()}
+        columns = Columns("jobs", jobs)
+        where = columns.users("partition") if "partition" in jobs else None
+        over = _ended(Columns("ended", ended or {}))
+        return cls(now, ids, users, records, power, places, demand, over, where, read_shapes(columns), held)
 
     @property
     def now_s(self) -> float:
@@ -95,7 +104,7 @@ class Snapshot:
             jobs["partition"] = self.partitions
         if self.jobs["single"].any():
             jobs["single_node"] = (self.jobs["single"] == 1).tolist()
-        jobs |= {f"{DEMAND}{kind}": values.tolist() for kind, values in self.demand.items()}
+        jobs |= {f"{DEMAND}{kind}": values.tolist() for kind, values in self.demand.items()} | self.shapes
         on, switching = self.nodes["power"] == codes.ON, self.nodes["power"] % 2 == 1
         nodes = {
             "power": [POWERS[code] for code in self.nodes["power"].tolist()],
@@ -104,12 +113,13 @@ class Snapshot:
             "gone": (self.nodes["gone"] == 1).tolist(),
         }
         names = {"job": "job", "first": "low", "last": "high", "cores": "per"}
+        placed = {name: self.placed[own].tolist() for name, own in names.items()}
         ended = {"job_id": [e[0] for e in self.ended], "start_s": [e[1] / SECOND for e in self.ended]}
         return {
             "now_s": self.now_s,
             "jobs": jobs,
             "nodes": nodes,
-            "placed": {name: self.placed[own].tolist() for name, own in names.items()},
+            "placed": placed | {name: values.tolist() for name, values in self.held.items()},
             "ended": ended | {"end_s": [e[2] / SECOND for e in self.ended]},
         }
 
@@ -165,7 +175,7 @@ def _seconds(us: NDArray[np.int64], none: NDArray[np.bool_] | None = None) -> li
 
 def _jobs(given: Columns, now: int) -> tuple[list[str], list[str | None], NDArray[Any], dict[str, NDArray[np.int64]]]:
     """Ids, users, JOBS, demands by kind."""
-    given.known(("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user", "partition", "single_node"), DEMAND)
+    given.known(("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user", "partition", "single_node", *ASKED), DEMAND)
     ids = given.texts("job_id")
     n = len(ids)
     records = np.zeros(n, JOBS)
@@ -205,7 +215,7 @@ def _nodes(given: Columns, now: int) -> NDArray[Any]:
 
 def _placed(given: Columns, ids: Sequence[str], jobs: NDArray[Any], n_nodes: int) -> NDArray[Any]:
     """PLACED; every job that holds cores has all of them."""
-    given.known(("job", "first", "last", "cores"))
+    given.known(("job", "first", "last", "cores", *HELD), OF_KIND)
     records = np.zeros(given.length, PLACED)
     for name, own in (("job", "job"), ("first", "low"), ("last", "high"), ("cores", "per")):
         records[own] = given.whole(name)
@@ -217,8 +227,9 @@ def _placed(given: Columns, ids: Sequence[str], jobs: NDArray[Any], n_nodes: int
     given.refuse((records["per"] < 1) | (records["per"] > 2**31), "cores", "give 1 or more")
     at = records["job"]
     given.refuse(jobs["state"][at] == codes.QUEUED, "job", "that job is queued, so it holds no cores")
-    if (at[1:] < at[:-1]).any():
-        records = records[np.argsort(at, kind="stable")]
+    order = _order(at)
+    if order is not None:
+        records = records[order]
         at = records["job"]
     sums = np.bincount(at, (records["high"] - records["low"] + 1) * records["per"], len(jobs)).astype(np.int64)
     holding = jobs["state"] != codes.QUEUED
@@ -226,6 +237,11 @@ def _placed(given: Columns, ids: Sequence[str], jobs: NDArray[Any], n_nodes: int
         k = int(wrong.argmax())
         raise EscalaError(f"snapshot: job {quoted(ids[k])} has {jobs['cores'][k]} cores, and holds {sums[k]} in placed: tell where all are")
     return records
+
+
+def _order(at: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """The rows of `placed` by job; None where they stand so."""
+    return np.argsort(at, kind="stable") if (at[1:] < at[:-1]).any() else None
 
 
 def _ended(given: Columns) -> list[tuple[str, int, int]]:

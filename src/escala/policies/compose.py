@@ -212,6 +212,8 @@ def plan_for(chosen: Scheduler | None, fields: dict[str, Any], workload: Workloa
     if chosen is None:
         return Plan(queueing=codes.EXTERNAL, **fields)
     if chosen is BY_SLURM:
-        raise EscalaError("scheduler slurm replays a whole log from its beginning (simulate, compare, campaigns); it cannot be asked here")
+        raise EscalaError(
+            "scheduler slurm has rules of its own, which simulate, compare and campaigns run, and a SlurmDesk (escala serve) asks; not here"
+        )
     own = Plan(chosen.queueing, guard_s=chosen.guard_s, estimate=chosen.estimate, order_estimate=chosen.order_estimate, **fields)
     return replace(own, **chosen.order(workload, options.under(own)))

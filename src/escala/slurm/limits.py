@@ -138,7 +138,7 @@ class Bounded:
             if n < kept.alone.get(column, (t.FAR, ""))[0]:
                 kept.alone[column] = (n, where)
 
-    def limits(self, classes: Ints, jobs: int, nodes: int) -> t.Limits:
+    def limits(self, classes: Ints, nodes: int) -> t.Limits:
         """The tables. classes: of each record."""
         kept = list(self.classes.values())
         finite = {row for one in kept for row, limits in one.links.items() if limits}
@@ -163,7 +163,6 @@ class Bounded:
             used=np.zeros((len(number) + 1, self.columns), np.int64),
             place=place,
             on_node=np.zeros((len(by_nodes), nodes), np.int64),
-            held=np.zeros(jobs if kept else 0, np.int64),
             wanted=np.zeros(self.columns, np.int64),
         )
 

@@ -40,7 +40,7 @@ def run_slurm(
     scheduler: "slurm", "slurm:KEY=VALUE...", or `Settings`. EscalaError for options that mean nothing here, for jobs that can never run
     (or REJECTED rows, with oversized="drop"), and for unknown keys.
     """
-    _refuse_options(options)
+    refuse_options(options)
     site = site_of(platform)
     settings = scheduler if isinstance(scheduler, Settings) else changed(settings_of(site), scheduler)
     if workload.needs_speed():
@@ -74,7 +74,8 @@ def play(workload: Workload, site: Site, settings: Settings, asked: Asked, progr
     return run
 
 
-def _refuse_options(options: Options) -> None:
+def refuse_options(options: Options) -> None:
+    """EscalaError for the first option that means nothing under Slurm's rules."""
     usual = Options()
     for name in Options.__dataclass_fields__:
         if name not in HEEDED and getattr(options, name) != getattr(usual, name):

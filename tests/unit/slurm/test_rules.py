@@ -53,6 +53,12 @@ def test_batch_sched_delay_holds_event_passes_apart(site: Any) -> None:
     assert starts(jobs((0.1, 10, 60, 1), (1.1, 10, 60, 1), (2.0, 10, 60, 1)), calm) == [0.4, 3.4, 3.4]
 
 
+def test_an_end_that_nobody_waits_for_has_its_event_pass_too(site: Any) -> None:
+    """The first job begins and ends before the next submission: the pass at 3.4 is its end's, and the second job waits for none."""
+    calm = site(more="SchedulerType=sched/builtin\nSchedulerParameters=batch_sched_delay=3,sched_interval=60")
+    assert starts(jobs((0.1, 2, 60, 1), (20.1, 10, 60, 1)), calm) == [0.4, 20.4]
+
+
 def test_builtin_never_passes_the_first(site: Any) -> None:
     work = jobs((0, 50, 60, 3), (1, 50, 60, 2), (2, 20, 60, 1))
     assert starts(work, site(more="SchedulerType=sched/builtin\n" + QUICK))[2] > 50

@@ -81,7 +81,7 @@ def break_off(w: World, j: int) -> None:
     if w.rules.fair > 0:
         charge(w, j, unix_s(w.rules, w.s[NOW]))
     if w.rules.limited > 0:
-        count_run(w, w.limits.held[j], -1)
+        count_run(w, w.jobs.ran[j], -1)
     leave_heap(w, j)
     release(w.free, w.jobs, w.allocated, j)
     remove_running(w.jobs, w.lists, w.s, j)

@@ -146,7 +146,7 @@ def drive(w: World, until_us: int) -> int:
                 s[EVENTS] += 1
                 event_pass(w, due == 2)
             idle = s[N_QUEUE] == 0 and s[ASKED] == 0
-            next_tick(s, rules, busy if idle else now)
+            next_tick(s, rules, min(_coming(jobs, lists, s), turns) if idle else now)  # a job that has just begun may end first
         else:
             passed = pass_due(lists, s, rules, now_s)
             if passed:

@@ -109,7 +109,6 @@ def count_run(w: World, record: int, step: int) -> None:
     """Count what the record's job holds: step 1 as it starts, -1 as it ends."""
     limits, allocated = w.limits, w.allocated
     j, c = w.records.job[record], limits.of_record[record]
-    limits.held[j] = record
     for k in range(limits.first[c], limits.first[c + 1]):
         row = limits.row[k]
         place = limits.place[row]
@@ -131,7 +130,7 @@ def count_run(w: World, record: int, step: int) -> None:
 @lean
 def count_end(w: World, j: int) -> None:
     """Job j, which ran, is gone: from what runs, and from what is submitted."""
-    count_run(w, w.limits.held[j], -1)
+    count_run(w, w.jobs.ran[j], -1)
     count_gone(w, j)
 
 

@@ -56,6 +56,7 @@ def start(w: World, record: int, count: int) -> int:
     jobs.state[j] = RUNNING
     jobs.start[j] = s[NOW]
     jobs.by[j] = s[BY_PASS]
+    jobs.ran[j] = record
     now_s = unix_s(rules, s[NOW])
     jobs.end_s[j] = now_s + jobs.shape[j, LIMIT_S]
     jobs.finish[j] = s[NOW] + jobs.run[j]

@@ -95,6 +95,7 @@ class Jobs(NamedTuple):
     last: Ints  # behind the last
     record: Ints  # [jobs + 1]: its records
     by: Ints  # 1: started by a backfill pass
+    ran: Ints  # the record by which it started
     left: Ints  # what it still waits for
     after: Ints  # [jobs + 1]: its followers
     follower: Ints  # [followers, 3]: job, 0 at the start or 1 at the end, 1 where it can never run then
@@ -140,7 +141,6 @@ class Limits(NamedTuple):
     used: Ints  # [rows, columns]
     place: Ints  # [rows]: in on_node, NONE where no limit of nodes asks for it
     on_node: Ints  # [places, nodes]: jobs there
-    held: Ints  # [jobs]: the record by which it runs
     wanted: Ints  # [columns]
 
 

@@ -1,0 +1,54 @@
+"""What jobs of a snapshot ask of a site, and what they hold of a node beside cores: the columns that Slurm's rules read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.live.columns import Columns
+from escala.workload.shapes import SHAPES
+
+ASKED: dict[str, pl.DataType] = {name: kind for name, kind in SHAPES.items() if name != "dependency"} | dict.fromkeys(
+    ("account", "qos"), pl.String()
+)
+"""Columns of `jobs`. A job that depends on another is none that waits for nodes: it is left out until it does."""
+MEMORY, GPU = "memory_mb", "gpu"
+HELD = (MEMORY, GPU)
+"""Columns of `placed`, on each node; GPUs of a kind are `gpu:KIND`, `gpu` those without one."""
+OF_KIND = "gpu:"
+SAID = {pl.Int64(): (int, "a whole number"), pl.Boolean(): (bool, "true or false"), pl.String(): (str, "a text")}
+MOST = 2**53
+
+
+def read_shapes(given: Columns) -> dict[str, list[Any]]:
+    """Those columns that are there, as lists with None for null."""
+    found = {}
+    for name in (name for name in ASKED if name in given.columns):
+        kind, said = SAID[ASKED[name]]
+        column = given.columns[name]
+        values: list[Any] = column.tolist() if isinstance(column, np.ndarray) else list(column)
+        for k, value in enumerate(values):
+            if value is not None and (type(value) is not kind or (type(value) is int and abs(value) > MOST)):
+                raise EscalaError(f"snapshot: jobs.{name}[{k}] is {quoted(value)}: give {said}, or null")
+        found[name] = values
+    return found
+
+
+def read_held(given: Columns) -> dict[str, NDArray[np.int64]]:
+    """What is held on each node, as `placed` has it."""
+    names = [name for name in given.columns if name in HELD or name.startswith(OF_KIND)]
+    found = {name: given.whole(name) for name in names}
+    for name, values in found.items():
+        given.refuse(values < 0, name, "give 0 or more")
+    return found
+
+
+def refuse_shapes(snapshot: Any) -> None:
+    """EscalaError where a snapshot asks for more than cores of a desk that goes by cores."""
+    for part, columns in (("jobs", snapshot.shapes), ("placed", snapshot.held)):
+        for name in columns:
+            raise EscalaError(f"snapshot: {part}.{name}: this desk goes by cores: take scheduler slurm (SlurmDesk), or leave it out")

@@ -1,0 +1,167 @@
+"""From a snapshot to the tables of Slurm's rules: what jobs ask, what they hold, and the order in which those that run began."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from escala.errors import EscalaError, quoted
+from escala.kernel import codes
+from escala.kernel.slurm import tables as t
+from escala.kernel.slurm.standing import occupy
+from escala.live.shapes import GPU, MEMORY, OF_KIND
+from escala.live.snapshot import Snapshot
+from escala.platform.site import Site
+from escala.slurm.arrays import arrays_of
+from escala.slurm.asked import Asked, Asking, as_words
+from escala.slurm.settings import Settings
+from escala.workload import Workload
+
+Ints = NDArray[np.int64]
+ENDLESS_US = t.FAR >> 2
+
+
+class Standing:
+    """A snapshot in the tables: `world`, with what runs in its place and nothing in the queue.
+
+    order: of each row its place in the snapshot. since: jobs in the order in which they began, as far as that is known. ahead: running jobs
+    end at their limits, else no end is near.
+    """
+
+    def __init__(self, snapshot: Snapshot, site: Site, settings: Settings, origin_s: float, since: Sequence[str], ahead: bool) -> None:
+        self.site, self.snapshot = site, snapshot
+        self.now = snapshot.now_us
+        self.order = np.argsort(snapshot.jobs["submit"], kind="stable")
+        self.jobs = snapshot.jobs[self.order]
+        self.ids = [snapshot.job_ids[k] for k in self.order.tolist()]
+        log = _workload(snapshot, self.order, origin_s)
+        self.asked: Asked = Asking(log, site, settings).asked()
+        world = arrays_of(log, site, settings, self.asked)
+        self.waiting = (self.jobs["state"] == codes.QUEUED) & (world.jobs.state != t.NEVER)
+        self.running = np.flatnonzero(self.jobs["state"] != codes.QUEUED)
+        world.machine.mask[:] &= ~as_words(gone(snapshot)[None, :])
+        self.gpus = [f"{OF_KIND}{kind}" for kind in site.gpu_kinds]
+        self.gpus += [GPU] * (world.machine.gpus.shape[1] - len(self.gpus))
+        jobs = world.jobs._replace(submit=np.append(world.jobs.submit, self.now), state=np.append(world.jobs.state, t.NEVER))
+        self.world: t.World = world._replace(jobs=jobs, allocated=self._room(world.allocated))
+        world.s[t.NEXT_SUBMIT] = len(self.ids)  # a moment in place of a job: what comes next
+        jobs.cut[:] = 0
+        jobs.run[:] = jobs.shape[:, t.LIMIT_S] * t.SECOND if ahead else ENDLESS_US
+        self._hold()
+        self._run(since, ahead)
+
+    def _room(self, rows: t.Allocated) -> t.Allocated:
+        """More rows, for what is held."""
+        spans = self.snapshot.placed["high"] - self.snapshot.placed["low"] + 1
+        more = int(spans.sum())
+        return t.Allocated(*(np.concatenate([np.zeros((more, *one.shape[1:]), np.int64), one]) for one in rows))
+
+    def _hold(self) -> None:
+        """What jobs hold into the rows of `allocated`, job by job."""
+        placed, world, n = self.snapshot.placed, self.world, len(self.ids)
+        row_of = np.empty(n, np.int64)
+        row_of[self.order] = np.arange(n)
+        spans = placed["high"] - placed["low"] + 1
+        chunk = np.repeat(np.arange(len(placed)), spans)
+        node = placed["low"][chunk] + np.arange(len(chunk)) - np.repeat(np.cumsum(spans) - spans, spans)
+        row = row_of[placed["job"][chunk]]
+        by_row = np.argsort(row, kind="stable")
+        chunk, node, row = chunk[by_row], node[by_row], row[by_row]
+        cpus = placed["per"][chunk]
+        size = len(row)
+        world.allocated.node[:size], world.allocated.cpus[:size] = node, cpus
+        world.s[t.N_ALLOCATED] = size
+        world.jobs.first[:n], world.jobs.last[:n] = np.searchsorted(row, np.arange(n)), np.searchsorted(row, np.arange(n), side="right")
+        shape = world.jobs.shape[row]
+        if world.rules.by_memory:
+            told = self.snapshot.held.get(MEMORY)
+            world.allocated.memory[:size] = _memory(shape, cpus, world.machine.memory[node]) if told is None else told[chunk]
+        self._hold_gpus(chunk, node, shape, cpus)
+
+    def _hold_gpus(self, chunk: Ints, node: Ints, shape: Ints, cpus: Ints) -> None:
+        """GPUs as they are told, or as jobs ask for them."""
+        held = {name: values for name, values in self.snapshot.held.items() if name != MEMORY}
+        gpus = self.world.allocated.gpus
+        for name, values in held.items():
+            if name not in self.gpus and values.any():
+                known = ", ".join(self.gpus) if any(self.site.resources.get(GPU, ())) else "none"
+                raise EscalaError(f"snapshot: placed.{name}: site {quoted(self.site.name)} has {known}: say of which kind they are")
+        if held:
+            for k, name in enumerate(self.gpus):
+                gpus[: len(chunk), k] = held[name][chunk] if name in held else 0
+            return
+        wanted = np.maximum(shape[:, t.GPUS_NODE], 0)
+        wanted = wanted + np.maximum(shape[:, t.GPUS_TASK], 0) * np.maximum(cpus // np.maximum(shape[:, t.CORES_PER_TASK], 1), 1)
+        left = self.world.machine.gpus.copy()
+        for at in np.flatnonzero(wanted > 0).tolist():
+            n, kind, more = int(node[at]), int(shape[at, t.GPU_KIND]), int(wanted[at])
+            for k in range(left.shape[1]) if kind < 0 else (kind,):
+                taken = min(more, int(left[n, k]))
+                gpus[at, k] = taken
+                left[n, k] -= taken
+                more -= taken
+
+    def _run(self, since: Sequence[str], ahead: bool) -> None:
+        """Who runs, in the order of the starts; EscalaError where more is held than there is."""
+        world, rows = self.world, self.running
+        jobs, rules = world.jobs, world.rules
+        place = {name: k for k, name in enumerate(since)}
+        begun = [(place.get(self.ids[j], len(place)), int(self.jobs["start"][j]), j) for j in rows.tolist()]
+        rows = np.array([one[2] for one in sorted(begun)], np.int64)
+        unlimited = jobs.shape[rows, t.LIMIT_S] < 0  # of jobs that could not start any more
+        minutes = -(-self.jobs["walltime"][rows] // (60 * t.SECOND)) * 60
+        jobs.shape[rows, t.LIMIT_S] = np.where(unlimited, minutes, jobs.shape[rows, t.LIMIT_S])
+        start = np.where(self.jobs["start"][rows] < 0, self.now, self.jobs["start"][rows])
+        jobs.start[rows] = start
+        jobs.end_s[rows] = (start + rules.epoch_us) // t.SECOND + jobs.shape[rows, t.LIMIT_S]
+        ends = np.maximum(jobs.end_s[rows] * t.SECOND - rules.epoch_us, self.now + 1)
+        jobs.finish[rows] = ends if ahead else t.FAR
+        held = np.array([self._record(j) for j in rows.tolist()], np.int64)
+        if not occupy(world, rows, held):
+            free = (world.free.cpus < 0) | (world.free.gpus < 0).any(axis=1)
+            n = int(free.argmax())
+            raise EscalaError(f"snapshot: jobs hold more of node {n} than its {world.machine.cpus[n]} cores, or than its GPUs")
+
+    def _record(self, j: int) -> int:
+        """The record by which a job runs: that of a partition with all its nodes, NONE where there is none."""
+        jobs = self.world.jobs
+        nodes = set(self.world.allocated.node[jobs.first[j] : jobs.last[j]].tolist())
+        for record in range(int(jobs.record[j]), int(jobs.record[j + 1])):
+            if nodes <= set(self.site.partitions[int(self.world.records.part[record])].nodes):
+                return record
+        return t.NONE
+
+
+def gone(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Nodes that no job may have now: those that are gone, and those that are not on."""
+    found: NDArray[np.bool_] = (snapshot.nodes["gone"] == 1) | (snapshot.nodes["power"] != codes.ON)
+    return found
+
+
+def _memory(shape: Ints, cpus: Ints, whole: Ints) -> Ints:
+    """MB that jobs of these shapes take of nodes, with so many CPUs there."""
+    core, node = shape[:, t.MEMORY_CORE], shape[:, t.MEMORY_NODE]
+    found: Ints = np.where(core > 0, core * cpus, np.where(node > 0, node, whole))
+    return found
+
+
+def _workload(snapshot: Snapshot, order: Ints, origin_s: float) -> Workload:
+    """The jobs as a log has them."""
+    jobs, places = snapshot.jobs[order], order.tolist()
+    walltime = jobs["walltime"] / t.SECOND
+    columns: dict[str, Any] = {
+        "job_id": [snapshot.job_ids[k] for k in places],
+        "submit_s": jobs["submit"] / t.SECOND,
+        "runtime_s": walltime,
+        "walltime_s": walltime,
+        "cores": jobs["cores"].astype(np.int64),
+        "user": [snapshot.users[k] for k in places],
+        "single_node": jobs["single"] == 1,
+    }
+    if snapshot.partitions is not None:
+        columns["partition"] = [snapshot.partitions[k] for k in places]
+    columns |= {name: [values[k] for k in places] for name, values in snapshot.shapes.items()}
+    return Workload.from_jobs(columns, name="snapshot", origin_s=origin_s)
