@@ -117,11 +117,17 @@ class Asked:
 
 
 def with_closed(world: tuple[Any, escala.Workload], seed: int, kind: str) -> tuple[Any, escala.Workload]:
-    """The same, and half of the nodes are closed twice for 200 s. Of drains a desk knows nothing beforehand: snapshots tell."""
+    """The same, and half of the nodes are closed twice for 200 s. Of drains a desk knows nothing beforehand: snapshots tell.
+
+    A drain of nodes that are drained already is no news in a snapshot, and it is to slurmctld: the same nodes are closed one time after
+    the other.
+    """
     site, jobs = world
     draw = np.random.default_rng([seed, 5])
     spans = [jobs.origin_s + float(draw.integers(0, 500)) for _ in range(2)]
     nodes = [tuple(sorted(draw.choice(site.n_nodes, max(1, site.n_nodes // 2), replace=False).tolist())) for _ in spans]
+    if nodes[0] == nodes[1]:
+        spans[1] = spans[0] + 300.0
     closed = tuple(Closure(some, begins, begins + 200.0, kind) for some, begins in zip(nodes, spans, strict=True))
     return replace(site, closed=closed), jobs
 
