@@ -130,3 +130,64 @@ def test_an_edited_formula_is_what_runs(escala_: Escala, log: Path, tmp_path: Pa
     (tmp_path / "policy.toml").write_text('format = 1\nformula = "fcfs"\n')
     mine = escala_("simulate", log, *MACHINE, "--scheduler", f"policy:{tmp_path}", "--json")
     assert _timeless(mine.out) == _timeless(escala_("simulate", log, *MACHINE, "--scheduler", "fcfs", "--json").out)
+
+
+@pytest.fixture(scope="module")
+def logs(log: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """That log, and the same jobs at half the pace on a machine of another shape."""
+    slower = tmp_path_factory.mktemp("slower") / "slower.csv"
+    pl.read_csv(log).with_columns(submit_s=1.5 * pl.col("submit_s")).write_csv(slower)
+    return log, slower
+
+
+def test_several_logs_get_one_policy_and_each_is_shown(escala_: Escala, logs: tuple[Path, Path], tmp_path: Path) -> None:
+    out = tmp_path / "policy"
+    told = escala_("tune", *logs, "--platform", "8x1,4x2", "--out", out)
+    assert told.status == 0, told.err
+    lines = [line.split() for line in told.out.splitlines()]
+    assert {line[0]: line[1] for line in lines if line and line[0] in ("weeks", "slower")} == {"weeks": "8x1", "slower": "4x2"}
+    assert "of 2 logs (geometric mean)" in told.out and "of 2 logs." in told.out
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert all(f"{name}: {part}" in page for name in ("weeks", "slower") for part in ("Waits on the later weeks", "Who pays"))
+    found = json.loads(escala_("tune", *logs, "--platform", "8x1,4x2", "--out", out, "--json").out)
+    assert [one["about"]["workload"]["name"] for one in found["logs"]] == ["weeks", "slower"]
+    assert all("cleaning" in one and one["chosen"] == found["chosen"] for one in found["logs"])
+    own = escala_("simulate", logs[1], "--platform", "4x2", "--scheduler", f"policy:{out}", "--json")
+    assert own.status == 0 and _timeless(own.out) == _timeless(
+        escala_("simulate", logs[1], "--platform", "4x2", "--scheduler", found["chosen"], "--json").out
+    )
+
+
+def test_an_interrupted_run_on_several_logs_goes_on(
+    escala_: Escala, logs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped within the second log: the same rule on another log is another piece."""
+    whole = escala_("tune", *logs, *MACHINE, "--out", tmp_path / "whole", "--json")
+    simulate, begun = replays.simulate, list[Any]()
+
+    def counted(log_: Any, machine: Any, scheduler: Any, **options: Any) -> Any:
+        begun.append((len(log_), scheduler))
+        if len(begun) == 60:
+            raise KeyboardInterrupt
+        return simulate(log_, machine, scheduler, **options)
+
+    monkeypatch.setattr(replays, "simulate", counted)
+    stopped = escala_("tune", *logs, *MACHINE, "--out", tmp_path / "out", "--jobs", "1")
+    assert stopped.status == 130 and "pieces: 59" in stopped.err and not (tmp_path / "out").exists()
+    resumed = escala_("tune", *logs, *MACHINE, "--out", tmp_path / "out", "--jobs", "1", "--json")
+    assert resumed.status == 0 and resumed.out == whole.out and "pieces kept from an interrupted run: 59" in resumed.err
+
+
+@pytest.mark.parametrize(
+    ("platform", "twice", "why"),
+    [
+        ("8x1,8x1,8x1", False, "3 platforms for 2 logs"),
+        ("8x1,none", False, "unknown platform 'none'"),
+        ("8x1", True, "a log is named twice"),
+    ],
+)
+def test_bad_input_of_several_logs_is_one_line(
+    platform: str, twice: bool, why: str, escala_: Escala, logs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    told = escala_("tune", logs[0], logs[0] if twice else logs[1], "--platform", platform, "--out", tmp_path / "out")
+    assert told.status == 2 and told.out == "" and why in told.err.splitlines()[-1] and not (tmp_path / "out").exists()

@@ -15,11 +15,21 @@ from escala.cli.reading import read_log
 from escala.cli.replay import policies
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
+from escala.errors import EscalaError
 from escala.writing import PAGE, Pieces, output_folder
 
 if TYPE_CHECKING:
-    from escala.tuning import Tuned
+    from escala.tuning import Several, Tuned
 
+Logs = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="WORKLOAD...",
+        help="job logs: SWF, Batsim JSON, sacct text, CSV or Parquet, plain or gzipped; of several --platform has one for all, "
+        "or one a log with commas between",
+        show_default=False,
+    ),
+]
 PROMISE = "p99-wait<=1.05*easy, longest-wait<=1.25*easy"
 Objective = Annotated[str, typer.Option("--objective", metavar="NAME", help="what is made small: slowdown, wait, area-wait or p95-wait")]
 Promise = Annotated[
@@ -64,7 +74,7 @@ def add_to(app: typer.Typer) -> None:
 
 def tune(
     *,
-    workload: opt.Log,
+    workload: Logs,
     platform: opt.PlatformSpec,
     options: dict[str, Any],
     read: dict[str, Any],
@@ -82,38 +92,73 @@ def tune(
 ) -> None:
     """Choose the order of the queue by replaying a log's own past, under a promise, and judge it on its later weeks.
 
-    The folder holds the policy (policy.toml, which --scheduler policy:DIR runs), a page, and the figures.
+    The folder holds the policy (policy.toml, which --scheduler policy:DIR runs), a page, and the figures. Of several logs one policy is
+    chosen on the pasts of all, and judged on the later weeks of each.
     """
-    import escala
-    from escala.report.tuned import write_page
+    from escala.policies.pairs import digest_of
     from escala.tuning.folder import VERB, write
+    from escala.tuning.several import Several
 
     present = _scheduler(present)
     named, linear = ([one for one in text.split(",") if one] for text in (predictors, scores))
+    wanted = {"after": after, "predictors": named, "searches": searches}
+    asked = {**wanted, "objective": objective, "promise": promise, "scores": linear, "jobs": jobs}
     pieces = Pieces(None, None)
     with output_folder(out, VERB, force=force, keeps=True) as folder:
         assert folder is not None
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
-            begin(f"reading {workload}")
-            machine = escala.read_platform(platform)
             today = None if present is None else policies([present], [])[0][0]
-            log = read_log(workload, read, machine)
-            pieces = pieces_of(
-                folder, log, machine, [] if present is None else [present], after=after, predictors=named, searches=searches, **options
-            )
-            tuned = interruptible(
-                lambda: escala.tune(
-                    log, machine, objective=objective, promise=promise, after=after, present=today, jobs=jobs, predictors=named,
-                    scores=linear, searches=searches, keep=pieces, begin=begin,
-                    **options,
-                )
-            )  # fmt: skip
+            logs = _read(workload, platform, read, begin)
+            (log, machine), others = logs[0], [[digest_of(log), machine.spec()] for log, machine in logs[1:]]
+            pieces = pieces_of(folder, log, machine, [] if present is None else [present], others=others, **wanted, **options)
+            tuned = interruptible(lambda: _tuned(logs, present=today, keep=pieces, begin=begin, **asked, **options))
             tell_found(pieces)
             begin("writing the page")
             write(tuned, folder)
-            write_page(tuned, folder / PAGE)
-    about = f"{log.name} on {machine.name}: {len(log):,} jobs"
-    emit(as_json, {**tuned.as_dict(), "cleaning": log.cleaning}, about, *shown(tuned, out, out / PAGE))
+            _page(tuned, folder / PAGE)
+    about = "; ".join(f"{log.name} on {machine.name}: {len(log):,} jobs" for log, machine in logs)
+    found = tuned.as_dict()
+    if isinstance(tuned, Several):
+        for part, (log, _) in zip(found["logs"], logs, strict=True):
+            part["cleaning"] = log.cleaning
+        emit(as_json, found, about, *shown_of_several(tuned, out, out / PAGE))
+        return
+    emit(as_json, {**found, "cleaning": logs[0][0].cleaning}, about, *shown(tuned, out, out / PAGE))
+
+
+def _read(paths: list[Path], platform: str, read: dict[str, Any], begin: Any) -> list[tuple[Any, Any]]:
+    """Each log and its platform. platform: one for all, or one a log with commas between."""
+    import escala
+
+    specs = platform.split(",") if len(paths) > 1 and "," in platform else [platform] * len(paths)
+    if len(specs) != len(paths):
+        raise EscalaError(f"--platform {platform}: {len(specs)} platforms for {len(paths)} logs: give one, or one a log")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise EscalaError("a log is named twice: it would count twice; name each once")
+    machines = [escala.read_platform(spec) for spec in specs]
+    found = []
+    for path, machine in zip(paths, machines, strict=True):
+        begin(f"reading {path}")
+        found.append((read_log(path, read, machine), machine))
+    return found
+
+
+def _tuned(logs: list[tuple[Any, Any]], **asked: Any) -> Any:
+    """What was found on one log, or on several."""
+    from escala.tuning import tune, tune_several
+
+    return tune(*logs[0], **asked) if len(logs) == 1 else tune_several(logs, **asked)
+
+
+def _page(tuned: Tuned | Several, path: Path) -> None:
+    from escala.report import several
+    from escala.report import tuned as alone
+    from escala.tuning import Several
+
+    if isinstance(tuned, Several):
+        several.write_page(tuned, path)
+    else:
+        alone.write_page(tuned, path)
 
 
 def _scheduler(present: str | None) -> str | None:
@@ -136,6 +181,18 @@ def shown(tuned: Tuned, out: Path, written: Path) -> list[Any]:
         *groups,
         "What each part gives on the later weeks, with one part more in each row:",
         rows_table(page.part_rows(tuned)),
+        *page.sentences(tuned)[1:],
+        f"Run it as --scheduler policy:{out}; the page: {written}",
+    ]
+
+
+def shown_of_several(tuned: Several, out: Path, written: Path) -> list[Any]:
+    """What was found of several logs, for the terminal."""
+    from escala.report import several as page
+
+    return [
+        page.headline(tuned),
+        rows_table(page.log_rows(tuned)),
         *page.sentences(tuned)[1:],
         f"Run it as --scheduler policy:{out}; the page: {written}",
     ]

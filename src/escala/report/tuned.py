@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from escala.report import recorded
 from escala.report.page import Section, write_report
 from escala.report.quantities import amount, count, quantity
 from escala.report.tables import metrics_table
-from escala.tuning import Tuned, judge
+from escala.tuning import Several, Tuned, judge
 from escala.tuning.measures import FIGURES, OBJECTIVES
-from escala.tuning.steps import PARTS, best_of
+from escala.tuning.steps import PARTS, Step, best_of
 from escala.tuning.tuned import POLICY, RULE
 
 EASY = "easy"
@@ -33,9 +34,9 @@ def headline(tuned: Tuned) -> str:
     if tuned.chosen == EASY:
         return f"No rule that keeps the promise was better than easy on the log's past: keep easy. {_under_easy(tuned, figure)}"
     if value is None or low is None or high is None:
-        return f"{on} {_name(figure)} is 0 under easy: there is nothing to gain."
+        return f"{on} {figure_name(figure)} is 0 under easy: there is nothing to gain."
     own, easy = (amount(figure, tuned.later[who][figure]) for who in (POLICY, EASY))
-    told = f"{value:.2f} times easy's {_name(figure)} (95 % interval {low:.2f} to {high:.2f}): {own} in place of {easy}"
+    told = f"{value:.2f} times easy's {figure_name(figure)} (95 % interval {low:.2f} to {high:.2f}): {own} in place of {easy}"
     if tuned.ahead:
         return f"{on} {tuned.chosen} has {told}."
     if tuned.behind:
@@ -44,17 +45,19 @@ def headline(tuned: Tuned) -> str:
 
 
 def _under_easy(tuned: Tuned, figure: str) -> str:
-    return f"On the later weeks {_name(figure)} is {amount(figure, tuned.later[EASY][figure])} under it."
+    return f"On the later weeks {figure_name(figure)} is {amount(figure, tuned.later[EASY][figure])} under it."
 
 
-def _name(figure: str) -> str:
+def figure_name(figure: str) -> str:
+    """What a figure is called within a sentence."""
     name = quantity(figure).name
     return f"mean {name.lower()}" if figure == "bounded_slowdown" else name[:1].lower() + name[1:]
 
 
 def sentences(tuned: Tuned) -> list[str]:
     """What was found, in plain sentences: the gain, the promise, who pays, what is chance."""
-    told = [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *beyond(tuned), *_chance(tuned), *_few(tuned)]
+    told = [headline(tuned), promised(tuned), *_worse(tuned), *_users(tuned), *beyond(tuned), *_perfect(tuned)]
+    told += [*_chance(tuned), *_few(tuned)]
     return [*told, *filter(None, [recorded.verdict({EASY: tuned.recorded} if tuned.recorded else {})])]
 
 
@@ -81,7 +84,7 @@ def _users(tuned: Tuned) -> list[str]:
 def _worse(tuned: Tuned) -> list[str]:
     """What is worse than under easy by the whole interval."""
     found = [
-        f"{_name(judge.RATIOS[name])} ({value:.2f} times easy's, {low:.2f} to {high:.2f})"
+        f"{figure_name(judge.RATIOS[name])} ({value:.2f} times easy's, {low:.2f} to {high:.2f})"
         for name, (value, low, high) in tuned.ratio[EASY].items()
         if value is not None and low is not None and high is not None and low > 1.0
     ]
@@ -92,15 +95,15 @@ def _chance(tuned: Tuned) -> list[str]:
     pairs = judge.undecided(tuned.ratio)
     if not pairs:
         return []
-    told = ", ".join(f"{_name(judge.RATIOS[name])} against {against}" for against, name in pairs)
+    told = ", ".join(f"{figure_name(judge.RATIOS[name])} against {against}" for against, name in pairs)
     return [f"Not told apart from chance (the interval holds 1): {told}."]
 
 
-def beyond(tuned: Tuned) -> list[str]:
-    """What came of what was tried beyond the rules, and what perfect runtimes would give."""
+def beyond(tuned: Tuned | Several) -> list[str]:
+    """What came of what was tried beyond the rules."""
     kept = [step.name for step in tuned.steps if step.name == tuned.chosen]
     best = [
-        f"{part} ({step.name}: {_ratio(step.ratio)} of the best rule)"
+        f"{part} ({step.name}: {ratio_text(step.ratio)} of the best rule)"
         for part in PARTS
         if (step := best_of([one for one in tuned.steps if one.part == part])) is not None
     ]
@@ -112,9 +115,14 @@ def beyond(tuned: Tuned) -> list[str]:
             "Nothing tried beyond the rules was ahead of the best rule on weeks of the past that its choice had not seen, so it stays: "
             f"{'; '.join(best)}."
         )
+    return told
+
+
+def _perfect(tuned: Tuned) -> list[str]:
+    """What perfect runtimes would give."""
     figure = next(name for name, of in judge.RATIOS.items() if of == OBJECTIVES[tuned.objective])
     perfect = [part.easy[figure] for part in tuned.parts if part.clairvoyant]
-    return told + [f"With run times known beforehand (clairvoyant) it would have {_ratio(one)} of easy's." for one in perfect]
+    return [f"With run times known beforehand (clairvoyant) it would have {ratio_text(one)} of easy's." for one in perfect]
 
 
 def part_rows(tuned: Tuned) -> list[dict[str, Any]]:
@@ -122,16 +130,16 @@ def part_rows(tuned: Tuned) -> list[dict[str, Any]]:
     rows = []
     for part in tuned.parts:
         ratios = {"against easy": part.easy, "against the part before": part.before}
-        found = {f"{_name(judge.RATIOS[name])}, {how}": _ratio(each[name]) for how, each in ratios.items() for name in SHOWN}
+        found = {f"{figure_name(judge.RATIOS[name])}, {how}": ratio_text(each[name]) for how, each in ratios.items() for name in SHOWN}
         rows.append({"with": part.part + (" (clairvoyant)" if part.clairvoyant else ""), "scheduler": part.name} | found)
     return rows
 
 
-def step_rows(tuned: Tuned) -> list[dict[str, Any]]:
+def step_rows(steps: Sequence[Step]) -> list[dict[str, Any]]:
     """The best of what was tried beyond the rules."""
-    keeping = sorted((step for step in tuned.steps if step.excess == 0.0), key=lambda step: step.fit)
+    keeping = sorted((step for step in steps if step.excess == 0.0), key=lambda step: step.fit)
     return [
-        {"part": step.part, "scheduler": step.name, "against the best rule": _ratio(step.ratio), "ahead": "yes" if step.ahead else "no"}
+        {"part": step.part, "scheduler": step.name, "against the best rule": ratio_text(step.ratio), "ahead": "yes" if step.ahead else "no"}
         for part in PARTS
         for step in [one for one in keeping if one.part == part][:STEPS_SHOWN]
     ]
@@ -146,13 +154,14 @@ def _few(tuned: Tuned) -> list[str]:
 def ratio_rows(tuned: Tuned) -> list[dict[str, Any]]:
     """One row for each scheduler that the policy is compared with: its figures over theirs, with intervals, as texts."""
     return [
-        {"against": against} | {_name(judge.RATIOS[name]): _ratio(found) for name, found in each.items()}
+        {"against": against} | {figure_name(judge.RATIOS[name]): ratio_text(found) for name, found in each.items()}
         for against, each in tuned.ratio.items()
         if against != RULE
     ]
 
 
-def _ratio(found: judge.Ratio) -> str:
+def ratio_text(found: judge.Ratio) -> str:
+    """A ratio with its interval."""
     value, low, high = found
     return "–" if value is None else f"{value:.2f} [{low:.2f}, {high:.2f}]"
 
@@ -177,21 +186,13 @@ def promise_rows(tuned: Tuned) -> list[dict[str, Any]]:
 
 def sections(tuned: Tuned) -> list[Section]:
     """The parts of the page."""
-    waits = wait_rows(tuned)
-    pays = [(table, f"Waits {by}: before, under easy; then under {tuned.chosen}.") for by, table in tuned.groups.items()]
     rules = sorted(tuned.tried, key=lambda rule: (rule.excess > 0.0, rule.excess, rule.value))[:RULES_SHOWN]
     kept = sum(rule.excess == 0.0 for rule in tuned.tried)
     tried = pl.DataFrame(
         [{"rule": t.name, "against_easy_change": _change(t.value), "kept": "no" if t.excess else "yes", **t.figures} for t in rules]
     )
     return [
-        Section(
-            "Waits on the later weeks",
-            "One continuous replay of the whole log under each scheduler; measured on the jobs submitted after the split.",
-            [metrics_table(waits, reference=EASY, metrics=FIGURES), (pl.DataFrame(ratio_rows(tuned)), _RATIOS)],
-        ),
-        Section("Who pays", " ".join(_users(tuned)), pays),
-        Section("The promise", promised(tuned), [(pl.DataFrame(promise_rows(tuned)), "")]),
+        *on_later_weeks(tuned),
         *_parts(tuned),
         Section(
             "The rules on the past",
@@ -201,14 +202,30 @@ def sections(tuned: Tuned) -> list[Section]:
     ]
 
 
+def on_later_weeks(tuned: Tuned) -> list[Section]:
+    """Waits, who pays, and the promise."""
+    waits = wait_rows(tuned)
+    pays = [(table, f"Waits {by}: before, under easy; then under {tuned.chosen}.") for by, table in tuned.groups.items()]
+    return [
+        Section(
+            "Waits on the later weeks",
+            "One continuous replay of the whole log under each scheduler; measured on the jobs submitted after the split.",
+            [metrics_table(waits, reference=EASY, metrics=FIGURES), (pl.DataFrame(ratio_rows(tuned)), _RATIOS)],
+        ),
+        Section("Who pays", " ".join(_users(tuned)), pays),
+        Section("The promise", promised(tuned), [(pl.DataFrame(promise_rows(tuned)), "")]),
+    ]
+
+
 def _parts(tuned: Tuned) -> list[Section]:
     """What each part gives, and what was tried beyond the rules."""
-    tried = [(pl.DataFrame(rows), _STEPS)] if (rows := step_rows(tuned)) else []
-    return [Section("What each part gives", " ".join(beyond(tuned)), [(pl.DataFrame(part_rows(tuned)), _PARTS), *tried])]
+    tried = [(pl.DataFrame(rows), STEPS)] if (rows := step_rows(tuned.steps)) else []
+    text = " ".join([*beyond(tuned), *_perfect(tuned)])
+    return [Section("What each part gives", text, [(pl.DataFrame(part_rows(tuned)), _PARTS), *tried])]
 
 
 _PARTS = "On the later weeks, each with one part more; the last knows run times beforehand, and says what better predictions could give."
-_STEPS = (
+STEPS = (
     "Tried beyond the rules, each judged on weeks of the past that its choice had not seen, beside the rule that is best on the weeks of "
     "the choice: the geometric mean over weeks. Kept only if it keeps the promise and is ahead by the whole interval, and in all weeks "
     "together."
@@ -221,6 +238,11 @@ def _change(value: float) -> float:
     return math.expm1(value)
 
 
+def change_text(value: float) -> str:
+    """The same as a text."""
+    return f"{100 * _change(value):+.1f} %"
+
+
 def write_page(tuned: Tuned, path: Path) -> None:
     """Write the page of a tuned policy."""
     about = tuned.about
@@ -228,9 +250,10 @@ def write_page(tuned: Tuned, path: Path) -> None:
     days = (split["at_s"] - split["first_s"]) / 86400.0
     asked = about["asked"]
     name = about["workload"]["name"]
+    least = figure_name(OBJECTIVES[tuned.objective])
     how = (
         f"{name} on {about['platform']}: {count(about['workload']['jobs'])} jobs. Chosen on the first {days:.0f} days, "
-        f"for the least {_name(OBJECTIVES[tuned.objective])}, under the promise {asked['promise']}; judged once on the jobs after them."
+        f"for the least {least}, under the promise {asked['promise']}; judged once on the jobs after them."
     )
     write_report(
         path,

@@ -26,6 +26,28 @@ class Tried:
     figures: Figures
 
 
+@dataclass(frozen=True)
+class Ranked:
+    """A rule on the pasts of one log or several, each of which counts alike. on: of each log."""
+
+    on: tuple[Tried, ...]
+
+    @property
+    def name(self) -> str:
+        """The rule."""
+        return self.on[0].name
+
+    @property
+    def value(self) -> float:
+        """The mean over the logs."""
+        return sum(one.value for one in self.on) / len(self.on)
+
+    @property
+    def excess(self) -> float:
+        """0 where the promise is kept on every log."""
+        return sum(one.excess for one in self.on)
+
+
 def value(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64]) -> float:
     """log(figure / the reference's), half of all jobs together, half of the weeks weighted by sqrt(jobs): many weeks must gain, not one
     alone. waits, reference: s, [jobs]."""
@@ -47,16 +69,27 @@ def tried(
     ]
 
 
-def best(rules: Sequence[Tried], promise: Promise, found: Mapping[str, Figures]) -> Tried:
-    """The best rule that keeps the promise; EscalaError, with the nearest rule, where none does. found: of what the promise names."""
+def ranked(rules: Sequence[Sequence[Tried]]) -> list[Ranked]:
+    """The rules of each log, in one order, as those of all."""
+    return [Ranked(on) for on in zip(*rules, strict=True)]
+
+
+def best(rules: Sequence[Ranked], promise: Promise, found: Sequence[Mapping[str, Figures]], logs: Sequence[str]) -> Ranked:
+    """The best rule that keeps the promise on every log; EscalaError, with the nearest rule, where none does. found: on each log, of what
+    the promise names; logs: their names."""
     keeping = [rule for rule in rules if rule.excess == 0.0]
     if keeping:
         return min(keeping, key=lambda rule: rule.value)
     nearest = min(rules, key=lambda rule: (rule.excess, rule.value))
-    missed = [clause for clause in promise.clauses if not clause.kept(nearest.figures, found)]
-    told = "; ".join(f"{clause} ({_reached(nearest.figures[clause.figure], clause.bound(found), clause.figure)})" for clause in missed)
+    missed = [
+        f"{clause} ({_reached(on.figures[clause.figure], clause.bound(of), clause.figure)}{f' on {log}' if len(logs) > 1 else ''})"
+        for on, of, log in zip(nearest.on, found, logs, strict=True)
+        for clause in promise.clauses
+        if not clause.kept(on.figures, of)
+    ]
+    where = "the log's past" if len(logs) == 1 else f"the pasts of all {len(logs)} logs"
     raise EscalaError(
-        f"no rule of {len(rules)} keeps the promise on the log's past: the nearest is {nearest.name}, which misses {told}: "
+        f"no rule of {len(rules)} keeps the promise on {where}: the nearest is {nearest.name}, which misses {'; '.join(missed)}: "
         f"promise less (--promise), or name other schedulers than {' and '.join(BASELINES)}"
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,11 @@ from escala.policies.score_files import written
 from escala.policies.tuned import FORMAT, POLICY_FILE, parts_of
 from escala.prediction.folder import PREFIX as MODEL
 from escala.prediction.model import Model
+from escala.tuning.choice import ranked
 from escala.tuning.joint import Frontier
 from escala.tuning.measures import FIGURES
 from escala.tuning.models import FOLDER
+from escala.tuning.several import Several
 from escala.tuning.tuned import POLICY, Tuned
 from escala.writing import write_json
 
@@ -30,15 +32,26 @@ PAIR_HEAD = "# Chosen by escala frontier. Run it as --scheduler policy:DIR --shu
 HEAD = "# The order of a queue, chosen by escala tune. Run it as --scheduler policy:DIR; formula and guard may be edited.\n"
 
 
-def write(tuned: Tuned, work: Path) -> None:
+def write(found: Tuned | Several, work: Path) -> None:
     """Write the files of a tuned policy into a folder that is there: `policy.toml`, `tuned.json`, `rules.csv`, `manifest.json`."""
-    (work / POLICY_FILE).write_text(_policy(tuned, with_models(tuned.chosen, work)), encoding="utf-8")
-    _write_parts(tuned, work)
-    write_json(work / FOUND, tuned.as_dict())
-    rows = [{"rule": t.name, "value": t.value, "excess": t.excess, **t.figures} for t in tuned.tried]
-    pl.DataFrame(rows).sort("excess", "value", maintain_order=True).write_csv(work / RULES)
-    manifest = {"kind": "policy", "escala": tuned.about["escala"], "chosen": tuned.chosen, "workload": tuned.about["workload"]}
-    write_json(work / "manifest.json", manifest)
+    logs, several = (found.logs, True) if isinstance(found, Several) else ([found], False)
+    (work / POLICY_FILE).write_text(_policy(logs, with_models(found.chosen, work), several), encoding="utf-8")
+    _write_parts(logs[0], work)
+    write_json(work / FOUND, found.as_dict())
+    _rules(logs, several).write_csv(work / RULES)
+    about = [one.about["workload"] for one in logs]
+    of = {"workloads": about} if several else {"workload": about[0]}
+    write_json(work / "manifest.json", {"kind": "policy", "escala": logs[0].about["escala"], "chosen": found.chosen, **of})
+
+
+def _rules(logs: Sequence[Tuned], several: bool) -> pl.DataFrame:
+    """Every rule on the past of every log, the best on all of them first."""
+    found = list[dict[str, Any]]()
+    for one in sorted(ranked([log.tried for log in logs]), key=lambda rule: (rule.excess, rule.value)):
+        for log, on in zip(logs, one.on, strict=True):
+            of = {"log": log.about["workload"]["name"]} if several else {}
+            found.append({**of, "rule": on.name, "value": on.value, "excess": on.excess, **on.figures})
+    return pl.DataFrame(found)
 
 
 def _write_parts(tuned: Tuned, work: Path) -> None:
@@ -64,22 +77,24 @@ def with_models(name: str, work: Path) -> str:
     return name
 
 
-def _policy(tuned: Tuned, chosen: str) -> str:
-    """The text of `policy.toml`. chosen: the scheduler's name, with paths in the folder."""
-    about = tuned.about
-    policy, easy = tuned.later[POLICY], tuned.later["easy"]
-    found = {name: list(each) for name, each in tuned.ratio["easy"].items() if None not in each}
-    log = {**about["workload"], "platform": about["platform"], **about["split"]}
-    asked = {"objective": tuned.objective, **{name: entry for name, entry in about["asked"].items() if entry is not None}}
-    parts = {
-        "": {"format": FORMAT, **parts_of(chosen), "escala": about["escala"]},
-        "asked": asked,
-        "log": log,
-        "later_weeks": {name: policy[name] for name in FIGURES},
-        "later_weeks_under_easy": {name: easy[name] for name in FIGURES},
-        "ratio_to_easy": found,
-    }
-    return HEAD + "\n".join(_section(name, entries) for name, entries in parts.items())
+def _policy(logs: Sequence[Tuned], chosen: str, several: bool) -> str:
+    """The text of `policy.toml`. chosen: the scheduler's name, with paths in the folder; several: logs stand in a list."""
+    first = logs[0].about
+    asked = {"objective": logs[0].objective, **{name: entry for name, entry in first["asked"].items() if entry is not None}}
+    parts: list[tuple[str, Mapping[str, Any]]] = [
+        ("", {"format": FORMAT, **parts_of(chosen), "escala": first["escala"]}),
+        ("[asked]", asked),
+    ]
+    for tuned in logs:
+        about, policy, easy = tuned.about, tuned.later[POLICY], tuned.later["easy"]
+        of, later = ("log.", "later") if several else ("", "later_weeks")
+        parts += [
+            ("[[log]]" if several else "[log]", {**about["workload"], "platform": about["platform"], **about["split"]}),
+            (f"[{of}{later}]", {name: policy[name] for name in FIGURES}),
+            (f"[{of}{later}_under_easy]", {name: easy[name] for name in FIGURES}),
+            (f"[{of}ratio_to_easy]", {name: list(each) for name, each in tuned.ratio["easy"].items() if None not in each}),
+        ]
+    return HEAD + "\n".join(_section(heading, entries) for heading, entries in parts)
 
 
 def write_pair(found: Frontier, margin: float, log: Mapping[str, Any], work: Path) -> str:
@@ -103,13 +118,15 @@ def write_pair(found: Frontier, margin: float, log: Mapping[str, Any], work: Pat
         pair = found.later.pairs[name]
         parts["later_weeks"] = {"energy_j": pair.energy_j, **pair.waits}
         parts["ratio_to_reference"] = {"energy": list(pair.energy), "wait": list(pair.wait), "p95_wait": list(pair.p95_wait)}
-    (work / POLICY_FILE).write_text(PAIR_HEAD + "\n".join(_section(part, entries) for part, entries in parts.items()), encoding="utf-8")
+    (work / POLICY_FILE).write_text(
+        PAIR_HEAD + "\n".join(_section(f"[{part}]" if part else "", entries) for part, entries in parts.items()), encoding="utf-8"
+    )
     return ""
 
 
-def _section(name: str, entries: Mapping[str, Any]) -> str:
+def _section(heading: str, entries: Mapping[str, Any]) -> str:
     lines = [f"{key} = {_toml(value)}" for key, value in entries.items()]
-    return "\n".join([*([f"[{name}]"] if name else []), *lines]) + "\n"
+    return "\n".join([*([heading] if heading else []), *lines]) + "\n"
 
 
 def _toml(value: Any) -> str:

@@ -57,13 +57,19 @@ class Ground:
 
 
 def ground(
-    replays: Replays, past: Workload, span: tuple[float, float], baselines: Sequence[Any], wanted: tuple[str, Promise]
+    replays: Replays,
+    past: Workload,
+    span: tuple[float, float],
+    baselines: Sequence[Any],
+    wanted: tuple[str, Promise],
+    most: int = MOST_JOBS,
 ) -> Ground | None:
-    """The ground of the jobs submitted in a span [s, s); None without any. baselines: what a promise can name; wanted: figure, promise."""
+    """The ground of the jobs submitted in a span [s, s); None without any. baselines: what a promise can name; wanted: figure, promise;
+    most: jobs, the last ones."""
     jobs = past.jobs.filter(pl.col("submit_s").is_between(*span, closed="left"))
     if jobs.is_empty():
         return None
-    last, random = jobs.tail(MOST_JOBS), np.random.default_rng(COPIES_SEED)
+    last, random = jobs.tail(most), np.random.default_rng(COPIES_SEED)
     logs = [past.with_jobs(last), *(_moved(past, last, most, random) for most in JITTER_S)]
     return Ground([_copy(replays, log, baselines) for log in logs], *wanted, replays)
 

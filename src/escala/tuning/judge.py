@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -44,13 +44,25 @@ def ratio(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArr
 def ratio_by_week(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64], seed: int) -> Ratio:
     """The geometric mean over the weeks of the ratio of one figure in each, weighted by sqrt(jobs), as `choice.value` weighs weeks; its
     interval from resamples of whole weeks, paired. One bad week says as much as another: it needs fewer weeks than a ratio of means."""
+    return mean_over_logs([weeks_of(jobs, waits, reference, figure, week)], seed)
+
+
+def weeks_of(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """(logarithm of the ratio of one figure, weight) of each week that has jobs."""
     own, other = in_weeks(jobs, waits, figure, week), in_weeks(jobs, reference, figure, week)
-    logs = np.array([log_ratio(a, b, figure) for a, b in zip(own, other, strict=True)])
     counts = np.bincount(week)
-    weights = np.sqrt(counts[counts > 0])
-    drawn = np.random.default_rng(seed).multinomial(len(logs), np.full(len(logs), 1.0 / len(logs)), size=RESAMPLES) * weights
-    low, high = np.percentile(drawn @ logs / drawn.sum(axis=1), (2.5, 97.5))
-    return float(np.exp(np.average(logs, weights=weights))), float(np.exp(low)), float(np.exp(high))
+    return np.array([log_ratio(a, b, figure) for a, b in zip(own, other, strict=True)]), np.sqrt(counts[counts > 0])
+
+
+def mean_over_logs(parts: Sequence[tuple[Floats, Floats]], seed: int) -> Ratio:
+    """As `ratio_by_week`, of the weeks of several logs (`weeks_of`), each of which counts alike; weeks are drawn within their log."""
+    random, found, drawn = np.random.default_rng(seed), 0.0, np.zeros(RESAMPLES)
+    for logs, weights in parts:
+        often = random.multinomial(len(logs), np.full(len(logs), 1.0 / len(logs)), size=RESAMPLES) * weights
+        found += float(np.average(logs, weights=weights)) / len(parts)
+        drawn += often @ logs / often.sum(axis=1) / len(parts)
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return float(np.exp(found)), float(np.exp(low)), float(np.exp(high))
 
 
 def _ratio_of_percentiles(waits: Floats, reference: Floats, percent: float, week: NDArray[np.int64], seed: int) -> Ratio:

@@ -14,9 +14,8 @@ from escala.policies.tuned import parts_of
 from escala.prediction.folder import PREFIX
 from escala.prediction.model import Model
 from escala.tuning.near import named
-from escala.tuning.replays import Replays, watching
-from escala.tuning.split import Split
-from escala.workload import Workload
+from escala.tuning.replays import watching
+from escala.tuning.steps import Past
 
 FITTED = "model"
 """The predictor of this name is fitted to the past."""
@@ -25,18 +24,21 @@ TOLD = PREFIX + FOLDER
 """As it stands behind a scheduler's name: a folder within the policy's."""
 
 
-def fitted(replays: Replays, log: Workload, split: Split, predictors: Sequence[str], seed: int) -> tuple[list[str], dict[str, Model], str]:
+def fitted(pasts: Sequence[Past], predictors: Sequence[str], seed: int) -> tuple[list[str], dict[str, Model], str]:
     """(the predictors, as they stand behind a scheduler's name; the fitted model by its own; why there is none, "": there is, or none was
-    asked for). log: the past."""
+    asked for). A model is of one log: of several none is fitted."""
     rest = [TOLD if one == FITTED else one for one in predictors]
     if FITTED not in predictors:
         return rest, {}, ""
-    watching(replays.begin, "fitting a model of run times")
-    options = {name: value for name, value in replays.options.items() if name != "seed"}
+    past, others = pasts[0], [one for one in rest if one != TOLD]
+    if len(pasts) > 1:
+        return others, {}, "No model of run times was fitted: it is of one log, and the policy of several."
+    watching(past.replays.begin, "fitting a model of run times")
+    options = {name: value for name, value in past.replays.options.items() if name != "seed"}
     try:
-        model = model_of(log, replays.machine, split.at_s, seed=seed, **options)
+        model = model_of(past.log, past.replays.machine, past.split.at_s, seed=seed, **options)
     except EscalaError as error:
-        return [one for one in rest if one != TOLD], {}, f"No model of run times was tried: {error}."
+        return others, {}, f"No model of run times was tried: {error}."
     return rest, {TOLD: replace(model, name=TOLD)}, ""
 
 

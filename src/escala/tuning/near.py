@@ -8,7 +8,7 @@ from escala.estimates import LAST2
 from escala.policies.tuned import parts_of
 from escala.prediction.folder import is_model
 from escala.tuning.candidates import GUARDS_H, SCORES
-from escala.tuning.choice import Tried
+from escala.tuning.choice import Ranked
 from escala.workload import Workload
 
 PREDICTORS = (LAST2, "model")
@@ -25,7 +25,7 @@ def named(formula: str, guard: str = "", estimate: str = "", order_estimate: str
     return formula + "".join(f":{key}={value}" for key, value in given.items() if value)
 
 
-def predicted(rules: Sequence[Tried], predictors: Sequence[str]) -> list[str]:
+def predicted(rules: Sequence[Ranked], predictors: Sequence[str]) -> list[str]:
     """Names of schedulers with predictions near the best rules: the order by the prediction alone, and the plan too. Of the best scores,
     and of `xfactor`, the best guard and its neighbours; and easy and easy-sjf themselves (EASY+ and EASY++ with last2)."""
     near = [rule for score in _best_scores(rules) for rule in _around(score)]
@@ -43,9 +43,9 @@ def passed(rule: str) -> list[str]:
     return [named(f"{formula}:backfill={other}", guard) for other in PASSED_BY if is_queue and other != score]
 
 
-def _best_scores(rules: Sequence[Tried]) -> list[tuple[str, str]]:
+def _best_scores(rules: Sequence[Ranked]) -> list[tuple[str, str]]:
     """(score, guard) of the best rule of the best scores that keep the promise, and of xfactor."""
-    best: dict[str, Tried] = {}
+    best: dict[str, Ranked] = {}
     for rule in rules:
         score = parts_of(rule.name)["formula"].removeprefix("easy:queue=")
         if score in SCORES and rule.excess == 0.0 and (score not in best or rule.value < best[score].value):
@@ -63,10 +63,11 @@ def _around(best: tuple[str, str]) -> list[tuple[str, str]]:
     return [(f"easy:queue={score}", one) for one in guards[max(at - 1, 0) : at + 2]]
 
 
-def usable(log: Workload, predictors: Sequence[str]) -> tuple[list[str], str]:
-    """(predictors that can say something of this log, what is to be said of the others or of few users)."""
-    users = log.jobs["user"].drop_nulls().n_unique()
+def usable(logs: Sequence[Workload], predictors: Sequence[str]) -> tuple[list[str], str]:
+    """(predictors that can say something of every log, what is to be said of the others or of few users)."""
+    users = min(log.jobs["user"].drop_nulls().n_unique() for log in logs)
+    the = "The log names" if len(logs) == 1 else "A log names"
     if users == 0 and (lost := [one for one in predictors if one in BY_USER]):
-        return [one for one in predictors if one not in BY_USER], f"The log names no users: {', '.join(lost)} was not tried."
-    one = "The log names one user only: last2 goes by the last two runs of all jobs."
+        return [one for one in predictors if one not in BY_USER], f"{the} no users: {', '.join(lost)} was not tried."
+    one = f"{the} one user only: last2 goes by the last two runs of all jobs."
     return list(predictors), one if users == 1 and LAST2 in predictors else ""

@@ -63,7 +63,7 @@ def watching(begin: Begin | None, what: str) -> Told | None:
 
 @dataclass(frozen=True)
 class Replays:
-    """How replays are made."""
+    """How replays are made. of: what stands before the names of those that are kept."""
 
     machine: Platform
     how: Options
@@ -71,6 +71,7 @@ class Replays:
     keep: Pieces | None
     begin: Begin | None
     threads: int | None
+    of: str = ""
 
     def jobs(self, log: Workload) -> Jobs:
         """The jobs of a log as they run here."""
@@ -89,5 +90,6 @@ class Replays:
         """(jobs, waits under each scheduler)."""
         jobs = self.jobs(log)
         watched, kept = watching(self.begin, what), self.keep
-        waits = replay(log, self.machine, schedulers, jobs, self.options, part=part, keep=kept, progress=watched, threads=self.threads)
+        named, how = self.of + part, self.options
+        waits = replay(log, self.machine, schedulers, jobs, how, part=named, keep=kept, progress=watched, threads=self.threads)
         return jobs, waits

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from escala.estimates import COLUMN
 from escala.policies.run import simulate
 from escala.policies.schedulers import Scheduler
 from escala.prediction.folder import is_model
-from escala.tuning.ground import Ground, ground
-from escala.tuning.measures import Floats, figures
-from escala.tuning.replays import Replays, watching
-from escala.tuning.steps import GIVEN, WEIGHTS, Past, Step, best_of
+from escala.tuning.ground import MOST_JOBS, Ground, ground
+from escala.tuning.measures import Floats
+from escala.tuning.replays import watching
+from escala.tuning.steps import GIVEN, WEIGHTS, Past, Pasts, Step, best_of
 from escala.tuning.weights import SEARCHED, Point, guarded, scheduler_at, searched
 from escala.workload import Workload
 
@@ -54,76 +55,80 @@ def arms_of(predictors: Sequence[str], models: Mapping[str, Any]) -> list[Arm]:
     return [Arm("", None, None), *(Arm(one, models.get(one, one), sought[one]) for one in predictors)]
 
 
-def search(
-    replays: Replays,
-    log: Workload,
-    past: Past,
-    baselines: Sequence[Any],
-    arms: Sequence[Arm],
-    searches: int = SEEDS,
-    scores: Mapping[str, Point] | None = None,
-) -> list[Step]:
-    """Scores under each estimate: given ones, and searched ones. log: the past. baselines: what the promise can name. searches: of which
-    the mean is taken, 0: none. scores: name behind `queue=` -> its point, of which the guard alone is chosen."""
-    told = watching(replays.begin, f"searching weights on the past, {3 * searches * len(arms)} searches") if searches else None
-    spans = (*past.split.halves, (past.split.first_s, past.split.at_s))
+def search(pasts: Pasts, arms: Sequence[Arm], searches: int = SEEDS, scores: Mapping[str, Point] | None = None) -> list[Step]:
+    """Scores under each estimate: given ones, and searched ones. searches: of which the mean is taken, 0: none. scores: name behind
+    `queue=` -> its point, of which the guard alone is chosen."""
+    begin, spans = pasts.each[0].replays.begin, range(len(pasts.each[0].spans))
+    told = watching(begin, f"searching weights on the past, {len(spans) * searches * len(arms)} searches") if searches else None
     steps, done = list[Step](), 0
     for arm in arms:
-        seen = _with_predictions(replays, log, arm)
+        logs = [_with_predictions(past, arm) for past in pasts.each]
         for name, point in (scores or {}).items():
-            near = _best(replays, seen, past, spans, (arm, name), [[point]] * len(spans))
-            steps.append(_judged(replays, log, past, GIVEN, near))
+            near = _best(pasts, logs, (arm, name), [[point]] * len(spans))
+            steps.append(_judged(pasts, GIVEN, near))
         ends = list[list[Point]]()
         for span in spans if searches else ():
-            place = ground(replays, seen, span, baselines, (past.figure, past.promise))
-            ends += [_means(place, arm, searches)] if place is not None else []
+            places = _grounds(pasts, logs, span)
+            ends += [_means(places, arm, searches)] if places is not None else []
             done += 1
             if told is not None:
                 told("", done / (len(arms) * len(spans)))
         if len(ends) == len(spans):
-            steps.append(_judged(replays, log, past, WEIGHTS, _best(replays, seen, past, spans, (arm, SEARCHED), ends)))
+            steps.append(_judged(pasts, WEIGHTS, _best(pasts, logs, (arm, SEARCHED), ends)))
     return steps
 
 
-def _judged(replays: Replays, log: Workload, past: Past, part: str, found: Sequence[Sequence[Scheduler]]) -> Step:
+def _judged(pasts: Pasts, part: str, found: Sequence[Sequence[Scheduler]]) -> Step:
     """The step of the best found on all of the past that keeps the promise with its own estimates, judged by the best of each half."""
     first, second, whole = found
-    waits = replays.each([first[0], second[0], *whole], lambda one: replays.waits(log, past.jobs, one))
-    unseen = np.where(past.inside(past.split.halves[1]), waits[0], waits[1])
-    steps = [past.crossed(part, one, own, unseen) for one, own in zip(whole, waits[2:], strict=True)]
+    every = [first[0], second[0], *whole]
+    waits = [past.replays.each(every, partial(past.replays.waits, past.log, past.jobs)) for past in pasts.each]
+    unseen = [np.where(mask, own[0], own[1]) for mask, own in zip(pasts.inside(1), waits, strict=True)]
+    steps = [pasts.crossed(part, one, [own[2 + k] for own in waits], unseen) for k, one in enumerate(whole)]
     return best_of(steps) or steps[0]
 
 
-def _best(
-    replays: Replays,
-    log: Workload,
-    past: Past,
-    spans: Sequence[tuple[float, float]],
-    what: tuple[Arm, str],
-    points: Sequence[Sequence[Point]],
-) -> list[list[Scheduler]]:
-    """Of the points of each span with several guards: those of the least value on its jobs, of those that keep the promise on the past."""
+def _best(pasts: Pasts, logs: Sequence[Workload], what: tuple[Arm, str], points: Sequence[Sequence[Point]]) -> list[list[Scheduler]]:
+    """Of the points of each span with several guards: those of the least value on its jobs, of those that keep the promise on the past.
+    logs: the pasts as searches see them."""
     (arm, score), found = what, list[list[Scheduler]]()
-    known = dict[str, Floats]()
-    for span, ends in zip(spans, points, strict=True):
+    known = dict[str, list[Floats]]()
+    for span, ends in enumerate(points):
         near = [point for end in ends for point in guarded(end)]
         trials = {repr(one): one for one in map(arm.trial, near) if repr(one) not in known}
-        known |= dict(zip(trials, replays.each([*trials.values()], lambda one: replays.waits(log, past.jobs, one)), strict=True))
-        waits = [known[repr(arm.trial(point))] for point in near]
-        excess = [past.promise.excess(figures(past.jobs, each), past.found) for each in waits]
-        values = [past.value(each, past.inside(span)) for each in waits]
-        order = sorted(range(len(near)), key=lambda k: (excess[k], values[k]))
+        for past, log in zip(pasts.each, logs, strict=True):
+            played = past.replays.each([*trials.values()], partial(past.replays.waits, log, past.jobs))
+            for name, waits in zip(trials, played, strict=True):
+                known.setdefault(name, []).append(waits)
+        every = [known[repr(arm.trial(point))] for point in near]
+        inside = pasts.inside(span)
+        order = sorted(range(len(near)), key=lambda k: (pasts.excess(every[k]), pasts.value(every[k], inside)))
         found.append([arm.scheduler(near[k], score) for k in order[:FINALISTS]])
     return found
 
 
-def _means(place: Ground, arm: Arm, searches: int) -> list[Point]:
+def _grounds(pasts: Pasts, logs: Sequence[Workload], span: int) -> list[Ground] | None:
+    """What scores are tried on, of each log; None where one has no jobs there."""
+    most = MOST_JOBS // len(logs)
+    found = list[Ground]()
+    for past, log in zip(pasts.each, logs, strict=True):
+        place = ground(past.replays, log, past.spans[span], past.baselines, (past.figure, past.promise), most)
+        if place is None:
+            return None
+        found.append(place)
+    return found
+
+
+def _means(places: Sequence[Ground], arm: Arm, searches: int) -> list[Point]:
     """Where several searches end: the mean of all, and each."""
 
     def cost(schedulers: Sequence[Scheduler], generation: int) -> list[float]:
-        return place.replays.each(schedulers, lambda one: place.cost(one, generation))
+        each = [place.replays.each(schedulers, partial(place.cost, turn=generation)) for place in places]
+        return [sum(costs) / len(places) for costs in zip(*each, strict=True)]
 
-    kept, about = place.replays.keep, f"{place.copies[0].log.digest()[:16]} {arm.told or 'requests'}"
+    logs = " ".join(place.copies[0].log.digest()[:16] for place in places)
+    first = places[0]
+    kept, about = first.replays.keep, f"{logs} {arm.told or 'requests'} {first.figure} {first.promise}"
     points = [_point(kept, f"search {about} {seed}", lambda seed=seed: searched(cost, arm.trial, seed)) for seed in range(searches)]
     return [np.mean(points, axis=0), *(points if searches > 1 else [])]
 
@@ -139,8 +144,9 @@ def _read(path: Any) -> Point:
     return pl.read_parquet(path)["x"].to_numpy()
 
 
-def _with_predictions(replays: Replays, log: Workload, arm: Arm) -> Workload:
-    """The log with the column that this arm's searches are ordered by."""
+def _with_predictions(past: Past, arm: Arm) -> Workload:
+    """The past with the column that this arm's searches are ordered by."""
+    log, replays = past.log, past.replays
     if arm.sought != PREDICTED:
         return log
     found = simulate(log, replays.machine, "easy", record=False, **{**replays.options, "estimate": arm.estimate}).jobs["estimate_s"]

@@ -13,17 +13,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from escala.policies.schedulers import Scheduler
 from escala.tuning import judge
-from escala.tuning.choice import REFERENCE, value
+from escala.tuning.choice import REFERENCE, Ranked, Tried, value
 from escala.tuning.measures import Figures, Floats, Jobs, figures
 from escala.tuning.promise import Promise, log_ratio
+from escala.tuning.replays import Replays
 from escala.tuning.split import Split
+from escala.workload import Workload
 
 PREDICTION, PASSING, GIVEN, WEIGHTS = PARTS = "prediction", "backfill", "given score", "weights"
 
@@ -34,7 +36,8 @@ class Step:
 
     fit, whole: its value on the first part of the past and on all of it (`choice.value`); excess: 0 where the promise is kept on the past.
     ratio: the geometric mean over the weeks not seen in the choice of its figure to that of the rule chosen likewise, with its interval;
-    total: the ratio of the figures of all these weeks together. Of searched weights and given scores fit is of weeks not seen too.
+    total: the ratio of the figures of all these weeks together. Of searched weights and given scores fit is of weeks not seen too. figures:
+    on the past of each log. Of several logs values are means, and ratios geometric means over them.
     """
 
     part: str
@@ -44,7 +47,7 @@ class Step:
     excess: float
     ratio: judge.Ratio
     total: float
-    figures: Figures
+    figures: tuple[Figures, ...]
 
     @property
     def name(self) -> str:
@@ -71,45 +74,24 @@ class Step:
 
 @dataclass(frozen=True)
 class Past:
-    """The past, and how candidates are judged on it. waits: under the rules and baselines, s, [jobs]; found: figures of what the promise
-    can name; rule: the best rule's name; keeping: the names of all rules that keep the promise."""
+    """The past of one log, and how candidates are valued on it. log: its jobs; baselines: what the promise can name, and found: their
+    figures; waits: under the rules and baselines, s, [jobs]; rules: judged here."""
 
+    log: Workload
+    replays: Replays
     figure: str
     promise: Promise
     split: Split
-    seed: int
     jobs: Jobs
+    baselines: Sequence[Any]
     waits: Mapping[str, Floats]
     found: Mapping[str, Figures]
-    rule: str
-    keeping: Sequence[str]
+    rules: Sequence[Tried]
 
-    def step(self, part: str, scheduler: str | Scheduler, waits: Floats) -> Step:
-        """A candidate from its waits in a replay of the past, s, [jobs]."""
-        fit = self.jobs.submit_s < self.split.fit_until_s
-        rest, rule = self.jobs.part(~fit), self.waits[self.rule_of(fit)]
-        week = self.split.validation_weeks(rest.submit_s)
-        return self._judged((part, scheduler), waits, self.value(waits, fit), (rest, waits[~fit], rule[~fit], week))
-
-    def crossed(self, part: str, scheduler: str | Scheduler, waits: Floats, unseen: Floats) -> Step:
-        """A candidate that was chosen on all of the past, from its waits there, and from those of candidates that were chosen likewise on
-        one half of the past, in the other half (`unseen`): by these it is judged."""
-        every, week = np.ones(len(waits), bool), self.split.past_weeks(self.jobs.submit_s)
-        first, second = (self.waits[self.rule_of(self.inside(half))] for half in self.split.halves)
-        rule = np.where(self.inside(self.split.halves[1]), first, second)
-        return self._judged((part, scheduler), waits, self.value(unseen, every), (self.jobs, unseen, rule, week))
-
-    def _judged(
-        self, what: tuple[str, str | Scheduler], waits: Floats, fit: float, seen: tuple[Jobs, Floats, Floats, NDArray[np.int64]]
-    ) -> Step:
-        """A step. seen: the jobs by which it is judged, its waits, the rule's, and their weeks."""
-        jobs, unseen, rule, week = seen
-        ratio = judge.ratio_by_week(jobs, unseen, rule, self.figure, week, self.seed)
-        ours, theirs = figures(jobs, unseen)[self.figure], figures(jobs, rule)[self.figure]
-        total = math.exp(log_ratio(ours, theirs, self.figure))
-        own = figures(self.jobs, waits)
-        whole = self.value(waits, np.ones(len(waits), bool))
-        return Step(*what, fit, whole, self.promise.excess(own, self.found), ratio, total, own)
+    @property
+    def spans(self) -> tuple[tuple[float, float], ...]:
+        """The two halves, and all of it, each [s, s)."""
+        return *self.split.halves, (self.split.first_s, self.split.at_s)
 
     def inside(self, span: tuple[float, float]) -> NDArray[np.bool_]:
         """Which jobs are submitted in a span [s, s)."""
@@ -120,9 +102,74 @@ class Past:
         jobs = self.jobs.part(inside)
         return value(jobs, waits[inside], self.waits[REFERENCE][inside], self.figure, self.split.past_weeks(jobs.submit_s))
 
-    def rule_of(self, inside: NDArray[np.bool_]) -> str:
-        """The rule that is best on some of the jobs, of those that keep the promise on the whole past."""
-        return min(self.keeping, key=lambda name: self.value(self.waits[name], inside))
+    def excess(self, waits: Floats) -> float:
+        """Of a schedule over the promise."""
+        return self.promise.excess(figures(self.jobs, waits), self.found)
+
+
+class Seen(NamedTuple):
+    """By what a candidate is judged on one log: its jobs, the candidate's waits, the rule's, and the week of each job."""
+
+    jobs: Jobs
+    waits: Floats
+    rule: Floats
+    week: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Pasts:
+    """The pasts of the logs that get one policy; each counts alike. rules: on all of them; rule: the best. Waits and masks below: of each
+    log, in their order."""
+
+    each: Sequence[Past]
+    rules: Sequence[Ranked]
+    rule: Ranked
+    seed: int
+
+    def value(self, waits: Sequence[Floats], inside: Sequence[NDArray[np.bool_]]) -> float:
+        """The mean value of schedules on some of the jobs."""
+        return sum(past.value(own, mask) for past, own, mask in zip(self.each, waits, inside, strict=True)) / len(self.each)
+
+    def excess(self, waits: Sequence[Floats]) -> float:
+        """Of schedules over the promise, added up."""
+        return sum(past.excess(own) for past, own in zip(self.each, waits, strict=True))
+
+    def inside(self, span: int) -> list[NDArray[np.bool_]]:
+        """Which jobs are in a span of `Past.spans`."""
+        return [past.inside(past.spans[span]) for past in self.each]
+
+    def step(self, part: str, scheduler: str | Scheduler, waits: Sequence[Floats]) -> Step:
+        """A candidate from its waits in replays of the pasts, judged on the last part of each."""
+        fit = [past.jobs.submit_s < past.split.fit_until_s for past in self.each]
+        rule, seen = self.rule_of(fit), list[Seen]()
+        for past, own, first in zip(self.each, waits, fit, strict=True):
+            rest = past.jobs.part(~first)
+            seen.append(Seen(rest, own[~first], past.waits[rule][~first], past.split.validation_weeks(rest.submit_s)))
+        return self._judged((part, scheduler), waits, self.value(waits, fit), seen)
+
+    def crossed(self, part: str, scheduler: str | Scheduler, waits: Sequence[Floats], unseen: Sequence[Floats]) -> Step:
+        """A candidate that was chosen on all of the past, from its waits there, and from those of candidates that were chosen likewise on
+        one half of the past, in the other half (`unseen`): by these it is judged."""
+        first, second = (self.rule_of(self.inside(half)) for half in (0, 1))
+        seen = list[Seen]()
+        for past, own in zip(self.each, unseen, strict=True):
+            rule = np.where(past.inside(past.spans[1]), past.waits[first], past.waits[second])
+            seen.append(Seen(past.jobs, own, rule, past.split.past_weeks(past.jobs.submit_s)))
+        return self._judged((part, scheduler), waits, self.value(unseen, self.inside(2)), seen)
+
+    def _judged(self, what: tuple[str, str | Scheduler], waits: Sequence[Floats], fit: float, seen: Sequence[Seen]) -> Step:
+        """A step."""
+        figure = self.each[0].figure
+        ratio = judge.mean_over_logs([judge.weeks_of(one.jobs, one.waits, one.rule, figure, one.week) for one in seen], self.seed)
+        pairs = [(figures(one.jobs, one.waits)[figure], figures(one.jobs, one.rule)[figure]) for one in seen]
+        total = math.exp(sum(log_ratio(ours, theirs, figure) for ours, theirs in pairs) / len(pairs))
+        own = tuple(figures(past.jobs, each) for past, each in zip(self.each, waits, strict=True))
+        return Step(*what, fit, self.value(waits, self.inside(2)), self.excess(waits), ratio, total, own)
+
+    def rule_of(self, inside: Sequence[NDArray[np.bool_]]) -> str:
+        """The rule that is best on some of the jobs, of those that keep the promise on the whole past of every log."""
+        keeping = [rule.name for rule in self.rules if rule.excess == 0.0]
+        return min(keeping, key=lambda name: self.value([past.waits[name] for past in self.each], inside))
 
 
 def best_of(steps: Sequence[Step]) -> Step | None:

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from escala.errors import EscalaError, quoted, refuse_text
-from escala.estimates import RUNTIME, WALLTIME, check_estimate
-from escala.foresight import known_to
+from escala.errors import EscalaError
 from escala.metrics.recorded import waits_beside
-from escala.options import Options, with_options
 from escala.platform import Platform
-from escala.policies.compose import scheduler
 from escala.policies.pairs import Begin
 from escala.policies.queues import ESCALA
-from escala.policies.rollout_names import rollout_of
-from escala.policies.run import read
 from escala.policies.schedulers import Scheduler
 from escala.policy import name_of
 from escala.tuning import judge
-from escala.tuning.candidates import BASELINES, candidates
-from escala.tuning.choice import REFERENCE, Tried, best, tried
-from escala.tuning.measures import OBJECTIVES, Floats, Jobs, figures
-from escala.tuning.models import FITTED, fitted, with_models
+from escala.tuning.asked import Asked, asked_of, read_of
+from escala.tuning.candidates import candidates
+from escala.tuning.choice import REFERENCE, best, ranked, tried
+from escala.tuning.measures import Floats, Jobs, figures
+from escala.tuning.models import fitted, with_models
 from escala.tuning.near import PREDICTORS, passed, predicted, usable
 from escala.tuning.parts import Part, parts_in
-from escala.tuning.promise import Promise, promise_of
 from escala.tuning.replays import PAST, WHOLE, Replays
 from escala.tuning.search import SEEDS, arms_of, search
+from escala.tuning.several import Several
 from escala.tuning.split import LEAST_VALIDATION_WEEKS, Split, split_of
-from escala.tuning.steps import PASSING, PREDICTION, Past, Step, kept_of
+from escala.tuning.steps import PASSING, PREDICTION, Past, Pasts, Step, kept_of
 from escala.tuning.tuned import POLICY, RULE, Tuned
-from escala.tuning.weights import Point, given
 from escala.workload import Workload
 from escala.writing import Pieces
 
-MOST_SEARCHES = 100
 DEFAULT_PROMISE = "p99-wait<=1.05*easy, longest-wait<=1.25*easy"
 
 
@@ -70,35 +64,75 @@ def tune(
     keep: where finished replays go, and are taken from. begin: told what is done now, gives what to tell the share done. options: as of
     `simulate`. EscalaError: an unknown objective, a promise that cannot be read or that no rule keeps, a log of less than three weeks.
     """
-    _check_objective(objective)
-    how, baselines = _options(options, seed, predictors, searches), _baselines(present)
-    promised, (log, machine) = promise_of(promise, [name_of(one) for one in baselines]), _read(workload, platform)
-    split = split_of(log, after)
-    told = Replays(machine, how, {**options, "seed": seed}, keep, begin, jobs)
-    wanted = {"predictors": list(predictors), "scores": list(scores), "searches": searches}
-    asked = {"promise": str(promised), "after": str(after), "seed": seed, **wanted, **options}
-    past, rules = _past(told, log, split, baselines, (OBJECTIVES[objective], promised))
-    steps, without = _beyond(told, log, past, rules, (predictors, given(scores), searches), baselines)
-    found = _Found(objective, rules, best(rules, promised, past.found), steps, without)
-    return _tuned(told, log, past, found, baselines, asked)
+    asked = asked_of(objective, promise, after, present, predictors, scores, searches, {**options, "seed": seed})
+    return tuned_on([read_of(workload, platform)], asked, keep, begin, jobs).logs[0]
 
 
-class _Found(NamedTuple):
-    """What was found on the past."""
+def tune_several(
+    logs: Sequence[tuple[Any, Any]],
+    *,
+    objective: str = "slowdown",
+    promise: str = DEFAULT_PROMISE,
+    after: str | float = "60%",
+    present: Any = None,
+    predictors: Sequence[str] = PREDICTORS,
+    scores: Sequence[str] = (ESCALA,),
+    searches: int = SEEDS,
+    seed: int = 0,
+    jobs: int | None = None,
+    keep: Pieces | None = None,
+    begin: Begin | None = None,
+    **options: Any,
+) -> Several:
+    """Choose one policy for several logs on the pasts of all of them, and judge it on the later weeks of each.
 
-    objective: str
-    rules: list[Tried]
-    rule: Tried
-    steps: list[Step]
-    without: str
+    logs: pairs (workload, platform) as of `simulate`. Each counts alike: values are means over the logs, weights are searched on as many
+    last jobs of each, and the promise is to be kept on the past of every log. No model is fitted, for it is of one log. The rest as of
+    `tune`. EscalaError: fewer than two logs, and as of `tune`.
+    """
+    if len(logs) < 2:
+        raise EscalaError(f"tune_several needs at least two logs, not {len(logs)}: tune takes one")
+    asked = asked_of(objective, promise, after, present, predictors, scores, searches, {**options, "seed": seed})
+    return tuned_on(_apart([read_of(*pair) for pair in logs]), asked, keep, begin, jobs)
 
 
-def _tuned(replays: Replays, log: Workload, past: Past, found: _Found, baselines: Sequence[Any], asked: Mapping[str, Any]) -> Tuned:
-    """What was found, judged on the later weeks."""
-    rule, seed = found.rule.name, past.seed
-    kept = kept_of(found.steps, found.rule.value)
-    chosen = kept[-1].scheduler if kept else rule
-    parts = parts_in(rule, kept, chosen)
+def _apart(logs: Sequence[tuple[Workload, Platform]]) -> list[tuple[Workload, Platform]]:
+    """The same with a number behind names that an earlier log has: each is told by its own."""
+    found, names = list[tuple[Workload, Platform]](), set[str]()
+    for log, machine in logs:
+        name = next(one for n in itertools.count(1) if (one := log.name if n == 1 else f"{log.name} {n}") not in names)
+        names.add(name)
+        found.append((log.with_jobs(log.jobs, name=name), machine))
+    return found
+
+
+def tuned_on(
+    logs: Sequence[tuple[Workload, Platform]], asked: Asked, keep: Pieces | None, begin: Begin | None, jobs: int | None
+) -> Several:
+    """Choose one policy on the pasts of logs, and judge it on the later weeks of each."""
+    splits, seed, several = [split_of(log, asked.after) for log, _ in logs], asked.how.seed, len(logs) > 1
+    told = [
+        Replays(machine, asked.how, asked.options, keep, begin, jobs, f"{number} " if several else "")
+        for number, (_, machine) in enumerate(logs)
+    ]
+    each = [_past(replays, log, split, asked) for replays, (log, _), split in zip(told, logs, splits, strict=True)]
+    rules = ranked([past.rules for past in each])
+    rule = best(rules, asked.promise, [past.found for past in each], [log.name for log, _ in logs])
+    pasts = Pasts(each, rules, rule, seed)
+    steps, without = _beyond(pasts, asked)
+    kept = kept_of(steps, rule.value)
+    chosen = kept[-1].scheduler if kept else rule.name
+    found = [_judged(past, log, (rule.name, steps, kept, without), asked) for past, (log, _) in zip(each, logs, strict=True)]
+    return Several(name_of(chosen), chosen, rule.name, rules, steps, without, found)
+
+
+def _judged(past: Past, log: Workload, found: tuple[str, list[Step], list[Step], str], asked: Asked) -> Tuned:
+    """What was found, judged on the later weeks of a log. found: the rule, what was tried beyond it, what of it was kept, and what is to
+    be said of what was not tried. The rule that the policy is compared with is the best of this log alone."""
+    (common, steps, kept, without), seed, replays, baselines = found, asked.how.seed, past.replays, asked.baselines
+    chosen = kept[-1].scheduler if kept else common
+    rule = best(ranked([past.rules]), past.promise, [past.found], [log.name]).name
+    parts = parts_in(common, kept, chosen)
     later, waits = _later(replays, log, past.split, [chosen, rule, *baselines, *(one for _, one in parts)])
     week, policy, easy = past.split.later_weeks(later.submit_s), waits[name_of(chosen)], waits[REFERENCE]
     compared = {name_of(one): waits[name_of(one)] for one in baselines}
@@ -107,66 +141,49 @@ def _tuned(replays: Replays, log: Workload, past: Past, found: _Found, baselines
         name_of(chosen),
         chosen,
         rule,
-        found.objective,
+        asked.objective,
         past.promise,
-        found.rules,
-        found.steps,
-        found.without,
+        list(past.rules),
+        steps,
+        without,
         dict(past.found),
         {POLICY: figures(later, policy)} | {name: figures(later, w) for name, w in shown.items()},
         {name: judge.ratios(later, policy, w, week, seed) for name, w in (compared | {RULE: waits[rule]}).items()},
         _parts(parts, later, waits, week, seed),
         judge.who_pays(later, policy, easy),
         judge.users(later, policy, easy),
-        _about(log, replays.machine, past.split, week, asked),
+        _about(log, replays.machine, past.split, week, asked.told),
         waits_beside(log.jobs["wait_s"][later.row], pl.Series(easy)),
     )
 
 
-def _check_objective(objective: str) -> None:
-    """EscalaError for what is no objective."""
-    if objective not in OBJECTIVES:
-        raise EscalaError(f"unknown objective {quoted(objective)} (--objective): use one of {', '.join(OBJECTIVES)}")
-
-
-def _read(workload: Any, platform: Any) -> tuple[Workload, Platform]:
-    """The log, as it runs on the platform, and the platform."""
-    log, machine = read(workload, platform)
-    return log if machine.speed is None else log.at_speed(machine.speed), machine
-
-
-def _past(replays: Replays, log: Workload, split: Split, baselines: Sequence[Any], wanted: tuple[str, Promise]) -> tuple[Past, list[Tried]]:
-    """The past, and every rule judged on it. EscalaError: no rule keeps the promise."""
-    names, before, seed = candidates(), split.past(log), replays.how.seed
+def _past(replays: Replays, log: Workload, split: Split, asked: Asked) -> Past:
+    """The past of a log, and every rule judged on it."""
+    names, before, baselines = candidates(), split.past(log), asked.baselines
     every = [*names, *(one for one in baselines if name_of(one) not in names)]
-    jobs, waits = replays.play(PAST, before, every, f"replaying the past, {len(before):,} jobs, under {len(every)} rules")
+    what = f"replaying the past{f' of {log.name}' if replays.of else ''}, {len(before):,} jobs, under {len(every)} rules"
+    jobs, waits = replays.play(PAST, before, every, what)
     found = {name_of(one): figures(jobs, waits[name_of(one)]) for one in baselines}
-    rules = tried(jobs, waits, names, *wanted, split.past_weeks(jobs.submit_s))
-    rule, keeping = best(rules, wanted[1], found), [one.name for one in rules if one.excess == 0.0]
-    return Past(*wanted, split, seed, jobs, waits, found, rule.name, keeping), rules
+    rules = tried(jobs, waits, names, asked.figure, asked.promise, split.past_weeks(jobs.submit_s))
+    return Past(before, replays, asked.figure, asked.promise, split, jobs, baselines, waits, found, rules)
 
 
-def _beyond(
-    replays: Replays,
-    log: Workload,
-    past: Past,
-    rules: Sequence[Tried],
-    asked: tuple[Sequence[str], Mapping[str, Point], int],
-    baselines: Sequence[Any],
-) -> tuple[list[Step], str]:
+def _beyond(pasts: Pasts, asked: Asked) -> tuple[list[Step], str]:
     """(what was tried beyond the rules, what is to be said of what was not)."""
-    if not past.split.validates:
-        return [], f"Nothing beyond the rules was tried: that needs {LEAST_VALIDATION_WEEKS} weeks of the past's last part to judge it by."
-    before, (predictors, points, searches) = past.split.past(log), asked
-    usable_, without = usable(before, predictors)
-    named_, models, lost = fitted(replays, before, past.split, usable_, past.seed)
-    names = {PREDICTION: predicted(rules, named_) if named_ else [], PASSING: passed(past.rule)}
-    every = {name: with_models(name, models) for each in names.values() for name in each}
+    each = pasts.each
+    if not all(past.split.validates for past in each):
+        whose = "the past's last part" if len(each) == 1 else "the last part of each log's past"
+        return [], f"Nothing beyond the rules was tried: that needs {LEAST_VALIDATION_WEEKS} weeks of {whose} to judge it by."
+    usable_, without = usable([past.log for past in each], asked.predictors)
+    named_, models, lost = fitted(each, usable_, pasts.seed)
+    names = {PREDICTION: predicted(pasts.rules, named_) if named_ else [], PASSING: passed(pasts.rule.name)}
+    every = {name: with_models(name, models) for some in names.values() for name in some}
     steps = list[Step]()
     if every:
-        _, waits = replays.play(PAST, before, [*every.values()], f"replaying the past under {len(every)} schedulers near the best rule")
-        steps = [past.step(part, every[name], waits[name]) for part, each in names.items() for name in each]
-    steps += search(replays, before, past, baselines, arms_of(named_, models), searches, points)
+        what = f"replaying the past under {len(every)} schedulers near the best rule"
+        waits = [past.replays.play(PAST, past.log, [*every.values()], what)[1] for past in each]
+        steps = [pasts.step(part, every[name], [own[name] for own in waits]) for part, some in names.items() for name in some]
+    steps += search(pasts, arms_of(named_, models), asked.searches, asked.scores)
     return steps, " ".join(text for text in (without, lost) if text)
 
 
@@ -187,36 +204,6 @@ def _parts(parts: Sequence[tuple[str, str | Scheduler]], jobs: Jobs, waits: Mapp
         found.append(Part(part, name_of(one), figures(jobs, own), against[0], against[1]))
         before = name_of(one)
     return found
-
-
-def _baselines(present: Any) -> list[Any]:
-    """What the policy is compared with; EscalaError for a name that is no scheduler."""
-    if present is None or present in BASELINES:
-        return list(BASELINES)
-    if isinstance(present, str) and rollout_of(present, 0) is None:
-        scheduler(present)
-    if what := known_to(present, "never"):
-        raise EscalaError(f"present={quoted(name_of(present))} (--present): knows {what}, so it cannot be what runs today; name another")
-    return [*BASELINES, present]
-
-
-def _options(options: Mapping[str, Any], seed: int, predictors: Sequence[str], searches: int) -> Options:
-    """The options of the replays; EscalaError for those that make no sense here."""
-    refuse_text(predictors=predictors)
-    how = with_options(Options(), **options, seed=seed)
-    if not isinstance(searches, int) or not 0 <= searches <= MOST_SEARCHES:
-        raise EscalaError(f"searches={quoted(searches)} (--searches): give a whole number from 0 to {MOST_SEARCHES}")
-    if how.until_s is not None or how.start_off:
-        raise EscalaError("tune replays whole logs on nodes that are on: leave --stop-at and --start-off out")
-    if how.estimate != "walltime" or how.ordered_by != "walltime":
-        raise EscalaError("tune plans and orders by what jobs ask for, as its policy will: leave --estimate and --order-estimate out")
-    for one in predictors:
-        if one == FITTED:
-            continue
-        check_estimate(one, "predictors")
-        if not isinstance(one, str) or one in (WALLTIME, RUNTIME):
-            raise EscalaError(f"predictors: {quoted(one)} (--predictors): name estimates that can be known, such as last2")
-    return how
 
 
 def _about(log: Workload, machine: Platform, split: Split, week: Any, asked: Mapping[str, Any]) -> dict[str, Any]:

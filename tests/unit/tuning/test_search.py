@@ -79,7 +79,7 @@ def test_searched_weights_are_judged_by_weeks_that_their_search_had_not_seen() -
         assert not isinstance(step.scheduler, str) and isinstance(score := step.scheduler.orders[0], Linear)
         assert {name for name, _ in score.weights} <= set(FEATURES)
         waits = escala.simulate(past, MACHINE, step.scheduler).jobs["wait_s"]
-        assert step.figures["mean_wait_s"] == pytest.approx(waits.mean())
+        assert step.figures[0]["mean_wait_s"] == pytest.approx(waits.mean())
     other = log.jobs.with_columns(runtime_s=pl.when(pl.col("submit_s") >= split_of(log, "60%").at_s).then(77.0).otherwise("runtime_s"))
     again = escala.tune(log.with_jobs(other), MACHINE, promise=PROMISE, predictors=[], searches=1)
     assert [step.as_dict() for step in again.steps] == [step.as_dict() for step in tuned.steps] and again.later != tuned.later

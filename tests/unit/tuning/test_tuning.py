@@ -280,7 +280,7 @@ def test_predictions_are_kept_where_they_are_ahead_on_weeks_not_seen() -> None:
     high = tuned.ratio["rule"]["bounded_slowdown"][2]
     assert high is not None and high < 1.0
     jobs = escala.simulate(split_of(_weeks(), "60%").past(_weeks()), MACHINE, step.scheduler).jobs
-    assert step.figures["mean_wait_s"] == pytest.approx(jobs["wait_s"].mean())
+    assert step.figures[0]["mean_wait_s"] == pytest.approx(jobs["wait_s"].mean())
 
 
 def test_without_users_or_predictors_no_prediction_is_tried() -> None:
