@@ -195,6 +195,11 @@ def test_conservative_compress_and_rebuild(run: Engine) -> None:
     assert run(jobs, [1, 1], "conservative", rebuild=True).start == {"A": 0, "B": 3, "C": 2, "D": 4}
 
 
+def test_conservative_moves_a_plan_of_one_pool_into_the_time_before_it(run: Engine) -> None:
+    """One node of four cores. A to 40 (asks to 100); B, planned 100..200, goes to 40: the hole before its plan and the plan are one."""
+    assert run([job("A", 0, 40, 4, 100), job("B", 1, 100, 4)], [4], "conservative").start == {"A": 0, "B": 40}
+
+
 def test_conservative_depth(run: Engine) -> None:
     """B waits for 10. With one reservation C is not considered while B waits; with two it fills the hole on node 1."""
     jobs = [job("A", 0, 10), job("B", 1, 5, 2), job("C", 2, 4), job("D", 2, 3)]
