@@ -55,6 +55,7 @@ def outcome(area: str, copy: Path, limit_s: float | None = None) -> str:
     """How the tests of an area end in a copy, within this processor time; one of the words above."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *AREAS[area]]
     places = {"PYTHONPATH": str(copy / "src"), "ESCALA_CACHE_DIR": str(copy / "cache"), "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / "found")}
+    places["PYTEST_ADDOPTS"] = ""  # what is asked of a run of these tests is not asked of those
     if limit_s is not None:
         command = ["prlimit", f"--cpu={int(limit_s) + 1}:", "--core=0", *command]
     try:
