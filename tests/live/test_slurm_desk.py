@@ -159,6 +159,10 @@ def test_under_fair_share_priorities_are_told(tmp_path: Path) -> None:
         (lambda site: SlurmDesk(site, depht=5), "unknown option 'depht'"),
         (lambda site: SlurmDesk(site, "slurm:nonsense=3"), "unknown key 'nonsense'"),
         (lambda site: SlurmDesk(site, Settings(passes_s=(1.0,))), "recorded moments of backfill passes are of one log"),
+        (
+            lambda site: SlurmDesk(site, Settings(preempt="qos", preempt_mode="requeue")),
+            "lets jobs preempt others, which is only simulated",
+        ),
         (lambda site: SlurmDesk(site).decide(_snapshot(partition=["none"])), "has no partition 'none': it has all, some"),
         (lambda site: SlurmDesk(site).decide(_snapshot(features=["x"])), "needs feature 'x', which no node"),
         (lambda site: SlurmDesk(site).decide(_snapshot(nodes=[8], tasks=[4])), "no more than its tasks are possible"),

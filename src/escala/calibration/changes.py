@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from escala.errors import EscalaError, nearest, quoted
 from escala.platform import Site
-from escala.platform.limits import ASSOCIATION, PRIORITY, QOS, Bounds, bounds_of
+from escala.platform.limits import ASSOCIATION, PREEMPT, PREEMPTION, PRIORITY, QOS, Bounds, bounds_of
 from escala.platform.site_entries import seconds_of, whole
 
 OFF = "none"
@@ -91,12 +91,13 @@ def _parts(text: str, what: str, form: str) -> tuple[str, str, list[str]]:
 def _changed(bounds: Bounds, key: str, value: str, known: Mapping[str, Any], where: str) -> Bounds:
     """The limits with another value of one; `none` takes it away. A limit of TRES is called `grp_tres.cpu`."""
     name, dot, tres = key.partition(".")
-    if name not in known or bool(dot) != ("tres" in name):
-        names = [f"{one}.cpu" if "tres" in one else one for one in known]
+    every = (*known, *(PREEMPTION if known is QOS else ()))
+    if name not in every or bool(dot) != ("tres" in name):
+        names = [f"{one}.cpu" if "tres" in one else one for one in every]
         raise EscalaError(f"{where}: unknown limit {quoted(key)}; {nearest(key, names)}known: {', '.join(names)}")
     if value == OFF and dot:
         return {**bounds, name: {kind: n for kind, n in bounds.get(name, {}).items() if kind != tres}}
     if value == OFF:
         return {one: n for one, n in bounds.items() if one != name}
-    found = bounds_of({name: {tres: value} if dot else value}, known, where)
+    found = bounds_of({name: {tres: value} if dot else value.replace("+", ",") if name == PREEMPT else value}, known, where)
     return {**bounds, name: {**bounds.get(name, {}), **found[name]}} if dot else {**bounds, **found}

@@ -75,6 +75,8 @@ class SlurmDesk:
         settings = scheduler if isinstance(scheduler, Settings) else changed(settings_of(told), scheduler)
         if settings.passes_s:
             raise EscalaError("recorded moments of backfill passes are of one log, and a machine has none: leave passes_s out")
+        if settings.preempts:
+            raise EscalaError(f"site {quoted(self.platform.name)} lets jobs preempt others, which is only simulated: leave PreemptType out")
         self.name = f"{scheduler if isinstance(scheduler, str) else NAME} + never"
         self._fair = settings.fair_share
         self._settings = replace(settings, weight_fair=0)

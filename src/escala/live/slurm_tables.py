@@ -73,8 +73,10 @@ class Standing:
         cpus = placed["per"][chunk]
         size = len(row)
         world.allocated.node[:size], world.allocated.cpus[:size] = node, cpus
-        world.s[t.N_ALLOCATED] = size
-        world.jobs.first[:n], world.jobs.last[:n] = np.searchsorted(row, np.arange(n)), np.searchsorted(row, np.arange(n), side="right")
+        first, last = world.jobs.first, world.jobs.last
+        first[:n] += size  # the rows of those that wait stand behind
+        last[:n] = first[:n]
+        first[self.running], last[self.running] = np.searchsorted(row, self.running), np.searchsorted(row, self.running, side="right")
         shape = world.jobs.shape[row]
         if world.rules.by_memory:
             told = self.snapshot.held.get(MEMORY)

@@ -40,6 +40,10 @@ ASSOCIATION = {
     TIME: ("maxwall",),
 }
 """Limit -> the columns of sacctmgr that tell it."""
+PREEMPT, MODE, GRACE, EXEMPT = "preempt", "preempt_mode", "grace_time", "exempt_time"
+PREEMPTION = {PREEMPT: "preempt", MODE: "preemptmode", GRACE: "gracetime", EXEMPT: "preemptexempttime"}
+"""What else a QOS says: whose jobs its jobs may preempt, what becomes of its own, after how many s, in safety for how long."""
+MODES = ("cluster", "cancel", "requeue", "suspend", "gang", "priority", "within", "off")
 FLAG_NAMES = ("DenyOnLimit", "NoReserve", "OverPartQOS")
 NOT_MODELLED = (
     "grptresmins", "grptresrunmins", "grpwall", "maxtrespernode", "maxtresmins", "mintres", "maxtresrunminspu", "maxtresrunminspa",
@@ -82,8 +86,10 @@ def bounds_of(told: Mapping[str, Any], known: Mapping[str, Any], where: str) -> 
         here = f"{where}, {name}"
         if name == FLAGS and known is QOS:
             found[name] = tuple(_flag(one, here) for one in (value if isinstance(value, list) else [value]))
+        elif name in PREEMPTION and known is QOS:
+            found |= preemption_of(name, value, here)
         elif name not in known:
-            names = (*known, *((FLAGS,) if known is QOS else ()))
+            names = (*known, *((FLAGS, *PREEMPTION) if known is QOS else ()))
             raise EscalaError(f"{where}: unknown entry `{name}`; {nearest(name, names)}known: {', '.join(names)}")
         elif name == TIME:
             seconds = seconds_of(str(value), here)
@@ -95,6 +101,28 @@ def bounds_of(told: Mapping[str, Any], known: Mapping[str, Any], where: str) -> 
         else:
             found[name] = whole(value, here)
     return found
+
+
+def preemption_of(name: str, value: Any, where: str) -> Bounds:
+    """One of `PREEMPTION`, by the value of a site.toml or the text of sacctmgr. EscalaError for a bad one."""
+    if name == PREEMPT:
+        names = value if isinstance(value, list) else str(value).split(",")
+        return {name: tuple(str(one).strip() for one in names if str(one).strip())}
+    if name == MODE:
+        return {name: mode_of(value, where)}
+    if str(value).strip() == "-1":  # none
+        return {name: 0}
+    seconds = whole(value, where) if isinstance(value, int) or str(value).isdigit() else seconds_of(str(value), where)
+    return {name: 2**31 if seconds is None else int(seconds)}
+
+
+def mode_of(value: Any, where: str) -> str:
+    """A PreemptMode in lower case; EscalaError for a word that is none."""
+    text = str(value).strip().lower()
+    for word in text.replace("|", ",").split(","):
+        if word not in MODES:
+            raise EscalaError(f"{where}: unknown mode {quoted(word)}; {nearest(word, MODES)}known: {', '.join(MODES)}")
+    return text
 
 
 def _flag(name: Any, where: str) -> str:
@@ -124,6 +152,11 @@ def bounds_of_row(row: Mapping[str, str], known: Mapping[str, tuple[str, ...]], 
         if value and not (column in HARMLESS and _equals(value, HARMLESS[column])):
             unread.append(f"{where}: {column}={value}")
     if known is QOS:
+        for name, column in PREEMPTION.items():
+            text = row.get(column, "").strip()
+            usual = text.lower() == "cluster" if name == MODE else name == GRACE and seconds_of(text, f"{where}, {column}") == 0
+            if text and not usual:
+                found |= preemption_of(name, text, f"{where}, {column}")
         words = [one.strip() for one in row.get("flags", "").split(",") if one.strip()]
         flags = tuple(one for one in FLAG_NAMES if one in words)
         unread += [f"{where}: flag {one}" for one in words if one not in FLAG_NAMES]

@@ -10,6 +10,7 @@ from typing import Any
 
 from escala.errors import EscalaError, quoted
 from escala.platform.hostlist import hosts_of
+from escala.platform.limits import mode_of
 from escala.platform.site import Partition, Site
 from escala.platform.site_entries import Nodes, default_marked, gpus_of, seconds_of, whole
 from escala.platform.site_toml import site_of_toml
@@ -160,6 +161,8 @@ def _partition(told: Mapping[str, str], nodes: tuple[int, ...], where: str, sett
         qos=words("allowqos"),
         denied_qos=words("denyqos"),
         own_qos=told.get("qos", "").strip() or None,
+        preempt_mode=_preempt_mode(told, settings, where),
+        grace_s=float(whole(told.get("gracetime", 0), f"{where}, GraceTime")),
     )
 
 
@@ -167,3 +170,12 @@ def _setting(settings: Mapping[str, str], key: str, where: str) -> int | None:
     text = settings.get(key, "").strip().lower()
     value = None if text in ("", "unlimited") else whole(text, f"{where}, {key}")
     return value or None
+
+
+def _preempt_mode(told: Mapping[str, str], settings: Mapping[str, str], where: str) -> str | None:
+    """What a partition says of it, where that is not what the site says: `scontrol show partition` repeats it."""
+    preempts = settings.get("preempttype", "none").lower() not in ("preempt/none", "none", "(null)", "")
+    text = told.get("preemptmode", "").strip()
+    if not preempts or not text or text.lower() == settings.get("preemptmode", "").lower():
+        return None
+    return mode_of(text, f"{where}, PreemptMode")

@@ -23,7 +23,7 @@ nodes = "n[001-100]"            # or "ALL"; partitions may overlap
 default = true
 max_time = "1-00:00:00"         # as Slurm writes spans; default_time, max_nodes, min_nodes, max_cores_per_node, tier, factor, exclusive,
                                 # up, memory_mb_per_core, memory_mb_per_node, least_loaded, accounts, denied_accounts, qos, denied_qos,
-                                # own_qos
+                                # own_qos, preempt_mode, grace_time (s)
 [slurm]                         # optional: settings under their names in slurm.conf
 SchedulerParameters = "bf_interval=30,bf_window=2880"
 PriorityType = "priority/multifactor"
@@ -31,6 +31,7 @@ PriorityType = "priority/multifactor"
 [qos]                           # optional: priority of each, or a table with its limits (`escala.platform.limits`)
 high = 100
 low = {max_jobs_per_user = 10, grp_tres = {cpu = 640, gpu = 8}}
+urgent = {priority = 50, preempt = ["low"]}  # with preempt_mode, grace_time (s), exempt_time (s)
 
 [accounts]                      # optional: shares and limits of each; users that stand nowhere have 1 share
 physics = {shares = 30, grp_tres = {cpu = 640}, max_jobs = 20}
@@ -62,7 +63,8 @@ from escala.reading import read_toml
 TOP = ("name", "nodes", "power", "partitions", "slurm", "qos", "accounts", "closed")
 NODE = ("names", "cores", "memory_mb", "gpus", "features", "weight", "threads_per_core", "power")
 SPANS = {"max_time": "max_s", "default_time": "default_s"}
-PARTITION = ("name", "nodes", *SPANS, *(one for one in PARTITION_FIELDS if one not in SPANS.values()))
+GRACE = "grace_s"
+PARTITION = ("name", "nodes", *SPANS, limits.GRACE, *(one for one in PARTITION_FIELDS if one not in (*SPANS.values(), GRACE)))
 LISTS = ("accounts", "denied_accounts", "qos", "denied_qos")
 SWITCHES = ("default", "exclusive", "up", "least_loaded")
 
@@ -139,6 +141,10 @@ def _partition(entry: Any, nodes: Nodes, where: str) -> Partition:
             fields[key] = value
         elif key == "own_qos":
             fields[key] = str(value)
+        elif key == limits.MODE:
+            fields[key] = limits.mode_of(value, f"{where}, {key}")
+        elif key == limits.GRACE:
+            fields[GRACE] = float(whole(value, f"{where}, {key}"))
         elif key not in ("name", "nodes"):
             fields[key] = whole(value, f"{where}, {key}")
     if "default_s" not in fields:

@@ -9,14 +9,15 @@ from itertools import groupby
 from typing import Any
 
 from escala.errors import EscalaError
+from escala.platform import limits
 from escala.platform import power as power_profiles
 from escala.platform.closures import entry_of
 from escala.platform.hostlist import folded
-from escala.platform.limits import TIME
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 from escala.platform.site import GPU, MEMORY, PARTITION_FIELDS, Partition, Site
 
 SPANS = {"max_s": "max_time", "default_s": "default_time"}
+GRACE = "grace_s"
 
 
 def site_text(site: Site, notes: Iterable[str] = ()) -> str:
@@ -86,6 +87,8 @@ def _partition(site: Site, one: Partition) -> str:
         value = getattr(one, field)
         if field == "default_s":
             told |= {} if value == one.max_s else {SPANS[field]: _span(value)}
+        elif field == GRACE:
+            told |= {limits.GRACE: int(value)} if value else {}
         elif value != getattr(usual, field):
             told[SPANS.get(field, field)] = _span(value) if field in SPANS else value
     return _lines("[[partitions]]", told)
@@ -106,7 +109,7 @@ def _account(told: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 
 def _bounds(bounds: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """Limits as pairs; TRES as pairs within."""
-    shown = {name: _span(value) if name == TIME else value for name, value in bounds.items()}
+    shown = {name: _span(value) if name == limits.TIME else value for name, value in bounds.items()}
     return tuple((name, tuple(value.items()) if isinstance(value, dict) else value) for name, value in shown.items())
 
 

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.shares import CLASSIC, TREE, weigh
+from escala.kernel.slurm.start import ANYHOW, BADLY, WELL
 from escala.platform.site import Site
 from escala.slurm.asked import Asked, as_words
 from escala.slurm.associations import shares_of
-from escala.slurm.closed import closed_of, more_rows
+from escala.slurm.closed import closed_of
 from escala.slurm.columns import Columns
+from escala.slurm.preempting import preempting_of
 from escala.slurm.settings import TICK_S, WEEK_S, Settings
 from escala.workload import Workload
 
@@ -29,7 +31,10 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
     machine = _machine(site, settings, asked)
     free = t.Free(machine.cpus.copy(), machine.memory.copy(), machine.gpus.copy(), np.zeros(site.n_nodes, np.int64))
     future = t.Free(*(one.copy() for one in free))
-    jobs = _jobs(workload, asked)
+    first, rows = _rows(site, asked)
+    jobs = _jobs(workload, asked, first)
+    records = _records(workload, site, settings, asked)
+    qos = Columns(workload.jobs).texts("qos")
     rules = _rules(workload, settings, asked)
     users = int(asked.shape[:, t.USER].max(initial=0)) + 1
     shares = shares_of(workload, site, rules.fair > 0)
@@ -40,11 +45,12 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         free,
         future,
         jobs,
-        _records(workload, site, settings, asked),
+        records,
         shares,
         asked.bounded.limits(np.array([one[3] for one in asked.records], np.int64), site.n_nodes),
-        closed_of(site, workload.origin_s, len(workload)),
-        _allocated(site, asked, machine.gpus.shape[1]),
+        closed_of(site, workload.origin_s),
+        preempting_of(site, settings, records.part, [qos[j] for j in records.job], len(workload)),
+        _allocated(rows, machine.gpus.shape[1]),
         _lists(asked, settings),
         _counters(settings, rules),
         rules,
@@ -75,13 +81,14 @@ def _machine(site: Site, settings: Settings, asked: Asked) -> t.Machine:
     )
 
 
-def _jobs(workload: Workload, asked: Asked) -> t.Jobs:
+def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
     n = len(workload)
     left, after, follower = dependencies(workload)
     state = np.full(n, t.COMING, np.int64)
     state[list(asked.refused)] = t.NEVER
+    submit = np.round(workload.jobs["submit_s"].to_numpy() * t.SECOND).astype(np.int64)
     return t.Jobs(
-        submit=np.round(workload.jobs["submit_s"].to_numpy() * t.SECOND).astype(np.int64),
+        submit=submit,
         run=asked.run_us,
         cut=asked.cut.astype(np.int64),
         shape=np.ascontiguousarray(asked.shape),
@@ -89,14 +96,18 @@ def _jobs(workload: Workload, asked: Asked) -> t.Jobs:
         start=np.full(n, t.NONE, np.int64),
         finish=np.full(n, t.NONE, np.int64),
         end_s=np.zeros(n, np.int64),
-        first=np.zeros(n, np.int64),
-        last=np.zeros(n, np.int64),
+        first=first,
+        last=first.copy(),
         record=asked.record,
         by=np.zeros(n, np.int64),
         ran=np.full(n, t.NONE, np.int64),
         left=left,
         after=after,
         follower=follower,
+        well=np.array(_went_well(workload), np.int64),
+        eligible=submit.copy(),
+        again=np.zeros(n, np.int64),
+        lost=np.zeros(n, np.int64),
     )
 
 
@@ -141,12 +152,18 @@ def _size(site: Site, settings: Settings, shape: Ints) -> NDArray[np.float64]:
     return np.clip(((1 - nodes) + (1 - cpus)) / 2 if settings.favor_small else (nodes + cpus) / 2, 0, 1)
 
 
-def _allocated(site: Site, asked: Asked, kinds: int) -> t.Allocated:
+def _rows(site: Site, asked: Asked) -> tuple[Ints, int]:
+    """(the first row of each job in the table of what is given, rows)."""
     most = np.minimum(np.minimum(asked.shape[:, t.MAX_NODES], asked.shape[:, t.TASKS]), site.n_nodes)
     most = np.maximum(most, asked.shape[:, t.MIN_NODES])
-    rows = int(most.sum()) + site.n_nodes + more_rows(site, most)
+    ends = np.cumsum(most)
+    rows = int(ends[-1]) if len(ends) else 0
     if rows > MOST_ROWS:
         raise EscalaError(f"these jobs may take up to {rows:,} nodes together, at most {MOST_ROWS:,} are possible: take a part of the log")
+    return (ends - most).astype(np.int64), rows
+
+
+def _allocated(rows: int, kinds: int) -> t.Allocated:
     node, cpus, memory = (np.zeros(rows, np.int64) for _ in range(3))
     return t.Allocated(node, cpus, memory, np.zeros((rows, kinds), np.int64))
 
@@ -154,8 +171,8 @@ def _allocated(site: Site, asked: Asked, kinds: int) -> t.Allocated:
 def _lists(asked: Asked, settings: Settings) -> t.Lists:
     records, jobs = len(asked.records) + 1, len(asked.shape) + 1
     passes = np.round(np.array(settings.passes_s, float) * t.SECOND).astype(np.int64)
-    queue, running, heap_us, heap_job = (np.zeros(size, np.int64) for size in (records, jobs, jobs, jobs))
-    return t.Lists(queue, running, heap_us, heap_job, passes)
+    running, heap_us, heap_job, later_us, later_job = (np.zeros(jobs, np.int64) for _ in range(5))
+    return t.Lists(np.zeros(records, np.int64), running, heap_us, heap_job, later_us, later_job, passes)
 
 
 def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
@@ -202,6 +219,14 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
         reset_s=settings.reset_every,
         limited=int(asked.bounded.any),
         limit_stop=int(settings.assoc_limit_stop),
+        again_us=(settings.requeue_delay + 1) * t.SECOND,
+        always_ages=int(settings.accrue_always),
+        preempt=settings.preempts,
+        youngest=int(settings.youngest_first),
+        reorder=settings.reorder_count,
+        strict=int(settings.strict_order),
+        safe_priority=settings.min_exempt_priority,
+        patience_s=settings.kill_wait + settings.message_timeout,
     )
 
 
@@ -262,7 +287,7 @@ _PART = re.compile(r"(after|afterany|afterok|afternotok)((?::[^:,?+]+(?:\+\d+)?)
 
 
 def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
-    """(how many jobs each waits for, where its followers begin, followers: job, at its start or end, never then)."""
+    """(how many jobs each waits for, where its followers begin, followers: job, at its start or end, how the other must have gone)."""
     texts = Columns(workload.jobs).texts("dependency")
     n = len(workload)
     if not any(texts):
@@ -271,14 +296,14 @@ def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
     edges: list[tuple[int, int, int, int]] = []
     named = dict[tuple[str | None, str | None], int]()
     names = workload.jobs["job_name"].to_list() if "job_name" in workload.jobs.columns else [None] * n
-    users, good = workload.jobs["user"].to_list(), _went_well(workload)
+    users = workload.jobs["user"].to_list()
     for j, text in enumerate(texts):
         for part in (text or "").replace(" ", "").split(",") if text else ():
             if part == "singleton":
                 if (users[j], names[j]) in named:
                     edges.append((named[users[j], names[j]], j, 1, 0))
             else:
-                edges += _edges(part, j, row_of, good, workload.jobs["job_id"][j])
+                edges += _edges(part, j, row_of, workload.jobs["job_id"][j])
         named[users[j], names[j]] = j
     _refuse_circles(edges, n, workload.jobs["job_id"])
     left = np.bincount([one[1] for one in edges], minlength=n).astype(np.int64)
@@ -287,7 +312,7 @@ def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
     return left, after, np.array([one[1:] for one in edges], np.int64).reshape(-1, 3)
 
 
-def _edges(part: str, j: int, row_of: dict[str, int], good: list[bool], job: str) -> list[tuple[int, int, int, int]]:
+def _edges(part: str, j: int, row_of: dict[str, int], job: str) -> list[tuple[int, int, int, int]]:
     match = _PART.fullmatch(part)
     if match is None:
         raise EscalaError(f"job {quoted(job)}: dependency {quoted(part)} is none of after, afterok, afterany, afternotok:ID, or singleton")
@@ -297,8 +322,7 @@ def _edges(part: str, j: int, row_of: dict[str, int], good: list[bool], job: str
         if other is None:
             continue  # before the log, and over
         kind = match[1]
-        never = (kind == "afterok" and not good[other]) or (kind == "afternotok" and good[other])
-        found.append((other, j, 0 if kind == "after" else 1, int(never)))
+        found.append((other, j, 0 if kind == "after" else 1, {"afterok": WELL, "afternotok": BADLY}.get(kind, ANYHOW)))
     return found
 
 

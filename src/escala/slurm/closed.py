@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.kernel.slurm import tables as t
-from escala.platform.closures import DOWN, KINDS
+from escala.platform.closures import KINDS
 from escala.platform.site import Site
 from escala.slurm.asked import as_words
 
 
-def closed_of(site: Site, origin_s: float, jobs: int) -> t.Closed:
+def closed_of(site: Site, origin_s: float) -> t.Closed:
     """The tables; moments before the clock's zero come at the first one."""
     many = len(site.closed)
     masks = np.zeros((many, site.n_nodes), bool)
@@ -32,11 +32,4 @@ def closed_of(site: Site, origin_s: float, jobs: int) -> t.Closed:
         end_s=ints([np.ceil(one.until_s) for one in site.closed]),
         on=np.zeros(many, np.int64),
         gone=np.zeros(as_words(np.zeros((1, site.n_nodes), bool)).shape[1], np.int64),
-        again=np.zeros(jobs if many else 0, np.int64),
     )
-
-
-def more_rows(site: Site, most: NDArray[np.int64]) -> int:
-    """Rows of allocations that jobs may need which start again. most: nodes of each job."""
-    struck = sum(min(len(most), int(site.cores[list(one.nodes)].sum())) for one in site.closed if one.kind == DOWN and one.requeue)
-    return struck * int(most.max(initial=1))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.kernel.slurm import tables as t
-from escala.kernel.slurm.drive import DONE, drive
+from escala.kernel.slurm.drive import DONE, ENDLESS, MOST_AGAIN, drive
 from escala.kernel.state import LOG
 from escala.lives import NodeLives, node_texts
 from escala.options import Options
@@ -86,7 +86,13 @@ def _drive(run: t.World, workload: Workload, asked: Asked, progress: Callable[[f
     """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error, but for those that a limit may hold."""
     last = float(run.jobs.submit[-1]) if len(run.jobs.submit) else 0.0
     for step in range(1, 101):
-        if drive(run, int(last * step / 100) if step < 100 else t.FAR) == DONE:
+        found = drive(run, int(last * step / 100) if step < 100 else t.FAR)
+        if found == ENDLESS:
+            raise EscalaError(
+                f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(run.jobs.again.argmax())])} has lost its nodes more than "
+                f"{MOST_AGAIN:,} times, to other jobs or outages, and gets no further: requeue_delay, or preempt_mode cancel, ends it"
+            )
+        if found == DONE:
             break
         if progress is not None:
             progress(min(step / 100, 0.99))
@@ -163,8 +169,7 @@ def _job_table(run: t.World, workload: Workload, asked: Asked, rows: Ints, chunk
     nodes[rows] = node_texts(chunks, len(rows)).to_numpy() if len(rows) else []
     state = STATES[run.jobs.state].to_numpy().copy()
     state[ended & asked.killed] = "KILLED"
-    if run.closed.again.size:
-        state[ended & (run.closed.again < 0)] = "KILLED"
+    state[ended & (run.jobs.again < 0)] = "KILLED"
     run_s = np.where(ended, run.jobs.finish - run.jobs.start, run.jobs.run) / t.SECOND
 
     def seconds(us: Ints) -> pl.Series:
@@ -188,4 +193,7 @@ def _job_table(run: t.World, workload: Workload, asked: Asked, rows: Ints, chunk
     if jobs["wait_s"].null_count() < n:
         table |= {"recorded_wait_s": jobs["wait_s"], "queue": jobs["queue"]}
     by = pl.Series(["event", "backfill"])[run.jobs.by].set(pl.Series(~ended), None)
-    return pl.DataFrame([column.alias(name) for name, column in table.items()] + [by.alias("started_by")])
+    table["started_by"] = by
+    if run.rules.preempt or len(run.closed.kind):
+        table["lost_s"] = pl.Series(run.jobs.lost / t.SECOND, dtype=pl.Float64)
+    return pl.DataFrame([column.alias(name) for name, column in table.items()])

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
+from escala.kernel.slurm import preempt
+from escala.platform.limits import mode_of
 from escala.platform.site import Site
 from escala.platform.site_entries import seconds_of
 
 NAME = "slurm"
 ENDLESS_S = 365 * 86400
 WEEK_S = 7 * 86400
+BY_PARTITION, BY_QOS = "partition_prio", "qos"
+KINDS = {BY_PARTITION: preempt.BY_TIER, BY_QOS: preempt.BY_QOS}
 RESETS = {"DAILY": 86400, "WEEKLY": WEEK_S}
 TICK_S = 0.45
 """Of all moments between 0 and 1 s, one at which most recorded runs come out as real daemons ran them; see docs/how-to/site.md."""
@@ -75,6 +79,17 @@ class Settings:
     over_time: int = 0
     limits: bool = True
     assoc_limit_stop: bool = False
+    preempt: str = ""
+    preempt_mode: str = "off"
+    youngest_first: bool = False
+    reorder_count: int = 1
+    strict_order: bool = False
+    exempt_time: int = 0
+    min_exempt_priority: int = 2**32
+    job_requeue: bool = True
+    requeue_delay: int = 120
+    message_timeout: int = 10
+    accrue_always: bool = False
     started_s: float = -2.8
     tick_s: float | None = None
     tick_every_s: float = 1.0014
@@ -87,6 +102,11 @@ class Settings:
     def fair_share(self) -> bool:
         """Does used core time count? Without slurmdbd Slurm leaves it out."""
         return self.multifactor and self.accounting and self.weight_fair > 0
+
+    @property
+    def preempts(self) -> int:
+        """May some jobs take nodes from others: by tier or QOS, of `escala.kernel.slurm.preempt`, or 0?"""
+        return KINDS.get(self.preempt, 0) if self.preempt_mode != "off" else 0
 
 
 PARAMETERS = (
@@ -107,8 +127,10 @@ PARAMETERS = (
     "default_queue_depth",
     "partition_job_depth",
     "sched_max_job_start",
+    "requeue_delay",
 )
 """Numbers of SchedulerParameters that are read under their own names; bf_window is in minutes there."""
+PREEMPT_FLAGS, PREEMPT_NUMBERS = ("youngest_first", "strict_order"), ("reorder_count", "min_exempt_priority")
 FLAGS = ("bf_busy_nodes", "pack_serial_at_end", "assoc_limit_stop")
 HARMLESS = ("bf_continue", "bf_yield_interval", "bf_yield_sleep", "bf_max_time", "max_rpc_cnt", "max_sched_time", "sched_min_interval")
 """Of how long a pass takes; passes here take no time."""
@@ -122,6 +144,7 @@ NAMES = {
     "fairsharedampeningfactor": "dampening",
     "killwait": "kill_wait",
     "overtimelimit": "over_time",
+    "messagetimeout": "message_timeout",
 }
 LEAST = {
     "bf_interval": 1,
@@ -132,7 +155,6 @@ LEAST = {
     "fairsharedampeningfactor": 1,
 }
 NOT_MODELLED = {
-    "preempttype": "preempt/none",
     "priorityweightassoc": "0",
     "priorityweighttres": "",
     "topologyplugin": "topology/none",
@@ -157,6 +179,7 @@ def settings_of(site: Site) -> Settings:
     found["least_loaded"] = "lln" in takes
     found |= _priorities(told, where)
     found |= _usage(told, where, unread)
+    found |= _preemption(told, where, unread)
     enforced = told.get("accountingstorageenforce", "limits").lower()
     found["limits"] = any(word in enforced for word in ("limits", "safe", "all"))
     if not found["limits"] and (site.qos_limits or any("limits" in one or "user_limits" in one for one in site.accounts.values())):
@@ -195,11 +218,37 @@ def _usage(told: Mapping[str, str], where: str, unread: list[str]) -> dict[str, 
         unread.append(f"PriorityUsageResetPeriod={reset}")
     flags = told.get("priorityflags", "").upper().split(",")
     found["fair_tree"] = "NO_FAIR_TREE" not in flags
-    unread += [f"PriorityFlags={one}" for one in ("DEPTH_OBLIVIOUS", "ACCRUE_ALWAYS", "INCR_ONLY") if one in flags]
+    found["accrue_always"] = "ACCRUE_ALWAYS" in flags
+    unread += [f"PriorityFlags={one}" for one in ("DEPTH_OBLIVIOUS", "INCR_ONLY") if one in flags]
     if _whole(told.get("priorityweightfairshare", "0"), f"{where}, priorityweightfairshare") and not told.get(
         "accountingstoragetype", ""
     ).lower().endswith("slurmdbd"):
         unread.append("PriorityWeightFairshare: counts only with AccountingStorageType=accounting_storage/slurmdbd")
+    return found
+
+
+def _preemption(told: Mapping[str, str], where: str, unread: list[str]) -> dict[str, Any]:
+    """The part of preemption; its parameters stood in SchedulerParameters in older versions, with preempt_ before them."""
+    kind = told.get("preempttype", "preempt/none").lower().removeprefix("preempt/")
+    found: dict[str, Any] = {"job_requeue": told.get("jobrequeue", "1").strip() != "0"}
+    if kind not in (BY_PARTITION, BY_QOS):
+        unread += [f"PreemptType={told['preempttype']}"] if kind not in ("none", "(null)", "") else []
+        return found
+    mode = mode_of(told.get("preemptmode", "off") or "off", f"{where}, preemptmode")
+    found |= {"preempt": kind, "preempt_mode": mode}
+    if mode == "off":
+        unread.append(f"PreemptType={kind} without PreemptMode: slurmctld would not start; nobody is preempted")
+    unread += ["PreemptMode=SUSPEND: such jobs keep their nodes"] if "suspend" in mode else []
+    if "preemptexempttime" in told:
+        text = told["preemptexempttime"].strip()
+        seconds = 0 if text == "-1" else seconds_of(text, f"{where}, preemptexempttime")
+        found["exempt_time"] = ENDLESS_S if seconds is None else int(seconds)
+    for one in f"{told.get('preemptparameters', '')},{told.get('schedulerparameters', '')}".lower().split(","):
+        key, equals, value = one.strip().removeprefix("preempt_").partition("=")
+        if key in PREEMPT_FLAGS:
+            found[key] = True
+        elif key in PREEMPT_NUMBERS and equals:
+            found[key] = _whole(value, f"{where}, {key}")
     return found
 
 
@@ -214,7 +263,7 @@ def _parameters(text: str, where: str, unread: list[str]) -> dict[str, Any]:
             found[key] = 60 * _whole(value, f"{where}, {key}", 1)
         elif key in FLAGS:
             found[key] = True
-        elif one and key not in HARMLESS and one != "(null)":
+        elif one and key not in HARMLESS and key.removeprefix("preempt_") not in (*PREEMPT_FLAGS, *PREEMPT_NUMBERS) and one != "(null)":
             unread.append(f"SchedulerParameters {one}")
     return found
 

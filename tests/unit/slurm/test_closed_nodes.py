@@ -46,16 +46,28 @@ def jobs(*rows: tuple[float, float, float, int], **columns: Any) -> escala.Workl
     return escala.Workload.from_jobs({**table, **columns}, origin_s=ORIGIN)
 
 
-def table(workload: escala.Workload, place: Any) -> list[tuple[int, int, str, str]]:
+def table(workload: escala.Workload, place: Any, more: str = "tick=0.4") -> list[tuple[int, int, str, str]]:
     """(start, finish, state, nodes) of each job, whole seconds."""
-    result = escala.simulate(workload, place, scheduler="slurm:started=-2.5:tick=0.4").jobs
+    result = escala.simulate(workload, place, scheduler=f"slurm:started=-2.5:tick=0.4:{more}").jobs
     return [(int(a), int(b), state, nodes) for a, b, state, nodes in result.select("start_s", "finish_s", "state", "nodes").iter_rows()]
 
 
 def test_what_runs_on_a_failing_node_is_queued_again(tmp_path: Path) -> None:
-    """Job 1 on n1 and n2 loses them at 20 s and runs anew on n3 and n4; job 2 on n3 alone is left alone, so that it waits for it."""
+    """Job 1 on n1 and n2 loses them at 20 s and may start anew 121 s later (requeue_delay of slurm.conf is 120 s by default, and slurmctld
+    adds one), or 6 s later with requeue_delay=5; job 2 on n3 is left alone."""
     work = jobs((0.0, 50.0, 60.0, 2), (0.0, 40.0, 60.0, 1))
-    assert table(work, site(tmp_path, span((0,), 20, 500))) == [(20, 70, "COMPLETED", "1 3"), (0, 40, "COMPLETED", "2")]
+    place = site(tmp_path, span((0,), 20, 500))
+    assert table(work, place) == [(141, 191, "COMPLETED", "1-2"), (0, 40, "COMPLETED", "2")]
+    assert table(work, place, "requeue_delay=5") == [(26, 76, "COMPLETED", "1 3"), (0, 40, "COMPLETED", "2")]
+    lost = escala.simulate(work, place, scheduler="slurm").jobs["lost_s"]
+    assert lost.round(0).to_list() == [20.0, 0.0]
+
+
+def test_a_job_that_never_gets_through_is_an_error(tmp_path: Path) -> None:
+    """A node fails each 2 s, for a job of 50 s."""
+    place = site(tmp_path, *(span((0, 1, 2, 3), at, at + 0.5) for at in range(2, 20_100, 2)))
+    with pytest.raises(EscalaError, match="job '1' has lost its nodes more than 10,000 times"):
+        table(jobs((0.0, 50.0, 60.0, 1)), place, "requeue_delay=0")
 
 
 def test_without_requeue_it_is_over(tmp_path: Path) -> None:
@@ -127,7 +139,7 @@ def test_limits_and_fair_share_go_on_over_an_outage(tmp_path: Path) -> None:
     more = "[qos]\nnormal = {max_jobs_per_user = 1}\n"
     work = jobs((0.0, 50.0, 60.0, 1), (1.0, 50.0, 60.0, 1), user=["a", "a"], qos=["normal"] * 2)
     found = table(work, site(tmp_path, span((0, 1, 2, 3), 20, 40), more=more))
-    assert [one[:2] for one in found] == [(40, 90), (90, 140)]
+    assert [one[:2] for one in found] == [(141, 191), (40, 90)], "the second runs while the first may not"
 
 
 RESERVATIONS = """\

@@ -81,7 +81,7 @@ def _site() -> Site:
     every = Partition(
         "odd", (0, 2, 3), max_s=90061.0, default_s=3600.0, max_nodes=3, min_nodes=1, max_cores_per_node=7, tier=4, factor=9, exclusive=True,
         up=False, memory_mb_per_core=10, memory_mb_per_node=None, least_loaded=True, accounts=("a",), denied_accounts=("b", 'c"d'),
-        qos=("high",), denied_qos=("low",), own_qos="high",
+        qos=("high",), denied_qos=("low",), own_qos="high", preempt_mode="requeue", grace_s=60.0,
     )  # fmt: skip
     return Site(
         "a \"site\" in Zürich", np.array([8, 8, 16, 16, 4]), (watts, full, escala.platform.power.NONE), np.array([0, 0, 1, 1, 2]),
@@ -90,7 +90,10 @@ def _site() -> Site:
         settings={"schedulerparameters": "bf_interval=30,bf_window=2880"}, features=(("x", "y"), ("x", "y"), (), (), ("z",)),
         weights=np.array([1, 1, 5, 5, 1]), threads=np.array([2, 2, 1, 1, 1]), qos={"high": 10, "of the night": 0},
         closed=(Closure((0, 1), 5.5, 1e11, "drain"), Closure((4,), 1.8e9, 1.8e9 + 60, "down", False)),
-        qos_limits={"of the night": {"grp_tres": {"cpu": 3, "gpu:a": 2}, "max_time": 90.0, "flags": ("NoReserve",)}},
+        qos_limits={
+            "high": {"preempt": ("of the night",), "preempt_mode": "cancel", "grace_time": 30, "exempt_time": 90},
+            "of the night": {"grp_tres": {"cpu": 3, "gpu:a": 2}, "max_time": 90.0, "flags": ("NoReserve",)},
+        },
         accounts={
             "physics": {"parent": "root", "shares": 30, "users": {}},
             "of the night": {"parent": "physics", "shares": 0, "users": {"ann": 3, "b.o": 0}},

@@ -12,7 +12,6 @@ from escala.kernel.slurm.tables import (
     MEMORY_CORE,
     MEMORY_NODE,
     MIN_CORES,
-    N_ALLOCATED,
     NODE_CORES,
     TASKS_PER_NODE,
     Allocated,
@@ -23,6 +22,17 @@ from escala.kernel.slurm.tables import (
     Scratch,
     World,
 )
+
+
+@lean
+def copy_free(free: Free, to: Free) -> None:
+    """What is free now, to be played with."""
+    for n in range(free.cpus.size):
+        to.cpus[n] = free.cpus[n]
+        to.memory[n] = free.memory[n]
+        to.jobs[n] = free.jobs[n]
+        for k in range(free.gpus.shape[1]):
+            to.gpus[n, k] = free.gpus[n, k]
 
 
 @lean
@@ -69,16 +79,23 @@ def memory_of(machine: Machine, shape: Ints, j: int, n: int, cpus: int) -> int:
 
 
 @lean
+def enough_memory(w: World, free: Free, j: int, count: int) -> bool:
+    """Have the chosen nodes the memory, with CPUs as `distribute` put them?"""
+    if w.rules.by_memory > 0:
+        for i in range(count):
+            if memory_of(w.machine, w.jobs.shape, j, w.room.node[i], w.room.given[i]) > free.memory[w.room.node[i]]:
+                return False
+    return True
+
+
+@lean
 def give(w: World, j: int, count: int) -> bool:
     """Give job j the chosen nodes, with CPUs and tasks as `distribute` put them; False where their memory does not suffice after all."""
-    machine, free, jobs, allocated, s, room = w.machine, w.free, w.jobs, w.allocated, w.s, w.room
+    machine, free, jobs, allocated, room = w.machine, w.free, w.jobs, w.allocated, w.room
     shape, memory = jobs.shape, w.rules.by_memory > 0
-    if memory:
-        for i in range(count):
-            if memory_of(machine, shape, j, room.node[i], room.given[i]) > free.memory[room.node[i]]:
-                return False
-    at = s[N_ALLOCATED]
-    jobs.first[j] = at
+    if not enough_memory(w, free, j, count):
+        return False
+    at = jobs.first[j]
     for i in range(count):
         n = room.node[i]
         allocated.node[at] = n
@@ -91,7 +108,6 @@ def give(w: World, j: int, count: int) -> bool:
         _give_gpus(free, allocated, shape, j, n, at, shape[j, GPUS_NODE] + shape[j, GPUS_TASK] * room.tasks[i])
         at += 1
     jobs.last[j] = at
-    s[N_ALLOCATED] = at
     return True
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute
-from escala.kernel.slurm.choose import choose
-from escala.kernel.slurm.closed import plan_reserved
+from escala.kernel.slurm.closed import plan_reserved, take_reserved
 from escala.kernel.slurm.ends import first_start
-from escala.kernel.slurm.event_pass import way_of
+from escala.kernel.slurm.event_pass import waits_for_nodes, way_of
 from escala.kernel.slurm.limits import gives_no_reservation, may_run, may_take
 from escala.kernel.slurm.lists import records_before
 from escala.kernel.slurm.plan import count_bits, free_through, new_plan, overlaps, reserve
+from escala.kernel.slurm.preempt import OVER_LIMIT, seize
 from escala.kernel.slurm.start import NO_ROOM, start
 from escala.kernel.slurm.start import STARTED as BEGUN
 from escala.kernel.slurm.tables import (
@@ -67,7 +67,7 @@ def _now_only(rules: Rules, jobs: Jobs, records: Records, room: Scratch, record:
     j = records.job[record]
     if rules.bf_min_prio_reserve > 0 and records.priority[record] < rules.bf_min_prio_reserve:
         return True
-    if rules.bf_min_age_reserve > 0 and now_s - unix_s(rules, jobs.submit[j]) < rules.bf_min_age_reserve:
+    if rules.bf_min_age_reserve > 0 and now_s - unix_s(rules, jobs.eligible[j]) < rules.bf_min_age_reserve:
         return True
     return rules.bf_part_reserve > 0 and room.parts[records.part[record], 2] >= rules.bf_part_reserve
 
@@ -88,7 +88,7 @@ def backfill_pass(w: World) -> int:
         record = lists.queue[i]
         j = records.job[record]
         i += 1
-        if jobs.state[j] != WAITING:
+        if jobs.state[j] != WAITING or waits_for_nodes(w, j):
             continue
         if rules.limited > 0 and rules.limit_stop == 0 and not may_run(w.limits, record):
             continue
@@ -126,12 +126,16 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
     machine, jobs, records, s, rules, room = w.machine, w.jobs, w.records, w.s, w.rules, w.room
     j, part = records.job[record], records.part[record]
     limit = jobs.shape[j, LIMIT_S]
+    if rules.preempt > 0 and w.preempting.short[w.preempting.of_record[record]] == 1:
+        limit = min(limit, 60)
     how = way_of(machine, rules, jobs, j, part)
     later = now_s
     counted = False
     for _ in range(MOST_TRIES):
         asked_s = later
         later = _usable(w, record, asked_s, max(asked_s, now_s) + limit)
+        if limit < jobs.shape[j, LIMIT_S] and w.closed.kind.size > 0:
+            take_reserved(w.closed, room.wanted, asked_s, max(asked_s, now_s) + jobs.shape[j, LIMIT_S])
         if count_bits(room.wanted) < jobs.shape[j, MIN_NODES]:
             if later > 0 and not only_now:
                 continue
@@ -139,16 +143,17 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
         if not counted:
             s[TESTED] += 1
             counted = True
-        if only_now:
-            count = choose(machine, w.free, jobs.shape, j, room.wanted, how, room)
-            begin_s = now_s
-        else:
-            begin_s, count = first_start(w, j, room.wanted, how, now_s)
+        begin_s, count, forceful = first_start(w, record, room.wanted, how, only_now, now_s)
         if count == 0:
             if later > 0 and not only_now:
                 continue
             return NEXT, size
         begin_s = max(begin_s, asked_s)
+        if begin_s <= now_s and forceful:
+            _mark(room, count)
+            if seize(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
+                return NEXT, size
+            return _reserve(w, part, size, begin_s, limit)
         if begin_s <= now_s:
             became = start(w, record, count)
             if became != NO_ROOM:
@@ -163,15 +168,22 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
             return NEXT, size
         _mark(room, count)
         step = rules.bf_resolution
-        first_s, end_s = begin_s // step * step, (begin_s + limit) // step * step
-        if begin_s > now_s and overlaps(room, first_s, end_s):
+        if begin_s > now_s and overlaps(room, begin_s // step * step, (begin_s + limit) // step * step):
             later = begin_s
             continue
-        if size >= rules.bf_node_space_size:
-            return STOP, size
-        room.parts[part, 2] += 1
-        return NEXT, reserve(room, size, rules, first_s, end_s)
+        return _reserve(w, part, size, begin_s, limit)
     return NEXT, size
+
+
+@lean
+def _reserve(w: World, part: int, size: int, begin_s: int, limit: int) -> tuple[int, int]:
+    """The nodes of room.used are the job's in the plan; (NEXT, or STOP where there is no place for it, records of the plan)."""
+    rules, room = w.rules, w.room
+    if size >= rules.bf_node_space_size:
+        return STOP, size
+    step = rules.bf_resolution
+    room.parts[part, 2] += 1
+    return NEXT, reserve(room, size, rules, begin_s // step * step, (begin_s + limit) // step * step)
 
 
 @lean

@@ -9,7 +9,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import release
 from escala.kernel.slurm.limits import count_run
-from escala.kernel.slurm.lists import pop_end, push_end, remove_running
+from escala.kernel.slurm.lists import push_end, remove_running
 from escala.kernel.slurm.plan import reserve
 from escala.kernel.slurm.shares import charge
 from escala.kernel.slurm.tables import (
@@ -18,7 +18,9 @@ from escala.kernel.slurm.tables import (
     MOVED,
     N_RUNNING,
     NEXT_TURN,
+    NONE,
     NOW,
+    WORST,
     Closed,
     Rules,
     Scratch,
@@ -77,21 +79,19 @@ def leave_heap(w: World, j: int) -> None:
 
 @lean
 def break_off(w: World, j: int) -> None:
-    """Running job j loses its nodes now: what it held is free, and its use is charged."""
+    """Running job j, no longer in the heap, loses its nodes now: what it held is free, and its use is charged."""
+    jobs, s = w.jobs, w.s
     if w.rules.fair > 0:
-        charge(w, j, unix_s(w.rules, w.s[NOW]))
+        charge(w, j, unix_s(w.rules, s[NOW]))
     if w.rules.limited > 0:
-        count_run(w, w.jobs.ran[j], -1)
-    leave_heap(w, j)
-    release(w.free, w.jobs, w.allocated, j)
-    remove_running(w.jobs, w.lists, w.s, j)
-    w.closed.again[j] += 1
-
-
-@lean
-def first_end(w: World) -> int:
-    """The job that ends first, out of the heap."""
-    return pop_end(w.lists, w.s[N_RUNNING])
+        count_run(w, jobs.ran[j], -1)
+    if w.rules.preempt > 0:
+        w.preempting.notice_s[j] = NONE
+    release(w.free, jobs, w.allocated, j)
+    remove_running(jobs, w.lists, s, j)
+    jobs.again[j] += 1
+    jobs.lost[j] += s[NOW] - jobs.start[j]
+    s[WORST] = max(s[WORST], jobs.again[j])
 
 
 @lean

@@ -6,20 +6,23 @@ from escala.compile import compiled, lean
 from escala.kernel.slurm.backfill import backfill_pass
 from escala.kernel.slurm.event_pass import event_pass
 from escala.kernel.slurm.lists import pop_end, sort_queue
+from escala.kernel.slurm.preempt import BY_QOS, sort_by_force
 from escala.kernel.slurm.priority import renew
 from escala.kernel.slurm.shares import settle, weigh
-from escala.kernel.slurm.start import end, fail, submit
+from escala.kernel.slurm.start import come_back, end, fail, submit
 from escala.kernel.slurm.tables import (
     ASKED,
     CALC,
     DIRTY,
     EVENTS,
     FAR,
+    FIRST_LATER,
     LAST_EVENT,
     LAST_FULL,
     LAST_PASS,
     LAST_UPDATE,
     MOVED,
+    N_LATER,
     N_QUEUE,
     N_RUNNING,
     NEXT_SUBMIT,
@@ -30,6 +33,7 @@ from escala.kernel.slurm.tables import (
     PASSES,
     SECOND,
     TICK,
+    WORST,
     Ints,
     Jobs,
     Lists,
@@ -38,7 +42,8 @@ from escala.kernel.slurm.tables import (
     unix_s,
 )
 
-DONE, PAUSED = range(2)
+DONE, PAUSED, ENDLESS = range(3)
+MOST_AGAIN = 10_000  # a job that has lost its nodes so often gets no further
 STILL_S = 86400  # so long an empty machine is asked in vain before the jobs that wait are given up
 
 
@@ -59,7 +64,8 @@ def next_tick(s: Ints, rules: Rules, busy_us: int) -> None:
     if s[TICK] < busy_us:
         s[TICK] += (busy_us - s[TICK]) // rules.tick_us * rules.tick_us
         if rules.sched_interval > 0:
-            s[LAST_FULL] += (unix_s(rules, s[TICK]) - s[LAST_FULL]) // rules.sched_interval * rules.sched_interval
+            passed_s = unix_s(rules, s[TICK] - rules.tick_us) - s[LAST_FULL]  # by the last tick that is left out
+            s[LAST_FULL] += passed_s // rules.sched_interval * rules.sched_interval
             s[LAST_EVENT] = max(s[LAST_EVENT], s[LAST_FULL])
 
 
@@ -86,30 +92,36 @@ def pass_due(lists: Lists, s: Ints, rules: Rules, now_s: int) -> bool:
 
 @lean
 def _coming(jobs: Jobs, lists: Lists, s: Ints) -> int:
-    """The next submission or end, us."""
+    """The next submission, end, or return to the queue, us."""
     coming = jobs.submit[s[NEXT_SUBMIT]] if s[NEXT_SUBMIT] < jobs.submit.size else FAR
+    if s[N_LATER] > 0:
+        coming = min(coming, lists.later_us[s[FIRST_LATER]])
     return min(coming, lists.heap_us[0]) if s[N_RUNNING] > 0 else coming
 
 
 @lean
 def _take_in(w: World, now: int) -> None:
-    """Everything that ends, then everything that is submitted at this moment."""
+    """Everything that ends, then everything that is submitted, or may be looked at again, at this moment."""
     jobs, lists, s = w.jobs, w.lists, w.s
     while s[N_RUNNING] > 0 and lists.heap_us[0] <= now:
         end(w, pop_end(lists, s[N_RUNNING]))
     while s[NEXT_SUBMIT] < jobs.submit.size and jobs.submit[s[NEXT_SUBMIT]] <= now:
         submit(w, s[NEXT_SUBMIT])
         s[NEXT_SUBMIT] += 1
+    while s[N_LATER] > 0 and lists.later_us[s[FIRST_LATER]] <= now:
+        come_back(w)
 
 
 @compiled
 def drive(w: World, until_us: int) -> int:
-    """Run on to `until_us`, or until every job that can start has ended: DONE or PAUSED."""
+    """Run on to `until_us`, or until every job that can start has ended: DONE or PAUSED; ENDLESS: a job loses its nodes over and over."""
     machine, jobs, records, lists, s, rules = w.machine, w.jobs, w.records, w.lists, w.s, w.rules
     while True:
         coming = _coming(jobs, lists, s)
         if s[N_QUEUE] == 0 and coming == FAR:
             return DONE
+        if s[WORST] > MOST_AGAIN:
+            return ENDLESS
         tick, bf = s[TICK], s[PASS] if rules.backfill > 0 else FAR
         calc = s[CALC] if rules.by_priority > 0 else FAR
         turns = w.closed.moment[s[NEXT_TURN], 0] if s[NEXT_TURN] < w.closed.moment.shape[0] else FAR
@@ -144,6 +156,8 @@ def drive(w: World, until_us: int) -> int:
                 if due == 2:
                     s[LAST_FULL] = now_s
                 s[EVENTS] += 1
+                if rules.preempt == BY_QOS:
+                    sort_by_force(w)
                 event_pass(w, due == 2)
             idle = s[N_QUEUE] == 0 and s[ASKED] == 0
             next_tick(s, rules, min(_coming(jobs, lists, s), turns) if idle else now)  # a job that has just begun may end first
@@ -153,5 +167,7 @@ def drive(w: World, until_us: int) -> int:
                 s[LAST_PASS] = now_s
                 s[PASSES] += 1
                 if s[N_QUEUE] > 0:
+                    if rules.preempt == BY_QOS:
+                        sort_by_force(w)
                     backfill_pass(w)
             next_pass(lists, s, rules, passed, busy if s[N_QUEUE] == 0 else now)

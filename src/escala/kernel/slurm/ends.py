@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 from escala.compile import lean
+from escala.kernel.slurm.allocate import copy_free
 from escala.kernel.slurm.choose import pick
 from escala.kernel.slurm.fit import least_cpus, offer, offers
-from escala.kernel.slurm.tables import N_RUNNING, NONE, Free, Ints, Rules, World
+from escala.kernel.slurm.preempt import leave_future, may_preempt
+from escala.kernel.slurm.tables import N_RUNNING, NONE, STAMP, Ints, Rules, World
 
 WINDOW_S = 30
 MOST_AT_ONCE = 200
-
-
-@lean
-def copy_free(free: Free, to: Free) -> None:
-    """What is free now, to be played with."""
-    for n in range(free.cpus.size):
-        to.cpus[n] = free.cpus[n]
-        to.memory[n] = free.memory[n]
-        to.jobs[n] = free.jobs[n]
-        for k in range(free.gpus.shape[1]):
-            to.gpus[n, k] = free.gpus[n, k]
 
 
 @lean
@@ -52,19 +43,32 @@ def leaves(w: World, r: int, j: int, mask: Ints, memory: bool, least: int) -> tu
 
 
 @lean
-def first_start(w: World, j: int, mask: Ints, how: int, now_s: int) -> tuple[int, int]:
-    """(start, nodes): the second at which job j could start on nodes of `mask`, and how many it gets (in room.node); (NONE, 0): never.
+def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now_s: int) -> tuple[int, int, bool]:
+    """(start, nodes, by force): the second at which the record's job could start on nodes of `mask`, how many it gets (in room.node), and
+    are they to be taken from others now; (NONE, 0, False): never, or not now where only that is asked.
 
-    Running jobs leave in groups. The first group holds all that end up to 30 s after the next multiple of 30 s of unix time; the windows
-    then double (or grow by bf_window_linear). A group counts as gone at its last end.
+    Those that it may preempt leave first. The others leave in groups: the first holds all that end up to 30 s after the next multiple of
+    30 s of unix time; the windows then double (or grow by bf_window_linear). A group counts as gone at its last end.
     """
     jobs, lists, rules, room = w.jobs, w.lists, w.rules, w.room
+    j = w.records.job[record]
     memory, least = how & 4 > 0, least_cpus(jobs.shape, j)
     count, total = offers(w.machine, w.free, jobs.shape, j, mask, memory, room)
     found = pick(w.machine, jobs.shape, j, count, total, how, room)
     if found > 0:
-        return now_s, found
+        return now_s, found, False
+    forceful = rules.preempt > 0 and may_preempt(w.preempting, record)
+    if only_now and not forceful:
+        return NONE, 0, False
     copy_free(w.free, w.future)
+    if forceful:
+        forceful = leave_future(w, record) > 0
+        count, total = offers(w.machine, w.future, jobs.shape, j, mask, memory, room)
+        found = pick(w.machine, jobs.shape, j, count, total, how, room)
+        if found > 0:
+            return now_s, found, forceful
+        if only_now:
+            return NONE, 0, False
     window, anchor = WINDOW_S, 0
     at, running = 0, w.s[N_RUNNING]
     busy = 2 if rules.bf_busy_nodes > 0 else how & 3
@@ -73,6 +77,8 @@ def first_start(w: World, j: int, mask: Ints, how: int, now_s: int) -> tuple[int
         while at < running:
             r = lists.running[at]
             at += 1
+            if forceful and w.preempting.left[r] == w.s[STAMP]:
+                continue
             touched, more, cpus = leaves(w, r, j, mask, memory, least)
             if not touched:
                 continue
@@ -95,5 +101,5 @@ def first_start(w: World, j: int, mask: Ints, how: int, now_s: int) -> tuple[int
                 break
         found = pick(w.machine, jobs.shape, j, count, total, (how & 4) + busy, room)
         if found > 0:
-            return (last if last > now_s else late_end(rules, last, now_s)), found
-    return NONE, 0
+            return (last if last > now_s else late_end(rules, last, now_s)), found, False
+    return NONE, 0, False

@@ -8,16 +8,18 @@ from escala.kernel.slurm.closed import take_reserved
 from escala.kernel.slurm.limits import may_run
 from escala.kernel.slurm.lists import records_before
 from escala.kernel.slurm.plan import count_bits
+from escala.kernel.slurm.preempt import OVER_LIMIT, seize
 from escala.kernel.slurm.start import AT_LIMIT, STARTED, start
 from escala.kernel.slurm.tables import (
     BY_PASS,
+    EVENTS,
     LIMIT_S,
     MIN_CORES,
     MIN_NODES,
     N_QUEUE,
     NOW,
+    PASSES,
     REQ_NODES,
-    SECOND,
     WAITING,
     Ints,
     Jobs,
@@ -45,9 +47,15 @@ def way_of(machine: Machine, rules: Rules, jobs: Jobs, j: int, part: int) -> int
 def _passes_by(rules: Rules, jobs: Jobs, records: Records, s: Ints, record: int) -> bool:
     """May a job that cannot start be passed by others, since it is young or of low priority?"""
     j = records.job[record]
-    waited = unix_s(rules, s[NOW]) - (jobs.submit[j] + rules.epoch_us) // SECOND
+    waited = unix_s(rules, s[NOW]) - unix_s(rules, jobs.eligible[j])
     young = rules.bf_min_age_reserve > 0 and waited < rules.bf_min_age_reserve
     return young or (rules.bf_min_prio_reserve > 0 and records.priority[record] < rules.bf_min_prio_reserve)
+
+
+@lean
+def waits_for_nodes(w: World, j: int) -> bool:
+    """Has job j taken nodes from others in this pass, by another partition?"""
+    return w.rules.preempt > 0 and w.preempting.tried[j] == w.s[EVENTS] + w.s[PASSES]
 
 
 @lean
@@ -75,7 +83,7 @@ def event_pass(w: World, full: bool) -> bool:
         depth += 1
         if not full and depth - 1 > rules.queue_depth:
             return False
-        if room.parts[p, 0] == 1 or jobs.state[j] != WAITING:
+        if room.parts[p, 0] == 1 or jobs.state[j] != WAITING or waits_for_nodes(w, j):
             continue
         if rules.limited > 0 and rules.limit_stop == 0 and not may_run(w.limits, record):
             continue
@@ -83,7 +91,8 @@ def event_pass(w: World, full: bool) -> bool:
             room.wanted[word] = machine.mask[records.mask[record], word] & ~room.used[word]
         if w.closed.kind.size > 0 and _held_by_reservation(w, j):
             continue
-        count = choose(machine, free, jobs.shape, j, room.wanted, way_of(machine, rules, jobs, j, p), room)
+        how = way_of(machine, rules, jobs, j, p)
+        count = choose(machine, free, jobs.shape, j, room.wanted, how, room)
         if count > 0:
             earlier = records_before(jobs, records, lists, i - 1, j)
             found = start(w, record, count)
@@ -93,6 +102,8 @@ def event_pass(w: World, full: bool) -> bool:
                 continue
             if found == AT_LIMIT and rules.limit_stop == 0:
                 continue
+        elif rules.preempt > 0 and seize(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
+            continue
         if not _passes_by(rules, jobs, records, s, record):
             _close(machine, room, p)
             open_parts -= 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from escala.compile import compiled, lean
-from escala.kernel.slurm.tables import DIRTY, N_QUEUE, N_RUNNING, Ints, Jobs, Lists, Machine, Records
+from escala.kernel.slurm.tables import DIRTY, FIRST_LATER, N_LATER, N_QUEUE, N_RUNNING, Ints, Jobs, Lists, Machine, Records
 
 
 @lean
@@ -77,6 +77,15 @@ def add_running(jobs: Jobs, lists: Lists, s: Ints, j: int) -> None:
 
 
 @lean
+def put_later(lists: Lists, s: Ints, us: int, j: int) -> None:
+    """Job j may be looked at again from a moment on, which lies behind those of all that wait so."""
+    at = (s[FIRST_LATER] + s[N_LATER]) % lists.later_job.size
+    lists.later_us[at] = us
+    lists.later_job[at] = j
+    s[N_LATER] += 1
+
+
+@lean
 def remove_running(jobs: Jobs, lists: Lists, s: Ints, j: int) -> None:
     """The same job out of them."""
     low, high = 0, s[N_RUNNING]
@@ -106,6 +115,18 @@ def push_end(lists: Lists, size: int, us: int, j: int) -> None:
         i = up
     lists.heap_us[i] = us
     lists.heap_job[i] = j
+
+
+@lean
+def move_end(lists: Lists, size: int, us: int, j: int) -> None:
+    """The end of job j, which is in the heap, at another moment: what lies behind it in the table is put in anew, as it may stand wrong."""
+    at = 0
+    while lists.heap_job[at] != j:
+        at += 1
+    lists.heap_us[at] = us
+    for k in range(size):
+        moment, job = lists.heap_us[k], lists.heap_job[k]
+        push_end(lists, k, moment, job)
 
 
 @lean

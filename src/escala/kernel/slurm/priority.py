@@ -17,11 +17,20 @@ def priority_of(base: float, weight: float, waited_s: int, max_age: int) -> int:
 
 
 @lean
+def waited_s(w: World, j: int) -> int:
+    """For how long job j has waited since nothing but room held it up, or since its submission, where the site counts so."""
+    since = w.jobs.submit[j] if w.rules.always_ages > 0 else w.jobs.eligible[j]
+    return max(unix_s(w.rules, w.s[NOW]) - unix_s(w.rules, since), 0)
+
+
+@lean
 def first_priority(w: World, record: int) -> None:
     """The priority of a record as it joins the queue, by the fair share of that moment."""
     records, rules = w.records, w.rules
-    base = records.base[record] + records.fair[record] * fair_of(w.shares, w.jobs, records.job[record])
-    records.priority[record] = priority_of(base, records.weight[record], 0, rules.max_age)
+    base = records.base[record]
+    if rules.fair > 0:
+        base += records.fair[record] * fair_of(w.shares, w.jobs, records.job[record])
+    records.priority[record] = priority_of(base, records.weight[record], waited_s(w, records.job[record]), rules.max_age)
 
 
 @lean
@@ -32,11 +41,10 @@ def renew(w: World) -> None:
     changed = False
     for i in range(s[N_QUEUE]):
         record = lists.queue[i]
-        waited = max(now_s - unix_s(rules, jobs.submit[records.job[record]]), 0)
         base = records.base[record]
         if rules.fair > 0:
             base += records.fair[record] * fair_of(w.shares, jobs, records.job[record])
-        value = priority_of(base, records.weight[record], waited, rules.max_age)
+        value = priority_of(base, records.weight[record], waited_s(w, records.job[record]), rules.max_age)
         if value != records.priority[record]:
             records.priority[record] = value
             changed = True

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute, give, release
-from escala.kernel.slurm.closed import DOWN, break_off, struck, turn
+from escala.kernel.slurm.closed import DOWN, break_off, leave_heap, struck, turn
 from escala.kernel.slurm.limits import count_end, count_gone, count_run, may_come, may_run, may_take
-from escala.kernel.slurm.lists import add_running, dequeue, enqueue, push_end, remove_running
+from escala.kernel.slurm.lists import add_running, dequeue, enqueue, push_end, put_later, remove_running
+from escala.kernel.slurm.preempt import REQUEUE
 from escala.kernel.slurm.priority import first_priority
 from escala.kernel.slurm.shares import charge
 from escala.kernel.slurm.tables import (
@@ -14,33 +15,30 @@ from escala.kernel.slurm.tables import (
     BY_PASS,
     COMING,
     ENDED,
+    FIRST_LATER,
     HELD,
     LAST_UPDATE,
     LIMIT_S,
     MOVED,
     N_ENDED,
+    N_LATER,
     N_RUNNING,
     NEVER,
     NEXT_TURN,
+    NONE,
     NOW,
     RUNNING,
     SECOND,
     WAITING,
-    Rules,
     World,
+    kill_beat,
     unix_s,
 )
 
 AT_START, AT_END = range(2)
 STARTED, NO_ROOM, AT_LIMIT = range(3)
-
-
-@lean
-def _killed_us(rules: Rules, end_s: int, now: int) -> int:
-    """The first beat of 30 s, counted from slurmctld's start, at which a job is past its limit."""
-    due = (end_s + 60 * rules.over_time) * SECOND - rules.epoch_us
-    beat = 30 * SECOND
-    return max(rules.started_us + -((rules.started_us - due) // beat) * beat, now + 1)
+ANYHOW, WELL, BADLY = range(3)
+"""How a job must have gone for one that depends on it."""
 
 
 @lean
@@ -61,7 +59,8 @@ def start(w: World, record: int, count: int) -> int:
     jobs.end_s[j] = now_s + jobs.shape[j, LIMIT_S]
     jobs.finish[j] = s[NOW] + jobs.run[j]
     if jobs.cut[j] == 1:
-        jobs.finish[j] = min(jobs.finish[j], _killed_us(rules, jobs.end_s[j], s[NOW]))
+        due = (jobs.end_s[j] + 60 * rules.over_time) * SECOND - rules.epoch_us
+        jobs.finish[j] = min(jobs.finish[j], kill_beat(rules, due, s[NOW]))
     s[MOVED] = s[NOW]
     if rules.limited > 0:
         count_run(w, record, 1)
@@ -69,7 +68,7 @@ def start(w: World, record: int, count: int) -> int:
     add_running(jobs, lists, s, j)
     dequeue(w.records, lists, s, j)
     s[LAST_UPDATE] = now_s
-    if w.closed.again.size == 0 or w.closed.again[j] == 0:
+    if jobs.again[j] == 0:
         free_followers(w, j, AT_START)
     return STARTED
 
@@ -78,6 +77,13 @@ def start(w: World, record: int, count: int) -> int:
 def end(w: World, j: int) -> None:
     """Job j, which the heap has given, ends now."""
     jobs, s = w.jobs, w.s
+    if w.rules.preempt > 0 and w.preempting.notice_s[j] != NONE:
+        again = w.preempting.mode[w.preempting.of_record[w.jobs.ran[j]]] == REQUEUE
+        s[ASKED] += 1
+        s[MOVED] = s[NOW]
+        s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
+        _lose(w, j, again)
+        return
     if w.rules.fair > 0:
         charge(w, j, unix_s(w.rules, s[NOW]))
     if w.rules.limited > 0:
@@ -105,17 +111,37 @@ def fail(w: World) -> None:
             i += 1
             continue
         j = w.lists.running[i]
-        break_off(w, j)
-        if w.closed.requeue[c] == 1:
-            _queue(w, j)
-            continue
-        w.jobs.finish[j] = w.s[NOW]
-        w.jobs.state[j] = ENDED
-        w.closed.again[j] = -1
-        w.s[N_ENDED] += 1
-        if w.rules.limited > 0:
-            count_gone(w, j)
-        free_followers(w, j, AT_END)
+        leave_heap(w, j)
+        _lose(w, j, w.closed.requeue[c] == 1)
+
+
+@lean
+def _lose(w: World, j: int, again: bool) -> None:
+    """Running job j loses its nodes, and is queued again after a while, or it is over."""
+    break_off(w, j)
+    if again:
+        later = w.s[NOW] + w.rules.again_us
+        w.jobs.state[j] = HELD
+        w.jobs.eligible[j] = later
+        put_later(w.lists, w.s, later, j)
+        return
+    w.jobs.finish[j] = w.s[NOW]
+    w.jobs.state[j] = ENDED
+    w.jobs.again[j] = -1
+    w.s[N_ENDED] += 1
+    if w.rules.limited > 0:
+        count_gone(w, j)
+    free_followers(w, j, AT_END)
+
+
+@lean
+def come_back(w: World) -> None:
+    """The first job that has waited to be queued again is."""
+    j = w.lists.later_job[w.s[FIRST_LATER]]
+    w.s[FIRST_LATER] = (w.s[FIRST_LATER] + 1) % w.lists.later_job.size
+    w.s[N_LATER] -= 1
+    w.s[MOVED] = w.s[NOW]
+    _queue(w, j)
 
 
 @lean
@@ -143,7 +169,7 @@ def submit(w: World, j: int) -> None:
 def _queue(w: World, j: int) -> None:
     w.jobs.state[j] = WAITING
     for record in range(w.jobs.record[j], w.jobs.record[j + 1]):
-        if w.rules.fair > 0:
+        if w.rules.by_priority > 0:
             first_priority(w, record)
         enqueue(w.machine, w.records, w.lists, w.s, record)
 
@@ -156,12 +182,15 @@ def free_followers(w: World, j: int, when: int) -> None:
         follower = jobs.follower[k, 0]
         if jobs.follower[k, 1] != when:
             continue
-        if jobs.follower[k, 2] == 1:
+        wanted = jobs.follower[k, 2]
+        well = jobs.state[j] == ENDED and jobs.again[j] >= 0 and jobs.well[j] == 1
+        if (wanted == WELL and not well) or (wanted == BADLY and well):
             if jobs.state[follower] == COMING or jobs.state[follower] == HELD:
                 jobs.state[follower] = NEVER
                 s[N_ENDED] += 1
             continue
         jobs.left[follower] -= 1
         if jobs.left[follower] == 0 and jobs.state[follower] == HELD:
+            jobs.eligible[follower] = s[NOW]
             _queue(w, follower)
             s[ASKED] += 1

@@ -30,7 +30,6 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     NEXT_SUBMIT,
     N_QUEUE,
     N_RUNNING,
-    N_ALLOCATED,
     N_ENDED,
     TICK,
     PASS,
@@ -50,8 +49,12 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     RESET,
     MOVED,
     NEXT_TURN,
-) = range(24)
-COUNTERS = 24
+    FIRST_LATER,
+    N_LATER,
+    WORST,
+    STAMP,
+) = range(27)
+COUNTERS = 27
 
 # Columns of what limits count; behind the last, GPUs of each kind.
 USED_JOBS, USED_SUBMITTED, USED_NODES, USED_CPUS, USED_MEMORY, USED_GPUS, USED_KINDS = range(7)
@@ -91,14 +94,18 @@ class Jobs(NamedTuple):
     start: Ints  # us, NONE before
     finish: Ints  # us, NONE before the start
     end_s: Ints  # planned end, unix s
-    first: Ints  # first allocation
-    last: Ints  # behind the last
+    first: Ints  # first of its own rows in `Allocated`
+    last: Ints  # behind the last that it has
     record: Ints  # [jobs + 1]: its records
     by: Ints  # 1: started by a backfill pass
     ran: Ints  # the record by which it started
     left: Ints  # what it still waits for
     after: Ints  # [jobs + 1]: its followers
-    follower: Ints  # [followers, 3]: job, 0 at the start or 1 at the end, 1 where it can never run then
+    follower: Ints  # [followers, 3]: job, 0 at the start or 1 at the end, how the other must have gone (of `start`)
+    well: Ints  # 1: goes well, if it may run to its end
+    eligible: Ints  # us from which its age counts
+    again: Ints  # how often it lost its nodes; -1: it was over then
+    lost: Ints  # us of the runs that it lost
 
 
 class Records(NamedTuple):
@@ -155,11 +162,29 @@ class Closed(NamedTuple):
     end_s: Ints
     on: Ints  # 1: an outage or a drain that lasts
     gone: Words  # [words]: nodes of all that last
-    again: Ints  # [jobs]: how often it lost its nodes
+
+
+class Preempting(NamedTuple):
+    """Who may take nodes from whom. Jobs of one QOS in one partition are a class. Without preemption all of it is empty."""
+
+    of_record: Ints  # [records]: classes
+    may: Ints  # [classes, classes], of `preempt`: a job of the first from one of the second
+    first: Ints  # [classes]: jobs of the lowest lose their nodes first
+    mode: Ints  # [classes], of `preempt`
+    grace_s: Ints  # [classes]: between the notice and the end
+    exempt_s: Ints  # [classes]: so long it runs in safety
+    short: Ints  # [classes]: 1: backfill takes its jobs as a minute long
+    notice_s: Ints  # [jobs]: unix s of its notice, NONE
+    begun_s: Ints  # [jobs]: unix s at which it last took nodes
+    tried: Ints  # [jobs]: the pass in which it did
+    left: Ints  # [jobs]: a stamp: has left what would be free
+    listed: Ints  # [jobs + 1]: those that may lose their nodes, in order
+    key: Ints  # [jobs + 1]
+    order: Ints  # [records]
 
 
 class Allocated(NamedTuple):
-    """What was given, a row a job and node."""
+    """What is given, a row a job and node; each job has rows of its own."""
 
     node: Ints
     cpus: Ints
@@ -168,12 +193,14 @@ class Allocated(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The queue (records in order), running jobs by their planned end, ends to come (a heap)."""
+    """The queue (records in order), running jobs by their planned end, ends to come (a heap), and jobs that are queued again later."""
 
     queue: Ints
     running: Ints
     heap_us: Ints
     heap_job: Ints
+    later_us: Ints  # a ring of jobs that may be looked at from then on
+    later_job: Ints
     passes: Ints  # us of given backfill passes; empty: by the clock
 
 
@@ -218,6 +245,14 @@ class Rules(NamedTuple):
     reset_s: int  # 0: usage is never forgotten at once
     limited: int  # 1: some class has a link
     limit_stop: int  # 1: a job at a limit closes its partition
+    again_us: int  # so long a job that lost its nodes is not looked at
+    always_ages: int  # 1: age counts from the submission on, whatever the job waits for
+    preempt: int  # may some jobs take nodes from others: of `preempt`, by what
+    youngest: int  # 1: the last to start are the first to go
+    reorder: int  # how often the order in which they go is mended
+    strict: int  # 1: by bringing the last forward only
+    safe_priority: int  # jobs of a higher priority keep their nodes
+    patience_s: int  # so long who has taken nodes takes no more
 
 
 class Scratch(NamedTuple):
@@ -256,6 +291,7 @@ class World(NamedTuple):
     shares: Shares
     limits: Limits
     closed: Closed
+    preempting: Preempting
     allocated: Allocated
     lists: Lists
     s: Ints  # counters
@@ -267,3 +303,10 @@ class World(NamedTuple):
 def unix_s(rules: Rules, us: int) -> int:
     """The whole second of unix time of a moment."""
     return (us + rules.epoch_us) // SECOND
+
+
+@lean
+def kill_beat(rules: Rules, due_us: int, now: int) -> int:
+    """The first beat of 30 s, counted from slurmctld's start, at or behind a moment, and behind now."""
+    beat = 30 * SECOND
+    return max(rules.started_us + -((rules.started_us - due_us) // beat) * beat, now + 1)
