@@ -143,3 +143,19 @@ def test_shapes_that_a_scheduler_does_not_see_are_told(escala_: Escala, tmp_path
     site.write_text('name = "two"\n[[nodes]]\nnames = "n[1-2]"\ncores = 2\n[[partitions]]\nname = "all"\nnodes = "ALL"\ndefault = true\n')
     outcome = escala_("simulate", table, "--platform", site, "--scheduler", "slurm")
     assert outcome.status == 0 and "what jobs ask for" not in outcome.err
+
+
+def test_lost_runs_are_told_beside_the_figures_that_leave_them_out(escala_: Escala, tmp_path: Path) -> None:
+    """A, on all nodes, begins at about 1 s, and loses them to B of the higher tier at about 101 s: 100 s are gone."""
+    (tmp_path / "site.toml").write_text(
+        'name = "two"\n[[nodes]]\nnames = "n[1-4]"\ncores = 4\n'
+        '[[partitions]]\nname = "low"\nnodes = "ALL"\n[[partitions]]\nname = "high"\nnodes = "ALL"\ntier = 2\n'
+        '[slurm]\nSelectTypeParameters = "CR_CPU"\nPreemptType = "preempt/partition_prio"\nPreemptMode = "requeue"\n'
+    )
+    log = tmp_path / "jobs.csv"
+    log.write_text("job_id,submit_s,runtime_s,walltime_s,cores,partition\nA,0,600,900,16,low\nB,100,120,300,8,high\n")
+    told = r"slurm \+ never: 1 job lost nodes to other jobs or to outages; the lost runs lasted 1.7 min in all"
+    for verb in (("simulate", "--scheduler"), ("compare", "--schedulers")):
+        out = escala_(verb[0], log, "--platform", tmp_path / "site.toml", verb[1], "slurm").out
+        assert re.search(told, " ".join(out.split())), out
+        assert "lost nodes" not in escala_(verb[0], log, "--platform", tmp_path / "site.toml", verb[1], "easy").out

@@ -90,6 +90,22 @@ def test_the_slow_simulator_gives_the_same(tmp_path: Path, seed: int) -> None:
     same(tmp_path, seed)
 
 
+@pytest.mark.long
+def test_ten_thousand_worlds(tmp_path: Path) -> None:
+    """Where jobs take nodes from each other for ever, both say so."""
+    losses, endless = 0, 0
+    for seed in range(WORLDS, 10_000):
+        try:
+            losses += same(tmp_path, seed)
+        except escala.EscalaError as error:
+            assert "has lost its nodes more than" in str(error), seed
+            _, site, jobs, limits = drawn(seed)
+            with pytest.raises(slow.Endless):
+                slow.replay(site, jobs, dict(enumerate(limits)))
+            endless += 1
+    assert losses > 10_000 and endless < 10
+
+
 def same(tmp_path: Path, seed: int) -> int:
     """Starts, ends, nodes and lost time are equal; how often jobs lost their nodes."""
     text, site, jobs, limits = drawn(seed)

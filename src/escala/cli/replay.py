@@ -15,7 +15,7 @@ from escala.cli import streamed
 from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of, with_shapes
-from escala.cli.recorded import shown_waits
+from escala.cli.recorded import lost_runs, shown_waits
 from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress, remark
 from escala.cli.unused import tell_until, tell_unused
@@ -112,7 +112,7 @@ def simulate(
     title, shown = f"{log.name} on {machine.name}: {name}", measured({"": summary}, SHOWN)
     told = {**summary, "knows": result.knows, **read_of(log), "power": power_of(machine), "recorded_waits": waits}
     figures = metrics_table({metric: summary[metric] for metric in shown})
-    emit(as_json, told, title, figures, *marks.lines(knows), machine.power_line, *shown_waits({name: waits}))
+    emit(as_json, told, title, figures, *marks.lines(knows), machine.power_line, *shown_waits({name: waits}), *lost_runs({name: result}))
 
 
 def _check_export(export: str | None, out: Path | None) -> None:
@@ -183,7 +183,7 @@ def compare(
                 remark(f"{len(kept.found)} of {total} runs were kept from an interrupted comparison")
         summaries = {name: result.summary() for name, result in comparison.results.items()}
         table = comparison.table(cut=options["until_s"] is not None)
-        remarks = comparing.check(summaries, cut=True)
+        remarks = [*comparing.check(summaries, cut=True), *lost_runs(comparison.results)]
         measured = None
         if headroom is not None:
             with progress() as begin:

@@ -15,9 +15,9 @@ from escala.platform.closures import entry_of
 from escala.platform.hostlist import folded
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 from escala.platform.site import GPU, MEMORY, PARTITION_FIELDS, Partition, Site
+from escala.platform.site_toml import GRACE
 
 SPANS = {"max_s": "max_time", "default_s": "default_time"}
-GRACE = "grace_s"
 
 
 def site_text(site: Site, notes: Iterable[str] = ()) -> str:

@@ -225,8 +225,8 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
         youngest=int(settings.youngest_first),
         reorder=settings.reorder_count,
         strict=int(settings.strict_order),
-        safe_priority=settings.min_exempt_priority,
-        patience_s=settings.kill_wait + settings.message_timeout,
+        min_exempt_priority=settings.min_exempt_priority,
+        retry_s=settings.kill_wait + settings.message_timeout,
     )
 
 

@@ -20,6 +20,7 @@ from escala.kernel.slurm.tables import (
     Jobs,
     Machine,
     Scratch,
+    Words,
     World,
 )
 
@@ -33,6 +34,16 @@ def copy_free(free: Free, to: Free) -> None:
         to.jobs[n] = free.jobs[n]
         for k in range(free.gpus.shape[1]):
             to.gpus[n, k] = free.gpus[n, k]
+
+
+@lean
+def is_on(jobs: Jobs, allocated: Allocated, j: int, nodes: Words) -> bool:
+    """Has job j a node of this set?"""
+    for at in range(jobs.first[j], jobs.last[j]):
+        n = allocated.node[at]
+        if (nodes[n >> 6] >> (n & 63)) & 1 == 1:
+            return True
+    return False
 
 
 @lean

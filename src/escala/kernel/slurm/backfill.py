@@ -10,7 +10,7 @@ from escala.kernel.slurm.event_pass import waits_for_nodes, way_of
 from escala.kernel.slurm.limits import gives_no_reservation, may_run, may_take
 from escala.kernel.slurm.lists import records_before
 from escala.kernel.slurm.plan import count_bits, free_through, new_plan, overlaps, reserve
-from escala.kernel.slurm.preempt import OVER_LIMIT, seize
+from escala.kernel.slurm.preempt import OVER_LIMIT, preempt_for
 from escala.kernel.slurm.start import NO_ROOM, start
 from escala.kernel.slurm.start import STARTED as BEGUN
 from escala.kernel.slurm.tables import (
@@ -143,15 +143,15 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
         if not counted:
             s[TESTED] += 1
             counted = True
-        begin_s, count, forceful = first_start(w, record, room.wanted, how, only_now, now_s)
+        begin_s, count, preempts = first_start(w, record, room.wanted, how, only_now, now_s)
         if count == 0:
             if later > 0 and not only_now:
                 continue
             return NEXT, size
         begin_s = max(begin_s, asked_s)
-        if begin_s <= now_s and forceful:
+        if begin_s <= now_s and preempts:
             _mark(room, count)
-            if seize(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
+            if preempt_for(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
                 return NEXT, size
             return _reserve(w, part, size, begin_s, limit)
         if begin_s <= now_s:

@@ -9,14 +9,13 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import release
 from escala.kernel.slurm.limits import count_run
-from escala.kernel.slurm.lists import push_end, remove_running
+from escala.kernel.slurm.lists import remove_running
 from escala.kernel.slurm.plan import reserve
 from escala.kernel.slurm.shares import charge
 from escala.kernel.slurm.tables import (
     ASKED,
     LAST_UPDATE,
     MOVED,
-    N_RUNNING,
     NEXT_TURN,
     NONE,
     NOW,
@@ -50,31 +49,6 @@ def turn(w: World) -> None:
         if closed.on[other] == 1:
             for word in range(closed.gone.size):
                 closed.gone[word] |= closed.nodes[other, word]
-
-
-@lean
-def struck(w: World, i: int, c: int) -> bool:
-    """Is running job number i on a node of closure c?"""
-    j = w.lists.running[i]
-    for at in range(w.jobs.first[j], w.jobs.last[j]):
-        n = w.allocated.node[at]
-        if (w.closed.nodes[c, n >> 6] >> (n & 63)) & 1 == 1:
-            return True
-    return False
-
-
-@lean
-def leave_heap(w: World, j: int) -> None:
-    """Job j out of the heap of ends: it is taken to the top, and popped."""
-    lists, size = w.lists, w.s[N_RUNNING]
-    at = 0
-    while lists.heap_job[at] != j:
-        at += 1
-    lists.heap_us[at], lists.heap_job[at] = lists.heap_us[size - 1], lists.heap_job[size - 1]
-    # what moved up may stand wrong both ways: the heap is built anew
-    for k in range(size - 1):
-        us, job = lists.heap_us[k], lists.heap_job[k]
-        push_end(lists, k, us, job)
 
 
 @lean

@@ -6,7 +6,7 @@ from escala.compile import compiled, lean
 from escala.kernel.slurm.backfill import backfill_pass
 from escala.kernel.slurm.event_pass import event_pass
 from escala.kernel.slurm.lists import pop_end, sort_queue
-from escala.kernel.slurm.preempt import BY_QOS, sort_by_force
+from escala.kernel.slurm.preempt import BY_QOS, sort_by_preemption
 from escala.kernel.slurm.priority import renew
 from escala.kernel.slurm.shares import settle, weigh
 from escala.kernel.slurm.start import come_back, end, fail, submit
@@ -157,7 +157,7 @@ def drive(w: World, until_us: int) -> int:
                     s[LAST_FULL] = now_s
                 s[EVENTS] += 1
                 if rules.preempt == BY_QOS:
-                    sort_by_force(w)
+                    sort_by_preemption(w)
                 event_pass(w, due == 2)
             idle = s[N_QUEUE] == 0 and s[ASKED] == 0
             next_tick(s, rules, min(_coming(jobs, lists, s), turns) if idle else now)  # a job that has just begun may end first
@@ -168,6 +168,6 @@ def drive(w: World, until_us: int) -> int:
                 s[PASSES] += 1
                 if s[N_QUEUE] > 0:
                     if rules.preempt == BY_QOS:
-                        sort_by_force(w)
+                        sort_by_preemption(w)
                     backfill_pass(w)
             next_pass(lists, s, rules, passed, busy if s[N_QUEUE] == 0 else now)

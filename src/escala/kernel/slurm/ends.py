@@ -44,7 +44,7 @@ def leaves(w: World, r: int, j: int, mask: Ints, memory: bool, least: int) -> tu
 
 @lean
 def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now_s: int) -> tuple[int, int, bool]:
-    """(start, nodes, by force): the second at which the record's job could start on nodes of `mask`, how many it gets (in room.node), and
+    """(start, nodes, preempts): the second at which the record's job could start on nodes of `mask`, how many it gets (in room.node), and
     are they to be taken from others now; (NONE, 0, False): never, or not now where only that is asked.
 
     Those that it may preempt leave first. The others leave in groups: the first holds all that end up to 30 s after the next multiple of
@@ -57,16 +57,16 @@ def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now
     found = pick(w.machine, jobs.shape, j, count, total, how, room)
     if found > 0:
         return now_s, found, False
-    forceful = rules.preempt > 0 and may_preempt(w.preempting, record)
-    if only_now and not forceful:
+    preempts = rules.preempt > 0 and may_preempt(w.preempting, record)
+    if only_now and not preempts:
         return NONE, 0, False
     copy_free(w.free, w.future)
-    if forceful:
-        forceful = leave_future(w, record) > 0
+    if preempts:
+        preempts = leave_future(w, record) > 0
         count, total = offers(w.machine, w.future, jobs.shape, j, mask, memory, room)
         found = pick(w.machine, jobs.shape, j, count, total, how, room)
         if found > 0:
-            return now_s, found, forceful
+            return now_s, found, preempts
         if only_now:
             return NONE, 0, False
     window, anchor = WINDOW_S, 0
@@ -77,7 +77,7 @@ def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now
         while at < running:
             r = lists.running[at]
             at += 1
-            if forceful and w.preempting.left[r] == w.s[STAMP]:
+            if preempts and w.preempting.left[r] == w.s[STAMP]:
                 continue
             touched, more, cpus = leaves(w, r, j, mask, memory, least)
             if not touched:

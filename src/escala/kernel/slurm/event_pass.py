@@ -8,7 +8,7 @@ from escala.kernel.slurm.closed import take_reserved
 from escala.kernel.slurm.limits import may_run
 from escala.kernel.slurm.lists import records_before
 from escala.kernel.slurm.plan import count_bits
-from escala.kernel.slurm.preempt import OVER_LIMIT, seize
+from escala.kernel.slurm.preempt import OVER_LIMIT, preempt_for
 from escala.kernel.slurm.start import AT_LIMIT, STARTED, start
 from escala.kernel.slurm.tables import (
     BY_PASS,
@@ -102,7 +102,7 @@ def event_pass(w: World, full: bool) -> bool:
                 continue
             if found == AT_LIMIT and rules.limit_stop == 0:
                 continue
-        elif rules.preempt > 0 and seize(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
+        elif rules.preempt > 0 and preempt_for(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
             continue
         if not _passes_by(rules, jobs, records, s, record):
             _close(machine, room, p)

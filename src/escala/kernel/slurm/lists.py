@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from escala.compile import compiled, lean
-from escala.kernel.slurm.tables import DIRTY, FIRST_LATER, N_LATER, N_QUEUE, N_RUNNING, Ints, Jobs, Lists, Machine, Records
+from escala.kernel.slurm.tables import DIRTY, FAR, FIRST_LATER, N_LATER, N_QUEUE, N_RUNNING, Ints, Jobs, Lists, Machine, Records
 
 
 @lean
@@ -151,6 +151,13 @@ def pop_end(lists: Lists, size: int) -> int:
         lists.heap_us[i] = us
         lists.heap_job[i] = j
     return first
+
+
+@lean
+def drop_end(lists: Lists, size: int, j: int) -> None:
+    """The end of job j out of the heap: before all others, it is the one that is popped."""
+    move_end(lists, size, -FAR, j)
+    pop_end(lists, size)
 
 
 @lean

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from escala.compile import compiled, lean
-from escala.kernel.slurm.allocate import copy_free, distribute, enough_memory, release
+from escala.kernel.slurm.allocate import copy_free, distribute, enough_memory, is_on, release
 from escala.kernel.slurm.choose import choose
 from escala.kernel.slurm.limits import may_run, may_take
 from escala.kernel.slurm.lists import add_running, before, move_end, remove_running
@@ -33,7 +33,7 @@ from escala.kernel.slurm.tables import (
 BY_TIER, BY_QOS = 1, 2
 STAYS, CANCEL, REQUEUE = range(3)
 NEVER_MAY, ALWAYS, NOT_LOWER, HIGHER = range(4)
-SEIZED, NO_WAY, OVER_LIMIT = range(3)
+PREEMPTED, NO_WAY, OVER_LIMIT = range(3)
 MOST = 0xFFFF
 FIRST_OF_ALL = 99_999
 
@@ -57,16 +57,11 @@ def _may_go(w: World, record: int, r: int, now_s: int) -> bool:
     if how == NEVER_MAY or p.mode[c] == STAYS or w.jobs.finish[r] <= w.s[NOW]:
         return False
     mine, other = records.priority[record], records.priority[w.jobs.ran[r]]
-    if (how == NOT_LOWER and mine < other) or (how == HIGHER and mine <= other) or other > w.rules.safe_priority:
+    if (how == NOT_LOWER and mine < other) or (how == HIGHER and mine <= other) or other > w.rules.min_exempt_priority:
         return False
     if now_s < unix_s(w.rules, w.jobs.start[r]) + p.exempt_s[c]:
         return False
-    part = records.part[record]
-    for at in range(w.jobs.first[r], w.jobs.last[r]):
-        n = w.allocated.node[at]
-        if (w.machine.part[part, n >> 6] >> (n & 63)) & 1 == 1:
-            return True
-    return False
+    return is_on(w.jobs, w.allocated, r, w.machine.part[records.part[record]])
 
 
 @lean
@@ -99,7 +94,7 @@ def _merge(w: World, low: int, middle: int, high: int) -> None:
 
 
 @compiled
-def sort_by_force(w: World) -> None:
+def sort_by_preemption(w: World) -> None:
     """The queue anew, as slurmctld does in each pass: who may preempt another stands before it, whatever their tiers and priorities.
 
     With these that may be a circle; so it is sorted from the jobs' order on by halves, the first the smaller, as the C library does it.
@@ -163,9 +158,9 @@ def leave_future(w: World, record: int) -> int:
 
 
 @lean
-def seize(w: World, record: int, how: int) -> int:
-    """Take nodes of room.wanted for the record's job: SEIZED, also where it has done so a moment ago; NO_WAY where there would be no room
-    even then; or OVER_LIMIT."""
+def preempt_for(w: World, record: int, how: int) -> int:
+    """Take nodes of room.wanted for the record's job: PREEMPTED, also where it has done so a moment ago; NO_WAY where there would be no
+    room even then; or OVER_LIMIT."""
     p, room, jobs, rules = w.preempting, w.room, w.jobs, w.rules
     j = w.records.job[record]
     many = find_candidates(w, record) if may_preempt(p, record) else 0
@@ -189,7 +184,7 @@ def seize(w: World, record: int, how: int) -> int:
     if not enough_memory(w, w.future, j, count):
         return NO_WAY
     _take_nodes(w, j, gone, count)
-    return SEIZED
+    return PREEMPTED
 
 
 @lean
@@ -197,7 +192,7 @@ def _take_nodes(w: World, j: int, gone: int, count: int) -> None:
     """Give notice to those of the first `gone` that are on the chosen nodes, unless it was done a moment ago."""
     p = w.preempting
     now_s = unix_s(w.rules, w.s[NOW])
-    if p.begun_s[j] != NONE and p.begun_s[j] > now_s - w.rules.patience_s:
+    if p.begun_s[j] != NONE and p.begun_s[j] > now_s - w.rules.retry_s:
         return
     p.tried[j] = w.s[EVENTS] + w.s[PASSES]
     _mark_taken(w, count)

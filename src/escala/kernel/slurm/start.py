@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from escala.compile import lean
-from escala.kernel.slurm.allocate import distribute, give, release
-from escala.kernel.slurm.closed import DOWN, break_off, leave_heap, struck, turn
+from escala.kernel.slurm.allocate import distribute, give, is_on, release
+from escala.kernel.slurm.closed import DOWN, break_off, turn
 from escala.kernel.slurm.limits import count_end, count_gone, count_run, may_come, may_run, may_take
-from escala.kernel.slurm.lists import add_running, dequeue, enqueue, push_end, put_later, remove_running
+from escala.kernel.slurm.lists import add_running, dequeue, drop_end, enqueue, push_end, put_later, remove_running
 from escala.kernel.slurm.preempt import REQUEUE
 from escala.kernel.slurm.priority import first_priority
 from escala.kernel.slurm.shares import charge
@@ -107,11 +107,11 @@ def fail(w: World) -> None:
         return
     i = 0
     while i < w.s[N_RUNNING]:
-        if not struck(w, i, c):
+        j = w.lists.running[i]
+        if not is_on(w.jobs, w.allocated, j, w.closed.nodes[c]):
             i += 1
             continue
-        j = w.lists.running[i]
-        leave_heap(w, j)
+        drop_end(w.lists, w.s[N_RUNNING], j)
         _lose(w, j, w.closed.requeue[c] == 1)
 
 

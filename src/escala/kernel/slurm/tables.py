@@ -251,8 +251,8 @@ class Rules(NamedTuple):
     youngest: int  # 1: the last to start are the first to go
     reorder: int  # how often the order in which they go is mended
     strict: int  # 1: by bringing the last forward only
-    safe_priority: int  # jobs of a higher priority keep their nodes
-    patience_s: int  # so long who has taken nodes takes no more
+    min_exempt_priority: int  # jobs of a higher priority keep their nodes
+    retry_s: int  # so long who has taken nodes takes no more
 
 
 class Scratch(NamedTuple):
