@@ -27,6 +27,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "") not in ("", "0")
 OFTEN = 20_000  # calls after which Numba's quicker way of calling is worth its import
+SOON = 100  # calls after which it is worth loading the function, where Numba is there already
 
 
 def _cache_folder() -> Path | None:
@@ -71,6 +72,11 @@ class Compiled:
             if folder is not None and folder.is_dir():
                 yield folder / self._place()
 
+    def _known(self) -> bool:
+        """Has Numba's own cache the function? A wheel brings machine code alone."""
+        folder = self.folder()
+        return folder is not None and any(folder.rglob(f"*.{self.__name__}-*.nbi"))
+
     def dispatcher(self) -> Any:
         """What Numba makes of the function."""
         if self._dispatcher is None:
@@ -91,11 +97,16 @@ class Compiled:
         if self._calls <= 0:
             return self._dispatcher(*arguments) if self._dispatcher is not None else self._translated(arguments)
         self._calls -= 1
+        if self._calls == OFTEN - SOON and "numba" in sys.modules and self._known():
+            self._calls = 0
         from escala.compile import machine
 
         kind = machine.kind_of(arguments)
+        if kind is None:
+            self._calls = 0  # Numba's from now on
+            return self._translated(arguments)
         if kind not in self._machines:
-            self._machines[kind] = None if kind is None else machine.load(self._folders(), self.__name__, kind)
+            self._machines[kind] = machine.load(self._folders(), self.__name__, kind)
             if self._machines[kind] is None:
                 return self._translated(arguments, kind)
         ready = self._machines[kind]

@@ -27,6 +27,7 @@ BROUGHT = Path(__file__).parent / "brought"  # machine code that a wheel brings,
 FAMILIES = {"x86-64-v3": "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sse3 sse4.1 sse4.2 ssse3"}
 """Processors by name, and what each of them can."""
 
+_C_ORDER, _F_ORDER, _ALIGNED, _WRITEABLE = 0x1, 0x2, 0x100, 0x400  # bits of `ndarray.flags.num`
 _FORMAT = 1
 _LOCK = threading.Lock()
 _NUMBERS = {int: "i", np.int64: "i", bool: "b", np.bool_: "b", float: "f", np.float64: "f"}
@@ -39,13 +40,20 @@ def kind_of(arguments: tuple[Any, ...]) -> Kind | None:
     for value in arguments:
         known = _NUMBERS.get(type(value))
         if known is None:
-            if type(value) is not np.ndarray or not value.flags.aligned or value.dtype.hasobject:
+            known = _word(value.dtype, value.flags.num, value.ndim) if type(value) is np.ndarray else ""
+            if not known:
                 return None
-            order = "C" if value.flags.c_contiguous else "F" if value.flags.f_contiguous else "A"
-            element = value.dtype.str if value.dtype.names is None else str(value.dtype)
-            known = f"{order}{value.ndim}{'' if value.flags.writeable else 'r'}{element}"
         kinds.append(known)
     return tuple(kinds)
+
+
+@functools.cache
+def _word(element: np.dtype[Any], flags: int, dimensions: int) -> str:
+    """The kind of an array, by what numpy says of it (flags: as one number); empty for one that compiled code does not take."""
+    if not flags & _ALIGNED or element.hasobject:
+        return ""
+    order = "C" if flags & _C_ORDER else "F" if flags & _F_ORDER else "A"
+    return f"{order}{dimensions}{'' if flags & _WRITEABLE else 'r'}{element.str if element.names is None else str(element)}"
 
 
 @functools.cache

@@ -27,7 +27,7 @@ UNKNOWN = -2  # a job that has come into its slot since the last look
 @inlined
 def length_of(w: World, st: Any, j: int) -> int:
     """Length of job `j` in units, rounded up."""
-    return (w.job[j].walltime + st.unit_us - 1) // st.unit_us
+    return np.int64(np.uint64(w.job[j].walltime + st.unit_us - 1) // np.uint64(st.unit_us))  # of what is never below 0: quicker
 
 
 @inlined
@@ -146,14 +146,9 @@ def last_block(busy: Any, k: int, ring: int, begin: int, end: int, most: int) ->
 
 @lean
 def earliest(w: World, g: Game, j: int, length: int, begin: int) -> int:
-    """First row from `begin` at which job `j` could start: now, or with reservations any row such that it ends within the horizon and every
-    kind has enough columns free for its whole length. NOWHERE if there is none."""
+    """First row from `begin` at which job `j` could be reserved on the pool: it ends within the horizon, and every kind has enough columns
+    free for its whole length. NOWHERE if there is none."""
     st, m = g.settings, g.memory
-    if st.reserve == 0:
-        for k in range(st.kinds):
-            if g.used[k, begin & st.ring] + demand_of(w, j, k) > g.capacity[0, k]:
-                return NOWHERE
-        return begin if begin <= m.row else NOWHERE
     last = m.row + st.horizon - length
     row = begin
     while row <= last:
@@ -164,6 +159,15 @@ def earliest(w: World, g: Game, j: int, length: int, begin: int) -> int:
             return row
         row = blocked + 1
     return NOWHERE
+
+
+@inlined
+def fits_pool(w: World, g: Game, j: int) -> bool:
+    """Does job `j` fit on the pool now?"""
+    at, fits = g.memory.row & g.settings.ring, True
+    for k in range(g.settings.kinds):
+        fits = fits and g.used[k, at] + demand_of(w, j, k) <= g.capacity[0, k]
+    return fits
 
 
 @lean
@@ -185,11 +189,15 @@ def find_starts(w: World, g: Game) -> bool:
             continue
         if begin == NOWHERE and row == m.looked:
             continue
+        if st.reserve == 0:
+            starts[k] = row if fits_pool(w, g, j) else NOWHERE
+            some = some or starts[k] != NOWHERE
+            continue
         length = length_of(w, st, j)
         if begin >= row and (begin >= m.taken_to or begin + length <= m.taken_from):
             some = True
             continue
-        if begin == NOWHERE and st.reserve == 1:
+        if begin == NOWHERE:
             begin = m.looked + st.horizon - length + 1
         starts[k] = earliest(w, g, j, length, max(row, begin))
         some = some or starts[k] != NOWHERE
@@ -226,11 +234,10 @@ def free_of(w: World, g: Game, n: int, k: int) -> int:
 
 
 @lean
-def take(w: World, g: Game, j: int, n: int, row: int) -> int:
-    """Job `j` takes columns of machine `n` from `row` for its length. On a pool these are the lowest that are free throughout; returns
+def take(w: World, g: Game, j: int, n: int, row: int, length: int) -> int:
+    """Job `j` takes columns of machine `n` from `row` for its `length`. On a pool these are the lowest that are free throughout; returns
     those of its first kind, as a set."""
     st, m = g.settings, g.memory
-    length = length_of(w, st, j)
     end = row + min(length, st.ring)
     nodes = 0
     for k in range(st.kinds):
@@ -291,7 +298,7 @@ def place(w: World, g: Game, k: int, n: int) -> bool:
     j = np.int64(g.slots[k])
     row = np.int64(g.starts[k]) if st.pool == 1 else np.int64(m.row)
     length = length_of(w, st, j)
-    nodes = take(w, g, j, n, row)
+    nodes = take(w, g, j, n, row, length)
     code = codes.REFUSED_NONE
     if row > m.row:
         g.booked[m.booked].row = row
@@ -305,7 +312,7 @@ def place(w: World, g: Game, k: int, n: int) -> bool:
     else:
         code = command_start(w, j)
     share = 1.0 / length
-    a = n // st.machines
+    a = 0 if st.pool == 1 else n // st.machines
     g.ends[a, (row + length) & st.ring] += share
     g.running[a] += share
     m.waiting -= share

@@ -125,9 +125,9 @@ def compact(w: World, g: Game, a: int, out: Any) -> None:
         n = machine_at(st, a, place)
         for kind in range(kinds):
             whole, scale, used = g.capacity[n, kind], g.scale[kind], g.used[n * kinds + kind]
-            for p in points:
-                out[at] = (whole - used[(row + p) & ring]) / scale
-                at += 1
+            for p in range(points.shape[0]):
+                out[at + p] = (whole - used[np.uint64((row + points[p]) & ring)]) / scale
+            at += points.shape[0]
     backlog = w.s[0].next_job - m.entered
     since = row - m.last
     out[at] = min(backlog / st.backlog, 1.0)
@@ -148,15 +148,15 @@ def compact(w: World, g: Game, a: int, out: Any) -> None:
         write_clock(st, row, out, at)
 
 
-@lean
+@inlined
 def fill(out: Any, at: int, width: int, rows: int, columns: int) -> None:
-    """A bright rectangle of an image, from its first cell."""
-    for r in range(rows):
-        for c in range(columns):
+    """A bright rectangle of an image, from its first cell; column by column, or LLVM calls `memset` for each short row."""
+    for c in range(columns):
+        for r in range(rows):
             out[at + r * width + c] = 255
 
 
-@lean
+@inlined
 def fill_slot(w: World, g: Game, k: int, kind: int, out: Any, left: int) -> None:
     """The job of slot `k`, demand x length."""
     j = np.int64(g.slots[k])

@@ -86,6 +86,11 @@ def show(w: World, g: Game, a: int, numbers: Any, picture: Any, mask: Any) -> No
         compact(w, g, a, numbers)
     first, slots, machines = st.first, st.slots, st.machines
     mask[0 if first == 1 else machines * slots] = True
+    if st.pool == 1:
+        starts = g.starts
+        for k in range(slots):
+            mask[first + k] = starts[k] != lens.NOWHERE
+        return
     for own in range(machines):
         for k in range(slots):
             mask[first + own * slots + k] = lens.has_place(w, g, k, a * machines + own)
@@ -134,8 +139,10 @@ def carry_out(w: World, g: Game, action: int) -> int:
     chosen = action - st.first
     if chosen < 0 or chosen >= st.machines * st.slots:
         return 0
-    k = chosen % st.slots
-    n = g.memory.agent * st.machines + chosen // st.slots
+    k, n = chosen, 0
+    if st.pool == 0:
+        k = chosen % st.slots
+        n = g.memory.agent * st.machines + chosen // st.slots
     if not lens.has_place(w, g, k, n):
         return 0
     return 1 if lens.place(w, g, k, n) else FAILED
