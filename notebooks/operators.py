@@ -193,7 +193,7 @@ def _(change, mo):
     _wait = _rows["mean_wait_s", "hold:0.25"]
     mo.md(f"""
     Going off at once in place of after 300 s changes the waste by {100 * _now["change"]:+.0f} %. Waking nodes for a job only once it has
-    waited a quarter of its requested time (`hold:0.25`) changes it by {100 * _held["change"]:+.0f} %, and the mean wait by
+    waited a quarter of its requested time, or an hour (`hold:0.25`), changes it by {100 * _held["change"]:+.0f} %, and the mean wait by
     {100 * _wait["change"]:+.0f} %: that is the price, and whether it is worth paying is your decision.
 
     ## Next

@@ -77,6 +77,16 @@ def test_a_reservation_counts_on_the_capped_hold(run: Engine) -> None:
         assert {name: got.start[name] for name in starts} == starts, shutdown
 
 
+@pytest.mark.parametrize("busy", ["", ":if-busy"])
+def test_no_job_is_held_for_more_than_an_hour_by_default(run: Engine, busy: str) -> None:
+    """B comes at 35 while Z runs and asks for ten hours; half of them is five. The node takes 20 s."""
+    jobs = [job("Z", 0, 40_000), job("B", 35, 10, 1, 36_000)]
+    powers = [{**POWER, "can_switch": False}, POWER]
+    held = {cap: 35 + seconds + 20 for cap, seconds in (("", 3600), (":7200", 7200), (":uncapped", 18_000))}
+    got = {cap: run(jobs, [1] * 2, "easy", powers=powers, shutdown=f"hold:0.5{busy}{cap}", start_off=True).start["B"] for cap in held}
+    assert got == held
+
+
 # --- arrivals-known -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("gap", [0, 10, 35.9, 36, 36.1, 60])
 def test_a_node_stays_on_for_a_job_within_its_break_even(run: Engine, gap: float) -> None:

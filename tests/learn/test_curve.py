@@ -47,9 +47,8 @@ def test_a_curve_moves_no_weight(env_id: str, looking: None, tmp_path: Path) -> 
     assert loaded is not None and loaded.equals(watched.curve)
     (drawn,) = training_of(tmp_path / "agent")
     assert drawn.points.height == len(steps)
-    assert list(drawn.levels) == list(
-        reference_returns.SCHEDULERS if env_id == SCHEDULING else (*reference_returns.SHUTDOWNS, "hold:0.25", "hold:0.475")
-    )
+    held = (*reference_returns.SHUTDOWNS, "hold:0.25:uncapped", "hold:0.475:uncapped")
+    assert list(drawn.levels) == list(reference_returns.SCHEDULERS if env_id == SCHEDULING else held)
 
 
 def test_short_trainings_keep_none(tmp_path: Path) -> None:
@@ -96,7 +95,7 @@ def test_levels_are_what_the_simulator_says(action: str, window: str) -> None:
     scale = idle_watts(batch.platform) * 60.0
     limit = {"until_s": 86400.0} if window == "cut" else {}
     told = reference_returns.levels(OFF_RESERVATION, batch)
-    assert list(told) == [*reference_returns.SHUTDOWNS, *(("hold:0.25", "hold:0.475") if action == "hold" else ())]
+    assert list(told) == [*reference_returns.SHUTDOWNS, *(("hold:0.25:uncapped", "hold:0.475:uncapped") if action == "hold" else ())]
     for name, level in told.items():
         runs = [escala.simulate(day, "orion", scheduler="saf", shutdown=name, start_off=True, **limit).summary() for day in days()]
         assert level(60.0) == pytest.approx(-np.mean([run["waste_j"] for run in runs]) / scale, rel=1e-9), name
@@ -128,7 +127,7 @@ def test_levels_of_schedulers_are_what_the_simulator_says(window: str) -> None:
 
 def test_a_look_that_takes_too_long_is_given_up() -> None:
     batch = OffReservationBatch(2, days(), "orion", action="hold")
-    assert reference_returns.levels(OFF_RESERVATION, batch)["hold:0.25"](0.0) is None
+    assert reference_returns.levels(OFF_RESERVATION, batch)["hold:0.25:uncapped"](0.0) is None
     assert reference_returns.levels(OFF_RESERVATION, batch)["never"](0.0) is None
 
 

@@ -113,7 +113,8 @@ def shutdown(name: str) -> Shutdown:
         fraction, *more = argument.split(":")
         chosen = Timeout(0.0, hold=float(fraction))
         chosen.if_busy = "if-busy" in more
-        chosen.cap_s = float(more[-1]) if more and more[-1] != "if-busy" else None
+        cap = more[-1] if more and more[-1] != "if-busy" else "3600"
+        chosen.cap_s = None if cap == "uncapped" else float(cap)
         return chosen
     if kind == "arrivals-known":
         return ArrivalsKnown()

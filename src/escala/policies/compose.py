@@ -51,6 +51,9 @@ SHUTDOWN_FORMS = (
 
 
 IF_BUSY = "if-busy"
+UNCAPPED = "uncapped"
+CAP_S = 3600.0
+"""No job is held back for longer than this, unless the policy's name says otherwise: walltimes are often days."""
 HOLD_FORMS = tuple(form for form in SHUTDOWN_FORMS if form.startswith("hold:"))
 
 
@@ -122,27 +125,31 @@ def _number(text: str, name: str, least: float, most: float, whole: bool = False
 
 
 def _hold(value: str, name: str) -> dict[str, Any]:
-    """Fields of a Plan for what stands behind `hold:`, FRACTION, FRACTION:if-busy, FRACTION:SECONDS or FRACTION:if-busy:SECONDS."""
+    """Fields of a Plan for what stands behind `hold:`: FRACTION, then perhaps if-busy, then perhaps SECONDS or uncapped."""
     fraction, *more = value.split(":")
-    fields: dict[str, Any] = {"shutdown": codes.HOLD, "fraction": _number(fraction, name, 0, 1e6)}
+    fields: dict[str, Any] = {"shutdown": codes.HOLD, "fraction": _number(fraction, name, 0, 1e6), "cap_s": CAP_S}
     if more and more[0] == IF_BUSY:
         fields["if_busy"] = True
         del more[0]
-    if more:
+    if more and more[0] == UNCAPPED:
+        fields["cap_s"] = math.inf
+        del more[0]
+    elif more:
         try:
             float(more[0])
         except ValueError:
-            raise EscalaError(f"shutdown policy {name!r}: {more[0]!r} is neither {IF_BUSY} nor a number of seconds") from None
+            raise EscalaError(f"shutdown policy {name!r}: {more[0]!r} is neither {IF_BUSY}, {UNCAPPED} nor a number of seconds") from None
         fields["cap_s"] = _number(more.pop(0), name, 0, 1e10)
     if more:
         raise EscalaError(f"shutdown policy {name!r}: {more[0]!r} is too much: write {' or '.join(_example(form) for form in HOLD_FORMS)}")
     return fields
 
 
-def hold(fraction: float, if_busy: bool = False, cap_s: float = math.inf) -> str:
-    """Name of the shutdown policy hold: nodes are woken for a job only when it has waited `fraction` of its walltime, or `cap_s` seconds;
-    if_busy: jobs are held only while some job runs. For every parameter that takes a shutdown policy."""
-    parts = [_plain(fraction), *([IF_BUSY] if if_busy else []), *([_plain(cap_s)] if cap_s != math.inf else [])]
+def hold(fraction: float, if_busy: bool = False, cap_s: float | None = None) -> str:
+    """Name of the shutdown policy hold: nodes are woken for a job only when it has waited `fraction` of its walltime, or `cap_s` seconds
+    (None: an hour, math.inf: no cap); if_busy: jobs are held only while some job runs. For every parameter that takes a shutdown policy."""
+    cap = [] if cap_s is None else [UNCAPPED if cap_s == math.inf else _plain(cap_s)]
+    parts = [_plain(fraction), *([IF_BUSY] if if_busy else []), *cap]
     name = ":".join(["hold", *parts])
     _hold(":".join(parts), name)
     return name

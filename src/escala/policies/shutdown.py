@@ -4,7 +4,7 @@ In the kernel: never, timeout, proportional, off-reservation:N, hold, arrivals-k
 
 *hold:X* wakes nodes for a job only when it has waited X x its walltime, idle nodes go off at once. *if-busy*: a job is held only while
 some job runs, at the beginning of the decision; on a platform where nothing runs, or where nodes still switch on, nodes are woken as by
-timeout:0. *hold:X:SECONDS*: no job is held longer than that.
+timeout:0. No job is held longer than an hour; *hold:X:SECONDS*: than that; *hold:X:uncapped*: than its share, the rule of the papers.
 
 *arrivals-known* knows when the jobs to come will be submitted and their cores, not how long jobs run. As timeout:0, but an idle node stays
 on if a job comes before idling has cost as much as switching off and on again (`PowerProfile.break_even_s`), and if the nodes before it

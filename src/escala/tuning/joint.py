@@ -11,6 +11,7 @@ from escala.metrics.recorded import recorded_waits
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.platform.told import how
+from escala.policies.compose import CAP_S
 from escala.policies.pairs import Named, Told, pairs_of, play
 from escala.policies.queues import queue
 from escala.policies.run import check_power, read, simulate
@@ -18,7 +19,6 @@ from escala.tuning.later import Later, judge
 from escala.tuning.split import split_of
 
 SCHEDULERS = ("easy", "saf", "sjf-fit", queue("sjf", 24 * 3600.0))
-CAP_S = 3600.0
 SHUTDOWNS = ("never", "timeout:1800", "timeout:300", "timeout:0", *(f"hold:{share}:{CAP_S:.0f}" for share in ("0.1", "0.25", "0.5")))
 """Jobs are held back an hour at most: a share of the walltime alone makes them wait for hours where walltimes are long."""
 WAITS = ("mean_wait_s", "p95_wait_s")

@@ -32,13 +32,13 @@ def _replayed(days: list[escala.Workload], platform: escala.Platform, shutdown: 
 CONSTANTS: list[tuple[str, dict[str, Any], int, str]] = [
     ("wake all", {"action": "wake"}, LAST, "timeout:0"),
     ("hold none", {"action": "hold"}, 0, "timeout:0"),
-    ("hold a quarter", {"action": "hold"}, 3, "hold:0.25"),
-    ("hold most", {"action": "hold"}, 5, "hold:0.475"),
-    ("hold most, guarded", {"action": "hold", "guard": "late", "guard_at": 0.25}, 5, "hold:0.25"),
-    ("hold little, guarded", {"action": "hold", "guard": "late", "guard_at": 0.25}, 2, "hold:0.125"),
+    ("hold a quarter", {"action": "hold"}, 3, "hold:0.25:uncapped"),
+    ("hold most", {"action": "hold"}, 5, "hold:0.475:uncapped"),
+    ("hold most, guarded", {"action": "hold", "guard": "late", "guard_at": 0.25}, 5, "hold:0.25:uncapped"),
+    ("hold little, guarded", {"action": "hold", "guard": "late", "guard_at": 0.25}, 2, "hold:0.125:uncapped"),
     ("keep none off", {"action": "count"}, 0, "never"),
     ("wake all, by the minute", {"action": "wake", "ask": "periods"}, LAST, "timeout:0"),
-    ("hold a quarter, by the minute", {"action": "hold", "ask": "periods"}, 3, "hold:0.25"),
+    ("hold a quarter, by the minute", {"action": "hold", "ask": "periods"}, 3, "hold:0.25:uncapped"),
     ("keep none off, by the minute", {"action": "count", "ask": "periods"}, 0, "never"),
 ]
 

@@ -40,8 +40,9 @@ def played(case: Case, shutdown: str) -> dict[str, Any]:
         ("hold:0:if-busy", "timeout:0"),
         ("hold:1:0", "timeout:0"),
         ("hold:1:if-busy:0", "timeout:0"),
-        ("hold:0.5:1000000", "hold:0.5"),
-        ("hold:0.5:if-busy:1000000", "hold:0.5:if-busy"),
+        ("hold:0.5:1000000", "hold:0.5:uncapped"),
+        ("hold:0.5:if-busy:1000000", "hold:0.5:if-busy:uncapped"),
+        ("hold:0.5:3600", "hold:0.5"),
     ],
 )
 def test_an_option_at_its_end_is_the_policy_without_it(one: str, other: str) -> None:
@@ -67,7 +68,8 @@ def test_nodes_that_switch_at_no_cost_stay_on_for_no_arrival() -> None:
 
 
 def test_names_from_numbers() -> None:
-    assert hold(0.25) == hold(0.25, if_busy=False, cap_s=math.inf) == "hold:0.25"
+    assert hold(0.25) == hold(0.25, if_busy=False) == "hold:0.25"
+    assert hold(0.25, cap_s=math.inf) == "hold:0.25:uncapped" and hold(0.25, cap_s=3600) == "hold:0.25:3600"
     assert hold(0.25, if_busy=True, cap_s=600) == "hold:0.25:if-busy:600"
     assert hold(1, cap_s=0.5) == "hold:1:0.5"
     for bad in (

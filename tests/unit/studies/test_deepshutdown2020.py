@@ -17,6 +17,7 @@ from escala.studies.deepshutdown2020 import figures as drawing
 from escala.studies.deepshutdown2020 import headroom as room
 from escala.studies.deepshutdown2020 import paper, report, returns
 from escala.studies.deepshutdown2020 import recipe as study
+from escala.studies.deepshutdown2020.cells import as_published
 from escala.studies.deepshutdown2020.claims import all_claims
 from escala.studies.lab import r3_inputs as inputs
 from escala.studies.lab.claims import read_rows
@@ -174,7 +175,7 @@ def test_headroom_of_rules_and_agents_lies_between_its_ends(tmp_path: Path, trac
     assert room.claims({}, inputs.AUTHOR) == []  # a folder of before
 
     one = inputs.days(**source)
-    rules = {name: simulated(one.test, one.platform, "saf", name, "drain") for name in ("timeout:0", "hold:0.25")}
+    rules = {name: simulated(one.test, one.platform, "saf", as_published(name), "drain") for name in ("timeout:0", "hold:0.25")}
     batch = OffReservationBatch(
         len(one.test), list(one.test), one.platform, action="hold", holds=ORDERED_HOLDS, window="drain", drain_days=7.0
     )

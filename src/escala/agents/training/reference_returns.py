@@ -7,6 +7,7 @@ Their returns are what `simulate` says of these days (its waste, its waits), in 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import fields
@@ -28,7 +29,7 @@ from escala.kernel import codes
 from escala.kernel.drive import drive_easy, drive_greedy
 from escala.kernel.world import one
 from escala.options import Options, Plan
-from escala.policies.compose import plan_for, scheduler, shutdown
+from escala.policies.compose import hold, plan_for, scheduler, shutdown
 from escala.workload import Workload
 
 SHUTDOWNS = ("timeout:0", "timeout:60", "timeout:300", "never", "oracle")
@@ -82,7 +83,7 @@ def _held(batch: OffReservationBatch) -> dict[str, Level]:
     def level(place: int) -> Level:
         return lambda allowed_s: mean_return(batch, always(place, batch.num_envs), allowed_s)
 
-    return {f"hold:{holds[k]:g}": level(k) for k in places if holds[k] > 0.0}  # hold:0 is timeout:0
+    return {hold(float(holds[k]), cap_s=math.inf): level(k) for k in places if holds[k] > 0.0}  # hold:0 is timeout:0
 
 
 class Ruled(OffReservationBatch):

@@ -30,7 +30,7 @@ from escala.policies.compose import plan_for, scheduler, shutdown
 from escala.workload import Workload
 
 HOLD_FRACTIONS = (0.0, 0.05, 0.125, 0.25, 0.375, 0.475)
-BENEATH = {"wake": "timeout:0", "hold": "hold:0", "count": None}
+BENEATH = {"wake": "timeout:0", "hold": "hold:0:uncapped", "count": None}
 """The kernel's shutdown policy under each form of action; None: held nodes go off, others never."""
 DEFAULT_GUARD = {"wake": "late", "hold": "none", "count": "head"}
 ALLOWED_GUARDS = {"wake": ("late", "none"), "hold": ("late", "none"), "count": ("head", "none")}
@@ -271,10 +271,10 @@ class OffReservation(BatchEnv):
     ## Action space
     `Discrete`. `action="wake"` (default): 0..G, how many of the nodes that are off may be woken until the next decision (the lowest ids).
     Always G is exactly the shutdown policy `timeout:0`. `action="hold"`: an index into `holds`; a job may wake nodes when it has waited
-    that share of its walltime; always the same index is exactly `hold:X`. `action="count"` (R3): 0..G nodes are held: free ones (idle
-    first, highest ids first) go off at once and stay off; idle nodes that are not held stay on; always 0 is exactly `never`. With
-    `guard="head"` (its default) nodes that the queue's first job needs are not taken, and where it can start, off nodes are taken before
-    idle ones.
+    that share of its walltime; always the same index is exactly `hold:X:uncapped`. `action="count"` (R3): 0..G nodes are held: free
+    ones (idle first, highest ids first) go off at once and stay off; idle nodes that are not held stay on; always 0 is exactly `never`.
+    With `guard="head"` (its default) nodes that the queue's first job needs are not taken, and where it can start, off nodes are taken
+    before idle ones.
     The mask tells which actions make sense; the others are carried out as well as can be. With an empty queue the action in force stays,
     whatever is chosen (excepted `count`, which also decides what idles then, and `ask="periods"`).
 

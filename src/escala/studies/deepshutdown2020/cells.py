@@ -12,6 +12,7 @@ from escala.agents.presets import ORDERED_HOLDS
 from escala.agents.training.reference_returns import Ruled
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.policies import hold
+from escala.policies.compose import IF_BUSY, UNCAPPED
 from escala.studies.lab import r3_inputs as inputs
 from escala.studies.lab.days import DAY_S, Choose, Rows, played, simulated
 from escala.studies.lab.searched import SEEN, options_of
@@ -40,6 +41,11 @@ COLUMNS = (
 Given = dict[str, Any]
 
 
+def as_published(policy: str) -> str:
+    """Escala's name of a rule of this study, whose hold(x) has no cap but where its name says so."""
+    return policy if not policy.startswith("hold:") or set(policy.split(":")[2:]) - {IF_BUSY} else f"{policy}:{UNCAPPED}"
+
+
 def _columns(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
     """Columns [days], means over the runs of a day."""
     days = len(rows) // runs
@@ -61,7 +67,7 @@ def fixed(source: Given, part: str, policies: Sequence[str], windows: Sequence[s
     out: dict[str, Any] = {window: {} for window in windows} | {"jobs": {}}
     for window in windows:
         for policy in policies:
-            rows, starts = simulated(getattr(one, part), one.platform, "saf", policy, *_until(window))
+            rows, starts = simulated(getattr(one, part), one.platform, "saf", as_published(policy), *_until(window))
             out[window][policy] = _columns(rows)
             if policy in jobs and window == "cut":
                 out["jobs"][policy] = [v for day, start in zip(getattr(one, part), starts, strict=True) for v in _slowdowns(day, start)]
@@ -73,7 +79,7 @@ def delays(source: Given, policies: Sequence[str]) -> dict[str, Any]:
     one = inputs.days(**source)
     days = [*one.train, *one.validation, *one.test]
     kept = ("jobs", "delay_s", "delay_each_s")
-    found = {policy: _columns(simulated(days, one.platform, "saf", policy, "cut")[0]) for policy in policies}
+    found = {policy: _columns(simulated(days, one.platform, "saf", as_published(policy), "cut")[0]) for policy in policies}
     return {policy: {name: columns[name] for name in kept} for policy, columns in found.items()}
 
 

@@ -20,7 +20,7 @@ from escala.bounds.waste_bound import bound_at
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.foresight import in_words
 from escala.optimum import unless_interrupted
-from escala.studies.deepshutdown2020.cells import FIXED, TAU, drawn
+from escala.studies.deepshutdown2020.cells import FIXED, TAU, as_published, drawn
 from escala.studies.lab import r3_inputs as inputs
 from escala.studies.lab.cells import Cell
 from escala.studies.lab.claims import Claim
@@ -62,7 +62,7 @@ def of_agent(source: Given, seed: int, folder: str) -> dict[str, Any]:
 
 
 def _rules(one: inputs.Days) -> dict[str, Rule]:
-    return {policy: simulated(one.test, one.platform, "saf", policy, "drain") for policy in FIXED}
+    return {policy: simulated(one.test, one.platform, "saf", as_published(policy), "drain") for policy in FIXED}
 
 
 def possible(one: inputs.Days, policy: Rule, rules: Mapping[str, Rule]) -> dict[str, list[float | None]]:
