@@ -95,6 +95,8 @@ if "brought" in sys.argv:
     machine.BROUGHT = Path(sys.argv[-1])
 if "often" in sys.argv:
     front.OFTEN = told.total._calls = 2
+if "rarely" in sys.argv:
+    front.RARE_S = 0.0
 answers = [told.total(table, 3, 0.5, True) for _ in range(4)] + [told.total(table[:, ::2], 3, 0.5, False)]
 told.shift(table[1], np.int64(5))
 told.shift(table[:, 2], 1)
@@ -126,6 +128,7 @@ def test_kept_machine_code_is_called_without_numba(use: Callable[..., list[str]]
     assert translated == "True" and np.isclose(float(first[0]), np.log1p(table).sum() * 1.5 / 2, rtol=1e-12)
     assert use() == [*first, "False"]
     assert use("often") == [*first, "True"], "after many calls Numba's own way is quicker"
+    assert use("often", "rarely") == [*first, "False"], "but not where they are rare"
     assert use("fresh") == [*first, "True"], "a function that makes arrays is Numba's"
     kept = sorted((tmp_path / "cache").rglob("*.machine"))
     assert {path.name.split("-")[0] for path in kept} == {"ends", "total", "shift"} and len(kept) == 5

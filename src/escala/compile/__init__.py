@@ -13,6 +13,7 @@ import importlib
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -27,6 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "") not in ("", "0")
 OFTEN = 20_000  # calls after which Numba's quicker way of calling is worth its import
+RARE_S = 1e-3  # between two calls: calls that are as rare gain nothing by it, and a process that lives for weeks makes many of them
 SOON = 100  # calls after which it is worth loading the function, where Numba is there already
 
 
@@ -55,6 +57,7 @@ class Compiled:
         self._dispatcher: Any = None
         self._machines: dict[Any, Machine | None] = {}
         self._calls = 0 if CHECKED else OFTEN
+        self._since_s = time.monotonic()
 
     def folder(self) -> Path | None:
         """Where code of this function is kept; None: nowhere."""
@@ -99,6 +102,8 @@ class Compiled:
         self._calls -= 1
         if self._calls == OFTEN - SOON and "numba" in sys.modules and self._known():
             self._calls = 0
+        if self._calls == 0 and "numba" not in sys.modules and time.monotonic() - self._since_s > OFTEN * RARE_S:
+            self._calls, self._since_s = OFTEN, time.monotonic()
         from escala.compile import machine
 
         kind = machine.kind_of(arguments)

@@ -48,13 +48,13 @@ PLACED = np.dtype(
 )  # `per` cores on each of the nodes, those of a job together
 
 
-@compiled
-def load(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, demand: Any) -> int:
-    """Bring simulation `i` to the moment of a decision. jobs: JOBS, nodes: NODES [nodes], placed: PLACED, demand: int64 [jobs, kinds].
-    0, or the code of the table that is too small."""
+@lean
+def load(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, demand: Any, where: Any) -> int:
+    """Bring simulation `i` to the moment of a decision. jobs: JOBS, nodes: NODES [nodes], placed: PLACED, demand: int64 [jobs, kinds],
+    where: scratch, int64 [rows]. 0, or the code of the table that is too small."""
     w = one(table, i)
     _begin(w, now)
-    where = np.full(w.o[0].n_jobs, codes.NONE, np.int64)
+    where[:] = codes.NONE
     for k in range(jobs.shape[0]):
         where[jobs[k].row] = k
     _load_nodes(w, nodes)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import compiled
+from escala.compile import inlined, lean
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 
 
-@compiled
+@lean
 def in_us(seconds: Any, absent: int, latest: float, out: Any) -> bool:
     """Fills `out` with seconds as us, half up; with `absent` where they are NaN, if that is not NEVER_US. False where one is below 0, or
     above `latest`."""
@@ -28,7 +28,7 @@ def in_us(seconds: Any, absent: int, latest: float, out: Any) -> bool:
     return True
 
 
-@compiled
+@lean
 def within(values: Any, low: int, high: int) -> bool:
     """Are all whole numbers in a range?"""
     outside = 0
@@ -37,7 +37,7 @@ def within(values: Any, low: int, high: int) -> bool:
     return outside == 0
 
 
-@compiled
+@lean
 def sound_jobs(jobs: Any, now: int) -> bool:
     """JOBS at `now`, us: sizes, and times that have been. What waits has no start from here on."""
     for k in range(jobs.shape[0]):
@@ -51,20 +51,32 @@ def sound_jobs(jobs: Any, now: int) -> bool:
     return True
 
 
-@compiled
+@lean
 def sound_places(placed: Any, jobs: Any, n_nodes: int) -> bool:
     """PLACED, those of a job together and the jobs in their order: nodes that there are, and all cores of each job that holds any."""
-    sums = np.zeros(jobs.shape[0], np.int64)
-    before = 0
+    before = codes.NONE
+    held = 0
     for p in range(placed.shape[0]):
         one = placed[p]
-        if one.job < before or one.job >= jobs.shape[0] or one.low < 0 or one.high < one.low or one.high >= n_nodes or one.per < 1:
+        if one.job < max(before, 0) or one.job >= jobs.shape[0] or one.low < 0 or one.high < one.low or one.high >= n_nodes or one.per < 1:
             return False
-        before = one.job
         if jobs[one.job].state == codes.QUEUED:
             return False
-        sums[one.job] += (one.high - one.low + 1) * one.per
+        if one.job != before:
+            if not _all_told(jobs, before, one.job, held):
+                return False
+            before = one.job
+            held = 0
+        held += (one.high - one.low + 1) * one.per
+    return _all_told(jobs, before, jobs.shape[0], held)
+
+
+@inlined
+def _all_told(jobs: Any, k: int, end: int, held: int) -> bool:
+    """Has job `k` (NONE: none) these cores, and do the jobs between it and `end`, of which no cores are told, hold none?"""
     wrong = 0
-    for k in range(jobs.shape[0]):
-        wrong += jobs[k].state != codes.QUEUED and sums[k] != jobs[k].cores
+    if k != codes.NONE:
+        wrong += held != jobs[k].cores
+    for other in range(k + 1, end):
+        wrong += jobs[other].state != codes.QUEUED
     return wrong == 0

@@ -67,7 +67,8 @@ class Tables:
         o["n_jobs"] = n_rows
         if self.room.size:
             simulation.world.room[0] = self.room
-        while load(simulation.table, 0, now, told, nodes, placed, demand):
+        where = np.empty(n_rows, np.int64)
+        while load(simulation.table, 0, now, told, nodes, placed, demand, where):
             simulation.grow(0)
             if self.room.size:
                 simulation.world.room[0] = self.room
