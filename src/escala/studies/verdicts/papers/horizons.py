@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from escala.studies.lab.open_end import LIGHT
 from escala.studies.verdicts.figures import NONE, number, span
 from escala.studies.verdicts.kept import Kept
 from escala.studies.verdicts.row import CHANGE, Table
@@ -42,11 +43,12 @@ def _cell(kept: Kept, name: str, load: float, horizon: str) -> str:
 def told(kept: Kept, ident: str, others: str, least: float = 0.0) -> dict[str, str]:
     """Values of a page's text: of the agent that knows no end its name, the largest excess (the claim `ident`) and where it is, in how many
     cells from the load `least` on it is below every rule by the whole interval, and in how many above the best; of the `others`, whose
-    names begin so, the largest excess, and the largest of greedy SJF in their slots. Endless lists are no cells of an agent that knows no
-    end."""
+    names begin so, the largest excess, and the largest of greedy SJF in their slots. light, mark: at loads below `least` its largest
+    excess, and the aim there. Endless lists are no cells of an agent that knows no end."""
     found = {"open": "", "horizon": number(kept.claim(ident).ours, CHANGE)} | dict.fromkeys(
         ("where", "below", "above", "cells", "others", "seen"), NONE
     )
+    found |= {"light": span(kept.claim(ident.replace("worst", "light")), CHANGE), "mark": number(LIGHT, CHANGE)}
     table = kept.table("horizons")
     if table is None:
         return found
