@@ -57,7 +57,7 @@ def _snapshot(**changes: Any) -> Snapshot:
 
 def test_the_page_runs_and_says_what_is_so(capsys: pytest.CaptureFixture[str]) -> None:
     page = (ROOT / "docs" / "how-to" / "ask.md").read_text(encoding="utf-8")
-    found: dict[str, Any] = {"escala": escala}
+    found: dict[str, Any] = {}
     exec(re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[0], found)
     orders = found["orders"]
     assert [(start.job_id, start.nodes, start.waits) for start in orders.starts] == [("73", ((2, 2, 1),), False)]

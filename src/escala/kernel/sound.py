@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.compile import inlined, lean
+from escala.compile import lean
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 
@@ -54,29 +54,16 @@ def sound_jobs(jobs: Any, now: int) -> bool:
 @lean
 def sound_places(placed: Any, jobs: Any, n_nodes: int) -> bool:
     """PLACED, those of a job together and the jobs in their order: nodes that there are, and all cores of each job that holds any."""
-    before = codes.NONE
-    held = 0
-    for p in range(placed.shape[0]):
-        one = placed[p]
-        if one.job < max(before, 0) or one.job >= jobs.shape[0] or one.low < 0 or one.high < one.low or one.high >= n_nodes or one.per < 1:
-            return False
-        if jobs[one.job].state == codes.QUEUED:
-            return False
-        if one.job != before:
-            if not _all_told(jobs, before, one.job, held):
+    p = 0
+    for k in range(jobs.shape[0]):
+        cores = 0 if jobs[k].state == codes.QUEUED else jobs[k].cores
+        held = 0
+        while p < placed.shape[0] and placed[p].job == k:
+            one = placed[p]
+            if one.low < 0 or one.high < one.low or one.high >= n_nodes or one.per < 1 or one.per > cores:
                 return False
-            before = one.job
-            held = 0
-        held += (one.high - one.low + 1) * one.per
-    return _all_told(jobs, before, jobs.shape[0], held)
-
-
-@inlined
-def _all_told(jobs: Any, k: int, end: int, held: int) -> bool:
-    """Has job `k` (NONE: none) these cores, and do the jobs between it and `end`, of which no cores are told, hold none?"""
-    wrong = 0
-    if k != codes.NONE:
-        wrong += held != jobs[k].cores
-    for other in range(k + 1, end):
-        wrong += jobs[other].state != codes.QUEUED
-    return wrong == 0
+            held += (one.high - one.low + 1) * one.per
+            p += 1
+        if held != cores:
+            return False
+    return p == placed.shape[0]  # what is left is out of order, or of a job that there is not
