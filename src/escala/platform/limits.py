@@ -6,6 +6,7 @@ and all below it (grp), or for each user there (max). Rules: https://slurm.sched
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -40,6 +41,10 @@ ASSOCIATION = {
     TIME: ("maxwall",),
 }
 """Limit -> the columns of sacctmgr that tell it."""
+USUAL_QOS = "normal"
+"""The QOS of a job that names none."""
+USAGE_FACTOR = "usage_factor"
+"""Of a QOS: by how much more, or less, its jobs count in fair share."""
 PREEMPT, MODE, GRACE, EXEMPT = "preempt", "preempt_mode", "grace_time", "exempt_time"
 PREEMPTION = {PREEMPT: "preempt", MODE: "preemptmode", GRACE: "gracetime", EXEMPT: "preemptexempttime"}
 """What else a QOS says: whose jobs its jobs may preempt, what becomes of its own, after how many s, in safety for how long."""
@@ -47,9 +52,8 @@ MODES = ("cluster", "cancel", "requeue", "suspend", "gang", "priority", "within"
 FLAG_NAMES = ("DenyOnLimit", "NoReserve", "OverPartQOS")
 NOT_MODELLED = (
     "grptresmins", "grptresrunmins", "grpwall", "maxtrespernode", "maxtresmins", "mintres", "maxtresrunminspu", "maxtresrunminspa",
-    "limitfactor", "usagethres", "usagefactor",
+    "limitfactor", "usagethres",
 )  # fmt: skip
-HARMLESS = {"usagefactor": 1.0}
 _UNITS = {"": 1, "k": 1 / 1024, "m": 1, "g": 1024, "t": 1024**2, "p": 1024**3}
 _COUNT = re.compile(r"(\d+(?:\.\d+)?)([kmgtp]?)b?", re.IGNORECASE)
 
@@ -58,7 +62,7 @@ def tres_name(name: str, where: str) -> str:
     """cpu, node, mem (MB), gpu, gpu:KIND; EscalaError for another one."""
     plain = name.strip().lower().removeprefix("gres/")
     if plain in ("cpu", "node", "mem", "gpu") or plain.startswith("gpu:"):
-        return name.strip().removeprefix("gres/") if plain.startswith("gpu:") else plain
+        return f"gpu:{name.strip().rpartition(':')[2]}" if plain.startswith("gpu:") else plain  # kinds as they are written
     raise EscalaError(f"{where}: unknown TRES {quoted(name)}; known: cpu, mem (MB), node, gpu, gpu:KIND")
 
 
@@ -88,8 +92,10 @@ def bounds_of(told: Mapping[str, Any], known: Mapping[str, Any], where: str) -> 
             found[name] = tuple(_flag(one, here) for one in (value if isinstance(value, list) else [value]))
         elif name in PREEMPTION and known is QOS:
             found |= preemption_of(name, value, here)
+        elif name == USAGE_FACTOR and known is QOS:
+            found |= factor_of(value, here)
         elif name not in known:
-            names = (*known, *((FLAGS, *PREEMPTION) if known is QOS else ()))
+            names = (*known, *((FLAGS, USAGE_FACTOR, *PREEMPTION) if known is QOS else ()))
             raise EscalaError(f"{where}: unknown entry `{name}`; {nearest(name, names)}known: {', '.join(names)}")
         elif name == TIME:
             seconds = seconds_of(str(value), here)
@@ -114,6 +120,17 @@ def preemption_of(name: str, value: Any, where: str) -> Bounds:
         return {name: 0}
     seconds = whole(value, where) if isinstance(value, int) or str(value).isdigit() else seconds_of(str(value), where)
     return {name: 2**31 if seconds is None else int(seconds)}
+
+
+def factor_of(value: Any, where: str) -> Bounds:
+    """A UsageFactor, left out where it is 1. EscalaError for what is no number of at least 0."""
+    try:
+        factor = float(value)
+    except (TypeError, ValueError):
+        factor = math.nan
+    if isinstance(value, bool) or not 0.0 <= factor < math.inf:
+        raise EscalaError(f"{where}: {quoted(value)} is no factor: give a number of at least 0")
+    return {} if factor == 1.0 else {USAGE_FACTOR: factor}
 
 
 def mode_of(value: Any, where: str) -> str:
@@ -149,7 +166,7 @@ def bounds_of_row(row: Mapping[str, str], known: Mapping[str, tuple[str, ...]], 
             found[name] = whole(text, here)
     for column in NOT_MODELLED:
         value = row.get(column, "").strip()
-        if value and not (column in HARMLESS and _equals(value, HARMLESS[column])):
+        if value:
             unread.append(f"{where}: {column}={value}")
     if known is QOS:
         for name, column in PREEMPTION.items():
@@ -157,15 +174,9 @@ def bounds_of_row(row: Mapping[str, str], known: Mapping[str, tuple[str, ...]], 
             usual = text.lower() == "cluster" if name == MODE else name == GRACE and seconds_of(text, f"{where}, {column}") == 0
             if text and not usual:
                 found |= preemption_of(name, text, f"{where}, {column}")
+        found |= factor_of(row.get("usagefactor", "").strip() or 1, f"{where}, usagefactor")
         words = [one.strip() for one in row.get("flags", "").split(",") if one.strip()]
         flags = tuple(one for one in FLAG_NAMES if one in words)
         unread += [f"{where}: flag {one}" for one in words if one not in FLAG_NAMES]
         found |= {FLAGS: flags} if flags else {}
     return found
-
-
-def _equals(text: str, value: float) -> bool:
-    try:
-        return float(text) == value
-    except ValueError:
-        return False

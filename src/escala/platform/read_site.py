@@ -15,6 +15,7 @@ from escala.platform.site import Partition, Site
 from escala.platform.site_entries import Nodes, default_marked, gpus_of, seconds_of, whole
 from escala.platform.site_toml import site_of_toml
 from escala.platform.slurm_conf import Conf, read_conf, read_gres
+from escala.platform.tres_weights import weights_of
 from escala.reading import guarded, read_text
 
 ALL = "all"
@@ -161,6 +162,7 @@ def _partition(told: Mapping[str, str], nodes: tuple[int, ...], where: str, sett
         qos=words("allowqos"),
         denied_qos=words("denyqos"),
         own_qos=told.get("qos", "").strip() or None,
+        tres_billing_weights=_billing(told, where),
         preempt_mode=_preempt_mode(told, settings, where),
         grace_s=float(whole(told.get("gracetime", 0), f"{where}, GraceTime")),
     )
@@ -170,6 +172,14 @@ def _setting(settings: Mapping[str, str], key: str, where: str) -> int | None:
     text = settings.get(key, "").strip().lower()
     value = None if text in ("", "unlimited") else whole(text, f"{where}, {key}")
     return value or None
+
+
+def _billing(told: Mapping[str, str], where: str) -> str | None:
+    text = told.get("tresbillingweights", "").strip()
+    if not text or text.lower() == "(null)":
+        return None
+    weights_of(text, f"{where}, TRESBillingWeights", [])
+    return text
 
 
 def _preempt_mode(told: Mapping[str, str], settings: Mapping[str, str], where: str) -> str | None:

@@ -26,6 +26,7 @@ class Partition:
     nodes: node numbers, rising. tier: partitions of a higher one are looked at first. factor: Slurm's PriorityJobFactor. exclusive: a job
     gets whole nodes. up: may start jobs. memory_mb_per_core, memory_mb_per_node: of jobs that ask for none. accounts, qos: who may use it,
     empty: everybody; denied_accounts, denied_qos: who may not. own_qos: the QOS whose limits hold for its jobs.
+    tres_billing_weights: what use is charged by, in Slurm's words, None: by CPUs.
     preempt_mode, grace_s: what becomes of jobs that lose their nodes to a higher tier (None: as the site has it), and how long after.
     """
 
@@ -49,6 +50,7 @@ class Partition:
     qos: tuple[str, ...] = ()
     denied_qos: tuple[str, ...] = ()
     own_qos: str | None = None
+    tres_billing_weights: str | None = None
     preempt_mode: str | None = None
     grace_s: float = 0.0
 

@@ -23,7 +23,7 @@ nodes = "n[001-100]"            # or "ALL"; partitions may overlap
 default = true
 max_time = "1-00:00:00"         # as Slurm writes spans; default_time, max_nodes, min_nodes, max_cores_per_node, tier, factor, exclusive,
                                 # up, memory_mb_per_core, memory_mb_per_node, least_loaded, accounts, denied_accounts, qos, denied_qos,
-                                # own_qos, preempt_mode, grace_time (s)
+                                # own_qos, tres_billing_weights, preempt_mode, grace_time (s)
 [slurm]                         # optional: settings under their names in slurm.conf
 SchedulerParameters = "bf_interval=30,bf_window=2880"
 PriorityType = "priority/multifactor"
@@ -58,6 +58,7 @@ from escala.platform.hostlist import hosts_of
 from escala.platform.site import PARTITION_FIELDS, Partition, Site
 from escala.platform.site_entries import Nodes, default_marked, seconds_of, whole
 from escala.platform.spec import profile_from
+from escala.platform.tres_weights import weights_of
 from escala.reading import read_toml
 
 TOP = ("name", "nodes", "power", "partitions", "slurm", "qos", "accounts", "closed")
@@ -65,6 +66,7 @@ NODE = ("names", "cores", "memory_mb", "gpus", "features", "weight", "threads_pe
 SPANS = {"max_time": "max_s", "default_time": "default_s"}
 GRACE = "grace_s"
 PARTITION = ("name", "nodes", *SPANS, limits.GRACE, *(one for one in PARTITION_FIELDS if one not in (*SPANS.values(), GRACE)))
+TEXTS = ("own_qos", "tres_billing_weights")
 LISTS = ("accounts", "denied_accounts", "qos", "denied_qos")
 SWITCHES = ("default", "exclusive", "up", "least_loaded")
 
@@ -139,7 +141,7 @@ def _partition(entry: Any, nodes: Nodes, where: str) -> Partition:
             if not isinstance(value, bool):
                 raise EscalaError(f"{where}, {key}: {quoted(value)} is neither true nor false")
             fields[key] = value
-        elif key == "own_qos":
+        elif key in TEXTS:
             fields[key] = str(value)
         elif key == limits.MODE:
             fields[key] = limits.mode_of(value, f"{where}, {key}")
@@ -149,6 +151,8 @@ def _partition(entry: Any, nodes: Nodes, where: str) -> Partition:
             fields[key] = whole(value, f"{where}, {key}")
     if "default_s" not in fields:
         fields["default_s"] = fields.get("max_s")
+    if "tres_billing_weights" in fields:
+        weights_of(fields["tres_billing_weights"], f"{where}, tres_billing_weights")
     return Partition(name=str(entry["name"]), nodes=listed, **fields)
 
 

@@ -23,7 +23,8 @@ PARTITION_KEYS = frozenset(
     re.findall(
         r"\w+",
         "partitionname nodes default maxtime defaulttime maxnodes minnodes maxcpuspernode prioritytier priorityjobfactor priority state "
-        "oversubscribe allowaccounts denyaccounts allowqos denyqos qos defmempercpu defmempernode lln hidden preemptmode gracetime",
+        "oversubscribe allowaccounts denyaccounts allowqos denyqos qos defmempercpu defmempernode lln hidden preemptmode gracetime "
+        "tresbillingweights",
     )
 )
 """What is read, or does not matter; other keys are told as unread."""

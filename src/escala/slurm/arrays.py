@@ -19,6 +19,7 @@ from escala.slurm.closed import closed_of
 from escala.slurm.columns import Columns
 from escala.slurm.preempting import preempting_of
 from escala.slurm.settings import TICK_S, WEEK_S, Settings
+from escala.slurm.tres import priority_of_resources
 from escala.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -37,7 +38,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
     qos = Columns(workload.jobs).texts("qos")
     rules = _rules(workload, settings, asked)
     users = int(asked.shape[:, t.USER].max(initial=0)) + 1
-    shares = shares_of(workload, site, rules.fair > 0)
+    shares = shares_of(workload, site, settings, machine.gpus.shape[1])
     if rules.fair > 0:
         weigh(shares, rules)
     return t.World(
@@ -131,7 +132,7 @@ def priorities(
     if not settings.multifactor:
         return BASIC - job - nice, np.zeros(len(job))
     shape = asked.shape[job]
-    base = settings.weight_size * _size(site, settings, shape)
+    base = settings.weight_size * _size(site, settings, shape) + priority_of_resources(site, settings, shape, part)
     factors = np.array([one.factor for one in site.partitions], float)
     most = factors.max() if settings.normal_partition else 1.0
     base = base + settings.weight_partition * factors[part] / max(most, 1.0)

@@ -9,6 +9,8 @@ from escala.kernel.slurm import tables as t
 from escala.platform.accounts import ROOT
 from escala.platform.site import Site
 from escala.slurm.columns import Columns
+from escala.slurm.settings import Settings
+from escala.slurm.tres import billing_of, usage_factors
 from escala.workload import Workload
 
 Key = tuple[str, str | None]
@@ -58,16 +60,17 @@ class Tree:
         return self.row[key]
 
 
-def shares_of(workload: Workload, site: Site, wanted: bool) -> t.Shares:
-    """The rows, without usage; the root alone where fair share is not wanted."""
+def shares_of(workload: Workload, site: Site, settings: Settings, kinds: int) -> t.Shares:
+    """The rows, without usage; the root alone where fair share does not count. kinds: of GPUs."""
     tree = Tree(site)
     of_job = np.zeros(len(workload), np.int64)
-    if wanted:
+    if settings.fair_share:
         pairs = zip(Columns(workload.jobs).texts("account"), workload.jobs["user"].to_list(), strict=True)
         of_job[:] = [tree.of(account, user) for account, user in pairs]
     parent, shares, user = np.array(tree.parent, np.int64), np.array(tree.shares), np.array(tree.user, np.int64)
     among = np.bincount(parent[1:], shares[1:], minlength=len(parent)) if len(parent) > 1 else np.zeros(1)
     leaf = np.flatnonzero(user)
+    billed, bill = billing_of(site, settings, kinds)
 
     def zeros() -> NDArray[np.float64]:
         return np.zeros(len(parent))
@@ -84,4 +87,7 @@ def shares_of(workload: Workload, site: Site, wanted: bool) -> t.Shares:
         leaf=leaf,
         path=np.zeros((len(leaf), max(tree.depth))),
         of_job=of_job,
+        billed=billed,
+        bill=bill,
+        usage_factor=usage_factors(workload, site),
     )

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.platform.accounts import ROOT, inherited
-from escala.platform.limits import PREEMPTION
+from escala.platform.limits import PREEMPTION, USAGE_FACTOR, USUAL_QOS
 from escala.platform.site import Partition, Site
 from escala.slurm.associations import Tree
 
 Ints = NDArray[np.int64]
-USUAL_QOS = "normal"
 COLUMNS = {"node": t.USED_NODES, "cpu": t.USED_CPUS, "mem": t.USED_MEMORY, "gpu": t.USED_GPUS}
 SAID = {t.USED_NODES: "nodes", t.USED_CPUS: "cores", t.USED_MEMORY: "MB", t.USED_GPUS: "GPUs"}
 
@@ -42,7 +41,7 @@ class Bounded:
 
     def __init__(self, site: Site, enforced: bool) -> None:
         told = [one for account in site.accounts.values() for one in (account.get("limits"), *account.get("user_limits", {}).values())]
-        limited = [set(bounds) - set(PREEMPTION) for bounds in site.qos_limits.values()]
+        limited = [set(bounds) - {USAGE_FACTOR, *PREEMPTION} for bounds in site.qos_limits.values()]
         self.any = enforced and bool(any(told) or any(limited))
         self.site, self.tree = site, Tree(site)
         self.names: dict[int, tuple[str, str | None]] = {}

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.preempt import ALWAYS, CANCEL, HIGHER, NEVER_MAY, NOT_LOWER, REQUEUE, STAYS
-from escala.platform.limits import EXEMPT, GRACE, MODE, PREEMPT
+from escala.platform.limits import EXEMPT, GRACE, MODE, PREEMPT, USUAL_QOS
 from escala.platform.site import Partition, Site
-from escala.slurm.limits import USUAL_QOS
 from escala.slurm.settings import BY_PARTITION, BY_QOS, Settings
 
 Ints = NDArray[np.int64]

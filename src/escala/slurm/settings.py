@@ -12,6 +12,7 @@ from escala.kernel.slurm import preempt
 from escala.platform.limits import mode_of
 from escala.platform.site import Site
 from escala.platform.site_entries import seconds_of
+from escala.platform.tres_weights import weights_of
 
 NAME = "slurm"
 ENDLESS_S = 365 * 86400
@@ -27,6 +28,7 @@ TICK_S = 0.45
 class Settings:
     """Slurm's settings, under the names of slurm.conf where they have one. Times in s.
 
+    weight_tres: (TRES, weight) of PriorityWeightTRES. max_tres: PriorityFlags=MAX_TRES, a job is billed by its dearest resource.
     started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills beat from there.
     tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start. phase_s: when backfill first
     looks, None: bf_interval after the start. passes_s: recorded moments of backfill passes, in place of its clock. drift_s: by how much
@@ -65,6 +67,8 @@ class Settings:
     weight_partition: int = 0
     weight_qos: int = 0
     weight_fair: int = 0
+    weight_tres: tuple[tuple[str, float], ...] = ()
+    max_tres: bool = False
     fair_tree: bool = True
     half_life: int = WEEK_S
     dampening: int = 1
@@ -156,7 +160,6 @@ LEAST = {
 }
 NOT_MODELLED = {
     "priorityweightassoc": "0",
-    "priorityweighttres": "",
     "topologyplugin": "topology/none",
     "completewait": "0",
 }
@@ -178,6 +181,7 @@ def settings_of(site: Site) -> Settings:
     found["by_core"] = ("core" in takes.replace("cr_core_default", "") or "socket" in takes or not takes) and not found["whole_nodes"]
     found["least_loaded"] = "lln" in takes
     found |= _priorities(told, where)
+    found |= _resources(site, where, unread)
     found |= _usage(told, where, unread)
     found |= _preemption(told, where, unread)
     enforced = told.get("accountingstorageenforce", "limits").lower()
@@ -204,6 +208,16 @@ def _priorities(told: Mapping[str, str], where: str) -> dict[str, Any]:
     found["normal_partition"] = "NO_NORMAL_PART" not in flags and "NO_NORMAL_ALL" not in flags
     found["normal_qos"] = "NO_NORMAL_QOS" not in flags and "NO_NORMAL_ALL" not in flags
     return found
+
+
+def _resources(site: Site, where: str, unread: list[str]) -> dict[str, Any]:
+    """The part of weighted resources; partitions bill by their own."""
+    flags = site.settings.get("priorityflags", "").upper().split(",")
+    unread += [f"PriorityFlags={one}" for one in ("MAX_TRES_GRES",) if one in flags]
+    for one in site.partitions:
+        weights_of(one.tres_billing_weights or "", f"partition {quoted(one.name)}, TRESBillingWeights", unread)
+    weights = weights_of(site.settings.get("priorityweighttres", ""), f"{where}, PriorityWeightTRES", unread)
+    return {"weight_tres": tuple(weights.items()), "max_tres": "MAX_TRES" in flags}
 
 
 def _usage(told: Mapping[str, str], where: str, unread: list[str]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Fair share: used core time of users and accounts, halved as time goes by, and the factor that it gives, as slurmctld reckons.
 
-Usage is charged at each PriorityCalcPeriod, and at the end of a job for what it ran since (https://slurm.schedmd.com/priority_multifactor.html).
+Usage is charged at each PriorityCalcPeriod, and at the end of a job for what it ran since, in CPU seconds or in what its partition bills
+(https://slurm.schedmd.com/priority_multifactor.html, https://slurm.schedmd.com/tres.html).
 Two formulas: the fair tree, whose factor is a user's rank (https://slurm.schedmd.com/fair_tree.html), and the classic 2^(-U/S)
 (https://slurm.schedmd.com/classic_fair_share.html).
 """
@@ -10,23 +11,71 @@ from __future__ import annotations
 import numpy as np
 
 from escala.compile import compiled, lean
-from escala.kernel.slurm.tables import CHARGED, N_RUNNING, NOW, RESET, Jobs, Rules, Shares, World, unix_s
+from escala.kernel.slurm.tables import (
+    BILL_CPU,
+    BILL_GPU,
+    BILL_KINDS,
+    BILL_MEMORY,
+    BILL_NODE,
+    CHARGED,
+    MEMORY_CORE,
+    MEMORY_NODE,
+    N_RUNNING,
+    NOW,
+    RESET,
+    Jobs,
+    Rules,
+    Shares,
+    World,
+    unix_s,
+)
 
 TREE, CLASSIC = 1, 2
+BY_CPUS, BY_SUM, BY_MOST = range(3)
+"""How a partition bills: CPUs alone, the weighted resources together, or the dearest of them (PriorityFlags=MAX_TRES)."""
 ENDLESS, ABOVE = 1e300, -1e308
 
 
 @lean
 def charge(w: World, j: int, until_s: int) -> None:
-    """What job j has run since the last charge, in CPU seconds, to its user."""
+    """What job j has run since the last charge to its user."""
     jobs, shares, s, rules = w.jobs, w.shares, w.s, w.rules
     ran = until_s - max(unix_s(rules, jobs.start[j]), s[CHARGED])
     if ran < 1:
         return
-    cpus = 0
-    for at in range(jobs.first[j], jobs.last[j]):
-        cpus += w.allocated.cpus[at]
-    shares.usage[shares.of_job[j]] += cpus * (ran * rules.decay**ran)
+    shares.usage[shares.of_job[j]] += billed(w, j) * (ran * rules.decay**ran) * shares.usage_factor[j]
+
+
+@lean
+def billed(w: World, j: int) -> float:
+    """What a second of job j is charged."""
+    jobs, shares, given = w.jobs, w.shares, w.allocated
+    first, last = jobs.first[j], jobs.last[j]
+    cpus, nodes = 0, 0
+    for at in range(first, last):
+        cpus += given.cpus[at]
+        nodes += given.cpus[at] > 0
+    part = w.records.part[jobs.ran[j]]
+    if shares.billed[part] == BY_CPUS:
+        return float(cpus)
+    memory = 0
+    for at in range(first, last):
+        memory += given.memory[at]
+    if memory == 0:  # not given away: as asked for
+        by_core = jobs.shape[j, MEMORY_CORE]
+        memory = by_core * cpus if by_core > 0 else max(jobs.shape[j, MEMORY_NODE], 0) * nodes
+    bill = shares.bill[part]
+    total, most = 0.0, 0.0
+    for kind in range(bill.size):
+        count = cpus if kind == BILL_CPU else memory if kind == BILL_MEMORY else nodes if kind == BILL_NODE else 0
+        if kind >= BILL_GPU:
+            for at in range(first, last):
+                for k in range(given.gpus.shape[1]):
+                    if kind == BILL_GPU or kind == BILL_KINDS + k:
+                        count += given.gpus[at, k]
+        total += bill[kind] * count
+        most = max(most, bill[kind] * count)
+    return most if shares.billed[part] == BY_MOST else total
 
 
 @lean

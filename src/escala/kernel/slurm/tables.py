@@ -56,6 +56,9 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
 ) = range(27)
 COUNTERS = 27
 
+# Columns of what use is billed by; behind the last, GPUs of each kind.
+BILL_CPU, BILL_MEMORY, BILL_NODE, BILL_GPU, BILL_KINDS = range(5)
+
 # Columns of what limits count; behind the last, GPUs of each kind.
 USED_JOBS, USED_SUBMITTED, USED_NODES, USED_CPUS, USED_MEMORY, USED_GPUS, USED_KINDS = range(7)
 
@@ -134,6 +137,9 @@ class Shares(NamedTuple):
     leaf: Ints  # [users]: their rows
     path: NDArray[np.float64]  # [users, depth]
     of_job: Ints  # [jobs]
+    billed: Ints  # [partitions], of `shares`: how use is charged
+    bill: NDArray[np.float64]  # [partitions, columns]: weights of a CPU, a MB, a node, a GPU; behind them, of a GPU of each kind
+    usage_factor: NDArray[np.float64]  # [jobs]: of its QOS
 
 
 class Limits(NamedTuple):
