@@ -24,16 +24,22 @@ EXTRAS = {
     "lightgbm": "predict",
     "joblib": "all",
     "ray": "ray",
+    "dm-tree": "rllib",
     "mlflow": "track",
     "wandb": "track",
     "huggingface_hub": "share",
 }
 """Package -> the extra of Escala that installs it."""
 
-IMPORTED = {"PIL": "pillow", "zmq": "pyzmq"}
+IMPORTED = {"PIL": "pillow", "zmq": "pyzmq", "tree": "dm-tree"}
 """Where a package is imported by another name than its own."""
 
-BRINGS = {"agents": ("envs",), "track": ("agents",), "all": ("agents", "envs", "report", "optimum", "batsim", "predict")}
+BRINGS = {
+    "agents": ("envs",),
+    "track": ("agents",),
+    "rllib": ("agents", "ray"),
+    "all": ("agents", "envs", "report", "optimum", "batsim", "predict"),
+}
 """Extra -> the extras that it installs too."""
 
 SELDOM = ("pettingzoo", "pygame", "tensorboard", "joblib")

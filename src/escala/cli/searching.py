@@ -13,7 +13,7 @@ from escala.cli.terminal import Begin
 from escala.errors import EscalaError
 
 SEARCH = "search"
-ALGORITHMS = ("maskable-ppo", "ppo", "a2c", SEARCH)
+ALGORITHMS = ("maskable-ppo", "ppo", "a2c", "rllib-ppo", SEARCH)
 ENVIRONMENT = "escala/OffReservation-v0"
 GENERATIONS, POPULATION, WORTH = 30, 20, 1.0
 

@@ -50,6 +50,7 @@ PREEMPTION = {PREEMPT: "preempt", MODE: "preemptmode", GRACE: "gracetime", EXEMP
 """What else a QOS says: whose jobs its jobs may preempt, what becomes of its own, after how many s, in safety for how long."""
 MODES = ("cluster", "cancel", "requeue", "suspend", "gang", "priority", "within", "off")
 FLAG_NAMES = ("DenyOnLimit", "NoReserve", "OverPartQOS")
+NO_LIMIT = frozenset({USAGE_FACTOR, *PREEMPTION})
 NOT_MODELLED = (
     "grptresmins", "grptresrunmins", "grpwall", "maxtrespernode", "maxtresmins", "mintres", "maxtresrunminspu", "maxtresrunminspa",
     "limitfactor", "usagethres",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.platform.accounts import ROOT, inherited
-from escala.platform.limits import PREEMPTION, USAGE_FACTOR, USUAL_QOS
+from escala.platform.limits import NO_LIMIT, USUAL_QOS
 from escala.platform.site import Partition, Site
 from escala.slurm.associations import Tree
 
@@ -41,7 +41,7 @@ class Bounded:
 
     def __init__(self, site: Site, enforced: bool) -> None:
         told = [one for account in site.accounts.values() for one in (account.get("limits"), *account.get("user_limits", {}).values())]
-        limited = [set(bounds) - {USAGE_FACTOR, *PREEMPTION} for bounds in site.qos_limits.values()]
+        limited = [set(bounds) - NO_LIMIT for bounds in site.qos_limits.values()]
         self.any = enforced and bool(any(told) or any(limited))
         self.site, self.tree = site, Tree(site)
         self.names: dict[int, tuple[str, str | None]] = {}

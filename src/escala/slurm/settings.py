@@ -9,7 +9,7 @@ from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
 from escala.kernel.slurm import preempt
-from escala.platform.limits import mode_of
+from escala.platform.limits import NO_LIMIT, mode_of
 from escala.platform.site import Site
 from escala.platform.site_entries import seconds_of
 from escala.platform.tres_weights import weights_of
@@ -186,7 +186,10 @@ def settings_of(site: Site) -> Settings:
     found |= _preemption(told, where, unread)
     enforced = told.get("accountingstorageenforce", "limits").lower()
     found["limits"] = any(word in enforced for word in ("limits", "safe", "all"))
-    if not found["limits"] and (site.qos_limits or any("limits" in one or "user_limits" in one for one in site.accounts.values())):
+    if not found["limits"] and (
+        any(set(one) - NO_LIMIT for one in site.qos_limits.values())
+        or any("limits" in one or "user_limits" in one for one in site.accounts.values())
+    ):
         unread.append(f"limits of QOS and accounts: AccountingStorageEnforce={enforced} has no limits in it, so that Slurm lets them be")
     return Settings(**found, unread=tuple(unread))
 

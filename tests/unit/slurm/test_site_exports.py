@@ -81,7 +81,7 @@ def _site() -> Site:
     every = Partition(
         "odd", (0, 2, 3), max_s=90061.0, default_s=3600.0, max_nodes=3, min_nodes=1, max_cores_per_node=7, tier=4, factor=9, exclusive=True,
         up=False, memory_mb_per_core=10, memory_mb_per_node=None, least_loaded=True, accounts=("a",), denied_accounts=("b", 'c"d'),
-        qos=("high",), denied_qos=("low",), own_qos="high", preempt_mode="requeue", grace_s=60.0,
+        qos=("high",), denied_qos=("low",), own_qos="high", tres_billing_weights="CPU=1.0,Mem=0.25G", preempt_mode="requeue", grace_s=60.0,
     )  # fmt: skip
     return Site(
         "a \"site\" in Zürich", np.array([8, 8, 16, 16, 4]), (watts, full, escala.platform.power.NONE), np.array([0, 0, 1, 1, 2]),

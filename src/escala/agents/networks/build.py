@@ -29,9 +29,11 @@ ALGORITHMS: dict[str, tuple[Any, Any]] = {
     "a2c": (A2C, ActorCriticPolicy),
 }
 """Name -> (learner, policy network)."""
+RLLIB = ("rllib-ppo",)
+"""Algorithms of `escala.agents.rllib`."""
 OURS = ("policy", "env", "policy_kwargs", "rollout_buffer_class", "rollout_buffer_kwargs", "seed", "device", "verbose", "_init_setup_model")
 """Arguments of learners that Escala sets."""
-LEAST = {"n_steps": 1, "batch_size": 2, "n_epochs": 1}
+LEAST = {"n_steps": 1, "batch_size": 2, "n_epochs": 1, "num_env_runners": 0}
 NUMBERS = ("learning_rate", "clip_range", "clip_range_vf", "ent_coef", "vf_coef", "max_grad_norm", "target_kl", "rms_prop_eps")
 
 
@@ -42,8 +44,8 @@ def pin_threads() -> None:
 
 def check_algorithm(name: str) -> None:
     """EscalaError for an unknown algorithm."""
-    if name not in ALGORITHMS:
-        raise EscalaError(f"unknown algorithm {name!r}: use one of {', '.join(ALGORITHMS)}")
+    if name not in (*ALGORITHMS, *RLLIB):
+        raise EscalaError(f"unknown algorithm {name!r}: use one of {', '.join((*ALGORITHMS, *RLLIB))}")
 
 
 def check_request(steps: Any, seed: Any, num_envs: Any, learn: Mapping[str, Any] | None) -> None:
@@ -55,7 +57,9 @@ def check_request(steps: Any, seed: Any, num_envs: Any, learn: Mapping[str, Any]
         whole_number("num_envs", num_envs, 1)
     if learn is not None and not isinstance(learn, Mapping):
         raise EscalaError(f"learn={learn!r}: give the learner's settings by name, for instance {{'learning_rate': 1e-3}}")
-    known = {name: None for learner, _ in ALGORITHMS.values() for name in signature(learner).parameters if name not in OURS}
+    known: dict[str, None] = {
+        name: None for learner, _ in ALGORITHMS.values() for name in signature(learner).parameters if name not in OURS
+    } | {"num_env_runners": None}
     for name, value in (learn or {}).items():
         if name not in known:
             raise EscalaError(f"learn: no algorithm has a setting {name!r}: use one of {', '.join(known)}")
@@ -102,8 +106,8 @@ def policy_arguments(
     return out
 
 
-def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_space: Any) -> Any:
-    """The network that a manifest describes, untrained, always with the same weights."""
+def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_space: Any, seed: int = 0) -> Any:
+    """The network that a manifest describes, untrained; with the same weights for the same seed."""
     arguments = policy_arguments(
         tuple(manifest["network"]),
         manifest["extractor"],
@@ -113,7 +117,7 @@ def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_spa
     )
     kind = policy_class(manifest["algorithm"], manifest["extractor"], manifest.get("ordered") is not None)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)  # a part that no search sets keeps its first weights
+        torch.manual_seed(seed)  # a part that no search sets keeps its first weights
         return kind(observation_space, action_space, _never, **arguments)
 
 
@@ -147,9 +151,14 @@ def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env:
     shape = policy_arguments(preset.network, preset.extractor, preset.separate, rows, preset.relu)
     model = learner(policy, env, policy_kwargs=shape, seed=seed, device="cpu", verbose=0, **arguments)
     silence(model)
-    with torch.no_grad():
-        if preset.ordered is not None:
-            model.policy.action_net.centre.fill_(float(preset.ordered))
-        elif preset.lean is not None:
-            model.policy.action_net.bias[preset.lean[0]] += preset.lean[1]
+    begin_at(model.policy, preset.ordered, preset.lean)
     return model
+
+
+def begin_at(policy: Any, ordered: int | None, lean: tuple[int, float] | None) -> None:
+    """First preferences as a preset has them."""
+    with torch.no_grad():
+        if ordered is not None:
+            policy.action_net.centre.fill_(float(ordered))
+        elif lean is not None:
+            policy.action_net.bias[lean[0]] += lean[1]

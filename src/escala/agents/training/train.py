@@ -9,7 +9,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
@@ -18,14 +17,16 @@ from stable_baselines3.common.vec_env import VecNormalize
 from escala.agents import checkpoint
 from escala.agents.agent import FORMAT, MANIFEST, Agent
 from escala.agents.imitation import teaching
-from escala.agents.networks.build import build_learner, check_algorithm, check_request, pin_threads
+from escala.agents.networks.build import RLLIB, build_learner, check_algorithm, check_request, pin_threads
 from escala.agents.presets import Preset, preset_of
 from escala.agents.training import tracking
 from escala.agents.training.learning_curve import Returns, Watch, watch_of
+from escala.agents.training.native import native_batch
 from escala.agents.training.validation import Early, check_days
 from escala.agents.vecenv import NativeVecEnv
-from escala.envs import ENVIRONMENTS, BatchVectorEnv
+from escala.envs import BatchVectorEnv
 from escala.errors import EscalaError
+from escala.extras import need
 from escala.policies.rollout_names import rollout_of
 from escala.writing import claimed, remove
 from escala.writing.stale import remove_stale
@@ -106,21 +107,20 @@ def _imitated(name: str, teacher: Any) -> Mapping[str, Sequence[float]]:
     return {"rollout": [policy.futures]}
 
 
+def _teaching(teacher: Any, imitate: str | None) -> Any:
+    """The teacher, checked; None without one."""
+    if imitate is not None:
+        teacher = _imitated(imitate, teacher)
+    if teacher is not None:
+        teaching.check(teacher)
+    return teacher
+
+
 def _teacher(teacher: Any) -> Any:
     """A teacher as JSON keeps it."""
     if isinstance(teacher, Mapping):
         return {str(name): _plain(list(value), "teacher") for name, value in teacher.items()}
     return None if teacher is None else _plain(list(teacher), "teacher")
-
-
-def _environment(env_id: str, num_envs: int, workload: Any, platform: Any, options: Mapping[str, Any]) -> BatchVectorEnv:
-    if env_id not in ENVIRONMENTS:
-        raise EscalaError(f"unknown environment {env_id!r}: use one of {', '.join(ENVIRONMENTS)}")
-    given = {"workload": workload, "platform": platform}
-    made = gymnasium.make_vec(env_id, num_envs=num_envs, copy=False, **{k: v for k, v in given.items() if v is not None}, **options)
-    native = made.unwrapped
-    assert isinstance(native, BatchVectorEnv)
-    return native
 
 
 def _about(workload: Any) -> dict[str, Any]:
@@ -159,18 +159,19 @@ def train(
     """Train an agent.
 
     env_id: a registered environment; workload, platform, env_options: its arguments. algorithm: "maskable-ppo", "ppo" or "a2c"; by default
-    the preset's own. steps: decisions to learn from (rounded up to whole rollouts; 0 with a teacher: imitation only). seed: the same gives
-    the same weights. out: folder for the agent and, every half minute, a checkpoint; interrupted (also by Ctrl-C), the same call with
-    `resume=True` goes on from the last checkpoint and ends with the weights that an uninterrupted run gives. progress: called with the
-    share done. preset: "tuned", "printed" or another of `escala.agents.presets`; num_envs and learn (arguments of the learner) override it.
-    teacher (escala/Slots-v0): settings of the rule hold-back, look-ahead, its lessons, or the plan of a single list, to imitate first, see
-    `escala.agents.imitation.teaching`. imitate: "rollout" or "rollout:K" is short for the teacher {"rollout": [K]}, look-ahead over K
-    futures. minutes: stop when so long was trained, earlier sittings included (not repeatable). curve: keep a learning curve
-    (`Agent.curve`), see `escala.agents.training.learning_curve`; by default where there is an `out`. It moves no weight. validation: days
-    that are not learnt from; the weights that did best on them, at one of 20 looks, are kept (`Agent.manifest["validation"]`), and training
-    stops after `patience` looks without a better one (0: never). snapshots: decisions after which (rounded up to whole rollouts) the agent
-    as it then is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate does not fall (`printed`), that is the agent of a
-    whole training of so many decisions. track: "tensorboard:DIR", "mlflow:URI" or "wandb:PROJECT", see `escala.agents.training.tracking`.
+    the preset's own; or "rllib-ppo", see `escala.agents.rllib`. steps: decisions to learn from (rounded up to whole rollouts; 0 with a
+    teacher: imitation only). seed: the same gives the same weights. out: folder for the agent and, every half minute, a checkpoint;
+    interrupted (also by Ctrl-C), the same call with `resume=True` goes on from the last checkpoint and ends with the weights that an
+    uninterrupted run gives. progress: called with the share done. preset: "tuned", "printed" or another of `escala.agents.presets`;
+    num_envs and learn (arguments of the learner) override it. teacher (escala/Slots-v0): settings of the rule hold-back, look-ahead, its
+    lessons, or the plan of a single list, to imitate first, see `escala.agents.imitation.teaching`. imitate: "rollout" or "rollout:K" is
+    short for the teacher {"rollout": [K]}, look-ahead over K futures. minutes: stop when so long was trained, earlier sittings included
+    (not repeatable). curve: keep a learning curve (`Agent.curve`), see `escala.agents.training.learning_curve`; by default where there is
+    an `out`. It moves no weight. validation: days that are not learnt from; the weights that did best on them, at one of 20 looks, are kept
+    (`Agent.manifest["validation"]`), and training stops after `patience` looks without a better one (0: never). snapshots: decisions after
+    which (rounded up to whole rollouts) the agent as it then is is kept too, in `out`/after-DECISIONS. Where the preset's learning rate
+    does not fall (`printed`), that is the agent of a whole training of so many decisions. track: "tensorboard:DIR", "mlflow:URI" or
+    "wandb:PROJECT", see `escala.agents.training.tracking`.
 
     torch runs on one thread. Training uses, and leaves changed, the global random generators of torch and NumPy.
     Raises EscalaError: unknown names, a folder that holds an agent already (without resume), a checkpoint of another training.
@@ -178,36 +179,34 @@ def train(
     if algorithm is not None:
         check_algorithm(algorithm)
     tracking.check(track)
-    if imitate is not None:
-        teacher = _imitated(imitate, teacher)
-    if teacher is not None:
-        teaching.check(teacher)
+    teacher = _teaching(teacher, imitate)
     check_request(steps, seed, num_envs, learn)
     check_days(env_id, workload, validation, patience)
     if steps < (1 if teacher is None else 0):
         raise EscalaError(f"steps={steps}: give at least 1 (0: imitate the teacher only)")
     chosen = preset_of(env_id, preset)
+    by_rllib = (algorithm or chosen.algorithm) in RLLIB
+    if by_rllib:
+        _check_rllib(resume=resume, teacher=teacher, curve=curve, validation=validation, snapshots=snapshots, track=track)
     folder = None if out is None else Path(out)
     checkpoint.check_folder(folder, resume)
     _check_snapshots(snapshots, steps, folder)
     options = {**chosen.environment, **(chosen.drawn if workload is None else {}), **env_options}
     settings = {**chosen.learn, **(learn or {})}
-    request = {
-        "env_id": env_id,
-        "env_options": {k: _plain(v, k) for k, v in options.items()},
+    request = _request(env_id, workload, options, settings) | {
         "algorithm": algorithm or chosen.algorithm,
         "preset": preset,
-        "learn": {k: _plain(v, k) for k, v in settings.items()},
         "num_envs": num_envs or chosen.num_envs,
         "steps": steps,
         "seed": seed,
-        "workload": _about(workload),
         "teacher": _teacher(teacher),
         "validation_days": None if validation is None else checkpoint.about_days(validation, "validation") | {"patience": patience},
     }
     pin_threads()
     with claimed(folder):
-        native = _environment(env_id, request["num_envs"], workload, platform, options)
+        native = native_batch(env_id, request["num_envs"], workload, platform, options)
+        if by_rllib:
+            return _by_rllib(request, chosen, native, (workload, platform), folder, progress, minutes)
         training = _Training(request, chosen, settings, native, folder)
         training.look_on(options, folder is not None if curve is None else curve, validation, patience)
         training.snapshots, training.platform = sorted(snapshots), platform
@@ -217,6 +216,43 @@ def train(
             teaching.teach(training.model, training.normaliser, native.batch, teacher, seed)
         training.fit(progress, minutes, track, resume)
         return training.agent()
+
+
+def _request(env_id: str, workload: Any, options: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked of a training, as JSON keeps it; a checkpoint belongs to one alone."""
+    return {
+        "env_id": env_id,
+        "env_options": {k: _plain(v, k) for k, v in options.items()},
+        "learn": {k: _plain(v, k) for k, v in settings.items()},
+        "workload": _about(workload),
+    }
+
+
+def _check_rllib(**given: Any) -> None:
+    """EscalaError for what RLlib's trainings do not know, and where RLlib is not installed."""
+    for name, value in given.items():
+        if value is not None and value is not False and value != ():
+            raise EscalaError(f"{name} means nothing to RLlib's algorithms: leave it out, or train with maskable-ppo")
+    need(f"algorithm {RLLIB[0]}", "rllib")
+
+
+def _by_rllib(
+    request: dict[str, Any],
+    chosen: Preset,
+    native: BatchVectorEnv,
+    given: tuple[Any, Any],
+    folder: Path | None,
+    progress: Callable[[float], None] | None,
+    minutes: float | None,
+) -> Agent:
+    from escala.agents.rllib.training import fit
+
+    manifest = _described(request, chosen, native, given[1])
+    network, found = fit(request, manifest, native, *given, progress, minutes)
+    agent = Agent(network, manifest | found)
+    if folder is not None:
+        agent.write(folder)
+    return agent
 
 
 def _check_snapshots(snapshots: Any, steps: int, folder: Path | None) -> None:
@@ -329,15 +365,26 @@ def _manifest(
     request: Mapping[str, Any], chosen: Preset, native: BatchVectorEnv, platform: Any, model: Any, normaliser: Any, elapsed_s: float
 ) -> dict[str, Any]:
     returns = [float(episode["r"]) for episode in model.ep_info_buffer or ()]
+    return _described(request, chosen, native, platform) | {
+        "steps_done": int(model.num_timesteps),
+        "elapsed_s": round(elapsed_s, 3),
+        "mean_return": float(np.mean(returns)) if returns else None,
+        "reward_scale": None if normaliser is None else float(1.0 / np.sqrt(normaliser.ret_rms.var + normaliser.epsilon)),
+        "reward_normalisation": None
+        if normaliser is None
+        else {"mean": float(normaliser.ret_rms.mean), "var": float(normaliser.ret_rms.var), "count": float(normaliser.ret_rms.count)},
+        "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy")},
+    }
+
+
+def _described(request: Mapping[str, Any], chosen: Preset, native: BatchVectorEnv, platform: Any) -> dict[str, Any]:
+    """What is known of an agent before it learns."""
     machine = getattr(native.batch, "platform", None)
     return {
         "kind": "agent",
         "format": FORMAT,
         **request,
         "command": sys.argv,
-        "steps_done": int(model.num_timesteps),
-        "elapsed_s": round(elapsed_s, 3),
-        "mean_return": float(np.mean(returns)) if returns else None,
         "platform": machine.spec() if machine is not None else (str(platform) if platform is not None else None),
         "network": list(chosen.network),
         "extractor": chosen.extractor,
@@ -347,10 +394,5 @@ def _manifest(
         "sampled": chosen.sampled,
         "observation_shape": list(native.single_observation_space.shape or ()),
         "actions": int(native.single_action_space.n),  # type: ignore[attr-defined]
-        "reward_scale": None if normaliser is None else float(1.0 / np.sqrt(normaliser.ret_rms.var + normaliser.epsilon)),
-        "reward_normalisation": None
-        if normaliser is None
-        else {"mean": float(normaliser.ret_rms.mean), "var": float(normaliser.ret_rms.var), "count": float(normaliser.ret_rms.count)},
-        "versions": {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy")},
         "torch_threads": torch.get_num_threads(),
     }

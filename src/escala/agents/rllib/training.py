@@ -1,0 +1,147 @@
+"""`train(..., algorithm="rllib-ppo")`: RLlib's PPO on native batches with masks; what comes out is an agent of Escala.
+
+Its settings stand under the names of Escala's presets and mean the same; what RLlib does otherwise is its own: advantages are normalised
+over a whole rollout, not over each minibatch, and the value loss is not clipped.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import ray
+import torch
+from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
+from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+
+from escala.agents.networks.build import build_policy, pin_threads
+from escala.agents.presets import preset_of
+from escala.agents.rllib.module import MaskedModule, seen_space
+from escala.agents.rllib.runner import NativeEnvRunner
+from escala.errors import EscalaError
+
+ENDLESS = 1e9
+USUAL = {"n_epochs": 10, "batch_size": 64, "gamma": 0.99, "gae_lambda": 0.95, "clip_range": 0.2, "ent_coef": 0.0, "vf_coef": 0.5}
+MOST_NORM = 0.5
+"""As Escala's own training begins, where a preset says nothing."""
+
+
+def configured(request: Mapping[str, Any], manifest: Mapping[str, Any], native: Any, workload: Any, platform: Any) -> PPOConfig:
+    """RLlib's configuration of a training: a batch in the same process, or in `num_env_runners` further ones."""
+    preset = preset_of(request["env_id"], request["preset"])
+    learn = {**USUAL, **request["learn"]}
+    runners = int(learn.get("num_env_runners") or 0)
+    rollout = request["num_envs"] * int(learn["n_steps"]) * max(runners, 1)
+    rate = float(learn["learning_rate"])
+    steps = max(int(request["steps"]), 1)
+    falls = preset.decay and steps > rollout
+    config = PPOConfig().framework("torch").debugging(seed=request["seed"], log_level="ERROR")
+    config = config.environment(
+        env=request["env_id"],
+        env_config={
+            "env_id": request["env_id"],
+            "workload": workload,
+            "platform": platform,
+            "options": request["env_options"],
+            "normalise": preset.normalise,
+        },
+        observation_space=seen_space(native.single_observation_space, native.single_action_space),
+        action_space=native.single_action_space,
+        disable_env_checking=True,
+    )
+    config = config.env_runners(
+        env_runner_cls=NativeEnvRunner,
+        num_env_runners=runners,
+        num_envs_per_env_runner=request["num_envs"],
+        rollout_fragment_length=int(learn["n_steps"]),
+        create_env_on_local_worker=False,
+    )
+    config = config.rl_module(
+        rl_module_spec=RLModuleSpec(
+            module_class=MaskedModule, model_config={"manifest": dict(manifest), "seed": request["seed"], "lean": preset.lean}
+        )
+    )
+    return config.training(
+        train_batch_size=rollout,
+        minibatch_size=min(int(learn["batch_size"]), rollout),
+        num_epochs=int(learn["n_epochs"]),
+        lr=[[0, rate], [steps, 0.0]] if falls else rate,
+        gamma=float(learn["gamma"]),
+        lambda_=float(learn["gae_lambda"]),
+        clip_param=float(learn["clip_range"]),
+        entropy_coeff=float(learn["ent_coef"]),
+        vf_loss_coeff=float(learn["vf_coef"]),
+        vf_clip_param=ENDLESS,
+        grad_clip=float(learn.get("max_grad_norm", MOST_NORM)),
+        grad_clip_by="global_norm",
+        use_kl_loss=False,
+    )
+
+
+def fit(
+    request: Mapping[str, Any],
+    manifest: Mapping[str, Any],
+    native: Any,
+    workload: Any,
+    platform: Any,
+    progress: Callable[[float], None] | None,
+    minutes: float | None,
+) -> tuple[Any, dict[str, Any]]:
+    """(the network as trained, what its manifest says of the training)."""
+    pin_threads()
+    began, steps, done = time.monotonic(), int(request["steps"]), 0
+    returns: list[float] = []
+    with _ray():
+        algorithm = configured(request, manifest, native, workload, platform).build_algo()
+        try:
+            while done < steps and (minutes is None or time.monotonic() - began < 60.0 * minutes):
+                told = algorithm.train()["env_runners"]
+                done = int(told["num_env_steps_sampled_lifetime"])
+                returns += [float(told["episode_return_mean"])] if "episode_return_mean" in told else []
+                if progress is not None:
+                    progress(min(1.0, done / max(steps, 1)))
+            weights = _weights(algorithm)
+        finally:
+            algorithm.stop()
+    network = build_policy(manifest, native.single_observation_space, native.single_action_space)
+    network.load_state_dict(weights)
+    return network, {
+        "steps_done": done,
+        "elapsed_s": round(time.monotonic() - began, 3),
+        "mean_return": returns[-1] if returns and np.isfinite(returns[-1]) else None,
+        "versions": {name: version(name) for name in ("escala", "torch", "ray", "stable-baselines3", "sb3-contrib", "gymnasium", "numpy")},
+    }
+
+
+def _weights(algorithm: Any) -> dict[str, torch.Tensor]:
+    """Those of the network inside the module."""
+    held = algorithm.learner_group.get_state(components=f"{COMPONENT_LEARNER}/{COMPONENT_RL_MODULE}")
+    module = held[COMPONENT_LEARNER][COMPONENT_RL_MODULE][DEFAULT_MODULE_ID]
+    before = "policy."
+    return {name.removeprefix(before): torch.as_tensor(value) for name, value in module.items() if name.startswith(before)}
+
+
+@contextmanager
+def _ray() -> Iterator[None]:
+    """Ray as the process has it, or one of its own inside the block."""
+    own = not ray.is_initialized()
+    if own:
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            ray.init(address="local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+        except Exception as error:
+            raise EscalaError(
+                f"Ray cannot start here (--algorithm rllib-ppo): {type(error).__name__}: {str(error).splitlines()[0][:200]}"
+            ) from error
+    try:
+        yield
+    finally:
+        if own:
+            ray.shutdown()
