@@ -71,11 +71,18 @@ def test_what_makes_no_sense_is_one_line_and_leaves_nothing(options: list[str], 
 
 def test_advise_and_undo(clients: Path, escala_: Escala) -> None:
     guards = ("--allow", "n[5-7]", "--spare", "0", "--looks", "1")
+    changes = clients / "beside" / "changes.jsonl"
+    changes.parent.mkdir()
+    changes.write_text('{"lease": "escala_n7", "t": 1795592250}\n')
     outcome = escala_("beside", "slurm", "--mode", "advise", "--power", "taurus", "--scheduler", "fcfs", "--shutdown", "timeout:0", *guards)
     assert outcome.status == 0 and "advise: scontrol " in outcome.out, outcome
-    assert "scontrol delete reservationname=escala_n7\n" in escala_("beside", "undo", "--dry").out
+    assert escala_("beside", "undo", "--dry").out == "scontrol delete reservationname=escala_n7\n"
     failed = escala_("beside", "undo", "beside")
     assert failed.status == 2 and "FAILED scontrol delete" in failed.out and "1 commands failed" in failed.err
+    changes.unlink()
+    assert escala_("beside", "undo", "--dry").out == (
+        "nothing is left to undo\nleft alone: reservation escala_n7 of ann: there is no changes.jsonl here that names it\n"
+    )
     assert "holds no journal.jsonl" in escala_("beside", "undo", clients).err
 
 

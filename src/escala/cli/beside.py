@@ -224,8 +224,9 @@ def _hands(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Pat
     limits = Limits(**guards["limits"], allowed=allowed)
     if limits.lease_s < 3 * period:
         raise EscalaError(f"--lease {limits.lease_s:g}: less than three periods of {period:g} s, so that it would end between two looks")
-    guard = Guard(at, limits, eyes.known, period)
-    return Steering(mode, at, guard, Actor(eyes.run, guard.seal, _user(), limits.lease_s, Changes(folder), guard.failed))
+    changes = Changes(folder)
+    guard = Guard(at, limits, eyes.known, period, changes.owns)
+    return Steering(mode, at, guard, Actor(eyes.run, guard.seal, _user(), limits.lease_s, changes, guard.failed))
 
 
 def _user() -> str:
@@ -348,22 +349,27 @@ def undo(
     limit: Limit = 10.0,
     as_json: opt.Json = False,
 ) -> None:
-    """Give waiting jobs the nice back that they had, and nodes that are kept off back to Slurm. End escala beside slurm first."""
+    """Give waiting jobs the nice back that they had, and nodes that are kept off back to Slurm. End escala beside slurm first.
+
+    What others have set or reserved since is left alone, and said.
+    """
     from escala.bridges.slurm.actor import Changes
     from escala.bridges.slurm.commands import Clients
     from escala.bridges.slurm.journal import Journal
     from escala.bridges.slurm.loop import JOURNAL
     from escala.bridges.slurm.reader import Reader
-    from escala.bridges.slurm.undoing import undone
+    from escala.bridges.slurm.undoing import leased_by, undone
 
     if not (where / JOURNAL).exists():
         raise EscalaError(f"{where}: holds no {JOURNAL}: give the folder of escala beside slurm")
     journal = Journal(where / JOURNAL)  # nobody else acts meanwhile
-    run = Clients(limit)
-    done = undone(run, Reader(run).read(), Changes(where), dry)
+    run, changes = Clients(limit), Changes(where)
+    done, left = undone(run, Reader(run).read(), changes, leased_by(changes, journal.path, _user()), dry)
     journal.close()
     shown = [f"{'' if good else 'FAILED '}{command}" for command, good in done] or ["nothing is left to undo"]
-    emit(as_json, {"commands": [{"command": command, "done": good and not dry} for command, good in done]}, "\n".join(shown))
+    shown += [f"left alone: {line}" for line in left]
+    told = [{"command": command, "done": good and not dry} for command, good in done]
+    emit(as_json, {"commands": told, "left_alone": left}, "\n".join(shown))
     if not all(good for _, good in done):
         raise EscalaError(f"{sum(not good for _, good in done)} commands failed: see above, and try again")
 

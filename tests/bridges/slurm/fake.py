@@ -54,6 +54,7 @@ class FakeSlurm:
         self.coming = sorted(jobs or [], key=lambda job: job.submit)
         self.jobs: list[FakeJob] = []
         self.reservations: dict[str, tuple[list[str], int, int]] = {}
+        self.users: dict[str, str] = {}  # of reservations
         self.commands: list[tuple[str, ...]] = []
         self.version = "slurm-wlm 22.05.8"
 
@@ -129,8 +130,7 @@ class FakeSlurm:
         if asked == "show nodes":
             return "".join(map(self._node, self.nodes.values()))
         if asked == "show reservations":
-            told = [f"ReservationName={n} StartTime={s} EndTime={e} Nodes={','.join(h)} \n" for n, (h, s, e) in self.reservations.items()]
-            return "".join(told) or "No reservations in the system\n"
+            return "".join(map(self._reservation, self.reservations)) or "No reservations in the system\n"
         if asked == "show jobs":
             held = [job for job in self.jobs if job.state in ("RUNNING", "CONFIGURING")]
             parts = {job.number: "".join(f"   Nodes={name} CPU_IDs=0-3 Mem=0" for name in job.hosts) for job in held}
@@ -154,6 +154,11 @@ class FakeSlurm:
         since = "Unknown" if node.power else node.busy
         return f"{head} State={'+'.join(flags)} ThreadsPerCore=1 Partitions=batch  LastBusyTime={since} CfgTRES=cpu=4\n"
 
+    def _reservation(self, name: str) -> str:
+        hosts, start, end = self.reservations[name]
+        users = self.users.get(name, "(null)")
+        return f"ReservationName={name} StartTime={start} EndTime={end} Nodes={','.join(hosts)} Users={users} Groups=(null)\n"
+
     def _change(self, verb: str, told: dict[str, str]) -> str:
         if verb == "create":
             name = told["reservationname"]
@@ -161,6 +166,7 @@ class FakeSlurm:
                 raise Failed(f"reservation {name} exists")
             end = int(told["endtime"].removeprefix("now+"))
             self.reservations[name] = (told["nodes"].split(","), self.now, self.now + end)
+            self.users[name] = told["user"]
         elif verb == "delete":
             if self.reservations.pop(told.get("reservationname", ""), None) is None:
                 raise Failed("no such reservation")

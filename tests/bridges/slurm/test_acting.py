@@ -19,8 +19,8 @@ from escala.bridges.slurm.loop import JOURNAL, Beside, Setting
 from escala.bridges.slurm.ranks import nices
 from escala.bridges.slurm.reader import Reader
 from escala.bridges.slurm.seen import Seen
-from escala.bridges.slurm.snapshots import layout
-from escala.bridges.slurm.undoing import undone
+from escala.bridges.slurm.snapshots import is_lease, layout
+from escala.bridges.slurm.undoing import leased_by, undone
 from escala.errors import EscalaError
 from escala.live import Desk
 from tests.bridges.slurm.fake import BOOT_TIMEOUT_S, EPOCH, FakeJob, FakeSlurm
@@ -43,8 +43,9 @@ class World:
     def begin(self) -> None:
         reader = Reader(self.run, clock=self.slurm.clock)
         at = layout(Reader(self.slurm, clock=self.slurm.clock).read(), "batch", WATTS)
-        self.guard = Guard(at, self.limits, reader.known, PERIOD, self.slurm.clock)
-        actor = Actor(self.run, self.guard.seal, "ann", self.limits.lease_s, Changes(self.folder), self.guard.failed)
+        changes = Changes(self.folder)
+        self.guard = Guard(at, self.limits, reader.known, PERIOD, changes.owns, self.slurm.clock)
+        actor = Actor(self.run, self.guard.seal, "ann", self.limits.lease_s, changes, self.guard.failed)
         hands = Steering(self.mode, at, self.guard, actor)
         desk = Desk(at.platform, self.policies["scheduler"], self.policies["shutdown"])
         self.beside = Beside(reader, desk, at, self.folder, Setting(self.mode, PERIOD), hands)
@@ -105,12 +106,69 @@ def test_undo_gives_jobs_their_nice_back_but_not_what_others_have_set(tmp_path: 
     changed[0].nice += 5  # by an administrator
     with open(tmp_path / CHANGES, "a") as file:
         file.write('{"job": "9')
-    seen = Reader(slurm, clock=slurm.clock).read()
     count = len(slurm.commands)
-    assert undone(slurm, seen, Changes(tmp_path), dry=True) and len(slurm.commands) == count
-    assert all(done for _, done in undone(slurm, seen, Changes(tmp_path)))
+    assert _undo(slurm, tmp_path, dry=True)[0] and len(slurm.commands) == count
+    done, left = _undo(slurm, tmp_path)
+    assert all(good for _, good in done) and left == [f"job {changed[0].number}: its nice was set by somebody else since"]
     assert [job.number for job in slurm.jobs if (job.priority, job.nice) != before[job.number]] == [changed[0].number]
-    assert undone(slurm, Reader(slurm, clock=slurm.clock).read(), Changes(tmp_path)) == []
+    assert _undo(slurm, tmp_path) == ([], left)
+
+
+def _undo(slurm: FakeSlurm, folder: Path, user: str = "ann", dry: bool = False) -> tuple[list[tuple[str, bool]], list[str]]:
+    changes = Changes(folder)
+    seen = Reader(slurm, clock=slurm.clock).read()
+    return undone(slurm, seen, changes, leased_by(changes, folder / JOURNAL, user), dry)
+
+
+def _reserve(slurm: FakeSlurm, name: str, nodes: str, user: str = "root") -> None:
+    slurm("scontrol", "create", "reservation", f"reservationname={name}", "endtime=now+9999", f"nodes={nodes}", f"user={user}")
+
+
+def test_undo_gives_up_what_its_own_process_made_and_nothing_else(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8)
+    world = World(slurm, tmp_path, "power", Limits(**{**vars(FAST), "allowed": frozenset(["n1", "n2"])}))
+    world.go(3)
+    world.die()
+    assert set(slurm.reservations) == {"escala_n1", "escala_n2"}
+    slurm("scontrol", "delete", "reservationname=escala_n2")
+    slurm.advance(200)
+    others = {"escala_meeting": ("n3,n4", "root"), "escala_n5": ("n5", "ann"), "escala_n2": ("n2", "ann"), "escala_n1": ("n1", "ann")}
+    for name, (nodes, user) in others.items():
+        _reserve(slurm, name, nodes, user)
+    done, left = _undo(slurm, tmp_path)
+    assert done == [] and set(slurm.reservations) == set(others), "leases that have run out: what bears their names by now is another's"
+    assert [line.split(":")[0] for line in left] == [f"reservation {name} of {user}" for name, (_, user) in others.items()]
+    for name in ("escala_n1", "escala_n2"):
+        slurm("scontrol", "delete", f"reservationname={name}")
+    world.begin()
+    world.go(3)
+    world.die()
+    assert sorted(line for line, _ in _undo(slurm, tmp_path)[0]) == [f"scontrol delete reservationname=escala_n{k}" for k in (1, 2)]
+    assert set(slurm.reservations) == {"escala_meeting", "escala_n5"}
+
+
+def test_undo_without_the_record_goes_by_form_node_and_user(tmp_path: Path) -> None:
+    slurm = FakeSlurm(4)
+    for folder, mode in ((tmp_path / "power", "power"), (tmp_path / "order", "order")):
+        world = World(slurm, folder, mode, Limits(**{**vars(FAST), "allowed": frozenset(["n1"])}))
+        world.go(3)
+        world.die()
+        (folder / CHANGES).unlink()
+    for name, nodes, user in (("escala_meeting", "n3", "ann"), ("escala_n4", "n4", "bob"), ("escala_m1", "m1", "ann")):
+        _reserve(slurm, name, nodes, user)
+    assert _undo(slurm, tmp_path / "order", dry=True)[0] == [], "it has never switched a node"
+    done, left = _undo(slurm, tmp_path / "power")
+    assert done == [("scontrol delete reservationname=escala_n1", True)] and len(left) == 3
+    assert set(slurm.reservations) == {"escala_meeting", "escala_n4", "escala_m1"}
+
+
+def test_a_reservation_of_an_administrator_is_none_of_ours_whatever_its_name(tmp_path: Path) -> None:
+    slurm = FakeSlurm(4)
+    _reserve(slurm, "escala_meeting", "n1,n2")
+    world = World(slurm, tmp_path, "power", shutdown="timeout:0")
+    world.go(4)
+    assert {name for name, node in slurm.nodes.items() if node.power} == {"n3", "n4"}
+    assert "escala_meeting" in slurm.reservations and world.told("leases") and "meeting" not in world.told("leases")
 
 
 def test_power_mode_switches_nodes_off_under_leases_and_wakes_them_for_jobs(tmp_path: Path) -> None:
@@ -124,7 +182,7 @@ def test_power_mode_switches_nodes_off_under_leases_and_wakes_them_for_jobs(tmp_
     world.go(12)
     job = slurm.jobs[0]
     assert job.state in ("RUNNING", "COMPLETED") and job.start is not None
-    assert not any(host in leases.held(Reader(slurm, clock=slurm.clock).read()) for host in job.hosts) or job.state == "COMPLETED"
+    assert not any(host in _leased(slurm) for host in job.hosts) or job.state == "COMPLETED"
     world.go(15)
     assert {node.power for node in slurm.nodes.values()} == {"POWERED_DOWN"} and len(slurm.reservations) == 8, "off again"
 
@@ -159,13 +217,17 @@ def test_nodes_that_do_not_boot_are_set_aside_and_tried_rarely(tmp_path: Path) -
     woken = [command[2] for command in slurm.commands if "state=power_up" in command]
     assert woken.count("nodename=n1") == woken.count("nodename=n2") == 1 and set(world.guard.memory.boots) == {"n1", "n2"}
     assert all(job.state in ("RUNNING", "COMPLETED") for job in slurm.jobs if job.number in (1, 2)), "other nodes were woken"
-    assert not {"n1", "n2"} & set(leases.held(Reader(slurm, clock=slurm.clock).read())), "an operator finds them as Slurm left them"
+    assert not {"n1", "n2"} & _leased(slurm), "an operator finds them as Slurm left them"
+
+
+def _leased(slurm: FakeSlurm) -> set[str]:
+    return set(leases.held(Reader(slurm, clock=slurm.clock).read(), is_lease))
 
 
 def _guard(slurm: FakeSlurm, clock: Callable[[], float] | None = None, **limits: Any) -> tuple[Guard, Any]:
     reader = Reader(slurm, clock=slurm.clock)
     seen = reader.read()
-    guard = Guard(layout(seen, "batch", WATTS), Limits(**{**vars(FAST), **limits}), True, PERIOD, clock or slurm.clock)
+    guard = Guard(layout(seen, "batch", WATTS), Limits(**{**vars(FAST), **limits}), True, PERIOD, is_lease, clock or slurm.clock)
     guard.look(seen)
     return guard, seen
 
@@ -252,7 +314,7 @@ def test_what_blocks_everything() -> None:
     for _ in range(3):
         guard.good()
     assert guard.blocked(seen, 0.0, 0.0) == ""
-    unknown = Guard(layout(seen, "batch", WATTS), FAST, False, PERIOD)
+    unknown = Guard(layout(seen, "batch", WATTS), FAST, False, PERIOD, is_lease)
     assert unknown.blocked(seen, 0.0, 0.0) == "version"
 
 
@@ -261,7 +323,7 @@ def test_nothing_is_done_without_a_guard(tmp_path: Path) -> None:
     guard, seen = _guard(slurm)
     actor = Actor(slurm, guard.seal, "ann", 60, Changes(tmp_path), guard.failed)
     with pytest.raises(EscalaError, match="no guard let through"):
-        actor.act(Allowed(Wanted(OFF_NODE, "n1"), object()), seen)
+        actor.act(Allowed(Wanted(OFF_NODE, "n1"), object()), seen, seen.now_s)
     assert slurm.commands == []
     with pytest.raises(EscalaError, match="cannot stand in a command"):
         Actor(slurm, guard.seal, "a b", 60, Changes(tmp_path), guard.failed)

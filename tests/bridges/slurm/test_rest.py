@@ -46,7 +46,7 @@ def test_what_was_recorded_is_read(version: str, tmp_path: Path) -> None:
 def test_the_answers_of_22_05_by_hand(tmp_path: Path) -> None:
     with restd(tmp_path / "r", "v0.0.38", from_recorded("22.05")):
         seen = RestReader(Rest(tmp_path / "r")).read()
-    assert seen.reservations["escala_n8"] == Reservation("escala_n8", ("n8",), 1795624419.0, 1795625019.0)
+    assert seen.reservations["escala_n8"] == Reservation("escala_n8", ("n8",), 1795624419.0, 1795625019.0, ("root",))
     assert seen.jobs["1"].hosts == ("n1", "n2", "n3") and seen.parts["2"] == (("n4", 4), ("n5", 2))
     assert seen.jobs["3"].nice == 50 and seen.jobs["5"].priority == 0 and seen.jobs["4_3"].reason == "JobArrayTaskLimit"
     assert {"POWERED_DOWN", "RESERVED"} <= seen.nodes["n8"].state and seen.nodes["n6"].allocated == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 
 from escala.bridges.slurm.commands import NAME, Run, job, name
 from escala.bridges.slurm.guard import FREE, LEASE, NICE, OFF_NODE, RENEW, WAKE, Allowed
-from escala.bridges.slurm.seen import PENDING, Seen
-from escala.bridges.slurm.snapshots import PREFIX
+from escala.bridges.slurm.seen import PENDING, Reservation, Seen
+from escala.bridges.slurm.snapshots import PREFIX, is_lease
 from escala.errors import EscalaError, one_line, quoted
 
 CHANGES = "changes.jsonl"
+STRAY_S = 120.0
+"""By how much Slurm may date a lease before or after the moment at which it was asked for."""
 Command = tuple[str, ...]
 
 
@@ -36,11 +39,14 @@ def commands(one: Allowed, user: str, lease_s: float) -> list[Command]:
 
 
 class Changes:
-    """What was changed of jobs, written before it is done: job -> the nice that it had first, the nice that we gave it last."""
+    """What is changed of Slurm, written before it is done. jobs: job -> the nice that it had first, the nice that we gave it last. leases:
+    name -> when we made it last. lost: there is no such file."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / CHANGES
         self.jobs: dict[str, tuple[int, int]] = {}
+        self.leases: dict[str, float] = {}
+        self.lost = not self.path.exists()
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
                 self._take(line)
@@ -48,6 +54,9 @@ class Changes:
     def _take(self, line: str) -> None:
         try:
             told = json.loads(line)
+            if "lease" in told:
+                self.leases[str(told["lease"])] = float(told["t"])
+                return
             name, old, new = str(told["job"]), int(told["old"]), int(told["new"])
         except (ValueError, TypeError, KeyError, RecursionError):  # a line that was not finished: its command was never given
             return
@@ -55,17 +64,37 @@ class Changes:
 
     def will(self, job: str, old: int, new: int) -> None:
         """Before a job is changed: on the disk when this returns."""
-        line = json.dumps({"job": job, "old": old, "new": new})
+        self._write({"job": job, "old": old, "new": new})
+
+    def will_lease(self, name: str, now_s: float) -> None:
+        """Before a lease is made: on the disk when this returns."""
+        self._write({"lease": name, "t": now_s})
+
+    def begin(self) -> None:
+        """From now on the file is there, whether anything is changed or not."""
+        if self.lost:
+            self.path.touch(mode=0o640)
+            self.lost = False
+
+    def owns(self, one: Reservation) -> bool:
+        """Is it a lease that was made here? One of the same name that began at another time is somebody else's."""
+        return is_lease(one) and abs(one.start_s - self.leases.get(one.name, -math.inf)) <= STRAY_S
+
+    def _write(self, told: dict[str, Any]) -> None:
+        line = json.dumps(told)
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(f"\n{line}\n")
             file.flush()
             os.fsync(file.fileno())
+        self.lost = False
         self._take(line)
 
-    def undo(self, seen: Seen) -> list[tuple[str, int]]:
-        """Jobs that still wait with the nice that we gave them, and what they had before."""
-        mine = [(seen.jobs[name], old, new) for name, (old, new) in self.jobs.items() if name in seen.jobs and old != new]
-        return [(job.job_id, old) for job, old, new in mine if job.state == PENDING and job.nice == new]
+    def undo(self, seen: Seen) -> tuple[list[tuple[str, int]], list[str]]:
+        """Jobs that still wait with the nice that we gave them, and what they had before; those whose nice somebody has set since."""
+        mine = [(seen.jobs[name], old, new) for name, (old, new) in self.jobs.items() if name in seen.jobs]
+        waiting = [(job, old, new) for job, old, new in mine if job.state == PENDING and job.nice != old]
+        back = [(job.job_id, old) for job, old, new in waiting if job.nice == new]
+        return back, [job.job_id for job, _, new in waiting if job.nice != new]
 
 
 class Actor:
@@ -73,7 +102,7 @@ class Actor:
 
     def __init__(self, run: Run, seal: object, user: str, lease_s: float, changes: Changes, failed: Callable[[], None]) -> None:
         self._run, self._seal, self._user, self._lease_s = run, seal, user, lease_s
-        self._changes, self._failed = changes, failed
+        self.changes, self._failed = changes, failed
         if NAME.fullmatch(user) is None:
             raise EscalaError(f"user {quoted(user)}: cannot stand in a command of Slurm: begin as another one")
 
@@ -81,14 +110,16 @@ class Actor:
         """Its commands as lines to be typed."""
         return [" ".join(command) for command in commands(one, self._user, self._lease_s)]
 
-    def act(self, one: Allowed, seen: Seen) -> list[list[Any]]:
+    def act(self, one: Allowed, seen: Seen, now_s: float) -> list[list[Any]]:
         """Carry it out: each command, and whether it was done. A failure leaves out the commands behind it. EscalaError for what no guard
         let through."""
         if one.seal is not self._seal:
             raise EscalaError("a command that no guard let through: nothing is done (a fault of Escala)")
         out: list[list[Any]] = []
         if one.wanted.kind == NICE:
-            self._changes.will(one.wanted.name, seen.jobs[one.wanted.name].nice, one.wanted.value)
+            self.changes.will(one.wanted.name, seen.jobs[one.wanted.name].nice, one.wanted.value)
+        if one.wanted.kind in (OFF_NODE, LEASE):
+            self.changes.will_lease(PREFIX + one.wanted.name, now_s)
         for command in commands(one, self._user, self._lease_s):
             try:
                 self._run(*command)

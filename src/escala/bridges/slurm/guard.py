@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from escala.bridges.slurm.commands import job as job_name
 from escala.bridges.slurm.commands import name as plain_name
-from escala.bridges.slurm.seen import BOOTING, PENDING, RUNNING, Job, Node, Seen
+from escala.bridges.slurm.seen import BOOTING, PENDING, RUNNING, Job, Node, Reservation, Seen
 from escala.bridges.slurm.snapshots import OFF, ON, PREFIX, SINKING, Layout, foreign, gone, power_of, waits
 from escala.errors import EscalaError
 
@@ -70,10 +70,19 @@ class Memory:
 
 
 class Guard:
-    """known: is the version of Slurm one that was tried? period_s: between looks."""
+    """known: is the version of Slurm one that was tried? period_s: between looks. owns: says which leases are ours."""
 
-    def __init__(self, at: Layout, limits: Limits, known: bool, period_s: float, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._at, self.limits, self._known, self._period_s, self._monotonic = at, limits, known, period_s, monotonic
+    def __init__(
+        self,
+        at: Layout,
+        limits: Limits,
+        known: bool,
+        period_s: float,
+        owns: Callable[[Reservation], bool],
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._at, self.limits, self._known, self._period_s = at, limits, known, period_s
+        self.owns, self._monotonic = owns, monotonic
         self.memory = Memory()
         self.seal = object()
         self._clock: tuple[float, float] | None = None
@@ -210,12 +219,15 @@ class Guard:
         if one.name not in self._at.index or one.name not in limits.allowed:
             return "not-allowed"
         node = seen.nodes[one.name]
+        lease = seen.reservations.get(PREFIX + one.name)
+        mine = lease is not None and self.owns(lease)
         if one.kind == FREE:
-            return "" if PREFIX + one.name in seen.reservations else "no-lease"
+            return "" if mine else "no-lease"
         if gone(node, others) or (one.kind == WAKE and one.name in self.aside(now)):
             return "set-aside" if one.name in memory.boots else "unusable"
         if one.kind in (LEASE, RENEW):
-            return "longest-wait" if overdue else "" if power_of(node) != ON else "on"
+            why = "longest-wait" if overdue else "on" if power_of(node) == ON else ""
+            return why or ("no-lease" if one.kind == RENEW and not mine else "")
         if len(memory.switched) >= limits.switches:
             return "rate"
         if one.kind == WAKE:

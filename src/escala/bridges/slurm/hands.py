@@ -38,13 +38,15 @@ class Steering:
         begun = time.monotonic()
         guard = self._guard
         guard.look(seen)
-        kept = leases.held(seen)
+        kept = leases.held(seen, guard.owns)
         found: dict[str, Any] = {"leases": sorted(kept)} if not self.pretends else {}
         why = guard.blocked(seen, decided_s, time.monotonic() - begun)
         if why:
             guard.good()
             self._soon = None
             return found | {"refused": [["all", "", why]]}
+        if self.mode != ADVISE:
+            self._actor.changes.begin()
         allowed, refused = guard.sort(seen, self._wanted(seen, orders, desk, asked), unsure, self.mode != ADVISE)
         if self.mode == ADVISE:
             guard.good()
@@ -55,7 +57,7 @@ class Steering:
             if errors >= MOST_ERRORS:
                 refused.append([one.wanted.kind, one.wanted.name, "errors"])
                 continue
-            done = self._actor.act(one, seen)
+            done = self._actor.act(one, seen, seen.now_s + decided_s + time.monotonic() - begun)
             errors += sum(not good for _, good in done)
             acted += done
         if not errors:

@@ -172,5 +172,6 @@ def reservations(printed: str, what: str = "reservations as JSON") -> dict[str, 
             start, end = number(record["start_time"]), number(record["end_time"])
         except KeyError as error:
             raise EscalaError(f"{what}: {quoted(record.get('name'))} has no {error.args[0]}: use --read text") from None
-        found[name] = Reservation(name, hosts, start or 0.0, math.inf if end is None else end)
+        users = tuple(filter(None, str(record.get("users") or "").split(",")))
+        found[name] = Reservation(name, hosts, start or 0.0, math.inf if end is None else end, users)
     return found

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Callable, Iterable, Set
 
 from escala.bridges.slurm.guard import FREE, LEASE, OFF_NODE, RENEW, WAKE, Guard, Wanted
-from escala.bridges.slurm.seen import Seen
-from escala.bridges.slurm.snapshots import OFF, ON, PREFIX, Layout, power_of
+from escala.bridges.slurm.seen import Reservation, Seen
+from escala.bridges.slurm.snapshots import OFF, ON, Layout, power_of
 
 FRESH_S = 15.0
 """How long a node may take to show that it goes off."""
 
 
-def held(seen: Seen) -> dict[str, float]:
+def held(seen: Seen, owns: Callable[[Reservation], bool]) -> dict[str, float]:
     """Nodes with a lease of ours -> when it ends."""
-    return {one.name.removeprefix(PREFIX): one.end_s for one in seen.reservations.values() if one.name.startswith(PREFIX)}
+    return {one.hosts[0]: one.end_s for one in seen.reservations.values() if owns(one)}
 
 
 def wanted(seen: Seen, at: Layout, guard: Guard, wakes: Iterable[str], offs: Iterable[str]) -> list[Wanted]:
     """What to do with nodes at a look, leases first: those of nodes that are on again are given up, others renewed when a third of their
     time has gone; nodes that are off without one get it. Where jobs have waited too long all leases are given up."""
-    kept, limits, now = held(seen), guard.limits, seen.now_s
+    kept, limits, now = held(seen, guard.owns), guard.limits, seen.now_s
     waking = [name for name in wakes if power_of(seen.nodes[name]) == OFF]
     if guard.overdue(seen):
         return [Wanted(FREE, name) for name in kept if name in at.index]

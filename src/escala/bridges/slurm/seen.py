@@ -59,12 +59,13 @@ class Node(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """A reservation of whole nodes."""
+    """A reservation of whole nodes. users: who may use it; (): Slurm names none."""
 
     name: str
     hosts: tuple[str, ...]
     start_s: float
     end_s: float
+    users: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def applied(before: Seen | None, told: dict[str, Any], now_s: float) -> Seen:
             nodes.pop(name, None)
         kept = before.reservations if before else {}
         if "reservations" in told:
-            kept = {one[0]: Reservation(one[0], tuple(one[1]), one[2], one[3]) for one in told["reservations"]}
+            kept = {one[0]: Reservation(one[0], tuple(one[1]), *one[2:4], *map(tuple, one[4:])) for one in told["reservations"]}
     except (TypeError, ValueError, KeyError, IndexError):
         raise EscalaError("a record that tells what changed is damaged") from None
     return Seen(now_s, jobs, nodes, kept)
@@ -151,4 +152,4 @@ def _node_told(node: Node) -> list[Any]:
 
 
 def _told(one: Reservation) -> list[Any]:
-    return [one.name, list(one.hosts), one.start_s, one.end_s]
+    return [one.name, list(one.hosts), one.start_s, one.end_s, list(one.users)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from escala.bridges.slurm.seen import BOOTING, ENDED, RUNNING, Job, Node, Seen
+from escala.bridges.slurm.seen import BOOTING, ENDED, RUNNING, Job, Node, Reservation, Seen
 from escala.errors import EscalaError, quoted
 from escala.live.snapshot import Snapshot
 from escala.platform import Platform, PowerProfile
@@ -20,7 +20,7 @@ NEVER_USED = frozenset(
 )
 ENDLESS_S = 366 * 86400.0
 PREFIX = "escala_"
-"""How the names of our own reservations begin."""
+"""How the names of leases begin: the node's name follows."""
 
 Power = Callable[[Node], tuple[str, float | None, float | None]]
 """A node -> its power state, since when it is idle, when its switch ends (None: unknown)."""
@@ -85,12 +85,15 @@ def gone(node: Node, foreign: frozenset[str]) -> bool:
     return "NOT_RESPONDING" in node.state and power_of(node) == ON
 
 
+def is_lease(one: Reservation) -> bool:
+    """Has it the form of a lease: one node, and that node's name behind the prefix?"""
+    return len(one.hosts) == 1 and one.name == PREFIX + one.hosts[0]
+
+
 def foreign(seen: Seen) -> frozenset[str]:
-    """Nodes in reservations that are not ours and have begun."""
+    """Nodes in reservations that are no leases and have begun."""
     kept = seen.reservations.values()
-    return frozenset(
-        host for one in kept if not one.name.startswith(PREFIX) and one.start_s <= seen.now_s < one.end_s for host in one.hosts
-    )
+    return frozenset(host for one in kept if not is_lease(one) and one.start_s <= seen.now_s < one.end_s for host in one.hosts)
 
 
 def as_it_is(node: Node) -> tuple[str, float | None, float | None]:

@@ -21,6 +21,7 @@ _LIMIT = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)")
 _NODE = re.compile(r"\bNodeName=(\S+).*?\bCPUAlloc=(\d+).*?\bCPUTot=(\d+).*?\bState=(\S+)")
 _BUSY, _PARTITIONS = re.compile(r"\bLastBusyTime=(\S+)"), re.compile(r"\bPartitions=(\S+)")
 _RESERVED = re.compile(r"\bReservationName=(\S+) StartTime=(\S+) EndTime=(\S+).*?\bNodes=(\S+)")
+_USERS = re.compile(r"\bUsers=(\S+)")
 _NUMBER, _TASK = re.compile(r"\bJobId=(\d+)"), re.compile(r"\bArrayJobId=(\d+) ArrayTaskId=(\d+)\b")
 _CPUS = re.compile(r"\bNodes=(\S+) CPU_IDs=([\d,-]+)")
 
@@ -126,7 +127,9 @@ def reservations(printed: str) -> dict[str, Reservation]:
             raise EscalaError(f"scontrol show reservations: {quoted(line)} is no reservation: it is not used")
         try:
             hosts = () if match[4] in NOTHING else expand(match[4])
-            found[match[1]] = Reservation(match[1], hosts, float(match[2]), float(match[3]))
+            users = _USERS.search(line)
+            among = () if users is None or users[1] in NOTHING else tuple(users[1].split(","))
+            found[match[1]] = Reservation(match[1], hosts, float(match[2]), float(match[3]), among)
         except EscalaError:
             raise
         except ValueError:
