@@ -47,6 +47,12 @@ def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> Non
     assert "for Dependency, whatever the nodes do" in escala_("beside", "explain", "9", "beside").out
     again = escala_("beside", "slurm", "--mode", "replay", "--from", "beside/journal.jsonl", "--folder", "again", "--power", "taurus")
     assert again.status == 0 and "ended: looks 2, missed 0" in again.out
+    written = Path("again/journal.jsonl").read_text()
+    for folder in ("again", "beside"):
+        twice = escala_("beside", "slurm", "--mode", "replay", "--from", "beside/journal.jsonl", "--folder", folder, "--power", "taurus")
+        assert twice.status == 2 and twice.err.count("\n") == 1
+        assert f"--folder {folder}: holds a journal, and a replay begins anew: name another folder" in twice.err
+    assert Path("again/journal.jsonl").read_text() == written
 
 
 @pytest.mark.parametrize(

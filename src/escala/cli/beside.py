@@ -126,6 +126,8 @@ def slurm(
         raise EscalaError(f"--mode {mode}: give one of {', '.join(MODES)}")
     if (mode == "replay") != (source is not None):
         raise EscalaError("--mode replay and --from JOURNAL belong together: give both, or neither")
+    if source is not None and _journal(folder).exists():
+        raise EscalaError(f"--folder {folder}: holds a journal, and a replay begins anew: name another folder, or remove this one")
     if metrics is not None:
         from escala.bridges.exposed import address_of
 

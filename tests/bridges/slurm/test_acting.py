@@ -14,11 +14,12 @@ from escala.bridges.slurm.actor import CHANGES, Actor, Changes
 from escala.bridges.slurm.commands import Failed
 from escala.bridges.slurm.guard import FREE, NICE, OFF_NODE, RENEW, WAKE, Allowed, Guard, Limits, Wanted
 from escala.bridges.slurm.hands import Steering
-from escala.bridges.slurm.journal import LOOK, records
+from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.loop import JOURNAL, Beside, Setting
 from escala.bridges.slurm.ranks import nices
 from escala.bridges.slurm.reader import Reader
 from escala.bridges.slurm.seen import Seen
+from escala.bridges.slurm.shape import LOOK
 from escala.bridges.slurm.snapshots import is_lease, layout
 from escala.bridges.slurm.undoing import leased_by, undone
 from escala.errors import EscalaError

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from escala.bridges.slurm import journal as journals
+from escala.bridges.slurm import shape as journals
 from escala.bridges.slurm.journal import Journal, records
 from escala.bridges.slurm.loop import JOURNAL, METRICS, STATE, Beside, Setting
 from escala.bridges.slurm.metrics import Metrics
@@ -226,9 +226,9 @@ def test_a_journal_has_one_writer_and_one_version(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "j")
     with pytest.raises(EscalaError, match="another process writes this journal"):
         Journal(tmp_path / "j")
-    journal.append({"kind": "look", "t": 1.0})
+    journal.append({"kind": "look", "t": 1.0, "seq": 1})
     journal.close()
-    assert list(records(tmp_path / "j")) == [{"v": 1, "kind": "look", "t": 1.0}]
+    assert list(records(tmp_path / "j")) == [{"v": 1, "kind": "look", "t": 1.0, "seq": 1}]
     (tmp_path / "j").write_text('{"v":2,"kind":"look","t":1.0}\n')
     with pytest.raises(EscalaError, match="a journal of version 2"):
         list(records(tmp_path / "j"))

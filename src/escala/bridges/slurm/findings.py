@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from escala.bridges.slurm.journal import BEGIN, LOOK, MISS, records
+from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.replay import about, looks
+from escala.bridges.slurm.shape import BEGIN, LOOK, MISS
 from escala.errors import EscalaError
 from escala.platform import Platform
 

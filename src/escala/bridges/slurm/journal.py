@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from escala.bridges.slurm.shape import BEGIN, wrong
 from escala.errors import EscalaError, quoted
 from escala.reading import guarded
 from escala.writing import locks
 
 VERSION = 1
-BEGIN, LOOK, MISS = "begin", "look", "miss"
 LONGEST = 1 << 28  # characters of a line
+MOST_BROKEN, MOST_UNFINISHED = 10, 2
+"""Lines that are no records: at the head of a file that is none, and at the end of one whose writer was killed."""
 
 
 class Journal:
@@ -54,35 +56,62 @@ class Journal:
 
 
 def records(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of a journal; lines that were not finished are left out. EscalaError for a file that is none, or of a later version."""
+    """The records of a journal, as `numbered` gives them."""
+    return (record for _, record in numbered(path))
+
+
+def numbered(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The records of a journal, with the numbers of their lines. A line that its writer did not finish is left out: the last one, or one
+    behind which somebody begins.
+
+    Raises:
+        EscalaError: the file is no journal, of a later version, or a line of it is damaged.
+    """
     if not path.is_file():
         raise EscalaError(f"{path}: no such file: give the folder of escala beside slurm, or its journal.jsonl")
-    with guarded(path, "a journal of escala beside"):
-        whole, broken = 0, 0
-        with open(path, encoding="utf-8", errors="replace") as file:
-            while line := file.readline(LONGEST):
-                if not line.strip():
-                    continue
-                record = _record(line)
-                if record is None:
-                    broken += 1
-                    if broken > 10 + whole:
-                        break
-                    continue
-                whole += 1
-                if record["v"] != VERSION:
-                    raise EscalaError(
-                        f"{path}: a journal of version {quoted(record['v'])}, this Escala reads {VERSION}: read it with its own"
-                    )
-                yield record
-        if not whole:
-            raise EscalaError(f"{path}: holds no record: give the journal.jsonl of escala beside slurm")
+    with guarded(path, "a journal of escala beside"), open(path, encoding="utf-8", errors="replace") as file:
+        good, broken = 0, list[int]()
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST), ""), 1):
+            if not line.strip():
+                continue
+            record = _parsed(line)
+            if record is None:
+                broken.append(number)
+            else:
+                _refuse(path, number, record)
+                if broken and record["kind"] != BEGIN:
+                    raise damaged(path, broken[0], "it is no record")
+                good += 1
+                broken.clear()
+                yield number, record
+            if not good and len(broken) > MOST_BROKEN:
+                break
+    if not good:
+        raise EscalaError(f"{path}: holds no record: give the journal.jsonl of escala beside slurm")
+    if len(broken) > MOST_UNFINISHED:
+        raise damaged(path, broken[0], "it is no record")
 
 
-def _record(line: str) -> dict[str, Any] | None:
+def _parsed(line: str) -> Any:
+    """What a line of JSON says; None for one that is none."""
     try:
-        told = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError):
         return None
-    good = isinstance(told, dict) and "v" in told and told.get("kind") in (BEGIN, LOOK, MISS) and isinstance(told.get("t"), int | float)
-    return told if good else None
+
+
+def _refuse(path: Path, number: int, record: Any) -> None:
+    """EscalaError for a record that is damaged, or of another version."""
+    version = record.get("v") if isinstance(record, dict) else VERSION
+    if isinstance(version, int) and version != VERSION:
+        raise EscalaError(
+            f"{path}, line {number}: a journal of version {quoted(version)}, this Escala reads {VERSION}: read it with its own"
+        )
+    why = wrong(record) or ("" if version == VERSION else f"v is {quoted(version)}")
+    if why:
+        raise damaged(path, number, why)
+
+
+def damaged(path: Path, number: int, why: str) -> EscalaError:
+    """What a journal's line is refused with."""
+    return EscalaError(f"{path}, line {number}: damaged ({why}): take it out, as by sed -i {number}d, and go on without what it says")

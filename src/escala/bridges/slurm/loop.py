@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from escala.bridges.slurm import journal as kinds
+from escala.bridges.slurm import shape as kinds
 from escala.bridges.slurm.journal import Journal
 from escala.bridges.slurm.pretend import Lived, Pretend
 from escala.bridges.slurm.seen import ENDED, Job, Seen, changes

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from escala.bridges.slurm.journal import BEGIN, LOOK, records
+from escala.bridges.slurm.journal import damaged, numbered, records
 from escala.bridges.slurm.seen import Seen, applied
+from escala.bridges.slurm.shape import BEGIN, LOOK
 from escala.errors import EscalaError
 
 
@@ -47,7 +48,7 @@ def about(path: Path) -> dict[str, Any]:
 def looks(path: Path) -> Iterator[Seen]:
     """What was seen, in the order of time; looks that were written twice come once."""
     seen: Seen | None = None
-    for record in records(path):
+    for number, record in numbered(path):
         if record["kind"] == BEGIN:
             seen = None
         elif record["kind"] == LOOK:
@@ -58,6 +59,6 @@ def looks(path: Path) -> Iterator[Seen]:
             try:
                 seen = applied(seen, told, float(record["t"]))
             except EscalaError as error:
-                raise EscalaError(f"{path}, look {record.get('seq')}: {error}") from None
+                raise damaged(path, number, str(error)) from None
             if after:
                 yield seen

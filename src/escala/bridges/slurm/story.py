@@ -6,9 +6,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from escala.bridges.slurm.journal import BEGIN, LOOK, MISS, records
+from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.replay import looks
 from escala.bridges.slurm.seen import PENDING, Job
+from escala.bridges.slurm.shape import BEGIN, LOOK, MISS
 from escala.errors import EscalaError
 
 

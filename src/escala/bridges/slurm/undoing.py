@@ -7,8 +7,9 @@ from pathlib import Path
 
 from escala.bridges.slurm.actor import CHANGES, Changes, Command
 from escala.bridges.slurm.commands import Run, job, name
-from escala.bridges.slurm.journal import BEGIN, records
+from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.seen import Reservation, Seen
+from escala.bridges.slurm.shape import BEGIN
 from escala.bridges.slurm.snapshots import PREFIX, is_lease
 from escala.errors import EscalaError, one_line
 
