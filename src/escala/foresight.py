@@ -8,6 +8,7 @@ their cores) or `runtimes` (how long jobs will really run). What a run knows is 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 ARRIVALS, RUNTIMES = "arrivals", "runtimes"
@@ -20,13 +21,27 @@ IN_NAMES = tuple(f"{option}={RUNTIME}" for option in ("estimate", "order_estimat
 """Parts of a scheduler's name that say so; all others are honest."""
 
 
+@dataclass(frozen=True)
+class Said:
+    """What a policy object says of itself, asked once: what it is shown and how it is marked both go by this one answer."""
+
+    clairvoyant: bool
+    beneath: Any  # name of the kernel's shutdown policy that works beneath it; None: none
+
+
+def said_by(policy: Any) -> Said:
+    """Ask a policy object. What it says later, in the run or after it, is another answer: ask once, and keep this."""
+    return Said(clairvoyant(policy), getattr(policy, "beneath", None))
+
+
 def clairvoyant(policy: Any) -> bool:
     """Does this object say that it knows the future?"""
     return bool(getattr(policy, "clairvoyant", False))
 
 
 def known_to(scheduler: Any, shutdown: Any, *estimates: Any) -> str:
-    """What a scheduler, a shutdown policy (names or objects) and the options `estimate` and `order_estimate` know together."""
+    """What a scheduler, a shutdown policy (names, objects or what these said) and the options `estimate` and `order_estimate` know
+    together."""
     found = {*_known(scheduler, {}), *_known(shutdown, SHUTDOWNS)}
     found |= {RUNTIMES for estimate in estimates if estimate == RUNTIME or clairvoyant(estimate)}
     return " and ".join(word for word in (ARRIVALS, RUNTIMES) if word in found)

@@ -169,7 +169,8 @@ class Policy(Protocol):
     table), and for shutdown policies
     `before_scheduler` (True: decides before the scheduler), `period_s` (> 0: decides at multiples of this only, with
     `before_scheduler`), `at_events` (True: at every other decision as well) and `beneath` (name of the kernel's shutdown policy that works
-    beneath this one, by default none). `role` ("scheduler" or "shutdown"): it is refused in the other place."""
+    beneath this one, by default none). `role` ("scheduler" or "shutdown"): it is refused in the other place. They are read once, before
+    the run. Where there are several runs (`compare`), each works on a copy of the object (`copy.deepcopy`)."""
 
     def decide(self, view: View, act: Commands) -> None:
         """Give commands for this instant; return when there are no more."""

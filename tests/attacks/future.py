@@ -4,7 +4,7 @@
 kinds of policy, and tries what was found to work once. Prints JSON of what was tried and what held; exit code 1 if there is a way.
 
 Not tried, as Python has no means against it: the stack (`sys._getframe`, frames of tracebacks), the garbage collector, raw memory
-(`ctypes`), and modules changed at run time. `escala.sealed` says so.
+(`ctypes`), and modules and classes changed at run time, where a policy may also note what it sees. `escala.sealed` says so.
 """
 
 from __future__ import annotations
@@ -324,9 +324,87 @@ def falsified() -> list[dict[str, Any]]:
     return out
 
 
+class Answering:
+    """Says each time that it is asked for `which` the next of its answers, and the last for ever after."""
+
+    before_scheduler = True
+
+    def __init__(self, which: str, *answers: Any) -> None:
+        self._which, self._answers, self.read = which, list(answers), 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name != self._which:
+            raise AttributeError(name)
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+
+    def decide(self, view: Any, act: Any) -> None:
+        """Read what may be read, and start what fits."""
+        self.read += hasattr(view, "runtime_s") and view.runtime_s(3) > 0
+        if self._which == "clairvoyant":
+            first_come(view, act)
+
+
+class Repenting:
+    """Shown the run times, it says in the run that it never was."""
+
+    clairvoyant, read = True, 0
+
+    def decide(self, view: Any, act: Any) -> None:
+        """Read what may be read, and start what fits."""
+        self.read += hasattr(view, "runtime_s") and view.runtime_s(3) > 0
+        self.clairvoyant = False
+        first_come(view, act)
+
+
+def masks() -> list[dict[str, Any]]:
+    """Policies that are shown the future and say otherwise later, or before: whoever sees it is marked."""
+    out = []
+    for name, policy in (("clairvoyant: True, then False", Answering("clairvoyant", True, False)),
+                         ("clairvoyant: False, then True", Answering("clairvoyant", False, True)),
+                         ("clairvoyant = False in decide", Repenting())):  # fmt: skip
+        knows = escala.simulate(JOBS, "2x2:grid5000", policy).knows
+        ways = [f"{policy.read} run times read, and it knows {knows!r}"] if policy.read and knows != "runtimes" else []
+        out.append({"tried": name, "ways": ways})
+    beneath = Answering("beneath", "oracle", None)
+    result = escala.simulate(JOBS, "2x2:grid5000", "easy", beneath)
+    out.append({"tried": "beneath: oracle, then None", "ways": [] if result.knows == "runtimes" else ["oracle decides, unmarked"]})
+    return out
+
+
+class Noting:
+    """Notes how long jobs ran, and what is known from an earlier run starts first, the shortest before the others."""
+
+    def __init__(self) -> None:
+        self.began: dict[int, float] = {}
+        self.ran: dict[int, float] = {}
+
+    def decide(self, view: Any, act: Any) -> None:
+        """The shortest known one first."""
+        rows = {job.row for job in view.running}
+        self.ran |= {row: view.now_s - at for row, at in self.began.items() if row not in rows and row not in self.ran}
+        for job in sorted(view.queue, key=lambda job: self.ran.get(job.row, 1e9)):
+            if not act.start(job):
+                break
+        self.began = {job.row: self.began.get(job.row, view.now_s) for job in view.running}
+
+
+def memories() -> list[dict[str, Any]]:
+    """One object in several runs of the same jobs: the result of a pair is the same wherever it stands in the list."""
+    jobs, shutdowns = crowd(), ["never", "timeout:60", "timeout:0"]
+    orders = [escala.compare(jobs, "2x2:grid5000", [Noting()], order).results for order in (shutdowns, shutdowns[::-1])]
+    differ = [name for name, result in orders[0].items() if not result.jobs.equals(orders[1][name].jobs)]
+    return [{"tried": "run times noted in one run of compare, used in the next", "ways": differ}]
+
+
+def crowd() -> Workload:
+    """Jobs that wait for each other, long ones first."""
+    runtime = [1000.0 - 83.0 * (k % 11) for k in range(40)]
+    return Workload.from_jobs({"submit_s": [3.0 * k for k in range(40)], "runtime_s": runtime, "cores": [2] * 40})
+
+
 def attack(depth: int) -> dict[str, Any]:
     """Everything; see the module."""
-    tried = [*walks(depth), *writes(), *commands(), *endless(), *falsified()]
+    tried = [*walks(depth), *writes(), *commands(), *endless(), *falsified(), *masks(), *memories()]
     ways = [f"{entry['tried']}: {way}" for entry in tried for way in entry["ways"]]
     return {
         "attack": "future",
@@ -335,7 +413,7 @@ def attack(depth: int) -> dict[str, Any]:
         "ways": len(ways),
         "found": ways,
         "held": [entry["tried"] for entry in tried if not entry["ways"]],
-        "not_tried": ["frames of the stack", "the garbage collector", "raw memory (ctypes)", "modules changed at run time"],
+        "not_tried": ["frames of the stack", "the garbage collector", "raw memory (ctypes)", "modules and classes changed at run time"],
     }
 
 

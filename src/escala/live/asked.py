@@ -8,7 +8,6 @@ from typing import Any
 
 from escala.errors import EscalaError, quoted
 from escala.estimates import LAST2, WALLTIME
-from escala.foresight import known_to
 from escala.kernel import codes
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform
@@ -69,15 +68,14 @@ def asked(platform: Platform, scheduler: Any, shutdown: Any, log: Workload, give
     own = None
     if chosen.scheduler is None:
         own = scheduler if isinstance(scheduler, Scheduler) else named(scheduler)
-    _refuse(chosen, own, scheduler, shutdown, options)
+    _refuse(chosen, own, options)
     return Asked(chosen, own, options)
 
 
-def _refuse(chosen: Pair, own: Scheduler | None, scheduler: Any, shutdown: Any, options: Options) -> None:
+def _refuse(chosen: Pair, own: Scheduler | None, options: Options) -> None:
     """EscalaError for what depends on more than can be told from outside."""
     told = options.under(chosen.plan)
-    what = known_to(chosen.scheduler or scheduler, chosen.shutdown or shutdown, told.estimate, told.ordered_by)
-    if what:
+    if what := chosen.knows(told.estimate, told.ordered_by):
         raise EscalaError(f"{chosen.name} knows {what}, which nobody can tell it beside a machine: take a policy that does not")
     for policy in (chosen.scheduler, chosen.shutdown):
         if (type(policy) in INSIDERS or isinstance(policy, Rollout)) and not hasattr(policy, "restore"):

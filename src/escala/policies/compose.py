@@ -197,8 +197,8 @@ def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
 SHORTEST_S, LONGEST_S = 1e-6, 1e10  # of a period
 
 
-def external_shutdown(policy: Any) -> dict[str, Any]:
-    """Fields of a Plan for a shutdown policy that is an object."""
+def external_shutdown(policy: Any, beneath: Any) -> dict[str, Any]:
+    """Fields of a Plan for a shutdown policy that is an object. beneath: the name of the one that works beneath it, or None."""
     given = getattr(policy, "period_s", 0.0)
     period = float(given) if isinstance(given, Real) and not isinstance(given, bool) else math.nan
     if not (period == 0.0 or SHORTEST_S <= period <= LONGEST_S):
@@ -208,7 +208,6 @@ def external_shutdown(policy: Any) -> dict[str, Any]:
     before = bool(getattr(policy, "before_scheduler", False))
     if period > 0 and not before:
         raise EscalaError(f"shutdown policy {type(policy).__name__}: period_s needs before_scheduler = True")
-    beneath = getattr(policy, "beneath", None)
     fields = {"shutdown": codes.POWER_EXTERNAL} if beneath is None else shutdown(beneath, Options())[0]
     periodic = period > 0 and not getattr(policy, "at_events", False)
     return fields | {"pause_before": (2 if periodic else 1) if before else 0, "period_s": period}

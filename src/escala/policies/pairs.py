@@ -6,19 +6,20 @@ gives all of them in the order of the list. The table comes last, from results t
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import polars as pl
 
 from escala import metrics
-from escala.errors import EscalaError, refuse_text
+from escala.errors import EscalaError, quoted, refuse_text
 from escala.platform import Platform
 from escala.policies.run import check_power, read, simulate
 from escala.policies.schedulers import Scheduler
@@ -159,12 +160,15 @@ def play(
     """Run the pairs that are not kept yet, and keep each that ends; name -> what `run` gave, in the order of `pairs`.
 
     jobs: how many run side by side, each in a thread (compiled code releases the interpreter's lock), by default one a core. Pairs with a
-    policy outside the kernel run one after the other: the object may be the same in several of them, and may remember.
+    policy outside the kernel run one after the other, each with a copy of its own (`copy.deepcopy`): what an object notes in one run is
+    not known in another, and the one given stays as it is. EscalaError before the first run for one that cannot be copied.
     """
     found = {} if keep is None else {name: keep.load(name) for name in keep.found}
     waiting = [pair for pair in pairs if pair.name not in found]
     threads = jobs or cores()
     beside = [pair for pair in waiting if threads > 1 and _compiled(pair)]
+    for one in {id(one): one for pair in waiting for one in (pair.scheduler, pair.shutdown)}.values():
+        _own(one)
 
     def ended(pair: Named, result: T) -> None:
         found[pair.name] = result
@@ -191,13 +195,26 @@ def play(
         raise failure
     for pair in waiting:
         if pair not in beside:
-            ended(pair, run(pair))
+            ended(pair, run(replace(pair, scheduler=_own(pair.scheduler), shutdown=_own(pair.shutdown))))
     return {pair.name: found[pair.name] for pair in pairs}
 
 
 def _compiled(pair: Named) -> bool:
     """Do both policies decide inside the kernel, or in objects made for this run alone?"""
     return isinstance(pair.scheduler, str | Scheduler) and isinstance(pair.shutdown, str)
+
+
+def _own(policy: Any) -> Any:
+    """A policy for one run alone: a copy, of what is no name. EscalaError where there is no copy."""
+    if isinstance(policy, str | Scheduler):
+        return policy
+    try:
+        return copy.deepcopy(policy)
+    except Exception as error:  # of somebody else's code, whatever it is
+        raise EscalaError(
+            f"policy {quoted(name_of(policy))} cannot be copied, which each run of several needs ({type(error).__name__}: "
+            f"{quoted(str(error))}): give it a method __deepcopy__, or run it alone with simulate"
+        ) from error
 
 
 def cores() -> int:

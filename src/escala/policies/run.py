@@ -13,7 +13,7 @@ import polars as pl
 
 from escala.errors import EscalaError, quoted
 from escala.estimates import foretold
-from escala.foresight import clairvoyant, known_to
+from escala.foresight import Said, known_to, said_by
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import SCALARS
@@ -48,12 +48,22 @@ assert SCALARS.names[COUNTS : COUNTS + 3] == ("next_job", "n_ended", "n_queued")
 
 @dataclass(frozen=True)
 class Pair:
-    """A scheduler and a shutdown policy, ready to run: the kernel's plan, and what decides outside the kernel."""
+    """A scheduler and a shutdown policy, ready to run: the kernel's plan, and what decides outside the kernel. said: by role, the name of
+    what decides inside it, or what the object said of itself (`escala.foresight.Said`)."""
 
     plan: Plan
     scheduler: Any
     shutdown: Any
     name: str
+    said: Mapping[str, Any]
+
+    def sees_runtimes(self, role: str) -> bool:
+        """Is the object of this role shown the run times?"""
+        return isinstance(self.said[role], Said) and bool(self.said[role].clairvoyant)
+
+    def knows(self, *estimates: Any) -> str:
+        """What the two and the estimates know of the future."""
+        return known_to(self.said["scheduler"], self.said["shutdown"], *estimates)
 
 
 def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) -> Pair:
@@ -61,18 +71,21 @@ def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) 
     inside = isinstance(scheduler_, Scheduler)
     outside = None if inside else _outside(scheduler_, options)
     chosen = scheduler_ if inside else scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
+    fields, power = dict[str, Any](), None
     if is_plugin(shutdown_):
         power = _of_role(plugin(shutdown_, "shutdown"), "shutdown")
-        fields = external_shutdown(power)
     elif isinstance(shutdown_, str):
         fields, power = shutdown(shutdown_, options)
-        if power is not None:
-            fields = external_shutdown(power)
     else:
         power = _of_role(as_policy(shutdown_), "shutdown")
-        fields = external_shutdown(power)
+    said = {
+        "scheduler": scheduler_ if outside is None else said_by(outside),
+        "shutdown": shutdown_ if power is None else said_by(power),
+    }
+    if power is not None:
+        fields = external_shutdown(power, said["shutdown"].beneath)
     name = f"{name_of(scheduler_)} + {name_of(shutdown_)}"
-    return Pair(plan_for(chosen, fields, workload, options), outside, power, name)
+    return Pair(plan_for(chosen, fields, workload, options), outside, power, name, said)
 
 
 def _outside(scheduler_: Any, options: Options) -> Any:
@@ -93,7 +106,7 @@ def _of_role(policy: Any, role: str) -> Any:
 Log = list[Command]
 
 
-def decider(policy: Any, simulation: Simulation, i: int, log: Log | None) -> Callable[[], None]:
+def decider(policy: Any, simulation: Simulation, i: int, log: Log | None, sees_runtimes: bool = False) -> Callable[[], None]:
     """One decision of a policy. Escala's own compiled policies get the simulation; all others a View and Commands."""
     budget = Budget()
     act = Commands(simulation, i, log, budget)
@@ -102,7 +115,7 @@ def decider(policy: Any, simulation: Simulation, i: int, log: Log | None) -> Cal
         policy.begin_run()
         decide, known = policy.decide_inside, (simulation, i)
     else:
-        known = (ClairvoyantView(simulation, i) if clairvoyant(policy) else View(simulation, i),)
+        known = (ClairvoyantView(simulation, i) if sees_runtimes else View(simulation, i),)
 
     def turn() -> None:
         budget.renew(simulation, i)
@@ -142,7 +155,7 @@ def run(
     """Run simulation i to its end: the only rollout loop. log: gets the commands given from outside, "scheduler" and "shutdown"."""
     asked = {"scheduler": chosen.scheduler, "shutdown": chosen.shutdown}
     turns = {
-        who: decider(policy, simulation, i, None if log is None else log.setdefault(who, []))
+        who: decider(policy, simulation, i, None if log is None else log.setdefault(who, []), chosen.sees_runtimes(who))
         for who, policy in asked.items()
         if policy is not None
     }
@@ -269,14 +282,14 @@ def _simulate(
         raise EscalaError(f"{chosen.name} decides inside the kernel and records no commands: what it did is in the tables jobs and nodes")
     log: dict[str, list[Command]] | None = {} if decisions else None
     told = chosen_options.under(chosen.plan)
+    knows = chosen.knows(told.estimate, told.ordered_by, *foretold(told.columns(chosen.plan), loaded.jobs))
     began = time.perf_counter()
     simulation = Simulation(loaded, machine, chosen.plan, chosen_options)
     run(simulation, 0, chosen, progress, log)
-    estimates = told.estimate, told.ordered_by, *foretold(told.columns(chosen.plan), loaded.jobs)
     about: dict[str, Any] = {
         "scheduler": name_of(scheduler),
         "shutdown": name_of(shutdown),
-        "knows": known_to(chosen.scheduler, shutdown if chosen.shutdown is None else chosen.shutdown, *estimates),
+        "knows": knows,
         "elapsed_s": time.perf_counter() - began,
     }
     roles = {"scheduler": scheduler, "shutdown": shutdown, "estimate": told.estimate, "order_estimate": told.order_estimate}

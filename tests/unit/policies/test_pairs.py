@@ -83,3 +83,31 @@ def test_one_text_is_refused_by_tune_and_predict_too() -> None:
         escala.tune(log, "1x1", predictors="last2")
     with pytest.raises(EscalaError, match=r"by='user' is one text: give a list, by=\['user'\]"):
         escala.predict(log, "1x1", by="user")
+
+
+def test_an_object_works_on_a_copy_in_each_run(log: escala.Workload) -> None:
+    class Counting:
+        decisions = 0
+
+        def decide(self, view: escala.View, act: escala.Commands) -> None:
+            self.decisions += 1
+            for job in view.queue:
+                act.start(job)
+
+    given = Counting()
+    escala.compare(log, "4x8", [given], ["never"])
+    assert given.decisions == 0
+    assert escala.simulate(log, "4x8", given).jobs.height == 60 and given.decisions > 0
+
+
+def test_what_cannot_be_copied_is_refused_before_the_first_run(log: escala.Workload) -> None:
+    class Locked:
+        def __init__(self) -> None:
+            self.lock = threading.Lock()
+
+        def decide(self, view: escala.View, act: escala.Commands) -> None:
+            raise AssertionError("it runs")
+
+    with pytest.raises(EscalaError, match=r"^policy 'Locked' cannot be copied, .*lock.*: give it a method __deepcopy__") as told:
+        escala.compare(log, "4x8", ["fcfs", Locked()], ["never"], jobs=1, progress=lambda name, _: pytest.fail(name) if name else None)
+    assert "\n" not in str(told.value)
