@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import subprocess
+import sys
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -206,7 +208,27 @@ def test_damage_in_a_gzipped_platform(tmp_path: Path) -> None:
 def test_gzip_bombs(tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("escala.reading.FREE_BYTES", 1 << 20)
     body = (SWF_LINE if read is read_workload else "; Note: x\n").encode() + b" " * 998 + b"\n"
-    refused(read, tmp_path / "x.gz", gzip.compress(body * 20_000), "unpacks to more than 200 times")
+    packed = gzip.compress(body * 20_000)
+    refused(read, tmp_path / "x.gz", packed, "unpacks to more than 30 times")
+    refused(read, tmp_path / "y.gz", packed + gzip.compress(body), "unpacks to more than 30 times")
+
+
+def test_a_bomb_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
+    """In a process of its own: what polars holds is seen by the system alone."""
+    path = tmp_path / "bomb.swf.gz"
+    lines = "".join(f"{n} {n} -1 10 4 -1 -1 4 60 -1 1 7 3 -1 2 -1 -1 -1\n" for n in range(1, 101)).encode()
+    path.write_bytes(gzip.compress(lines * 48_000))
+    code = (
+        "import resource, escala\n"
+        "at = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024\n"
+        "from escala.workload.read import read_workload\n"
+        "before = at()\n"
+        f"try: read_workload({str(path)!r})\n"
+        "except escala.EscalaError as error: print(at() - before, error)"
+    )
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    grown, said = outcome.stdout.split(maxsplit=1)
+    assert "unpacks to more than 30 times" in said and int(grown) < 300, outcome.stdout
 
 
 def test_a_parquet_file_of_endless_equal_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
