@@ -180,6 +180,12 @@ CASES = [
     ),
     Case("A decision of an exported agent, dense layers, p99", "≤ 0.2 ms", lambda: decision("grid2019/agents/published-100-0")),
     Case("A decision of an exported agent, slot scorer, p99", "≤ 0.2 ms", lambda: decision("grid2019/agents/fresh-190-0")),
+    Case("A decision of an exported agent, numbers of holding, p99", "≤ 0.2 ms", lambda: decision("deepshutdown2020/agents/g5k-1-0")),
+    Case(
+        "A decision of an exported agent, scores of a queue of 128, p99",
+        "≤ 0.2 ms",
+        lambda: decision("deepscheduler2020/agents/g5k-0.95-0"),
+    ),
     Case("Ten years of a cluster of 48 nodes x 20, 60 jobs a day, SAF under five shutdown policies", "≤ 60 s", lambda: ten_years()),
 ]
 

@@ -14,12 +14,12 @@ from escala.agents import load_agent, rule_scheduler, search, search_scheduler
 from escala.agents.direct_search import hold_play, queue_play
 from escala.agents.direct_search.queue_play import best
 from escala.agents.direct_search.scheduler_search import Free, begins, free_waits, rules, values, weights_of
-from escala.agents.networks.hold_features import hold_features
-from escala.agents.networks.ordered import HISTORY, JOBS
-from escala.agents.networks.queue_scorer import JOB_FEATURES, SCORES, QueueScorer, job_features
+from escala.agents.networks.queue_scorer import QueueScorer
 from escala.envs.core.batch import new_turn
+from escala.envs.rjms.hold_features import HISTORY, JOBS, hold_features
 from escala.envs.rjms.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
 from escala.envs.rjms.off_reservation import OffReservationBatch
+from escala.envs.rjms.queue_features import JOB_FEATURES, SCORES, job_features
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.envs.rjms.scheduling_step import WIDTH
 from escala.errors import EscalaError

@@ -16,8 +16,8 @@ import pytest
 import escala
 import escala.envs
 from escala.agents.direct_search import hold_play, queue_play
-from escala.agents.networks import hold_features, queue_scorer
 from escala.agents.training.reference_returns import levels
+from escala.envs.rjms import hold_features, queue_features
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.envs.slots.policy import SlotPolicy
@@ -92,7 +92,7 @@ def test_days_played_by_scores(size: str) -> None:
     queued = SchedulingBatch(3, logs, platform, waits=True, **CLOCK)
     for _ in range(3):
         hold_play.whole_days(rng.normal(size=1 + len(hold_features.FEATURES)), held)
-        queue_play.whole_days(rng.normal(size=2 * len(queue_scorer.JOB_FEATURES)), queued)
+        queue_play.whole_days(rng.normal(size=2 * len(queue_features.JOB_FEATURES)), queued)
 
 
 @pytest.mark.parametrize("size", SIZES)

@@ -16,7 +16,8 @@ import torch
 import escala
 import escala.envs
 from escala.agents.direct_search import hold_play, queue_play
-from escala.agents.networks import hold_features, slot_layers
+from escala.agents.networks import slot_layers
+from escala.envs.rjms import hold_features
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.envs.slots.team.batch import MultiBatch

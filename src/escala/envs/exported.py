@@ -1,7 +1,7 @@
 """Trained agents that decide without torch: weights as numpy arrays, a manifest, and the forward pass in a few lines of numpy.
 
-For networks of dense layers on the flat observation, and the slot scorer (formula: docs/slots.md); their preferences are those of torch
-but for the rounding of float32.
+For networks of dense layers on the flat observation or on the numbers of `hold_features`, with ordered choices too, for the slot scorer
+(formula: docs/slots.md) and for the queue scorer; their preferences are those of torch but for the rounding of float32.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.envs.deciding import Deciding
+from escala.envs.rjms.hold_features import HOLD_FEATURES, hold_features
+from escala.envs.rjms.queue_features import NEVER, QUEUE_SCORER, SHARPNESS, job_features
 from escala.errors import EscalaError
 from escala.reading import own, read_all, read_json
 from escala.writing import SEAL, saved_folder, write_whole
@@ -25,6 +27,9 @@ KIND = "exported agent"
 FORMAT = 1
 MANIFEST, WEIGHTS = "manifest.json", "weights.npz"
 SLOT_SCORER = "slot-scorer"
+EXPORTED = (SLOT_SCORER, HOLD_FEATURES, QUEUE_SCORER)
+LEAST_SPREAD = 0.25
+"""Of ordered choices; below, a policy stops trying."""
 DENSE = "mlp_extractor.policy_net."
 
 Numbers = NDArray[np.float32]
@@ -40,17 +45,38 @@ def _dense(w: Mapping[str, Numbers], name: str, x: Numbers) -> Numbers:
     return out
 
 
-def _hidden_layers(squash: Callable[[Numbers], Numbers]) -> Forward:
-    """Dense layers with this function behind each, and the action layer."""
+def _hidden_layers(manifest: Mapping[str, Any]) -> Forward:
+    """What is read, dense layers with a function behind each, and the action layer, or that of ordered choices."""
+    relu, holds, ordered = bool(manifest.get("relu")), manifest["extractor"] == HOLD_FEATURES, manifest.get("ordered") is not None
+    choices = np.arange(int(manifest["actions"]), dtype=np.float32)
 
     def forward(w: Mapping[str, Numbers], seen: Numbers) -> Numbers:
-        x, layer = seen.reshape(len(seen), -1), 0
+        x, layer = hold_features(seen).astype(np.float32) if holds else seen.reshape(len(seen), -1), 0
         while f"{DENSE}{layer}.weight" in w:
-            x = squash(_dense(w, f"{DENSE}{layer}", x))
+            x = _dense(w, f"{DENSE}{layer}", x)
+            x = _relu(x) if relu else np.tanh(x)
             layer += 2
-        return _dense(w, "action_net", x)
+        return _ordered(w, x, choices) if ordered else _dense(w, "action_net", x)
 
     return forward
+
+
+def _ordered(w: Mapping[str, Numbers], latent: Numbers, choices: Numbers) -> Numbers:
+    """Preferences of a rounded Gaussian over the choices."""
+    away = (choices - w["action_net.centre"] - _dense(w, "action_net.mu", latent)) / (np.exp(w["action_net.spread"]) + LEAST_SPREAD)
+    out: Numbers = np.float32(-0.5) * np.square(away)
+    return out
+
+
+def _queue(w: Mapping[str, Numbers], seen: Numbers) -> Numbers:
+    """Preferences of the no-op, then of the places: released jobs by their order, above the no-op, and this above the held."""
+    row, place = np.nonzero(seen[:, :, 0] > 0.0)
+    order, release = w["mlp_extractor.score.weight"] @ job_features(seen, row, place).astype(np.float32).T
+    wanted = np.full(seen.shape[:2], np.nan, np.float32)
+    wanted[row, place] = np.where(release > 0.0, np.float32(SHARPNESS) * order, np.float32(np.nan))
+    lowest = np.where(np.isnan(wanted), np.float32(np.inf), wanted).min(axis=1, keepdims=True)
+    noop = np.where(np.isinf(lowest), np.float32(0.0), lowest) - np.float32(NEVER)
+    return np.concatenate([noop, np.where(np.isnan(wanted), noop - np.float32(NEVER), wanted)], axis=1)
 
 
 def _slots(w: Mapping[str, Numbers], seen: Numbers, slots: int) -> Numbers:
@@ -68,13 +94,17 @@ def _slots(w: Mapping[str, Numbers], seen: Numbers, slots: int) -> Numbers:
 def _forward_of(manifest: Mapping[str, Any]) -> Forward:
     """The forward pass of a manifest's network; EscalaError where it is none of those that can be exported."""
     extractor = manifest["extractor"]
-    if manifest.get("ordered") is not None or extractor not in (None, SLOT_SCORER):
-        what = extractor or "ordered choices"
-        raise EscalaError(f"a network of {what} cannot be exported: only dense layers and {SLOT_SCORER} can; use the trained agent itself")
+    if extractor not in (None, *EXPORTED):
+        raise EscalaError(
+            f"a network of {extractor} cannot be exported: only dense layers, {', '.join(EXPORTED[:-1])} and {EXPORTED[-1]} can; "
+            "use the trained agent itself"
+        )
+    if extractor == QUEUE_SCORER:
+        return _queue
     if extractor == SLOT_SCORER:
         slots = int(manifest["actions"]) - 1
         return lambda w, seen: _slots(w, seen, slots)
-    return _hidden_layers(_relu if manifest.get("relu") else np.tanh)
+    return _hidden_layers(manifest)
 
 
 class Exported(Deciding):

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.agents.networks.hold_features import FEATURES, check_shape, write_features
 from escala.compile import compiled, lean
 from escala.envs.core.batch import new_turn
 from escala.envs.rjms.decision_times import FAILED, observe_machine
+from escala.envs.rjms.hold_features import FEATURES, check_shape, write_features
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.envs.rjms.off_reservation_step import go_on, settle
 from escala.envs.rjms.state import shutdown_game

@@ -1,4 +1,4 @@
-"""Whole days under the two linear scores of `queue_scorer`, in compiled code: what a search asks for again and again.
+"""Whole days under the two linear scores of `queue_features`, in compiled code: what a search asks for again and again.
 
 The same choices as those of the network at its sharpest, on the same observation, of which only what the scores read is written.
 """
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.agents.networks.queue_scorer import JOB_FEATURES, SCORES, leaving_soon, write_features
 from escala.compile import compiled, lean
 from escala.envs.core.batch import new_turn
 from escala.envs.rjms import scheduling_step as steps
 from escala.envs.rjms.observation import SNAPSHOT
+from escala.envs.rjms.queue_features import JOB_FEATURES, SCORES, leaving_soon, write_features
 from escala.envs.rjms.reward import waste_j
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.envs.rjms.state import scheduling_game

@@ -29,9 +29,9 @@ from escala.agents.agent import FORMAT, Agent
 from escala.agents.direct_search.queue_play import whole_days
 from escala.agents.direct_search.search import CrossEntropy, Floats, Score, about, finish, finished, run_search
 from escala.agents.networks.build import build_policy, pin_threads
-from escala.agents.networks.queue_scorer import JOB_FEATURES, QUEUE_SCORER, SCORES
 from escala.agents.presets import SCHEDULING
 from escala.envs.rjms.episodes import idle_watts
+from escala.envs.rjms.queue_features import JOB_FEATURES, QUEUE_SCORER, SCORES
 from escala.envs.rjms.scheduling import SchedulingBatch
 from escala.errors import EscalaError
 from escala.platform.told import how

@@ -24,8 +24,8 @@ from escala.agents import checkpoint
 from escala.agents.agent import FORMAT, Agent, load_agent
 from escala.agents.direct_search.hold_play import whole_days
 from escala.agents.networks.build import build_policy, pin_threads
-from escala.agents.networks.hold_features import FEATURES
 from escala.agents.presets import OFF_RESERVATION, ORDERED_HOLDS
+from escala.envs.rjms.hold_features import FEATURES, HOLD_FEATURES
 from escala.envs.rjms.off_reservation import OffReservationBatch
 from escala.errors import EscalaError
 from escala.platform import read_platform
@@ -219,7 +219,7 @@ def _agent(run: CrossEntropy, batch: OffReservationBatch, request: Mapping[str, 
     weights = run.chosen()
     manifest = {
         "kind": "agent", "format": FORMAT, **request, "command": sys.argv, "steps_done": run.decisions,
-        "elapsed_s": round(run.elapsed_s, 3), "network": [], "extractor": "hold-features", "separate": False, "relu": False, "ordered": 0,
+        "elapsed_s": round(run.elapsed_s, 3), "network": [], "extractor": HOLD_FEATURES, "separate": False, "relu": False, "ordered": 0,
         "observation_shape": list(batch.observation_space.shape or ()), "actions": int(batch.action_space.n),
         "curve": [[None if np.isnan(x) else x for x in point] for point in run.curve],
         "score": {"choice where all is 0": float(weights[0]), **dict(zip(FEATURES, map(float, weights[1:]), strict=True))},

@@ -17,10 +17,11 @@ from torch import nn
 from escala.agents.networks.convolutions import CONVOLUTIONS, MaskedImagePolicy, PlainImagePolicy
 from escala.agents.networks.extractors import EXTRACTORS
 from escala.agents.networks.ordered import MaskedOrderedPolicy, PlainOrderedPolicy
-from escala.agents.networks.queue_scorer import QUEUE_SCORER, QueuePolicy
+from escala.agents.networks.queue_scorer import QueuePolicy
 from escala.agents.networks.slot_scorer import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
 from escala.agents.presets import Preset
 from escala.envs.core.checks import number, whole_number
+from escala.envs.rjms.queue_features import QUEUE_SCORER
 from escala.errors import EscalaError
 
 ALGORITHMS: dict[str, tuple[Any, Any]] = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
 from escala.agents.networks.convolutions import CONVOLUTIONS
-from escala.agents.networks.hold_features import HoldFeatures
 from escala.agents.networks.ordered import QueueAndRunning
+from escala.envs.rjms.hold_features import FEATURES, HOLD_FEATURES, check_shape, hold_features
 
 QUEUED, RUNNING = 3, 3  # columns of a Scheduling observation before the snapshots
 PART = 64
@@ -57,11 +58,24 @@ class ThreeGRUs(BaseFeaturesExtractor):
         return out
 
 
+class HoldFeatures(BaseFeaturesExtractor):
+    """The compact observation as the numbers of `FEATURES`; nothing to learn."""
+
+    def __init__(self, observation_space: Any) -> None:
+        super().__init__(observation_space, len(FEATURES))
+        check_shape(tuple(observation_space.shape))
+
+    def forward(self, observations: torch.Tensor) -> torch.Tensor:
+        """[batch, numbers] -> [batch, features]."""
+        seen = np.ascontiguousarray(observations.detach().cpu().numpy(), np.float32)
+        return torch.as_tensor(hold_features(seen), dtype=observations.dtype, device=observations.device)
+
+
 EXTRACTORS: dict[str, type[BaseFeaturesExtractor]] = {
     "history-lstm": HistoryLSTM,
     "three-grus": ThreeGRUs,
     "queue-and-running": QueueAndRunning,
-    "hold-features": HoldFeatures,
+    HOLD_FEATURES: HoldFeatures,
     **CONVOLUTIONS,
 }
 """Extractors by the names that presets use."""

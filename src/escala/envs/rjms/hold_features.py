@@ -1,4 +1,4 @@
-"""A small network for the action `hold`: one linear score of what is seen, rounded to the nearest choice.
+"""What a small network for the action `hold` reads: one linear score of these numbers, rounded to the nearest choice.
 
 Few weights, so that a direct search (`escala.agents.search`) can find them, and so that they can be read: a positive weight means that
 jobs are held back longer when the number is large.
@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 
-from escala.agents.networks.ordered import HISTORY, JOBS
 from escala.compile import lean
 from escala.envs.rjms.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
 from escala.errors import EscalaError
 
+HOLD_FEATURES = "hold-features"
+"""How presets and manifests name the numbers below."""
+HISTORY, JOBS = 20, 10
+"""Snapshots and waiting jobs of the compact observation that is read here."""
 FEATURES = (
     "walltime of the first job",
     "cores of the first job",
@@ -109,20 +110,7 @@ def hold_features(seen: NDArray[np.float32]) -> NDArray[np.float64]:
     return out
 
 
-class HoldFeatures(BaseFeaturesExtractor):
-    """The compact observation as the numbers of `FEATURES`; nothing to learn."""
-
-    def __init__(self, observation_space: Any) -> None:
-        super().__init__(observation_space, len(FEATURES))
-        check_shape(tuple(observation_space.shape))
-
-    def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """[batch, numbers] -> [batch, features]."""
-        seen = np.ascontiguousarray(observations.detach().cpu().numpy(), np.float32)
-        return torch.as_tensor(hold_features(seen), dtype=observations.dtype, device=observations.device)
-
-
 def check_shape(shape: tuple[int, ...]) -> None:
     """EscalaError where observations are not those that are read here."""
     if shape != (SUMMARY_AT + SUMMARY,):
-        raise EscalaError("extractor hold-features reads observation='compact' with history=20 and jobs=10: give these")
+        raise EscalaError(f"extractor {HOLD_FEATURES} reads observation='compact' with history=20 and jobs=10: give these")
