@@ -77,16 +77,16 @@ def table_differences(tables: Sequence[Any], expected: Any) -> list[str]:
     )
 
 
-def case_of(scheduler: str, shutdown: str, kind: str, jobs: int, **options: Any) -> Case:
-    """A world with every node of a kind."""
+def case_of(scheduler: str, shutdown: str, kind: str, jobs: int, grid: float = 1.0, **options: Any) -> Case:
+    """A world with every node of a kind. grid: of its times, s."""
     rng = random.Random(f"twin/{kind}")
     cores = KINDS[kind]
-    platform = draw_platform(rng, 1.0, False, len(cores))
-    profile = {**platform["profiles"][0], "can_switch": True, "switch_on_s": 3.0, "switch_off_s": 2.0}
+    platform = draw_platform(rng, grid, False, len(cores))
+    profile = {**platform["profiles"][0], "can_switch": True, "switch_on_s": 3 * grid, "switch_off_s": 2 * grid}
     platform = {"cores": cores, "profiles": [profile], "profile_of": [0] * len(cores)}
     asked = {"scheduler": scheduler, "shutdown": shutdown, "head": "lowest-id", **options}
     asked["shutdown"] = shutdown.replace("off-reservation:1", "off-reservation:0") if len(cores) == 1 else shutdown
-    case = askable(Case(platform, draw_jobs(rng, 1.0, platform, asked, False, jobs), asked))
+    case = askable(Case(platform, draw_jobs(rng, grid, platform, asked, False, jobs), asked))
     assert case is not None
     return case
 

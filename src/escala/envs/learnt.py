@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from escala.envs.core.checks import choice
 from escala.envs.core.policy import EnvPolicy, forbid_noop
 from escala.envs.core.records import Records
 from escala.envs.deciding import Deciding
 from escala.envs.rjms import off_reservation, off_reservation_step, scheduling, scheduling_step
+from escala.envs.rjms.observation import SNAPSHOT
+from escala.envs.rjms.state import RECENT, SCHEDULING_MEMORY, SHUTDOWN_MEMORY
 from escala.envs.slots.policy import SHAPING, SlotPolicy
 from escala.errors import EscalaError
+from escala.kernel import codes
 from escala.policy import insider
 
 
@@ -61,6 +65,7 @@ class LearntShutdown(_Learnt):
 
     role = "shutdown"
     before_scheduler = True
+    remembers_rows = False
 
     def __init__(self, agent: Deciding, sampled: bool = True, seed: int = 0) -> None:
         super().__init__(agent, sampled, seed)
@@ -69,6 +74,21 @@ class LearntShutdown(_Learnt):
         self.period_s = self.options.period_s
         self.at_events = self.options.ask == "submissions"
         self.beneath = off_reservation.BENEATH[self.options.action]
+
+    def _forms(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        shape = 1, self.options.history, self.options.width
+        return {"memory": (SHUTDOWN_MEMORY, (1,)), "history": (np.float32, shape)}
+
+    def _check(self, state: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        memory = arrays["memory"][0]
+        np.zeros(self.options.history)[abs(memory["newest"])], self._mask[0][abs(memory["standing"])]
+
+    def _make_room(self, simulation: Any, i: int, users: int, ended: int) -> None:
+        games, running = self._games, simulation.world.plans.shape[1]
+        if users > len(games.users) or running >= len(games.frontier):
+            fresh = self.options.games(1, simulation.platform, 2 * users, running)
+            fresh.memory[:], fresh.history[:] = games.memory, games.history
+            self._games = fresh
 
     def _begin(self, simulation: Any, i: int) -> Records:
         platform, world = simulation.platform, simulation.world
@@ -100,6 +120,54 @@ class LearntScheduler(_Learnt):
         self.options = scheduling.options_of(agent.env_options)
         self._expects(self.options.shape)
         self._chooses(self.options.places + 1, f"its queue of {self.options.places} places", "train it again")
+
+    @property
+    def remembers_rows(self) -> bool:  # type: ignore[override]
+        """As of `EnvPolicy`: of jobs that have been submitted, until they end."""
+        return self.options.confidence != "ended"
+
+    def _forms(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        return {"memory": (SCHEDULING_MEMORY, (1,)), "history": (np.float32, (1, self.options.places, SNAPSHOT))}
+
+    def _more(self) -> dict[str, Any]:
+        """Users who have a confidence, by number; -1: jobs without."""
+        games = self._games
+        known = np.flatnonzero(games.entered[0]).tolist()
+        rings = {k: games.ratios[0, k, : games.entered[0, k]].tolist() for k in known}
+        last = len(games.entered[0]) - 1
+        return {"users": [[-1 if k == last else k, int(games.entered[0, k]), float(games.confidence[0, k]), rings[k]] for k in known]}
+
+    def _check(self, state: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        np.zeros(self.options.places)[abs(arrays["memory"][0]["newest"])]
+        for user, entered, confidence, ring in state["users"]:
+            if len(ring) != min(int(entered), RECENT) or int(user) < -1 or not all(isinstance(x, float) for x in (*ring, confidence)):
+                raise ValueError(user)
+
+    def _recall(self, state: Any) -> None:
+        games = self._games
+        for user, entered, confidence, ring in state["users"]:
+            games.entered[0, user], games.confidence[0, user], games.ratios[0, user, : len(ring)] = entered, confidence, ring
+
+    def _make_room(self, simulation: Any, i: int, users: int, ended: int) -> None:
+        games, running = self._games, simulation.world.plans.shape[1] + ended
+        old = games.entered.shape[1] - 1
+        if users <= old and running < games.live.shape[1]:
+            return
+        fresh = self.options.games(1, simulation.platform, max(2 * users, old), running)
+        fresh.memory[:], fresh.history[:] = games.memory, games.history
+        for name in ("ratios", "entered", "confidence"):
+            ours, theirs = getattr(fresh, name)[0], getattr(games, name)[0]
+            ours[:old], ours[-1] = theirs[:old], theirs[-1]
+        self._games = fresh
+
+    def _look_round(self, simulation: Any, i: int, ended: NDArray[np.int64]) -> None:
+        """Whose end is to be noted, whoever has started them."""
+        world, games = simulation.world, self._games
+        state = world.run[i, : world.o["n_jobs"].item(i)]["state"]
+        live = np.concatenate([np.flatnonzero((state == codes.GIVEN) | (state == codes.RUNNING)), ended])
+        games.live[0, : len(live)] = live
+        games.memory["n_live"] = len(live)
+        games.memory["seen_ended"] = world.s["n_ended"].item(i) - (len(ended) > 0)
 
     def _begin(self, simulation: Any, i: int) -> Records:
         world = simulation.world

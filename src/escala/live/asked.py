@@ -44,7 +44,22 @@ class Asked:
     @property
     def remembers(self) -> bool:
         """Do rows of jobs have to stay, for policies that may remember them?"""
-        return bool(self.objects)
+        return any(getattr(policy, "remembers_rows", True) for policy in self.objects.values())
+
+    @cached_property
+    def insiders(self) -> list[Any]:
+        """Those among them that decide on the tables themselves."""
+        return [policy for policy in self.objects.values() if type(policy) in INSIDERS]
+
+    @cached_property
+    def by_node(self) -> bool:
+        """Have the tables to be those of jobs of one node from the first decision on? For policies that look at their demands."""
+        return any(getattr(policy, "by_node", False) for policy in self.insiders)
+
+    @cached_property
+    def sets_fraction(self) -> bool:
+        """Does a policy say for what share of their walltime jobs are held?"""
+        return bool(self.insiders) and self.plan.shutdown == codes.HOLD
 
     @cached_property
     def knows_users(self) -> bool:
@@ -80,6 +95,8 @@ def _refuse(chosen: Pair, own: Scheduler | None, options: Options) -> None:
     for policy in (chosen.scheduler, chosen.shutdown):
         if (type(policy) in INSIDERS or isinstance(policy, Rollout)) and not hasattr(policy, "restore"):
             raise EscalaError(f"{name_of(policy)} remembers a whole run in tables of its own: it cannot be asked from outside yet")
+        if why := getattr(policy, "unasked", ""):
+            raise EscalaError(f"{name_of(policy)} {why}")
     for estimate in (told.estimate, told.ordered_by):
         if estimate not in (WALLTIME, LAST2):
             raise EscalaError(f"estimate {quoted(estimate)} cannot be told by a snapshot: use {WALLTIME} or {LAST2}")

@@ -11,19 +11,23 @@ from escala.errors import EscalaError, quoted
 @dataclass
 class Carried:
     """now_us: time of the last decision, -1: there was none. tick_us: the next periodic one. timers: calls that policies asked for, us.
-    held: nodes of an off-reservation. head: easy-fast's first job, with the time found for it. lengths: what was expected of each waiting
-    or running job at its submission (for plans, for the order). recent: the last two runs of each user, us. rows: of live jobs, for
-    policies that may remember them; next_row, ended: rows given, jobs that have ended. clocks: of each linear score, its time, when it is
-    due, and what users add."""
+    held: nodes of an off-reservation. head: the first job, with the time found for it by the last scheduler, for easy-fast and those that
+    look at the tables. fraction: of the walltime for which jobs are held, where a policy has said one. lengths: what was expected of each
+    waiting or running job at its submission (for plans, for the order). recent: the last two runs of each user, us. rows: of live jobs, for
+    policies that may remember them. runs: row, walltime and start of live jobs, us, and the user's number, for those that look at the
+    tables. next_row, ended: rows given, jobs that have ended. clocks: of each linear score, its time, when it is due, and what users
+    add."""
 
     now_us: int = -1
     tick_us: int = -1
     timers: list[int] = field(default_factory=list)
     held: list[int] = field(default_factory=list)
     head: list[Any] = field(default_factory=list)  # id, us, residue
+    fraction: list[float] = field(default_factory=list)  # one at most
     lengths: dict[str, list[int]] = field(default_factory=dict)
     recent: dict[str, list[int]] = field(default_factory=dict)
     rows: dict[str, int] = field(default_factory=dict)
+    runs: dict[str, list[int]] = field(default_factory=dict)
     next_row: int = 0
     ended: int = 0
     users: list[str] = field(default_factory=list)  # by number

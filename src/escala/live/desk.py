@@ -50,7 +50,7 @@ class Desk:
         self._asked = asked(self.platform, scheduler, shutdown, first, options)
         self.name = f"{name_of(scheduler)} + {name_of(shutdown)}"
         self._carried = Carried()
-        self._tables = Tables(self.platform, self._simulation_of)
+        self._tables = Tables(self.platform, self._simulation_of, self._asked.by_node)
         self._tables.front = int(self._asked.plan.has_front)
         self._rows = Rows(self._asked, self._tables, self._carried)
         simulation = self._tables.simulation
@@ -78,6 +78,7 @@ class Desk:
         """Compile now what decisions need, so that the first comes in time; nothing of it is remembered."""
         before = self.told()
         job = {"job_id": ["1"], "submit_s": [0.0], "walltime_s": [60.0], "cores": [1], "state": ["queued"]}
+        job["single_node"] = [self._tables.single]
         idle = Snapshot.of(0.0, job, {"power": ["on"] * self.platform.n_nodes})
         self.decide(idle)
         self.take(before)
@@ -129,6 +130,8 @@ class Desk:
         tables.load(snapshot.now_us, rows.number, rows.jobs, nodes, snapshot.placed, demand)
         _check_places(tables.simulation.world, snapshot)
         rows.loaded(snapshot)
+        for policy in self._asked.insiders:
+            policy.loaded(tables.simulation, 0, len(carried.users), rows.ended)
 
     def _timed(self, snapshot: Snapshot) -> NDArray[Any]:
         """NODES, where nobody told the end of a switch with the platform's time from now."""
@@ -156,7 +159,8 @@ class Desk:
             stop = int(simulation.drivers[0](simulation.table, 0, before))
             if stop not in TURNS:
                 return
-            self._turns[TURNS[stop]]()
+            with self._rows.looking_back(stop):
+                self._turns[TURNS[stop]]()
 
     def _orders(self, snapshot: Snapshot) -> Orders:
         """What the decision has changed."""

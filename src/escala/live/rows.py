@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +20,7 @@ from escala.live.snapshot import Snapshot
 from escala.live.tables import Tables
 
 CLOCKS = ("clock_us", "due_us")  # of a linear score
+LAST = ("new_from", "head", "shadow_us", "shadow_fine")  # scalars that tell of the last decision
 
 
 class Log:
@@ -33,13 +36,16 @@ class Log:
 
 
 class Rows:
-    """jobs: those of the snapshot at hand, JOBS, with rows, users and lengths. number: of rows."""
+    """jobs: those of the snapshot at hand, JOBS, with rows, users and lengths. number: of rows. ended: rows of those that ran and
+    have ended since the last, where somebody looks at the tables."""
 
     def __init__(self, asked: Asked, tables: Tables, carried: Carried) -> None:
         self._asked, self._tables, self._carried = asked, tables, carried
         self._told = asked.options.under(asked.plan)
-        self.number = 0
+        self.number, self._come = 0, False
         self.jobs: NDArray[Any] = np.zeros(0)
+        self.ended: NDArray[np.int64] = np.zeros(0, np.int64)
+        self._over: list[tuple[int, int, int, int]] = []  # row, walltime, user, runtime
         self.begin_anew()
 
     def begin_anew(self) -> None:
@@ -58,6 +64,8 @@ class Rows:
             self.number = len(jobs)
             if order is not None:
                 jobs["row"][order] = np.arange(len(jobs))
+        if asked.insiders:
+            self._note_ended(snapshot)
         if asked.knows_users:
             jobs["user"] = self._users(snapshot)
         if asked.guesses:
@@ -87,6 +95,23 @@ class Rows:
         jobs["row"] = known
         self.number = carried.next_row
 
+    def _note_ended(self, snapshot: Snapshot) -> None:
+        """The jobs that ran and are gone, which get rows behind the others unless they keep theirs; and whether any has come. One of whose
+        end nobody tells ran from its start until now."""
+        runs, now = self._carried.runs, snapshot.now_us
+        told = {name: end - start for name, start, end in snapshot.ended}
+        names = set(snapshot.job_ids)
+        self._come = not names <= runs.keys()
+        over = []
+        for name in runs.keys() - names:
+            row, walltime, start, user = runs[name]
+            if name in told or start != codes.NONE:
+                over.append((row, walltime, user, told.get(name, min(now - start, walltime))))
+        self._over = sorted(over)
+        if not self._asked.remembers:
+            self._over = [(self.number + k, *rest) for k, (_, *rest) in enumerate(self._over)]  # type: ignore[misc]
+            self.number += len(over)
+
     def _users(self, snapshot: Snapshot) -> list[int]:
         """Users by number, the same for good."""
         numbers, names = self._user_of, self._carried.users
@@ -115,6 +140,8 @@ class Rows:
         held[:] = 0
         if carried.held:
             held[carried.held] = 1
+        if self._asked.sets_fraction:
+            world.o[0, 0]["fraction"] = carried.fraction[0] if carried.fraction else self._asked.plan.fraction
         if self._asked.guesses:
             world.recent[0] = codes.NONE
             for name, last in carried.recent.items():
@@ -156,21 +183,53 @@ class Rows:
         return Log(pl.DataFrame(table), jobs["user"].copy())
 
     def loaded(self, snapshot: Snapshot) -> None:
-        """The tables are loaded: the head of easy-fast."""
-        head = self._carried.head
-        if not head or head[0] not in snapshot.job_ids:
+        """The tables are loaded: the head of easy-fast, and jobs that have ended, for those who look at the tables."""
+        world, head = self._tables.simulation.world, self._carried.head
+        self._head: tuple[int, int, int] | None = None
+        if head and head[0] in snapshot.job_ids:
+            k = snapshot.job_ids.index(head[0])
+            if self.jobs["state"][k] == codes.QUEUED:
+                self._head = int(self.jobs["row"][k]), head[1], head[2]
+        if self._head is not None and self._asked.plan.queueing == codes.EASY_FAST:
+            self._show_head(self._head)
+        self.ended = np.array([one[0] for one in self._over], np.int64)
+        if self._over:
+            for name, column in zip(("walltime", "user", "runtime"), list(zip(*self._over, strict=True))[1:], strict=True):
+                world.job[name][0, self.ended] = column
+
+    def _show_head(self, head: tuple[int, int, int]) -> None:
+        s = self._tables.simulation.world.s[0, 0]
+        s["head"], s["shadow_us"], s["shadow_fine"] = head
+
+    @contextmanager
+    def looking_back(self, stop: int) -> Iterator[None]:
+        """For the turn of a policy that looks at the tables before the scheduler does: the last decision's head, and which jobs have come
+        since. The scheduler itself takes all anew."""
+        if stop != codes.BEFORE or not self._asked.insiders:
+            yield
             return
-        k = snapshot.job_ids.index(head[0])
-        if self.jobs["state"][k] == codes.QUEUED:
-            s = self._tables.simulation.world.s[0, 0]
-            s["head"], s["shadow_us"], s["shadow_fine"] = self.jobs["row"][k], head[1], head[2]
+        simulation = self._tables.simulation
+        s = simulation.world.s[0, 0]
+        before = [int(s[name]) for name in LAST]
+        s["new_from"] = 0 if self._come else self.number
+        if self._head is not None:
+            self._show_head(self._head)
+        yield
+        s = simulation.world.s[0, 0]  # tables may have grown
+        for name, value in zip(LAST, before, strict=True):
+            s[name] = value
 
     def keep(self, snapshot: Snapshot) -> None:
         """After a decision: what no snapshot will tell."""
         asked, carried, world = self._asked, self._carried, self._tables.simulation.world
         held = world.node[0]["held"]
         carried.held = np.flatnonzero(held).tolist() if world.s["n_held"].item(0) else []
-        if asked.plan.queueing == codes.EASY_FAST:
+        if asked.sets_fraction:
+            carried.fraction = [float(world.o[0, 0]["fraction"])]
+        if asked.insiders:
+            kept = zip(*(self.jobs[name].tolist() for name in ("row", "walltime", "start", "user")), strict=True)
+            carried.runs = dict(zip(snapshot.job_ids, map(list, kept), strict=True))
+        if asked.plan.queueing == codes.EASY_FAST or asked.insiders:
             s = world.s[0, 0]
             head = int(s["head"])
             waits = head != codes.NONE and int(world.run[0, head]["state"]) == codes.QUEUED

@@ -31,11 +31,11 @@ def stand_ins(rows: int, platform: Platform, single: bool) -> Workload:
 class Tables:
     """The simulation, made anew when there are more jobs, or the first that need one node; it stays the same object."""
 
-    def __init__(self, platform: Platform, make: Callable[[Workload], Simulation]) -> None:
+    def __init__(self, platform: Platform, make: Callable[[Workload], Simulation], single: bool) -> None:
         self._platform, self._make = platform, make
         self.rows, self.single = 0, False
         self.simulation: Simulation = None  # type: ignore[assignment]
-        self.make_room(LEAST_ROOM, False)
+        self.make_room(LEAST_ROOM, single)
 
     def make_room(self, rows: int, single: bool) -> None:
         """Room for so many rows, and for jobs of one node."""

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.core.records import Records
+from escala.envs.core.records import Records, from_plain
+from escala.errors import EscalaError
 from escala.policy import Commands
 
 
@@ -18,13 +19,81 @@ class EnvPolicy:
     agents take turns at each pause; each chooses until nothing is left to decide or its turn is over.
     """
 
+    name: str
     role = "scheduler"
     agents = 1
+    unasked = ""
+    """Why it cannot be asked from outside (`escala.live`), in words that follow its name; "" where it can."""
+    remembers_rows = True
+    """Does it know jobs by their rows from one decision to the next?"""
     _games: Records
+    _random: np.random.Generator | None = None
 
     def begin_run(self) -> None:
         """The next decision is the first of a run."""
         self._new = True
+        self._told: Any = None  # what the first decision goes on from
+
+    def state(self) -> Any:
+        """What it remembers, as plain data for JSON; None before the first decision."""
+        if self._new:
+            return self._told
+        told = {name: getattr(self._games, name).tolist() for name in self._forms()}
+        return told | self._more() | {"random": None if self._random is None else self._random.bit_generator.state}
+
+    def restore(self, state: Any) -> None:
+        """Go on from what `state` gave; EscalaError for anything else."""
+        self.begin_run()
+        if state is not None:
+            self._read(state)
+        self._told = state
+
+    def loaded(self, simulation: Any, i: int, users: int, ended: NDArray[np.int64]) -> None:
+        """Beside a machine: the tables of the simulation have been loaded anew. users: how many are known; ended: rows of the jobs that ran
+        and have ended since the last decision. EscalaError for a machine that is none of its own."""
+        told, begins = self._told, self._new
+        if begins:
+            self._games = self._begin(simulation, i)
+            self._new, self._told = False, None
+        self._make_room(simulation, i, users, len(ended))
+        if begins and told is not None:
+            for name, array in self._read(told).items():
+                getattr(self._games, name)[...] = array
+            self._recall(told)
+            if self._random is not None and told["random"] is not None:
+                self._random.bit_generator.state = told["random"]
+        self._look_round(simulation, i, ended)
+
+    def _read(self, state: Any) -> dict[str, NDArray[Any]]:
+        """The arrays of a state; EscalaError where it is none of this policy's."""
+        try:
+            found = {name: from_plain(state[name], *form) for name, form in self._forms().items()}
+            if state["random"] is not None:
+                np.random.default_rng().bit_generator.state = state["random"]
+            self._check(state, found)
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):
+            raise EscalaError(f"{self.name}: its state is none of its own: begin without the file") from None
+        return found
+
+    def _forms(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        """Arrays of the games that hold what no snapshot tells, with type and shape."""
+        raise NotImplementedError
+
+    def _more(self) -> dict[str, Any]:
+        """What else of a state there is."""
+        return {}
+
+    def _check(self, state: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        """ValueError, or what else comes of it, where a state or its arrays make no sense."""
+
+    def _recall(self, state: Any) -> None:
+        """Take what `_more` gave."""
+
+    def _make_room(self, simulation: Any, i: int, users: int, ended: int) -> None:
+        """Larger arrays, where the tables or the users have grown."""
+
+    def _look_round(self, simulation: Any, i: int, ended: NDArray[np.int64]) -> None:
+        """What happened on the machine that this policy has not done."""
 
     def decide_inside(self, simulation: Any, i: int, act: Commands) -> None:
         """One round of turns."""

@@ -52,6 +52,11 @@ class Records:
         for name, array in self._changing().items():
             restore(array, state[name], name, advice)
 
+    def with_room(self, **arrays: NDArray[Any]) -> Records:
+        """The same games with these arrays, larger ones, in place of their own."""
+        kept = {name: getattr(self, name) for name in self._kind.fields}
+        return Records(self._kind, self._games, **{**kept, **arrays})
+
     def __getstate__(self) -> dict[str, Any]:
         fields = self.__dict__.copy()
         del fields["table"]  # addresses: made anew
@@ -69,3 +74,12 @@ def restore(target: NDArray[Any], saved: NDArray[Any], name: str, advice: str) -
     if saved.dtype != target.dtype:
         raise EscalaError(f"saved state: {name} was saved by another version of Escala, with other fields: begin anew")
     target[...] = saved
+
+
+def from_plain(told: Any, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """The array of which `tolist` gave plain data, through JSON. ValueError or TypeError where it is another."""
+    rows = [tuple(row) for row in told] if np.dtype(dtype).names else told
+    array = np.array(rows, dtype)
+    if array.shape != shape:
+        raise ValueError(f"shape {array.shape}, not {shape}")
+    return array

@@ -57,6 +57,9 @@ def come(w: World, g: Game, j: int) -> int:
     """A new job takes the lowest empty slot, or that of the last job that has one, if it comes before that; else it goes behind them. Its
     slot, NONE, or NO_ROOM."""
     m = g.memory
+    if w.run[j].state != codes.QUEUED:  # beside a machine: somebody else has started it
+        m.entered += 1
+        return codes.NONE
     worst = 0
     for k in range(g.settings.slots):
         if g.slots[k] == codes.NONE:

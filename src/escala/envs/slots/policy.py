@@ -18,13 +18,14 @@ from escala.envs.core.checks import choice
 from escala.envs.core.policy import EnvPolicy, forbid_noop
 from escala.envs.core.random import rng_of
 from escala.envs.core.records import Records
-from escala.envs.slots import lens
+from escala.envs.slots import behind, lens
 from escala.envs.slots.heuristics import RULES, decide
 from escala.envs.slots.observation import begin_of_arrivals
 from escala.envs.slots.options import RESCUE, check_hold, options_of, set_hold
-from escala.envs.slots.state import Game, game
+from escala.envs.slots.state import MEMORY, Game, game
 from escala.envs.slots.step import FAILED, asks, carry_out, show
 from escala.errors import EscalaError
+from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import World
 from escala.kernel.world import one
@@ -46,8 +47,9 @@ def foresee(w: World, g: Game) -> None:
     g.used[:, :] = 0
     for p in range(w.s[0].n_plans):
         j = int(w.plans[p])
-        n = 0 if st.pool == 1 else np.int64(w.chunk[w.run[j].chunk].low)
-        row = m.row
+        c = np.int64(w.run[j].chunk)  # NONE beside a machine, where all its nodes are gone
+        n = 0 if st.pool == 1 else np.int64(w.chunk[c].low) if c != codes.NONE else codes.NONE
+        row = m.row if n >= 0 else codes.NEVER_US
         while row <= m.row + st.ring - 1 and row * st.unit_us < w.run[j].plan:
             for k in range(st.kinds):
                 g.used[n * st.kinds + k, row & st.ring] += lens.demand_of(w, j, k)
@@ -64,6 +66,26 @@ def look(worlds: Any, i: int, games: Any) -> int:
         foresee(w, g)
     g.starts[:] = lens.UNKNOWN  # jobs may end before their walltime here
     return 1 if asks(w, g) else 0
+
+
+@lean
+def let_go(worlds: Any, i: int, games: Any) -> None:
+    """Beside a machine: jobs that wait no longer, whoever has started or cancelled them, leave the slots and what is behind them."""
+    w, g = one(worlds, i), game(games, 0)
+    m = g.memory
+    for k in range(g.settings.slots):
+        j = np.int64(g.slots[k])
+        if j != codes.NONE and w.run[j].state != codes.QUEUED:
+            g.slots[k] = codes.NONE
+            g.starts[k] = lens.NOWHERE
+    if g.settings.shortest == 1:
+        kept = 0
+        for at in range(m.seen - m.entered):
+            j = np.int64(g.behind[at])
+            if w.run[j].state == codes.QUEUED:
+                behind.push(w, g, kept, j)
+                kept += 1
+        m.entered = m.seen - kept
 
 
 @lean
@@ -93,7 +115,57 @@ class SlottedPolicy(EnvPolicy):
     name: str
     options: Any
     rescue = 0
+    by_node = True
+    """Beside a machine: it looks at what jobs of one node demand."""
     _numbers: NDArray[np.float32]
+    _first_us = 0
+
+    @property
+    def unasked(self) -> str:  # type: ignore[override]
+        """As of `EnvPolicy`."""
+        if self.options.arrivals_end > 0:
+            known = f"arrivals_end={self.options.arrivals_end}"
+            return f"was trained to know when the last job comes ({known}): nobody can tell it beside a machine"
+        if getattr(self.options, "placement", "") == "reserve":
+            return "goes by reservations that it gave before, which a snapshot does not tell: take one with placement='start-now'"
+        if self.options.observation == "image":
+            return "sees a picture of where it placed jobs, which a snapshot does not tell: take one with observation='compact'"
+        return ""
+
+    def _forms(self) -> dict[str, tuple[Any, tuple[int, ...]]]:
+        return {"memory": (MEMORY, (1,)), "slots": (np.int64, (1, self.options.slots))}
+
+    def _more(self) -> dict[str, Any]:
+        """Rows behind the slots, and when the first job came."""
+        memory = self._games.memory[0]
+        behind = self._games.behind[0, : max(int(memory["seen"] - memory["entered"]), 0)].tolist()
+        return {"behind": behind, "first_us": self._first_us}
+
+    def _check(self, state: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        memory = arrays["memory"][0]
+        rows = np.array([*state["behind"], *arrays["slots"][0], memory["entered"] - 1, memory["seen"] - 1], np.int64)
+        behind = memory["seen"] - memory["entered"] if getattr(self.options, "queue", "") == "shortest" else 0
+        if rows.min() < codes.NONE or rows.max() >= memory["seen"] or len(state["behind"]) != behind or memory["booked"] != 0:
+            raise ValueError(state["behind"])
+        int(state["first_us"])
+
+    def _recall(self, state: Any) -> None:
+        self._games.behind[0, : len(state["behind"])] = state["behind"]
+        self._first_us = state["first_us"]
+
+    def _make_room(self, simulation: Any, i: int, users: int, ended: int) -> None:
+        room, rows = self._games.behind.shape[1], simulation.world.job.shape[1]
+        if 0 < room < rows:
+            behind = np.zeros((1, rows), np.int64)
+            behind[:, :room] = self._games.behind
+            self._games = self._games.with_room(behind=behind)
+
+    def _look_round(self, simulation: Any, i: int, ended: NDArray[np.int64]) -> None:
+        first = simulation.world.job[i, :1]["submit"]
+        if self._games.memory["seen"][0] == 0:
+            self._first_us = int(first[0])
+        first[:] = self._first_us  # of a job that may be long gone
+        let_go(simulation.table, i, self._games.table)
 
     def _records(self, simulation: Any, i: int, games: Records) -> Records:
         """The games of a run that begins now, and what agents are shown in."""
@@ -164,6 +236,13 @@ class SlotPolicy(SlottedPolicy):
         self._rng = rng_of(seed, 1)
         self._choose = choose
         self.begin_run()
+
+    @property
+    def unasked(self) -> str:  # type: ignore[override]
+        """As of `EnvPolicy`."""
+        if self.rule == RULES["easy"]:
+            return "counts as far as the longest job of a log, which a machine has not: take the scheduler 'easy'"
+        return super().unasked
 
     def _ask(self, simulation: Any, i: int, agent: int) -> int:
         if self.rule is not None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from escala.envs.core.checks import choice, number, whole_number
 from escala.envs.core.records import Records
@@ -20,6 +21,7 @@ from escala.envs.slots.playing import Member, members_of
 from escala.envs.slots.policy import ROWS, SlottedPolicy, by_rule
 from escala.envs.slots.team.options import MultiOptions, options_of
 from escala.errors import EscalaError
+from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.policy import insider
 
@@ -70,12 +72,21 @@ class TeamPolicy(SlottedPolicy):
             raise EscalaError(
                 f"platform {platform.name!r}: {self.name} knows {chosen.resources} resources, the workload has {1 + len(kinds)}"
             )
-        if not simulation.world.job[i]["single"].all():
-            raise EscalaError(f"{self.name}: agents' machines take whole jobs: the workload needs single_node for all of them")
+        self._whole(simulation.world.job[i])
         capacity = np.column_stack([platform.cores, *(platform.resources[k] for k in kinds)]).astype(np.int64)
         begin = begin_of_arrivals(simulation.world.job[i]["submit"], self._unit, chosen.arrivals_end)
         games = chosen.games(1, np.ascontiguousarray(capacity), self._unit, ROWS, begin)
         games.memory["rng"] = 1
         self._numbers = np.zeros(chosen.numbers(), np.float32)
         self._members = members_of(self._team if isinstance(self._team, str) else list(self._team()), chosen.agents, TEAM_RULES)
+        self._random = next(filter(None, (getattr(one, "random", None) for one in self._members)), None)
         return self._records(simulation, i, games)
+
+    def _look_round(self, simulation: Any, i: int, ended: NDArray[np.int64]) -> None:
+        n = simulation.world.o["n_jobs"].item(i)
+        self._whole(simulation.world.job[i, :n][simulation.world.run[i, :n]["state"] == codes.QUEUED])
+        super()._look_round(simulation, i, ended)
+
+    def _whole(self, jobs: NDArray[Any]) -> None:
+        if not jobs["single"].all():
+            raise EscalaError(f"{self.name}: agents' machines take whole jobs: the workload needs single_node for all of them")

@@ -1,0 +1,255 @@
+"""Trained agents asked from outside: the kept agents of the studies order what they do in a run inside, through JSON and restarts."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import escala
+from escala.agents import load_team
+from escala.envs import multi
+from escala.envs.slots import options as slots
+from escala.envs.slots.policy import SlotPolicy
+from escala.errors import EscalaError
+from escala.live import Desk, Orders, Snapshot, Start
+from tests.live.machine import Machine
+from tests.live.twin import KINDS, case_of, differences, platform_of
+from tests.oracle.worlds import Case, draw_platform
+
+STUDIES = Path(__file__).parents[2] / "docs" / "studies"
+GRID_S = 40.0  # agents look at the clock once a minute
+QUICK_JOBS, JOBS = 60, 300
+
+
+def kept(study: str) -> list[str]:
+    return sorted(str(path.relative_to(STUDIES)) for path in (STUDIES / study / "agents").iterdir())
+
+
+def _twin(role: str, make: Callable[[], Any], beside: str, kind: str, jobs: int, restart_every: int = 10) -> list[str]:
+    """Differences of a run with a policy in a role, and the other one beside it."""
+    pair = {"scheduler": "easy", "shutdown": "timeout:0"} | {"shutdown" if role == "scheduler" else "scheduler": beside}
+    case = case_of(pair["scheduler"], pair["shutdown"], kind, jobs, GRID_S)
+    case.options[role] = make()
+    return differences(case, restart_every, **{role: make})
+
+
+@pytest.mark.parametrize("kind", ["one-core", "multi-core"])
+def test_a_learnt_scheduler(kind: str) -> None:
+    agent = escala.load_agent(STUDIES / "deepscheduler2020" / "agents" / "orion-0.95-0")
+    assert _twin("scheduler", agent.policy, "timeout:90", kind, QUICK_JOBS) == []
+
+
+@pytest.mark.parametrize(("kind", "name"), [("one-core", "graphite-1-0"), ("multi-core", "g5k-1-4")])
+def test_a_learnt_shutdown_policy(kind: str, name: str) -> None:
+    agent = escala.load_agent(STUDIES / "deepshutdown2020" / "agents" / name)
+    assert _twin("shutdown", agent.policy, "saf", kind, QUICK_JOBS) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("folder", kept("deepscheduler2020"))
+def test_every_learnt_scheduler(folder: str) -> None:
+    agent = escala.load_agent(STUDIES / folder)
+    for kind in KINDS:
+        for shutdown in ("never", "timeout:90"):
+            assert _twin("scheduler", agent.policy, shutdown, kind, JOBS) == [], (kind, shutdown)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("folder", kept("deepshutdown2020"))
+def test_every_learnt_shutdown_policy(folder: str) -> None:
+    agent = escala.load_agent(STUDIES / folder)
+    for kind in KINDS:
+        for scheduler in ("saf", "easy"):
+            assert _twin("shutdown", agent.policy, scheduler, kind, JOBS) == [], (kind, scheduler)
+
+
+def _drawn(lists: Any, number: int, jobs: int) -> Case:
+    """A job list that a slotted world draws, on its own machine."""
+    workload, machine = lists.workload(number), lists.platform
+    profile = draw_platform(random.Random(number), 1.0, False, 1)["profiles"][0]
+    platform = {"cores": machine.cores.tolist(), "profiles": [profile], "profile_of": [0] * machine.n_nodes}
+    platform["resources"] = {kind: values.tolist() for kind, values in machine.resources.items()}
+    columns = ("job_id", "submit_s", "runtime_s", "walltime_s", "cores", "load", "single_node")
+    demands = [f"demand_{kind}" for kind in machine.resources]
+    return Case(platform, workload.jobs.select(*columns, *demands).head(jobs).to_dicts(), {"shutdown": "never"})
+
+
+def _slotted_twin(agent: Any, lists: Any, jobs: int, **how: Any) -> list[str]:
+    case = _drawn(lists, 0, jobs)
+    case.options["scheduler"] = agent.policy(**how)
+    return differences(case, scheduler=lambda: agent.policy(**how))
+
+
+@pytest.mark.parametrize("folder", ["grid2019/agents/published-100-0", "a2c2020/agents/open-all-0"])
+def test_a_slotted_agent(folder: str) -> None:
+    agent = escala.load_agent(STUDIES / folder)
+    lists = slots.options_of(agent.env_options | {"lists": 8}).job_lists()
+    for sampled in (True, False):
+        assert _slotted_twin(agent, lists, QUICK_JOBS, sampled=sampled) == [], sampled
+
+
+@pytest.mark.parametrize("name", ["team-2x2-0", "nothing-shared-50-3x1-1"])
+def test_a_team(name: str) -> None:
+    team = load_team(STUDIES / "marl2024" / "agents" / name)
+    lists = multi.job_lists(**team.options | {"lists": 1, "load": 1.1})
+    for sampled in (True, False):
+        assert _slotted_twin(team, lists, QUICK_JOBS, sampled=sampled) == [], sampled
+
+
+def _lists_of(policy: Any) -> Any:
+    if hasattr(policy, "env_options"):
+        return slots.options_of(policy.env_options | {"lists": 8}).job_lists()
+    return multi.job_lists(**policy.options | {"lists": 1, "load": 1.1})
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("folder", [*kept("grid2019"), *kept("a2c2020"), *kept("marl2024")])
+def test_every_slotted_agent_and_team(folder: str) -> None:
+    """Those that know what no machine tells are refused, for that reason."""
+    policy = (load_team if "marl2024" in folder else escala.load_agent)(STUDIES / folder)
+    lists = _lists_of(policy)
+    options = policy.env_options if hasattr(policy, "env_options") else policy.options
+    if options.get("arrivals_end", 0) or options.get("placement") == "reserve":
+        with pytest.raises(EscalaError, match="when the last job comes" if options.get("arrivals_end") else "reservations that it gave"):
+            Desk(lists.platform, policy.policy())
+        return
+    for sampled in (True, False):
+        assert _slotted_twin(policy, lists, JOBS, sampled=sampled) == [], sampled
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: SlotPolicy("sjf", arrivals_end=50), "to know when the last job comes (arrivals_end=50)"),
+        (lambda: SlotPolicy("sjf", placement="reserve"), "goes by reservations that it gave before"),
+        (lambda: SlotPolicy("sjf", observation="image"), "sees a picture of where it placed jobs"),
+        (lambda: SlotPolicy("easy"), "take the scheduler 'easy'"),
+    ],
+)
+def test_agents_that_cannot_be_asked(make: Callable[[], Any], words: str) -> None:
+    with pytest.raises(EscalaError, match=re.escape(words)):
+        Desk("10x1", make())
+
+
+def test_a_team_takes_whole_jobs_alone() -> None:
+    team = load_team(STUDIES / "marl2024" / "agents" / "team-2x1-0")
+    desk = Desk(_lists_of(team).platform, team.policy())
+    desk.warm()
+    jobs = {"job_id": ["a"], "submit_s": [0.0], "walltime_s": [9.0], "cores": [2], "state": ["queued"]}
+    with pytest.raises(EscalaError, match="the workload needs single_node for all of them"):
+        desk.decide(Snapshot.of(0.0, jobs, {"power": ["on"] * 2}))
+
+
+class Wilful(Machine):
+    """Some orders are not carried out, some jobs are cancelled, and somebody else starts others."""
+
+    def __init__(self, *world: Any) -> None:
+        super().__init__(*world)
+        self.chance = random.Random(7)
+
+    def snapshot(self) -> Snapshot:
+        waiting = [job for job in self.alive if job.state == "waiting"]
+        if waiting and self.chance.random() < 0.05:
+            self.alive.remove(self.chance.choice(waiting))
+        free = {node.number: node.cores - sum(cores for _, cores in node.holders) for node in self.nodes if node.power == "on"}
+        for job in (job for job in waiting if job in self.alive and self.chance.random() < 0.1):
+            for number in [n for n, cores in free.items() if cores >= job.cores][:1]:
+                super()._carry_out(Orders(0.0, (Start(job.job_id, ((number, number, job.cores),), False),)))
+                free[number] -= job.cores
+        return super().snapshot()
+
+    def _carry_out(self, orders: Orders) -> None:
+        starts = tuple(start for start in orders.starts if start.waits or self.chance.random() < 0.7)
+        super()._carry_out(replace(orders, starts=starts))
+
+
+class Pressing(Desk):
+    """Asks again soon, whatever becomes of its orders."""
+
+    def decide(self, snapshot: Snapshot) -> Orders:
+        orders = super().decide(snapshot)
+        soon = orders.now_s + GRID_S
+        return replace(orders, next_s=soon if orders.next_s is None else min(soon, orders.next_s))
+
+
+WILFUL = ("deepscheduler2020/agents/orion-0.95-0", "deepshutdown2020/agents/g5k-1-4", "grid2019/agents/open-all-1")
+
+
+@pytest.mark.parametrize("folder", WILFUL)
+def test_a_machine_that_does_as_it_likes(folder: str, tmp_path: Path) -> None:
+    """Every job ends or is cancelled, and no order is one that cannot be carried out."""
+    agent = escala.load_agent(STUDIES / folder)
+    role = "shutdown" if "shutdown" in folder else "scheduler"
+    pair = {"scheduler": "saf", "shutdown": "never" if "grid2019" in folder else "timeout:0"}
+    case = case_of(pair["scheduler"], pair["shutdown"], "one-core", QUICK_JOBS, GRID_S)
+    if "grid2019" in folder:
+        case = _drawn(_lists_of(agent), 0, QUICK_JOBS)
+    machine = Wilful(case.platform, case.jobs)
+    machine.run(lambda: Pressing(platform_of(case), **{**pair, role: agent.policy()}), tmp_path / "state.json")
+    assert not machine.alive and sum(job.finish is not None for job in machine.jobs) > len(machine.jobs) / 3
+
+
+@pytest.mark.parametrize("role", ["scheduler", "shutdown"])
+def test_tables_do_not_grow_with_the_jobs_that_have_gone(role: str) -> None:
+    name = {"scheduler": "deepscheduler2020/agents/orion-0.95-0", "shutdown": "deepshutdown2020/agents/orion-1-0"}[role]
+    desk = Desk(escala.read_platform("2x1:taurus"), **{role: escala.load_agent(STUDIES / name)})
+    users = [f"u{k}" for k in range(700)]
+    for k, user in enumerate(users):
+        jobs = {"job_id": [str(k)], "submit_s": [60.0 * k], "walltime_s": [60.0], "cores": [1], "state": ["queued"], "user": [user]}
+        ended = {"job_id": [str(k - 1)], "start_s": [60.0 * k - 30.0], "end_s": [60.0 * k]} if k else {}
+        desk.decide(Snapshot.of(60.0 * k, jobs, {"power": ["on"] * 2}, ended=ended))
+    assert desk._tables.rows <= 1024 and len(desk._carried.runs) == 1
+    if role == "scheduler":
+        told = desk.told()["states"]["scheduler"]["users"]
+        assert [(one[0], one[2]) for one in told] == [(k, 0.5) for k in range(699)]
+
+
+def test_a_damaged_memory_is_refused(tmp_path: Path) -> None:
+    agent = escala.load_agent(STUDIES / "deepscheduler2020" / "agents" / "orion-0.95-0")
+    path = tmp_path / "state.json"
+
+    def desk() -> Desk:
+        return Desk(escala.read_platform("2x1:taurus"), agent.policy())
+
+    first = desk()
+    first.save(path)
+    desk().restore(path)
+    jobs = {"job_id": ["a"], "submit_s": [0.0], "walltime_s": [60.0], "cores": [1], "state": ["queued"], "user": ["u"]}
+    first.decide(Snapshot.of(0.0, jobs, {"power": ["on"] * 2}))
+    first.save(path)
+    desk().restore(path)
+    whole = json.loads(path.read_text())
+    for name, value in (("memory", []), ("history", [[1.0]]), ("users", [[0, 3, 0.5, []]]), ("random", {"state": 5})):
+        told = json.loads(json.dumps(whole))
+        told["states"]["scheduler"][name] = value
+        path.write_text(json.dumps(told))
+        with pytest.raises(EscalaError, match=r"state.json: .*its state is none of its own"):
+            desk().restore(path)
+
+
+WITHOUT_TORCH = """
+import sys
+import escala
+from escala.live import Desk, Snapshot
+agent = escala.load_agent(sys.argv[1])
+desk = Desk("10x1", agent)
+jobs = {"job_id": ["a"], "submit_s": [0.0], "walltime_s": [5.0], "cores": [1], "state": ["queued"]}
+orders = desk.decide(Snapshot.of(0.0, jobs, {"power": ["on"] * 10}))
+print([start.job_id for start in orders.starts], "torch" in sys.modules)
+"""
+
+
+def test_an_exported_agent_needs_no_torch(tmp_path: Path) -> None:
+    escala.load_agent(STUDIES / "grid2019" / "agents" / "published-100-0").export(tmp_path / "agent")
+    call = [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "agent")]
+    outcome = subprocess.run(call, capture_output=True, text=True, timeout=300)
+    assert outcome.stdout == "['a'] False\n", outcome.stderr[-2000:]
