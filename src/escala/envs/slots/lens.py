@@ -44,10 +44,10 @@ def refill(w: World, g: Game) -> None:
     m = g.memory
     k = 0
     while m.entered < w.s[0].next_job and k < g.settings.slots:
-        if g.settings.shortest == 0 and w.run[m.entered].state != codes.QUEUED:  # beside a machine: somebody else has started it
-            m.entered += 1
-            continue
         if g.slots[k] == codes.NONE:
+            if g.settings.shortest == 0 and w.run[m.entered].state != codes.QUEUED:  # beside a machine: somebody else has started it
+                m.entered += 1
+                continue
             g.slots[k] = behind.pop(w, g, m.seen - m.entered) if g.settings.shortest == 1 else m.entered
             g.starts[k] = UNKNOWN
             m.entered += 1
