@@ -38,7 +38,7 @@ def sentences(found: Frontier) -> list[str]:
     for name, margin in least.items():
         told.append(f"with {_limit(margin)}, {_saves(found, name)}")
     ahead = found.undominated()
-    unlike = [*filter(None, [recorded.sentence(found.waits)])]
+    unlike = [*filter(None, [recorded.sentence(found.waits, found.reference)])]
     if found.later is not None:
         return [*later_sentences(found), f"On the past: {'; '.join(told)}.", *unlike]
     return [

@@ -171,7 +171,7 @@ def render(
         power=[line for line in power if line],
         findings=verdict.held_out(comparison) or verdict.answers(summaries, reference, waits.get(reference, {}).get("mean_recorded_s")),
         cards=verdict.cards(summaries, reference=reference) if comparison is None else verdict.held_out_cards(comparison),
-        warnings=[*filter(None, [_ignored(results), recorded.sentence(waits), marks.legend(knows)]), *remarks],
+        warnings=[*filter(None, [_ignored(results), recorded.sentence(waits, reference), marks.legend(knows)]), *remarks],
         caution=verdict.caution(summaries, comparison),
         parts=parts,
         charts=charts,

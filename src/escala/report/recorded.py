@@ -15,35 +15,57 @@ THE_LOG = "the log itself"
 MOST_QUEUES, MOST_POLICIES = 8, 3  # of a table by queue: those with the most jobs, and the first; what is left out is said
 
 
-def sentence(waits: Mapping[str, Waits]) -> str:
-    """What to know before the waits of these replays (policy -> `recorded_waits`) are taken for the machine's; "" where one of them
-    resembles the log."""
-    if not waits or any(found["resembles"] for found in waits.values()):
+def sentence(waits: Mapping[str, Waits], reference: str | None = None) -> str:
+    """What to know before the waits of these replays (policy -> `recorded_waits`) are taken for the machine's; "" where that of the
+    reference, which stands for what runs there today, resembles the log. reference: by default the first."""
+    name = _reference(waits, reference)
+    if not waits or waits[name]["resembles"]:
         return ""
-    name, nearest = min(waits.items(), key=lambda item: abs(item[1]["mean_replayed_s"] - item[1]["mean_recorded_s"]))
-    which = "This replay does not resemble" if len(waits) == 1 else "None of these replays resembles"
-    here = "here" if len(waits) == 1 else f"under {name}, the nearest"
-    replayed, recorded = _in_one_unit([nearest["mean_replayed_s"], nearest["mean_recorded_s"]])
-    means = f"{replayed} in the mean {here}, {recorded} in the log"
+    alike = [other for other, found in waits.items() if found["resembles"]]
+    which, here, other = f"The replay under {name}, the reference, does not resemble", "there", ""
+    if len(waits) == 1:
+        which, here = "This replay does not resemble", "here"
+    elif not alike:
+        name = _nearest(waits)
+        which, here = "None of these replays resembles", f"under {name}, the nearest"
+    else:
+        near = _nearest({other: waits[other] for other in alike})
+        other = f" That {near} comes nearer ({_means(waits[near])}) says nothing of this machine, unless it runs {near}."
     return (
-        f"{which} the log: jobs waited {means} ({_counted(nearest)}). What it says of waits, and of what they cost, may not hold for "
-        "this machine: a replay knows no reservations or failures, partitions and limits under slurm alone, and the platform may not be "
-        "the log's. escala calibrate says what does not fit."
+        f"{which} the log: jobs waited {_means(waits[name], f' in the mean {here}')} ({_counted(waits[name])}). What it says of waits, "
+        "and of what they cost, may not hold for this machine: a replay knows no reservations or failures, partitions and limits under "
+        f"slurm alone, and the platform may not be the log's.{other} escala calibrate says what does not fit."
     )
 
 
 def verdict(waits: Mapping[str, Waits]) -> str:
-    """`sentence`, or that a replay is like the log by its mean wait, and which does most; "" where no wait was recorded."""
+    """`sentence` of these replays, the first as their reference, or that this one is like the log by its mean wait; "" where no wait was
+    recorded."""
     told = sentence(waits)
     if told or not waits:
         return told
-    name, nearest = min(waits.items(), key=lambda item: abs(item[1]["mean_replayed_s"] - item[1]["mean_recorded_s"]))
-    replayed, recorded = _in_one_unit([nearest["mean_replayed_s"], nearest["mean_recorded_s"]])
-    which = "This replay" if len(waits) == 1 else f"The replay under {name}"
+    name = _reference(waits, None)
+    which = "This replay" if len(waits) == 1 else f"The replay under {name}, the reference,"
     return (
-        f"{which} is like the log by its mean wait ({replayed}, {recorded} in the log; {_counted(nearest)}): escala calibrate says "
-        "whether it stands for the cluster."
+        f"{which} is like the log by its mean wait ({_means(waits[name])}; {_counted(waits[name])}): escala calibrate says whether it "
+        "stands for the cluster."
     )
+
+
+def _reference(waits: Mapping[str, Waits], name: str | None) -> str:
+    """The replay that is judged first: the one named, where it is there."""
+    return name if name in waits else next(iter(waits), "")
+
+
+def _nearest(waits: Mapping[str, Waits]) -> str:
+    """The replay whose mean wait is nearest to the log's."""
+    return min(waits, key=lambda name: abs(waits[name]["mean_replayed_s"] - waits[name]["mean_recorded_s"]))
+
+
+def _means(waits: Waits, where: str = "") -> str:
+    """Both means: the replay's, and the log's."""
+    replayed, recorded = _in_one_unit([waits["mean_replayed_s"], waits["mean_recorded_s"]])
+    return f"{replayed}{where}, {recorded} in the log"
 
 
 def means(waits: Waits) -> str:

@@ -32,7 +32,11 @@ def test_both_waits_over_the_jobs_that_have_a_recorded_one() -> None:
     told = recorded.sentence({"easy + never": found})
     assert told.startswith("This replay does not resemble the log: ") and "3 of 4 jobs whose wait was recorded" in told
     alike = {**found, "mean_replayed_s": 1900.0, "resembles": True}
-    assert recorded.sentence({"x": found, "y": alike}) == ""
+    first = recorded.sentence({"x": found, "y": alike})
+    assert first.startswith("The replay under x, the reference, does not resemble the log: ") and "That y comes nearer" in first
+    assert recorded.verdict({"x": found, "y": alike}) == first == recorded.sentence({"y": alike, "x": found}, "x")
+    assert recorded.sentence({"y": alike, "x": found}) == ""
+    assert recorded.verdict({"y": alike, "x": found}).startswith("The replay under y, the reference, is like the log by its mean wait")
     assert recorded.sentence({"x": found, "y": found}).startswith("None of these replays resembles the log: ")
 
 
