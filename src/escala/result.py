@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, one_line, quoted
 from escala.foresight import known_in
 from escala.metrics import summarise
 from escala.parquet import read_table
@@ -149,8 +149,7 @@ class Result:
         except EscalaError as error:
             raise _unreadable(source, error) from error
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-            found = manifest.get("format") if isinstance(manifest, dict) else None
-            raise EscalaError(f"{path}: format {found!r} is not {FORMAT}: run it again with this version of Escala")
+            raise _no_run(source, manifest if isinstance(manifest, dict) else {})
         files = signed if isinstance(signed := manifest.get("files"), dict) else {}
         manifest = {name: value for name, value in manifest.items() if name not in SEAL}  # of that folder, not of the run
         with own(source, "run", AGAIN):
@@ -199,6 +198,19 @@ def without_places(manifest: dict[str, Any]) -> dict[str, Any]:
         return manifest
     shown = {"file": os.path.basename(how["path"]), **{name: value for name, value in how.items() if name != "path"}}
     return {**manifest, "workload": {**workload, "read_as": shown}}
+
+
+def _no_run(folder: Path, manifest: dict[str, Any]) -> EscalaError:
+    """What a folder is whose manifest is not that of one run, and what to give."""
+    verb, runs = manifest.get("verb"), manifest.get("runs")
+    if not isinstance(verb, str) or verb == SAVED:
+        found = manifest.get("format")
+        return EscalaError(f"{folder / 'manifest.json'}: format {found!r} is not {FORMAT}: run it again with this version of Escala")
+    inside = runs[0] if isinstance(runs, list) and runs and isinstance(runs[0], str) else None
+    advice = (
+        "give a folder written by simulate --out" if inside is None else f"give the folders of its runs, such as {quoted(inside)} in it"
+    )
+    return EscalaError(f"{folder}: was written by escala {one_line(verb)[:40]}, and is not one run: {advice}")
 
 
 def _unreadable(folder: Path, error: Exception) -> EscalaError:

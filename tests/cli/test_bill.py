@@ -72,3 +72,15 @@ def test_a_run_without_watts_has_no_bill(escala_: Escala, tmp_path: Path) -> Non
     escala.simulate(log, "16x1").save(tmp_path / "run")
     outcome = escala_("bill", tmp_path / "run", "--price", "0.25")
     assert outcome.status == 2 and "no energy was counted in this run" in outcome.err
+
+
+def test_a_folder_of_several_runs_is_named_for_what_it_is(escala_: Escala, tmp_path: Path) -> None:
+    log = tmp_path / "log.swf"
+    escala.workload.write_swf(escala.workload.generate.lublin(jobs=30, cores=16, load=0.5, seed=1), log)
+    asked = ("compare", log, "--platform", "16x1:grid5000", "--schedulers", "easy", "--shutdowns", "never,timeout:300")
+    assert escala_(*asked, "--out", tmp_path / "out").status == 0
+    told = escala_("bill", tmp_path / "out", "--price", "0.2")
+    assert (
+        told.status == 2 and "was written by escala compare, and is not one run" in told.err and "such as 'easy + never' in it" in told.err
+    )
+    assert escala_("bill", tmp_path / "out" / "easy + never", "--price", "0.2").status == 0

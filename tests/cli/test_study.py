@@ -75,6 +75,8 @@ def test_verdicts_of_a_kept_study(escala_: Escala, tmp_path: Path) -> None:
     done = escala_("study", "verdicts", "marl2024", "--json")
     rows = json.loads(done.out)
     assert done.status == 0 and {"id", "verdict", "paper", "ours", "reason"} <= set(rows[0])
+    wide = escala_("study", "verdicts", "marl2024").out
+    assert "how ours came about" in wide and all(row["by"] in wide for row in rows)
     page = tmp_path / "page.md"
     assert escala_("study", "verdicts", "marl2024", "--out", page).status == 0
     assert page.read_text().count("| **") == len(rows)

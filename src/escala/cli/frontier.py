@@ -115,9 +115,11 @@ def _write_policy(best: Frontier, margin: float, log: Any, machine: Any, folder:
 def shown(found: Frontier) -> list[Any]:
     """What was found, for the terminal."""
     from escala.report.frontier import sentences
+    from escala.report.frontier import shown as chosen
 
     waits = shown_waits({found.reference: found.waits.get(found.reference)}, sentence=False)
-    return [rows_table(_rows(found)), *waits, *marks.lines(found.knows), *sentences(found)]
+    marked = {name: found.knows[name] for name in chosen(found)}
+    return [rows_table(_rows(found)), *waits, *marks.lines(marked), *sentences(found)]
 
 
 def _rows(found: Frontier) -> list[dict[str, Any]]:

@@ -168,7 +168,10 @@ def verdicts(
     if out is not None:
         with output_file(out, force=force) as page:
             page.write_text(page_of(name, place), encoding="utf-8")
-    shown = [{"verdict": row.verdict, "printed": printed(row), "ours": ours(row), "the paper says": row.says} for row in rows]
+    shown = [
+        {"verdict": row.verdict, "printed": printed(row), "ours": ours(row), "the paper says": row.says, "how ours came about": row.by}
+        for row in rows
+    ]
     emit(as_json, [told(row) for row in rows], rows_table(shown), counted(rows), *([f"The page: {out}"] if out is not None else []))
 
 

@@ -23,6 +23,7 @@ from escala.tuning.judge import Ratio
 MARKERS = "osD^vPX*<>p"
 SHOWN = ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")
 WORDS = {"mean wait": "mean_wait_s", "95th percentile": "p95_wait_s", "longest": "longest_wait_s"}
+RULE = f"A limit is one on the mean wait and on its 95th percentile; the longest wait may be at most {LONGEST:g} times the reference's."
 CAUTION = (
     "Chosen and judged on the same log: the best of many pairs on one log gains less on the next (escala frontier --after judges on later "
     "weeks)."
@@ -42,8 +43,7 @@ def sentences(found: Frontier) -> list[str]:
     if found.later is not None:
         return [*later_sentences(found), f"On the past: {'; '.join(told)}.", *unlike]
     return [
-        f"Against {found.reference}: {'; '.join(told)}. Longer: in the mean and at the 95th percentile, and no job {LONGEST:g} times the "
-        "longest wait.",
+        f"Against {found.reference}: {'; '.join(told)}. {RULE}",
         f"{len(ahead)} of {len(found.summaries)} pairs are on the frontier: no other needs less energy at a shorter mean wait. {CAUTION}",
         *unlike,
     ]
@@ -67,8 +67,7 @@ def later_sentences(found: Frontier) -> list[str]:
     until = f"chosen on the first {later.past_days:.0f} days, judged on the {later.days:.0f} after them"
     return [
         *told,
-        f"Against {found.reference}; {until}, once, in one replay. Brackets: 95 % over {later.weeks} weeks. Longer: in the mean "
-        f"and at the 95th percentile, and no job {LONGEST:g} times the longest wait.",
+        f"Against {found.reference}; {until}, once, in one replay. Brackets: 95 % over {later.weeks} weeks. {RULE}",
     ]
 
 
