@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -41,7 +42,8 @@ def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> Non
     assert "shadow: would start 4" in begun.out and begun.out.endswith("ended: looks 2, missed 0\n")
     found = json.loads(escala_("beside", "status", "beside", "--json").out)
     assert (found["looks"], found["slurm"], found["waiting_jobs"], found["would_start"]) == (2, "22.05", 11, ["4"])
-    assert "timeout:0" in escala_("beside", "status").out
+    shown = escala_("beside", "status").out
+    assert "timeout:0" in shown and re.search(r"last look +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", shown), shown
     told = escala_("beside", "explain", "4").out
     assert "8 CPUs on 4 nodes" in told and "the policy would have started it" in told
     assert "for Dependency, whatever the nodes do" in escala_("beside", "explain", "9", "beside").out

@@ -297,10 +297,12 @@ def _journal(where: Path) -> Path:
 
 def status(where: Where = Path("beside"), as_json: opt.Json = False) -> None:
     """How things stood at the last look: what the policies would do, what failed."""
+    from escala.bridges.slurm.story import moment
     from escala.bridges.slurm.story import status as told
 
     found = told(_journal(where))
-    shown = [(key.replace("_", " "), ", ".join(value) if isinstance(value, list) else value, "") for key, value in found.items()]
+    texts = {key.removesuffix("_s"): moment(value) if key.endswith("_s") and value is not None else value for key, value in found.items()}
+    shown = [(key.replace("_", " "), ", ".join(value) if isinstance(value, list) else value, "") for key, value in texts.items()]
     emit(as_json, found, facts_table(shown, "left"))
 
 

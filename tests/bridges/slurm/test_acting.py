@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from escala.bridges.slurm.reader import Reader
 from escala.bridges.slurm.seen import Seen
 from escala.bridges.slurm.shape import LOOK
 from escala.bridges.slurm.snapshots import is_lease, layout
+from escala.bridges.slurm.story import explain, status
 from escala.bridges.slurm.undoing import leased_by, undone
 from escala.errors import EscalaError
 from escala.live import Desk
@@ -94,6 +96,46 @@ def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(tmp_path: Path) -
     assert limits == [1, 2, 3, 4, 5, 6, 7, 8]
     assert slurm.commands == given, "the order stands, so nothing more was changed"
     assert all(not refused for refused in world.told("refused")) and all(done for _, done in world.told("acted"))
+
+
+def test_status_and_explain_tell_of_nices_promises_and_refusals(tmp_path: Path) -> None:
+    slurm = _queue(7, 3, 1, 5)
+    world = World(slurm, tmp_path, "order", Limits(**{**vars(FAST), "changes": 2}), scheduler="sjf", shutdown="never")
+    world.go(2)
+    found = status(tmp_path / JOURNAL)
+    given = [command[2].removeprefix("jobid=") for command in slurm.commands]
+    assert len(given) == 2 and found["changed_jobs"] == given and found["done"] == []
+    assert found["refused"] and all(line.startswith("nice ") and line.endswith(": rate") for line in found["refused"])
+    job = next(job for job in slurm.jobs if str(job.number) == given[0])
+    told = "\n".join(explain(tmp_path / JOURNAL, given[0]))
+    assert f"its nice was set from 0 to {job.nice} at 2027-01-15 08:00:0" in told
+    assert re.search(r"its start was expected, as of 2027-01-15 08:00:03 UTC: by the policy 2027-01-15 08:\d\d:\d\d UTC \(in \d+ s\)", told)
+    assert not re.search(r"\d{9}", told), "times are dates"
+    other = found["refused"][0].split()[1].rstrip(":")
+    told = "\n".join(explain(tmp_path / JOURNAL, other))
+    assert re.search(r"a guard refused a change of its nice \(rate\) in \d of the looks of its wait, the last at 2027", told), told
+    world.go(80)
+    assert status(tmp_path / JOURNAL)["changed_jobs"] == []
+    assert "Slurm started it at 2027-01-15" in "\n".join(explain(tmp_path / JOURNAL, given[0]))
+
+
+def test_status_and_explain_tell_of_switches_leases_and_refusals(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8)
+    world = World(slurm, tmp_path, "power", Limits(**{**vars(FAST), "spare": 1, "boot_s": 600, "switches": 8}), shutdown="hold:0.25")
+    world.go(1)
+    found = status(tmp_path / JOURNAL)
+    assert found["refused"] == ["off n8: spare"] and found["would_switch_off"] == []
+    assert [line for line in found["done"] if "n8" in line] == [] and "scontrol update nodename=n1 state=power_down" in found["done"]
+    world.go(3)
+    slurm.coming = [FakeJob(1, slurm.now + 2, 4, 30, limit=60)]
+    world.go(3)
+    assert status(tmp_path / JOURNAL)["leases"] == [f"n{k}" for k in range(1, 8)]
+    world.go(5)
+    told = "\n".join(explain(tmp_path / JOURNAL, "1"))
+    assert "while it waited, leases kept 7 nodes off; the last ones seen: n1, n2" in told
+    assert re.search(r"a guard refused switching n\d on \(rate\) in \d of the looks of its wait, the last at 2027", told), told
+    world.go(25)
+    assert "had leases before it started" in "\n".join(explain(tmp_path / JOURNAL, "1"))
 
 
 def test_undo_gives_jobs_their_nice_back_but_not_what_others_have_set(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from escala.bridges.slurm import leases
 from escala.bridges.slurm.actor import Actor
-from escala.bridges.slurm.guard import Guard, Wanted
+from escala.bridges.slurm.guard import NICE, Guard, Wanted
 from escala.bridges.slurm.ranks import nices, wished
 from escala.bridges.slurm.seen import Seen
 from escala.bridges.slurm.snapshots import ON, Layout, power_of, waits
@@ -52,6 +52,7 @@ class Steering:
             guard.good()
             return found | {"advice": [line for one in allowed for line in self._actor.shown(one)], "refused": refused}
         acted: list[list[Any]] = []
+        changed: list[list[Any]] = []
         errors = 0
         for one in allowed:
             if errors >= MOST_ERRORS:
@@ -60,11 +61,13 @@ class Steering:
             done = self._actor.act(one, seen, seen.now_s + decided_s + time.monotonic() - begun)
             errors += sum(not good for _, good in done)
             acted += done
+            if one.wanted.kind == NICE and done[-1][1]:
+                changed.append([one.wanted.name, seen.jobs[one.wanted.name].nice, one.wanted.value])
         if not errors:
             guard.good()
         moving = not self.pretends and any(power_of(seen.nodes[name]) != ON for name in kept if name in seen.nodes)
         self._soon = SOON_S if guard.memory.woken_at or (moving and acted) else None
-        return found | {"acted": acted, "refused": refused}
+        return found | {"acted": acted, "changed": changed, "refused": refused}
 
     def _wanted(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot) -> list[Wanted]:
         """Order before power: a node is anybody's once it is awake, so that the job that it is woken for has to be first by then."""

@@ -160,7 +160,7 @@ class Beside:
             free = [name for name in offs if not seen.nodes[name].allocated]
             self._pretend.order(wakes, free, seen.now_s)
         self._watch.count(seen)
-        self._watch.expect(seen, self._desk, asked)
+        expected = self._watch.expect(seen, self._desk, asked)
         acted = {}
         if self._hands is not None:
             acted = self._hands.act(seen, orders, self._desk, asked, decided_s, {self.at.names[k] for k in unsure})
@@ -168,7 +168,7 @@ class Beside:
         self._last_s = seen.now_s
         self.failures = 0
         starts = [one.job_id for one in orders.starts if one.job_id not in again]
-        found = {"starts": starts, "wakes": wakes, "offs": offs, "unsure": sorted(unsure), "started": rows}
+        found = {"starts": starts, "wakes": wakes, "offs": offs, "unsure": sorted(unsure), "started": rows, "expected": expected}
         self._write(seen, lived, found | acted, read_s, decided_s)
         self._lived = Lived()
         return self._wait(orders, seen)

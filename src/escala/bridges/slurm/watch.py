@@ -91,17 +91,18 @@ class Watch:
                 del kept[job_id]
         return rows
 
-    def expect(self, seen: Seen, desk: Desk, snapshot: Snapshot) -> None:
-        """Ask for a plan, where jobs wait of which nothing is expected yet."""
+    def expect(self, seen: Seen, desk: Desk, snapshot: Snapshot) -> dict[str, tuple[float | None, float | None]]:
+        """Ask for a plan, where jobs wait of which nothing is expected yet; what is expected of these from now."""
         waiting = [job for job in seen.jobs.values() if waits(job, self._at)]
         new = [job for job in waiting if job.job_id not in self.expected]
         if not self.plans or not new or len(waiting) > MOST_WAITING or seen.now_s < self.planned_s + PLAN_EVERY_S:
-            return
+            return {}
         self.planned_s = seen.now_s
         try:
             plan = {one.job_id: one.start_s for one in desk.plan(snapshot, first=FIRST)}
         except EscalaError:  # an object, which cannot plan
             self.plans = False
-            return
-        for job in new:
-            self.expected[job.job_id] = (plan.get(job.job_id), job.start_s)
+            return {}
+        found = {job.job_id: (plan.get(job.job_id), job.start_s) for job in new}
+        self.expected |= found
+        return found
