@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,12 @@ def test_by_the_command(log: escala.Workload, unlearnt: escala.Agent, tmp_path: 
     asked = ["compare", str(tmp_path / "log.swf"), "--platform", "32x1", "--schedulers"]
     name = f"shield:easy:agent:{tmp_path / 'agent'}"
     assert run([*asked, f"easy,{name}"]) == 0
-    assert "shield:easy:agent:" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "shield:easy:agent:" in out and "unlike EASY's" in out
+    assert run(["simulate", str(tmp_path / "log.swf"), "--platform", "32x1", "--scheduler", name, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert 0 < told["counts"]["overruled"] < told["counts"]["choices"]
+    assert run(["simulate", str(tmp_path / "log.swf"), "--platform", "32x1", "--scheduler", name]) == 0
+    assert f"{told['counts']['overruled']:,} overruled." in capsys.readouterr().out
     assert run([*asked, "shield:saf:agent:x"]) == 2
     assert "write shield:easy:agent:DIR" in capsys.readouterr().err

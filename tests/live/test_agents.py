@@ -16,13 +16,18 @@ import pytest
 
 import escala
 from escala.agents import load_team
+from escala.bridges.answers import Answers
+from escala.cli.shields import counted
 from escala.envs import multi
+from escala.envs.shield import shielded
 from escala.envs.slots import options as slots
 from escala.envs.slots.policy import SlotPolicy
 from escala.errors import EscalaError
 from escala.live import Desk, Orders, Snapshot, Start
+from escala.policies import Rollout
 from tests.live.machine import Machine
 from tests.live.twin import KINDS, case_of, differences, platform_of
+from tests.oracle.engines import run_kernel
 from tests.oracle.worlds import Case, draw_platform
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
@@ -52,6 +57,46 @@ def test_a_learnt_scheduler(kind: str) -> None:
 def test_a_learnt_shutdown_policy(kind: str, name: str) -> None:
     agent = escala.load_agent(STUDIES / "deepshutdown2020" / "agents" / name)
     assert _twin("shutdown", agent.policy, "saf", kind, QUICK_JOBS) == []
+
+
+@pytest.mark.parametrize("kind", ["one-core", "multi-core"])
+def test_rollout(kind: str) -> None:
+    case = case_of("easy", "timeout:90", kind, 40, GRID_S)
+    for k, job in enumerate(case.jobs):
+        job["user"] = f"u{k % 3}"
+    case.options["scheduler"] = Rollout(8)
+    assert differences(case, scheduler=lambda: Rollout(8)) == []
+
+
+def _shielded() -> Any:
+    return shielded(escala.load_agent(STUDIES / "deepscheduler2020" / "agents" / "orion-0.95-0"), futures=16, seed=2)
+
+
+@pytest.mark.parametrize("kind", ["one-core", "multi-core"])
+def test_an_agent_behind_a_shield(kind: str) -> None:
+    assert _twin("scheduler", _shielded, "timeout:90", kind, QUICK_JOBS) == []
+
+
+def test_what_a_shield_counts_goes_on_after_a_restart(tmp_path: Path) -> None:
+    case = case_of("easy", "timeout:90", "one-core", QUICK_JOBS, GRID_S)
+    case.options["scheduler"] = _shielded()
+    counts = run_kernel(case).manifest["counts"]
+    made: list[Desk] = []
+
+    def make() -> Desk:
+        made.append(Desk(platform_of(case), _shielded(), "timeout:90", head="lowest-id"))
+        return made[-1]
+
+    Machine(case.platform, case.jobs).run(make, tmp_path / "state.json")
+    assert len(made) > 3 and made[-1].counts == counts and 0 < counts["overruled"] < counts["unlike"] < counts["choices"]
+    assert json.loads(Answers(made[-1]).answer(b'{"status": true}'))["status"]["counts"] == counts
+    assert counted(made[-1].counts, "; ").endswith(f" unlike EASY's, {counts['overruled']} overruled")
+    made[-1].save(tmp_path / "state.json")
+    told = json.loads((tmp_path / "state.json").read_text())
+    told["states"]["scheduler"]["ahead"]["running"] = 5
+    (tmp_path / "state.json").write_text(json.dumps(told))
+    with pytest.raises(EscalaError, match="its state is none of its own"):
+        make().restore(tmp_path / "state.json")
 
 
 @pytest.mark.long

@@ -15,7 +15,6 @@ import pytest
 
 import escala
 from escala.live import Desk, Orders, Snapshot
-from escala.policies import Rollout
 
 WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=30,switch_on_s=60"
 ROOT = Path(__file__).resolve().parents[2]
@@ -202,8 +201,6 @@ def test_time_goes_forwards() -> None:
         ("easy", "never", {"until_s": 5.0}, "option until_s: it is about a whole run"),
         ("easy", "never", {"untill": 5.0}, "unknown option 'untill'"),
         ("nonsense", "never", {}, "unknown scheduler 'nonsense'"),
-        ("rollout", "never", {}, "cannot be asked from outside yet"),
-        (Rollout(4), "never", {}, "cannot be asked from outside yet"),
         ("easy:queue=score:tests/oracle/score_files/multifactor.toml", "never", {}, "fair_share"),
     ],
 )

@@ -95,6 +95,7 @@ class Answers:
             "schema": SCHEMA,
             "decisions": self.decisions,
             "errors": self.errors,
+            **({"counts": counts} if (counts := dict(self._desk.counts)) else {}),
             "now_s": self._orders.get("now_s"),
             "next_s": self._orders.get("next_s"),
             "state": None if self._state is None else str(self._state),

@@ -10,6 +10,7 @@ import typer
 from escala.cli import asked
 from escala.cli.policies import POINTER
 from escala.cli.replay import policies
+from escala.cli.shields import counted
 from escala.cli.terminal import progress, remark
 from escala.errors import EscalaError
 
@@ -68,7 +69,7 @@ def batsim(
     process = Process(make, machine)
     listen(endpoint, process, lambda: _tell(f"listening at {endpoint}: {scheduler} + {shutdown}"))
     told = (process.messages, process.started, process.rejected, process.switches)
-    _tell("ended: messages {}, jobs started {}, rejected {}, nodes switched {}".format(*told))
+    _tell("ended: messages {}, jobs started {}, rejected {}, nodes switched {}".format(*told) + counted(process.counts, "; "))
 
 
 def _warmed(make: Any, machine: Any) -> None:

@@ -16,6 +16,7 @@ from escala.cli import asked
 from escala.cli import options as opt
 from escala.cli.policies import POINTER
 from escala.cli.replay import policies
+from escala.cli.shields import counted
 from escala.cli.tables import facts_table
 from escala.cli.terminal import emit, progress, remark
 from escala.errors import EscalaError
@@ -149,7 +150,7 @@ def slurm(
     _tell(f"{mode}: partition {at.partition}, {len(at.names)} nodes, {desk.name}; journal {beside.journal.path}")
     _go_round(beside, _Saying(beside, mode), metrics, looks, source is None)
     beside.journal.close()
-    _tell(f"ended: looks {beside.seq}, missed {beside.misses}")
+    _tell(f"ended: looks {beside.seq}, missed {beside.misses}{counted(desk.counts, '; ')}")
 
 
 def _go_round(beside: Beside, say: _Saying, address: str | None, looks: int | None, waits: bool) -> None:

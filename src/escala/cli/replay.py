@@ -16,6 +16,7 @@ from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of, with_shapes
 from escala.cli.recorded import lost_runs, shown_waits
+from escala.cli.shields import counts_of, overruled
 from escala.cli.tables import metrics_table, rows_table
 from escala.cli.terminal import emit, progress, remark
 from escala.cli.unused import tell_until, tell_unused
@@ -106,13 +107,13 @@ def simulate(
             if export is not None:
                 result.export(export, folder / export)
         summary = result.summary()
-    waits = recorded_waits(result.jobs)
-    knows = {f"{scheduler} + {shutdown}": result.knows}
+    waits, knows = recorded_waits(result.jobs), {f"{scheduler} + {shutdown}": result.knows}
     name = marks.shown(f"{scheduler} + {shutdown}", knows)
     title, shown = f"{log.name} on {machine.name}: {name}", measured({"": summary}, SHOWN)
-    told = {**summary, "knows": result.knows, **read_of(log), "power": power_of(machine), "recorded_waits": waits}
+    told = {**summary, "knows": result.knows, **read_of(log), "power": power_of(machine), "recorded_waits": waits, **counts_of(result)}
     figures = metrics_table({metric: summary[metric] for metric in shown})
-    emit(as_json, told, title, figures, *marks.lines(knows), machine.power_line, *shown_waits({name: waits}), *lost_runs({name: result}))
+    remarks = (*overruled({"": result}), *shown_waits({name: waits}), *lost_runs({name: result}))
+    emit(as_json, told, title, figures, *marks.lines(knows), machine.power_line, *remarks)
 
 
 def _check_export(export: str | None, out: Path | None) -> None:
@@ -204,7 +205,7 @@ def compare(
     if measured is not None:
         told = [{**row, "headroom_of": room.told(measured, row["policy"])} for row in told]
     title = f"{log.name} on {machine.name}: {len(log):,} jobs"
-    shown = shown_waits({marks.shown(name, knows): found for name, found in waits.items()})
+    shown = [*overruled(comparison.results), *shown_waits({marks.shown(name, knows): found for name, found in waits.items()})]
     emit(as_json, told, title, *compared(comparison, table), machine.power_line, *shown, *remarks)
     if measured is not None and measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of what was proved until then", INTERRUPTED)

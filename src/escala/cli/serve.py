@@ -12,6 +12,7 @@ from escala.cli import asked
 from escala.cli import options as opt
 from escala.cli.policies import POINTER
 from escala.cli.replay import policies
+from escala.cli.shields import counted
 from escala.cli.terminal import progress
 from escala.errors import EscalaError
 
@@ -73,7 +74,7 @@ def serve(
     with told_to_end() as ending:
         stay(socket, answers, ending, ready)
         service.stopping()
-    _tell(f"ended: decisions {answers.decisions}, errors {answers.errors}")
+    _tell(f"ended: decisions {answers.decisions}, errors {answers.errors}{counted(desk.counts, '; ')}")
 
 
 def _tell(line: str) -> None:

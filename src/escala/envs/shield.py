@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from escala.envs.core.records import Records
 from escala.envs.deciding import Deciding
@@ -53,9 +54,30 @@ class Shielded(LearntScheduler):
         self.counts = {"choices": 0, "unlike": 0, "overruled": 0}
 
     def _begin(self, simulation: Any, i: int) -> Records:
-        self._ahead.forget(simulation.platform.total_cores)
+        self._cores = simulation.platform.total_cores
+        self._ahead.forget(self._cores)
         self.counts = dict.fromkeys(self.counts, 0)
         return super()._begin(simulation, i)
+
+    @property
+    def remembers_rows(self) -> bool:  # type: ignore[override]
+        """As of `EnvPolicy`: the look-ahead knows running jobs by them."""
+        return True
+
+    def _more(self) -> dict[str, Any]:
+        return {**super()._more(), "ahead": self._ahead.state(), "counts": dict(self.counts)}
+
+    def _check(self, state: Any, arrays: dict[str, NDArray[Any]]) -> None:
+        super()._check(state, arrays)
+        self._ahead.read(state["ahead"])
+        if any(type(state["counts"][name]) is not int for name in self.counts):
+            raise TypeError(state["counts"])
+
+    def _recall(self, state: Any) -> None:
+        super()._recall(state)
+        self._ahead.restore(state["ahead"])
+        self._ahead.forget(self._cores)
+        self.counts = dict(state["counts"])
 
     def _ask(self, simulation: Any, i: int, agent: int) -> int:
         return self._choose()

@@ -12,7 +12,6 @@ from escala.kernel import codes
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform
 from escala.policies.compose import scheduler as named
-from escala.policies.rollout import Rollout
 from escala.policies.run import Pair, check_power, pair
 from escala.policies.schedulers import Scheduler
 from escala.policy import INSIDERS, name_of
@@ -93,8 +92,6 @@ def _refuse(chosen: Pair, own: Scheduler | None, options: Options) -> None:
     if what := chosen.knows(told.estimate, told.ordered_by):
         raise EscalaError(f"{chosen.name} knows {what}, which nobody can tell it beside a machine: take a policy that does not")
     for policy in (chosen.scheduler, chosen.shutdown):
-        if (type(policy) in INSIDERS or isinstance(policy, Rollout)) and not hasattr(policy, "restore"):
-            raise EscalaError(f"{name_of(policy)} remembers a whole run in tables of its own: it cannot be asked from outside yet")
         if why := getattr(policy, "unasked", ""):
             raise EscalaError(f"{name_of(policy)} {why}")
     for estimate in (told.estimate, told.ordered_by):

@@ -62,6 +62,11 @@ class Desk:
         plan = asked_plan(self._asked, log)
         return Simulation(log, self.platform, plan, self._asked.options)
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """What a scheduler counts of its decisions, such as those that a shield overruled."""
+        return dict(getattr(self._asked.pair.scheduler, "counts", None) or {})
+
     def decide(self, snapshot: Snapshot) -> Orders:
         """What to do now. Snapshots come in the order of time; two of one instant are two decisions. EscalaError for one that makes no
         sense: it leaves no trace, but in a policy object that was asked already."""

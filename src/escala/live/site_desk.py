@@ -50,6 +50,12 @@ class SiteDesk:
         machines = [site.machine(one.name) for one in self._up]
         self._desks = [Desk(machine, deepcopy(scheduler), deepcopy(shutdown), **options) for machine in machines]
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """As `Desk.counts`, of all partitions together."""
+        each = [desk.counts for desk in self._desks]
+        return {name: sum(counts[name] for counts in each) for name in each[0]}
+
     def decide(self, snapshot: Snapshot) -> Orders:
         """As `Desk.decide`; starts come partition by partition. A job that names no partition is in the default one."""
         before = [desk.told() for desk in self._desks]

@@ -6,6 +6,7 @@ from the last decision to this one, and what begins meanwhile or now is ordered.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -82,6 +83,9 @@ class SlurmDesk:
         self._settings = replace(settings, weight_fair=0)
         self._origin_s = float(origin_s)
         self._kept: dict[str, Any] = _copied(KEPT)
+
+    counts: Mapping[str, int] = {}
+    """As `Desk.counts`."""
 
     def decide(self, snapshot: Snapshot) -> Orders:
         """As `Desk.decide`. Jobs start at Slurm's beats: `next_s` says when the next one is due."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from escala.policy import View
 from escala.workload import Workload
 
 Numbers = NDArray[np.int64]
+LISTED = ("submit_us", "walltime_us", "cores", "shares")
 LATEST = 2000  # ended and submitted jobs that are remembered
 
 
@@ -57,6 +58,22 @@ class Memory:
                 self.last_row = waiting.row
         for values in (self.submit_us, self.walltime_us, self.cores, self.shares):
             del values[:-LATEST]
+
+    def state(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        return {name: getattr(self, name) for name in LISTED} | {
+            "running": [[row, *known] for row, known in self.running.items()],
+            "last_row": self.last_row,
+        }
+
+    @classmethod
+    def of_state(cls, state: Any) -> Memory:
+        """From what `state` gave. KeyError, TypeError or ValueError where it is something else."""
+        submit, walltime, cores = ([int(one) for one in state[name]] for name in LISTED[:3])
+        if not len(submit) == len(walltime) == len(cores):
+            raise ValueError("lists of one length")
+        running = {int(row): (float(start), float(length)) for row, start, length in state["running"]}
+        return cls(submit, walltime, cores, [float(share) for share in state["shares"]], running, int(state["last_row"]))
 
     def runtimes(self, walltime: Numbers, elapsed: Numbers, k: int, draw: np.random.Generator) -> Numbers:
         """K draws of how long jobs run in all, us [K, jobs], longer than they have run so far."""

@@ -163,6 +163,29 @@ class Rollout:
         self.futures, self.horizon, self.objective = futures, horizon, objective
         self.choices, self.depth, self.every_s, self.optimism, self.seed = choices, depth, every_s, optimism, seed
         self._of: Callable[[], View | None] = lambda: None
+        self._begun = False
+        self._told: Any = None  # what the first decision goes on from
+
+    def state(self) -> Any:
+        """What it remembers, as plain data for JSON; None before the first decision."""
+        if not self._begun:
+            return self._told
+        return {**self._memory.state(), "random": self._draw.bit_generator.state}
+
+    def restore(self, state: Any) -> None:
+        """Go on from what `state` gave; EscalaError for anything else."""
+        if state is not None:
+            self.read(state)
+        self._of, self._begun, self._told = lambda: None, False, state
+
+    def read(self, state: Any) -> tuple[Memory, np.random.Generator]:
+        """What `state` gave, as objects; EscalaError for anything else."""
+        draw = np.random.default_rng()
+        try:
+            draw.bit_generator.state = state["random"]
+            return Memory.of_state(state), draw
+        except (KeyError, TypeError, ValueError, OverflowError):
+            raise EscalaError(f"{self.name}: its state is none of its own: begin without the file") from None
 
     def decide(self, view: View, act: Commands) -> None:
         """Start jobs as long as starting one promises more than waiting."""
@@ -212,6 +235,9 @@ class Rollout:
     def forget(self, cores: int, bases: Sequence[Base] | None = None) -> None:
         """Begin anew, on a machine of so many cores. bases: tables to use in place of own ones."""
         self._memory, self._draw = Memory(), np.random.default_rng([self.seed, 0x4011])
+        if self._told is not None:
+            (self._memory, self._draw), self._told = self.read(self._told), None
+        self._begun = True
         self._bases = list(bases) if bases is not None else [Base(name, cores) for name in self.bases]
 
     def _again(self, now_s: float, pause_s: float) -> float:

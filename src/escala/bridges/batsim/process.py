@@ -40,6 +40,11 @@ class Process:
         self.coming, self.over = True, False
         self.messages = self.started = self.rejected = self.switches = 0
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """As `Desk.counts`."""
+        return {} if self._desk is None else self._desk.counts
+
     def answer(self, data: bytes) -> bytes:
         """The reply to a message; EscalaError for one that makes no sense."""
         message = read(data, self._before_s)
