@@ -16,6 +16,8 @@ PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LOCKED := $(VENV)/locked.txt
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 # Left out of the smoke subset: digests, pages, studies, solvers, and every shared log.
@@ -31,11 +33,18 @@ export OMP_NUM_THREADS ?= 1
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+# First exactly what requirements.lock says, where this is its system and the registry has it; then what is missing.
+$(STAMP): pyproject.toml constraints.txt requirements.lock
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.11 or newer found; install one, or name it: make setup PYTHON=/path/to/python3" >&2; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing into $(VENV): some minutes, about 2 GB"
-	$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	rm -f $(LOCKED)
+	@if $(BIN)/python -m tests.lock fits; then \
+	  { $(PIP) -c constraints.txt --no-deps $$($(BIN)/python -m tests.lock torch) && $(PIP) --require-hashes --no-deps -r requirements.lock; } \
+	    2>$(VENV)/lock.log || echo "setup: requirements.lock cannot be installed here (why: $(VENV)/lock.log); taking what there is"; \
+	fi
+	$(PIP) -c constraints.txt -e ".[dev]"
+	@if $(BIN)/python -m tests.lock holds; then cp requirements.lock $(LOCKED); fi
 	@touch $@
 
 demo: $(STAMP)
@@ -83,8 +92,8 @@ docs: $(STAMP)
 	@echo "docs/_build/html/index.html"
 
 lock: $(STAMP)
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --dry-run --ignore-installed --report $(VENV)/lock.json -c constraints.txt -e ".[dev]"
-	$(BIN)/python -m tests.lock < $(VENV)/lock.json > requirements.lock
+	$(PIP) --dry-run --ignore-installed --report $(VENV)/lock.json -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m tests.lock renew < $(VENV)/lock.json > requirements.lock
 
 # Code for one family of processors, from a cache of its own; what lies in `brought` is no part of the repository.
 wheel: $(STAMP)
