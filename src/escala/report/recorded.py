@@ -54,7 +54,7 @@ def verdict(waits: Mapping[str, Waits]) -> str:
 
 def _reference(waits: Mapping[str, Waits], name: str | None) -> str:
     """The replay that is judged first: the one named, where it is there."""
-    return name if name in waits else next(iter(waits), "")
+    return name if name is not None and name in waits else next(iter(waits), "")
 
 
 def _nearest(waits: Mapping[str, Waits]) -> str:
