@@ -94,6 +94,21 @@ def test_advise_and_undo(clients: Path, escala_: Escala) -> None:
     assert "holds no journal.jsonl" in escala_("beside", "undo", clients).err
 
 
+@pytest.mark.parametrize("version", ["22.11.1", "23.02.0", "23.11.4", "24.05.3", "25.05.0", "25.11.1"])
+def test_a_version_that_was_not_tried_is_watched_and_never_acted_on(version: str, clients: Path, escala_: Escala) -> None:
+    squeue = clients / "squeue"
+    squeue.write_text(squeue.read_text().replace("22.05.8", version))
+    said = f"Slurm {version[:5]} is none of the versions that were tried (22.05, 24.11): "
+    for mode in ("order", "power", "full"):
+        outcome = escala_("beside", "slurm", "--mode", mode, "--allow", "n5", "--i-am-root", "--folder", "made")
+        assert outcome.status == 2 and f"error: --mode {mode}: {said}take shadow or advise" in outcome.err and not Path("made").exists()
+    (clients / "beside").mkdir()
+    (clients / "beside" / "changes.jsonl").write_text('{"lease": "escala_n7", "t": 1795592250}\n')
+    advised = escala_("beside", "slurm", "--mode", "advise", "--allow", "n7", "--looks", "1", "--power", "taurus")
+    assert advised.status == 0 and advised.err == f"remark: {said}it is read all the same, and never acted on\n"
+    assert "advise: scontrol delete reservationname=escala_n7" in advised.out
+
+
 def test_root_is_refused(clients: Path, escala_: Escala, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
     assert "as root: begin as an operator of Slurm" in escala_("beside", "slurm", "--mode", "order").err

@@ -104,6 +104,8 @@ class Answers:
 
 def _parsed(line: bytes) -> tuple[str, dict[str, Any]]:
     """What is asked, and the whole request."""
+    if not line.strip():
+        raise EscalaError("request: an empty line: send one request a line")
     try:
         told = json.loads(line.decode())
     except (ValueError, RecursionError) as error:

@@ -68,7 +68,7 @@ class Client:
                 self.skipping = False
             elif at > self.limits.line_bytes:
                 raise OverflowError
-            elif line.strip():
+            else:
                 return line
 
     def say(self, line: bytes) -> None:

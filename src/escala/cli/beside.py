@@ -136,7 +136,7 @@ def slurm(
     with progress() as begin:
         begin("looking at Slurm")
         eyes, first, about = _eyes(source, read, limit, mode in ACTING)
-        _permitted(mode, guards)
+        _permitted(mode, guards, eyes)
         at = layout(first, partition_of(first, partition or about.get("partition")), power)
         period = about.get("period_s", period)
         hands = _hands(mode, at, guards, eyes, folder, period)
@@ -199,12 +199,21 @@ def _eyes(source: Path | None, read: str, limit: float, acts: bool) -> tuple[Any
         reader = Reader(Clients(limit), read)
     version = "{}.{:02d}".format(*reader.version)
     if not reader.known:
-        remark(f"Slurm {version} is none of the versions that were tried: it is read all the same, and never acted on")
+        remark(f"Slurm {version} is none of the versions that were tried ({_tried()}): it is read all the same, and never acted on")
     return reader, reader.read(), {"slurm": version}
 
 
-def _permitted(mode: str, guards: dict[str, Any]) -> None:
-    """EscalaError where the mode needs more to be said."""
+def _tried() -> str:
+    from escala.bridges.slurm.reader import KNOWN
+
+    return ", ".join("{}.{:02d}".format(*one) for one in KNOWN)
+
+
+def _permitted(mode: str, guards: dict[str, Any], eyes: Any) -> None:
+    """EscalaError where the mode needs more to be said, or may not act on this Slurm."""
+    if mode in ACTING[1:] and not eyes.known:
+        version = "{}.{:02d}".format(*eyes.version)
+        raise EscalaError(f"--mode {mode}: Slurm {version} is none of the versions that were tried ({_tried()}): take shadow or advise")
     if mode in ("power", "full") and not guards["allow"]:
         raise EscalaError(f"--mode {mode} switches nodes: say by --allow which it may, as --allow n[1-8]")
     if mode in ACTING[1:] and os.geteuid() == 0 and not guards["as_root"]:
@@ -228,7 +237,7 @@ def _hands(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Pat
     if limits.lease_s < 3 * period:
         raise EscalaError(f"--lease {limits.lease_s:g}: less than three periods of {period:g} s, so that it would end between two looks")
     changes = Changes(folder)
-    guard = Guard(at, limits, eyes.known, period, changes.owns)
+    guard = Guard(at, limits, eyes.known or mode == "advise", period, changes.owns)
     return Steering(mode, at, guard, Actor(eyes.run, guard.seal, _user(), limits.lease_s, changes, guard.failed))
 
 
@@ -260,6 +269,7 @@ class _Saying:
     def __init__(self, beside: Beside, mode: str) -> None:
         self._beside, self.mode = beside, mode
         self._misses, self._before = 0, ""
+        self._added: list[str] = []
 
     def last(self) -> None:
         """What is new."""
@@ -268,6 +278,9 @@ class _Saying:
             self._misses = beside.misses
             remark(f"look missed ({beside.misses} so far): {beside.why}")
             return
+        before, self._added = self._added, beside.last.get("added", [])
+        if self._added and self._added != before:
+            remark(f"new in partition {beside.at.partition}: {_some(self._added)}; begin anew, in another folder, to have them counted")
         for command, done in beside.last.get("acted", ()):
             _tell(f"{self._now()} {self.mode}: {'' if done else 'FAILED '}{command}")
         if self.mode in ACTING[1:]:

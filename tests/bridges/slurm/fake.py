@@ -26,6 +26,7 @@ class FakeNode:
     until: int = 0
     busy: int = EPOCH
     broken: bool = False
+    partition: str = "batch"
 
 
 @dataclass
@@ -152,7 +153,7 @@ class FakeSlurm:
         busy = node.cpus if node.state == "ALLOCATED" else 0
         head = f"NodeName={node.name} Arch=x86_64 CPUAlloc={busy} CPUEfctv={node.cpus} CPUTot={node.cpus} OS=Linux 6.1 #1 SMP"
         since = "Unknown" if node.power else node.busy
-        return f"{head} State={'+'.join(flags)} ThreadsPerCore=1 Partitions=batch  LastBusyTime={since} CfgTRES=cpu=4\n"
+        return f"{head} State={'+'.join(flags)} ThreadsPerCore=1 Partitions={node.partition}  LastBusyTime={since} CfgTRES=cpu=4\n"
 
     def _reservation(self, name: str) -> str:
         hosts, start, end = self.reservations[name]

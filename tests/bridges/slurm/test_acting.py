@@ -366,10 +366,45 @@ def test_nothing_is_done_without_a_guard(tmp_path: Path) -> None:
     guard, seen = _guard(slurm)
     actor = Actor(slurm, guard.seal, "ann", 60, Changes(tmp_path), guard.failed)
     with pytest.raises(EscalaError, match="no guard let through"):
-        actor.act(Allowed(Wanted(OFF_NODE, "n1"), object()), seen, seen.now_s)
+        actor.act(Allowed(Wanted(OFF_NODE, "n1"), object()), seen, float, bool)
     assert slurm.commands == []
     with pytest.raises(EscalaError, match="cannot stand in a command"):
         Actor(slurm, guard.seal, "a b", 60, Changes(tmp_path), guard.failed)
+
+
+class Slow:
+    """A Slurm whose commands that change something take their time."""
+
+    def __init__(self, slurm: FakeSlurm, seconds: int) -> None:
+        self.slurm, self.seconds = slurm, seconds
+
+    def __call__(self, client: str, *words: str) -> str:
+        if words[0] in ("update", "create", "delete"):
+            self.slurm.advance(self.seconds)
+        return self.slurm(client, *words)
+
+
+def test_what_was_seen_is_not_acted_on_for_longer_than_three_periods(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8)
+    run = Slow(slurm, 0)
+    world = World(slurm, tmp_path, "power", Limits(**{**vars(FAST), "lease_s": 300}), run=run)
+    run.seconds = 9
+    world.beside.cycle()
+    given = slurm.commands[:]
+    assert len(given) == 2 and slurm.now == EPOCH + 18, "no command after 15 s"
+    refused = world.told("refused")
+    assert {why for _, _, why in refused} == {"stale"} and len(refused) == 7
+    assert set(world.guard.memory.off_at) == {"n1"} and len(world.guard.memory.switched) == 1, "the others count as never switched"
+    run.seconds = 0
+    world.go(8)
+    assert len(slurm.reservations) == 8
+    slurm.advance(140)
+    slurm.coming = [FakeJob(1, slurm.now + 1, 4, 30)]
+    slurm.advance(1)
+    count, run.seconds = len(slurm.commands), 9
+    world.beside.cycle()
+    assert all("endtime=now+300" in command for command in slurm.commands[count:]) and len(slurm.commands) == count + 2, "leases first"
+    assert "stale" in {why for _, _, why in world.told("refused")} and not world.guard.memory.woken_at
 
 
 def test_advise_says_the_commands_and_gives_none(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from escala.bridges.slurm.snapshots import layout
 from escala.bridges.slurm.story import explain, moment, status
 from escala.errors import EscalaError
 from escala.live import Desk
-from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeSlurm
+from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeNode, FakeSlurm
 
 WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=5,switch_on_s=20"
 PERIOD = 10
@@ -285,5 +285,18 @@ def test_nodes_that_come_and_go(tmp_path: Path) -> None:
     beside = _beside(slurm, tmp_path)
     del slurm.nodes["n4"]
     beside.cycle()
-    assert "node 'n4' is gone from Slurm" in beside.why
+    assert "node 'n4' is gone from partition batch: begin anew" in beside.why
+    assert "n4" in status(tmp_path / JOURNAL)["last_miss"] and status(tmp_path / JOURNAL)["added_nodes"] == []
     assert isinstance(Reader(slurm, clock=slurm.clock).read(), Seen)
+    slurm.nodes["n4"] = FakeNode("n4")
+    slurm.nodes["n5"] = FakeNode("n5")
+    slurm.advance(PERIOD)
+    beside.cycle()
+    assert _told(tmp_path)[-1]["added"] == ["n5"] == status(tmp_path / JOURNAL)["added_nodes"], "it goes on with those that it knows"
+    slurm.nodes["n5"].partition = "other"
+    slurm.advance(PERIOD)
+    beside.cycle()
+    assert "added" not in _told(tmp_path)[-1]
+    slurm.nodes["n1"].partition = "other"
+    beside.cycle()
+    assert "node 'n1' is gone from partition batch" in beside.why

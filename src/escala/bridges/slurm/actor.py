@@ -110,21 +110,25 @@ class Actor:
         """Its commands as lines to be typed."""
         return [" ".join(command) for command in commands(one, self._user, self._lease_s)]
 
-    def act(self, one: Allowed, seen: Seen, now_s: float) -> list[list[Any]]:
-        """Carry it out: each command, and whether it was done. A failure leaves out the commands behind it. EscalaError for what no guard
-        let through."""
+    def act(self, one: Allowed, seen: Seen, age_s: Callable[[], float], stale: Callable[[float], bool]) -> tuple[list[list[Any]], bool]:
+        """Carry it out: each command, and whether it was done; whether all were given, or what was seen has become too old meanwhile. A
+        failure leaves out the commands behind it. age_s: since it was seen. EscalaError for what no guard let through."""
         if one.seal is not self._seal:
             raise EscalaError("a command that no guard let through: nothing is done (a fault of Escala)")
         out: list[list[Any]] = []
+        if stale(age_s()):
+            return out, False
         if one.wanted.kind == NICE:
             self.changes.will(one.wanted.name, seen.jobs[one.wanted.name].nice, one.wanted.value)
         if one.wanted.kind in (OFF_NODE, LEASE):
-            self.changes.will_lease(PREFIX + one.wanted.name, now_s)
+            self.changes.will_lease(PREFIX + one.wanted.name, seen.now_s + age_s())
         for command in commands(one, self._user, self._lease_s):
+            if stale(age_s()):
+                return out, False
             try:
                 self._run(*command)
             except EscalaError as error:
                 self._failed()
-                return [*out, [f"{' '.join(command)}: {one_line(str(error))}", False]]
+                return [*out, [f"{' '.join(command)}: {one_line(str(error))}", False]], True
             out.append([" ".join(command), True])
-        return out
+        return out, True

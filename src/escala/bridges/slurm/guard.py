@@ -82,7 +82,7 @@ class Guard:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._at, self.limits, self._known, self._period_s = at, limits, known, period_s
-        self.owns, self._monotonic = owns, monotonic
+        self.owns, self.monotonic = owns, monotonic
         self.memory = Memory()
         self.seal = object()
         self._clock: tuple[float, float] | None = None
@@ -120,7 +120,7 @@ class Guard:
                 del memory.woken_at[name]
 
     def _time(self, seen: Seen) -> None:
-        before, self._clock = self._clock, (seen.now_s, self._monotonic())
+        before, self._clock = self._clock, (seen.now_s, self.monotonic())
         self._jumped = False
         if before is not None:
             wall, true = self._clock[0] - before[0], self._clock[1] - before[1]
@@ -143,9 +143,13 @@ class Guard:
             return "clock"
         if self._calm < CALM_LOOKS:
             return "errors"
-        if seen.took_s + since_read_s > 3 * self._period_s:
+        if self.stale(seen, since_read_s):
             return "stale"
         return "slow" if decided_s > self._period_s else ""
+
+    def stale(self, seen: Seen, since_read_s: float) -> bool:
+        """Is what was seen too old to act on?"""
+        return seen.took_s + since_read_s > 3 * self._period_s
 
     def overdue(self, seen: Seen) -> list[Job]:
         """Jobs that have waited for nodes longer than anybody may be kept waiting."""
@@ -182,6 +186,15 @@ class Guard:
             (memory.off_at if one.kind == OFF_NODE else memory.woken_at)[one.name] = now
         if one.kind == NICE:
             memory.changed.append(now)
+
+    def forget(self, one: Wanted, now: float) -> None:
+        """What was let through at a look has not been done after all."""
+        memory = self.memory
+        if one.kind in (OFF_NODE, WAKE):
+            memory.switched.remove(now)
+            (memory.off_at if one.kind == OFF_NODE else memory.woken_at).pop(one.name, None)
+        if one.kind == NICE:
+            memory.changed.remove(now)
 
     def _idle(self, seen: Seen, unsure: Set[str]) -> set[str]:
         """Nodes that are on, idle and usable."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Set
+from collections.abc import Callable, Set
 from typing import Any
 
 from escala.bridges.slurm import leases
 from escala.bridges.slurm.actor import Actor
-from escala.bridges.slurm.guard import NICE, Guard, Wanted
+from escala.bridges.slurm.guard import NICE, RENEW, Allowed, Guard, Wanted
 from escala.bridges.slurm.ranks import nices, wished
 from escala.bridges.slurm.seen import Seen
 from escala.bridges.slurm.snapshots import ON, Layout, power_of, waits
@@ -35,12 +34,16 @@ class Steering:
 
     def act(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot, decided_s: float, unsure: Set[str]) -> dict[str, Any]:
         """What was done, refused, and is held now; for the journal."""
-        begun = time.monotonic()
         guard = self._guard
+        begun = guard.monotonic()
+
+        def age_s() -> float:
+            return decided_s + guard.monotonic() - begun
+
         guard.look(seen)
         kept = leases.held(seen, guard.owns)
         found: dict[str, Any] = {"leases": sorted(kept)} if not self.pretends else {}
-        why = guard.blocked(seen, decided_s, time.monotonic() - begun)
+        why = guard.blocked(seen, decided_s, age_s())
         if why:
             guard.good()
             self._soon = None
@@ -51,26 +54,38 @@ class Steering:
         if self.mode == ADVISE:
             guard.good()
             return found | {"advice": [line for one in allowed for line in self._actor.shown(one)], "refused": refused}
+        done = self._carry_out(allowed, seen, age_s)
+        moving = not self.pretends and any(power_of(seen.nodes[name]) != ON for name in kept if name in seen.nodes)
+        self._soon = SOON_S if guard.memory.woken_at or (moving and done["acted"]) else None
+        return found | done | {"refused": [*refused, *done["refused"]]}
+
+    def _carry_out(self, allowed: list[Allowed], seen: Seen, age_s: Callable[[], float]) -> dict[str, list[list[Any]]]:
+        """One after the other: what was done, whose nices were changed, and what was left since what was seen became too old meanwhile, or
+        commands failed."""
+        guard, errors = self._guard, 0
         acted: list[list[Any]] = []
         changed: list[list[Any]] = []
-        errors = 0
+        left: list[list[Any]] = []
         for one in allowed:
-            if errors >= MOST_ERRORS:
-                refused.append([one.wanted.kind, one.wanted.name, "errors"])
-                continue
-            done = self._actor.act(one, seen, seen.now_s + decided_s + time.monotonic() - begun)
+            wanted, why = one.wanted, "errors"
+            done, whole = list[list[Any]](), False
+            if errors < MOST_ERRORS:
+                why = "stale"
+                done, whole = self._actor.act(one, seen, age_s, lambda age: guard.stale(seen, age))
             errors += sum(not good for _, good in done)
             acted += done
-            if one.wanted.kind == NICE and done[-1][1]:
-                changed.append([one.wanted.name, seen.jobs[one.wanted.name].nice, one.wanted.value])
+            if not whole:
+                guard.forget(wanted, seen.now_s)
+                left.append([wanted.kind, wanted.name, why])
+            elif wanted.kind == NICE and done[-1][1]:
+                changed.append([wanted.name, seen.jobs[wanted.name].nice, wanted.value])
         if not errors:
             guard.good()
-        moving = not self.pretends and any(power_of(seen.nodes[name]) != ON for name in kept if name in seen.nodes)
-        self._soon = SOON_S if guard.memory.woken_at or (moving and acted) else None
-        return found | {"acted": acted, "changed": changed, "refused": refused}
+        return {"acted": acted, "changed": changed, "refused": left}
 
     def _wanted(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot) -> list[Wanted]:
-        """Order before power: a node is anybody's once it is awake, so that the job that it is woken for has to be first by then."""
+        """Leases that run out first. Order before power: a node is anybody's once it is awake, so that the job that it is woken for has to
+        be first by then."""
         out: list[Wanted] = []
         names = self._at.names
         if self.mode in (ADVISE, ORDER, FULL):
@@ -79,7 +94,7 @@ class Steering:
         if self.mode in (ADVISE, POWER, FULL):
             wakes, offs = [names[k] for k in orders.wakes], [names[k] for k in orders.offs]
             out += leases.wanted(seen, self._at, self._guard, wakes, offs)
-        return out
+        return sorted(out, key=lambda one: one.kind != RENEW)
 
     def failed(self, why: str) -> None:
         """A look failed."""

@@ -12,7 +12,7 @@ from escala.bridges.slurm import shape as kinds
 from escala.bridges.slurm.journal import Journal
 from escala.bridges.slurm.pretend import Lived, Pretend
 from escala.bridges.slurm.seen import ENDED, Job, Seen, changes
-from escala.bridges.slurm.snapshots import Layout, as_it_is, snapshot
+from escala.bridges.slurm.snapshots import Layout, added, as_it_is, snapshot
 from escala.bridges.slurm.watch import Watch
 from escala.errors import EscalaError, one_line
 from escala.live import Desk, Orders, Snapshot
@@ -168,7 +168,15 @@ class Beside:
         self._last_s = seen.now_s
         self.failures = 0
         starts = [one.job_id for one in orders.starts if one.job_id not in again]
-        found = {"starts": starts, "wakes": wakes, "offs": offs, "unsure": sorted(unsure), "started": rows, "expected": expected}
+        found = {
+            "starts": starts,
+            "wakes": wakes,
+            "offs": offs,
+            "unsure": sorted(unsure),
+            "started": rows,
+            "expected": expected,
+            "added": added(seen, self.at),
+        }
         self._write(seen, lived, found | acted, read_s, decided_s)
         self._lived = Lived()
         return self._wait(orders, seen)

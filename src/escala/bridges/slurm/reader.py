@@ -12,13 +12,13 @@ from escala.bridges.slurm.seen import BOOTING, RUNNING, Seen
 from escala.errors import EscalaError
 
 FORMS = ("text", "json")
-KNOWN = ((22, 5), (25, 5))
-"""First and last version whose output is taken for known; other versions are read, and never acted on."""
+KNOWN = ((22, 5), (24, 11))
+"""The versions of which recorded outputs are tested; others are read, and never acted on."""
 
 
 def is_known(version: tuple[int, int]) -> bool:
-    """Is it one of the versions that were tried?"""
-    return KNOWN[0] <= version <= KNOWN[1]
+    """Is it one of the versions of which recorded outputs are tested?"""
+    return version in KNOWN
 
 
 class Reader:
@@ -32,7 +32,7 @@ class Reader:
 
     @property
     def known(self) -> bool:
-        """Is the version one of those that this reader was made for?"""
+        """Is the version one of `KNOWN`?"""
         return is_known(self.version)
 
     def read(self) -> Seen:

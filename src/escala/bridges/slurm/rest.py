@@ -71,7 +71,7 @@ class RestReader:
 
     @property
     def known(self) -> bool:
-        """Is the version one of those that this reader was made for?"""
+        """Is the version one of `KNOWN`?"""
         return is_known(self.version)
 
     def _found(self) -> tuple[str, tuple[int, int]]:

@@ -90,6 +90,11 @@ def is_lease(one: Reservation) -> bool:
     return len(one.hosts) == 1 and one.name == PREFIX + one.hosts[0]
 
 
+def added(seen: Seen, at: Layout) -> list[str]:
+    """Nodes of the partition that the layout does not know."""
+    return [name for name, node in seen.nodes.items() if name not in at.index and at.partition in node.partitions]
+
+
 def foreign(seen: Seen) -> frozenset[str]:
     """Nodes in reservations that are no leases and have begun."""
     kept = seen.reservations.values()
@@ -130,9 +135,9 @@ def snapshot(
 ) -> tuple[Snapshot, set[int]]:
     """What a desk is asked, and the nodes of which it may be told nothing certain. ended: jobs that have ended since the last one.
     put_back: jobs that have just started, told as if they still waited. aside: nodes that nobody shall count on."""
-    missing = [name for name in at.names if name not in seen.nodes]
+    missing = [name for name in at.names if name not in seen.nodes or at.partition not in seen.nodes[name].partitions]
     if missing:
-        raise EscalaError(f"node {quoted(missing[0])} is gone from Slurm: begin anew with the nodes that there are")
+        raise EscalaError(f"node {quoted(missing[0])} is gone from partition {at.partition}: begin anew with the nodes that there are")
     columns: dict[str, list[Any]] = {name: [] for name in ("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user")}
     placed: dict[str, list[int]] = {name: [] for name in ("job", "first", "last", "cores")}
     held: dict[int, int] = {}

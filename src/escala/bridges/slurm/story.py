@@ -34,8 +34,11 @@ def moment(when: float) -> str:
 
 
 def status(path: Path) -> dict[str, Any]:
-    """How things stood at the last look. would_...: what the policies want that was not done, and that no guard refused. changed_jobs:
-    those that wait with a nice that was given here."""
+    """How things stood at the last look. added_nodes: of the partition, which the policies do not know.
+
+    would_...: what the policies want that was not done, and that no guard refused. changed_jobs: those that wait with a nice that was
+    given here.
+    """
     begun: dict[str, Any] = {}
     last: dict[str, Any] = {}
     missed: dict[str, Any] = {}
@@ -60,6 +63,7 @@ def status(path: Path) -> dict[str, Any]:
         "slurm": begun.get("slurm"),
         "partition": begun.get("partition"),
         "nodes": len(begun.get("names", ())),
+        "added_nodes": last.get("added", []),
         "begun": counts[BEGIN],
         "looks": int(last.get("seq", 0)),
         "last_look_s": last.get("t"),
