@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -46,7 +46,7 @@ class View:
 
     @property
     def running(self) -> list[RunningJob]:
-        """Jobs that hold cores, by planned end."""
+        """Jobs that hold cores, by planned end, with their nodes and when they started."""
         return self._see("running")
 
     @property
@@ -136,8 +136,10 @@ class Commands:
         """Start a waiting job on the lowest cores that it may be given."""
         return self._order(calls.START, job.row if isinstance(job, QueuedJob) else job)
 
-    def start_on(self, job: QueuedJob | int, node: int) -> bool:
-        """Start a waiting single-node job on this node."""
+    def start_on(self, job: QueuedJob | int, node: int | Sequence[int]) -> bool:
+        """Start a waiting single-node job on this node; or any job on the nodes of a list: it takes all free cores of each, in this order,
+        until it has all of its own. Nodes that are not on are woken for it, where it may wake them. EscalaError for a list with a node that
+        has no free cores or stands in it twice, with too few cores, or with more nodes than are needed."""
         return self._order(calls.START_ON, job.row if isinstance(job, QueuedJob) else job, node)
 
     def switch_off(self, node: int) -> bool:

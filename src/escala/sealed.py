@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError
-from escala.kernel import codes
+from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, JOB
 
@@ -62,6 +62,8 @@ class RunningJob(NamedTuple):
     planned_end_s: float  # by walltime; it may end earlier
     user: int
     walltime_s: float
+    start_s: float | None  # None: it waits for its nodes to be on
+    nodes: tuple[tuple[int, int, int], ...]  # (first node, last node, cores on each), in the order in which they were taken
 
 
 class Command(NamedTuple):
@@ -102,19 +104,34 @@ def _queued(w: Any, i: int, rows: list[int]) -> list[QueuedJob]:
     ]
 
 
-def _running(w: Any, i: int) -> list[RunningJob]:
+def _running(w: Any, i: int, table: Any) -> list[RunningJob]:
     ends, starts = w.s["n_ends"].item(i), w.s["n_starts"].item(i)
     rows = w.heaps["id"][i, HEAP_ENDS, :ends].tolist() + w.heaps["id"][i, HEAP_STARTS, :starts].tolist()
     if not rows:
         return []
     at = np.array(rows)
+    run = w.run[i, at]
+    columns = (w.job[i, at].tolist(), run["plan"].tolist(), run["start"].tolist(), _held(table, i, at))
     found = [
-        RunningJob(row, cores, plan / SECOND, user, walltime / SECOND)
-        for row, (_, _, walltime, cores, _, _, _, user), plan in zip(
-            rows, w.job[i, at].tolist(), w.run["plan"][i, at].tolist(), strict=True
-        )
+        RunningJob(row, cores, plan / SECOND, user, walltime / SECOND, None if start == codes.NONE else start / SECOND, tuple(nodes))
+        for row, (_, _, walltime, cores, _, _, _, user), plan, start, nodes in zip(rows, *columns, strict=True)
     ]
     return sorted(found, key=lambda job: (job.planned_end_s, job.row))
+
+
+def _held(table: Any, i: int, rows: NDArray[np.int64]) -> list[list[tuple[int, int, int]]]:
+    """What each of these jobs holds."""
+    room = 4 * len(rows)
+    while True:
+        out = np.empty((4, room), np.int64)
+        parts = calls.held(table, i, rows, out)
+        if parts <= room:
+            break
+        room = parts
+    found: list[list[tuple[int, int, int]]] = [[] for _ in rows]
+    for k, low, high, per in out[:, :parts].T.tolist():
+        found[k].append((low, high, per))
+    return found
 
 
 def _free_cores(w: Any, i: int) -> NDArray[np.int64]:
@@ -142,7 +159,6 @@ QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "now_s": lambda w, i: w.s["now"].item(i) / SECOND,
     "queue_length": lambda w, i: w.s["n_queued"].item(i),
     "queue": _queue,
-    "running": _running,
     "node_states": lambda w, i: [NODE_STATES[p] for p in w.node["power"][i].tolist()],
     "node_cores": lambda w, i: w.node["cores"][i].astype(np.int64),
     "free_cores": _free_cores,
@@ -150,13 +166,20 @@ QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "free_any": _free_any,
     "idle_since_s": _idle_since,
 }
+RUNNING = "running"
 FIELDS = ("submit", "runtime", "walltime", "cores", "load", "killed", "single", "user")  # of a job, as unpacked above
 assert JOB.names == FIELDS
 
 
 def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
-    """The sealed function behind a View: answers QUESTIONS."""
-    return sealed(lambda what: QUESTIONS[what](simulation.world, i))
+    """The sealed function behind a View: answers QUESTIONS, and RUNNING."""
+
+    def answer(what: str) -> Any:
+        if what == RUNNING:
+            return _running(simulation.world, i, simulation.table)
+        return QUESTIONS[what](simulation.world, i)
+
+    return sealed(answer)
 
 
 def memory(simulation: Any, i: int) -> Callable[[int], list[EndedJob]]:
@@ -204,14 +227,38 @@ def hands(simulation: Any, i: int, budget: Budget, log: list[Command] | None) ->
                 f"the policy gives more than {budget.limit:,} commands in one decision, at {simulation.world.s['now'].item(i) / SECOND} s: "
                 "return from decide when there is nothing more to do"
             )
-        one, other = _whole(a), _whole(b)
-        code = codes.REFUSED_NO_NUMBER if one is None or other is None else simulation.command(i, kind, one, other)
+        several = kind == calls.START_ON and isinstance(b, list | tuple | np.ndarray) and len(b) > 0
+        one, other = _whole(a), _whole(b[0] if several else b)
+        if several and one is not None:
+            code = _start_at(simulation, i, one, [_whole(node) for node in b])
+        else:
+            code = codes.REFUSED_NO_NUMBER if one is None or other is None else simulation.command(i, kind, one, other)
         if log is not None:
             x, y = (codes.NONE if value is None else value for value in (one, other))
             log.append(Command(simulation.world.s["now"].item(i), kind, x, y, codes.REFUSALS.get(code, "")))
         return int(code)
 
     return sealed(order)
+
+
+def _start_at(simulation: Any, i: int, row: int, nodes: list[int | None]) -> int:
+    """Start a job on these nodes. Refusal code; EscalaError where they cannot be what was meant."""
+    if None in nodes:
+        return codes.REFUSED_NO_NUMBER
+    known: list[int] = nodes  # type: ignore[assignment]
+    if wrong := [node for node in known if not 0 <= node < simulation.platform.n_nodes]:
+        raise EscalaError(f"start_on: there is no node {wrong[0]}: the last one is {simulation.platform.n_nodes - 1}")
+    if twice := [node for k, node in enumerate(known) if node in known[:k]]:
+        raise EscalaError(f"start_on: node {twice[0]} is named twice: name each node once")
+    code, found = calls.start_at(simulation.table, i, row, np.array(known, np.int64))
+    if code == codes.REFUSED_NO_NODE:
+        raise EscalaError(f"start_on: node {found} has no cores for job {row} now: name nodes with free cores (View.free_cores)")
+    cores = simulation.world.job["cores"].item(i, row) if code in (codes.REFUSED_TOO_FEW, codes.REFUSED_TOO_MANY) else 0
+    if code == codes.REFUSED_TOO_FEW:
+        raise EscalaError(f"start_on: the nodes named have {found} free cores, and job {row} needs {cores}: name more")
+    if code == codes.REFUSED_TOO_MANY:
+        raise EscalaError(f"start_on: job {row} has all of its {cores} cores from the first {found} of the nodes named: name no more")
+    return int(code)
 
 
 def _whole(value: Any) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections import namedtuple
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,10 @@ def ran(scheduler: Any, shutdown: str, number: int) -> str:
     return digest.text()
 
 
+RunningJob = namedtuple("RunningJob", ("row", "cores", "planned_end_s", "user", "walltime_s"))
+"""What the digests have of `escala.sealed.RunningJob`."""
+
+
 class Seeing:
     """A policy of a user's own that keeps a digest of all that a view shows, and tries every command."""
 
@@ -80,7 +85,14 @@ class Seeing:
 
     def decide(self, view: Any, act: Any) -> None:
         queue = view.queue
-        self.digest.take(view.now_s, view.queue_length, repr(queue), repr(view.running), view.node_states, view.node_cores)
+        self.digest.take(
+            view.now_s,
+            view.queue_length,
+            repr(queue),
+            repr([RunningJob(*job[:5]) for job in view.running]),
+            view.node_states,
+            view.node_cores,
+        )
         self.digest.take(view.free_cores, view.free_now, view.free_any, view.idle_since_s)
         if self.role == "scheduler":
             done = [act.start(job) for job in sorted(queue, key=lambda job: (job.cores, job.row))]

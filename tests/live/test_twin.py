@@ -82,6 +82,32 @@ class Remembering:
         self.last, self.seen = state
 
 
+class Naming:
+    """Starts jobs on the last nodes that are free, and none on a node that a job of its user holds."""
+
+    name = "naming"
+
+    def decide(self, view: Any, act: Any) -> None:
+        for job in view.queue:
+            theirs = [one.nodes for one in view.running if one.user == job.user and one.start_s is not None]
+            taken = {n for nodes in theirs for low, high, _ in nodes for n in range(low, high + 1)} if view.now_s % 2 else set()
+            free, found = view.free_cores, []
+            on = [n for n, state in enumerate(view.node_states) if state == "on" and free[n] > 0 and n not in taken]
+            while on and free[found].sum() < job.cores:
+                found.append(on.pop())
+            if free[found].sum() >= job.cores:
+                assert act.start_on(job, found)
+        if view.queue:
+            act.call_at(view.now_s + 1.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_objects_that_name_nodes(kind: str) -> None:
+    case = case_of("easy", "never", kind, QUICK_JOBS)
+    case.options["scheduler"] = Naming()
+    assert differences(case, scheduler=Naming) == []
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_objects_that_remember(kind: str) -> None:
     case = case_of("easy", "timeout:2", kind, QUICK_JOBS)

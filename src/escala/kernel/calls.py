@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from escala.compile import compiled
 from escala.kernel import bits, codes, commands
 from escala.kernel.forecast import told
@@ -98,6 +100,31 @@ def command(table: Any, i: int, kind: int, a: int, b: int) -> int:
     if kind == RESERVE:
         return commands.command_reserve(w, a)
     return commands.command_timer(w, a)
+
+
+@compiled
+def start_at(table: Any, i: int, j: int, nodes: Any) -> tuple[int, int]:
+    """Start job `j` of simulation `i` on these nodes [int64]; see `commands.command_start_at`."""
+    return commands.command_start_at(one(table, i), j, nodes)
+
+
+@compiled
+def held(table: Any, i: int, rows: Any, out: Any) -> int:
+    """The cores that these jobs of simulation `i` hold, in the order in which they were taken: place among the rows, first and last node,
+    cores on each, int64 [4, *]. Returns how many parts there are, whether they fitted or not."""
+    w = one(table, i)
+    parts = 0
+    for k in range(rows.shape[0]):
+        c = np.int64(w.run[rows[k]].chunk)
+        while c != codes.NONE:
+            if parts < out.shape[1]:
+                out[0, parts] = k
+                out[1, parts] = w.chunk[c].low
+                out[2, parts] = w.chunk[c].high
+                out[3, parts] = w.chunk[c].per
+            parts += 1
+            c = np.int64(w.chunk[c].next)
+    return parts
 
 
 @compiled

@@ -112,6 +112,7 @@ REFUSED_NO_SUCH = 5
 REFUSED_CANNOT_SWITCH = 6
 REFUSED_PAST = 7
 REFUSED_NO_NUMBER = 8
+REFUSED_NO_NODE, REFUSED_TOO_FEW, REFUSED_TOO_MANY = 9, 10, 11  # of nodes that are named
 REFUSALS = {
     REFUSED_NOT_QUEUED: "the job is not in the queue",
     REFUSED_NO_ROOM: "the job does not fit now",

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 from escala.compile import lean
-from escala.kernel import codes
+from escala.kernel import bits, codes
 from escala.kernel.events import push
 from escala.kernel.fit import fits_now, may_wake
 from escala.kernel.jobs import place, start
-from escala.kernel.nodes import is_idle, switch_off, switch_on
-from escala.kernel.placement import node_fits, take_single
+from escala.kernel.nodes import is_idle, set_of, switch_off, switch_on
+from escala.kernel.placement import append_chunk, node_fits, take_cores, take_single
 from escala.kernel.shutdown import can_switch, reserve_off
 from escala.kernel.state import HEAP_TIMERS, World
 
@@ -39,6 +43,44 @@ def command_start_on(w: World, j: int, n: int) -> int:
         return codes.REFUSED_NO_ROOM
     place(w, j, take_single(w, j, n))
     return codes.REFUSED_NONE
+
+
+@lean
+def command_start_at(w: World, j: int, nodes: Any) -> tuple[int, int]:
+    """Start the queued job `j` on these nodes, each there and named once, in this order: all free cores of each, until it has all of its
+    own. A refusal code, with REFUSED_NO_NODE the node that cannot be given, else how many cores or nodes there are to take."""
+    if j < 0 or j >= w.s[0].next_job:
+        return codes.REFUSED_NO_SUCH, 0
+    if w.run[j].state != codes.QUEUED:
+        return codes.REFUSED_NOT_QUEUED, 0
+    waking = may_wake(w, j)
+    unit = w.o[0].unit == 1
+    cores = np.int64(w.job[j].cores)
+    found = 0
+    for k in range(nodes.shape[0]):
+        n = nodes[k]
+        if found >= cores:
+            return codes.REFUSED_TOO_MANY, k
+        which = set_of(w.node[n].power)
+        if which == codes.NONE or not bits.has(w.bits[which], n) or not (which == codes.SET_ON or waking):
+            return codes.REFUSED_NO_NODE, n
+        if w.job[j].single == 1 and not node_fits(w, j, n):
+            return codes.REFUSED_NO_NODE, n
+        found += 1 if unit else np.int64(w.node[n].free)
+    if found < cores:
+        return codes.REFUSED_TOO_FEW, found
+    if w.job[j].single == 1:
+        place(w, j, take_single(w, j, nodes[0]))
+        return codes.REFUSED_NONE, 0
+    ready, last = w.s[0].now, codes.NONE
+    for k in range(nodes.shape[0]):
+        n = nodes[k]
+        per = 1 if unit else min(np.int64(w.node[n].free), cores)
+        cores -= per
+        last = append_chunk(w, j, last, n, n, per)
+        ready = max(ready, take_cores(w, n, per))
+    place(w, j, ready)
+    return codes.REFUSED_NONE, 0
 
 
 @lean

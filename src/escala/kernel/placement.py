@@ -292,23 +292,28 @@ def node_fits(w: World, j: int, n: int) -> bool:
 
 
 @lean
-def take_single(w: World, j: int, n: int) -> int:
-    """Give job `j` its demands on node `n`, which has room; returns when the node is on, us."""
-    s = w.s[0]
+def take_cores(w: World, n: int, per: int) -> int:
+    """Take `per` free cores of node `n`; returns when it is on, us."""
     which = set_of(w.node[n].power)
     if w.o[0].unit == 1:
         bits.drop(w.bits[which], n)
     else:
-        w.node[n].free -= w.job[j].cores
+        w.node[n].free -= per
         if w.node[n].free == 0:
             bits.drop(w.bits[which], n)
-    add_free(w, which, -w.job[j].cores)
-    append_chunk(w, j, codes.NONE, n, n, w.job[j].cores)
-    for k in range(w.demand.shape[1]):
-        if w.demand.shape[0] > 0:
-            w.room[n, k] -= w.demand[j, k]
+    add_free(w, which, -per)
     if w.node[n].power == codes.OFF:
         switch_on(w, n)
     if w.node[n].power == codes.SWITCHING_ON:
         return w.node[n].done
-    return s.now
+    return w.s[0].now
+
+
+@lean
+def take_single(w: World, j: int, n: int) -> int:
+    """Give job `j` its demands on node `n`, which has room; returns when the node is on, us."""
+    append_chunk(w, j, codes.NONE, n, n, w.job[j].cores)
+    for k in range(w.demand.shape[1]):
+        if w.demand.shape[0] > 0:
+            w.room[n, k] -= w.demand[j, k]
+    return take_cores(w, n, np.int64(w.job[j].cores))

@@ -108,6 +108,79 @@ def test_a_single_node_job_is_started_on_the_node_named() -> None:
     assert escala.simulate(jobs, "3x4", last_node).jobs["nodes"].to_list() == ["2"]
 
 
+THREE = {"submit_s": [0.0, 0.0, 5.0], "runtime_s": [50.0, 20.0, 9.0], "cores": [3, 2, 6], "job_id": ["a", "b", "c"]}
+
+
+def test_jobs_are_started_on_the_nodes_named_in_their_order() -> None:
+    seen = {}
+
+    def named(view: escala.View, act: escala.Commands) -> None:
+        for job in view.queue:
+            nodes = {0: [2, 0], 1: np.array([1]), 2: (1, 2, 0)}[job.row]
+            if view.free_cores[list(nodes)].sum() >= job.cores:
+                assert act.start_on(job, nodes)
+        seen[view.now_s] = {job.row: (job.start_s, job.nodes) for job in view.running}
+
+    result = escala.simulate(Workload.from_jobs(THREE), "3x2", named)
+    assert seen[0.0] == {0: (0.0, ((2, 2, 2), (0, 0, 1))), 1: (0.0, ((1, 1, 2),))}
+    assert seen[50.0] == {2: (50.0, ((1, 2, 2), (0, 0, 2)))}
+    assert result.jobs.sort("job_id")["nodes"].to_list() == ["0 2", "1", "0-2"]
+
+
+def test_a_job_may_be_given_nodes_that_are_off() -> None:
+    seen = {}
+
+    def last_first(view: escala.View, act: escala.Commands) -> None:
+        for job in view.queue:
+            assert act.start_on(job, [3, 1])
+        seen[view.now_s] = [(job.start_s, job.nodes) for job in view.running]
+
+    jobs = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [5.0], "cores": [2]})
+    result = escala.simulate(jobs, "4x1:grid5000", last_first, start_off=True)
+    assert seen[0.0] == [(None, ((3, 3, 1), (1, 1, 1)))]
+    assert result.jobs["start_s"].item() > 0.0 and result.jobs["nodes"].item() == "1 3"
+    woken = result.nodes.filter(result.nodes["state"] == "switching_on")["node"]
+    assert sorted(woken.to_list()) == [1, 3]
+
+
+@pytest.mark.parametrize(
+    ("platform", "nodes", "words"),
+    [
+        ("3x2", [0, 0], "node 0 is named twice"),
+        ("3x2", [0, 3], "there is no node 3: the last one is 2"),
+        ("3x2", [0], "the nodes named have 2 free cores, and job 1 needs 3: name more"),
+        ("3x2", [0, 2, 1], "node 2 has no cores for job 1 now"),
+        ("5x1", [0, 4], "node 4 has no cores for job 1 now"),
+        ("5x1", [0, 1], "the nodes named have 2 free cores, and job 1 needs 3: name more"),
+        ("4x2", [0, 1, 2], "job 1 has all of its 3 cores from the first 2 of the nodes named"),
+    ],
+)
+def test_nodes_that_cannot_be_given_are_one_line(platform: str, nodes: list[int], words: str) -> None:
+    def named(view: escala.View, act: escala.Commands) -> None:
+        last = len(view.node_cores) - 1
+        act.start_on(0, [last, last - 1] if view.node_cores[0] == 1 else [last])
+        act.start_on(1, nodes)
+
+    jobs = Workload.from_jobs({"submit_s": [0.0, 0.0], "runtime_s": [5.0, 5.0], "cores": [2, 3]})
+    with pytest.raises(EscalaError, match=f"start_on: {words}"):
+        escala.simulate(jobs, platform, named)
+
+
+def test_lists_of_nodes_that_are_none_are_refused() -> None:
+    replies = []
+
+    def odd(view: escala.View, act: escala.Commands) -> None:
+        for row, nodes in ((0, []), (0, [1.5]), (0, [None, 1]), (9, [0, 1]), (None, [0, 1])):
+            assert not act.start_on(row, nodes)
+            replies.append(act.refusal)
+        assert act.start_on(0, [1])
+        assert not act.start_on(0, [0])
+
+    jobs = Workload.from_jobs({"submit_s": [0.0], "runtime_s": [5.0], "cores": [2], "single_node": [True]})
+    assert escala.simulate(jobs, "3x4", odd).jobs["nodes"].to_list() == ["1"]
+    assert [text.split(" ")[0] for text in replies[:5]] == ["that", "that", "that", "there", "that"]
+
+
 def test_commands_are_recorded_on_request(tmp_path: Path) -> None:
     def twice(view: escala.View, act: escala.Commands) -> None:
         greedy(view, act)
