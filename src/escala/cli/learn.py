@@ -48,7 +48,7 @@ Algorithm = Annotated[
     typer.Option(
         "--algorithm",
         metavar="NAME",
-        help="maskable-ppo, ppo, a2c, or search: by whole days (OffReservation) [as the preset]",
+        help="maskable-ppo, ppo, a2c, rllib-ppo (on Ray), or search: by whole days (OffReservation) [as the preset]",
         show_default=False,
     ),
 ]

@@ -15,8 +15,6 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch.torch_rl_module import TorchRLModule
 
-from escala.agents.networks.build import begin_at, build_policy
-
 OBSERVATIONS, MASK = "observations", "action_mask"
 
 
@@ -27,13 +25,11 @@ def seen_space(observation_space: Any, action_space: Any) -> spaces.Dict:
 
 
 class MaskedModule(TorchRLModule, ValueFunctionAPI):
-    """model_config: `manifest`, what `build_policy` needs of an agent's, `seed` of the first weights, and `lean` of a preset."""
+    """model_config: `network`, called with the spaces of observations and actions for the network (a policy of sb3-contrib)."""
 
     def setup(self) -> None:
         """Build the network."""
-        told = self.model_config
-        self.policy = build_policy(told["manifest"], self.observation_space[OBSERVATIONS], self.action_space, told["seed"])
-        begin_at(self.policy, told["manifest"]["ordered"], told["lean"])
+        self.policy = self.model_config["network"](self.observation_space[OBSERVATIONS], self.action_space)
 
     def _forward(self, batch: Mapping[str, Any], **_: Any) -> dict[str, Any]:
         seen = batch[Columns.OBS]

@@ -1,8 +1,9 @@
 """An EnvRunner of RLlib that steps a native batch: one compiled call a step for all its environments, and one piece of an episode for each
 row and rollout in place of an object for each step.
 
-`env_config` of RLlib's configuration: `env_id`, `workload`, `platform`, `options`, `normalise` (rewards that are learnt from are divided by
-a running deviation of returns, as in Escala's own training). The metrics are of the rewards as they are.
+`env_config` of RLlib's configuration: `face`, called with a number of environments and a seed for them as one `VecEnv` whose `venv` has
+`action_masks`, and `normalise` (rewards that are learnt from are divided by a running deviation of returns, as in Escala's own training).
+The metrics are of the rewards as they are.
 """
 
 from __future__ import annotations
@@ -19,8 +20,6 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents.networks.build import pin_threads
 from escala.agents.rllib.module import MASK, OBSERVATIONS, seen_space
-from escala.agents.training.native import native_batch
-from escala.agents.vecenv import NativeVecEnv
 
 Array = NDArray[Any]
 
@@ -28,7 +27,7 @@ Array = NDArray[Any]
 class _Spaces:
     """What RLlib asks of an environment."""
 
-    def __init__(self, face: NativeVecEnv) -> None:
+    def __init__(self, face: Any) -> None:
         self.single_observation_space = self.observation_space = seen_space(face.observation_space, face.action_space)
         self.single_action_space = self.action_space = face.action_space
         self.num_envs, self.unwrapped = face.num_envs, self
@@ -44,11 +43,10 @@ class NativeEnvRunner(SingleAgentEnvRunner):
         """Make the batch."""
         pin_threads()
         told = self.config.env_config
-        native = native_batch(told["env_id"], self.config.num_envs_per_env_runner, told["workload"], told["platform"], told["options"])
-        self.face = NativeVecEnv(native)
+        self.face = told["face"](self.config.num_envs_per_env_runner, self._seed or 0)
         normalised = VecNormalize(self.face, norm_obs=False, norm_reward=True, gamma=self.config.gamma) if told["normalise"] else None
         self.stepped: Any = normalised or self.face
-        self.env, self.num_envs = _Spaces(self.face), native.num_envs
+        self.env, self.num_envs = _Spaces(self.face), self.face.num_envs
         self.ended: list[tuple[int, float]] = []
         self.seen: Array | None = None
 
@@ -58,7 +56,6 @@ class NativeEnvRunner(SingleAgentEnvRunner):
     ) -> list[SingleAgentEpisode]:  # fmt: skip
         """So many steps of every environment that there are at least `num_timesteps` of all; or as long as `num_episodes` take."""
         if self.seen is None or force_reset:
-            self.face.seed(None if self._seed is None else self._seed + 1)
             self.seen = self.stepped.reset().copy()
         rollout = _Rollout(self.num_envs)
         ended = 0

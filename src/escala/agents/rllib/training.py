@@ -1,4 +1,4 @@
-"""`train(..., algorithm="rllib-ppo")`: RLlib's PPO on native batches with masks; what comes out is an agent of Escala.
+"""RLlib's PPO on native batches with masks; what comes out is an agent of Escala.
 
 Its settings stand under the names of Escala's presets and mean the same; what RLlib does otherwise is its own: advantages are normalised
 over a whole rollout, not over each minibatch, and the value loss is not clipped.
@@ -11,6 +11,8 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -21,10 +23,12 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODULE_ID
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
-from escala.agents.networks.build import build_policy, pin_threads
+from escala.agents.networks.build import begin_at, build_policy, pin_threads
 from escala.agents.presets import preset_of
 from escala.agents.rllib.module import MaskedModule, seen_space
 from escala.agents.rllib.runner import NativeEnvRunner
+from escala.agents.training.native import native_batch
+from escala.agents.vecenv import NativeVecEnv
 from escala.errors import EscalaError
 
 ENDLESS = 1e9
@@ -33,46 +37,77 @@ MOST_NORM = 0.5
 """As Escala's own training begins, where a preset says nothing."""
 
 
-def configured(request: Mapping[str, Any], manifest: Mapping[str, Any], native: Any, workload: Any, platform: Any) -> PPOConfig:
-    """RLlib's configuration of a training: a batch in the same process, or in `num_env_runners` further ones."""
+@dataclass(frozen=True)
+class Task:
+    """What RLlib is to learn. face: called with a number of environments and a seed for them as one `VecEnv`; network: called with the
+    spaces of observations and actions for the network, the same each time; learn: settings by the names of presets; decay: the learning
+    rate falls to 0; normalise: see `escala.agents.rllib.runner`."""
+
+    face: Callable[[int, int], Any]
+    network: Callable[[Any, Any], Any]
+    learn: Mapping[str, Any]
+    num_envs: int
+    steps: int
+    seed: int
+    decay: bool
+    normalise: bool
+
+
+def of_environment(request: Mapping[str, Any], manifest: Mapping[str, Any], workload: Any, platform: Any) -> Task:
+    """The task of a training of one agent."""
     preset = preset_of(request["env_id"], request["preset"])
-    learn = {**USUAL, **request["learn"]}
+    return Task(
+        partial(_native_face, request["env_id"], workload, platform, request["env_options"]),
+        partial(_network, dict(manifest), request["seed"], preset.lean),
+        request["learn"],
+        request["num_envs"],
+        request["steps"],
+        request["seed"],
+        preset.decay,
+        preset.normalise,
+    )
+
+
+def _native_face(env_id: str, workload: Any, platform: Any, options: Mapping[str, Any], num_envs: int, seed: int) -> NativeVecEnv:
+    made = NativeVecEnv(native_batch(env_id, num_envs, workload, platform, options))
+    made.seed(seed)
+    return made
+
+
+def _network(manifest: Mapping[str, Any], seed: int, lean: Any, observation_space: Any, action_space: Any) -> Any:
+    made = build_policy(manifest, observation_space, action_space, seed)
+    begin_at(made, manifest["ordered"], lean)
+    return made
+
+
+def configured(task: Task) -> PPOConfig:
+    """RLlib's configuration: a batch in the same process, or in each of `num_env_runners` further ones."""
+    learn = {**USUAL, **task.learn}
     runners = int(learn.get("num_env_runners") or 0)
-    rollout = request["num_envs"] * int(learn["n_steps"]) * max(runners, 1)
-    rate = float(learn["learning_rate"])
-    steps = max(int(request["steps"]), 1)
-    falls = preset.decay and steps > rollout
-    config = PPOConfig().framework("torch").debugging(seed=request["seed"], log_level="ERROR")
+    rollout = task.num_envs * int(learn["n_steps"]) * max(runners, 1)
+    rate, steps = float(learn["learning_rate"]), max(task.steps, 1)
+    face = task.face(1, task.seed)
+    config = PPOConfig().framework("torch").debugging(seed=task.seed, log_level="ERROR")
     config = config.environment(
-        env=request["env_id"],
-        env_config={
-            "env_id": request["env_id"],
-            "workload": workload,
-            "platform": platform,
-            "options": request["env_options"],
-            "normalise": preset.normalise,
-        },
-        observation_space=seen_space(native.single_observation_space, native.single_action_space),
-        action_space=native.single_action_space,
+        env="escala",
+        env_config={"face": task.face, "normalise": task.normalise},
+        observation_space=seen_space(face.observation_space, face.action_space),
+        action_space=face.action_space,
         disable_env_checking=True,
     )
     config = config.env_runners(
         env_runner_cls=NativeEnvRunner,
         num_env_runners=runners,
-        num_envs_per_env_runner=request["num_envs"],
+        num_envs_per_env_runner=task.num_envs,
         rollout_fragment_length=int(learn["n_steps"]),
         create_env_on_local_worker=False,
     )
-    config = config.rl_module(
-        rl_module_spec=RLModuleSpec(
-            module_class=MaskedModule, model_config={"manifest": dict(manifest), "seed": request["seed"], "lean": preset.lean}
-        )
-    )
+    config = config.rl_module(rl_module_spec=RLModuleSpec(module_class=MaskedModule, model_config={"network": task.network}))
     return config.training(
         train_batch_size=rollout,
         minibatch_size=min(int(learn["batch_size"]), rollout),
         num_epochs=int(learn["n_epochs"]),
-        lr=[[0, rate], [steps, 0.0]] if falls else rate,
+        lr=[[0, rate], [steps, 0.0]] if task.decay and steps > rollout else rate,
         gamma=float(learn["gamma"]),
         lambda_=float(learn["gae_lambda"]),
         clip_param=float(learn["clip_range"]),
@@ -85,32 +120,27 @@ def configured(request: Mapping[str, Any], manifest: Mapping[str, Any], native: 
     )
 
 
-def fit(
-    request: Mapping[str, Any],
-    manifest: Mapping[str, Any],
-    native: Any,
-    workload: Any,
-    platform: Any,
-    progress: Callable[[float], None] | None,
-    minutes: float | None,
-) -> tuple[Any, dict[str, Any]]:
+def fit(task: Task, progress: Callable[[float], None] | None, minutes: float | None = None) -> tuple[Any, dict[str, Any]]:
     """(the network as trained, what its manifest says of the training)."""
     pin_threads()
-    began, steps, done = time.monotonic(), int(request["steps"]), 0
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    began, done = time.monotonic(), 0
     returns: list[float] = []
     with _ray():
-        algorithm = configured(request, manifest, native, workload, platform).build_algo()
+        config = configured(task)
+        algorithm = config.build_algo()
         try:
-            while done < steps and (minutes is None or time.monotonic() - began < 60.0 * minutes):
+            while done < task.steps and (minutes is None or time.monotonic() - began < 60.0 * minutes):
                 told = algorithm.train()["env_runners"]
                 done = int(told["num_env_steps_sampled_lifetime"])
                 returns += [float(told["episode_return_mean"])] if "episode_return_mean" in told else []
                 if progress is not None:
-                    progress(min(1.0, done / max(steps, 1)))
+                    progress(min(1.0, done / task.steps))
             weights = _weights(algorithm)
         finally:
             algorithm.stop()
-    network = build_policy(manifest, native.single_observation_space, native.single_action_space)
+    face = task.face(1, task.seed)
+    network = task.network(face.observation_space, face.action_space)
     network.load_state_dict(weights)
     return network, {
         "steps_done": done,
@@ -137,9 +167,8 @@ def _ray() -> Iterator[None]:
         try:
             ray.init(address="local", include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         except Exception as error:
-            raise EscalaError(
-                f"Ray cannot start here (--algorithm rllib-ppo): {type(error).__name__}: {str(error).splitlines()[0][:200]}"
-            ) from error
+            why = f"{type(error).__name__}: {error}".splitlines()[0][:200]
+            raise EscalaError(f"Ray cannot start here (--algorithm rllib-ppo): {why}") from error
     try:
         yield
     finally:

@@ -245,10 +245,10 @@ def _by_rllib(
     progress: Callable[[float], None] | None,
     minutes: float | None,
 ) -> Agent:
-    from escala.agents.rllib.training import fit
+    from escala.agents.rllib.training import fit, of_environment
 
     manifest = _described(request, chosen, native, given[1])
-    network, found = fit(request, manifest, native, *given, progress, minutes)
+    network, found = fit(of_environment(request, manifest, *given), progress, minutes)
     agent = Agent(network, manifest | found)
     if folder is not None:
         agent.write(folder)
