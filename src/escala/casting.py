@@ -36,28 +36,31 @@ def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
     if options.oversized == "error":
         refuse(workload, platform, too_large, "drop such jobs with oversized='drop' (--oversized drop)")
     rows = np.flatnonzero(~too_large)
-    submit = microseconds(jobs["submit_s"].to_numpy())
     if options.rules == "batsched":
+        submit = microseconds(jobs["submit_s"].to_numpy())
         ranked = pl.DataFrame({"us": submit, "id": jobs["job_id"], "row": np.arange(len(jobs))}).sort("us", "id")["row"].to_numpy()
         rows = ranked[~too_large[ranked]]
-    submit = submit[rows]
+    times = times_of(jobs, rows, options)
+    submit = times[0]
     if len(rows) and submit[0] < microseconds(options.start_s):
         raise EscalaError(
             f"workload {workload.name!r}: job {jobs['job_id'][int(rows[0])]!r} is submitted at {submit[0] / SECOND} s, "
             "before the simulation starts "
             f"({options.start_s} s): shift the times or set start_s"
         )
-    return Cast(rows, np.flatnonzero(too_large), *times_of(jobs, rows, options))
+    return Cast(rows, np.flatnonzero(too_large), *times)
 
 
 def times_of(jobs: pl.DataFrame, rows: Any, options: Options) -> tuple[Any, Any, Any, Any]:
     """(submission, run, walltime as policies see it, killed) of these rows of a workload's table: us, us, us, bool."""
-    runtime = microseconds(jobs["runtime_s"].to_numpy())[rows]
-    walltime = microseconds(jobs["walltime_s"].to_numpy())[rows]
+    every = len(rows) == len(jobs) and options.rules != "batsched"
+    at = slice(None) if every else rows  # nothing to pick
+    runtime = microseconds(jobs["runtime_s"].to_numpy())[at]
+    walltime = microseconds(jobs["walltime_s"].to_numpy())[at]
     run = np.minimum(runtime, walltime)
-    seen = walltime if options.estimate == "walltime" else lengths_us(options.estimate, jobs)[rows]
-    limited = jobs["limited"].to_numpy()[rows] if "limited" in jobs.columns else True
-    return microseconds(jobs["submit_s"].to_numpy())[rows], run, seen, (runtime >= walltime) & limited
+    seen = walltime if options.estimate == "walltime" else lengths_us(options.estimate, jobs)[at]
+    limited = jobs["limited"].to_numpy()[at] if "limited" in jobs.columns else True
+    return microseconds(jobs["submit_s"].to_numpy())[at], run, seen, (runtime >= walltime) & limited
 
 
 def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.int64]]:

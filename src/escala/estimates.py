@@ -98,17 +98,21 @@ def lengths_us(estimate: Any, jobs: pl.DataFrame) -> Any:
 
 def foretold(names: Iterable[str], jobs: pl.DataFrame) -> list[str]:
     """[RUNTIME] where one of these columns, whatever its name says, is how long the jobs really run; [] where none is."""
+    named = [name for name in names if name.startswith(COLUMN) and name in jobs.columns]
+    if not named:
+        return []
     run = lengths_us(RUNTIME, jobs)
     asked = lengths_us(WALLTIME, jobs)
-    columns = (lengths_us(name, jobs) for name in names if name.startswith(COLUMN) and name in jobs.columns)
-    return [RUNTIME] if (run != asked).any() and any(np.array_equal(column, run) for column in columns) else []
+    return [RUNTIME] if (run != asked).any() and any(np.array_equal(lengths_us(name, jobs), run) for name in named) else []
 
 
 def microseconds(seconds: Any) -> Any:
     """Seconds -> integer microseconds, half up."""
     from escala.kernel.clock import SECOND
 
-    return np.floor(np.asarray(seconds, np.float64) * SECOND + 0.5).astype(np.int64)
+    us = np.asarray(np.asarray(seconds, np.float64) * SECOND)
+    us += 0.5
+    return np.floor(us, out=us).astype(np.int64)[()]
 
 
 def microseconds_of(given: Any, limit_us: int, name: str, job_id: str) -> int:

@@ -42,7 +42,8 @@ def switches_of(world: World, i: int) -> Array:
 
 def node_texts(chunks: Array, jobs: int) -> pl.Series:
     """Interval list of the nodes of each job row, "" for a job that has not started."""
-    first = np.searchsorted(chunks[0], np.arange(jobs + 1))
+    first = np.zeros(jobs + 1, np.int64)
+    np.cumsum(np.bincount(chunks[0], minlength=jobs), out=first[1:])
     text = np.empty(64 + 48 * chunks.shape[1] + jobs, np.uint8)
     length = interval_text(np.ascontiguousarray(chunks[1]), np.ascontiguousarray(chunks[2]), first, text)
     lines = pl.Series([text[: length - 1].tobytes().decode("ascii")] if jobs else [], dtype=pl.String)

@@ -30,7 +30,7 @@ from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
 from escala.workload import Workload
 
-CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with; it grows
+CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with, where there are so many nodes; it grows
 STATES = pl.Series(["QUEUED", "QUEUED", "QUEUED", "RUNNING", "COMPLETED", "KILLED"])  # by the kernel's codes
 LONGEST_S = 1e12  # spans beyond are endless
 MOST_UNITS = 2**31 - 1  # of a further resource kind on a node
@@ -113,7 +113,7 @@ class Simulation:
             planned=bool(queueings & {codes.EASY, codes.EASY_PRIORITY, codes.EASY_FAST, codes.CONSERVATIVE, codes.EXTERNAL}),
             agenda=conservative,
             multi=not self.plain,
-            chunks=CHUNKS_PER_JOB * jobs if self.options.record else 0,
+            chunks=min(CHUNKS_PER_JOB, p.n_nodes) * jobs if self.options.record else 0,
             orders=max((plan.orders for plan in plans), default=0),
             numbered=any(plan.numbered for plan in plans),
             linear=any(terms is not None for plan in plans for terms in plan.terms),
