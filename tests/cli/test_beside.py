@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from escala.bridges.slurm.alone import alone
 from tests.bridges.slurm.test_reader import RECORDED
 from tests.cli.program import Escala
 
@@ -21,7 +22,7 @@ SQUEUE = '#!/bin/sh\ncase "$1" in --version) echo slurm-wlm 22.05.8;; *) cat {0}
 SCONTROL = (
     '#!/bin/sh\ncase "$*" in *nodes) cat {0}/nodes-22.05.txt;; '
     "*reservations) sed 's/EndTime=[0-9]*/EndTime=9999999999/' {0}/reservations-22.05.txt;; "
-    "*jobs) echo 'JobId=2 Nodes=n3 CPU_IDs=0-3 Mem=0   Nodes=n4 CPU_IDs=0-1 Mem=0';; *) exit 9;; esac\n"
+    "*jobs) echo 'JobId=2 Nodes=n3 CPU_IDs=0-3 Mem=0   Nodes=n4 CPU_IDs=0-1 Mem=0';; *config) echo ClusterName = lab;; *) exit 9;; esac\n"
 )
 
 
@@ -31,6 +32,7 @@ def clients(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / client).write_text(text.format(RECORDED))
         (tmp_path / client).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -107,6 +109,21 @@ def test_a_version_that_was_not_tried_is_watched_and_never_acted_on(version: str
     advised = escala_("beside", "slurm", "--mode", "advise", "--allow", "n7", "--looks", "1", "--power", "taurus")
     assert advised.status == 0 and advised.err == f"remark: {said}it is read all the same, and never acted on\n"
     assert "advise: scontrol delete reservationname=escala_n7" in advised.out
+
+
+def test_one_process_acts_on_a_partition(clients: Path, escala_: Escala) -> None:
+    order = ("beside", "slurm", "--mode", "order", "--i-am-root", "--looks", "1", "--folder", "second")
+    refused = escala_(*order)
+    assert refused.status == 2 and refused.err.count("\n") == 1 and not Path("second").exists()
+    assert "partition batch: escala_n7 of ann is a lease that this folder did not make" in refused.err
+    Path("second").mkdir()
+    (clients / "second" / "changes.jsonl").write_text('{"lease": "escala_n7", "t": 1795592250}\n')
+    with alone("lab", "batch", Path("first")):
+        refused = escala_(*order)
+        assert refused.status == 2 and "cluster lab, partition batch: another process acts on it (--folder" in refused.err
+        assert not Path("second/journal.jsonl").exists()
+    for _ in range(2):
+        assert escala_(*order).status == 0
 
 
 def test_root_is_refused(clients: Path, escala_: Escala, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import select
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +25,7 @@ from escala.errors import EscalaError
 if TYPE_CHECKING:
     from escala.bridges.notify import Notify
     from escala.bridges.slurm.loop import Beside
+    from escala.bridges.slurm.seen import Seen
     from escala.bridges.slurm.snapshots import Layout
 
 READ_ONLY = ("replay", "shadow")
@@ -133,30 +135,29 @@ def slurm(
         from escala.bridges.exposed import address_of
 
         address_of(metrics)
-    with progress() as begin:
-        begin("looking at Slurm")
-        eyes, first, about = _eyes(source, read, limit, mode in ACTING)
-        _permitted(mode, guards, eyes)
-        at = layout(first, partition_of(first, partition or about.get("partition")), power)
-        period = about.get("period_s", period)
-        hands = _hands(mode, at, guards, eyes, folder, period)
-        begin("making the desk")
-        pair = policies([scheduler], [shutdown])
-        desk = Desk(at.platform, pair[0][0], pair[1][0], **options)
-        desk.warm()
-        folder.mkdir(parents=True, exist_ok=True)
-        beside = Beside(eyes, desk, at, folder, Setting(mode, period, {"slurm": about["slurm"]}), hands)
-    beside.begin(first.now_s)
-    _tell(f"{mode}: partition {at.partition}, {len(at.names)} nodes, {desk.name}; journal {beside.journal.path}")
-    _go_round(beside, _Saying(beside, mode), metrics, looks, source is None)
-    beside.journal.close()
-    _tell(f"ended: looks {beside.seq}, missed {beside.misses}{counted(desk.counts, '; ')}")
+    with ExitStack() as held:
+        with progress() as begin:
+            begin("looking at Slurm")
+            eyes, first, about = _eyes(source, read, limit, mode in ACTING)
+            _permitted(mode, guards, eyes)
+            at = layout(first, partition_of(first, partition or about.get("partition")), power)
+            period = about.get("period_s", period)
+            hands = _hands(mode, at, guards, eyes, folder, period, first, held)
+            begin("making the desk")
+            pair = policies([scheduler], [shutdown])
+            desk = Desk(at.platform, pair[0][0], pair[1][0], **options)
+            desk.warm()
+            folder.mkdir(parents=True, exist_ok=True)
+            beside = Beside(eyes, desk, at, folder, Setting(mode, period, {"slurm": about["slurm"]}), hands)
+        beside.begin(first.now_s)
+        _tell(f"{mode}: partition {at.partition}, {len(at.names)} nodes, {desk.name}; journal {beside.journal.path}")
+        _go_round(beside, _Saying(beside, mode), metrics, looks, source is None)
+        beside.journal.close()
+        _tell(f"ended: looks {beside.seq}, missed {beside.misses}{counted(desk.counts, '; ')}")
 
 
 def _go_round(beside: Beside, say: _Saying, address: str | None, looks: int | None, waits: bool) -> None:
     """Cycles until it is told to end, with what is said of each. waits: between two looks."""
-    from contextlib import ExitStack
-
     from escala.bridges.ending import told_to_end
     from escala.bridges.notify import Notify
     from escala.bridges.slurm.loop import go_round
@@ -188,7 +189,7 @@ def _eyes(source: Path | None, read: str, limit: float, acts: bool) -> tuple[Any
         recorded = Recorded(source)
         return recorded, recorded.first, recorded.about
     from escala.bridges.slurm.commands import Clients
-    from escala.bridges.slurm.reader import Reader
+    from escala.bridges.slurm.reader import Reader, shown, tried
 
     reader: Any
     if read.startswith(REST):
@@ -197,34 +198,32 @@ def _eyes(source: Path | None, read: str, limit: float, acts: bool) -> tuple[Any
         reader = RestReader(Rest(Path(read.removeprefix(REST)), limit), Clients(limit) if acts else None)
     else:
         reader = Reader(Clients(limit), read)
-    version = "{}.{:02d}".format(*reader.version)
+    version = shown(reader.version)
     if not reader.known:
-        remark(f"Slurm {version} is none of the versions that were tried ({_tried()}): it is read all the same, and never acted on")
+        remark(f"Slurm {version} is none of the versions that were tried ({tried()}): it is read all the same, and never acted on")
     return reader, reader.read(), {"slurm": version}
-
-
-def _tried() -> str:
-    from escala.bridges.slurm.reader import KNOWN
-
-    return ", ".join("{}.{:02d}".format(*one) for one in KNOWN)
 
 
 def _permitted(mode: str, guards: dict[str, Any], eyes: Any) -> None:
     """EscalaError where the mode needs more to be said, or may not act on this Slurm."""
+    from escala.bridges.slurm.reader import shown, tried
+
     if mode in ACTING[1:] and not eyes.known:
-        version = "{}.{:02d}".format(*eyes.version)
-        raise EscalaError(f"--mode {mode}: Slurm {version} is none of the versions that were tried ({_tried()}): take shadow or advise")
+        raise EscalaError(
+            f"--mode {mode}: Slurm {shown(eyes.version)} is none of the versions that were tried ({tried()}): take shadow or advise"
+        )
     if mode in ("power", "full") and not guards["allow"]:
         raise EscalaError(f"--mode {mode} switches nodes: say by --allow which it may, as --allow n[1-8]")
     if mode in ACTING[1:] and os.geteuid() == 0 and not guards["as_root"]:
         raise EscalaError(f"--mode {mode} as root: begin as an operator of Slurm (AdminLevel=Operator), or give --i-am-root")
 
 
-def _hands(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Path, period: float) -> Any:
-    """What may act, or advise; None for modes that only read."""
+def _hands(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Path, period: float, first: Seen, held: ExitStack) -> Any:
+    """What may act, or advise; None for modes that only read. held: keeps others out as long as it acts."""
     if mode in READ_ONLY:
         return None
     from escala.bridges.slurm.actor import Actor, Changes
+    from escala.bridges.slurm.alone import alone, cluster_of, refuse_others
     from escala.bridges.slurm.guard import Guard, Limits
     from escala.bridges.slurm.hands import Steering
     from escala.bridges.slurm.hosts import expand
@@ -237,6 +236,9 @@ def _hands(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Pat
     if limits.lease_s < 3 * period:
         raise EscalaError(f"--lease {limits.lease_s:g}: less than three periods of {period:g} s, so that it would end between two looks")
     changes = Changes(folder)
+    if mode in ACTING[1:]:
+        held.enter_context(alone(cluster_of(eyes.run), at.partition, folder))
+        refuse_others(first, at, changes.owns)
     guard = Guard(at, limits, eyes.known or mode == "advise", period, changes.owns)
     return Steering(mode, at, guard, Actor(eyes.run, guard.seal, _user(), limits.lease_s, changes, guard.failed))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from escala.bridges.slurm import leases
 from escala.bridges.slurm.actor import CHANGES, Actor, Changes
+from escala.bridges.slurm.alone import alone, cluster_of, refuse_others
 from escala.bridges.slurm.commands import Failed
 from escala.bridges.slurm.guard import FREE, NICE, OFF_NODE, RENEW, WAKE, Allowed, Guard, Limits, Wanted
 from escala.bridges.slurm.hands import Steering
@@ -181,18 +183,19 @@ def test_undo_gives_up_what_its_own_process_made_and_nothing_else(tmp_path: Path
     done, left = _undo(slurm, tmp_path)
     assert done == [] and set(slurm.reservations) == set(others), "leases that have run out: what bears their names by now is another's"
     assert [line.split(":")[0] for line in left] == [f"reservation {name} of {user}" for name, (_, user) in others.items()]
-    for name in ("escala_n1", "escala_n2"):
+    for name in ("escala_n1", "escala_n2", "escala_n5"):
         slurm("scontrol", "delete", f"reservationname={name}")
     world.begin()
     world.go(3)
     world.die()
+    _reserve(slurm, "escala_n5", "n5", "ann")
     assert sorted(line for line, _ in _undo(slurm, tmp_path)[0]) == [f"scontrol delete reservationname=escala_n{k}" for k in (1, 2)]
     assert set(slurm.reservations) == {"escala_meeting", "escala_n5"}
 
 
 def test_undo_without_the_record_goes_by_form_node_and_user(tmp_path: Path) -> None:
     slurm = FakeSlurm(4)
-    for folder, mode in ((tmp_path / "power", "power"), (tmp_path / "order", "order")):
+    for folder, mode in ((tmp_path / "order", "order"), (tmp_path / "power", "power")):
         world = World(slurm, folder, mode, Limits(**{**vars(FAST), "allowed": frozenset(["n1"])}))
         world.go(3)
         world.die()
@@ -370,6 +373,43 @@ def test_nothing_is_done_without_a_guard(tmp_path: Path) -> None:
     assert slurm.commands == []
     with pytest.raises(EscalaError, match="cannot stand in a command"):
         Actor(slurm, guard.seal, "a b", 60, Changes(tmp_path), guard.failed)
+
+
+def test_two_folders_do_not_both_act_on_a_partition(tmp_path: Path, state_home: Path) -> None:
+    refused = pytest.raises(EscalaError, match=r"lab, partition batch: another process acts on it \(--folder .*first\): end it first")
+    with alone("lab", "batch", tmp_path / "first"), alone("lab", "other", tmp_path / "second"), refused:
+        alone("lab", "batch", tmp_path / "third").__enter__()
+    with alone("lab", "batch", tmp_path / "third"):
+        pass
+    shutil.rmtree(state_home)
+    state_home.write_text("")
+    with pytest.raises(EscalaError, match="set XDG_STATE_HOME"):
+        alone("lab", "batch", tmp_path).__enter__()
+    assert cluster_of(lambda *_: "Configuration data as of x\nClusterName             = lab-1\nX = 3\n") == "lab-1"
+    for printed in ("nothing", "ClusterName = a/b\n"):
+        with pytest.raises(EscalaError, match="nothing is"):
+            cluster_of(lambda *_, said=printed: said)
+
+
+def test_leases_of_others_stop_everything(tmp_path: Path) -> None:
+    """Two processes that know nothing of each other, as on two machines: the second does nothing while the first has leases."""
+    slurm = FakeSlurm(8)
+    first = World(slurm, tmp_path / "first", "full")
+    second = World(slurm, tmp_path / "second", "full")
+    first.go(2)
+    given = len(slurm.commands)
+    for _ in range(5):
+        second.go(1)
+        assert len(slurm.commands) == given
+    assert _undo(slurm, tmp_path / "second", dry=True)[0] == [], "it made none of them"
+    assert second.told("refused") == [["all", "", "others"]] * 5 and second.told("acted") == [] and first.told("acted")
+    first.go(2)
+    assert "others" not in {why for _, _, why in first.told("refused")}
+    seen = Reader(slurm, clock=slurm.clock).read()
+    at = layout(seen, "batch", WATTS)
+    refuse_others(seen, at, Changes(tmp_path / "first").owns)
+    with pytest.raises(EscalaError, match=r"escala_n1 of ann is a lease that this folder did not make: .* \(in \d+ s\)"):
+        refuse_others(seen, at, Changes(tmp_path / "second").owns)
 
 
 class Slow:

@@ -207,7 +207,7 @@ def _whole_run(path: Path) -> str:
     node = ["a", 4, 0, ["IDLE"], None, ["batch"]]
     seen = json.loads(first)["seen"] | {"nodes": [node, ["b", *node[1:]]], "reservations": [["escala_a", ["a"], 0.0, 9.0, ["ann"]]]}
     more = {"acted": [["scontrol x", True]], "refused": [["off", "b", "spare"]], "leases": ["a"], "changed": [["1", 0, 5]]}
-    more |= {"expected": {"1": [3.0, None]}, "added": ["c"], "starts": ["1"], "wakes": ["a"], "offs": ["b"]}
+    more |= {"expected": {"1": [3.0, None]}, "added": ["c"], "unsure": [0], "starts": ["1"], "wakes": ["a"], "offs": ["b"]}
     miss = {"v": 1, "kind": "miss", "t": 3.0, "why": "no answer"}
     told = [begin, json.dumps(json.loads(first) | {"seen": seen}), json.dumps(json.loads(looks[5]) | more), json.dumps(miss), looks[280]]
     return "\n".join([*told, begin, json.dumps(json.loads(first) | {"seen": seen, "t": 9.0, "seq": 9}), looks[290]]) + "\n"

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -170,6 +173,16 @@ def test_states_of_nodes() -> None:
     for state, (power, unusable) in states.items():
         node = one._replace(state=text.flags(state), allocated=2 if "MIXED" in state else 0)
         assert (power_of(node), gone(node, frozenset())) == (power, unusable), state
+
+
+def test_a_suite_says_what_it_skipped_and_why(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    (tmp_path / "test_two.py").write_text(
+        "import pytest\n@pytest.mark.parametrize('k', [1, 2])\ndef test(k): pytest.skip('no Slurm here')\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-c", str(root / "pyproject.toml"), "-p", "no:cacheprovider", str(tmp_path)]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=root, check=True).stdout
+    assert re.search(r"SKIPPED \[2\] .*: no Slurm here", said), said
 
 
 def test_the_reader_asks_for_details_only_where_they_are_needed() -> None:

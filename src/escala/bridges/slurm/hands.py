@@ -7,6 +7,7 @@ from typing import Any
 
 from escala.bridges.slurm import leases
 from escala.bridges.slurm.actor import Actor
+from escala.bridges.slurm.alone import others
 from escala.bridges.slurm.guard import NICE, RENEW, Allowed, Guard, Wanted
 from escala.bridges.slurm.ranks import nices, wished
 from escala.bridges.slurm.seen import Seen
@@ -40,16 +41,17 @@ class Steering:
         def age_s() -> float:
             return decided_s + guard.monotonic() - begun
 
+        self._keep()
         guard.look(seen)
         kept = leases.held(seen, guard.owns)
         found: dict[str, Any] = {"leases": sorted(kept)} if not self.pretends else {}
         why = guard.blocked(seen, decided_s, age_s())
+        if not why and self.mode != ADVISE and others(seen, self._at, guard.owns):
+            why = "others"
         if why:
             guard.good()
             self._soon = None
             return found | {"refused": [["all", "", why]]}
-        if self.mode != ADVISE:
-            self._actor.changes.begin()
         allowed, refused = guard.sort(seen, self._wanted(seen, orders, desk, asked), unsure, self.mode != ADVISE)
         if self.mode == ADVISE:
             guard.good()
@@ -58,6 +60,11 @@ class Steering:
         moving = not self.pretends and any(power_of(seen.nodes[name]) != ON for name in kept if name in seen.nodes)
         self._soon = SOON_S if guard.memory.woken_at or (moving and done["acted"]) else None
         return found | done | {"refused": [*refused, *done["refused"]]}
+
+    def _keep(self) -> None:
+        """From the first look on there is a record of what was done, be it empty."""
+        if self.mode != ADVISE:
+            self._actor.changes.begin()
 
     def _carry_out(self, allowed: list[Allowed], seen: Seen, age_s: Callable[[], float]) -> dict[str, list[list[Any]]]:
         """One after the other: what was done, whose nices were changed, and what was left since what was seen became too old meanwhile, or
@@ -98,6 +105,7 @@ class Steering:
 
     def failed(self, why: str) -> None:
         """A look failed."""
+        self._keep()
         self._guard.failed()
 
     def told(self) -> Any:

@@ -16,6 +16,16 @@ KNOWN = ((22, 5), (24, 11))
 """The versions of which recorded outputs are tested; others are read, and never acted on."""
 
 
+def tried() -> str:
+    """These versions as text."""
+    return ", ".join(map(shown, KNOWN))
+
+
+def shown(version: tuple[int, int]) -> str:
+    """A version as Slurm writes it."""
+    return "{}.{:02d}".format(*version)
+
+
 def is_known(version: tuple[int, int]) -> bool:
     """Is it one of the versions of which recorded outputs are tested?"""
     return version in KNOWN
