@@ -1,9 +1,9 @@
 """`python -m bench.bench_policies [NAME ...]`: microseconds a job of every scheduler and shutdown policy, and how they grow.
 
-Worlds: 1e3, 1e4, 1e5 and 1e6 jobs at load 0.95 (625 nodes x 16 cores); 1e5 jobs on 256 to 1e5 nodes; 64 000 jobs that arrive at once. An
-exponent e says that a job takes n^e times as long on n times as much (fitted to all points of a row by least squares of logarithms). A
-run that takes longer than `--limit` seconds is ended, and one that would, by the runs before it, is not begun (–). `--write` replaces the
-table of the page, or the rows of the names given.
+Worlds: 1e3, 1e4, 1e5 and 1e6 jobs at load 0.95 (625 nodes x 16 cores); 1e5 jobs on 256 to 1e5 nodes; 64 000 jobs that arrive at once; 1e5
+jobs at load 1.2. An exponent e says that a job takes n^e times as long on n times as much (fitted to all points of a row by least squares
+of logarithms). A run that takes longer than `--limit` seconds is ended, and one that would, by the runs before it, is not begun (–).
+`--write` replaces the table of the page, or the rows of the names given; there "-" is what no run has measured yet.
 """
 
 from __future__ import annotations
@@ -35,23 +35,29 @@ FOLDER = re.compile(r"score:[^:]*/")
 
 @dataclass(frozen=True)
 class Point:
-    """A world: jobs, nodes and their cores; burst: so many jobs arrive at once."""
+    """A world: jobs, nodes and their cores; burst: so many jobs arrive at once; load: offered, as a share of the cores."""
 
     axis: str
     jobs: int
     nodes: int
     cores: int = 16
     burst: int = 1
+    load: float = 0.95
 
     @property
-    def size(self) -> int:
-        return {"jobs": self.jobs, "nodes": self.nodes, "queue": self.burst}[self.axis]
+    def size(self) -> float:
+        return {"jobs": self.jobs, "nodes": self.nodes, "queue": self.burst, "load": self.load}[self.axis]
+
+    @property
+    def head(self) -> str:
+        return f"load {self.load}" if self.axis == "load" else f"{self.size:,} {'at once' if self.axis == 'queue' else self.axis}"
 
 
 POINTS = [
     *(Point("jobs", jobs, 625) for jobs in (1_000, 10_000, 100_000, 1_000_000)),
     *(Point("nodes", 100_000, nodes) for nodes in (256, 4_096, 100_000)),
     *(Point("queue", QUEUE, 625, burst=burst) for burst in (1, QUEUE // 16, QUEUE)),
+    Point("load", 100_000, 625, load=1.2),
 ]
 
 
@@ -60,7 +66,7 @@ SMALL = Point("jobs", 200, 32)
 
 @lru_cache(maxsize=1)
 def _world(point: Point) -> Any:
-    return synthetic(point.jobs, point.nodes * point.cores, 0.95, point.burst)
+    return synthetic(point.jobs, point.nodes * point.cores, point.load, point.burst)
 
 
 def us_a_job(scheduler: str, shutdown: str, point: Point) -> float:
@@ -115,7 +121,7 @@ class Worker:
         return None
 
 
-def exponent(sizes: list[int], times: list[float]) -> float | None:
+def exponent(sizes: list[float], times: list[float]) -> float | None:
     """Slope of log time over log size; None of fewer than two points."""
     if len(times) < 2:
         return None
@@ -143,7 +149,7 @@ def measured(chosen: list[tuple[str, str]], limit_s: float) -> dict[tuple[str, s
             if us is not None:
                 times[point] = us
             shown = "left out" if us is None else f"{us:.3g} us a job"
-            print(f"{' + '.join(pair)}: {point.axis} {point.size:,}: {shown}", file=sys.stderr, flush=True)
+            print(f"{' + '.join(pair)}: {point.head}: {shown}", file=sys.stderr, flush=True)
     return found
 
 
@@ -153,7 +159,7 @@ def table(found: dict[tuple[str, str], dict[Point, float]]) -> str:
     heads, marks = ["scheduler + shutdown"], ["---"]
     for axis in axes:
         own = [point for point in POINTS if point.axis == axis]
-        heads += [f"{point.size:,} {axis if axis != 'queue' else 'at once'}" for point in own] + ([f"e({axis})"] if len(own) > 2 else [])
+        heads += [point.head for point in own] + ([f"e({axis})"] if len(own) > 2 else [])
     marks += ["--:"] * (len(heads) - 1)
     lines = [f"| {' | '.join(heads)} |", f"| {' | '.join(marks)} |"]
     for pair, times in found.items():
@@ -188,14 +194,17 @@ def main() -> None:
 
 
 def merged(kept: str, lines: str) -> str:
-    """The table of the page with these rows in place of its own of the same names. Rows of another machine are no neighbours."""
+    """The table of the page with these rows in place of its own of the same names, which have "-" where a column is newer than they are.
+    Rows of another machine are no neighbours."""
     rows = {row.split("|")[1]: row for row in lines.splitlines() if row.startswith("|")}
     old = kept.splitlines()
     if len(rows) == len(pairs()) + 2 or not old:
         return lines
     if old[0] != lines.splitlines()[0]:
         sys.exit(f"error: the table of the page was measured elsewhere ({old[0]}): measure all of it, without names")
-    return "\n".join(rows.get(row.split("|")[1], row) if row.startswith("|") else row for row in old)
+    width = next(iter(rows.values())).count("|")
+    wide = [f"{row}{' - |' * (width - row.count('|'))}" if row.startswith("|") else row for row in old]
+    return "\n".join(rows.get(row.split("|")[1], row) if row.startswith("|") else row for row in wide)
 
 
 if __name__ == "__main__":

@@ -45,9 +45,20 @@ class View:
         return self._see("queue")
 
     @property
+    def waiting_work(self) -> float:
+        """Sum over the waiting jobs of cores x requested time (`QueuedJob.walltime_s`), core-seconds: kept, so that it costs the same
+        however long the queue is."""
+        return self._see("waiting_work")
+
+    @property
     def running(self) -> list[RunningJob]:
         """Jobs that hold cores, by planned end, with their nodes and when they started."""
         return self._see("running")
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes, whatever their state."""
+        return self._see("n_nodes")
 
     @property
     def node_states(self) -> list[str]:

@@ -155,10 +155,16 @@ def _free_any(w: Any, i: int) -> int:
     return sum(w.s[name].item(i) for name in ("free_on", "free_boot", "free_off"))
 
 
+def _waiting_work(w: Any, i: int) -> float:
+    return int(w.s["work_s"].item(i) * SECOND + w.s["work_us"].item(i)) / SECOND
+
+
 QUESTIONS: dict[str, Callable[[Any, int], Any]] = {
     "now_s": lambda w, i: w.s["now"].item(i) / SECOND,
     "queue_length": lambda w, i: w.s["n_queued"].item(i),
     "queue": _queue,
+    "waiting_work": _waiting_work,
+    "n_nodes": lambda w, i: w.o["n_nodes"].item(i),
     "node_states": lambda w, i: [NODE_STATES[p] for p in w.node["power"][i].tolist()],
     "node_cores": lambda w, i: w.node["cores"][i].astype(np.int64),
     "free_cores": _free_cores,

@@ -26,6 +26,7 @@ AREAS = {
         "tests/unit/envs", "tests/unit/slots/test_slots_environment.py", "tests/unit/slots/test_slots_author.py", "tests/contracts",
         "tests/unit/multi/test_multi_game.py",
     ),
+    "growth": ("tests/growth",),
 }  # fmt: skip
 
 
@@ -59,7 +60,7 @@ BUGS = [
     Bug("kernel", "kernel/plans.py", "    if k < w.steps.shape[0]:", "    if k + 1 < w.steps.shape[0]:"),
     Bug("kernel", "kernel/plans.py", "        s.n_planned = codes.NONE\n", ""),
     Bug("kernel", "kernel/reservation.py", "        return s.free_on + s.free_boot + s.free_off\n    return s.free_on", "        return s.free_on + s.free_boot\n    return s.free_on"),
-    Bug("kernel", "kernel/reservation.py", "        if w.heaps[HEAP_ENDS, k].time <= time:", "        if w.heaps[HEAP_ENDS, k].time < time:"),
+    Bug("kernel", "kernel/oracle.py", "        if w.heaps[HEAP_ENDS, k].time <= time:", "        if w.heaps[HEAP_ENDS, k].time < time:"),
     Bug("kernel", "kernel/nodes.py", "        w.node[n].since = s.now\n        if free_cores", "        if free_cores"),
     Bug("kernel", "kernel/shutdown.py", "    s.n_held -= 1\n    enter_set(w, n, w.node[n].cores)\n", "    s.n_held -= 1\n"),
     Bug("kernel", "kernel/energy.py", "    s.ons_then += ons\n", ""),
@@ -72,10 +73,13 @@ BUGS = [
     Bug("kernel", "kernel/plans.py", "        _rise(w, i)\n        _sink", "        _sink"),
     Bug("kernel", "kernel/plans.py", "    return a < b", "    return a > b"),
     Bug("kernel", "kernel/plans.py", "    for n in range(1, w.s[0].n_plans):", "    for n in range(1, w.s[0].n_plans - 1):"),
-    Bug("kernel", "kernel/agenda.py", "                until = min(times[start] + length, before)", "                until = times[start] + length"),
+    Bug("kernel", "kernel/sums.py", "                until = min(times[start] + length, before)", "                until = times[start] + length"),
     Bug("kernel", "kernel/single.py", "        fits = cores[n] >= w.job[j].cores\n        if w.demand.shape[0] > 0:\n            for k in range(room.shape[1]):\n                fits = fits and room[n, k] >= w.demand[j, k]\n        if fits:\n            return n", "        fits = cores[n] > w.job[j].cores\n        if w.demand.shape[0] > 0:\n            for k in range(room.shape[1]):\n                fits = fits and room[n, k] >= w.demand[j, k]\n        if fits:\n            return n"),
     Bug("kernel", "kernel/single.py", "                    cores[n] -= w.job[j].cores\n                    if w.demand", "                    if w.demand"),
     Bug("kernel", "kernel/schedule.py", "    need = w.job[j].cores - s.free_on - s.free_boot\n", "    need = w.job[j].cores - s.free_on\n"),
+    # growth: schedules stay as they are, and take longer and longer
+    Bug("growth", "kernel/queue.py", "NO_LIMIT = EMPTY - 1  #", "NO_LIMIT = EMPTY  #"),
+    Bug("growth", "policies/shutdown.py", "        backlog = view.waiting_work\n", "        backlog = sum(job.cores * job.walltime_s for job in view.queue)\n"),
     # policies
     Bug("policies", "policies/scores.py", "    return -walltime_us", "    return -walltime_us * cores"),
     Bug("policies", "policies/scores.py", "    return np.sqrt(r) * cores + 2.56e4", "    return np.sqrt(r) * cores + 2.65e4"),

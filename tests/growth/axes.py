@@ -10,11 +10,13 @@ from tests.oracle.linear import FILES
 
 AXES: dict[str, list[dict[str, Any]]] = {
     "jobs": [{"jobs": 400}, {"jobs": 1600}],
+    "overload": [{"jobs": 1600, "load": 1.2}, {"jobs": 6400, "load": 1.2}],
     "waiting": [{"jobs": 200, "at_once": True}, {"jobs": 800, "at_once": True}],
     "nodes": [{"nodes": 32}, {"nodes": 256}],
 }
 SMALLER: dict[tuple[str, str], list[dict[str, Any]]] = {
     ("conservative", "jobs"): [{"jobs": 100}, {"jobs": 400}],
+    ("conservative", "overload"): [{"jobs": 100, "load": 1.2}, {"jobs": 400, "load": 1.2}],
     ("conservative", "waiting"): [{"jobs": 40, "at_once": True}, {"jobs": 160, "at_once": True}],
     ("conservative", "nodes"): [{"nodes": 16, "jobs": 200}, {"nodes": 64, "jobs": 200}],
 }
@@ -33,6 +35,12 @@ QUEUES = (
     "conservative:queue=saf:guard=600",
 )
 """Queues in order, with a guard that many jobs pass."""
+LEFT_OUT = {
+    "escala": "a linear score of a file, as easy:queue=score:... above; its rows are theirs",
+    "slurm": "has a kernel of its own and asks for a site: python -m bench.slurm measures it",
+    "rollout": "simulates futures by the hundred at each decision: python -m bench.bench_rollout measures it",
+}
+"""Schedulers that are measured elsewhere, and why."""
 CARRIERS = ("fcfs", "easy", "conservative")  # schedulers under which each shutdown policy is tried
 
 

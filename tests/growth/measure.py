@@ -1,8 +1,8 @@
 """`python -m tests.growth`: how the steps of compiled code grow, for every scheduler and shutdown policy that has a name; JSON.
 
-Three axes, each a small and a large world: *jobs* (the same machine and load), *waiting* (all jobs arrive at once, so that all of them
-wait), *nodes* (the same number of jobs on a larger machine, at the same load). A row says how the steps a job grow: exponent 0 is a cost
-that does not depend on the axis, 1 one that is proportional to it.
+Axes, each a small and a large world: *jobs* (the same machine and load), *overload* (jobs, at load 1.2: the queue grows to the end),
+*waiting* (all jobs arrive at once, so that all of them wait), *nodes* (the same number of jobs on a larger machine, at the same load). A
+row says how the steps a job grow: exponent 0 is a cost that does not depend on the axis, 1 one that is proportional to it.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from tests.growth.axes import AXES, SMALLER, pairs
 from tests.growth.counted import steps_of
 
 
-def jobs_of(jobs: int, cores: int, at_once: bool) -> escala.Workload:
-    """1 to 8 cores, 1 to 60 minutes, walltimes of 1 to 5 times that, twelve users; load 0.7, or all at once."""
+def jobs_of(jobs: int, cores: int, at_once: bool, load: float) -> escala.Workload:
+    """1 to 8 cores, 1 to 60 minutes, walltimes of 1 to 5 times that, twelve users; at this load, or all at once."""
     random = np.random.default_rng(1)
     size = random.integers(1, 9, jobs)
     runtime = np.ceil(np.exp(random.uniform(np.log(60), np.log(3600), jobs)))
-    gaps = random.exponential(float((runtime * size).mean()) / (0.7 * cores), jobs)
+    gaps = random.exponential(float((runtime * size).mean()) / (load * cores), jobs)
     submit = np.zeros(jobs) if at_once else np.cumsum(gaps).round()
     walltime = (runtime * random.uniform(1, 5, jobs)).round()
     users = [f"u{user}" for user in random.integers(0, 12, jobs)]
@@ -35,10 +35,10 @@ def jobs_of(jobs: int, cores: int, at_once: bool) -> escala.Workload:
     return escala.Workload.from_jobs(columns)
 
 
-def steps(scheduler: str, shutdown: str, jobs: int = 400, nodes: int = 16, at_once: bool = False) -> dict[str, int]:
+def steps(scheduler: str, shutdown: str, jobs: int = 400, nodes: int = 16, at_once: bool = False, load: float = 0.7) -> dict[str, int]:
     """Steps of one run, by function."""
     platform, options = escala.read_platform(f"{nodes}x4" + ("" if shutdown == "never" else ":grid5000")), Options(record=False)
-    workload = jobs_of(jobs, platform.total_cores, at_once)
+    workload = jobs_of(jobs, platform.total_cores, at_once, load)
     chosen = policies.pair(workload, scheduler, shutdown, options)
     simulation = Simulation(workload, platform, chosen.plan, options)
     return steps_of(lambda: policies.run(simulation, 0, chosen))

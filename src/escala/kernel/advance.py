@@ -8,10 +8,11 @@ from escala.kernel.energy import integrate
 from escala.kernel.events import next_instant, pop, push
 from escala.kernel.jobs import begin, end
 from escala.kernel.nodes import switch_ends
+from escala.kernel.oracle import hope, plan_oracle
 from escala.kernel.plans import move_outlived
 from escala.kernel.queue import enqueue, note_age
 from escala.kernel.renewal import renew
-from escala.kernel.reservation import hold_end, note_busy, plan_oracle
+from escala.kernel.reservation import hold_end, note_busy
 from escala.kernel.shutdown import next_due, reserve_off, shut_down, timeout_falls_due
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
 
@@ -41,6 +42,8 @@ def take_in(w: World) -> bool:
         real = True
     while s.next_job < o.n_jobs and w.job[s.next_job].submit == now:
         enqueue(w, s.next_job)
+        if o.shutdown == codes.ORACLE:
+            hope(w, s.next_job)
         if (o.shutdown == codes.HOLD or o.shutdown == codes.ORACLE) and hold_end(w, s.next_job) > now:
             s.n_timers = push(w.heaps[HEAP_TIMERS], s.n_timers, hold_end(w, s.next_job), s.next_job)
         s.next_job += 1
@@ -115,7 +118,7 @@ def before_scheduler(w: World) -> int:
         if o.shutdown == codes.OFF_RESERVATION:
             reserve_off(w, o.target)
         elif o.shutdown == codes.ORACLE:
-            plan_oracle(w)
+            plan_oracle(w, codes.NEVER_US, 0)
         elif o.if_busy == 1:
             note_busy(w)
         s.phase = BEFORE

@@ -13,18 +13,14 @@ from typing import Any
 import numpy as np
 
 from escala.compile import inlined, lean
-from escala.kernel import bits, codes
+from escala.kernel import codes
 from escala.kernel.clock import earlier
 from escala.kernel.nodes import free_cores
 from escala.kernel.placement import append_chunk
 from escala.kernel.plans import following
 from escala.kernel.reservation import exact, permission
 from escala.kernel.state import HEAP_SWITCHES, World
-
-TIME = 0
-FINE = 1
-ROW = 2  # the first `n_rows` of them are a permutation: those past the slices in use are free
-FREE = 3  # cores, all nodes together
+from escala.kernel.sums import FINE, FREE, ROW, TIME, possible
 
 
 @inlined
@@ -213,40 +209,6 @@ def _position(w: World) -> int:
 
 
 @lean
-def possible(w: World, j: int, begin: int, before: int) -> int:
-    """Position of the first slice, from `begin` on, with the cores of job `j` free for its walltime or until `before` (us), all nodes
-    together; NONE if none begins before that time."""
-    times = w.slices[TIME]
-    n = w.s[0].n_slices
-    length = w.job[j].walltime + w.o[0].margin_us
-    start = np.int64(codes.NONE)  # of the hole that is being looked at, which must reach `until`
-    until = codes.NEVER_US
-    for first in range(begin, n, 64):
-        word = bits.below(w.slices[FREE], first, n, w.job[j].cores)  # those with too few cores
-        rest = bits.FULL
-        while True:
-            if start == codes.NONE:
-                enough = ~word & rest
-                if enough == bits.ZERO:
-                    break
-                at = bits.lowest(enough)
-                start = first + at
-                if start >= n or times[start] >= before:
-                    return codes.NONE
-                until = min(times[start] + length, before)
-                rest = bits.FULL << np.uint64(at)
-            end = word & rest
-            if end == bits.ZERO:
-                break
-            at = bits.lowest(end)
-            if times[first + at] >= until:
-                return start
-            start = np.int64(codes.NONE)
-            rest = bits.FULL << np.uint64(at)
-    return start
-
-
-@lean
 def first_hole(w: World, j: int, least: Any) -> bool:
     """Set RUN.plan of job `j` to the earliest start of a hole for its whole walltime; `least` [nodes] becomes the cores free throughout
     it. False if there is none: an off-reservation keeps nodes for good."""
@@ -256,8 +218,10 @@ def first_hole(w: World, j: int, least: Any) -> bool:
         slice_at(w, waking, exact(w, waking))
     i = _position(w)
     first = i
+    bad = i
     while i < s.n_slices and (s.now if i == first else w.slices[TIME, i]) < waking:
-        if _fits_awake(w, j, i, first, least):
+        bad = _lacks_awake(w, j, i, first, bad, least)
+        if bad == codes.NONE:
             _plan_at(w, j, i, first)
             return True
         i += 1
@@ -286,20 +250,23 @@ def _reaches(w: World, j: int, i: int, first: int, k: int) -> bool:
 
 
 @lean
-def _fits_awake(w: World, j: int, i: int, first: int, least: Any) -> bool:
-    """Is there a hole for job `j` from slice `i` on, where only nodes that are on, or that jobs hold, may be had at its beginning?"""
+def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any) -> int:
+    """A slice that leaves too little for job `j` from slice `i` on, where only nodes that are on, or that jobs hold, may be had at its
+    beginning; NONE if there is a hole. `bad`: the slice that left too little from the one before on, which is looked at first."""
     need = np.int64(w.job[j].cores)
     row = _row(w, i)
     for n in range(w.o[0].n_nodes):
         least[n] = w.agenda[row, n]
         if w.node[n].power != codes.ON:  # what no job has there must wait for the end of the hold
             least[n] = max(0, least[n] - free_cores(w, n))
+    if bad > i and _reaches(w, j, i, first, bad) and _narrow(w, bad, least) < need:
+        return bad
     k = i
     while k == i or _reaches(w, j, i, first, k):
         if _narrow(w, k, least) < need:
-            return False
+            return k
         k += 1
-    return True
+    return codes.NONE
 
 
 @lean

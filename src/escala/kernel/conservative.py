@@ -14,12 +14,13 @@ import numpy as np
 
 from escala.compile import lean
 from escala.kernel import bits, codes
-from escala.kernel.agenda import TIME, add, choose, first_hole, hold, kept, possible, rebuild, tidy
+from escala.kernel.agenda import add, choose, first_hole, hold, kept, rebuild, tidy
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
 from escala.kernel.placement import append_chunk, recycle
 from escala.kernel.reservation import exact
 from escala.kernel.state import World
+from escala.kernel.sums import TIME, possible
 from escala.kernel.urgency import begin_walk, walk_on
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
+from escala.kernel.backlog import weigh
 from escala.kernel.keys import give_numbers
 from escala.kernel.state import World
 
@@ -65,7 +66,9 @@ def told(w: World, j: int, estimate: int, order: int) -> None:
     """Somebody outside says how long job `j` will run (us)."""
     o = w.o[0]
     if o.estimate == codes.ASKED:
+        weigh(w, j, -1)
         w.job[j].walltime = estimate
+        weigh(w, j, 1)
     if o.order_estimate == codes.ASKED:
         w.forecast[j].order = order
         give_numbers(w, j)

@@ -11,10 +11,10 @@ from escala.kernel.energy import move
 from escala.kernel.events import push
 from escala.kernel.forecast import remember
 from escala.kernel.nodes import due
+from escala.kernel.oracle import plan_oracle
 from escala.kernel.placement import find_single, give_back, recycle, take, take_single
 from escala.kernel.plans import add_plan, plan_end, remove_plan
 from escala.kernel.queue import dequeue
-from escala.kernel.reservation import plan_oracle
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, World
 from escala.kernel.users import count
 
@@ -100,7 +100,7 @@ def place(w: World, j: int, ready: int) -> None:
     else:
         s.n_starts = push(w.heaps[HEAP_STARTS], s.n_starts, ready, j)
     if w.o[0].shutdown == codes.ORACLE:
-        plan_oracle(w)
+        plan_oracle(w, max(ready, s.now) + w.job[j].runtime, np.int64(w.job[j].cores))
 
 
 @lean
@@ -135,6 +135,8 @@ def end(w: World, j: int) -> None:
     remember(w, j)
     if w.o[0].record == 0:
         recycle(w, j)
+    if w.o[0].shutdown == codes.ORACLE:
+        s.given_back += np.int64(w.job[j].cores)
     s.n_ended += 1
     s.last_finish = s.now
     s.changed = 1

@@ -14,6 +14,7 @@ import numpy as np
 from escala.compile import compiled, inlined, lean
 from escala.kernel import bits, codes
 from escala.kernel.advance import TAKEN_IN, needs_space
+from escala.kernel.backlog import weigh
 from escala.kernel.energy import ledger_state
 from escala.kernel.events import push
 from escala.kernel.forecast import foresee
@@ -85,6 +86,9 @@ def _begin(w: World, now: int) -> None:
     s.next_plan_us = codes.NEVER_US
     s.n_planned = codes.NONE
     s.n_queued = 0
+    s.work_s = 0
+    s.work_us = 0
+    s.n_hoping = 0
     s.n_ends = 0
     s.n_starts = 0
     s.n_switches = 0
@@ -202,6 +206,7 @@ def _append(w: World, j: int) -> None:
         w.run[s.last].next = j
     s.last = j
     s.n_queued += 1
+    weigh(w, j, 1)
     if w.user.shape[0] > 0:
         count(w, j, 1, 0)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.kernel import codes
+from escala.kernel.backlog import weigh
 from escala.kernel.forecast import foresee
 from escala.kernel.state import FAN, World
 from escala.kernel.users import count
@@ -112,6 +113,7 @@ def enqueue(w: World, j: int) -> None:
     s.n_queued += 1
     if w.forecast.shape[0] > 0:
         foresee(w, j)
+    weigh(w, j, 1)
     if w.user.shape[0] > 0:
         count(w, j, 1, 0)
 
@@ -141,6 +143,7 @@ def dequeue(w: World, j: int, state: int) -> None:
     else:
         w.run[after].prev = before
     s.n_queued -= 1
+    weigh(w, j, -1)
     w.run[j].state = state
     if w.user.shape[0] > 0:
         count(w, j, -1, 0)

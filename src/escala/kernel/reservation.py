@@ -18,7 +18,7 @@ from escala.kernel.clock import earlier
 from escala.kernel.clock import fine as fine_of
 from escala.kernel.forecast import limit_of
 from escala.kernel.plans import following
-from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, World
+from escala.kernel.state import HEAP_SWITCHES, World
 
 
 @inlined
@@ -41,45 +41,6 @@ def note_busy(w: World) -> None:
     if busy != s.busy:
         s.busy = busy
         s.changed = 1
-
-
-@lean
-def _room(w: World, time: int) -> int:
-    """OR*: cores of nodes that are on, or switching on, which no job will hold at `time`, by the actual ends of the jobs placed so far."""
-    s = w.s[0]
-    cores = s.free_on + s.free_boot
-    for k in range(s.n_ends):
-        if w.heaps[HEAP_ENDS, k].time <= time:
-            cores += w.job[w.heaps[HEAP_ENDS, k].id].cores
-    for k in range(s.n_starts):
-        i = w.heaps[HEAP_STARTS, k].id
-        if w.heaps[HEAP_STARTS, k].time + w.job[i].runtime <= time:
-            cores += w.job[i].cores
-    return cores
-
-
-@lean
-def plan_oracle(w: World) -> None:
-    """OR*, at each decision and after each start: which waiting jobs are held, in queue order.
-
-    A job is held if enough cores of nodes that are on will be free before it has waited its share of the walltime, besides those that
-    jobs held before it wait for. The mark lies in `place`, which has no other use while a job waits. Under fcfs only the first may start,
-    and only its mark is looked at."""
-    s = w.s[0]
-    alone = w.o[0].queueing == codes.STRICT and w.o[0].ordering == codes.BY_QUEUE
-    taken = 0
-    j = s.first
-    while j != codes.NONE:
-        cores = np.int64(w.job[j].cores)
-        deadline = hold_end(w, j)
-        mark = codes.WOKEN_FOR
-        if deadline > s.now and _room(w, deadline) - taken >= cores:
-            mark = codes.HELD
-            taken += cores
-        w.run[j].place = mark
-        if alone:
-            return
-        j = np.int64(w.run[j].next)
 
 
 @inlined

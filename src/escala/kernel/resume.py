@@ -9,6 +9,7 @@ import numpy as np
 from escala.compile import compiled, lean
 from escala.kernel import codes
 from escala.kernel.advance import BETWEEN
+from escala.kernel.backlog import weigh
 from escala.kernel.events import push
 from escala.kernel.load import load
 from escala.kernel.queue import note_age
@@ -26,7 +27,12 @@ def resume(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, tru
     s = w.s[0]
     s.n_ends = 0
     for j in range(truth.shape[0]):
+        queued = w.run[j].state == codes.QUEUED
+        if queued:
+            weigh(w, j, -1)
         w.job[j] = truth[j]
+        if queued:
+            weigh(w, j, 1)
         if w.run[j].state == codes.RUNNING:
             s.n_ends = push(w.heaps[HEAP_ENDS], s.n_ends, max(w.run[j].start + truth[j].runtime, now), j)
             _add_rate(w, j)

@@ -113,6 +113,10 @@ SCALARS = np.dtype(
         ("switched_us", "i8"),  # the last instant at which a node was switched
         ("refused", "i8"),  # code of the last refused command
         ("told", "i8"),  # rows below this have got their lengths from outside
+        ("work_s", "i8"),  # of the queue, cores x requested time: whole seconds
+        ("work_us", "i8"),  # and what is left of them
+        ("n_hoping", "i8"),  # OR*: waiting jobs that may still be held
+        ("given_back", "i8"),  # OR*: cores of all jobs that have ended
     ]
 )
 
@@ -241,7 +245,7 @@ class World(NamedTuple):
     ledger: Any  # LEDGER [N, profiles]
     bits: Any  # uint64 [N, N_SETS, words]: sets of nodes
     chunk: Any  # CHUNK [N, capacity]
-    heaps: Any  # EVENT [N, 4, capacity]: job ends, starts of given jobs, node switches, timers
+    heaps: Any  # EVENT [N, 6, capacity]: job ends, starts of given jobs, node switches, timers; two lists of OR*, see `oracle`
     plans: Any  # int32 [N, capacity]: running jobs by planned end, in order or a heap
     frontier: Any  # int64 [N, 1 + capacity]: scratch of `plans.following`
     least: Any  # int32 [N, nodes or 0]: scratch of conservative backfilling
@@ -263,6 +267,7 @@ HEAP_ENDS = 0
 HEAP_STARTS = 1
 HEAP_SWITCHES = 2
 HEAP_TIMERS = 3
+HOPING, ROOM = 4, 5  # lists: end of the hold and row; cores that will have been given back by then, and the job's own
 
 
 FIELDS: dict[str, tuple[Any, int]] = {
@@ -364,7 +369,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         ledger=zeros((sizes.profiles,), LEDGER),
         bits=zeros((codes.N_SETS, words), np.uint64),
         chunk=zeros((2 * cores + 64 + sizes.chunks,), CHUNK),
-        heaps=zeros((4, heap), EVENT),
+        heaps=zeros((6, heap), EVENT),
         plans=zeros((live if sizes.planned else 0,), np.int32),
         frontier=zeros((1 + live if sizes.planned else 1,), np.int64),
         least=zeros((nodes if sizes.agenda else 0,), np.int32),

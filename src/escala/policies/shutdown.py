@@ -43,12 +43,11 @@ class Inertial:
 
     def decide(self, view: View, act: Commands) -> None:
         """One adjustment."""
-        states = view.node_states
-        backlog = sum(job.cores * job.walltime_s for job in view.queue)
+        backlog = view.waiting_work
         if backlog > 0 and backlog >= self._last:
             self._off //= 2
         else:
-            self._off = min(max(1, 2 * self._off), len(states))
+            self._off = min(max(1, 2 * self._off), view.n_nodes)
         self._last = backlog
         act.reserve_off(self._off)
 
@@ -74,7 +73,7 @@ class RandomReservation:
 
     def decide(self, view: View, act: Commands) -> None:
         """One draw."""
-        act.reserve_off(int(self._draw.integers(0, len(view.node_states) + 1)))
+        act.reserve_off(int(self._draw.integers(0, view.n_nodes + 1)))
 
     def state(self) -> dict[str, Any]:
         """Where the draws stand."""

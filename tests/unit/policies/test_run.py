@@ -274,3 +274,46 @@ def test_a_run_is_not_run_again_on_a_log_that_differs_where_it_looked(column: st
 def test_a_shutdown_policy_as_scheduler_is_told() -> None:
     with pytest.raises(EscalaError, match=r"'hold:0\.25': it is a shutdown policy, give it as --shutdown"):
         escala.simulate(TWO_NODES, "2x1", "hold:0.25")
+
+
+class Half:
+    """Guesses half of the request."""
+
+    def estimate(self, view: Any, job: Any) -> float:
+        return float(job.walltime_s / 2)
+
+
+@pytest.mark.parametrize("estimate", ["walltime", "last2", Half()])
+@pytest.mark.parametrize("how", ["scheduler", "shutdown"])
+def test_the_work_that_waits_is_that_of_the_queue(estimate: Any, how: str) -> None:
+    log = escala.workload.generate.lublin(cores=32, jobs=120, seed=3)
+    log = Workload.from_jobs(log.jobs.with_columns(walltime_s=log.jobs["walltime_s"] + 0.125, user=log.jobs["job_id"].str.slice(-1)))
+    seen = set[float]()
+
+    class Looking:
+        before_scheduler = True
+
+        def decide(self, view: escala.View, act: escala.Commands) -> None:
+            assert view.waiting_work == sum(job.cores * job.walltime_s for job in view.queue)
+            assert view.n_nodes == len(view.node_states) == 8
+            if how == "scheduler":
+                greedy(view, act)
+                assert view.waiting_work == sum(job.cores * job.walltime_s for job in view.queue)
+            seen.add(view.waiting_work)
+
+    pair = {how: Looking()} if how == "scheduler" else {how: Looking(), "scheduler": "easy"}
+    escala.simulate(log, "8x4:grid5000", estimate=estimate, **pair)
+    assert len(seen) > 15 and 0.0 in seen
+
+
+def test_the_work_that_waits_is_known_beside_a_machine() -> None:
+    seen = []
+
+    def look(view: escala.View, act: escala.Commands) -> None:
+        seen.append((view.waiting_work, view.n_nodes))
+
+    jobs = {"job_id": ["1", "2", "3"], "submit_s": [0.0] * 3, "walltime_s": [60.0, 90.5, 7.0], "cores": [1, 2, 1], "state": ["queued"] * 3}
+    desk = escala.live.Desk("4x1", look)
+    desk.decide(escala.live.Snapshot.of(1.0, jobs, {"power": ["on"] * 4}))
+    desk.decide(escala.live.Snapshot.of(2.0, {name: values[1:] for name, values in jobs.items()}, {"power": ["on"] * 4}))
+    assert seen == [(248.0, 4), (188.0, 4)]
