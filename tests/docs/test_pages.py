@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import bench_bound
+from bench import bench_bound, bench_policies
 from escala.studies.lab.claims import read_rows
 from escala.studies.verdicts import PAPERS, rows_of
 
@@ -104,6 +104,17 @@ def test_the_table_of_figures_has_the_rows_that_the_bench_writes() -> None:
     rows = [re.split(r" *\| *", line)[1:-1] for line in table.splitlines() if line.startswith("| ")]
     assert [row[:2] for row in rows[1:]] == [[case.what, case.must] for case in measuring.CASES]
     assert all(re.match(r"[\d.,]+ \S+", row[2]) for row in rows[1:]), "each with a figure and its unit"
+
+
+def test_only_conservative_is_left_out_of_the_larger_worlds() -> None:
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    table = text.partition(bench_policies.BEGIN)[2].partition(bench_policies.END)[0]
+    rows = [re.split(r" *\| *", line)[1:-1] for line in table.splitlines() if line.startswith("| ")]
+    assert [name for name in rows[0] if "load" in name] == ["load 1.2"] and {len(row) for row in rows} == {len(rows[0])}
+    more = rows[0].index("100,000 jobs")
+    assert {row[0].split(":")[0].split(" ")[0] for row in rows[2:] if "–" in row[more : more + 2]} == {"conservative"}
+    over = {row[0]: float(row[-1]) for row in rows[2:] if row[-1] not in "–-"}
+    assert len(over) > 30 and max(over.values()) <= 10.0, "us a job at load 1.2"
 
 
 def test_pages_speak_of_the_repository_only() -> None:
