@@ -111,6 +111,20 @@ def test_a_version_that_was_not_tried_is_watched_and_never_acted_on(version: str
     assert "advise: scontrol delete reservationname=escala_n7" in advised.out
 
 
+def test_nodes_that_come_are_said_once(clients: Path, escala_: Escala) -> None:
+    program = clients / "scontrol"
+    text, later = (
+        program.read_text(),
+        f"if [ $(wc -l < {clients}/asked) -gt 2 ]; then sed 's/=n8 /=n9 /' {RECORDED}/nodes-22.05.txt | tail -1; fi",
+    )
+    nodes = f"cat {RECORDED}/nodes-22.05.txt"
+    program.write_text(text.replace(nodes, f"echo x >> {clients}/asked; {nodes}; {later}"))
+    outcome = escala_("beside", "slurm", "--period", "0.5", "--looks", "4")
+    assert outcome.status == 0 and "missed 0" in outcome.out, outcome
+    assert outcome.err == "remark: new in partition batch: n9; begin anew, in another folder, to have them counted\n"
+    assert json.loads(escala_("beside", "status", "--json").out)["added_nodes"] == ["n9"]
+
+
 def test_one_process_acts_on_a_partition(clients: Path, escala_: Escala) -> None:
     order = ("beside", "slurm", "--mode", "order", "--i-am-root", "--looks", "1", "--folder", "second")
     refused = escala_(*order)

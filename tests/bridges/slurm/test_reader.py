@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import random
 import re
 import subprocess
@@ -10,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from escala.bridges.slurm import json_output, text
+from escala.bridges.slurm import json_output, shape, text
 from escala.bridges.slurm.commands import Clients, Failed, job, name, version
 from escala.bridges.slurm.hosts import expand
 from escala.bridges.slurm.reader import Reader, uneven
-from escala.bridges.slurm.seen import ENDED, PENDING, RUNNING, Seen, applied, changes
+from escala.bridges.slurm.seen import ENDED, PENDING, RUNNING, Reservation, Seen, applied, changes
 from escala.bridges.slurm.snapshots import OFF, ON, SINKING, gone, layout, partition_of, power_of, snapshot
 from escala.errors import EscalaError
 from escala.live import Desk
@@ -89,6 +91,15 @@ def test_json_of_both_versions(release: str) -> None:
         }
         assert parts["4"] == (("n3", 1), ("n4", 1), ("n5", 1))
         assert [(one.name, one.cpus, one.allocated, one.busy_s) for one in nodes.values()][:1] == [("n1", 1, 1, 1795487271.0)]
+
+
+@pytest.mark.parametrize("release", WHEN)
+def test_what_is_read_may_stand_in_a_journal(release: str) -> None:
+    jobs, _ = json_output.jobs(_read(f"squeue-{release}.json"))
+    told = Seen(NOW, jobs, json_output.nodes(_read(f"nodes-{release}.json")), {"r": Reservation("r", ("n1",), 1.0, math.inf)})
+    for seen in (_seen(release), told):
+        record = {"kind": "look", "t": NOW, "seq": 1, "seen": changes(None, seen)}
+        assert shape.wrong(json.loads(json.dumps(record))) == ""
 
 
 def test_changes_and_back() -> None:
