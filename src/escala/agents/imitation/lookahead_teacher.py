@@ -37,7 +37,7 @@ class _Shown:
 
     def __init__(self, batch: SlotsBatch) -> None:
         self.world = batch.worlds.world._replace(job=_Jobs(batch))
-        self.platform = batch.lists.platform
+        self.platform, self.table = batch.lists.platform, batch.worlds.table
 
 
 def look_ahead(lists: JobLists, futures: int, seed: int) -> Callable[[SlotsBatch, Turn], NDArray[np.int64]]:
