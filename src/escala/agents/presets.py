@@ -196,6 +196,7 @@ PRESETS: dict[tuple[str, str], Preset] = {
             "gamma": 1.0,
             "gae_lambda": 0.95,
             "clip_range": 0.1,
+            "clip_range_vf": 0.1,  # as the author's library clips, by default
             "learning_rate": 1e-3,
             "ent_coef": 0.01,
             "vf_coef": 0.5,

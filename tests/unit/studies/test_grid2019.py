@@ -14,8 +14,8 @@ from escala.envs.slots.options import options_of
 from escala.errors import EscalaError
 from escala.studies.grid2019 import cells as work
 from escala.studies.grid2019 import recipe
+from escala.studies.grid2019.printed import pass_claim
 from escala.studies.grid2019.published import folder_of_author
-from escala.studies.grid2019.report import pass_claim
 from escala.studies.lab.cells import Cell, run_cells, spent
 from escala.studies.lab.claims import read_rows
 

@@ -71,8 +71,8 @@ class Scale:
     published_imitated_seeds: int = 1
     ten: int = 1_000_000
     ten_seeds: int = 1
-    curve: tuple[int, ...] = (50_000, 100_000, 250_000, 500_000, 750_000, 1_000_000)
-    printed: int = 1_000_000
+    curve: tuple[int, ...] = tuple(range(250_000, 2_500_000, 250_000))
+    printed: int = 2_500_000
     printed_loads: tuple[int, ...] = (100,)
     printed_seeds: int = 5
     pool: int = 8192

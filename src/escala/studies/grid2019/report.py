@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.studies.grid2019 import whole_queue
-from escala.studies.grid2019.cells import CURVE, EASY_WHOLE, LEAST_LOAD, RULES
+from escala.studies.grid2019 import printed, whole_queue
+from escala.studies.grid2019.cells import EASY_WHOLE, LEAST_LOAD, RULES
 from escala.studies.grid2019.frames import SLOTS, agent_frames, shown_agent
 from escala.studies.grid2019.fresh import (
     BEST,
@@ -25,7 +25,7 @@ from escala.studies.grid2019.fresh import (
 from escala.studies.grid2019.published import LOADS, PAPER_OF, first_submissions, published_lists, published_table
 from escala.studies.lab import open_end
 from escala.studies.lab.claims import Claim, write_claims, write_table
-from escala.studies.lab.slotted import HOLD_END, METRICS, QUEUE, SEEDS, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
+from escala.studies.lab.slotted import HOLD_END, METRICS, QUEUE, UNIT, Cells, arrays_of, claim, headroom_claim, matrix, row_of
 
 PAPER_COLUMNS = {"slowdown": "mean_slowdown", "makespan": "makespan", "turnaround": "mean_turnaround_time", "wait": "mean_waiting_time"}
 AGENT = "agent"
@@ -95,10 +95,7 @@ def published_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
         packer = np.array(rules["190"]["packer"]["makespan"])
         claims.append(claim("r1.published.makespan_vs_packer.190", "makespan against Packer, load 190 %", 0.135, ours, packer,
                              0.135, "the price of the slowdown; aim: no larger than the paper's"))  # fmt: skip
-    claims += alone_claims(scale, cells, author)
-    if _curve_cells(scale):
-        claims.append(pass_claim(scale, cells))
-    return claims
+    return claims + alone_claims(scale, cells, author) + printed.claims(scale, cells, author)
 
 
 def heuristics_claim(scale: Any, cells: Cells, author: Path) -> Claim:
@@ -125,28 +122,8 @@ def heuristics_claim(scale: Any, cells: Cells, author: Path) -> Claim:
     return Claim("r1.published.heuristics", text, 0.0, worst, None, None, "relative difference", 0, 7, worst == 0.0, note)
 
 
-def pass_claim(scale: Any, cells: Cells) -> Claim:
-    """Decisions until greedy SJF is passed on the published list of load 100, in the printed setting: of each seed the first look whose
-    episodes all end, with a lower mean; the median seed, and the range of them."""
-    sjf = cells["published/rules"]["100"]["sjf"]["slowdown"][0]
-    found, stuck = [], []
-    for seed, name in enumerate(_curve_cells(scale)):
-        looks = sorted(cells[name]["looks"], key=lambda look: look["steps"])
-        passed = [look["steps"] for look in looks if None not in look["sampled"]["slowdown"] and np.mean(look["sampled"]["slowdown"]) < sjf]
-        found.append(float(min(passed, default=np.inf)))
-        stuck += [f"{look['steps']} (seed {seed})" for look in looks if None in look["sampled"]["slowdown"]]
-    median, low, high = (None if np.isinf(value) else float(value) for value in (np.median(found), min(found), max(found)))
-    told = f"; of these left episodes unfinished: {', '.join(stuck)}" if stuck else ""
-    holds = median is not None and median <= 250_000 if len(found) >= SEEDS else None
-    note = f"the printed setting, sampled actions, looked at after {', '.join(map(str, sorted(scale.curve)))} decisions (rounded up to "
-    note += f"rollouts){told}; the median seed, low and high: range of the seeds; null: it never passes. The paper does not say whether it "
-    note += "counts the decisions of all 24 actors, as we do, or of each"
-    text = "decisions of training until greedy SJF is passed, load 100 %"
-    return Claim("r1.steps_to_pass_sjf.100", text, 250_000.0, median, low, high, "decisions", len(found), scale.episodes, holds, note)
-
-
 def alone_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
-    """PPO from nothing against the author's PPO, and the printed setting against greedy SJF."""
+    """PPO from nothing against the author's PPO."""
     table, claims = published_table(author), []
     for load, steps in scale.alone:
         names = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
@@ -155,15 +132,6 @@ def alone_claims(scale: Any, cells: Cells, author: Path) -> list[Claim]:
         text = f"PPO from nothing (preset one-list): mean slowdown against the author's PPO, load {load} %"
         note = f"{np.nanmean(ours):.3f} after {steps} decisions; author's PPO {paper:.3f}"
         claims.append(claim(f"r1.published.alone.{load}", text, 0.0, ours, np.array([paper]), 0.0, note))
-    for load in scale.printed_loads:
-        ours = matrix(cells, [f"printed/{load}/{seed}" for seed in range(scale.printed_seeds)], "sampled", "slowdown")
-        sjf = np.array(cells["published/rules"][str(load)]["sjf"]["slowdown"])
-        text = f"the printed setting (image, 20 ReLU units): mean slowdown against greedy SJF, load {load} %"
-        paper = {p: table.filter((pl.col("load") == load) & (pl.col("policy") == p))["mean_slowdown"][0] for p in ("PPO", "SJF")}
-        note = f"{np.nanmean(ours):.3f} after {scale.printed} decisions; SJF {sjf[0]:.3f}; author's PPO {paper['PPO']:.3f} (after 2.5 "
-        note += "million at 100 %, 9 million at 190 %); aim: below SJF"
-        told = paper["PPO"] / paper["SJF"] - 1
-        claims.append(claim(f"r1.published.printed.{load}", text, told, ours, sjf, 0.0, note))
     return claims
 
 
@@ -184,8 +152,8 @@ def published_frame(scale: Any, cells: Cells, author: Path) -> pl.DataFrame:
             alone = [f"alone/{load}/{seed}" for seed in range(scale.alone_seeds)]
             rows.append(row_of(load, "PPO from nothing", {mine: matrix(cells, alone, "sampled", mine) for mine in METRICS}))
         if load in scale.printed_loads:
-            printed = [f"printed/{load}/{seed}" for seed in range(scale.printed_seeds)]
-            rows.append(row_of(load, "printed setting", {mine: matrix(cells, printed, "sampled", mine) for mine in METRICS}))
+            names = printed.cells_of(scale, load)
+            rows.append(row_of(load, "printed setting", {mine: matrix(cells, names, "sampled", mine) for mine in METRICS}))
         for policy in ("PPO", "EASY", "Random"):
             told = table.filter((pl.col("load") == load) & (pl.col("policy") == policy))
             values = {
@@ -205,25 +173,6 @@ def seeds_frame(scale: Any, cells: Cells) -> pl.DataFrame:
     return pl.DataFrame(rows).fill_nan(None)
 
 
-def _curve_cells(scale: Any) -> list[str]:
-    """The trainings that figure 4 shows, one a seed."""
-    names = [f"printed/{CURVE}/{seed}" for seed in range(scale.printed_seeds)]
-    return names if scale.curve and CURVE in scale.printed_loads else []
-
-
-def curve_frame(scale: Any, cells: Cells) -> pl.DataFrame:
-    """Figure 4: one row a look and way of acting; no value where episodes did not end."""
-    rows = []
-    for seed, name in enumerate(_curve_cells(scale)):
-        for look in cells[name]["looks"]:
-            for how in ("sampled", "likeliest"):
-                found = look[how]["slowdown"]
-                left = found.count(None)
-                value = None if left else float(np.mean(found))
-                rows.append({"line": how, "step": look["steps"], "value": value, "seed": seed, "unfinished": left})
-    return pl.DataFrame(rows)
-
-
 SHOWN = ("sjf", "sjf-strict", "packer", "tetris", "hold-back")
 
 
@@ -240,16 +189,8 @@ def _figures(out: Path, scale: Any, cells: Cells, author: Path | None, fresh: pl
         look: dict[str, Any] = {"x_label": "Offered load, nominal (%)", "log": (METRICS["slowdown"],), "time_unit": UNIT}
         save(curves.against(shown, "load", metrics, **look), figures / f"fig2-{name}")
         save(study_plots.metric_bars(shown.filter(pl.col("load") == top), metrics, time_unit=UNIT), figures / f"fig3-{name}")
-    if author is not None and _curve_cells(scale):
-        points = curve_frame(scale, cells)
-        write_table(out, "curve", points)
-        label, table = "Mean slowdown, published list of load 100 %", published_table(author).filter(pl.col("load") == 100)
-        rules = cells["published/rules"]["100"]
-        levels = {rule: rules[rule]["slowdown"][0] for rule in ("sjf", "sjf-strict", "tetris", "packer", EASY_WHOLE)}
-        levels |= {f"author's {who}": table.filter(pl.col("policy") == who)["mean_slowdown"][0] for who in ("EASY", "PPO")}
-        shown = points.filter(pl.col("line") == "sampled").drop("line")  # as the paper plays
-        training = curves.Training(shown, levels, label, "The printed setting", less_is_better=True)
-        save(curves.learning_curve(training), figures / "fig4")
+    if author is not None:
+        printed.write(out, scale, cells, author)
     _figure_5(out, scale, author)
 
 
