@@ -51,8 +51,7 @@ def test_inertial_halves_what_is_off_under_a_growing_backlog_and_doubles_it_else
     policy, told = Inertial(), list[int]()
     act: Any = SimpleNamespace(reserve_off=told.append)
     for backlog_s in (0, 0, 0, 0, 60, 60, 61, 30, 29, 30):
-        queue = [SimpleNamespace(cores=2, walltime_s=backlog_s / 2)] if backlog_s else []
-        view: Any = SimpleNamespace(node_states=["on"] * 7, queue=queue)
+        view: Any = SimpleNamespace(n_nodes=7, waiting_work=float(backlog_s))
         policy.decide(view, act)
     assert told == [1, 2, 4, 7, 3, 1, 0, 1, 2, 1]
 
