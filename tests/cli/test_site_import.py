@@ -32,3 +32,14 @@ def test_from_a_log(escala_: Escala, tmp_path: Path) -> None:
     assert run.status == 0 and json.loads(run.out)["n_completed"] == 4
     wrong = escala_("site", "import", log, log, "--out", tmp_path / "x.toml")
     assert wrong.status == 2 and "one job log alone" in wrong.err and not (tmp_path / "x.toml").exists()
+
+
+def test_settings_without_a_model_are_named(escala_: Escala, tmp_path: Path) -> None:
+    conf, out = tmp_path / "slurm.conf", tmp_path / "site.toml"
+    conf.write_text(
+        "ClusterName=c\nPriorityType=priority/multifactor\nPriorityWeightTRES=CPU=1,License/x=2\nNodeName=n1 CPUs=4\n"
+        "PartitionName=p Nodes=n1 TRESBillingWeights=CPU=1,bb/y=3\n"
+    )
+    outcome = escala_("site", "import", conf, "--out", out)
+    for left_out in ("License/x=2", "bb/y=3"):
+        assert left_out in outcome.out and f"{left_out}\n" in out.read_text().partition("name =")[0]

@@ -40,10 +40,11 @@ def import_(sources: Sources, out: Out, force: opt.Force = False, as_json: opt.J
 
     from escala.platform import read_site
     from escala.platform.site_write import site_text
+    from escala.slurm import settings_of
     from escala.writing import output_file
 
     site, notes = _read(sources)
-    unread = [f"Not modelled: {line}" for line in site.unread]
+    unread = [f"Not modelled: {line}" for line in dict.fromkeys((*site.unread, *settings_of(site).unread))]
     site = replace(site, unread=())
     with output_file(out, force=force) as file:
         file.write_text(site_text(site, [*notes, *unread]), encoding="utf-8")

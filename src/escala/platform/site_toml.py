@@ -152,7 +152,7 @@ def _partition(entry: Any, nodes: Nodes, where: str) -> Partition:
     if "default_s" not in fields:
         fields["default_s"] = fields.get("max_s")
     if "tres_billing_weights" in fields:
-        weights_of(fields["tres_billing_weights"], f"{where}, tres_billing_weights")
+        weights_of(fields["tres_billing_weights"], f"{where}, tres_billing_weights", [])  # as Slurm may have them: Settings.unread
     return Partition(name=str(entry["name"]), nodes=listed, **fields)
 
 
