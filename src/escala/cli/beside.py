@@ -342,12 +342,15 @@ def report(
     price: opt.Price = None,
     carbon: opt.Carbon = None,
     currency: opt.Currency = "",
+    longer: Annotated[
+        float, typer.Option("--longer", min=0.0, metavar="MIN", help="count users who would have waited longer by more")
+    ] = 5.0,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
     """What the journal amounts to: hours off, energy, waits, agreement, and whether that may be trusted yet; as text and as a page."""
     from escala.bridges.slurm.findings import answers, conditions, find
-    from escala.bridges.slurm.page import write_page
+    from escala.bridges.slurm.page import by_whom, write_page
     from escala.writing import output_file, own_page
 
     opt.check_price(price, currency)
@@ -355,11 +358,11 @@ def report(
     found = find(path)
     target = out or path.with_name("beside.html")
     with output_file(target, force=force or (out is None and own_page(target))) as page:
-        write_page(page, found, f"Beside Slurm: {found.about['policies']}", price, currency, carbon)
-    said = answers(found, price, currency, carbon)
+        write_page(page, found, f"Beside Slurm: {found.about['policies']}", price, currency, carbon, 60 * longer)
+    said = answers(found, price, currency, carbon, 60 * longer)
     told: dict[str, Any] = {name: round(value, 3) for name, value in found.sums.items()}
     told |= {"starts": dict(found.how), "delayed_jobs": len(found.delays), "looks": found.n_looks, "missed": found.n_missed}
-    payload = {"answers": said, "conditions": conditions(found), "report": str(target), **told}
+    payload = {"answers": said, "conditions": conditions(found), "report": str(target), **told, **by_whom(found)}
     emit(as_json, payload, "\n".join(said), "\n" + "\n".join(conditions(found)), f"\n{target}")
 
 

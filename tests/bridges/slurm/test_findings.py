@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from escala.bridges.slurm.findings import answers, by_user, conditions, find, trust, wilson
+from escala.bridges.slurm.findings import answers, conditions, find, trust, waits_by, wilson
 from escala.bridges.slurm.page import write_page
 from escala.bridges.slurm.replay import looks
 from escala.bridges.slurm.story import explain, status
@@ -35,7 +35,16 @@ def _journal(path: Path, days: float = 8.0, power: Any = WATTS, more: tuple[dict
     looks: list[dict[str, Any]] = [{"kind": "look", "t": 0.0, "seq": 1, "lived": {}, "seen": whole}]
     for k in range(300):
         how = "same" if k < 270 else "earlier" if k < 290 else "later"
-        row = [str(k), "ann", 0.0, 1000.0, how, 940.0 if how == "earlier" else None, 1300.0 if k < 9 else None, 990.0 if k < 2 else None]
+        row = [
+            str(k),
+            "bob" if k == 5 else "ann",
+            0.0,
+            1000.0,
+            how,
+            940.0 if how == "earlier" else None,
+            1300.0 if k < 9 else None,
+            990.0 if k < 2 else None,
+        ]
         span = days * 86400.0 / 300
         lived: dict[str, Any] = {"watched_s": span, "off_s": span, "idle_s": 2 * span, "saved_j": 142.0 * span}
         if k in (5, 6, 280):
@@ -51,7 +60,11 @@ def test_figures_by_hand(tmp_path: Path) -> None:
     assert found.n_looks == 301 and found.days == pytest.approx(8.0) and found.missed == pytest.approx(0.0)
     assert found.sums["off_s"] == pytest.approx(8 * 86400) and found.how == {"same": 270, "earlier": 20, "later": 10}
     assert found.agreement == pytest.approx((0.9, 0.8609, 0.9290), abs=1e-4)
-    assert by_user(found) == [("ann", 2, 100.0, 100.0), ("bob", 1, 240.0, 240.0)]
+    # ann: 268 the same, 1 of these on nodes that were off, 20 earlier by 60 s, 10 later, of which one is known by its nodes
+    assert [one.row() for one in waits_by(found, "user")] == [
+        ("bob", 1, 0, 0, 1, 0, 240.0, 240.0, 0.0),
+        ("ann", 299, 20, 268, 11, 10, 0.0, 100.0, 60.0),
+    ]
     assert (found.jobs, found.loose) == (2, 1) and found.earlier() == [60.0] * 20
     told = answers(found, 0.3, "EUR", 400.0)
     assert "for 8 days: easy + timeout:9 would have had nodes off for 192 node-hours, 50% of the 384 node-hours" in told[0]
@@ -60,12 +73,46 @@ def test_figures_by_hand(tmp_path: Path) -> None:
         f"{kwh:.3g} kWh, {kwh * 0.3:.3g} EUR, {kwh * 0.4:.3g} kg CO2" in told[1]
         and f"A year of such days: {kwh / 8 * 365.25:.3g} kWh" in told[1]
     )
-    assert "3 of 300 started jobs, of 2 users, would have waited for nodes to wake: 147 s on average, 240 s at most" in told[2]
-    assert "it would have done 90% too (95 % interval 86% to 93%); 20 jobs it would have started before (by 60 s" in told[3]
-    assert "the policy's plan for 9 waiting jobs: 300 s off in the median, 300 s late" in told[4]
-    assert "Slurm's own estimate for 2 waiting jobs: 10 s off in the median, 10 s early" in told[5]
-    assert told[6].startswith("Enough was watched") and found.wanting() == []
+    assert told[2] == (
+        "0 of 2 users would have waited longer for a job by more than 5 minutes. By how much 10 other starts would have moved is not known."
+    )
+    assert "3 of 300 started jobs, of 2 users, would have waited for nodes to wake: 147 s on average, 240 s at most" in told[3]
+    assert "it would have done 90% too (95 % interval 86% to 93%); 20 jobs it would have started before (by 60 s" in told[4]
+    assert "the policy's plan for 9 waiting jobs: 300 s off in the median, 300 s late" in told[5]
+    assert "Slurm's own estimate for 2 waiting jobs: 10 s off in the median, 10 s early" in told[6]
+    assert told[7].startswith("Enough was watched") and found.wanting() == []
     assert "1 of 2 jobs asked for more nodes than their CPUs need" in " ".join(conditions(found))
+
+
+def test_whose_waits_would_have_changed_by_user_and_partition(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """cem: a job held for 400 s by the plan, one for 40 s on a node that takes 90 s to wake, one 700 s before; dan: one the same."""
+    rows: list[list[Any]] = [
+        ["901", "cem", 0.0, 1000.0, "later", None, None, None, 1400.0],
+        ["902", "cem", 0.0, 1000.0, "later", None, None, None, 1040.0],
+        ["903", "cem", 0.0, 1000.0, "earlier", 300.0, None, None, None],
+        ["904", "dan", 0.0, 1000.0, "same", 1000.0, None, None, None],
+        ["905", "dan", 0.0, 1000.0, "unasked", None, None, None, None],
+    ]
+    jobs = [_job(int(row[0])) for row in rows]
+    for job, row in zip(jobs, rows, strict=True):
+        job[11:13] = row[1], "fat" if row[1] == "cem" else "batch"
+    lived = {"delays": [["902", "cem", 90.0]]}
+    look = {"kind": "look", "t": 8 * 86400.0 + 10, "seq": 999, "lived": lived, "started": rows, "seen": {"jobs": jobs}}
+    found = find(_journal(tmp_path / "journal.jsonl", more=(look,)))
+    assert waits_by(found, "user")[0].row() == ("cem", 3, 1, 0, 2, 0, 90.0, 400.0, 700.0)
+    assert waits_by(found, "user")[-1].row() == ("dan", 1, 0, 1, 0, 0, 0.0, 0.0, 0.0)
+    assert [(one.name, one.how.total()) for one in waits_by(found, "partition")] == [("fat", 3), ("batch", 3)], "1, 2 and 904 are of batch"
+    told = answers(found)[2]
+    assert told.startswith(
+        "1 of 4 users would have waited longer for a job by more than 5 minutes: 1 jobs, at most 6.67 minutes (cem); 1 had"
+    )
+    assert answers(found, longer_s=60.0)[2].startswith("3 of 4 users would have waited longer for a job by more than 1 minutes: 4 jobs")
+    assert run(["beside", "report", str(tmp_path), "--longer", "7", "--json"]) == 0
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["answers"][2].startswith("0 of 4 users would have waited longer for a job by more than 7 minutes; 1 had")
+    assert payload["by_user"][0]["longest_further_wait_s"] == 400.0 and len(payload["by_partition"]) == 2
+    page = (tmp_path / "beside.html").read_text()
+    assert page.index("0 of 4 users") < page.index("<h2>") < page.index("Whose waits would have changed") < page.index("cem")
 
 
 def test_a_few_hours_are_not_enough_and_it_says_until_when(tmp_path: Path) -> None:

@@ -84,6 +84,20 @@ def test_it_changes_nothing_and_writes_all_down(tmp_path: Path) -> None:
     assert any(one["lived"].get("delays") for one in told), "some job started on a node that the policy had off"
 
 
+def test_a_start_that_the_policy_would_make_later_is_told_when_by_its_plan(tmp_path: Path) -> None:
+    """It holds jobs for half their walltime, 300 s of them."""
+    slurm = FakeSlurm(8, [FakeJob(1, EPOCH + 13, 2, 60), FakeJob(2, EPOCH + 24, 1, 60)])
+    slurm.advance(1)
+    beside = _beside(slurm, tmp_path, "hold:0.5")
+    for _ in range(4):
+        beside.cycle()
+        slurm.advance(PERIOD)
+    beside.journal.close()
+    rows = {row[0]: row for one in _told(tmp_path) for row in one.get("started", ())}
+    assert [(row[4], row[8] is not None and row[8] > row[3]) for row in rows.values()] == [("later", True)] * 2
+    assert all(row[8] is None for row in rows.values() if row[4] != "later")
+
+
 def test_a_policy_that_does_as_slurm_does_agrees_with_every_start(tmp_path: Path) -> None:
     """The fake starts whatever fits, in the order of submission."""
     _run(tmp_path / "a", 72, scheduler="first-fit", shutdown="never")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,14 +20,16 @@ from escala.platform import Platform
 DAY_S, HOUR_S, KWH_J = 86400.0, 3600.0, 3.6e6
 LEAST_DAYS, LEAST_STARTS, MOST_HALF_WIDTH, MOST_MISSED = 7.0, 200, 0.05, 0.02
 """From when on an operator may trust the figures: a week with its nights, enough starts, a share that is known to 5 points, few gaps."""
-USERS = 10
+NAMED = 5
+LONGER_S = 300.0
+"""A wait that is longer by more than this is worth a sentence."""
 SUMS = ("watched_s", "off_s", "switching_s", "idle_s", "truly_off_s", "saved_j", "gap_s")
 
 
 @dataclass
 class Findings:
-    """sums: of `SUMS`. starts: rows as `Watch.judge` gives them, one a job. delays: job -> user, s. loose: jobs that asked for more nodes
-    than their CPUs need."""
+    """sums: of `SUMS`. starts: rows as `Watch.judge` gives them, one a job. delays: job -> user, s. partitions: of jobs that have started.
+    loose: jobs that asked for more nodes than their CPUs need."""
 
     about: dict[str, Any]
     first_s: float = math.nan
@@ -38,6 +40,7 @@ class Findings:
     sums: dict[str, float] = field(default_factory=lambda: dict.fromkeys(SUMS, 0.0))
     starts: dict[str, list[Any]] = field(default_factory=dict)
     delays: dict[str, tuple[str, float]] = field(default_factory=dict)
+    partitions: dict[str, str] = field(default_factory=dict)
     jobs: int = 0
     loose: int = 0
 
@@ -69,7 +72,21 @@ class Findings:
 
     def earlier(self) -> list[float]:
         """By how much the policy would have started jobs before Slurm did, s."""
-        return [row[3] - row[5] for row in self.starts.values() if row[4] == "earlier"]
+        return [row[3] - row[5] for row in self.starts.values() if row[4] == "earlier" and row[5] is not None]
+
+    def moved(self, row: Sequence[Any]) -> tuple[str, float | None] | None:
+        """How a start would have moved (earlier, same, later), and by how much, s (None: nobody knows); None where nobody was asked. Nodes
+        that the policy had off make a job later, whether or not it would have started it at once."""
+        woken = self.delays[row[0]][1] if row[0] in self.delays else 0.0
+        if row[4] == "earlier":
+            return "earlier", None if row[5] is None else row[5] - row[3]
+        if row[4] == "later":
+            planned = row[8] if len(row) > 8 else None
+            known = [woken] if planned is None else [woken, planned - row[3]]
+            return "later", max(known) if max(known) > 0.0 else None
+        if woken > 0.0:
+            return "later", woken
+        return None if row[4] == "unasked" else ("same", 0.0)
 
     def errors(self, place: int) -> list[float]:
         """Expected less actual waits, s; place: 6 for the policy's plan, 7 for Slurm's own."""
@@ -140,22 +157,50 @@ def _jobs(found: Findings, path: Path) -> None:
     every: dict[str, bool] = {}
     for seen in looks(path):
         for job in seen.jobs.values():
+            if job.job_id in found.starts:
+                found.partitions[job.job_id] = job.partition
             if job.job_id not in every:
                 every[job.job_id] = not job.whole and job.nodes > math.ceil(job.cpus / cpus)
     found.jobs, found.loose = len(every), sum(every.values())
 
 
-def by_user(found: Findings) -> list[tuple[str, int, float, float]]:
-    """User, jobs that would have waited for nodes to wake, mean and longest of these waits, s; the most of them first."""
-    mine: defaultdict[str, list[float]] = defaultdict(list)
-    for user, later in found.delays.values():
-        mine[user].append(later)
-    rows = [(user, len(waits), statistics.mean(waits), max(waits)) for user, waits in mine.items()]
-    return sorted(rows, key=lambda row: (-row[1], row[0]))[:USERS]
+@dataclass
+class Waits:
+    """How the starts of somebody's jobs would have moved. changes: s, of those of which it is known; below 0: earlier."""
+
+    name: str
+    how: Counter[str] = field(default_factory=Counter)
+    changes: list[float] = field(default_factory=list)
+
+    @property
+    def longest(self) -> float:
+        """The longest further wait, s."""
+        return max([0.0, *self.changes])
+
+    def row(self) -> tuple[Any, ...]:
+        """Name, jobs, those earlier, the same, later and later by nobody knows what; median change, longest further and spared wait, s."""
+        known = statistics.median(self.changes) if self.changes else None
+        counts = (self.how[word] for word in ("earlier", "same", "later"))
+        return self.name, self.how.total(), *counts, self.how.total() - len(self.changes), known, self.longest, -min([0.0, *self.changes])
 
 
-def answers(found: Findings, price: float | None = None, currency: str = "", carbon: float | None = None) -> list[str]:
-    """What an operator asks, in sentences; the answer first, each figure with its condition."""
+def waits_by(found: Findings, whose: str) -> list[Waits]:
+    """By "user" or "partition" (where the journal tells it): whoever would have waited longest first."""
+    out: dict[str, Waits] = {}
+    for job, row in found.starts.items():
+        name = row[1] if whose == "user" else found.partitions.get(job)
+        moved = found.moved(row)
+        if moved is not None and name is not None:
+            one = out.setdefault(name, Waits(name))
+            one.how[moved[0]] += 1
+            one.changes += [] if moved[1] is None else [moved[1]]
+    return sorted(out.values(), key=lambda one: (-one.longest, -one.how["later"], one.name))
+
+
+def answers(
+    found: Findings, price: float | None = None, currency: str = "", carbon: float | None = None, longer_s: float = LONGER_S
+) -> list[str]:
+    """What an operator asks, in sentences; the answer first, each figure with its condition. longer_s: the further wait that counts."""
     if found.about.get("mode") in ("power", "full"):
         off = _hours(found.sums["truly_off_s"])
         out = [f"Beside Slurm for {_span(found.sums['watched_s'])}, switching nodes: they were off for {off}, by whomever."]
@@ -164,7 +209,7 @@ def answers(found: Findings, price: float | None = None, currency: str = "", car
         )
     else:
         out = [*_off(found), *_energy(found, price, currency, carbon)]
-    out.append(_delayed(found))
+    out += [_longer(found, longer_s), _delayed(found)]
     share, low, high = found.agreement
     if found.asked:
         out.append(
@@ -213,7 +258,10 @@ def conditions(found: Findings) -> list[str]:
     if found.loose:
         loose = f"{found.loose} of {found.jobs} jobs asked for more nodes than their CPUs need"
         out.append(f"{loose}: the policy may have placed them on fewer.")
-    out.append("A delay is the time that a node needs to be switched on. A policy that holds jobs back delays them longer than that.")
+    out.append(
+        "A later start is by the policy's plan at that look, which takes jobs to run as long as they may; or by the time that a node needs "
+        "to be switched on, which is the least."
+    )
     out.append("Each step is judged alone: what would have followed from another start, only a simulation of the log tells.")
     return out
 
@@ -234,6 +282,23 @@ def _year(found: Findings, kwh: float, price: float | None, currency: str) -> st
     yearly = kwh / found.days * 365.25
     money = "" if price is None else f", {yearly * price:.3g} {currency}".rstrip()
     return f"A year of such days: {yearly:.3g} kWh{money}."
+
+
+def _longer(found: Findings, longer_s: float) -> str:
+    users = waits_by(found, "user")
+    if not users:
+        return ""
+    minutes = f"{longer_s / 60:.3g} minutes"
+    jobs = sum(later > longer_s for one in users for later in one.changes)
+    worst = [one for one in users if one.longest > longer_s]
+    told = f"{len(worst)} of {len(users)} users would have waited longer for a job by more than {minutes}"
+    if worst:
+        told += f": {jobs} jobs, at most {_span(worst[0].longest)} ({', '.join(one.name for one in worst[:NAMED])}"
+        told += f" and {len(worst) - NAMED} more)" if len(worst) > NAMED else ")"
+    spared = sum(min([0.0, *one.changes]) < -longer_s for one in users)
+    told += f"; {spared} had a job that would have waited shorter by as much." if spared else "."
+    unknown = sum(one.how.total() - len(one.changes) for one in users)
+    return f"{told} By how much {unknown} other starts would have moved is not known." if unknown else told
 
 
 def _delayed(found: Findings) -> str:

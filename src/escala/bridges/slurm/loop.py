@@ -160,7 +160,7 @@ class Beside:
             free = [name for name in offs if not seen.nodes[name].allocated]
             self._pretend.order(wakes, free, seen.now_s)
         self._watch.count(seen)
-        expected = self._watch.expect(seen, self._desk, asked)
+        expected = self._watch.expect(seen, self._desk, asked, rows)
         acted = {}
         if self._hands is not None:
             acted = self._hands.act(seen, orders, self._desk, asked, decided_s, {self.at.names[k] for k in unsure})

@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from escala.bridges.slurm.findings import Findings, answers, by_user, conditions
+from escala.bridges.slurm.findings import LONGER_S, Findings, Waits, answers, conditions, waits_by
 from escala.report import Section, write_report
+
+MOST_ROWS = 50
+COLUMNS = (
+    *("jobs", "earlier", "same", "later", "change_unknown"),
+    *("median_change_s", "longest_further_wait_s", "longest_spared_wait_s"),
+)
+
+WHOSE = "Jobs whose start the policy was asked about, or that started on nodes that it had off. A change above 0 is a longer wait."
 
 
 def write_page(
-    path: Path, found: Findings, title: str, price: float | None = None, currency: str = "", carbon: float | None = None
+    path: Path,
+    found: Findings,
+    title: str,
+    price: float | None = None,
+    currency: str = "",
+    carbon: float | None = None,
+    longer_s: float = LONGER_S,
 ) -> None:
     """Write the page to a file: the answer first, then whom it concerns, then what the figures leave out."""
     how = found.how
@@ -24,10 +39,10 @@ def write_page(
     }
     starts = pl.DataFrame({"start": [meaning[word] for word in words], "jobs": [how[word] for word in words]})
     sections = [Section("Starts of Slurm, as the policy takes them", "", [(starts, "Each job that started while it was watched.")])]
-    rows = by_user(found)
-    if rows:
-        users = pl.DataFrame(rows, schema=["user", "jobs", "mean_wait_s", "max_wait_s"], orient="row")
-        sections.append(Section("Who would have waited for nodes to wake", "", [(users, "Further wait of jobs on nodes that were off.")]))
+    users, partitions = waits_by(found, "user"), waits_by(found, "partition")
+    if users:
+        shown = [_table(users, "user"), *([_table(partitions, "partition")] if len(partitions) > 1 else [])]
+        sections.insert(0, Section("Whose waits would have changed", WHOSE, shown))
     about = found.about
     what = pl.DataFrame(
         {
@@ -41,4 +56,16 @@ def write_page(
         }
     )
     sections.append(Section("What these figures leave out", " ".join(conditions(found)), [(what, "")]))
-    write_report(path, {}, title=title, notes=answers(found, price, currency, carbon), sections=sections)
+    write_report(path, {}, title=title, notes=answers(found, price, currency, carbon, longer_s), sections=sections)
+
+
+def _table(rows: list[Waits], whose: str) -> tuple[pl.DataFrame, str]:
+    """With what it leaves out."""
+    left = f"The {MOST_ROWS} that would have waited longest, of {len(rows)}." if len(rows) > MOST_ROWS else ""
+    return pl.DataFrame([one.row() for one in rows[:MOST_ROWS]], schema=[whose, *COLUMNS], orient="row"), left
+
+
+def by_whom(found: Findings) -> dict[str, list[dict[str, Any]]]:
+    """The same rows for JSON, all of them."""
+    both = ((whose, waits_by(found, whose)) for whose in ("user", "partition"))
+    return {f"by_{whose}": [dict(zip((whose, *COLUMNS), one.row(), strict=True)) for one in rows] for whose, rows in both}

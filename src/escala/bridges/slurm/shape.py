@@ -115,7 +115,7 @@ KNOWN: dict[str, dict[str, Shape]] = {
         "seq": _count,
         "unsure": _many(_count),
         "lived": _LIVED,
-        "started": _many(_row(_text, _text, _number, _number, _one_of(*TAKEN), _TIME, _TIME, _TIME)),
+        "started": _many(_row(_text, _text, _number, _number, _one_of(*TAKEN), _TIME, _TIME, _TIME, more=_TIME)),
         "acted": _many(_row(_text, _truth)),
         "refused": _many(_row(_text, _text, _text)),
         "changed": _many(_row(_text, _whole, _whole)),

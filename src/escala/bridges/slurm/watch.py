@@ -68,8 +68,8 @@ class Watch:
 
     def judge(self, seen: Seen, orders: Orders, started: list[Job], asked: bool) -> list[list[Any]]:
         """Rows of the jobs that have started: job, user, submission, start, how the policy took it, when it would have started it, what
-        it and Slurm expected. How: same (in this look, or within the tolerance), earlier, later (it would not have started it yet),
-        unasked (it has ended already, or was not `asked` about)."""
+        it and Slurm expected, and None, which `expect` replaces by a time. How: same (in this look, or within the tolerance), earlier,
+        later (it would not have started it yet), unasked (it has ended already, or was not `asked` about)."""
         now = {start.job_id for start in orders.starts}
         rows = []
         for job in started:
@@ -82,7 +82,7 @@ class Watch:
                 how = "same"
             else:
                 how = "later" if asked and job.state != ENDED else "unasked"
-            rows.append([job.job_id, job.user, job.submit_s, start, how, advised, policy, slurm])
+            rows.append([job.job_id, job.user, job.submit_s, start, how, advised, policy, slurm, None])
         for job_id in now:
             if (known := seen.jobs.get(job_id)) is not None and known.state == PENDING:
                 self.advised.setdefault(job_id, seen.now_s)
@@ -91,18 +91,23 @@ class Watch:
                 del kept[job_id]
         return rows
 
-    def expect(self, seen: Seen, desk: Desk, snapshot: Snapshot) -> dict[str, tuple[float | None, float | None]]:
-        """Ask for a plan, where jobs wait of which nothing is expected yet; what is expected of these from now."""
+    def expect(self, seen: Seen, desk: Desk, snapshot: Snapshot, rows: list[list[Any]]) -> dict[str, tuple[float | None, float | None]]:
+        """Ask for a plan, where jobs wait of which nothing is expected yet, or where rows of `judge` are of jobs that the policy would
+        start later: they are told when. What is expected of new ones from now."""
         waiting = [job for job in seen.jobs.values() if waits(job, self._at)]
-        new = [job for job in waiting if job.job_id not in self.expected]
-        if not self.plans or not new or len(waiting) > MOST_WAITING or seen.now_s < self.planned_s + PLAN_EVERY_S:
+        new = [job for job in waiting if job.job_id not in self.expected] if seen.now_s >= self.planned_s + PLAN_EVERY_S else []
+        late = [row for row in rows if row[4] == "later"]
+        if not self.plans or not (new or late) or len(waiting) > MOST_WAITING:
             return {}
-        self.planned_s = seen.now_s
+        if new:
+            self.planned_s = seen.now_s
         try:
             plan = {one.job_id: one.start_s for one in desk.plan(snapshot, first=FIRST)}
         except EscalaError:  # an object, which cannot plan
             self.plans = False
             return {}
+        for row in late:
+            row[8] = plan.get(row[0])
         found = {job.job_id: (plan.get(job.job_id), job.start_s) for job in new}
         self.expected |= found
         return found
