@@ -1,0 +1,162 @@
+"""Beside a fake Slurm: each guard refuses what it is for, and nothing is done without one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from escala.bridges.slurm.actor import Actor, Changes
+from escala.bridges.slurm.guard import FREE, NICE, OFF_NODE, RENEW, WAKE, Allowed, Guard, Limits, Wanted
+from escala.bridges.slurm.ranks import nices
+from escala.bridges.slurm.reader import Reader
+from escala.bridges.slurm.seen import Seen
+from escala.bridges.slurm.snapshots import is_lease, layout
+from escala.errors import EscalaError
+from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeSlurm
+from tests.bridges.slurm.test_shadow import WATTS
+from tests.bridges.slurm.world import FAST, PERIOD, World, queue
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+
+def _guard(slurm: FakeSlurm, clock: Callable[[], float] | None = None, **limits: Any) -> tuple[Guard, Any]:
+    reader = Reader(slurm, clock=slurm.clock)
+    seen = reader.read()
+    guard = Guard(layout(seen, "batch", WATTS), Limits(**{**vars(FAST), **limits}), True, PERIOD, is_lease, clock or slurm.clock)
+    guard.look(seen)
+    return guard, seen
+
+
+def _why(guard: Guard, seen: Any, *wanted: Wanted) -> list[str]:
+    return [why for _, _, why in guard.sort(seen, wanted)[1]]
+
+
+def test_each_guard_refuses_what_it_is_for() -> None:
+    slurm = FakeSlurm(8, [FakeJob(1, EPOCH + 1, 2, 500)])
+    slurm.advance(2)
+    offs = [Wanted(OFF_NODE, f"n{k}") for k in range(3, 9)]
+    guard, seen = _guard(slurm, spare=2)
+    assert _why(guard, seen, *offs) == ["spare", "spare"] and _why(guard, seen, Wanted(OFF_NODE, "n1")) == ["not-idle"]
+    assert _why(*_guard(slurm, most_off=2), *offs) == ["most-off"] * 4
+    assert _why(*_guard(slurm, switches=3), *offs) == ["rate"] * 3
+    assert _why(*_guard(slurm, allowed=frozenset(["n3", "n4"])), *offs) == ["not-allowed"] * 4
+    guard, seen = _guard(slurm)
+    assert _why(guard, seen, Wanted(FREE, "n3")) == ["no-lease"] and _why(guard, seen, Wanted(RENEW, "n3")) == ["on"]
+    assert _why(guard, seen, Wanted(WAKE, "n3")) == ["not-off"] and _why(guard, seen, Wanted(OFF_NODE, "n9")) == ["not-allowed"]
+    slurm.nodes["n3"].state = "DOWN"
+    slurm.reservations["theirs"] = (["n4"], EPOCH, EPOCH + 9999)
+    assert _why(*_guard(slurm), *offs[:2]) == ["unusable", "unusable"], "down; reserved by others"
+    slurm.nodes["n5"].power = "POWERED_DOWN"
+    guard, seen = _guard(slurm, min_off_s=600)
+    guard.memory.off_at["n5"] = float(slurm.now - 10)
+    assert _why(guard, seen, Wanted(WAKE, "n5")) == ["min-off"]
+    guard.memory.on_since["n6"] = float(slurm.now - 10)
+    guard.limits = Limits(**{**vars(FAST), "min_on_s": 600})
+    assert _why(guard, seen, Wanted(OFF_NODE, "n6")) == ["min-on"]
+    guard.memory.boots["n5"] = [1, slurm.now + 100.0]
+    assert _why(guard, seen, Wanted(WAKE, "n5")) == ["set-aside"]
+    for bad in (Wanted(OFF_NODE, "n3;reboot"), Wanted(NICE, "1 2")):
+        with pytest.raises(EscalaError, match="nothing is done"):
+            guard.sort(seen, [bad])
+
+
+def test_a_job_that_waits_too_long_ends_all_holding_back(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8)
+    limits = Limits(**{**vars(FAST), "longest_wait_s": 40, "lease_s": 300})
+    world = World(slurm, tmp_path, "power", limits, shutdown="hold:99")
+    world.go(4)
+    slurm.coming = [FakeJob(1, slurm.now + 1, 8, 30, limit=600)]
+    world.go(7)
+    assert slurm.jobs[0].state == "PENDING"
+    world.go(9)
+    assert slurm.jobs[0].state == "RUNNING", "leases were given up, and Slurm woke the nodes"
+    assert 40 <= (slurm.jobs[0].start or 0) - slurm.jobs[0].submit <= 40 + 4 * PERIOD + 20
+
+
+def test_a_late_job_is_not_made_to_wait_longer_and_goes_first(tmp_path: Path) -> None:
+    slurm = queue(7, 3, 1)
+    guard, seen = _guard(slurm, longest_wait_s=1e9)
+    at = layout(seen, "batch", WATTS)
+    assert [(one.name, one.value) for one in nices(seen, at, ["4", "3", "2"], 1e9)] == [("4", -2), ("2", 2)]
+    level = Seen(seen.now_s, {name: job._replace(priority=1) for name, job in seen.jobs.items()}, seen.nodes)
+    assert [(one.name, one.value) for one in nices(level, at, ["4", "3", "2"], 1e9)] == [("4", -20), ("3", -10)], "ties are broken upwards"
+    assert nices(seen, at, ["2", "3", "4"], 1e9) == [] and nices(seen, at, [], 1e9) == []
+    slurm.advance(50)
+    guard, seen = _guard(slurm, longest_wait_s=10)
+    assert nices(seen, at, ["4", "3", "2"], 10.0) == [], "all are late, so they stay as Slurm has them"
+    assert _why(guard, seen, Wanted(NICE, "2", 5)) == ["longest-wait"] and _why(guard, seen, Wanted(NICE, "2", -5)) == []
+    assert _why(guard, seen, Wanted(NICE, "1", 0), Wanted(NICE, "99", 0)) == ["not-waiting"] * 2
+    assert _why(guard, seen, Wanted(NICE, "2", -(3 * 10**9))) == ["range"]
+
+
+def test_what_blocks_everything() -> None:
+    slurm = FakeSlurm(4)
+    other = [float(EPOCH)]
+    guard, seen = _guard(slurm, lambda: other[0])
+    assert guard.blocked(seen, 0.1, 0.0) == ""
+    assert guard.blocked(seen, PERIOD + 1.0, 0.0) == "slow" and guard.blocked(seen, 0.0, 3 * PERIOD + 1.0) == "stale"
+    slurm.advance(PERIOD)
+    other[0] += PERIOD + 100
+    guard.look(Reader(slurm, clock=slurm.clock).read())
+    assert guard.blocked(seen, 0.0, 0.0) == "clock"
+    slurm.advance(PERIOD)
+    other[0] += PERIOD
+    guard.look(Reader(slurm, clock=slurm.clock).read())
+    assert guard.blocked(seen, 0.0, 0.0) == ""
+    for _ in range(2):
+        guard.failed()
+    assert guard.blocked(seen, 0.0, 0.0) == "errors"
+    for _ in range(3):
+        guard.good()
+    assert guard.blocked(seen, 0.0, 0.0) == ""
+    unknown = Guard(layout(seen, "batch", WATTS), FAST, False, PERIOD, is_lease)
+    assert unknown.blocked(seen, 0.0, 0.0) == "version"
+
+
+def test_nothing_is_done_without_a_guard(tmp_path: Path) -> None:
+    slurm = FakeSlurm(4)
+    guard, seen = _guard(slurm)
+    actor = Actor(slurm, guard.seal, "ann", 60, Changes(tmp_path), guard.failed)
+    with pytest.raises(EscalaError, match="no guard let through"):
+        actor.act(Allowed(Wanted(OFF_NODE, "n1"), object()), seen, float, bool)
+    assert slurm.commands == []
+    with pytest.raises(EscalaError, match="cannot stand in a command"):
+        Actor(slurm, guard.seal, "a b", 60, Changes(tmp_path), guard.failed)
+
+
+class Slow:
+    """A Slurm whose commands that change something take their time."""
+
+    def __init__(self, slurm: FakeSlurm, seconds: int) -> None:
+        self.slurm, self.seconds = slurm, seconds
+
+    def __call__(self, client: str, *words: str) -> str:
+        if words[0] in ("update", "create", "delete"):
+            self.slurm.advance(self.seconds)
+        return self.slurm(client, *words)
+
+
+def test_what_was_seen_is_not_acted_on_for_longer_than_three_periods(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8)
+    run = Slow(slurm, 0)
+    world = World(slurm, tmp_path, "power", Limits(**{**vars(FAST), "lease_s": 300}), run=run)
+    run.seconds = 9
+    world.beside.cycle()
+    given = slurm.commands[:]
+    assert len(given) == 2 and slurm.now == EPOCH + 18, "no command after 15 s"
+    refused = world.told("refused")
+    assert {why for _, _, why in refused} == {"stale"} and len(refused) == 7
+    assert set(world.guard.memory.off_at) == {"n1"} and len(world.guard.memory.switched) == 1, "the others count as never switched"
+    run.seconds = 0
+    world.go(8)
+    assert len(slurm.reservations) == 8
+    slurm.advance(140)
+    slurm.coming = [FakeJob(1, slurm.now + 1, 4, 30)]
+    slurm.advance(1)
+    count, run.seconds = len(slurm.commands), 9
+    world.beside.cycle()
+    assert all("endtime=now+300" in command for command in slurm.commands[count:]) and len(slurm.commands) == count + 2, "leases first"
+    assert "stale" in {why for _, _, why in world.told("refused")} and not world.guard.memory.woken_at

@@ -1,0 +1,72 @@
+"""Beside a fake Slurm: what undo takes back, and what it leaves alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from escala.bridges.slurm.actor import CHANGES
+from escala.bridges.slurm.guard import Limits
+from tests.bridges.slurm.fake import FakeSlurm
+from tests.bridges.slurm.world import FAST, World, queue, reserve, undo
+
+pytestmark = pytest.mark.usefixtures("compiled")
+
+
+def test_undo_gives_jobs_their_nice_back_but_not_what_others_have_set(tmp_path: Path) -> None:
+    slurm = queue(7, 3, 1, 5)
+    before = {job.number: (job.priority, job.nice) for job in slurm.jobs}
+    world = World(slurm, tmp_path, "order", scheduler="sjf", shutdown="never")
+    world.go(2)
+    world.die()
+    changed = [job for job in slurm.jobs if (job.priority, job.nice) != before[job.number]]
+    assert len(changed) > 2
+    changed[0].nice += 5  # by an administrator
+    with open(tmp_path / CHANGES, "a") as file:
+        file.write('{"job": "9')
+    count = len(slurm.commands)
+    assert undo(slurm, tmp_path, dry=True)[0] and len(slurm.commands) == count
+    done, left = undo(slurm, tmp_path)
+    assert all(good for _, good in done) and left == [f"job {changed[0].number}: its nice was set by somebody else since"]
+    assert [job.number for job in slurm.jobs if (job.priority, job.nice) != before[job.number]] == [changed[0].number]
+    assert undo(slurm, tmp_path) == ([], left)
+
+
+def test_undo_gives_up_what_its_own_process_made_and_nothing_else(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8)
+    world = World(slurm, tmp_path, "power", Limits(**{**vars(FAST), "allowed": frozenset(["n1", "n2"])}))
+    world.go(3)
+    world.die()
+    assert set(slurm.reservations) == {"escala_n1", "escala_n2"}
+    slurm("scontrol", "delete", "reservationname=escala_n2")
+    slurm.advance(200)
+    others = {"escala_meeting": ("n3,n4", "root"), "escala_n5": ("n5", "ann"), "escala_n2": ("n2", "ann"), "escala_n1": ("n1", "ann")}
+    for name, (nodes, user) in others.items():
+        reserve(slurm, name, nodes, user)
+    done, left = undo(slurm, tmp_path)
+    assert done == [] and set(slurm.reservations) == set(others), "leases that have run out: what bears their names by now is another's"
+    assert [line.split(":")[0] for line in left] == [f"reservation {name} of {user}" for name, (_, user) in others.items()]
+    for name in ("escala_n1", "escala_n2", "escala_n5"):
+        slurm("scontrol", "delete", f"reservationname={name}")
+    world.begin()
+    world.go(3)
+    world.die()
+    reserve(slurm, "escala_n5", "n5", "ann")
+    assert sorted(line for line, _ in undo(slurm, tmp_path)[0]) == [f"scontrol delete reservationname=escala_n{k}" for k in (1, 2)]
+    assert set(slurm.reservations) == {"escala_meeting", "escala_n5"}
+
+
+def test_undo_without_the_record_goes_by_form_node_and_user(tmp_path: Path) -> None:
+    slurm = FakeSlurm(4)
+    for folder, mode in ((tmp_path / "order", "order"), (tmp_path / "power", "power")):
+        world = World(slurm, folder, mode, Limits(**{**vars(FAST), "allowed": frozenset(["n1"])}))
+        world.go(3)
+        world.die()
+        (folder / CHANGES).unlink()
+    for name, nodes, user in (("escala_meeting", "n3", "ann"), ("escala_n4", "n4", "bob"), ("escala_m1", "m1", "ann")):
+        reserve(slurm, name, nodes, user)
+    assert undo(slurm, tmp_path / "order", dry=True)[0] == [], "it has never switched a node"
+    done, left = undo(slurm, tmp_path / "power")
+    assert done == [("scontrol delete reservationname=escala_n1", True)] and len(left) == 3
+    assert set(slurm.reservations) == {"escala_meeting", "escala_n4", "escala_m1"}
