@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 
 _TRACES = Path(os.environ.get("ESCALA_TRACES", Path(__file__).resolve().parents[2] / "shared" / "traces"))
 _SLURM = Path(__file__).parent / "unit" / "campaigns" / "stand_in.py"
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a run in the background: the processes that tests interrupt would not hear it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

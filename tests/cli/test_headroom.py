@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -13,6 +15,8 @@ import pytest
 
 from escala.workload import Workload, write_swf
 from escala.workload.generate_slots import bernoulli_model
+
+pty = pytest.importorskip("pty", reason="no pseudo-terminals here")
 
 
 def escala(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -94,15 +98,23 @@ def test_ctrl_c_keeps_the_runs_and_what_was_proved(tmp_path: Path) -> None:
     write_swf(bernoulli_model(load=1.9, steps=1500).workload(7), tmp_path / "list.swf")
     given = ["compare", str(tmp_path / "list.swf"), "--platform", "10x1:none", "--schedulers", "fcfs,sjf-fit", "--headroom", "slowdown"]
     command = [sys.executable, "-m", "escala", *given, "--limit", "300", "--json", "--out", str(tmp_path / "out")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True)
+    os.close(theirs)
+    seen = b""
     try:
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(15)
+        while b"done: at least" not in seen:  # something is proved, and the next step takes seconds
+            assert select.select([ours], [], [], 120)[0], seen
+            seen += os.read(ours, 65536)
         os.kill(process.pid, signal.SIGINT)
-        out, err = process.communicate(timeout=60)
+        with contextlib.suppress(OSError):  # it has closed its end
+            while select.select([ours], [], [], 60)[0]:
+                seen += os.read(ours, 65536)
+        out, _ = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130 and err.strip().splitlines()[-1].startswith("error: interrupted")
+        os.close(ours)
+    assert process.returncode == 130 and b"error: interrupted: the head-room told is of what was proved" in seen, seen
     kept = json.loads((tmp_path / "out" / "headroom.json").read_text())
     assert kept["interrupted"] and kept["lower"] > 1.0
     assert {row["policy"] for row in json.loads(out)} == set(kept["proved"])

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from escala.cli import options as opt
+from escala.cli.headroom import telling
 from escala.cli.interrupt import INTERRUPTED, Stopped, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.reading import read_log, read_of
-from escala.cli.tables import number, rows_table
+from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.writing import Pieces, output_folder
 
@@ -83,13 +84,9 @@ def bound(
             told = {"objective": objective, "oversized": oversized, "seed": seed, **switching}
             pieces = pieces_of(folder, log, machine, [*names, *switching.get("shutdowns", ())], **told)
             begin(f"replaying {len(log)} jobs under {', '.join(names)}")
-
-            def tell(step: Any) -> None:
-                begin(f"{step.name} done: at least {number(step.lower, 4)}, found {number(step.found, 4)} (in the solver's units)")
-
             result = escala.bound(
-                log, machine, objective, exact=exact, limit_s=limit, seed=seed, policies=names, progress=tell, oversized=oversized,
-                keep=keep_runs(pieces), **switching,
+                log, machine, objective, exact=exact, limit_s=limit, seed=seed, policies=names,
+                progress=telling(begin), oversized=oversized, keep=keep_runs(pieces), **switching,
             )  # fmt: skip
             tell_found(pieces)
         document = result.as_dict()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from escala.cli.tables import amount
+from escala.cli.tables import amount, number
+from escala.cli.terminal import Begin
 from escala.errors import EscalaError
 from escala.reading import read_json
 
@@ -71,9 +72,19 @@ def check_inputs(objective: str | None, log: Any, machine: Any) -> None:
         waste_bound.check(log, machine)
 
 
+def telling(begin: Begin) -> Callable[[Any], None]:
+    """What says on the progress line what each step of a bound has proved."""
+
+    def tell(step: Any) -> None:
+        begin(f"{step.name} done: at least {number(step.lower, 4)}, found {number(step.found, 4)} (in the solver's units)")
+
+    return tell
+
+
 def measure(
-    runs: Mapping[str, Any], log: Any, machine: Any, objective: str, stretch: float | None, limit_s: float | None, options: dict[str, Any]
-) -> Any:
+    runs: Mapping[str, Any], log: Any, machine: Any, objective: str, stretch: float | None, limit_s: float | None,
+    options: dict[str, Any], progress: Callable[[Any], None] | None = None,
+) -> Any:  # fmt: skip
     """Head-room of each policy against the first, as plain data. runs: policy -> Result of this log. Ctrl-C keeps what was proved.
 
     The truth lies between shares[policy] = (first - policy) / (first - best found), which is the share if nothing better than the best
@@ -86,7 +97,7 @@ def measure(
     if objective == WASTE:
         return _of_waste(runs, log, machine, stretch, within, options)
     same = {name: options[name] for name in ("oversized", "start_off")}
-    best = bound_of_runs(runs, log, machine, objective, limit_s=within, **same)
+    best = bound_of_runs(runs, log, machine, objective, limit_s=within, progress=progress, **same)
     values = best.policies
     first = next(iter(values.values()))
 

@@ -189,7 +189,7 @@ def compare(
         if headroom is not None:
             with progress() as begin:
                 begin("bounding what is possible")
-                measured = room.measure(comparison.results, log, machine, headroom, stretch, limit, options)
+                measured = room.measure(comparison.results, log, machine, headroom, stretch, limit, options, room.telling(begin))
             table = table.with_columns(
                 pl.Series(name, list(values.values()), dtype=pl.Float64) for name, values in room.columns(measured).items()
             )

@@ -193,7 +193,10 @@ class _Ladder:
                 self.interrupted = True
             self.done.append(Step(name, time.monotonic() - begin, iterations, self.objective(self.lower), self.found()))
             if self.progress is not None:
-                self.progress(self.done[-1])
+                try:
+                    self.progress(self.done[-1])
+                except KeyboardInterrupt:
+                    self.interrupted = True
 
     def result(self) -> Bound:
         found = self.found()

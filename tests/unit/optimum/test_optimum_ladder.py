@@ -92,6 +92,14 @@ def test_interrupt_between_the_steps_is_kept(monkeypatch: pytest.MonkeyPatch) ->
     assert result.interrupted and result.status == "bound-only" and result.steps[-1].name == "search"
 
 
+def test_interrupt_while_progress_is_shown_keeps_what_was_proved() -> None:
+    def stopped(_: object) -> None:
+        raise KeyboardInterrupt
+
+    result = bound(random_instance(np.random.default_rng(45), 20, "slowdown", kinds=1), progress=stopped)
+    assert result.interrupted and [step.name for step in result.steps] == ["wspt"] and result.lower is not None
+
+
 def test_waits_are_rounded_up() -> None:
     """Summed waits are whole: a bound of 1.2 ticks is one of 2."""
     rng = np.random.default_rng(46)
