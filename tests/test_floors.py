@@ -24,7 +24,7 @@ LONG = {
     "agents/evaluate.py:evaluate": 68,
     "agents/training/team/train.py:train_team": 85,
     "agents/training/train.py:train": 84,
-    "cli/bounds.py:bound": 78,
+    "cli/bounds.py:bound": 74,
     "cli/learn.py:evaluate": 77,
     "cli/learn.py:train": 64,
     "cli/render.py:render": 69,
