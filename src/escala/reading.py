@@ -15,6 +15,7 @@ import stat
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -113,7 +114,7 @@ def reading(path: Path) -> Iterator[BinaryIO]:
     with raw:
         try:
             packed = raw.peek(2)[:2] == GZIP_MAGIC
-            yield cast(BinaryIO, _unpacked(raw, path, about.st_size)) if packed else raw
+            yield cast(BinaryIO, _Unpacked(raw, path, about.st_size)) if packed else raw
         except EOFError:
             raise EscalaError(f"{path}: the gzip file ends too early: fetch or copy it again") from None
         except (gzip.BadGzipFile, zlib.error) as error:
@@ -122,37 +123,52 @@ def reading(path: Path) -> Iterator[BinaryIO]:
             raise EscalaError(f"{path}: cannot be read ({error.strerror or error}): check the disk and the path") from None
 
 
-def _unpacked(raw: BinaryIO, path: Path, packed_bytes: int) -> _Unpacked:
-    """The content of a gzipped file. What says of itself that it is too large is unpacked to the limit, and refused, before any of it is
-    parsed: the parsed rows take several times the memory of their text."""
-    most = max(FREE_BYTES, MOST_RATIO * packed_bytes)
-    raw.seek(-min(4, packed_bytes), os.SEEK_END)
-    if int.from_bytes(raw.read(4), "little") > most:  # of the last member, modulo 2**32; anything at all in a damaged file
-        raw.seek(0)
-        whole = _Unpacked(raw, path, most)
-        while whole.read(CHUNK_BYTES):
-            pass
-    raw.seek(0)
-    return _Unpacked(raw, path, most)
-
-
 class _Unpacked:
-    """The content of a gzipped file, as long as it does not grow beyond all reason."""
+    """The content of a gzipped file, as long as it does not grow beyond all reason.
 
-    def __init__(self, raw: BinaryIO, path: Path, most_bytes: int) -> None:
+    What the file says of its own size is not asked: a file of several members says that of its last one alone, and may lie. The first
+    `CHUNK_BYTES` are given as they come; before more is, the rest is unpacked and counted, so that what is too large is refused before most
+    of it is parsed: the parsed rows take several times the memory of their text. Up to `FREE_BYTES` of the rest are kept meanwhile.
+    """
+
+    def __init__(self, raw: BinaryIO, path: Path, packed_bytes: int) -> None:
         self._stream = gzip.GzipFile(fileobj=raw)
         self._path = path
-        self._left = most_bytes
+        self._most = max(FREE_BYTES, MOST_RATIO * packed_bytes)
+        self._given, self._counted = 0, False
+        self._kept = BytesIO()
 
     def read(self, size: int = -1) -> bytes:
         """At most `size` bytes; all that is left where it is negative."""
         if size < 0:
-            return b"".join(iter(lambda: self.read(CHUNK_BYTES), b""))
+            return self._kept.read() + b"".join(iter(lambda: self._next(CHUNK_BYTES), b""))
+        if self._given + size > CHUNK_BYTES and not self._counted:
+            self._count()
+        return self._kept.read(size) or self._next(size)
+
+    def _next(self, size: int) -> bytes:
         data = self._stream.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise EscalaError(f"{self._path}: unpacks to more than {MOST_RATIO} times its size: unpack it yourself if you trust it")
+        self._given += len(data)
+        self._check(self._given)
         return data
+
+    def _check(self, unpacked: int) -> None:
+        if unpacked > self._most:
+            raise EscalaError(f"{self._path}: unpacks to more than {MOST_RATIO} times its size: unpack it yourself if you trust it")
+
+    def _count(self) -> None:
+        """Unpack the rest once; keep it where it is small, else begin again where reading was."""
+        self._counted, total = True, self._given
+        while data := self._stream.read(CHUNK_BYTES):
+            total += len(data)
+            self._check(total)
+            if total <= FREE_BYTES:
+                self._kept.write(data)
+        if total <= FREE_BYTES:
+            self._kept.seek(0)
+        else:
+            self._kept = BytesIO()
+            self._stream.seek(self._given)
 
 
 def file_name(path: Path) -> str:

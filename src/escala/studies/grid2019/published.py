@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import polars as pl
 from escala.envs.slots.lists import JobLists, given_lists
 from escala.errors import EscalaError
 from escala.platform import Platform
+from escala.reading import read_all
 from escala.workload import Workload
 
 LOADS = (10, 40, 70, 100, 130, 160, 190)
@@ -35,7 +37,7 @@ def folder_of_author(given: Path | None = None) -> Path | None:
 
 def published_lists(folder: Path) -> JobLists:
     """The seven lists, in the order of `LOADS`, on a pool of 10."""
-    jobs = pl.read_csv(folder / "workloads.csv.gz")
+    jobs = pl.read_csv(BytesIO(read_all(folder / "workloads.csv.gz")))
     lists = []
     for load in LOADS:
         rows = jobs.filter(pl.col("set") == load)
