@@ -9,6 +9,7 @@
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
 #   make wheel       a wheel that brings machine code of the usual paths: nothing is compiled when it is first used on a common processor
+#   make dist        what is published: source archive and wheel, small, and installed and run in an empty environment
 #   make lock        requirements.lock anew: what the tests run with, by version and hash
 
 PYTHON ?= $(shell for p in python3.11 python3 python3.12 python3.13 python3.14; do \
@@ -29,7 +30,7 @@ LAB ?= /tmp/escala-slurm-lab
 # One thread for each numerical library: the tests and the training run side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: wheel setup demo test test-fast test-bounds test-lowest check fuzz slurm-lab slurm-lab-down bench docs lock clean
+.PHONY: wheel dist setup demo test test-fast test-bounds test-lowest check fuzz slurm-lab slurm-lab-down bench docs lock clean
 
 setup: $(STAMP)
 
@@ -102,6 +103,17 @@ wheel: $(STAMP)
 	cd build/machine/compiled-numba-* && find . -name '*.machine' -exec cp --parents -t $(CURDIR)/$(BROUGHT) {} +
 	$(BIN)/python -m pip wheel -q --no-deps -w dist .
 	rm -rf build/machine $(BROUGHT)
+
+# The wheel is built from the source archive, so that this is whole too.
+dist:
+	rm -rf build/dist $(VENV)-dist && $(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/bin/python -m pip install -qq --disable-pip-version-check build
+	$(VENV)-dist/bin/python -m build --outdir build/dist . >/dev/null
+	$(PYTHON) -m tests.release build/dist
+	$(VENV)-dist/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt build/dist/*.whl
+	cd build && ../$(VENV)-dist/bin/escala workload generate lublin jobs=100 cores=32 --out small.swf
+	cd build && ../$(VENV)-dist/bin/escala simulate small.swf --platform 32x1 --scheduler easy
+	@ls -l build/dist
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -22,10 +22,13 @@ copyright = "The Escala developers"
 version = release = escala.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 exclude_patterns = ["_build"]
+templates_path = ["_templates"]
 highlight_language = "text"
 smartquotes = False  # options begin with two hyphens
 html_theme = "furo"
 html_title = f"Escala {release}"
+SIDEBAR = ("sidebar/brand", "sidebar/search", "sidebar/scroll-start", "sidebar/navigation", "sidebar/scroll-end", "versions")
+html_sidebars = {"**": [f"{part}.html" for part in SIDEBAR]}
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"

@@ -1,15 +1,100 @@
-"""What runs on a submission and what runs on a push are the same."""
+"""What runs on a submission and what runs on a push are the same; what is published is small, and has its place."""
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import random
 import re
+import tarfile
+import tomllib
+import zipfile
 from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.release import MOST_BYTES, NEEDED, faults
 
 ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def test_the_workflow_makes_all_that_ci_makes() -> None:
-    """The suite, the documentation, and the suite with checked bounds."""
+    """The suite, the documentation, what is published, and the suite with checked bounds."""
     made = set(re.findall(r"^make ([\w-]+)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE))
     jobs = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / ".github" / "workflows").glob("*.yml"))
-    assert {"test", "test-bounds", "docs"} <= made and made - set(re.findall(r"run: make ([\w-]+)", jobs)) == set()
+    assert {"test", "test-bounds", "docs", "dist"} <= made and made - set(re.findall(r"run: make ([\w-]+)", jobs)) == set()
+
+
+def test_the_workflow_has_every_python_that_is_promised() -> None:
+    promised = [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)]
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    assert json.loads(workflow.partition("python: ")[2].partition("\n")[0]) == promised
+
+
+def test_no_extra_asks_for_a_package_that_a_promised_python_lacks() -> None:
+    """pygame has no wheel for Python 3.14; pygame-ce, which is imported by the same name, has."""
+    asked = {one.replace(" ", "") for one in PROJECT["optional-dependencies"]["envs"] if one.startswith("pygame")}
+    assert {one.partition(";")[2] for one in asked} == {"python_version<'3.14'", "python_version>='3.14'"}
+
+
+def _archives(folder: Path, *, more: str = "", large: int = 0) -> Path:
+    """A source archive and a wheel with what is needed."""
+    folder.mkdir()
+    (folder / "big").write_bytes(random.Random(1).randbytes(large))
+    with tarfile.open(folder / "escala-1.tar.gz", "w:gz") as archive:
+        for name in [*NEEDED[".tar.gz"], *([more] if more else [])]:
+            archive.add(folder / "big", f"escala-1/{name}")
+    with zipfile.ZipFile(folder / "escala-1-py3-none-any.whl", "w") as wheel:
+        for name in [*NEEDED[".whl"], *([more] if more else [])]:
+            wheel.write(folder / "big", name)
+    return folder
+
+
+def test_what_is_published_is_small_and_whole(tmp_path: Path) -> None:
+    assert faults(_archives(tmp_path / "right")) == []
+    kept = faults(_archives(tmp_path / "kept", more="docs/studies/marl2024/agent.npz"))
+    assert kept[0].partition(": ")[2] == "holds docs/studies/marl2024/agent.npz" and len(kept) == 3
+    large = faults(_archives(tmp_path / "large", large=MOST_BYTES[".tar.gz"] // 4 + 1000))
+    assert [told.partition(", ")[2] for told in large] == ["more than 3,000,000"]
+    (tmp_path / "none").mkdir()
+    assert len(faults(tmp_path / "none")) == 2
+
+
+def test_an_image_is_made_of_the_package_alone() -> None:
+    """What `COPY . /src` takes is listed: no .venv, no .git; extras and files are there."""
+    image = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    taken = [line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    assert taken[0] == "*" and {line[1:] for line in taken if line.startswith("!")} == {
+        "src", "pyproject.toml", "constraints.txt", PROJECT["readme"], "LICENSE",
+    }  # fmt: skip
+    (extras,) = re.findall(r"\[([\w,]+)\]", image)
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+
+
+def _versions() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("versions", ROOT / "docs" / "versions.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_each_version_of_the_documentation_has_a_folder(tmp_path: Path) -> None:
+    put, built, site = _versions().put, tmp_path / "built", tmp_path / "site"
+    built.mkdir()
+    (built / "index.html").write_text("first")
+    (built / "gone.html").write_text("")
+    for name in ("main", "0.9.0", "0.10.0rc1", "0.10.0"):
+        names = put(site, built, name)
+    assert names == ["0.10.0", "0.10.0rc1", "0.9.0", "main"] == json.loads((site / "versions.json").read_text())
+    assert "url=0.10.0/" in (site / "index.html").read_text()
+    (built / "gone.html").unlink()
+    (built / "index.html").write_text("second")
+    assert put(site, built, "main") == names
+    assert (site / "main" / "index.html").read_text() == "second" and not (site / "main" / "gone.html").exists()
+    assert (site / "0.9.0" / "index.html").read_text() == "first"
+    for bad, place in (("../main", built), ("", built), ("main", tmp_path / "nothing")):
+        with pytest.raises(ValueError):
+            put(site, place, bad)

@@ -34,6 +34,9 @@ EXTRAS = {
 IMPORTED = {"PIL": "pillow", "zmq": "pyzmq", "tree": "dm-tree"}
 """Where a package is imported by another name than its own."""
 
+ELSEWHERE = {"pygame": "pygame-ce", "mlflow": "mlflow-skinny"}
+"""Where another distribution than the package's own may have it: the one that the extra installs on some systems, or everywhere."""
+
 BRINGS = {
     "agents": ("envs",),
     "track": ("agents",),

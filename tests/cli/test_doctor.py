@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,18 @@ def test_doctor_says_what_is_missing(escala_: Escala, monkeypatch: pytest.Monkey
     outcome = escala_("doctor")
     assert outcome.status == 0 and "pip install '.[agents]'" in outcome.out and "ESCALA_CACHE_DIR" in outcome.out
     assert len(json.loads(escala_("doctor", "--json").out)["hints"]) == 2
+
+
+def test_doctor_finds_a_package_that_another_distribution_brings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pip install '.[track]' brings mlflow-skinny, and '.[envs]' pygame-ce on Python 3.14."""
+
+    def only(name: str) -> str:
+        if name not in ("mlflow-skinny", "pygame-ce"):
+            raise PackageNotFoundError(name)
+        return "3.1"
+
+    monkeypatch.setattr(doctor, "version", only)
+    assert {row["package"] for row in doctor._extras() if row["version"] is not None} == {"mlflow", "pygame"}
 
 
 def test_doctor_names_and_removes_what_killed_runs_left(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +14,7 @@ import typer
 from escala.cli import options as opt
 from escala.cli.tables import facts_table, rows_table
 from escala.cli.terminal import emit, progress
-from escala.extras import EXTRAS
+from escala.extras import ELSEWHERE, EXTRAS
 
 CORE = ("numpy", "numba", "llvmlite", "polars", "typer", "rich", "PyYAML", "pooch")
 
@@ -27,10 +28,11 @@ def add_to(app: typer.Typer) -> None:
 
 def _version(package: str) -> str | None:
     """The installed version of a package, None where it is missing. Nothing is imported."""
-    try:
-        return version(package.replace("_", "-"))
-    except PackageNotFoundError:
-        return None
+    for name in (package.replace("_", "-"), ELSEWHERE.get(package)):
+        with suppress(PackageNotFoundError):
+            if name is not None:
+                return version(name)
+    return None
 
 
 def _cache() -> dict[str, Any]:
