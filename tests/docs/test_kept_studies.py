@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import re
 from fnmatch import fnmatch
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from escala.studies import RUNNABLE
 from escala.studies.lab.claims import Claim, of_paper, read_rows, write_claims
 from escala.studies.verdicts import rows_of
+from escala.studies.verdicts.papers.deepshutdown2020 import LOGS as TABLE_2
 
 ROOT = Path(__file__).resolve().parents[2] / "docs" / "studies"
 SOURCES = sorted((ROOT.parents[1] / "src" / "escala" / "studies").glob("*.py"))
@@ -105,3 +107,21 @@ def test_claims_that_a_page_names_exist(folder: Path) -> None:
     named = re.findall(r"`(r[1-4]\.[\w.*]+)`", (folder / "README.md").read_text(encoding="utf-8"))
     kept = {name for name in named if any(fnmatch(ident, name) or ident.startswith(f"{name}.") for ident in known)}
     assert [name for name in named if name not in kept and f"{name.rstrip('.*')}." not in written] == []
+
+
+@pytest.mark.parametrize("name", INPUTS)
+def test_slowdowns_of_figure_22_are_kept_as_distributions(name: str) -> None:
+    table = pl.read_csv(ROOT / "deepshutdown2020" / "tables" / f"fig22-{name}.csv")
+    order = ("low", "q1", "median", "q3", "high")
+    assert table["policy"].n_unique() == 6
+    for below, above in pairwise(order):
+        assert (table[below] <= table[above]).all(), (below, above)
+
+
+def test_logs_are_those_of_table_2_and_figure_11_crosses_submissions_and_ends() -> None:
+    tables = ROOT / "deepshutdown2020" / "tables"
+    logs = pl.read_csv(tables / "table2-logs.csv")
+    assert {name.lower() for name in TABLE_2} <= set(logs["input"])
+    years = pl.read_csv(tables / "fig11-years.csv")
+    crossed = years["sequential"] * years["error_of_sequential"] + (1.0 - years["sequential"]) * years["error_of_others"]
+    assert len(years) > 20 and (crossed - years["error"]).abs().max() < 1e-3

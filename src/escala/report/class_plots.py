@@ -72,6 +72,8 @@ def boxes(tables: Mapping[str, pl.DataFrame], metric: str, *, x_label: str, log:
     axes.set_xticks(range(len(classes)), classes)
     axes.set(xlabel=x_label, ylabel=label.removeprefix("Mean ").capitalize(), yscale="log" if log else "linear")
     axes.set_xlim(-0.5, max(len(classes), 1) - 0.5)
+    if log:
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.grid(axis="x", visible=False)
     _legend(axes, len(tables))
     return figure

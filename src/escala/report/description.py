@@ -67,7 +67,7 @@ def _years(years: Mapping[str, Mapping[str, Any]]) -> Table:
         [Cell(year, plain=True), *(Cell("–" if v is None else _fact(v, "" if name == "jobs" else "share")) for name, v in shares.items())]
         for year, shares in years.items()
     ]
-    return Table([("Year", "", ""), *((name.capitalize(), "", "") for name in names)], rows)
+    return Table([("Year", "", ""), *((name.capitalize().replace("_", " "), "", "") for name in names)], rows)
 
 
 def _spread(quantiles: Mapping[str, Mapping[str, float | None]]) -> Table:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from escala.report.labels import beside
 from escala.report.marks import named
-from escala.report.plots import _WIDTH, figure_legend
+from escala.report.plots import _WIDTH, _axis, figure_legend
 from escala.report.style import INK, policy_colour, styled
 
 _KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -25,6 +25,7 @@ _KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "likeliest": ("their likeliest choices", {"marker": "D", "linestyle": "none", "markersize": 5.5, "color": policy_colour(1)}),
     "ppo": ("MaskablePPO", {"marker": "^", "linestyle": "none", "markersize": 7.0, "color": policy_colour(2)}),
 }
+_STRETCH = "Mean stretch (wait / walltime)"
 _BEYOND = 0.06  # above T(0): what wastes more is shown at the edge
 
 
@@ -37,7 +38,7 @@ def waste_against_stretch(panels: Mapping[str, pl.DataFrame]) -> Figure:
     figure = Figure(figsize=(_WIDTH, 0.5 + 3.7 * len(panels)))
     drawn = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
     shown = [_points(axes, title, table) for axes, (title, table) in zip(drawn, panels.items(), strict=True)]
-    drawn[-1].set_xlabel("Mean stretch (wait / walltime)")
+    drawn[-1].set_xlabel(_STRETCH)
     figure_legend(figure, drawn[0], "outside upper center")
     for axes, (at, labels, colours) in zip(drawn, shown, strict=True):
         lines = [line.get_xydata().tolist() for line in axes.lines if line.get_linestyle() != "None"]
@@ -78,6 +79,31 @@ def waste_against_wait(panels: Mapping[str, pl.DataFrame]) -> Figure:
         beside(axes, points, labels, colours, size=7.0, lines=[])
     drawn[-1].set_xlabel("Mean wait against First-Fit (%)")
     figure_legend(figure, drawn[0], "outside upper center")
+    return figure
+
+
+@styled
+def waste_above_bound(table: pl.DataFrame, metric: str) -> Figure:
+    """Each policy's waste against its stretch, in its own colour, and hollow, below it, what no policy with the same waits can be below.
+    Columns policy, stretch, `metric` and bound, both in J a day."""
+    figure = Figure(figsize=(_WIDTH, 3.8))
+    axes = figure.subplots()
+    divisor, label = _axis(metric, table[metric].to_list())
+    rows = [(named(row["policy"]), row["stretch"], row[metric] / divisor, row["bound"] / divisor) for row in table.iter_rows(named=True)]
+    colours = [policy_colour(k) for k in range(len(rows))]
+    for colour, (_, stretch, waste, bound) in zip(colours, rows, strict=True):
+        axes.plot([stretch] * 2, [bound, waste], color=colour, linewidth=0.8, zorder=1)
+        axes.plot(stretch, waste, "o", color=colour, markeredgecolor=INK, markeredgewidth=0.5, markersize=6.5)
+        axes.plot(stretch, bound, "o", color=colour, markerfacecolor="white", markersize=6.5)
+    axes.plot([], [], "o", color=INK, markersize=6.5, label="policy")
+    axes.plot([], [], "o", color=INK, markerfacecolor="white", markersize=6.5, label="bound at its waits")
+    axes.set(xlabel=_STRETCH, ylabel=label.replace(" (", " a day ("), ylim=(0.0, None))
+    axes.margins(x=0.1)
+    figure_legend(figure, axes, "outside upper center")
+    points = [(stretch, waste) for _, stretch, waste, _ in rows] + [(stretch, bound) for _, stretch, _, bound in rows]
+    labels = [name for name, *_ in rows] + [""] * len(rows)
+    stems = [[(stretch, bound), (stretch, waste)] for _, stretch, waste, bound in rows]
+    beside(axes, points, labels, [*colours, *colours], lines=stems)
     return figure
 
 

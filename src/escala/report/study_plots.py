@@ -57,25 +57,29 @@ def _abreast(n: int, height: float, label: str) -> tuple[Figure, Any]:
 
 @styled
 def yearly_shares(table: pl.DataFrame) -> Figure:
-    """A panel for each input: of each year's jobs, the share that was submitted soon after the one before, and the share that ended in
-    error (R3 figure 11). table: columns input, year, sequential, error (null: not known)."""
+    """A panel for each input: each year's jobs by how soon they came after the one before, and by how they ended (R3 figure 11). table:
+    columns input, year, sequential (a share), error_of_sequential and error_of_others (null: not known)."""
     names = table["input"].unique(maintain_order=True).to_list()
     figure, panels = _abreast(len(names), 2.0, "Share of jobs (%)")
     for axes, name in zip(panels, names):
         rows = table.filter(pl.col("input") == name)
-        at = np.arange(rows.height)
-        for k, (column, label) in enumerate((("sequential", "within 5 min of the one before"), ("error", "ended in error"))):
-            axes.bar(
-                at + 0.4 * k - 0.2,
-                100.0 * rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy(),
-                0.4,
-                color=policy_colour(k),
-                edgecolor=INK,
-                linewidth=0.4,
-                label=label,
-            )
-        axes.set_xticks(at, [year.removeprefix("year ") for year in rows["year"]])
-        axes.set(title=name, xlabel="year", ylim=(0.0, 100.0))
+        soon, failed, others = (
+            rows[column].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+            for column in ("sequential", "error_of_sequential", "error_of_others")
+        )
+        parts = {
+            "within 5 min of the one before, ended in error": soon * failed,
+            "within 5 min, completed": soon * (1.0 - failed),
+            "later, ended in error": (1.0 - soon) * others,
+            "later, completed": (1.0 - soon) * (1.0 - others),
+        }
+        below = np.zeros(rows.height)
+        for k, (label, share) in enumerate(parts.items()):
+            share = 100.0 * np.nan_to_num(share)
+            axes.bar(range(rows.height), share, 0.7, below, color=policy_colour(k), edgecolor=INK, linewidth=0.4, label=label)
+            below = below + share
+        axes.set_xticks(range(rows.height), [year.removeprefix("year ") for year in rows["year"]])
+        axes.set(title=name, xlabel="Year", ylim=(0.0, 100.0), xlim=(-1.0, max(rows.height, 3)))
         axes.grid(axis="x", visible=False)
     figure_legend(figure, panels[0], "outside upper center")
     return figure

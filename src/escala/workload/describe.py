@@ -155,7 +155,7 @@ def _days(workload: Workload, submit: NDArray[np.float64], gap: NDArray[np.float
 
 
 def _years(workload: Workload, submit: NDArray[np.float64], gap: NDArray[np.float64]) -> dict[str, dict[str, Any]]:
-    """Year -> jobs, sequential share, share that ended in error.
+    """Year -> jobs, sequential share, share that ended in error, and that share of the sequential submissions and of the others.
 
     The share of sequential submissions is over the jobs that have a predecessor (all but the log's first), here as in the whole: the shares
     of the years, weighted by those jobs, give the share of the log.
@@ -168,9 +168,9 @@ def _years(workload: Workload, submit: NDArray[np.float64], gap: NDArray[np.floa
     table: dict[str, dict[str, Any]] = {}
     for year in years.unique(maintain_order=True):
         mine = years == year
-        statuses = workload.jobs["status"].filter(mine)
-        share = _number(sequential.filter(mine).mean())
-        table[year] = {"jobs": int(mine.sum()), "sequential": share, "error": _error_share(statuses)}
+        of = {"error": mine, "error_of_sequential": mine & sequential, "error_of_others": mine & ~sequential}
+        errors = {name: _error_share(workload.jobs["status"].filter(jobs)) for name, jobs in of.items()}
+        table[year] = {"jobs": int(mine.sum()), "sequential": _number(sequential.filter(mine).mean()), **errors}
     return table
 
 

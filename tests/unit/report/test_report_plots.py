@@ -236,6 +236,24 @@ def test_only_the_metrics_named_are_logarithmic() -> None:
     assert [float(tick) for tick in panels[0].get_yticks()] == [1.0, 2.0, 5.0, 10.0, 20.0]
 
 
+def test_each_policy_has_its_own_colour_above_its_bound_and_its_name_beside_it() -> None:
+    table = pl.DataFrame({"policy": ["timeout:0", "hold:0.1", "oracle"], "stretch": [0.2, 0.3, 0.5], "waste_j": [9e5, 7e5, 6e5],
+                          "bound": [5e5, 3e5, 2e5]})  # fmt: skip
+    axes = frontier_plots.waste_above_bound(table, "waste_j").axes[0]
+    points = [line for line in axes.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    assert [line.get_color() for line in points] == [style.policy_colour(k) for k in (0, 0, 1, 1, 2, 2)]
+    assert [text.get_text() for text in axes.texts] == ["timeout:0", "hold:0.1", "oracle †"]
+    assert axes.get_ylabel() == "Energy waste a day (Wh)" and axes.get_xlabel()
+
+
+def test_the_shares_of_a_year_make_up_all_of_its_jobs() -> None:
+    table = pl.DataFrame({"input": ["a", "a"], "year": ["year 1", "year 2"], "sequential": [0.4, 0.5], "error_of_sequential": [0.5, 0.2],
+                          "error_of_others": [0.25, None]})  # fmt: skip
+    bars = study_plots.yearly_shares(table).axes[0].patches
+    assert [bar.get_height() for bar in bars[::2]] == pytest.approx([20.0, 20.0, 15.0, 45.0])
+    assert [bar.get_y() for bar in bars[::2]] == pytest.approx([0.0, 20.0, 40.0, 55.0])
+
+
 def test_waste_against_stretch_draws_the_least_waste_at_no_more_stretch_and_the_distance_from_it() -> None:
     rows = [("hold", "0", 0.1, 0.0), ("hold", "0.1", 0.2, -0.2), ("hold", "0.03", 0.3, -0.1)]
     rows += [("ppo", "ordered", 0.2, -0.28), ("ppo", "printed", 0.2, 0.5)]

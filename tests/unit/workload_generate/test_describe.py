@@ -41,7 +41,8 @@ def test_by_hand() -> None:
     assert d["sequential_share"] == pytest.approx(1 / 3)  # 299 s is less than 5 min, 300 s is not
     assert d["error_share"] == pytest.approx(2 / 3) and d["at_walltime_share"] == 0.5 and d["one_core_share"] == 0.5
     assert d["days"] == 1 and list(d["day_groups"].values()) == [0, 1, 0, 0, 0]
-    assert d["years"] == {"year 1": {"jobs": 4, "sequential": pytest.approx(1 / 3), "error": pytest.approx(2 / 3)}}
+    year = {"jobs": 4, "sequential": pytest.approx(1 / 3), "error": pytest.approx(2 / 3)}
+    assert d["years"] == {"year 1": year | {"error_of_sequential": 1.0, "error_of_others": 1.0}}
     assert d["quantiles"]["cores"] == {"mean": 2.0, "min": 1.0, "p5": 1.0, "p25": 1.0, "p50": 1.0, "p75": 2.0, "p95": 2.0, "max": 4.0}
     assert d["quantiles"]["interarrival_s"]["max"] == 401 and d["quantiles"]["wait_s"]["mean"] is None
     assert describe(w, Platform.uniform(4, 2))["utilisation"] == pytest.approx(d["utilisation"] / 2)
@@ -94,7 +95,9 @@ def test_days_begin_at_midnight_and_need_two_jobs() -> None:
 def test_years_of_an_absolute_log() -> None:
     w = Workload(_workload([0.0, 10.0, 400 * DAY], status=["FAILED", "COMPLETED", "COMPLETED"]).jobs, origin_s=1_483_228_800.0)
     d = describe(w)
-    assert d["years"] == {"2017": {"jobs": 2, "sequential": 1.0, "error": 0.5}, "2018": {"jobs": 1, "sequential": 0.0, "error": 0.0}}
+    first = {"jobs": 2, "sequential": 1.0, "error": 0.5, "error_of_sequential": 0.0, "error_of_others": None}
+    second = {"jobs": 1, "sequential": 0.0, "error": 0.0, "error_of_sequential": None, "error_of_others": 0.0}
+    assert d["years"] == {"2017": first, "2018": second}
     assert d["sequential_share"] == 0.5  # of the two jobs that have a predecessor: all of 2017's one, none of 2018's one
     assert d["first"] == "2017-01-01 00:00:00" and d["last"] == "2018-02-05 00:00:00"
 

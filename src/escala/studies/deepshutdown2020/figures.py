@@ -17,6 +17,8 @@ from escala.studies.deepshutdown2020.tables import AGENT, LEARNERS, Cells, idle_
 from escala.studies.lab.claims import by_policy, write_table
 
 EDGES_MIN = (0, 5, 10, 30, 60)
+TIMES = {1.0: "1 s", 10.0: "10 s", 60.0: "1 min", 600.0: "10 min", 3600.0: "1 h", 36000.0: "10 h", 86400.0: "1 day"}
+"""Ticks of figure 23, s."""
 GAPS = "Time since the last submission"
 """Of what the classes of figure 22 are."""
 
@@ -59,12 +61,12 @@ def _sums(cells: Cells, name: str, out: Path) -> None:
 
 def _possible(cells: Cells, name: str, figures: Path) -> None:
     """Waste against stretch of each policy, and below it what no policy with the same waits can be below. Days run to completion."""
-    from escala.report import plots, save
+    from escala.report import save
+    from escala.report.frontier_plots import waste_above_bound
 
-    rows = headroom.frame(cells, name).to_dicts()
-    points = {named(row["policy"]): (row["stretch"], 1e3 * row["waste_kJ_a_day"]) for row in rows}
-    points |= {f"bound at the waits of {row['policy']}": (row["stretch"], 1e3 * row["bound_kJ_a_day"]) for row in rows}
-    save(plots.frontier_of(points, "mean_stretch", "waste_j"), figures / f"headroom-{name}")
+    rows = headroom.frame(cells, name)
+    table = rows.select("policy", "stretch", waste_j=1e3 * pl.col("waste_kJ_a_day"), bound=1e3 * pl.col("bound_kJ_a_day"))
+    save(waste_above_bound(table, "waste_j"), figures / f"headroom-{name}")
 
 
 def levels(cells: Cells, name: str, cost: float, every: int = 1) -> dict[str, float]:
@@ -145,4 +147,9 @@ def _classes_of_jobs(cells: Cells, name: str, out: Path) -> None:
     write_table(out, f"fig22-{name}", by_policy(by_gap))
     write_table(out, f"fig23-{name}", by_policy(by_length))
     save(class_plots.boxes(boxes, "bounded_slowdown", x_label=GAPS, log=True), out / "figures" / f"fig22-{name}")
-    save(plots.distributions({"runtime_s": longest}), out / "figures" / f"fig23-{name}")
+    figure = plots.distributions({"runtime_s": longest})
+    axes = figure.axes[0]
+    axes.set_xticks(list(TIMES), list(TIMES.values()))
+    axes.minorticks_off()
+    axes.set(xlabel="Runtime of the job", xlim=(runtime.min() / 1.2, runtime.max() * 1.2))
+    save(figure, out / "figures" / f"fig23-{name}")

@@ -74,6 +74,8 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
     cells = []
     for name in at_hand if scale.inputs is None else [n for n in scale.inputs if n in at_hand]:
         cells += _of_input(scale, name, traces, out)
+    for name in inputs.ANALYSED if scale.inputs is None else ():
+        cells.append(Cell(f"years/{name}", work.analysis, {"name": name, "traces": None, "days": scale.analysed_days}, 5))
     return cells
 
 

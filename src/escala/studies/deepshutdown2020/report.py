@@ -68,15 +68,17 @@ def inputs_frame(cells: Cells, every: list[str]) -> pl.DataFrame:
 
 
 def logs_frames(cells: Cells, every: list[str]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The whole logs (R3 table 2), and their years (figure 11): shares of sequential submissions and of jobs that ended in error."""
+    """The whole logs (R3 table 2), and their years (figure 11): shares of sequential submissions and of jobs that ended in error, of
+    both kinds of submissions."""
     logs, years = [], []
-    for name in every:
+    for name in (*every, *(name for name in inputs.ANALYSED if f"years/{name}" in cells)):
         found = dict(cells[f"years/{name}"])
-        for year, shares in found.pop("years", {}).items():
-            years.append({"input": name, "year": year, **shares})
+        own = found.pop("years", {})
+        years += [{"input": name, "year": year, **shares} for year, shares in own.items() if name in every]
         if found:
             logs.append({"input": name, **found})
-    schema = {"input": pl.String, "year": pl.String, "jobs": pl.Int64, "sequential": pl.Float64, "error": pl.Float64}
+    shares = ("sequential", "error", "error_of_sequential", "error_of_others")
+    schema = {"input": pl.String, "year": pl.String, "jobs": pl.Int64} | dict.fromkeys(shares, pl.Float64)
     return pl.DataFrame(logs, infer_schema_length=None), pl.DataFrame(years, schema=schema)
 
 

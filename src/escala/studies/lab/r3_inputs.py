@@ -18,6 +18,8 @@ from escala.workload.tabular import read_pack
 
 AUTHOR = "g5k"
 GENERATED = ("orion", "graphite", "taurus", "econome")
+ANALYSED = ("hercule", "nova", "grimoire", "grisou", "ecotype")
+"""Further clusters of R3's table 2, whose logs are described, and nothing more."""
 LOGS: dict[str, tuple[str, str]] = {
     "kth": ("swf/KTH-SP2-1996-2.1-cln.swf.gz", "100x1"),
     "hpc2n": ("windows/HPC2N-2002-2.2-cln", "120x2"),
@@ -88,7 +90,7 @@ def days(name: str, traces: str | None, generated_days: int, most: int | None, s
 
 def whole_log(name: str, traces: str | None, days: int) -> Workload | None:
     """The log behind an input: generated, of so many days, or a real one that is one file; None of other inputs."""
-    if name in GENERATED:
+    if name in (*GENERATED, *ANALYSED):
         return escala.workload.generate.grid5000(cluster=name, days=days, seed=0)
     if traces is None or name not in LOGS or (Path(traces) / LOGS[name][0]).is_dir():
         return None

@@ -48,8 +48,10 @@ def write_figures(out: Path, scale: Any, table: pl.DataFrame, seeds: pl.DataFram
     for _ in range(40 * agents):
         game.decide("sjf", choice)
         game.step(choice, turn)
-    title = f"{agents} agents x {machines} machines: each agent's machines, the shared slots and the backlog"
-    save(study_plots.frames([game.frame(0)], [title]), out / "figures" / "fig1")
+    parts = [f"agent {a}: its machine{'s' if machines > 1 else ''}, each kind of resource" for a in range(agents)]
+    kinds_of = len(game.games.scale)
+    parts += [f"shared slots, resource kind {k + 1}{'; on the right the backlog' if k == 0 else ''}" for k in range(kinds_of)]
+    save(study_plots.frames(np.split(game.frame(0), len(parts)), parts), out / "figures" / "fig1")
 
 
 def _growth(out: Path, seeds: pl.DataFrame) -> None:
