@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.estimates import lengths_us
 from escala.kernel.clock import SECOND
 from escala.options import Options, microseconds
 from escala.platform import Platform
 from escala.workload import Workload
+from escala.workload.shapes import BEGIN, first_late
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Cast:
 
     rows: NDArray[np.int64]
     rejected: NDArray[np.int64]
-    submit_us: NDArray[np.int64]
+    submit_us: NDArray[np.int64]  # when it comes, see `arrivals_us`
     runtime_us: NDArray[np.int64]  # what will run
     walltime_us: NDArray[np.int64]  # what policies see
     killed: NDArray[np.bool_]
@@ -37,9 +38,10 @@ def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
         refuse(workload, platform, too_large, "drop such jobs with oversized='drop' (--oversized drop)")
     rows = np.flatnonzero(~too_large)
     if options.rules == "batsched":
-        submit = microseconds(jobs["submit_s"].to_numpy())
-        ranked = pl.DataFrame({"us": submit, "id": jobs["job_id"], "row": np.arange(len(jobs))}).sort("us", "id")["row"].to_numpy()
+        ranked = pl.DataFrame({"us": arrivals_us(jobs), "id": jobs["job_id"], "row": np.arange(len(jobs))}).sort("us", "id")["row"].to_numpy()
         rows = ranked[~too_large[ranked]]
+    elif BEGIN in jobs.columns:
+        rows = rows[np.argsort(arrivals_us(jobs)[rows], kind="stable")]
     times = times_of(jobs, rows, options)
     submit = times[0]
     if len(rows) and submit[0] < microseconds(options.start_s):
@@ -52,15 +54,31 @@ def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
 
 
 def times_of(jobs: pl.DataFrame, rows: Any, options: Options) -> tuple[Any, Any, Any, Any]:
-    """(submission, run, walltime as policies see it, killed) of these rows of a workload's table: us, us, us, bool."""
-    every = len(rows) == len(jobs) and options.rules != "batsched"
+    """(arrival, run, walltime as policies see it, killed) of these rows of a workload's table: us, us, us, bool."""
+    every = len(rows) == len(jobs) and options.rules != "batsched" and BEGIN not in jobs.columns
     at = slice(None) if every else rows  # nothing to pick
     runtime = microseconds(jobs["runtime_s"].to_numpy())[at]
     walltime = microseconds(jobs["walltime_s"].to_numpy())[at]
     run = np.minimum(runtime, walltime)
     seen = walltime if options.estimate == "walltime" else lengths_us(options.estimate, jobs)[at]
     limited = jobs["limited"].to_numpy()[at] if "limited" in jobs.columns else True
-    return microseconds(jobs["submit_s"].to_numpy())[at], run, seen, (runtime >= walltime) & limited
+    return arrivals_us(jobs)[at], run, seen, (runtime >= walltime) & limited
+
+
+def arrivals_us(jobs: pl.DataFrame) -> NDArray[np.int64]:
+    """When each job of a table comes, us: at its submission, or at its begin time where that is later."""
+    submit = microseconds(jobs["submit_s"].to_numpy())
+    if BEGIN not in jobs.columns:
+        return submit
+    begin = jobs[BEGIN].cast(pl.Float64)
+    return np.where(begin.is_null(), submit, np.maximum(microseconds(begin.fill_null(0.0).to_numpy()), submit))
+
+
+def refuse_late(workload: Workload, what: str) -> None:
+    """EscalaError for a job that may not start when it is submitted. what: cannot be done then."""
+    job = first_late(workload.jobs)
+    if job is not None:
+        raise EscalaError(f"workload {workload.name!r}: job {quoted(job)} may begin after its submission (begin_s): {what}: drop that column")
 
 
 def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.int64]]:

@@ -343,7 +343,7 @@ class Simulation:
         return Result(self._job_table(i, node_texts(life.chunks, n)), totals_of(self.world, i, self.platform, window), about, life.lives())
 
     def _window(self, i: int) -> tuple[int, int]:
-        """Where node-time is measured, us: first submission to last finish, or start to limit."""
+        """Where node-time is measured, us: first arrival to last finish, or start to limit."""
         if self.options.until_s is not None:
             return int(microseconds(self.options.start_s)), int(self.world.s[i, 0]["now"])
         submits = self.casts[i].submit_us
@@ -359,7 +359,7 @@ class Simulation:
         table: dict[str, pl.Series] = {
             "start_s": _seconds(start, start >= 0),
             "finish_s": _seconds(start + cast.runtime_us, ended),
-            "wait_s": _seconds(start - cast.submit_us, start >= 0),
+            "wait_s": _seconds(start - microseconds(jobs["submit_s"].to_numpy())[cast.rows], start >= 0),
             "runtime_s": pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64),
             "state": STATES[state] if len(state) else STATES[:0],
             "nodes": nodes,

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.bounds.waste_bound import WASTE, WasteBound, waste_bound
-from escala.casting import Cast, cast_jobs, demands_of
+from escala.casting import Cast, cast_jobs, demands_of, refuse_late
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
 from escala.optimum import OBJECTIVES, Bound, Instance
@@ -190,6 +190,7 @@ def bound_of_runs(
     """`bound` beside policies that have run already: name -> Result of this log on this machine."""
     if machine.speed is not None and "flops" in log.jobs.columns:
         log = log.at_speed(machine.speed)
+    refuse_late(log, "bounds count waits from the first moment at which a job may start")
     cast = cast_jobs(log, machine, with_options(Options(), **options))
     instance, tick_us, origin_us = instance_of(log, machine, cast, objective)
     metric = METRIC[objective]

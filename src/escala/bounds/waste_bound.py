@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.bounds.node_sharing import shared
-from escala.casting import Cast, cast_jobs
+from escala.casting import Cast, cast_jobs, refuse_late
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
 from escala.optimum import EnergyBound, PowerInstance, energy_bound
@@ -208,6 +208,7 @@ def _cast(log: Workload, machine: Platform, options: dict[str, Any]) -> tuple[Wo
     """The log at the platform's speed, and its rows for the kernel."""
     if machine.speed is not None and "flops" in log.jobs.columns:
         log = log.at_speed(machine.speed)
+    refuse_late(log, "bounds count waits from the first moment at which a job may start")
     cast = cast_jobs(log, machine, with_options(Options(), **options))
     if not len(cast.rows):
         raise EscalaError(f"workload {log.name!r} has no job that fits platform {machine.name!r}: nothing to bound")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.casting import arrivals_us
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
@@ -115,9 +116,10 @@ class Lists:
     def __init__(self, workloads: Sequence[Workload]) -> None:
         lists = []
         for workload in workloads:
-            jobs = workload.jobs.sort("submit_s", maintain_order=True)
-            times = (microseconds(jobs[name].to_numpy()) for name in ("submit_s", "walltime_s", "runtime_s"))
-            lists.append((*times, jobs["cores"].to_numpy()))
+            arrival = arrivals_us(workload.jobs)
+            order = np.argsort(arrival, kind="stable")
+            times = (microseconds(workload.jobs[name].to_numpy())[order] for name in ("walltime_s", "runtime_s"))
+            lists.append((arrival[order], *times, workload.jobs["cores"].to_numpy()[order]))
         self._lay_out(lists)
 
     @classmethod

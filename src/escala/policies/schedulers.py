@@ -49,14 +49,14 @@ class Scheduler:
     def order(self, workload: Workload, options: Options) -> dict[str, Any]:
         """Fields of a Plan: the ordering, and its keys, one a job of the workload's table, None where the order is not fixed. options: with
         the estimates of the scheduler's name. A fixed score of lengths that become known at submission is found by the kernel."""
-        from escala.options import microseconds
+        from escala.casting import arrivals_us
 
         if self.random:
             return {"ordering": self.ordering, "keys": np.random.default_rng([options.seed, 0x5C4ED]).random(len(workload))}
         if self.score is None:
             return {"ordering": self.ordering}
         jobs = workload.jobs
-        of_jobs = microseconds(jobs["submit_s"].to_numpy()), lengths_us(options.ordered_by, jobs), jobs["cores"].to_numpy()
+        of_jobs = arrivals_us(jobs), lengths_us(options.ordered_by, jobs), jobs["cores"].to_numpy()
         return self.arrange(of_jobs, workload, options)
 
     def arrange(self, of_jobs: tuple[Any, Any, Any], workload: Workload, options: Options) -> dict[str, Any]:

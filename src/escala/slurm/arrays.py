@@ -8,10 +8,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.casting import arrivals_us
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.shares import CLASSIC, TREE, weigh
 from escala.kernel.slurm.start import ANYHOW, BADLY, WELL
+from escala.options import microseconds
 from escala.platform.site import Site
 from escala.slurm.asked import Asked, as_words
 from escala.slurm.associations import shares_of
@@ -52,7 +54,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         closed_of(site, workload.origin_s),
         preempting_of(site, settings, records.part, [qos[j] for j in records.job], len(workload)),
         _allocated(rows, machine.gpus.shape[1]),
-        _lists(asked, settings),
+        _lists(workload, asked, settings),
         _counters(settings, rules),
         rules,
         _scratch(machine, rules, users, len(site.closed)),
@@ -102,7 +104,7 @@ def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
         record=asked.record,
         by=np.zeros(n, np.int64),
         ran=np.full(n, t.NONE, np.int64),
-        left=left,
+        left=left + _late(workload.jobs),
         after=after,
         follower=follower,
         well=np.array(_went_well(workload), np.int64),
@@ -169,11 +171,19 @@ def _allocated(rows: int, kinds: int) -> t.Allocated:
     return t.Allocated(node, cpus, memory, np.zeros((rows, kinds), np.int64))
 
 
-def _lists(asked: Asked, settings: Settings) -> t.Lists:
+def _lists(workload: Workload, asked: Asked, settings: Settings) -> t.Lists:
     records, jobs = len(asked.records) + 1, len(asked.shape) + 1
     passes = np.round(np.array(settings.passes_s, float) * t.SECOND).astype(np.int64)
     running, heap_us, heap_job, later_us, later_job = (np.zeros(jobs, np.int64) for _ in range(5))
-    return t.Lists(np.zeros(records, np.int64), running, heap_us, heap_job, later_us, later_job, passes)
+    begin = arrivals_us(workload.jobs)
+    late = np.flatnonzero(_late(workload.jobs))
+    late = late[np.argsort(begin[late], kind="stable")]
+    return t.Lists(np.zeros(records, np.int64), running, heap_us, heap_job, later_us, later_job, begin[late], late, passes)
+
+
+def _late(jobs: pl.DataFrame) -> NDArray[np.bool_]:
+    """Which jobs may not begin when they are submitted?"""
+    return arrivals_us(jobs) > microseconds(jobs["submit_s"].to_numpy())
 
 
 def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:

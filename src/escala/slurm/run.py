@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from escala.casting import arrivals_us
 from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.kernel.slurm import tables as t
@@ -126,8 +127,8 @@ def _result(run: t.World, workload: Workload, site: Site, asked: Asked, options:
     rows = np.flatnonzero(run.jobs.state == t.ENDED)
     chunks = chunks_of_run(run, rows)
     start, finish = run.jobs.start[rows], run.jobs.finish[rows]
-    submits = run.jobs.submit
-    window = (int(submits[0]), max(int(finish.max(initial=submits[0])), int(submits[0]))) if len(submits) else (0, 0)
+    first = int(arrivals_us(jobs).min()) if len(jobs) else 0
+    window = (first, int(finish.max(initial=first)))
     life = NodeLives(site, jobs["job_id"], rows, window, chunks, start, finish - start, jobs["load"].to_numpy()[rows], np.zeros(0, LOG))
     manifest = {
         "format": FORMAT,

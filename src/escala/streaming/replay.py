@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from escala.casting import refuse_late
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
@@ -132,6 +133,7 @@ class _Window:
     def take(self, piece: Workload, following_s: float | None) -> pl.DataFrame:
         """Replay on with the jobs of a piece, until just before the next one comes; the rows of the jobs that have ended since."""
         carried, ahead = self.carried, 0
+        refuse_late(piece, "a log in pieces is replayed by submissions")
         self._note(piece)
         if carried is not None:
             ahead = len(carried.truth)

@@ -18,6 +18,7 @@ from escala.tuning.promise import Promise
 from escala.tuning.replays import Replays
 from escala.tuning.split import WEEK_S
 from escala.workload import Workload
+from escala.workload.shapes import submitted
 
 JITTER_S = (600.0, 3600.0)
 """In each copy every submission moves by up to so much, either way: a score that fits one order of arrivals alone is no good score."""
@@ -78,7 +79,7 @@ def _moved(past: Workload, jobs: pl.DataFrame, most_s: float, random: np.random.
     """The jobs with other submissions, in their order."""
     submit = jobs["submit_s"].to_numpy()
     moved = np.maximum(submit + random.uniform(-most_s, most_s, len(submit)), submit[0])
-    return past.with_jobs(jobs.with_columns(submit_s=pl.Series(moved)).sort("submit_s", maintain_order=True))
+    return past.with_jobs(submitted(jobs, pl.lit(pl.Series(moved))).sort("submit_s", maintain_order=True))
 
 
 def _copy(replays: Replays, log: Workload, baselines: Sequence[Any]) -> Copy:

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import polars as pl
 
+from escala.workload.shapes import BEGIN
+
 PER_CORE_MB = 2**31
+LATE_S = 1.0  # Slurm notes a job's eligibility up to a second after its submission
 MOST_SLOTS = 100_000  # of one job
 SIZES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 FIELDS = ("nnodes", "allocnodes", "reqnodes")
 
 
-def of_sacct(have: set[str]) -> dict[str, pl.Expr]:
-    """From the text fields of a sacct listing. have: the fields that there are."""
+def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
+    """From the text fields of a sacct listing, and its times as seconds. have: the fields that there are. A job that became eligible after
+    its submission (by a begin time, a dependency or a hold) may not begin before, where that is not taken as its submission."""
     nodes = pl.coalesce(*(_positive(_text(name, have)) for name in FIELDS), _positive(_text("alloctres", have).str.extract(_tres("node"))))
     tres = [_text(name, have) for name in ("alloctres", "reqtres")]
     asked = _text("reqmem", have)
@@ -29,12 +33,15 @@ def of_sacct(have: set[str]) -> dict[str, pl.Expr]:
     )
     kind = pl.coalesce(*(text.str.extract(_kind(1)) for text in tres))
     hosts = _text("nodelist", have)
+    eligible = pl.col("eligible_at")
+    late = (eligible - pl.col("submit_at") > LATE_S) & (eligible <= pl.col("start_at"))
     return {
         "nodes": nodes.cast(pl.Int64),
         "memory_mb_per_core": _some(per_core),
         "memory_mb_per_node": _some(per_node),
         "gpus_per_node": _some(gpus / nodes.fill_null(1)),
         "gpu_kind": pl.when(gpus > 0).then(kind),
+        BEGIN: pl.when(late & pl.lit(submission == "submit")).then("eligible_at"),
         "hosts": pl.when(~hosts.str.to_lowercase().is_in(["none assigned", "unknown", "none"])).then(hosts),
     }
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import polars as pl
 
 from escala.workload.ignored import AMOUNTS
-from escala.workload.shapes import SHAPES
+from escala.workload.shapes import BEGIN, SHAPES
 
 COMPONENT = r"^(\d+)\+\d+$"  # JobID
 TOGETHER_S = 2.0  # Slurm writes the starts of one job at most some seconds apart
@@ -36,6 +36,6 @@ def joined(frame: pl.DataFrame) -> pl.DataFrame:
         pl.col("walltime_s", *AMOUNTS).max(),
     )
     several = pl.col("job_id") == pl.col("whole")
-    groups = groups.with_columns(pl.when(~several).then(name).alias(name) for name in SHAPES if name in groups.columns)
+    groups = groups.with_columns(pl.when(~several).then(name).alias(name) for name in SHAPES if name in groups.columns and name != BEGIN)
     groups = groups.with_columns(wait_s=pl.col("start") - pl.col("submit_s"))
     return pl.concat([marked.filter(~known).select(*frame.columns, "row"), groups.select(*frame.columns, "row")]).sort("row").drop("row")

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 
+from escala.workload.shapes import BEGIN
 from escala.workload.table import NAMED
 
 AMOUNTS = {
@@ -69,10 +70,11 @@ def ignored_in(jobs: pl.DataFrame) -> dict[str, dict[str, int]]:
 
 
 def said_nothing(jobs: pl.DataFrame) -> list[str]:
-    """The columns of `COLUMNS` that a workload does not keep: amounts, names that no job has, and partitions that are the queues."""
-    there = [name for name in COLUMNS if name in jobs.columns]
+    """The columns that a workload does not keep: amounts, names and begin times that no job has, and partitions that are the queues."""
+    there = [name for name in (*COLUMNS, BEGIN) if name in jobs.columns]
     twin = "queue" in jobs.columns and _is_twin(jobs)
-    return [name for name in there if name not in NAMED or jobs[name].null_count() == jobs.height or (name == "partition" and twin)]
+    kept = (*NAMED, BEGIN)
+    return [name for name in there if name not in kept or jobs[name].null_count() == jobs.height or (name == "partition" and twin)]
 
 
 def _is_twin(jobs: pl.DataFrame) -> bool:

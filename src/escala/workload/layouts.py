@@ -11,7 +11,7 @@ from escala.workload.filters import Keep, every
 from escala.workload.table import ESTIMATE, MOST_CORES, OPTIONAL, SCHEMA
 
 UNITS = {"ms": 1e-3, "s": 1.0, "step": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-TIMES = ("submit_s", "start_s", "end_s", "runtime_s", "walltime_s", "wait_s")
+TIMES = ("submit_s", "begin_s", "start_s", "end_s", "runtime_s", "walltime_s", "wait_s")
 WORDS = {  # what logs call the ends of jobs
     **dict.fromkeys(("COMPLETED", "COMPLETED_SUCCESSFULLY", "SUCCEEDED", "1"), "COMPLETED"),
     **dict.fromkeys(("FAILED", "COMPLETED_FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "0"), "FAILED"),

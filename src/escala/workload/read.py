@@ -16,6 +16,7 @@ from escala.reading import file_name, guarded, read_head
 from escala.workload.clean import ABSURD_SIZE, FAITHFUL, CleaningRules, clean, remarks
 from escala.workload.filters import Filters, Names, Time
 from escala.workload.ignored import ignored_in, said_nothing
+from escala.workload.shapes import clocked
 from escala.workload.table import MOST_CORES, Workload
 
 FLAGS = {"columns": "--column, --fields", "unit": "--unit", "select": "--select", "speed": "--speed", "cores": "--cores"}
@@ -138,7 +139,7 @@ def _placed(workload: Workload, found: Found, shift: bool | None) -> Workload:
     first = float(workload.jobs["submit_s"][0])
     origin = found.origin_s(first)
     if found.shift if shift is None else shift:
-        return workload.with_jobs(workload.jobs.with_columns(pl.col("submit_s") - first), origin_s=origin + first)
+        return workload.with_jobs(workload.jobs.with_columns(clocked(workload.jobs) - first), origin_s=origin + first)
     return workload.with_jobs(workload.jobs, origin_s=origin) if origin else workload
 
 

@@ -1,6 +1,6 @@
 """What jobs ask of a site: nodes, tasks, memory, GPUs, partitions and priorities, as optional columns; null: not asked.
 
-Rules of Slurm (`scheduler="slurm"`) read them; all other schedulers go by `cores` alone, as ever.
+Rules of Slurm (`scheduler="slurm"`) read them; all other schedulers go by `cores` and `begin_s` alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ from functools import reduce
 import polars as pl
 
 from escala.workload.rule import Rule
+
+BEGIN = "begin_s"
+MOST_S = 1e11  # times of some 3000 years; the clock's integers end at 9.2e12 s
 
 SHAPES: dict[str, pl.DataType] = {
     "nodes": pl.Int64(),  # nodes, exactly so many
@@ -26,6 +29,7 @@ SHAPES: dict[str, pl.DataType] = {
     "nice": pl.Int64(),  # taken off the priority
     "priority": pl.Int64(),  # in place of what the site would compute
     "dependency": pl.String(),  # after:ID, afterok:ID:ID, afterany:ID, afternotok:ID, singleton, joined by commas
+    BEGIN: pl.Float64(),  # no start before, on the clock of `submit_s`
 }
 COUNTS = ("nodes", "tasks", "cores_per_task", "tasks_per_node")
 AMOUNTS = ("memory_mb_per_core", "memory_mb_per_node", "gpus_per_node", "gpus_per_task", "priority")
@@ -45,10 +49,31 @@ def with_cores(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(cores=pl.max_horizontal(cores, column("nodes").fill_null(1)))
 
 
+def clocked(jobs: pl.DataFrame) -> pl.Expr:
+    """The columns that are moments on the clock of the workload."""
+    return pl.col(["submit_s", *([BEGIN] if BEGIN in jobs.columns else [])])
+
+
+def submitted(jobs: pl.DataFrame, at: pl.Expr) -> pl.DataFrame:
+    """The jobs with other submissions; begin times stay as far behind them."""
+    begin = {BEGIN: pl.col(BEGIN) + at - pl.col("submit_s")} if BEGIN in jobs.columns else {}
+    return jobs.with_columns(submit_s=at, **begin)
+
+
+def first_late(jobs: pl.DataFrame) -> str | None:
+    """The first job that may not start when it is submitted; None where there is none."""
+    if BEGIN not in jobs.columns:
+        return None
+    late = jobs["job_id"].filter((jobs[BEGIN] > jobs["submit_s"]).fill_null(False))
+    return late[0] if len(late) else None
+
+
 def shape_rules(columns: list[str]) -> list[Rule]:
     """Rules on these columns: numbers that are none, and shapes that cannot be."""
     rules = [Rule(name, pl.col(name) < 1, "1 or more, or null is needed") for name in COUNTS if name in columns]
     rules += [Rule(name, pl.col(name) < 0, "0 or more, or null is needed") for name in AMOUNTS if name in columns]
+    if BEGIN in columns:
+        rules.append(Rule(BEGIN, ~(pl.col(BEGIN).abs() <= MOST_S), f"a moment within {MOST_S:g} s of 0, or null is needed"))
     if {"nodes", "tasks"} <= set(columns):
         rules.append(Rule("nodes", pl.col("nodes") > pl.col("tasks"), "no more than its tasks are possible: each node runs one at least"))
     if {"nodes", "tasks", "tasks_per_node"} <= set(columns):

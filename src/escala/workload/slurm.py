@@ -227,7 +227,7 @@ def _fits(values: Iterable[str], fields: list[str]) -> bool:
 def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, broken: int, keep: Keep, shapes: bool) -> SlurmLog:
     """Text -> records for `clean`."""
     have = set(frame.columns)
-    more = asked.of_sacct(have) if shapes else {}
+    more = asked.of_sacct(have, submission) if shapes else {}
     frame = frame.with_columns(job_id=pl.coalesce(_text(name, have) for name in ("jobid", "jobidraw")), word=_first_word(have))
     firsts: dict[str, str] = {}
 
@@ -247,7 +247,7 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
     first, second = ("submit_at", "eligible_at") if submission == "submit" else ("eligible_at", "submit_at")
     owners = {"user": pl.coalesce(_text(name, have) for name in ("user", "uid")), "partition": _text("partition", have)}
     owners |= {"account": _text("account", have), "submit_s": pl.coalesce(first, second)}
-    frame = keep(frame.with_columns(**owners, **_ignored(have, submission), **more), 0.0)
+    frame = keep(frame.with_columns(**owners, **_ignored(have, submission, shapes), **more), 0.0)
     waiting, running = _unfinished(frame, have)
     counts = {
         "job step rows": steps,
@@ -276,8 +276,8 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
     return SlurmLog(whole, {rule: count for rule, count in counts.items() if count}, firsts)
 
 
-def _ignored(have: set[str], submission: str) -> dict[str, pl.Expr]:
-    """What no replay looks at, and names, as the text of `ignored.COLUMNS`."""
+def _ignored(have: set[str], submission: str, shapes: bool) -> dict[str, pl.Expr]:
+    """What no replay looks at, and names, as the text of `ignored.COLUMNS`. With `shapes` jobs wait until they were eligible."""
     tres = [_text(name, have) for name in ("alloctres", "reqtres")]
     gres = [_text(name, have).str.extract(r"gpu[\w:]*:(\d+)") for name in ("allocgres", "reqgres")]
     line = _text("submitline", have)
@@ -289,7 +289,7 @@ def _ignored(have: set[str], submission: str) -> dict[str, pl.Expr]:
         "licences": pl.coalesce(_text("licenses", have), *(text.str.extract(r"(?:^|,)license/[^=,]*=(\d+)") for text in tres)),
         "features": _text("constraints", have),
         "reservation": _text("reservation", have),
-        "dependency": pl.when(after.fill_null(late)).then(pl.lit("yes")),
+        "dependency": pl.when(pl.lit(not (shapes and "eligible" in have)) & after.fill_null(late)).then(pl.lit("yes")),
         "array_limit": pl.when(line.str.contains(r"\s(--array[= ]|-a ?)\S*%\d")).then(pl.lit("yes")),
         "qos": _text("qos", have),
         "group": pl.coalesce(_text(name, have) for name in ("group", "gid")),

@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.workload import transform
 from escala.workload.rule import Rule
-from escala.workload.shapes import SHAPES, shape_rules, with_cores
+from escala.workload.shapes import BEGIN, MOST_S, SHAPES, first_late, shape_rules, with_cores
 
 LEAST_S = 0.5e-6  # the clock ticks in microseconds: a shorter time would round to nothing
 MOST_CORES = 2**31 - 1  # of a job or a machine; some 40 million is the most that was ever built
-MOST_S = 1e11  # times of some 3000 years; the clock's integers end at 9.2e12 s
 
 SCHEMA: dict[str, pl.DataType] = {
     "job_id": pl.String(),  # as in the log; unique
@@ -118,8 +117,8 @@ class Workload:
         return users.replace_strict(names, np.arange(len(names)), default=-1, return_dtype=pl.Int64).to_numpy()
 
     def digest(self) -> str:
-        """SHA-256 of what a simulation sees of the jobs: submissions, runtimes, walltimes (float64) and cores (int64), one after the
-        other."""
+        """SHA-256 of what a simulation sees of the jobs: submissions, runtimes, walltimes (float64), cores (int64) and, where some are
+        later than submissions, begin times (float64), one after the other."""
         return self._digest
 
     @cached_property
@@ -127,6 +126,8 @@ class Workload:
         found = hashlib.sha256()
         for name in ("submit_s", "runtime_s", "walltime_s", "cores"):
             found.update(np.ascontiguousarray(self.jobs[name].to_numpy()).data)
+        if first_late(self.jobs) is not None:
+            found.update(np.fmax(self.jobs[BEGIN].cast(pl.Float64).fill_null(-np.inf).to_numpy(), self.jobs["submit_s"].to_numpy()).data)
         return found.hexdigest()
 
     def column_digests(self, names: Iterable[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from escala.errors import EscalaError, quoted
+from escala.workload.shapes import clocked, submitted
 
 if TYPE_CHECKING:
     from escala.workload.table import Workload
@@ -22,7 +23,7 @@ HASH_DIGITS = 12
 
 def shift(workload: Workload, by_s: float) -> Workload:
     """Submissions moved earlier by `by_s` seconds; `origin_s` grows by as much, so absolute times stay known."""
-    jobs = workload.jobs.with_columns(pl.col("submit_s") - by_s)
+    jobs = workload.jobs.with_columns(clocked(workload.jobs) - by_s)
     return workload.with_jobs(jobs, origin_s=workload.origin_s + by_s)
 
 
@@ -96,10 +97,11 @@ def head(workload: Workload, n: int) -> Workload:
 
 
 def rescale_load(workload: Workload, factor: float) -> Workload:
-    """The offered load times `factor`: the times between submissions are divided by it (first submission fixed); jobs stay as they are."""
+    """The offered load times `factor`: the times between submissions are divided by it (first submission fixed); jobs stay as they are,
+    begin times as far behind submissions."""
     _positive("the load factor", factor)
     first = pl.col("submit_s").first()
-    jobs = workload.jobs.with_columns(submit_s=first + (pl.col("submit_s") - first) / factor)
+    jobs = submitted(workload.jobs, first + (pl.col("submit_s") - first) / factor)
     return workload.with_jobs(jobs, name=f"{workload.name}x{factor:g}")
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import polars as pl
 
+from escala.casting import arrivals_us
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
 from escala.options import Options, Plan, microseconds
@@ -18,6 +18,7 @@ from escala.platform import Platform
 from escala.simulation import Simulation
 from escala.standing import standing
 from escala.workload import Workload
+from escala.workload.shapes import clocked
 
 
 class Start(NamedTuple):
@@ -37,7 +38,7 @@ def warm_episodes(
     live when it begins in front; and how these stand. plan: of the policies of the replay. EscalaError where there is no such day."""
     origin = -(log.origin_s % day_s)
     submit = log.jobs["submit_s"].to_numpy()
-    number = np.floor((submit - origin) / day_s).astype(np.int64)
+    number = np.floor((arrivals_us(log.jobs) / SECOND - origin) / day_s).astype(np.int64)
     told = Options(start_off=options.start_off, oversized=options.oversized, record=False)
     simulation = Simulation(log, platform, plan(log, told), told)
     days, starts = list[Workload](), list[Start]()
@@ -52,7 +53,7 @@ def warm_episodes(
         now = standing(simulation.world, begin_us)
         chosen = np.concatenate([simulation.casts[0].rows[now.rows], rows])
         offset_s = max(begin_s - float(submit[chosen].min()), 0.0)
-        table = log.jobs[chosen].with_columns(pl.col("submit_s") - begin_s + offset_s)
+        table = log.jobs[chosen].with_columns(clocked(log.jobs) - begin_s + offset_s)
         days.append(log.with_jobs(table, name=f"{log.name}#{k}", origin_s=log.origin_s + begin_s - offset_s, cleaning={}))
         starts.append(Start(now.jobs, now.nodes, now.placed, int(microseconds(np.array([offset_s]))[0])))
     if not days:

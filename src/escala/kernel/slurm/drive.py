@@ -9,7 +9,7 @@ from escala.kernel.slurm.lists import pop_end, sort_queue
 from escala.kernel.slurm.preempt import BY_QOS, sort_by_preemption
 from escala.kernel.slurm.priority import renew
 from escala.kernel.slurm.shares import settle, weigh
-from escala.kernel.slurm.start import come_back, end, fail, submit
+from escala.kernel.slurm.start import begin, come_back, end, fail, submit
 from escala.kernel.slurm.tables import (
     ASKED,
     CALC,
@@ -25,6 +25,7 @@ from escala.kernel.slurm.tables import (
     N_LATER,
     N_QUEUE,
     N_RUNNING,
+    NEXT_BEGIN,
     NEXT_SUBMIT,
     NEXT_TURN,
     NOW,
@@ -92,8 +93,10 @@ def pass_due(lists: Lists, s: Ints, rules: Rules, now_s: int) -> bool:
 
 @lean
 def _coming(jobs: Jobs, lists: Lists, s: Ints) -> int:
-    """The next submission, end, or return to the queue, us."""
+    """The next submission, begin time, end, or return to the queue, us."""
     coming = jobs.submit[s[NEXT_SUBMIT]] if s[NEXT_SUBMIT] < jobs.submit.size else FAR
+    if s[NEXT_BEGIN] < lists.begin_us.size:
+        coming = min(coming, lists.begin_us[s[NEXT_BEGIN]])
     if s[N_LATER] > 0:
         coming = min(coming, lists.later_us[s[FIRST_LATER]])
     return min(coming, lists.heap_us[0]) if s[N_RUNNING] > 0 else coming
@@ -108,6 +111,9 @@ def _take_in(w: World, now: int) -> None:
     while s[NEXT_SUBMIT] < jobs.submit.size and jobs.submit[s[NEXT_SUBMIT]] <= now:
         submit(w, s[NEXT_SUBMIT])
         s[NEXT_SUBMIT] += 1
+    while s[NEXT_BEGIN] < lists.begin_us.size and lists.begin_us[s[NEXT_BEGIN]] <= now:
+        begin(w, lists.begin_job[s[NEXT_BEGIN]])
+        s[NEXT_BEGIN] += 1
     while s[N_LATER] > 0 and lists.later_us[s[FIRST_LATER]] <= now:
         come_back(w)
 

@@ -145,8 +145,18 @@ def come_back(w: World) -> None:
 
 
 @lean
+def begin(w: World, j: int) -> None:
+    """The begin time of job j has come. Nobody is asked to look: it starts at the next pass that there is."""
+    w.s[MOVED] = w.s[NOW]
+    w.jobs.left[j] -= 1
+    if w.jobs.left[j] == 0 and w.jobs.state[j] == HELD:
+        w.jobs.eligible[j] = w.s[NOW]
+        _queue(w, j)
+
+
+@lean
 def submit(w: World, j: int) -> None:
-    """Job j comes: into the queue, or held until those are done that it depends on, or it is refused."""
+    """Job j comes: into the queue, or held until its begin time and until those are done that it depends on, or it is refused."""
     jobs, s = w.jobs, w.s
     if jobs.state[j] != COMING:
         return

@@ -53,8 +53,9 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     N_LATER,
     WORST,
     STAMP,
-) = range(27)
-COUNTERS = 27
+    NEXT_BEGIN,
+) = range(28)
+COUNTERS = 28
 
 # Columns of what use is billed by; behind the last, GPUs of each kind.
 BILL_CPU, BILL_MEMORY, BILL_NODE, BILL_GPU, BILL_KINDS = range(5)
@@ -102,7 +103,7 @@ class Jobs(NamedTuple):
     record: Ints  # [jobs + 1]: its records
     by: Ints  # 1: started by a backfill pass
     ran: Ints  # the record by which it started
-    left: Ints  # what it still waits for
+    left: Ints  # how much it still waits for: other jobs, its begin time
     after: Ints  # [jobs + 1]: its followers
     follower: Ints  # [followers, 3]: job, 0 at the start or 1 at the end, how the other must have gone (of `start`)
     well: Ints  # 1: goes well, if it may run to its end
@@ -199,7 +200,7 @@ class Allocated(NamedTuple):
 
 
 class Lists(NamedTuple):
-    """The queue (records in order), running jobs by their planned end, ends to come (a heap), and jobs that are queued again later."""
+    """The queue (records in order), running jobs by their planned end, ends to come (a heap), begin times, and jobs queued again later."""
 
     queue: Ints
     running: Ints
@@ -207,6 +208,8 @@ class Lists(NamedTuple):
     heap_job: Ints
     later_us: Ints  # a ring of jobs that may be looked at from then on
     later_job: Ints
+    begin_us: Ints  # begin times behind submissions, rising
+    begin_job: Ints
     passes: Ints  # us of given backfill passes; empty: by the clock
 
 
