@@ -31,7 +31,7 @@ def test_a_job_starts_at_the_first_pass_behind_its_begin_time(site: Any) -> None
     alone = jobs((0, 10, 60, 1), begin_s=[30.0])
     assert starts(alone, site(more=SLOW)) == [57.5]
     other = jobs((0, 10, 60, 1), (40.1, 10, 60, 1), begin_s=[30.0, None])
-    assert starts(other, site(more=SLOW)) == [40.4, 40.4], "a submission has a pass of its own, which sees both"
+    assert starts(other, site(more=SLOW)) == [40.5, 40.5], "a submission has a pass of its own, which sees both"
     assert starts(alone, site()) == [31.4], "each 2 s"
 
 
