@@ -38,7 +38,8 @@ def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
         refuse(workload, platform, too_large, "drop such jobs with oversized='drop' (--oversized drop)")
     rows = np.flatnonzero(~too_large)
     if options.rules == "batsched":
-        ranked = pl.DataFrame({"us": arrivals_us(jobs), "id": jobs["job_id"], "row": np.arange(len(jobs))}).sort("us", "id")["row"].to_numpy()
+        named = pl.DataFrame({"us": arrivals_us(jobs), "id": jobs["job_id"], "row": np.arange(len(jobs))})
+        ranked = named.sort("us", "id")["row"].to_numpy()
         rows = ranked[~too_large[ranked]]
     elif BEGIN in jobs.columns:
         rows = rows[np.argsort(arrivals_us(jobs)[rows], kind="stable")]
@@ -78,7 +79,8 @@ def refuse_late(workload: Workload, what: str) -> None:
     """EscalaError for a job that may not start when it is submitted. what: cannot be done then."""
     job = first_late(workload.jobs)
     if job is not None:
-        raise EscalaError(f"workload {workload.name!r}: job {quoted(job)} may begin after its submission (begin_s): {what}: drop that column")
+        why = f"job {quoted(job)} may begin after its submission (begin_s)"
+        raise EscalaError(f"workload {workload.name!r}: {why}: {what}: drop that column")
 
 
 def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.int64]]:

@@ -29,7 +29,8 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from escala.errors import EscalaError, quoted
-from escala.workload.table import LEAST_S, MOST_CORES, MOST_S
+from escala.workload.shapes import MOST_S
+from escala.workload.table import LEAST_S, MOST_CORES
 
 KEEPING = ("zero runtime", "no request", "absurd request", "fractional processors", "over request", "repeated id")
 ABSURD_SIZE = "note: absurd machine size"

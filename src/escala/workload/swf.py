@@ -22,7 +22,8 @@ from escala.reading import BOM, guarded, line_breaks, reading, refuse_nul
 from escala.workload.clean import record_name
 from escala.workload.files import write_atomic
 from escala.workload.filters import ABSOLUTE_FROM_S, Keep, every
-from escala.workload.table import MOST_S, Workload
+from escala.workload.shapes import MOST_S
+from escala.workload.table import Workload
 
 CHUNK_BYTES = 1 << 23
 LONGEST_LINE = 1 << 26
