@@ -5,6 +5,7 @@ Gymnasium nor an environment.
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +31,22 @@ ENVIRONMENTS: dict[str, Entry] = {
     "escala/Slots-v0": Entry("escala.envs.slots", "Slots", "SlotsVector"),
 }
 """All registered names. An environment's version moves when any number of it moves."""
+
+
+POLICIES = {"agent:": "escala.loading", "shield:": "escala.loading"}
+"""How names of policies begin that stand in folders of trained agents -> the module whose `policy_named` makes them: floors below it take
+such names without knowing agents."""
+
+
+def is_trained(name: Any) -> bool:
+    """Is it such a name?"""
+    return isinstance(name, str) and name.startswith(tuple(POLICIES))
+
+
+def trained(name: str) -> Any:
+    """The policy of such a name; EscalaError where the folder holds none."""
+    module = next(module for begin, module in POLICIES.items() if name.startswith(begin))
+    return import_module(module).policy_named(name)
 
 
 def register(gymnasium: Any) -> None:

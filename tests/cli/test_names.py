@@ -41,7 +41,7 @@ def test_every_policy_is_listed_with_a_line(escala_: Escala) -> None:
         "rollout",
         "policy:DIR",
         "agent:DIR",
-        "shield:easy:agent:DIR",
+        "shield:BASE[:KEY=VALUE...]:agent:DIR",
     }
     assert [row["shutdown"] for row in listed["shutdowns"]] == [*SHUTDOWN_FORMS, "agent:DIR"] == [*SHUTDOWNS, "agent:DIR"]
     assert {row["generator"] for row in listed["generators"]} == set(GENERATORS)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import escala
 from escala.cli.app import run
-from escala.envs.shield import shielded
+from escala.envs.shield import Shielded, shielded
 from escala.errors import EscalaError
+from escala.kernel import codes
+from escala.policies import SCHEDULERS
 from escala.workload import generate, write_swf
 
 pytestmark = pytest.mark.learn
@@ -65,11 +68,80 @@ def test_by_the_command(log: escala.Workload, unlearnt: escala.Agent, tmp_path: 
     name = f"shield:easy:agent:{tmp_path / 'agent'}"
     assert run([*asked, f"easy,{name}"]) == 0
     out = capsys.readouterr().out
-    assert "shield:easy:agent:" in out and "unlike EASY's" in out
+    assert "shield:easy:agent:" in out and "unlike the base's" in out
     assert run(["simulate", str(tmp_path / "log.swf"), "--platform", "32x1", "--scheduler", name, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert 0 < told["counts"]["overruled"] < told["counts"]["choices"]
     assert run(["simulate", str(tmp_path / "log.swf"), "--platform", "32x1", "--scheduler", name]) == 0
     assert f"{told['counts']['overruled']:,} overruled." in capsys.readouterr().out
-    assert run([*asked, "shield:saf:agent:x"]) == 2
-    assert "write shield:easy:agent:DIR" in capsys.readouterr().err
+    for wrong, why in (
+        ("shield:hold-back:agent:x", "base 'hold-back' is none of its bases"),
+        ("shield:conservative:agent:x", "base 'conservative' is none of its bases"),
+        ("shield:easy:futurs=8:agent:x", "did you mean futures?"),
+        ("shield:easy:margin=-1:agent:x", "margin is '-1': give a share of at least 0"),
+        ("shield:easy:futures=8:futures=9:agent:x", "futures is given twice"),
+        ("shield:easy:8:agent:x", "'8' is no option: write KEY=VALUE, as in shield:easy:futures=8"),
+        ("shield:agent:x", "write shield:BASE[:KEY=VALUE...]:agent:DIR"),
+        ("shield:easy", "write shield:BASE[:KEY=VALUE...]:agent:DIR"),
+        ("shield:saf:agent:x", "x: "),
+    ):
+        assert run([*asked, wrong]) == 2
+        told = capsys.readouterr().err
+        assert why in told and told.count("\n") == 1, told
+
+
+def _first(view: escala.View, base: str) -> int:
+    """What a base would start first, by counts of cores, written down anew; -1: nothing."""
+    scheduler = SCHEDULERS[base]
+    queue = view.queue
+    if scheduler.score is not None:
+        columns = zip(*((job.submit_s, job.walltime_s, job.cores) for job in queue), strict=True)
+        keys = scheduler.score(*(np.array(column) * unit for column, unit in zip(columns, (1e6, 1e6, 1), strict=True)))
+        queue = [queue[k] for k in np.argsort(keys, kind="stable")]
+    fitting = [job for job in queue if job.cores <= view.free_any]
+    if scheduler.queueing == codes.GREEDY or fitting[:1] == queue[:1]:
+        return fitting[0].row if fitting else codes.NONE
+    if scheduler.queueing == codes.STRICT:
+        return codes.NONE
+    free = view.free_any
+    for job in sorted(view.running, key=lambda job: job.planned_end_s):
+        free += job.cores
+        if free >= queue[0].cores:
+            break
+    late, spare = job.planned_end_s, free - queue[0].cores
+    passing = [job.row for job in fitting if job.cores <= spare or view.now_s + job.walltime_s <= late]
+    return passing[0] if passing else codes.NONE
+
+
+@pytest.mark.parametrize("base", ["fcfs", "first-fit", "easy", "saf", "sjf-fit"])
+def test_a_base_acts_as_its_rule_says(base: str, log: escala.Workload, unlearnt: escala.Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Overruled every second time, it starts what the rule would start at that moment."""
+    found = list[bool]()
+
+    def passes(self: Shielded, view: escala.View, row: int, other: int) -> bool:
+        found.append(other == _first(view, base))
+        return len(found) % 2 == 0
+
+    monkeypatch.setattr(Shielded, "_passes", passes)
+    behind = shielded(unlearnt, seed=1, base=base)
+    escala.simulate(log, "32x1", behind)
+    assert all(found) and len(found) > 100 and behind.name.startswith(f"shield:{base} of")
+
+
+def test_settings_in_the_name_and_names_in_python_and_at_a_desk(log: escala.Workload, unlearnt: escala.Agent, tmp_path: Path) -> None:
+    unlearnt.save(tmp_path / "agent")
+    name = f"shield:saf:futures=8:margin=0.02:agent:{tmp_path / 'agent'}"
+    by_name = escala.simulate(log, "32x1", name)
+    by_hand = escala.simulate(log, "32x1", shielded(unlearnt, sampled=False, base="saf", futures=8, margin=0.02))
+    assert by_name.jobs["start_s"].equals(by_hand.jobs["start_s"])
+    assert by_name.manifest["counts"] == by_hand.manifest["counts"]
+    alone = escala.simulate(log, "32x1", f"agent:{tmp_path / 'agent'}")
+    assert alone.jobs["start_s"].equals(escala.simulate(log, "32x1", unlearnt.policy()).jobs["start_s"])
+    job = {"job_id": ["1"], "submit_s": [0.0], "walltime_s": [60.0], "cores": [4], "state": ["queued"]}
+    for scheduler in (name, f"agent:{tmp_path / 'agent'}"):
+        desk = escala.live.Desk("32x1", scheduler)
+        orders = desk.decide(escala.live.Snapshot.of(0.0, job, {"power": ["on"] * 32}))
+        assert desk.name == f"{scheduler} + never" and [one.job_id for one in orders.starts] == ["1"]
+        assert ("choices" in desk.counts) == scheduler.startswith("shield:")
+    with pytest.raises(EscalaError, match="nowhere"):
+        escala.live.Desk("32x1", f"agent:{tmp_path / 'nowhere'}")

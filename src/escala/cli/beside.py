@@ -17,7 +17,7 @@ from escala.cli import asked
 from escala.cli import options as opt
 from escala.cli.policies import POINTER
 from escala.cli.replay import policies
-from escala.cli.shields import counted
+from escala.cli.shields import counted, listed
 from escala.cli.tables import facts_table
 from escala.cli.terminal import emit, progress, remark
 from escala.errors import EscalaError
@@ -318,7 +318,7 @@ def status(where: Where = Path("beside"), as_json: opt.Json = False) -> None:
 
     found = told(_journal(where))
     texts = {key.removesuffix("_s"): moment(value) if key.endswith("_s") and value is not None else value for key, value in found.items()}
-    shown = [(key.replace("_", " "), ", ".join(value) if isinstance(value, list) else value, "") for key, value in texts.items()]
+    shown = [(key.replace("_", " "), listed(value), "") for key, value in texts.items()]
     emit(as_json, found, facts_table(shown, "left"))
 
 
@@ -350,7 +350,7 @@ def report(
 ) -> None:
     """What the journal amounts to: hours off, energy, waits, agreement, and whether that may be trusted yet; as text and as a page."""
     from escala.bridges.slurm.findings import answers, conditions, find
-    from escala.bridges.slurm.page import by_whom, write_page
+    from escala.bridges.slurm.page import figures, write_page
     from escala.writing import output_file, own_page
 
     opt.check_price(price, currency)
@@ -360,9 +360,7 @@ def report(
     with output_file(target, force=force or (out is None and own_page(target))) as page:
         write_page(page, found, f"Beside Slurm: {found.about['policies']}", price, currency, carbon, 60 * longer)
     said = answers(found, price, currency, carbon, 60 * longer)
-    told: dict[str, Any] = {name: round(value, 3) for name, value in found.sums.items()}
-    told |= {"starts": dict(found.how), "delayed_jobs": len(found.delays), "looks": found.n_looks, "missed": found.n_missed}
-    payload = {"answers": said, "conditions": conditions(found), "report": str(target), **told, **by_whom(found)}
+    payload = {"answers": said, "conditions": conditions(found), "report": str(target), **figures(found)}
     emit(as_json, payload, "\n".join(said), "\n" + "\n".join(conditions(found)), f"\n{target}")
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 EXPORTS = ("batsim",)
 AGENT = "agent:"
-SHIELD = "shield:"
 
 SHOWN = (
     *("n_jobs", "n_killed", "n_rejected", "n_unfinished"),
@@ -267,48 +266,23 @@ def policies(schedulers: list[str], shutdowns: list[str]) -> tuple[list[Any], li
     from escala.policies.compose import scheduler, shutdown
     from escala.policies.plugins import is_plugin, plugin
     from escala.policies.rollout_names import rollout_of
+    from escala.registry import is_trained
 
     for name in schedulers:
         if is_plugin(name):
             plugin(name, "scheduler")
-        elif not name.startswith((AGENT, SHIELD)) and rollout_of(name, 0) is None:
+        elif not is_trained(name) and rollout_of(name, 0) is None:
             scheduler(name)
     for name in shutdowns:
         if is_plugin(name):
             plugin(name, "shutdown")
-        elif not name.startswith(AGENT):
+        elif not is_trained(name):
             shutdown(name, Options())
     return [policy(name) for name in schedulers], [policy(name) for name in shutdowns]
 
 
 def policy(name: str) -> Any:
-    """The policy of this name; "agent:DIR" is the trained agent in that folder, or the team, by its likeliest actions."""
-    if name.startswith(SHIELD):
-        return _shielded(name)
-    if not name.startswith(AGENT):
-        return name
-    from escala.envs.exported import is_exported, load_exported
+    """The policy of this name; those in folders of trained agents are loaded."""
+    from escala.registry import is_trained, trained
 
-    folder = name.removeprefix(AGENT)
-    if is_exported(folder):
-        loaded = load_exported(folder).policy()
-        loaded.name = name
-        return loaded
-    from escala.agents import is_team, load_agent, load_team
-
-    loaded = load_team(folder).policy(sampled=False) if is_team(folder) else load_agent(folder).policy()
-    loaded.name = name
-    return loaded
-
-
-def _shielded(name: str) -> Any:
-    """The agent of `shield:easy:agent:DIR` behind a shield, by its greedy actions."""
-    base, _, agent = name.removeprefix(SHIELD).partition(":")
-    if base != "easy" or not agent.startswith(AGENT):
-        raise EscalaError(f"scheduler {name!r}: write shield:easy:agent:DIR, with the folder of an agent of escala/Scheduling-v0")
-    from escala.envs.shield import shielded
-    from escala.loading import load_agent
-
-    made = shielded(load_agent(agent.removeprefix(AGENT)), sampled=False)
-    made.name = name
-    return made
+    return trained(name) if is_trained(name) else name

@@ -11,7 +11,7 @@ def counted(counts: Mapping[str, int], begin: str = "") -> str:
     if "overruled" not in counts:
         return ""
     choices, unlike, over = (f"{counts[name]:,}" for name in ("choices", "unlike", "overruled"))
-    return f"{begin}shield: {choices} choices, {unlike} unlike EASY's, {over} overruled"
+    return f"{begin}shield: {choices} choices, {unlike} unlike the base's, {over} overruled"
 
 
 def counts_of(result: Any) -> dict[str, Any]:
@@ -23,3 +23,10 @@ def overruled(results: Mapping[str, Any]) -> list[str]:
     """A sentence on each run behind a shield. results: policy -> `Result`; "" for the only one."""
     found = (counted(result.manifest.get("counts", {}), f"{name}: " if name else "") for name, result in results.items())
     return [f"{line}." for line in found if line]
+
+
+def listed(value: Any) -> Any:
+    """A list, or what was counted, as words in a row; anything else as it is."""
+    if isinstance(value, Mapping):
+        value = [f"{number:,} {what}" for what, number in value.items()]
+    return ", ".join(value) if isinstance(value, list) else value

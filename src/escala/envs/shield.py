@@ -1,8 +1,8 @@
-"""A learnt scheduler behind a shield: its choice is taken only where a look-ahead by EASY does not find that it loses too much.
+"""A learnt scheduler behind a shield: its choice is taken only where a look-ahead by a base does not find that it loses too much.
 
-Where the agent and EASY want the same, it is done. Else both are simulated on by EASY over the same sampled futures
-(`escala.policies.rollout`), and the agent's choice is taken if its mean cost is at most (1 + margin) times that of EASY's; otherwise EASY
-acts at this decision. Costs are of all jobs in sight, so a small margin at each of many decisions is much in the end. Shielding: Alshiekh
+Where the agent and the base want the same, it is done. Else both are simulated on by the base over the same sampled futures
+(`escala.policies.rollout`), and the agent's choice is taken if its mean cost is at most (1 + margin) times that of the base's; otherwise
+the base acts at this decision. Costs are of all jobs in sight, so a small margin at each of many decisions is much in the end. Shielding: Alshiekh
 et al., AAAI 2018; here by estimates in place of proofs.
 """
 
@@ -17,20 +17,28 @@ from escala.envs.core.records import Records
 from escala.envs.deciding import Deciding
 from escala.envs.learnt import LearntScheduler
 from escala.envs.rjms import scheduling_step
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.kernel import codes
-from escala.policies.rollout import Rollout
+from escala.policies.rollout import Rollout, base_scheduler
+from escala.policies.rollout_names import OPTIONS as AHEAD
+from escala.policies.rollout_names import number, options_of
+from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policy import View, insider
 
 BASE, FUTURES, MARGIN = "easy", 64, 0.0
+SHIELD, AGENT = "shield:", "agent:"
+FORM, EXAMPLE = "shield:BASE[:KEY=VALUE...]:agent:DIR", "shield:easy:futures=8:margin=0.02:agent:DIR"
+OPTIONS = {"futures": AHEAD["horizon"], "margin": number(1e6, "a share of at least 0, such as 0.05"), "objective": AHEAD["objective"]}
+"""Key -> reader of its value, as of `rollout`."""
 
 
 @insider
 class Shielded(LearntScheduler):
     """An agent of escala/Scheduling-v0 behind a shield.
 
-    futures: so many are sampled. margin: share of EASY's cost that a choice may lose. objective: of the look-ahead, see `Rollout`.
-    `counts`: choices of the last run, those unlike EASY's, and those overruled.
+    base: a strict, greedy or EASY scheduler with a fixed score, which starts jobs by counts of cores. futures: so many are sampled.
+    margin: share of the base's cost that a choice may lose. objective: of the look-ahead, see `Rollout`. `counts`: choices of the last
+    run, those unlike the base's, and those overruled.
     """
 
     def __init__(
@@ -39,6 +47,7 @@ class Shielded(LearntScheduler):
         sampled: bool = True,
         seed: int = 0,
         *,
+        base: str = BASE,
         futures: int = FUTURES,
         margin: float = MARGIN,
         objective: str = "bounded-slowdown",
@@ -48,9 +57,10 @@ class Shielded(LearntScheduler):
         if not 0.0 <= margin < np.inf:
             raise EscalaError(f"shield: margin={margin!r}: give a share of at least 0, such as 0.05")
         super().__init__(agent, sampled, seed)
-        self.name = f"shield:{BASE} of {self.name}"
+        self.name = f"shield:{base} of {self.name}"
         self.margin = margin
-        self._ahead = Rollout(futures, BASE, objective=objective, seed=seed)
+        self._base = base_of(base)
+        self._ahead = Rollout(futures, base, objective=objective, seed=seed)
         self.counts = {"choices": 0, "unlike": 0, "overruled": 0}
 
     def _begin(self, simulation: Any, i: int) -> Records:
@@ -83,16 +93,27 @@ class Shielded(LearntScheduler):
         return self._choose()
 
     def _put(self, simulation: Any, i: int, action: int) -> bool:
-        """The agent's choice, as long as it passes; what EASY starts, where it does not."""
+        """The agent's choice, as long as it passes; what the base starts, where it does not."""
         worlds, games = simulation.table, self._games.table
-        row, base = scheduling_step.rows(worlds, i, games, action)
+        order, queueing = self._order(simulation, i), self._base.queueing
+        row, base = scheduling_step.rows(worlds, i, games, action, order, queueing)
         self.counts["choices"] += 1
         if row == base or self._passes(View(simulation, i), int(row), int(base)):
             scheduling_step.put(worlds, i, games, action)
         else:
             self.counts["overruled"] += 1
-            scheduling_step.put_easy(worlds, i, games)
+            scheduling_step.put_base(worlds, i, games, order, queueing)
         return True
+
+    def _order(self, simulation: Any, i: int) -> NDArray[np.int64]:
+        """Rows of the waiting jobs, in the base's order."""
+        rows = np.empty(simulation.world.s["n_queued"].item(i), np.int64)
+        scheduling_step.waiting(simulation.table, i, rows)
+        if self._base.score is None:
+            return rows
+        job = simulation.world.job[i][rows]
+        keys = self._base.score(job["submit"], job["walltime"], job["cores"])
+        return rows[np.argsort(keys, kind="stable")]
 
     def _passes(self, view: View, row: int, base: int) -> bool:
         """Is the choice of row `row` not much worse than that of row `base`? NONE: to wait."""
@@ -101,6 +122,35 @@ class Shielded(LearntScheduler):
         return own <= other * (1.0 + self.margin)
 
 
+def base_of(name: str) -> Scheduler:
+    """The scheduler behind a base; EscalaError for one that cannot overrule."""
+    try:
+        if name in SCHEDULERS:
+            return base_scheduler(name)
+        raise EscalaError(name)
+    except EscalaError:
+        raise EscalaError(
+            f"shield: base {quoted(name)} is none of its bases: strict, greedy and EASY schedulers with a fixed score (fcfs, first-fit, "
+            "easy, easy-sjf, saf, ...)"
+        ) from None
+
+
 def shielded(agent: Any, **settings: Any) -> Shielded:
     """A trained agent behind a shield, as a scheduler of `simulate`; settings: see `Shielded`."""
     return Shielded(agent, **settings)
+
+
+def split_name(name: str) -> tuple[str, dict[str, Any]]:
+    """The folder and the settings of `shield:BASE[:KEY=VALUE...]:agent:DIR`, as `EXAMPLE`; EscalaError for a name that makes
+    no sense. It loads nothing."""
+    head, agent, folder = name.removeprefix(SHIELD).partition(AGENT)
+    base, *parts = head.removesuffix(":").split(":")
+    if not agent or not head.endswith(":") or not folder:
+        raise EscalaError(f"scheduler {name!r}: write {FORM}, with the folder of an agent of escala/Scheduling-v0")
+    what = f"scheduler {name!r}: "
+    try:
+        base_of(base)
+        given = options_of(parts, name, OPTIONS, EXAMPLE)
+        return folder, {"base": base, **{key: OPTIONS[key](text, f"{what}{key} is {text!r}") for key, text in given.items()}}
+    except EscalaError as error:
+        raise EscalaError(what + str(error).removeprefix(what)) from None

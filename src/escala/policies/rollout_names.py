@@ -6,7 +6,7 @@ A part without `=` behind the first option belongs to the value before it, so th
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from escala.errors import EscalaError
@@ -14,6 +14,7 @@ from escala.policies.compose import ROLLOUT
 from escala.policies.rollout import DEFAULT_FUTURES, OBJECTIVES, Rollout, base_scheduler
 
 FORM = f"{ROLLOUT}[:K][:KEY=VALUE...]"
+EXAMPLE = f"{ROLLOUT}:128:objective=wait"
 MOST = 100_000  # of anything that is counted
 LONGEST_S = 1e9
 
@@ -29,7 +30,7 @@ def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | 
         first, parts = str(DEFAULT_FUTURES), [first, *parts]
     if not (first.isascii() and first.isdigit() and 1 <= int(first) <= MOST):
         raise EscalaError(f"scheduler {name!r}: {first!r} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128")
-    given = {key: OPTIONS[key](text, f"scheduler {name!r}: {key} is {text!r}") for key, text in _options(parts, name).items()}
+    given = {key: OPTIONS[key](text, f"scheduler {name!r}: {key} is {text!r}") for key, text in options_of(parts, name, OPTIONS, EXAMPLE).items()}
     if objective in OBJECTIVES:
         given = {"objective": objective} | given
     policy = Rollout(int(first), seed=seed, **{"every_s" if key == "every" else key: value for key, value in given.items()})
@@ -37,24 +38,24 @@ def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | 
     return policy
 
 
-def _options(parts: list[str], name: str) -> dict[str, str]:
-    """Key -> value as texts, of the parts between colons."""
+def options_of(parts: list[str], name: str, known: Mapping[str, Any], example: str) -> dict[str, str]:
+    """Key -> value as texts, of the parts between colons; EscalaError for a key that is not known, or given twice."""
     found: dict[str, str] = {}
     key = ""
     for part in parts:
         if "=" in part:
             key, _, value = part.partition("=")
-            if key not in OPTIONS:
-                near = difflib.get_close_matches(key, OPTIONS, n=1, cutoff=0.5)
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
                 hint = f"did you mean {near[0]}? " if near else ""
-                raise EscalaError(f"scheduler {name!r}: option {key!r} is unknown: {hint}known are {', '.join(OPTIONS)}")
+                raise EscalaError(f"scheduler {name!r}: option {key!r} is unknown: {hint}known are {', '.join(known)}")
             if key in found:
                 raise EscalaError(f"scheduler {name!r}: {key} is given twice: give it once")
             found[key] = value
         elif key:
             found[key] += f":{part}"
         else:
-            raise EscalaError(f"scheduler {name!r}: {part!r} is no option: write KEY=VALUE, as in {ROLLOUT}:128:objective=wait")
+            raise EscalaError(f"scheduler {name!r}: {part!r} is no option: write KEY=VALUE, as in {example}")
     return found
 
 
@@ -84,7 +85,7 @@ def _count(text: str, what: str) -> int:
     return int(text)
 
 
-def _number(most: float, need: str, positive: bool = False) -> Callable[[str, str], float]:
+def number(most: float, need: str, positive: bool = False) -> Callable[[str, str], float]:
     """A reader of numbers from 0 (or above 0) to `most`."""
 
     def read(text: str, what: str) -> float:
@@ -105,7 +106,7 @@ OPTIONS: dict[str, Callable[[str, str], Any]] = {
     "horizon": _count,
     "depth": _count,
     "choices": _count,
-    "optimism": _number(1.0, "a share from 0 to 1"),
-    "every": _number(LONGEST_S, "seconds above 0", positive=True),
+    "optimism": number(1.0, "a share from 0 to 1"),
+    "every": number(LONGEST_S, "seconds above 0", positive=True),
 }
 """Key -> reader of its value (text, what to say in front of a refusal); see `Rollout` for what they do."""

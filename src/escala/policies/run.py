@@ -27,6 +27,7 @@ from escala.policies.schedulers import Scheduler
 from escala.policies.tuned import digests_in
 from escala.policy import INSIDERS, ClairvoyantView, Commands, View, as_policy, name_of
 from escala.prediction.folder import model_columns, model_digest
+from escala.registry import is_trained, trained
 from escala.result import Result
 from escala.sealed import Budget, Command
 from escala.simulation import Simulation
@@ -74,6 +75,8 @@ def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) 
     fields, power = dict[str, Any](), None
     if is_plugin(shutdown_):
         power = _of_role(plugin(shutdown_, "shutdown"), "shutdown")
+    elif is_trained(shutdown_):
+        power = _of_role(trained(shutdown_), "shutdown")
     elif isinstance(shutdown_, str):
         fields, power = shutdown(shutdown_, options)
     else:
@@ -92,6 +95,8 @@ def _outside(scheduler_: Any, options: Options) -> Any:
     """The object behind a scheduler that decides outside the kernel; None for a name of the kernel's."""
     if is_plugin(scheduler_):
         return _of_role(plugin(scheduler_, "scheduler"), "scheduler")
+    if is_trained(scheduler_):
+        return _of_role(trained(scheduler_), "scheduler")
     return rollout_of(scheduler_, options.seed) if isinstance(scheduler_, str) else _of_role(as_policy(scheduler_), "scheduler")
 
 

@@ -115,6 +115,25 @@ def test_whose_waits_would_have_changed_by_user_and_partition(tmp_path: Path, ca
     assert page.index("0 of 4 users") < page.index("<h2>") < page.index("Whose waits would have changed") < page.index("cem")
 
 
+def test_what_a_shield_counted_is_in_the_report_and_the_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Sums since the folder began; they begin anew where the state was taken away."""
+    counts = ((10, 4, 1), (30, 9, 2), (30, 9, 2), (5, 5, 0))
+    names = ("choices", "unlike", "overruled")
+    looks = tuple(
+        {"kind": "look", "t": 8 * 86400.0 + k, "seq": 900 + k, "lived": {}, "seen": {}, "counts": dict(zip(names, one, strict=True))}
+        for k, one in enumerate(counts)
+    )
+    found = find(_journal(tmp_path / "journal.jsonl", more=looks))
+    assert found.counts == {"choices": 35, "unlike": 14, "overruled": 2}
+    assert "The shield overruled 2 of 35 choices of the agent (5.7%); 14 were unlike its base's." in answers(found)
+    assert not any("shield" in line for line in answers(find(_journal(tmp_path / "without"))))
+    assert status(tmp_path / "journal.jsonl")["counts"] == {"choices": 5, "unlike": 5, "overruled": 0}
+    assert run(["beside", "status", str(tmp_path)]) == 0
+    assert "5 choices, 5 unlike, 0 overruled" in capsys.readouterr().out
+    assert run(["beside", "report", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["counts"]["choices"] == 35
+
+
 def test_a_few_hours_are_not_enough_and_it_says_until_when(tmp_path: Path) -> None:
     found = find(_journal(tmp_path / "j", days=0.5))
     assert trust(found) == (

@@ -283,6 +283,46 @@ def test_status_explain_and_metrics(tmp_path: Path) -> None:
         explain(tmp_path / JOURNAL, "999")
 
 
+class _Counting:
+    """First-fit, and counts of a shield that overrules nothing."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.counts = {"choices": 0, "unlike": 0, "overruled": 0}
+
+    def decide(self, view: Any, act: Any) -> None:
+        self.counts["choices"] += 1
+        for job in view.queue:
+            act.start(job)
+
+    def state(self) -> Any:
+        return dict(self.counts)
+
+    def restore(self, state: Any) -> None:
+        self.counts = dict(state)
+
+
+def test_counts_of_a_shield_are_in_every_look_and_in_the_metrics(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8, _jobs())
+    slurm.advance(1)
+    reader = Reader(slurm, clock=slurm.clock)
+    at = layout(reader.read(), "batch", WATTS)
+    for begun in range(2):
+        beside = Beside(reader, Desk(at.platform, _Counting(), "never"), at, tmp_path, Setting("shadow", PERIOD, {"slurm": "22.05"}))
+        beside.begin(slurm.clock())
+        metrics = Metrics(beside)
+        for _ in range(4):
+            beside.cycle()
+            metrics.add()
+            slurm.advance(PERIOD)
+        beside.journal.close()
+        told = _told(tmp_path)[-1]["counts"]
+        assert told == beside.counts and told["choices"] >= 4 * (begun + 1), "they go on"
+        assert f'escala_beside_shield_total{{what="choices"}} {told["choices"]}\n' in metrics.text
+    assert status(tmp_path / JOURNAL)["counts"] == told
+
+
 def test_a_state_of_other_policies_is_refused(tmp_path: Path) -> None:
     _run(tmp_path, 3)
     slurm = FakeSlurm(8)

@@ -29,7 +29,7 @@ SUMS = ("watched_s", "off_s", "switching_s", "idle_s", "truly_off_s", "saved_j",
 @dataclass
 class Findings:
     """sums: of `SUMS`. starts: rows as `Watch.judge` gives them, one a job. delays: job -> user, s. partitions: of jobs that have started.
-    loose: jobs that asked for more nodes than their CPUs need."""
+    loose: jobs that asked for more nodes than their CPUs need. counts: of a shield's decisions."""
 
     about: dict[str, Any]
     first_s: float = math.nan
@@ -43,6 +43,7 @@ class Findings:
     partitions: dict[str, str] = field(default_factory=dict)
     jobs: int = 0
     loose: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def how(self) -> Counter[str]:
@@ -129,11 +130,15 @@ def find(path: Path) -> Findings:
             found.begun += 1
             begun_by.add((record.get("policies"), tuple(record.get("names", ()))))
         elif record["kind"] == LOOK:
-            last[int(record["seq"])] = {key: record.get(key) for key in ("t", "lived", "started")}
+            last[int(record["seq"])] = {key: record.get(key) for key in ("t", "lived", "started", "counts")}
     if len(begun_by) > 1:
         raise EscalaError(f"{path}: several policies or machines wrote it: take a folder for each, and report each alone")
+    counted: dict[str, int] = {}
     for record in last.values():
         _add(found, record)
+        before, counted = counted, record["counts"] or counted
+        anew = any(counted[name] < before.get(name, 0) for name in counted)  # the state was taken away
+        found.counts.update({name: n - (0 if anew else before.get(name, 0)) for name, n in counted.items()})
     _jobs(found, path)
     return found
 
@@ -217,6 +222,7 @@ def answers(
             f"(95 % interval {low:.0%} to {high:.0%}); {found.how['earlier']} jobs it would have started before{_by(found.earlier())}, "
             f"{found.how['later']} not yet. It was asked each time about the machine as Slurm had left it."
         )
+    out.append(_shielded(found))
     out += [_expected(found, 6, "the policy's plan"), _expected(found, 7, "Slurm's own estimate")]
     return [*filter(None, out), trust(found)]
 
@@ -310,6 +316,13 @@ def _delayed(found: Findings) -> str:
         f"{len(waits)} of {len(found.starts)} started jobs, of {users} users, would have waited for nodes to wake: "
         f"{statistics.mean(waits):.3g} s on average, {max(waits):.3g} s at most."
     )
+
+
+def _shielded(found: Findings) -> str:
+    choices, unlike, over = (found.counts[name] for name in ("choices", "unlike", "overruled"))
+    if not choices:
+        return ""
+    return f"The shield overruled {over} of {choices} choices of the agent ({over / choices:.1%}); {unlike} were unlike its base's."
 
 
 def _by(seconds: Sequence[float]) -> str:

@@ -118,6 +118,11 @@ class Beside:
         return told | {"slurm": str(self._setting.about.get("slurm", ""))}
 
     @property
+    def counts(self) -> dict[str, int]:
+        """What a scheduler counts of its decisions, since the folder began."""
+        return self._desk.counts
+
+    @property
     def aside(self) -> int | None:
         """How many nodes are set aside; None where none is switched."""
         if self._hands is None or self._hands.pretends or self.seen is None:
@@ -196,7 +201,7 @@ class Beside:
 
     def _write(self, seen: Seen, lived: Lived, found: dict[str, Any], read_s: float, decided_s: float) -> None:
         """Into the journal, then into the state: killed between them, the same look is written again and counts once."""
-        told = {key: value for key, value in found.items() if value}
+        told = {key: value for key, value in (found | {"counts": self.counts}).items() if value}
         times = {"read_ms": round(1000 * read_s, 1), "decide_ms": round(1000 * decided_s, 2)}
         self.last = {"kind": kinds.LOOK, "t": seen.now_s, "seq": self.seq, **times, **told, "lived": lived.told()}
         self.journal.append({**self.last, "seen": changes(self.seen, seen)})

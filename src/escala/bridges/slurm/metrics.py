@@ -21,6 +21,7 @@ HELP = {
     "starts_total": "jobs that Slurm started, by how the policy took it",
     "acted_total": "commands given to Slurm, by outcome",
     "refused_total": "orders that a guard refused, by guard",
+    "shield_total": "choices of a learnt scheduler behind a shield, those unlike the base's, those overruled, since the folder began",
     "info": "always 1: the mode, the policies, the partition, and the version of Slurm",
     "nodes": "nodes of the partition at the last look, by power state; gone: down, drained, or reserved by others",
     "jobs": "jobs of the partition at the last look that wait for nodes, and that have some",
@@ -66,6 +67,7 @@ class Metrics:
             ("starts_total", "taken", self._starts),
             ("acted_total", "outcome", self._acted),
             ("refused_total", "guard", self._refused),
+            *((("shield_total", "what", Counter(counts)),) if (counts := beside.counts) else ()),
         )
         labels = ",".join(f'{key}="{_escaped(value)}"' for key, value in beside.about.items())
         out += [*_head("info"), f"escala_beside_info{{{labels}}} 1\n"]

@@ -65,7 +65,10 @@ def _table(rows: list[Waits], whose: str) -> tuple[pl.DataFrame, str]:
     return pl.DataFrame([one.row() for one in rows[:MOST_ROWS]], schema=[whose, *COLUMNS], orient="row"), left
 
 
-def by_whom(found: Findings) -> dict[str, list[dict[str, Any]]]:
-    """The same rows for JSON, all of them."""
-    both = ((whose, waits_by(found, whose)) for whose in ("user", "partition"))
-    return {f"by_{whose}": [dict(zip((whose, *COLUMNS), one.row(), strict=True)) for one in rows] for whose, rows in both}
+def figures(found: Findings) -> dict[str, Any]:
+    """The figures for JSON, with all rows of the tables."""
+    told: dict[str, Any] = {name: round(value, 3) for name, value in found.sums.items()}
+    told |= {"starts": dict(found.how), "delayed_jobs": len(found.delays), "looks": found.n_looks, "missed": found.n_missed}
+    for whose in ("user", "partition"):
+        told[f"by_{whose}"] = [dict(zip((whose, *COLUMNS), one.row(), strict=True)) for one in waits_by(found, whose)]
+    return told | {"counts": dict(found.counts)}

@@ -120,6 +120,7 @@ KNOWN: dict[str, dict[str, Shape]] = {
         "refused": _many(_row(_text, _text, _text)),
         "changed": _many(_row(_text, _whole, _whole)),
         "expected": _by_name(_row(_TIME, _TIME)),
+        "counts": _by_name(_count),
         "seen": _SEEN,
     },
     MISS: {"why": _text},

@@ -36,7 +36,7 @@ def moment(when: float) -> str:
 def status(path: Path) -> dict[str, Any]:
     """How things stood at the last look. added_nodes: of the partition, which the policies do not know.
 
-    would_...: what the policies want that was not done, and that no guard refused. changed_jobs: those that wait with a nice that was
+    counts: of a shield's decisions, since the folder began. would_...: what the policies want that was not done, and that no guard refused. changed_jobs: those that wait with a nice that was
     given here.
     """
     begun: dict[str, Any] = {}
@@ -77,6 +77,7 @@ def status(path: Path) -> dict[str, Any]:
         "done": [command for command, good in last.get("acted", ()) if good],
         "failed": [command for command, good in last.get("acted", ()) if not good],
         "refused": [f"{' '.join(filter(None, (kind, name)))}: {why}" for kind, name, why in refused],
+        "counts": last.get("counts", {}),
         "leases": last.get("leases", []),
         "changed_jobs": [job for job, nice in nices.items() if _waits_with(seen, job, nice)],
     }

@@ -6,6 +6,8 @@ walltimes, or take what it leaves (Lifka 1995; Mu'alem and Feitelson 2001).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from escala.compile import lean
@@ -63,28 +65,34 @@ def may_start(w: World, g: Game, j: int) -> bool:
 
 
 @lean
-def first_of_easy(w: World, g: Game) -> int:
-    """The job that EASY, in order of submission and by counts of cores, would start now; NONE if none. The guard's own notes stay."""
+def first_of(w: World, g: Game, order: Any, queueing: int) -> int:
+    """The waiting job that a base (STRICT, GREEDY, EASY) would start now, by counts of cores and behind those in front; NONE if none.
+    order: rows of the waiting jobs, in the base's. The guard's own notes stay."""
     s, m = w.s[0], g.memory
-    if s.n_queued == 0:
-        return codes.NONE
-    j = np.int64(s.first)
-    if fits_now(w, j):
-        return j
     aged, shadow, spare = m.aged, m.shadow_us, m.spare
-    m.aged = 1
-    _reserve(w, g, j)
-    j = np.int64(w.run[j].next)
-    while j != codes.NONE and not may_start(w, g, j):
-        j = np.int64(w.run[j].next)
-    m.aged, m.shadow_us, m.spare = aged, shadow, spare
-    return j
+    held, until, left = False, np.int64(0), np.int64(0)  # the base's own reservation
+    for k in range(order.shape[0]):
+        j = np.int64(order[k])
+        if w.run[j].state != codes.QUEUED:
+            continue
+        fits = may_start(w, g, j) and (not held or s.now + w.job[j].walltime <= until or w.job[j].cores <= left)
+        if fits:
+            return j
+        if held or queueing == codes.GREEDY:
+            continue
+        if queueing == codes.STRICT:
+            return codes.NONE
+        _reserve(w, g, j)
+        held, until, left = True, m.shadow_us, m.spare
+        m.aged, m.shadow_us, m.spare = aged, shadow, spare
+    return codes.NONE
 
 
 @lean
-def act_as_easy(w: World, g: Game) -> None:
-    """Start what EASY would start now."""
-    j = first_of_easy(w, g)
+def act_as(w: World, g: Game, order: Any, queueing: int) -> None:
+    """Start what a base would start now; see `first_of`."""
+    j = first_of(w, g, order, queueing)
     while j != codes.NONE and command_start(w, j) == codes.REFUSED_NONE:
         note_placed(g, j)
-        j = first_of_easy(w, g)
+        serve(w, g)
+        j = first_of(w, g, order, queueing)

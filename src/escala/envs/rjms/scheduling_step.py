@@ -9,7 +9,7 @@ import numpy as np
 
 from escala.compile import compiled, lean
 from escala.envs.rjms import reward
-from escala.envs.rjms.guard import act_as_easy, first_of_easy, may_start, serve
+from escala.envs.rjms.guard import act_as, first_of, may_start, serve
 from escala.envs.rjms.observation import SNAPSHOT, crowd, root
 from escala.envs.rjms.state import Game, scheduling_game
 from escala.envs.rjms.user_confidence import note_jobs, note_placed, place_of
@@ -229,15 +229,25 @@ def put(worlds: Any, i: int, games: Any, chosen: int) -> None:
 
 
 @lean
-def rows(worlds: Any, i: int, games: Any, chosen: int) -> tuple[int, int]:
-    """The row of the job behind a choice in simulation i, and of the one that EASY would start first; NONE for waiting."""
+def waiting(worlds: Any, i: int, out: Any) -> None:
+    """The rows of the waiting jobs of simulation i, in order of submission."""
     w = one(worlds, i)
-    return (row_of(w, chosen - 1) if chosen > 0 else codes.NONE), first_of_easy(w, scheduling_game(games, 0))
+    j = np.int64(w.s[0].first)
+    for k in range(out.shape[0]):
+        out[k] = j
+        j = np.int64(w.run[j].next)
 
 
 @lean
-def put_easy(worlds: Any, i: int, games: Any) -> None:
-    """What EASY starts now, and a no-op behind it."""
+def rows(worlds: Any, i: int, games: Any, chosen: int, order: Any, queueing: int) -> tuple[int, int]:
+    """The row of the job behind a choice in simulation i, and of the one that a base would start first (`first_of`); NONE for waiting."""
+    w = one(worlds, i)
+    return (row_of(w, chosen - 1) if chosen > 0 else codes.NONE), first_of(w, scheduling_game(games, 0), order, queueing)
+
+
+@lean
+def put_base(worlds: Any, i: int, games: Any, order: Any, queueing: int) -> None:
+    """What a base starts now, and a no-op behind it."""
     w, g = one(worlds, i), scheduling_game(games, 0)
-    act_as_easy(w, g)
+    act_as(w, g, order, queueing)
     choose(w, g, 0)
