@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,7 +13,8 @@ from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of
 from escala.cli.replay import policies
 from escala.cli.tables import rows_table
-from escala.cli.terminal import emit, progress
+from escala.cli.terminal import emit, progress, remark
+from escala.errors import EscalaError
 
 if TYPE_CHECKING:
     from escala.tuning.unlike import Drift
@@ -25,19 +27,24 @@ def add_to(app: typer.Typer) -> None:
 
 def drift(
     *,
-    workload: opt.Log,
+    workload: Annotated[
+        Path, typer.Argument(metavar="WORKLOAD", help="a job log, or the folder of escala beside slurm", show_default=False)
+    ],
     read: dict[str, Any],
     platform: Annotated[
-        str | None, typer.Option("--platform", metavar="SPEC", help="machine on which --scheduler is replayed", show_default=False)
+        str | None, typer.Option("--platform", metavar="SPEC", help="machine on which --scheduler is replayed [a journal's]", show_default=False)
     ] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option("--scheduler", metavar="NAME", help="a policy that was chosen on the past, such as policy:DIR", show_default=False),
+        typer.Option(
+            "--scheduler", metavar="NAME", help="a policy that was chosen on the past, such as policy:DIR [a journal's]", show_default=False
+        ),
     ] = None,
     after: Annotated[str, typer.Option("--after", metavar="SHARE", help="the share of the log's time that is its past")] = "60%",
     as_json: opt.Json = False,
 ) -> None:
-    """Say whether a log's later weeks are still like its past, and whether it is time to tune again."""
+    """Say whether a log's later weeks are still like its past, whether a policy keeps what it promised, and whether it is time to tune
+    again."""
     from escala import tuning
     from escala.platform import read_platform
 
@@ -45,10 +52,34 @@ def drift(
     with progress() as begin:
         begin(f"reading {workload}")
         machine = None if platform is None else read_platform(platform)
-        log = read_log(workload, read, machine)
+        if workload.is_dir() or workload.suffix == ".jsonl":
+            log, nodes, name = _journal(workload, read)
+            machine, chosen = machine or nodes, chosen or _of_journal(name)
+        else:
+            log = read_log(workload, read, machine)
         begin("comparing weeks")
         found = interruptible(lambda: tuning.drift(log, after, machine, chosen))
     emit(as_json, {**found.as_dict(), **read_of(log)}, f"{log.name}: {len(log):,} jobs", *shown(found))
+
+
+def _journal(path: Path, read: dict[str, Any]) -> tuple[Any, Any, str]:
+    """The jobs of a journal of escala beside, its nodes, and the scheduler that was asked."""
+    from escala.bridges.slurm.loop import JOURNAL
+    from escala.bridges.slurm.replay import about, log_of
+
+    if read:
+        raise EscalaError(f"{path}: a journal is read as it is: leave --{next(iter(read)).replace('_', '-')} out")
+    path = path / JOURNAL if path.is_dir() else path
+    return *log_of(path), about(path)["policies"].rpartition(" + ")[0]
+
+
+def _of_journal(name: str) -> Any:
+    """The scheduler that a journal names; None, with a remark, where it is not to be had here."""
+    try:
+        return policies([name], [])[0][0]
+    except EscalaError as error:
+        remark(f"the journal's scheduler is not judged: {error}")
+        return None
 
 
 def shown(found: Drift) -> list[Any]:
@@ -60,18 +91,26 @@ def shown(found: Drift) -> list[Any]:
     answer = f"The last {last} weeks are unlike the past in {in_words}." if found.drifted else f"The last {last} weeks are like the past."
     if found.last_ratio is not None:
         answer += f" {found.scheduler} has {found.last_ratio:.2f} of EASY's bounded slowdown there, {found.past_ratio:.2f} on the past."
+        answer += _evidence(found)
     answer += " Tune again: escala tune." if found.tune_again else " There is no need to tune again."
     rows: list[dict[str, Any]] = [
         {"week": week.number + 1, "jobs": week.jobs, **{name: _marked(week, name) for name in FEATURES}, **_ratio(week.ratio)}
         for week in found.weeks
     ]
     usual: dict[str, Any] = {"week": "usual", "jobs": "", **{name: f"{limit:.2f}" for name, limit in found.limits.items()}}
-    rows.append(usual | ({"over easy": f"{found.past_ratio:.2f}"} if found.past_ratio is not None else {}))
+    rows.append(usual | ({"over easy": f"{found.usual_ratio:.2f}"} if found.usual_ratio is not None else {}))
     legend = (
         "Each week after the split: how far its jobs are from those of the past (Kolmogorov and Smirnov, 0 to 1); * beyond what 95 % of "
         f"the {found.past_weeks} weeks of the past have (usual). By chance alone one week in twenty is, in each column."
     )
     return [answer, rows_table(rows, text="right"), legend]
+
+
+def _evidence(found: Drift) -> str:
+    """What the policy's folder says of it, and whether that still holds."""
+    told = "" if found.promised is None else " Its folder says {:.2f} [{:.2f}, {:.2f}].".format(*found.promised)
+    beyond = "what 95 % of the past's weeks had" + (", and what its folder says" if found.promised is not None else "")
+    return told + (f" In three of these weeks it is beyond {beyond}." if found.worse else "")
 
 
 def _marked(week: Any, name: str) -> str:

@@ -15,6 +15,7 @@ from escala.reading import guarded, read_toml
 PREFIX = "policy:"
 POLICY_FILE = "policy.toml"
 FORMAT = 1
+RATIO, FIGURE = "ratio_to_easy", "bounded_slowdown"
 KEYS = ("guard", "estimate", "order_estimate")
 """What stands behind the formula in a scheduler's name, each a line of `policy.toml`."""
 PART = re.compile(rf":({'|'.join(KEYS)})=")
@@ -56,6 +57,22 @@ def shutdown_in(name: str) -> str:
         if found.startswith(PREFIX) or found.partition(":")[0] in SHUTDOWNS:
             raise EscalaError(f"{path}: shutdown = {quoted(found)}: name a policy that a real machine can have, such as timeout:300")
     return found
+
+
+def promise_in(name: str) -> tuple[float, float, float] | None:
+    """Bounded slowdown over EASY's, with its interval, that the folder of `policy:DIR` says of the weeks it was judged by; of several logs
+    the highest. None for other names, and for a folder that says nothing of it."""
+    if not name.startswith(PREFIX):
+        return None
+    path = Path(name.removeprefix(PREFIX)) / POLICY_FILE
+    with guarded(path, "a tuned policy"):
+        told = _read(path)
+        logs = told["log"] if isinstance(told.get("log"), list) else [told]
+        found = [one[RATIO][FIGURE] for one in logs if isinstance(one, dict) and FIGURE in one.get(RATIO, ())]
+        for values in found:
+            if not (isinstance(values, list) and len(values) == 3 and all(isinstance(value, int | float) for value in values)):
+                raise EscalaError(f"{path}: {RATIO}.{FIGURE} = {quoted(values)}: three numbers are needed, a ratio and its interval")
+    return max((float(value), float(low), float(high)) for value, low, high in found) if found else None
 
 
 def digests_in(name: str) -> dict[str, str]:

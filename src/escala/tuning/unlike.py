@@ -3,6 +3,9 @@
 A week's distance is that of Kolmogorov and Smirnov: the largest difference of two distribution functions, the week's and that of all the
 past (of a week of the past: of all others). A later week is unlike the past where its distance is beyond what 95 % of the past's own weeks
 have. The log has drifted in a feature where at least three of the last four weeks are unlike in it.
+
+A policy has its own evidence: what its weeks of the past gave beside EASY, and what its folder says that its later weeks gave
+(`ratio_to_easy` in `policy.toml`). It does worse where at least three of the last four weeks are beyond both.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from escala.errors import EscalaError
 from escala.options import Options, with_options
 from escala.platform import read_platform
 from escala.policies.run import simulate
+from escala.policies.tuned import promise_in
 from escala.policy import name_of
 from escala.tuning.measures import Floats, jobs_of, weekly
 from escala.tuning.split import WEEK_S, Split, split_of
@@ -48,7 +52,8 @@ class Week:
 @dataclass(frozen=True)
 class Drift:
     """The later weeks of a log, and what is usual (`limits`, by feature). drifted: features of `FEATURES`; scheduler: the policy, "" for
-    none; past_ratio, last_ratio: its bounded slowdown over EASY's on the past, and on the last four weeks."""
+    none; past_ratio, last_ratio: its bounded slowdown over EASY's on the past, and on the last four weeks; usual_ratio: that of a week
+    which 95 % of the past's weeks have at most. promised: what its folder says of it, with its interval."""
 
     past_weeks: int
     weeks: list[Week]
@@ -57,6 +62,16 @@ class Drift:
     scheduler: str
     past_ratio: float | None
     last_ratio: float | None
+    usual_ratio: float | None = None
+    promised: tuple[float, float, float] | None = None
+
+    @property
+    def worse(self) -> bool:
+        """Does the policy do worse than its own evidence says?"""
+        if self.usual_ratio is None:
+            return False
+        most = max([self.usual_ratio, *(self.promised or ())])
+        return sum(week.ratio is not None and week.ratio > most for week in self.weeks[-LAST:]) >= UNLIKE
 
     @property
     def behind(self) -> bool:
@@ -66,11 +81,11 @@ class Drift:
     @property
     def tune_again(self) -> bool:
         """Is it time to choose anew?"""
-        return bool(self.drifted) or self.behind
+        return bool(self.drifted) or self.behind or self.worse
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as plain values."""
-        return {**asdict(self), "behind": self.behind, "tune_again": self.tune_again}
+        return {**asdict(self), "behind": self.behind, "worse": self.worse, "tune_again": self.tune_again}
 
 
 def drift(log: Workload, after: str | float = "60%", platform: Any = None, scheduler: Any = None, **options: Any) -> Drift:
@@ -110,7 +125,8 @@ def drift(log: Workload, after: str | float = "60%", platform: Any = None, sched
     drifted = [name for name in FEATURES if sum(name in week.unlike for week in last) >= UNLIKE]
     told = name_of(scheduler) if scheduler is not None else ""
     of_past, of_last = (None, None) if ratio is None else (ratio.past, ratio.of_weeks([week.number for week in last]))
-    return Drift(len(past), weeks, limits, drifted, told, of_past, of_last)
+    usual = None if ratio is None else _usual(ratio.before)
+    return Drift(len(past), weeks, limits, drifted, told, of_past, of_last, usual, promise_in(told))
 
 
 def _features(log: Workload) -> dict[str, Floats]:
@@ -134,9 +150,10 @@ def _usual(distances: list[float]) -> float:
 
 @dataclass(frozen=True)
 class _Ratios:
-    """Sums of the bounded slowdown by later week, [weeks], of the policy and of EASY; and their ratio on the past."""
+    """Sums of the bounded slowdown by later week, [weeks], of the policy and of EASY; and their ratio on the past, and in its weeks."""
 
     past: float
+    before: list[float]  # by week of the past
     ours: Floats
     theirs: Floats
 
@@ -153,9 +170,12 @@ def _ratios(log: Workload, platform: Any, scheduler: Any, split: Split, options:
     jobs = jobs_of(log, machine, with_options(Options(), **options))
     later = jobs.submit_s >= split.at_s
     week: NDArray[np.int64] = split.later_weeks(jobs.submit_s[later])
+    before: NDArray[np.int64] = split.past_weeks(jobs.submit_s[~later])
+    counts = np.bincount(before)[: int((split.at_s - split.first_s) // WEEK_S)]
     sums, past = [], []
     for one in (scheduler, REFERENCE):
         waits = simulate(log, machine, one, record=False, **options).jobs["wait_s"].to_numpy()[jobs.row]
         sums.append(weekly(jobs.part(later), waits[later], "bounded_slowdown", week)[0])
-        past.append(float(weekly(jobs.part(~later), waits[~later], "bounded_slowdown", np.zeros((~later).sum(), np.int64))[0].sum()))
-    return _Ratios(past[0] / past[1], *sums)
+        past.append(weekly(jobs.part(~later), waits[~later], "bounded_slowdown", before)[0])
+    whole = np.flatnonzero(counts >= LEAST_JOBS)
+    return _Ratios(float(past[0].sum() / past[1].sum()), (past[0][whole] / past[1][whole]).tolist(), *sums)

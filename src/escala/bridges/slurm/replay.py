@@ -6,10 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from escala.bridges.slurm.journal import damaged, numbered, records
-from escala.bridges.slurm.seen import Seen, applied
+from escala.bridges.slurm.seen import ENDED, Job, Seen, applied
 from escala.bridges.slurm.shape import BEGIN, LOOK
 from escala.errors import EscalaError
+from escala.platform import Platform
+from escala.workload import Workload
 
 
 class Recorded:
@@ -32,6 +37,30 @@ class Recorded:
         if found is None:
             raise EOFError
         return found
+
+
+def log_of(path: Path) -> tuple[Workload, Platform]:
+    """The jobs that were seen to end on the nodes of a journal, as a log, and these nodes. EscalaError for a journal without any."""
+    told = about(path)
+    names, machine = set(told["names"]), Platform.from_spec(told["platform"])
+    ended: dict[str, Job] = {}
+    for seen in looks(path):
+        ended |= {name: job for name, job in seen.jobs.items() if job.state == ENDED and not names.isdisjoint(job.hosts)}
+    jobs = [job for job in ended.values() if job.start_s is not None and job.end_s is not None and job.end_s > job.start_s]
+    if not jobs:
+        raise EscalaError(f"{path}: no job was seen to end: let escala beside slurm go round first")
+    jobs.sort(key=lambda job: job.submit_s)
+    node = int(np.median(machine.cores))
+    columns = {
+        "job_id": [job.job_id for job in jobs],
+        "submit_s": [job.submit_s for job in jobs],
+        "runtime_s": [(job.end_s or 0.0) - (job.start_s or 0.0) for job in jobs],
+        "walltime_s": [job.limit_s for job in jobs],
+        "cores": [max(job.cpus, node * job.nodes if job.whole else 1) for job in jobs],
+        "user": [job.user for job in jobs],
+        "queue": [job.partition for job in jobs],
+    }
+    return Workload.from_jobs(pl.DataFrame(columns, strict=False), name=str(path)), machine
 
 
 def about(path: Path) -> dict[str, Any]:
