@@ -138,6 +138,80 @@ def test_dynamic_jobs_are_said_to_be_over() -> None:
     assert reply[0] == ("NOTIFY", {"type": "registration_finished"})
 
 
+DOWN = ("NOTIFY", {"type": "event_machine_unavailable", "resources": "0"})
+LAST = ("NOTIFY", {"type": "no_more_static_job_to_submit"})
+
+
+def _lossy(lost: str, **config: Any) -> Process:
+    process = Process(lambda nodes: Desk(nodes, "easy", "never"), escala.read_platform("2x1", WATTS), lost)
+    profiles = {"w0": {"p": {"type": "delay", "delay": 30}}}
+    _says(process, 0.0, ("SIMULATION_BEGINS", _hosts(config={"dynamic-jobs-enabled": True} | config, profiles=profiles)))
+    return process
+
+
+@pytest.mark.parametrize("acknowledged", [False, True])
+def test_jobs_of_hosts_that_become_unavailable_are_killed_and_registered_anew(acknowledged: bool) -> None:
+    """a runs on host 0, b on host 1. Host 0 is lost at 12 s, host 1 at 20 s: each comes again, and a in the end a third time."""
+    process = _lossy("requeue", **{"dynamic-jobs-acknowledged": acknowledged})
+    jobs = (_job("w0!a", 1, walltime=100, user="ann"), _job("w0!b", 1, walltime=100))
+    assert [kind for kind, _ in _says(process, 2.0, *jobs)] == ["EXECUTE_JOB"] * 2
+    assert _says(process, 12.0, DOWN, LAST) == [("KILL_JOB", {"job_ids": ["w0!a"]})]
+    assert _says(process, 12.0, DOWN) == [], "it is asked for once"
+    ended = {"job_id": "w0!a", "job_state": "COMPLETED_KILLED", "return_code": -2, "alloc": "0"}
+    reply = _says(process, 12.0, ("JOB_COMPLETED", ended))
+    copy = {"id": "w0!a#1", "res": 1, "walltime": 100, "user": "ann", "profile": "p#w0-a#1"}
+    assert reply == [
+        ("REGISTER_PROFILE", {"workload_name": "w0", "profile_name": "p#w0-a#1", "profile": {"type": "delay", "delay": 30}}),
+        ("REGISTER_JOB", {"job_id": "w0!a#1", "job": copy}),
+    ]
+    killed = {"job_ids": ["w0!a"], "job_progress": {"w0!a": {"profile": "p", "progress": 0.4}}}
+    assert _says(process, 12.0, ("JOB_KILLED", killed)) == [], "host 1 is busy, and host 0 is gone"
+    if acknowledged:
+        assert _says(process, 12.0, ("JOB_SUBMITTED", {"job_id": "w0!a#1", "job": copy | {"subtime": 12.0}})) == []
+    done = ("JOB_COMPLETED", {"job_id": "w0!b", "job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0, "alloc": "1"})
+    assert _says(process, 32.0, done) == [("EXECUTE_JOB", {"job_id": "w0!a#1", "alloc": "1"})]
+    gone = ("NOTIFY", {"type": "event_machine_unavailable", "resources": "1"})
+    assert _says(process, 40.0, gone) == [("KILL_JOB", {"job_ids": ["w0!a#1"]})]
+    reply = _says(process, 40.0, ("JOB_COMPLETED", ended | {"job_id": "w0!a#1"}))
+    assert [data.get("job_id") for _, data in reply] == [None, "w0!a#2"] and reply[0][1]["profile_name"] == "p#w0-a#2"
+    if acknowledged:
+        assert _says(process, 40.0, ("JOB_SUBMITTED", {"job_id": "w0!a#2", "job": reply[1][1]["job"]})) == []
+    back = ("NOTIFY", {"type": "event_machine_available", "resources": "0-1"})
+    assert _says(process, 50.0, back) == [("EXECUTE_JOB", {"job_id": "w0!a#2", "alloc": "0"})]
+    last = ("JOB_COMPLETED", {"job_id": "w0!a#2", "job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0, "alloc": "0"})
+    assert _says(process, 80.0, last) == [("NOTIFY", {"type": "registration_finished"})]
+    assert (process.lost.killed, process.lost.requeued, process.lost.done) == (2, 2, [0.4])
+
+
+def test_a_job_that_ended_before_its_kill_does_not_come_again() -> None:
+    process = _lossy("requeue")
+    _says(process, 2.0, _job("w0!a", 1, walltime=100), LAST)
+    assert _says(process, 12.0, DOWN) == [("KILL_JOB", {"job_ids": ["w0!a"]})]
+    done = ("JOB_COMPLETED", {"job_id": "w0!a", "job_state": "COMPLETED_SUCCESSFULLY", "return_code": 0, "alloc": "0"})
+    assert _says(process, 12.0, done, ("JOB_KILLED", {"job_ids": ["w0!a"]})) == [("NOTIFY", {"type": "registration_finished"})]
+    assert process.lost.killed == process.lost.requeued == 0
+
+
+def test_jobs_are_killed_and_stay_away_or_run_on() -> None:
+    killing, staying = _lossy("kill"), _lossy("stay")
+    for process in (killing, staying):
+        _says(process, 2.0, _job("w0!a", 1, walltime=100))
+    assert _says(staying, 12.0, DOWN) == [] and _says(killing, 12.0, DOWN) == [("KILL_JOB", {"job_ids": ["w0!a"]})]
+    inner = {"current_task_index": 1, "current_task": {"profile": "q", "progress": 0.5}}
+    assert _says(killing, 12.0, ("JOB_KILLED", {"job_ids": ["w0!a"], "job_progress": {"w0!a": inner}})) == []
+    assert (killing.lost.killed, killing.lost.requeued, killing.lost.done) == (1, 0, [])
+
+
+def test_what_cannot_be_registered_anew_is_one_line() -> None:
+    with pytest.raises(escala.EscalaError, match="start Batsim with --enable-dynamic-jobs"):
+        _lossy("requeue", **{"dynamic-jobs-enabled": False})
+    process = _lossy("requeue")
+    _says(process, 2.0, ("JOB_SUBMITTED", {"job_id": "w1!a", "job": {"id": "w1!a", "res": 1, "profile": "new"}}), DOWN)
+    _says(process, 3.0, ("NOTIFY", {"type": "event_machine_unavailable", "resources": "1"}))
+    with pytest.raises(escala.EscalaError, match=r"profile 'new' of job 'w1!a' is not known.*--forward-profiles-on-submission"):
+        _says(process, 3.0, ("JOB_KILLED", {"job_ids": ["w1!a"]}))
+
+
 def test_a_job_without_a_walltime_is_passed_by_nobody_who_would_delay_it() -> None:
     """a runs, for how long nobody knows; b needs both hosts and has a reservation after a year: c may pass it with any walltime below."""
     process = _small("never")

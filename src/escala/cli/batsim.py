@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,9 @@ from escala.cli.replay import policies
 from escala.cli.shields import counted
 from escala.cli.terminal import progress, remark
 from escala.errors import EscalaError
+
+if TYPE_CHECKING:
+    from escala.bridges.batsim.process import Process
 
 ENDPOINT = "tcp://127.0.0.1:28000"
 LOOPBACK = ("tcp://127.0.0.1:", "tcp://localhost:", "tcp://[::1]:", "ipc://", "inproc://")
@@ -43,6 +46,10 @@ def batsim(
     shutdown: asked.Shutdown = "never",
     platform: Nodes = None,
     endpoint: Endpoint = ENDPOINT,
+    lost: Annotated[
+        str,
+        typer.Option("--lost", metavar="WHAT", help="jobs on hosts that become unavailable: stay (they run on), kill, requeue (anew)"),
+    ] = "stay",
 ) -> None:
     """Decide for Batsim 4, the reference simulator: a process of its protocol, for one simulation.
 
@@ -50,9 +57,12 @@ def batsim(
     """
     import escala
     from escala.bridges.batsim.listen import listen
+    from escala.bridges.batsim.lost import WAYS
     from escala.bridges.batsim.process import Process
     from escala.live import Desk
 
+    if lost not in WAYS:
+        raise EscalaError(f"--lost {lost}: give one of {', '.join(WAYS)}")
     if shutdown != "never" and platform is None:
         raise EscalaError(f"--shutdown {shutdown}: Batsim does not tell how long nodes take to switch: give its --platform FILE too")
     with progress() as begin:
@@ -66,10 +76,21 @@ def batsim(
         _warmed(make, machine or escala.Platform.uniform(1))
     if not endpoint.startswith(LOOPBACK):
         remark(f"--endpoint {endpoint}: whoever reaches this machine's network can talk to it")
-    process = Process(make, machine)
+    process = Process(make, machine, lost)
     listen(endpoint, process, lambda: _tell(f"listening at {endpoint}: {scheduler} + {shutdown}"))
     told = (process.messages, process.started, process.rejected, process.switches)
-    _tell("ended: messages {}, jobs started {}, rejected {}, nodes switched {}".format(*told) + counted(process.counts, "; "))
+    _tell(
+        "ended: messages {}, jobs started {}, rejected {}, nodes switched {}".format(*told) + _lost(process) + counted(process.counts, "; ")
+    )
+
+
+def _lost(process: Process) -> str:
+    """What became of jobs whose hosts became unavailable; "" for none."""
+    lost = process.lost
+    if not lost.killed:
+        return ""
+    done = f", {sum(lost.done) / len(lost.done):.0%} of their work done on average" if lost.done else ""
+    return f", killed {lost.killed}{done}, requeued {lost.requeued}"
 
 
 def _warmed(make: Any, machine: Any) -> None:

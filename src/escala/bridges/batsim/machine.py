@@ -81,11 +81,12 @@ class Machine:
             self.idle_since[first : last + 1] = at_s
         self.ended.append((name, job.start_s or 0.0, at_s))
 
-    def killed(self, names: Iterable[Any], at_s: float) -> None:
-        """Jobs were killed; those that Batsim did not tell of before have ended by that."""
-        for name in names:
-            if str(name) in self.jobs:
-                self.completed(str(name), at_s)
+    def killed(self, names: Iterable[Any], at_s: float) -> list[str]:
+        """Jobs were killed; those that Batsim did not tell of before, which are given, have ended by that."""
+        found = [str(name) for name in names if str(name) in self.jobs]
+        for name in found:
+            self.completed(name, at_s)
+        return found
 
     def switched(self, event: Event, at_s: float) -> None:
         """Nodes have reached a state."""
@@ -101,10 +102,11 @@ class Machine:
                 self.idle_since[node] = at_s if on else NONE_S
             self.power[node], self.switch_end[node] = "on" if on else "off", NONE_S
 
-    def available(self, event: Event, *, here: bool) -> None:
+    def available(self, event: Event, *, here: bool) -> set[int]:
         """Nodes that may not be used, or may again."""
-        for node in self._nodes(event):
-            self.gone[node] = not here
+        nodes = self._nodes(event)
+        self.gone[nodes] = not here
+        return set(nodes)
 
     def _nodes(self, event: Event) -> list[int]:
         found = numbers(event.has("resources", str))

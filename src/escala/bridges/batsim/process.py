@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from escala.bridges.batsim.hosts import Hosts
+from escala.bridges.batsim.lost import KILLED, STAY, Lost
 from escala.bridges.batsim.machine import Job, Machine
 from escala.bridges.batsim.messages import Event, Message, intervals, read, write
 from escala.errors import EscalaError, quoted
@@ -24,14 +25,16 @@ Reply = list[tuple[str, dict[str, Any]]]
 
 class Process:
     """make: the desk of a platform. platform: its nodes with the times of their switches; None: what Batsim tells, where nodes stay on.
+    lost: what becomes of jobs on hosts that become unavailable (`lost.WAYS`).
 
     There is a decision at time 0, as in Escala's own simulation, and after whatever happened. Batsim's calls are no events: one that is
     not due by now (others came before it) changes nothing, since rules whose scores change with time are asked when they said. After the
     last job nobody is asked, and the simulation ends.
     """
 
-    def __init__(self, make: Callable[[Platform], Desk], platform: Platform | None) -> None:
+    def __init__(self, make: Callable[[Platform], Desk], platform: Platform | None, lost: str = STAY) -> None:
         self._make, self._given = make, platform
+        self.lost = Lost(lost)
         self._machine: Machine | None = None
         self._desk: Desk | None = None
         self._due_s: float | None = 0.0
@@ -67,6 +70,8 @@ class Process:
             self._call(FIRST_CALL_S, reply)
         elif (happened or due) and (machine.jobs or self.coming):
             self._decide(machine, now, reply)
+        if not self.coming:
+            self.lost.finish(bool(machine.jobs), reply)
         if not self.coming and not self._calls and machine.stuck:
             raise EscalaError(
                 f"Batsim: {len(machine.jobs)} jobs wait, and nothing will ever happen: give policies under which every job can run"
@@ -83,30 +88,46 @@ class Process:
             raise EscalaError(f"Batsim: {quoted(event.kind)} came before SIMULATION_BEGINS: start this process first, then Batsim")
         if event.kind == "JOB_SUBMITTED":
             job = machine.submitted(event)
+            self.lost.submitted(event)
             if job.cores > machine.platform.n_nodes:
                 self.rejected += 1
                 reply.append(("REJECT_JOB", {"job_id": job.name}))
                 return False
         elif event.kind == "JOB_COMPLETED":
-            machine.completed(event.has("job_id", str), event.timestamp_s)
+            name = event.has("job_id", str)
+            machine.completed(name, event.timestamp_s)
+            self._again(machine, name, event.data.get("job_state"), event.timestamp_s, reply)
         elif event.kind == "JOB_KILLED":
-            machine.killed(event.has("job_ids", list), event.timestamp_s)
+            for name in machine.killed(event.has("job_ids", list), event.timestamp_s):
+                self._again(machine, name, KILLED, event.timestamp_s, reply)
+            self.lost.progress(event)
         elif event.kind == "RESOURCE_STATE_CHANGED":
             machine.switched(event, event.timestamp_s)
         elif event.kind == "NOTIFY":
-            return self._notified(machine, event)
+            return self._notified(machine, event, reply)
         elif event.kind == "SIMULATION_ENDS":
             self.over = True
         elif event.kind != "REQUESTED_CALL":
             raise EscalaError(f"Batsim: {quoted(event.kind)} is an event that is not known here: switch off what sends it")
         return event.kind != "REQUESTED_CALL"
 
-    def _notified(self, machine: Machine, event: Event) -> bool:
+    def _again(self, machine: Machine, name: str, state: Any, at_s: float, reply: Reply) -> None:
+        """A job has ended; one that was killed for its hosts may come again."""
+        event = self.lost.ended(name, state, reply)
+        if event is not None:
+            event = event._replace(timestamp_s=at_s)
+            machine.submitted(event)
+            self.lost.submitted(event)
+
+    def _notified(self, machine: Machine, event: Event, reply: Reply) -> bool:
         what = event.has("type", str)
         if what == "no_more_static_job_to_submit":
             self.coming = False
         elif what in ("event_machine_available", "event_machine_unavailable"):
-            machine.available(event, here=what == "event_machine_available")
+            here = what == "event_machine_available"
+            nodes = machine.available(event, here=here)
+            if not here:
+                self.lost.hit(machine.jobs.values(), nodes, reply)
             return True
         elif what not in NOTHING:
             raise EscalaError(f"Batsim: it notifies of {quoted(what)}, which is not known here: switch off what sends it")
@@ -122,8 +143,7 @@ class Process:
         hosts = Hosts.told(event)
         platform = hosts.platform(self._given)
         self._desk, self._machine = self._make(platform), Machine(hosts, platform)
-        if config.get("dynamic-jobs-enabled"):
-            reply.append(("NOTIFY", {"type": "registration_finished"}))
+        self.lost.begin(event, config, reply)
 
     def _decide(self, machine: Machine, now_s: float, reply: Reply) -> None:
         assert self._desk is not None
