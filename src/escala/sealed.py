@@ -181,9 +181,10 @@ def eyes(simulation: Any, i: int) -> Callable[[str], Any]:
     """The sealed function behind a View: answers QUESTIONS, and RUNNING."""
 
     def answer(what: str) -> Any:
-        if what == RUNNING:
-            return _running(simulation.world, i, simulation.table)
-        return QUESTIONS[what](simulation.world, i)
+        found = _running(simulation.world, i, simulation.table) if what == RUNNING else QUESTIONS[what](simulation.world, i)
+        if simulation.numbers is None or what not in (RUNNING, "queue"):
+            return found
+        return [job._replace(row=simulation.numbers.item(job.row)) for job in found]
 
     return sealed(answer)
 
@@ -235,16 +236,25 @@ def hands(simulation: Any, i: int, budget: Budget, log: list[Command] | None) ->
             )
         several = kind == calls.START_ON and isinstance(b, list | tuple | np.ndarray) and len(b) > 0
         one, other = _whole(a), _whole(b[0] if several else b)
+        told = one
+        if simulation.numbers is not None and one is not None and kind in (calls.START, calls.START_ON):
+            one = _row_of(simulation.numbers, one)
         if several and one is not None:
             code = _start_at(simulation, i, one, [_whole(node) for node in b])
         else:
             code = codes.REFUSED_NO_NUMBER if one is None or other is None else simulation.command(i, kind, one, other)
         if log is not None:
-            x, y = (codes.NONE if value is None else value for value in (one, other))
+            x, y = (codes.NONE if value is None else value for value in (told, other))
             log.append(Command(simulation.world.s["now"].item(i), kind, x, y, codes.REFUSALS.get(code, "")))
         return int(code)
 
     return sealed(order)
+
+
+def _row_of(numbers: NDArray[np.int64], number: int) -> int:
+    """The row in the tables of a job that is known by this number; NONE where there is none."""
+    row = int(np.searchsorted(numbers, number))
+    return row if row < len(numbers) and numbers.item(row) == number else codes.NONE
 
 
 def _start_at(simulation: Any, i: int, row: int, nodes: list[int | None]) -> int:

@@ -43,6 +43,9 @@ class Simulation:
     workloads: one, or one for each simulation of the batch. The kernel's tables are `world`; see `escala.kernel.state`.
     """
 
+    numbers: NDArray[np.int64] | None = None
+    """By row: the number by which a View and Commands know a job; None: the row itself."""
+
     def __init__(
         self, workloads: Workload | Sequence[Workload], platform: Platform, plan: Plan | Sequence[Plan], options: Options | None = None
     ) -> None:

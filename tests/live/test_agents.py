@@ -23,7 +23,8 @@ from escala.envs.shield import shielded
 from escala.envs.slots import options as slots
 from escala.envs.slots.policy import SlotPolicy
 from escala.errors import EscalaError
-from escala.live import Desk, Orders, Snapshot, Start
+from escala.live import Desk, Orders, Snapshot, Start, rows
+from escala.live.rows import Rows
 from escala.policies import Rollout
 from tests.live.machine import Machine
 from tests.live.twin import KINDS, case_of, differences, platform_of
@@ -77,6 +78,88 @@ def test_an_agent_behind_a_shield(kind: str) -> None:
     assert _twin("scheduler", _shielded, "timeout:90", kind, QUICK_JOBS) == []
 
 
+def test_rows_may_be_given_anew_at_any_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as half of the rows are of jobs that are gone, the others move together: nothing else is decided."""
+    moved = list[int]()
+    tidy = Rows.tidy
+
+    def counted_tidy(self: Rows) -> None:
+        before = self._carried.dropped
+        tidy(self)
+        moved.append(self._carried.dropped > before)
+
+    monkeypatch.setattr(rows, "SLACK", 0)
+    monkeypatch.setattr(Rows, "tidy", counted_tidy)
+    case = case_of("easy", "timeout:90", "one-core", 40, GRID_S)
+    agent = escala.load_agent(STUDIES / "deepscheduler2020" / "agents" / "orion-0.95-0")
+    policies: list[Callable[[], Any]] = [lambda: Rollout(8), _shielded, lambda: _Keeping()]
+    policies += [agent.policy] if agent.policy().remembers_rows else []
+    for make in policies:
+        moved.clear()
+        case.options["scheduler"] = make()
+        assert differences(case, scheduler=make) == []
+        assert sum(moved) > 3
+
+
+class _Keeping:
+    """A plain object: first-fit, the jobs that were seen waiting longest first, known by their rows."""
+
+    name = "keeping"
+
+    def __init__(self) -> None:
+        self.seen: dict[int, int] = {}
+        self.asked = 0
+
+    def decide(self, view: escala.View, act: escala.Commands) -> None:
+        queue = view.queue
+        for job in queue:
+            self.seen[job.row] = self.seen.get(job.row, 0) + 1
+        for job in sorted(queue, key=lambda job: (-self.seen[job.row], job.row)):
+            act.start(job)
+        self.asked += 1
+
+    def state(self) -> Any:
+        return [[row, times] for row, times in self.seen.items()]
+
+    def restore(self, state: Any) -> None:
+        self.seen = dict(state)
+
+
+class _Watching:
+    """Starts every job that is not the first of all; notes under which row each was seen, by its submission."""
+
+    name = "watching"
+
+    def __init__(self) -> None:
+        self.rows: dict[float, set[int]] = {}
+
+    def decide(self, view: escala.View, act: escala.Commands) -> None:
+        for job in view.queue:
+            self.rows.setdefault(job.submit_s, set()).add(job.row)
+            assert job.submit_s == 0.0 or act.start(job)
+        assert not act.start(10**6) and act.refusal
+
+
+def test_a_long_day_of_a_plain_object_keeps_tables_and_state_small() -> None:
+    """3 000 jobs, each seen twice, beside one that waits all day: every job has one row, as ever, and no table grows with those gone."""
+    watching = _Watching()
+    desk = Desk("4x1", watching)
+    for k in range(1, 3001):
+        if k % 700 == 0:
+            told = json.loads(json.dumps(desk.told()))
+            assert len(json.dumps(told)) < 30_000
+            desk = Desk("4x1", watching)
+            desk.take(told)
+        jobs = {"job_id": ["0", str(k - 1), str(k)], "submit_s": [0.0, 60.0 * k - 60.0, 60.0 * k], "walltime_s": [600.0] * 3}
+        jobs |= {"cores": [4, 1, 1], "state": ["queued"] * 3}
+        if k == 1:
+            jobs = {name: values[1:] for name, values in jobs.items()}
+        orders = desk.decide(Snapshot.of(60.0 * k, jobs, {"power": ["on"] * 4}))
+        assert {start.job_id for start in orders.starts} == {str(k - 1), str(k)} - {"0"}
+    assert [min(rows) for rows in watching.rows.values()] == list(range(3001)) and all(len(rows) == 1 for rows in watching.rows.values())
+    assert desk._tables.rows <= 1024 and len(desk._carried.rows) == 3
+
+
 def test_what_a_shield_counts_goes_on_after_a_restart(tmp_path: Path) -> None:
     case = case_of("easy", "timeout:90", "one-core", QUICK_JOBS, GRID_S)
     case.options["scheduler"] = _shielded()
@@ -90,7 +173,7 @@ def test_what_a_shield_counts_goes_on_after_a_restart(tmp_path: Path) -> None:
     Machine(case.platform, case.jobs).run(make, tmp_path / "state.json")
     assert len(made) > 3 and made[-1].counts == counts and 0 < counts["overruled"] < counts["unlike"] < counts["choices"]
     assert json.loads(Answers(made[-1]).answer(b'{"status": true}'))["status"]["counts"] == counts
-    assert counted(made[-1].counts, "; ").endswith(f" unlike EASY's, {counts['overruled']} overruled")
+    assert counted(made[-1].counts, "; ").endswith(f" unlike the base's, {counts['overruled']} overruled")
     made[-1].save(tmp_path / "state.json")
     told = json.loads((tmp_path / "state.json").read_text())
     told["states"]["scheduler"]["ahead"]["running"] = 5

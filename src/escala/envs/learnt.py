@@ -19,6 +19,9 @@ from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.policy import insider
 
+UNKNOWN = -(2.0**40)
+"""In place of a ratio: of a job that is gone, and of whose end nobody was told."""
+
 
 def users_of(world: Any, i: int) -> int:
     """Users of simulation i's jobs."""
@@ -159,6 +162,15 @@ class LearntScheduler(_Learnt):
             ours, theirs = getattr(fresh, name)[0], getattr(games, name)[0]
             ours[:old], ours[-1] = theirs[:old], theirs[-1]
         self._games = fresh
+
+    def renumber(self, kept: NDArray[np.int64]) -> None:
+        """Beside a machine: the jobs of these rows, ascending, have rows from 0 on now; all others are gone."""
+        games = self._games
+        row = -1 - games.ratios
+        place = np.searchsorted(kept, row)
+        known = (games.ratios < 0) & (kept[np.minimum(place, len(kept) - 1)] == row) if len(kept) else np.zeros(row.shape, bool)
+        games.ratios[...] = np.where(known, -1.0 - place, np.where(games.ratios < 0, UNKNOWN, games.ratios))
+        games.memory["seen_jobs"] = len(kept)
 
     def _look_round(self, simulation: Any, i: int, ended: NDArray[np.int64]) -> None:
         """Whose end is to be noted, whoever has started them."""

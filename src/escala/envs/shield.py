@@ -1,9 +1,9 @@
 """A learnt scheduler behind a shield: its choice is taken only where a look-ahead by a base does not find that it loses too much.
 
 Where the agent and the base want the same, it is done. Else both are simulated on by the base over the same sampled futures
-(`escala.policies.rollout`), and the agent's choice is taken if its mean cost is at most (1 + margin) times that of the base's; otherwise
-the base acts at this decision. Costs are of all jobs in sight, so a small margin at each of many decisions is much in the end. Shielding: Alshiekh
-et al., AAAI 2018; here by estimates in place of proofs.
+(`escala.policies.rollout`), and the agent's choice is taken if its mean cost is at most (1 + margin) times that of the base's;
+otherwise the base acts at this decision. Costs are of all jobs in sight, so a small margin at each of many decisions is much in the end.
+Shielding: Alshiekh et al., AAAI 2018; here by estimates in place of proofs.
 """
 
 from __future__ import annotations
@@ -98,7 +98,8 @@ class Shielded(LearntScheduler):
         order, queueing = self._order(simulation, i), self._base.queueing
         row, base = scheduling_step.rows(worlds, i, games, action, order, queueing)
         self.counts["choices"] += 1
-        if row == base or self._passes(View(simulation, i), int(row), int(base)):
+        known = (one if one == codes.NONE or simulation.numbers is None else simulation.numbers[one] for one in (row, base))
+        if row == base or self._passes(View(simulation, i), *map(int, known)):
             scheduling_step.put(worlds, i, games, action)
         else:
             self.counts["overruled"] += 1

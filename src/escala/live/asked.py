@@ -46,6 +46,11 @@ class Asked:
         return any(getattr(policy, "remembers_rows", True) for policy in self.objects.values())
 
     @cached_property
+    def tidied(self) -> bool:
+        """May rows be given anew? Those who see a View know jobs by numbers that stay; others have to be told (`renumber`)."""
+        return all(hasattr(policy, "renumber") for policy in self.insiders if getattr(policy, "remembers_rows", True))
+
+    @cached_property
     def insiders(self) -> list[Any]:
         """Those among them that decide on the tables themselves."""
         return [policy for policy in self.objects.values() if type(policy) in INSIDERS]

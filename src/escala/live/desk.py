@@ -77,6 +77,7 @@ class Desk:
             orders = self._orders(snapshot)
             self._rows.keep(snapshot)
             self._carried.now_us = snapshot.now_us
+            self._rows.tidy()
         return orders
 
     def warm(self) -> None:
@@ -135,6 +136,7 @@ class Desk:
         tables.load(snapshot.now_us, rows.number, rows.jobs, nodes, snapshot.placed, demand)
         _check_places(tables.simulation.world, snapshot)
         rows.loaded(snapshot)
+        tables.simulation.numbers = rows.numbers
         for policy in self._asked.insiders:
             policy.loaded(tables.simulation, 0, len(carried.users), rows.ended)
 

@@ -20,6 +20,7 @@ from escala.live.snapshot import Snapshot
 from escala.live.tables import Tables
 
 CLOCKS = ("clock_us", "due_us")  # of a linear score
+SLACK = 512  # rows of jobs that are gone, beside as many as there are jobs, before the tables are tidied up
 LAST = ("new_from", "head", "shadow_us", "shadow_fine")  # scalars that tell of the last decision
 
 
@@ -218,6 +219,32 @@ class Rows:
         s = simulation.world.s[0, 0]  # tables may have grown
         for name, value in zip(LAST, before, strict=True):
             s[name] = value
+
+    @property
+    def numbers(self) -> NDArray[np.int64] | None:
+        """By row, the numbers by which a View knows the jobs; None: the rows."""
+        carried = self._carried
+        if not self._asked.remembers or carried.dropped == 0:
+            return None
+        since = np.arange(len(carried.numbers), max(self.number, carried.next_row)) + carried.dropped
+        return np.concatenate([np.array(carried.numbers, np.int64), since])
+
+    def tidy(self) -> None:
+        """After a decision: rows of jobs that are gone are given up, where there are many, and the others move together."""
+        asked, carried = self._asked, self._carried
+        if not asked.remembers or carried.next_row <= 2 * len(carried.rows) + SLACK or not asked.tidied:
+            return
+        kept = np.array(sorted(carried.rows.values()), np.int64)
+        numbers = self.numbers
+        carried.numbers = (kept if numbers is None else numbers[kept]).tolist()
+        carried.dropped += carried.next_row - len(kept)
+        carried.next_row = len(kept)
+        now = dict(zip(kept.tolist(), range(len(kept)), strict=True))
+        carried.rows = {name: now[row] for name, row in carried.rows.items()}
+        carried.runs = {name: [now[row], *rest] for name, (row, *rest) in carried.runs.items()}
+        for policy in asked.insiders:
+            if getattr(policy, "remembers_rows", True):
+                policy.renumber(kept)
 
     def keep(self, snapshot: Snapshot) -> None:
         """After a decision: what no snapshot will tell."""
