@@ -32,7 +32,8 @@ def drift(
     ],
     read: dict[str, Any],
     platform: Annotated[
-        str | None, typer.Option("--platform", metavar="SPEC", help="machine on which --scheduler is replayed [a journal's]", show_default=False)
+        str | None,
+        typer.Option("--platform", metavar="SPEC", help="machine on which --scheduler is replayed [a journal's]", show_default=False),
     ] = None,
     scheduler: Annotated[
         str | None,

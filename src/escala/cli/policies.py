@@ -72,7 +72,7 @@ TRAINED = {"agent:DIR": "the trained agent in this folder (escala train)"}
 IN_FOLDERS = {
     "policy:DIR": "the tuned policy in this folder (escala tune)",
     "agent:DIR": "the trained agent, or team, in this folder (escala train)",
-    "shield:BASE[:KEY=VALUE...]:agent:DIR": "the same, of escala/Scheduling-v0, overruled by BASE where its look-ahead finds a choice worse",
+    "shield:BASE[:KEY=VALUE...]:agent:DIR": "the same, of escala/Scheduling-v0, overruled where a look-ahead by BASE finds a choice worse",
 }
 """Schedulers that stand in folders."""
 

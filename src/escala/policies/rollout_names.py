@@ -30,7 +30,9 @@ def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | 
         first, parts = str(DEFAULT_FUTURES), [first, *parts]
     if not (first.isascii() and first.isdigit() and 1 <= int(first) <= MOST):
         raise EscalaError(f"scheduler {name!r}: {first!r} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128")
-    given = {key: OPTIONS[key](text, f"scheduler {name!r}: {key} is {text!r}") for key, text in options_of(parts, name, OPTIONS, EXAMPLE).items()}
+    given = {
+        key: OPTIONS[key](text, f"scheduler {name!r}: {key} is {text!r}") for key, text in options_of(parts, name, OPTIONS, EXAMPLE).items()
+    }
     if objective in OBJECTIVES:
         given = {"objective": objective} | given
     policy = Rollout(int(first), seed=seed, **{"every_s" if key == "every" else key: value for key, value in given.items()})

@@ -36,8 +36,8 @@ def moment(when: float) -> str:
 def status(path: Path) -> dict[str, Any]:
     """How things stood at the last look. added_nodes: of the partition, which the policies do not know.
 
-    counts: of a shield's decisions, since the folder began. would_...: what the policies want that was not done, and that no guard refused. changed_jobs: those that wait with a nice that was
-    given here.
+    counts: of a shield's decisions, since the folder began. would_...: what the policies want that was not done, and that no guard
+    refused. changed_jobs: those that wait with a nice that was given here.
     """
     begun: dict[str, Any] = {}
     last: dict[str, Any] = {}
