@@ -40,18 +40,15 @@ INSTANTS_PER_JOB = 64  # guard: a run needs a few instants a job, its switches a
 class Simulation:
     """A batch of simulations on one platform: workloads + plan + options -> arrays; advance, command, result.
 
-    workloads: one, or one for each simulation of the batch. The kernel's tables are `world`; see `escala.kernel.state`.
-    """
-
-    numbers: NDArray[np.int64] | None = None
-    """By row: the number by which a View and Commands know a job; None: the row itself."""
+    workloads: one, or one for each simulation of the batch. The kernel's tables are `world`; see `escala.kernel.state`. numbers: by row,
+    the number by which a View and Commands know a job; None: the row itself."""
 
     def __init__(
         self, workloads: Workload | Sequence[Workload], platform: Platform, plan: Plan | Sequence[Plan], options: Options | None = None
     ) -> None:
         self.workloads = [workloads] if isinstance(workloads, Workload) else list(workloads)
-        self.platform = platform
-        self.options = options or Options()
+        self.platform, self.options = platform, options or Options()
+        self.numbers: NDArray[np.int64] | None = None
         plans = [plan] * len(self.workloads) if isinstance(plan, Plan) else list(plan)
         if platform.speed is not None:
             self.workloads = [w.at_speed(platform.speed) if "flops" in w.jobs.columns else w for w in self.workloads]
