@@ -78,9 +78,9 @@ def test_an_agent_behind_a_shield(kind: str) -> None:
     assert _twin("scheduler", _shielded, "timeout:90", kind, QUICK_JOBS) == []
 
 
-def test_rows_may_be_given_anew_at_any_decision(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As soon as half of the rows are of jobs that are gone, the others move together: nothing else is decided."""
-    moved = list[int]()
+def _moving(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Rows are given anew as often as can be; of each decision, whether they were after it."""
+    moved = list[bool]()
     tidy = Rows.tidy
 
     def counted_tidy(self: Rows) -> None:
@@ -90,6 +90,12 @@ def test_rows_may_be_given_anew_at_any_decision(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(rows, "SLACK", 0)
     monkeypatch.setattr(Rows, "tidy", counted_tidy)
+    return moved
+
+
+def test_rows_may_be_given_anew_at_any_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As soon as half of the rows are of jobs that are gone, the others move together: nothing else is decided."""
+    moved = _moving(monkeypatch)
     case = case_of("easy", "timeout:90", "one-core", 40, GRID_S)
     agent = escala.load_agent(STUDIES / "deepscheduler2020" / "agents" / "orion-0.95-0")
     policies: list[Callable[[], Any]] = [lambda: Rollout(8), _shielded, lambda: _Keeping()]
@@ -99,6 +105,24 @@ def test_rows_may_be_given_anew_at_any_decision(monkeypatch: pytest.MonkeyPatch)
         case.options["scheduler"] = make()
         assert differences(case, scheduler=make) == []
         assert sum(moved) > 3
+
+
+SLOTTED = ("grid2019/agents/published-100-0", "a2c2020/agents/open-all-0", "marl2024/agents/team-2x2-0")
+
+
+@pytest.mark.parametrize("folder", [*SLOTTED, "shortest"])
+def test_slotted_agents_count_all_jobs_where_rows_are_given_anew(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = _moving(monkeypatch)
+    if folder == "shortest":
+        rule = SlotPolicy("hold-pile", queue="shortest", slots=5)
+        lists = slots.options_of({"lists": 8, "queue": "shortest", "slots": 5}).job_lists()
+        case = _drawn(lists, 0, QUICK_JOBS)
+        case.options["scheduler"] = rule
+        assert differences(case, scheduler=lambda: SlotPolicy("hold-pile", queue="shortest", slots=5)) == []
+    else:
+        policy = (load_team if "marl2024" in folder else escala.load_agent)(STUDIES / folder)
+        assert _slotted_twin(policy, _lists_of(policy), QUICK_JOBS, sampled=False) == []
+    assert sum(moved) > 3
 
 
 class _Keeping:

@@ -230,11 +230,12 @@ class Rows:
         return np.concatenate([np.array(carried.numbers, np.int64), since])
 
     def tidy(self) -> None:
-        """After a decision: rows of jobs that are gone are given up, where there are many, and the others move together."""
+        """After a decision: rows of jobs that are gone are given up, where there are many, and the others move together. That of the first
+        job stays: policies count time from it."""
         asked, carried = self._asked, self._carried
         if not asked.remembers or carried.next_row <= 2 * len(carried.rows) + SLACK or not asked.tidied:
             return
-        kept = np.array(sorted(carried.rows.values()), np.int64)
+        kept = np.array(sorted({0, *carried.rows.values()}), np.int64)
         numbers = self.numbers
         carried.numbers = (kept if numbers is None else numbers[kept]).tolist()
         carried.dropped += carried.next_row - len(kept)

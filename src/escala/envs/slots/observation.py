@@ -47,8 +47,9 @@ def write_pile(w: World, g: Game, waiting: int, out: Any, at: int) -> None:
     """PILE numbers: how many jobs wait, how many a unit have come between the first and the last one so far, and how many in all."""
     out[at] = min(np.log2(1.0 + waiting) / DOUBLINGS, 1.0)
     first = w.job[0].submit // g.settings.unit_us
-    out[at + 1] = min(g.memory.seen / (g.memory.last - first + 1.0), 1.0) if g.memory.seen > 0 else 0.0
-    out[at + 2] = min(np.log2(1.0 + g.memory.seen) / DOUBLINGS, 1.0)
+    came = g.memory.seen + g.memory.gone
+    out[at + 1] = min(came / (g.memory.last - first + 1.0), 1.0) if came > 0 else 0.0
+    out[at + 2] = min(np.log2(1.0 + came) / DOUBLINGS, 1.0)
 
 
 def begin_of_arrivals(submit_us: NDArray[np.int64], unit_us: int, arrivals_end: int) -> int:

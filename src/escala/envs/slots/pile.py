@@ -100,8 +100,9 @@ def decide_pile(w: World, g: Game) -> int:
             return best + 1
     short, long, held = piled(w, g)
     pile = math.log2(1.0 + long)
-    rate = (m.seen + 1.0) / (m.last - w.job[0].submit // g.settings.unit_us + 2.0)
-    age = math.log2(1.0 + m.seen) - FROM
+    came = m.seen + m.gone
+    rate = (came + 1.0) / (m.last - w.job[0].submit // g.settings.unit_us + 2.0)
+    age = math.log2(1.0 + came) - FROM
     room = np.inf
     if short > 0 or m.row - m.last < math.exp(follow(p, 0, pile, rate, age)):
         room = follow(p, 6, pile, rate, age) - p[12] * short - held

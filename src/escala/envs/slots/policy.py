@@ -160,6 +160,21 @@ class SlottedPolicy(EnvPolicy):
             behind[:, :room] = self._games.behind
             self._games = self._games.with_room(behind=behind)
 
+    def renumber(self, kept: NDArray[np.int64]) -> None:
+        """As of `LearntScheduler`."""
+        games, memory = self._games, self._games.memory
+        seen, entered = int(memory["seen"][0]), int(memory["entered"][0])
+        filled = games.slots >= 0
+        games.slots[filled] = np.searchsorted(kept, games.slots[filled])
+        now = int(np.searchsorted(kept, seen))
+        if games.behind.shape[1]:
+            games.behind[0, : seen - entered] = np.searchsorted(kept, games.behind[0, : seen - entered])
+            memory["entered"] = now - (seen - entered)
+        else:
+            memory["entered"] = np.searchsorted(kept, entered)
+        memory["seen"] = now
+        memory["gone"] += seen - now
+
     def _look_round(self, simulation: Any, i: int, ended: NDArray[np.int64]) -> None:
         first = simulation.world.job[i, :1]["submit"]
         if self._games.memory["seen"][0] == 0:

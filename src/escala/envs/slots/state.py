@@ -69,7 +69,8 @@ MEMORY = np.dtype(
         ("row", "i8"),  # the unit up to which everything is noted
         ("agent", "i8"),  # whose turn it is
         ("entered", "i8"),  # jobs that have got a slot
-        ("seen", "i8"),  # jobs whose submission is noted
+        ("seen", "i8"),  # jobs whose submission is noted, of those in the tables
+        ("gone", "i8"),  # others, whose rows were given up beside a machine
         ("last", "i8"),  # row of the last submission
         ("booked", "i8"),  # reservations for later
         ("looked", "i8"),  # row of the last look for places
