@@ -35,6 +35,8 @@ class _Jobs:
 class _Shown:
     """What a `View` reads of a simulation."""
 
+    numbers = None
+
     def __init__(self, batch: SlotsBatch) -> None:
         self.world = batch.worlds.world._replace(job=_Jobs(batch))
         self.platform, self.table = batch.lists.platform, batch.worlds.table
