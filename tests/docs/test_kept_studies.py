@@ -125,3 +125,15 @@ def test_logs_are_those_of_table_2_and_figure_11_crosses_submissions_and_ends() 
     years = pl.read_csv(tables / "fig11-years.csv")
     crossed = years["sequential"] * years["error_of_sequential"] + (1.0 - years["sequential"]) * years["error_of_others"]
     assert len(years) > 20 and (crossed - years["error"]).abs().max() < 1e-3
+
+
+def test_agents_of_the_author_s_lists_are_judged_by_events_too() -> None:
+    """As the paper did, by drawn actions; the slotted world, where they learnt, gives nearly the same."""
+    folder = ROOT / "grid2019"
+    kept = [int(path.name.split("-")[1]) for path in (folder / "agents").glob("published-*-0")]
+    queue, slotted = (pl.read_csv(folder / "tables" / f"{name}.csv") for name in ("queue", "published_seeds"))
+    events = queue.filter(policy="our agent, event-driven")
+    assert sorted(events["load"]) == sorted(kept) and events["seeds"].to_list() == [100] * len(kept)
+    for row in events.iter_rows(named=True):
+        beside = slotted.filter(load=row["load"], seed=0)["sampled"].item()
+        assert row["mean_slowdown"] == pytest.approx(beside, rel=0.05)

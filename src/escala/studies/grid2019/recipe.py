@@ -221,6 +221,17 @@ def horizon_cells(scale: Scale, out: Path, done: Mapping[str, Any]) -> list[Cell
     return horizons.cells_of(found, "pool", scale.horizons)
 
 
+def event_cells(scale: Scale, author: Path | None, out: Path) -> list[Cell]:
+    """The first agent of each of the author's lists, event-driven."""
+    kept = {load: out / "agents" / f"published-{load}-0" for load in scale.loads if author is not None}
+    given = {"folder": str(author), "runs": min(scale.episodes, whole_queue.RUNS)}
+    return [
+        Cell(f"published/events/{load}", whole_queue.by_agent, given | {"load": load, "keep": str(keep)}, 20)
+        for load, keep in kept.items()
+        if (keep / "manifest.json").is_file()
+    ]
+
+
 def _published(scale: Scale, author: str, agents: Path, seed: int, done: Mapping[str, Any]) -> list[Cell]:
     """One seed of everything on the author's lists."""
     cells = []
@@ -255,7 +266,7 @@ def run(
     first = first_cells(chosen, found, out)
     done = run_cells(out, first, settings, jobs)
     done |= run_cells(out, first + agent_cells(chosen, found, out, done), settings, jobs, progress)
-    done |= run_cells(out, horizon_cells(chosen, out, done), settings, jobs)
+    done |= run_cells(out, horizon_cells(chosen, out, done) + event_cells(chosen, found, out), settings, jobs)
     missing = [] if found is not None else ["as published: the author's lists and table are not at hand (set ESCALA_TRACES)"]
     claims = write_all(out, chosen, done, found, scale)
     return finished(out, NAME, scale, settings, claims, missing)

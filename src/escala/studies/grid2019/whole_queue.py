@@ -1,4 +1,5 @@
-"""R1's lists by schedulers that see the whole queue, in the event-driven simulator: what a longer look is worth beside the author's PPO."""
+"""R1's lists in the event-driven simulator: schedulers that see the whole queue, for what a longer look is worth beside the author's PPO,
+and the agents of these lists."""
 
 from __future__ import annotations
 
@@ -16,6 +17,8 @@ from escala.studies.grid2019.published import LOADS, PAPER_OF, published_lists, 
 POOL = "10x1"
 GREEDY, STRICT, STRICT_32, ROLLOUT = "sjf, whole queue", "strict sjf, whole queue", "strict sjf, 32 slots", "rollout, whole queue"
 SLOTS = 32
+EVENTS, RUNS = "our agent, event-driven", 100
+"""The agent of a list, by drawn choices as in the paper, in the simulator that runs by events as the paper's does; runs."""
 BUSY = 100
 """Load from which look-ahead is played: below it takes long and changes little."""
 
@@ -38,8 +41,15 @@ def on_list(folder: str, load: int, seeds: int, futures: int) -> dict[str, list[
     return found
 
 
+def by_agent(folder: str, load: int, keep: str, runs: int) -> list[float]:
+    """Mean slowdowns of so many runs of an agent on the author's list of a load, in the event-driven simulator."""
+    jobs, agent = published_lists(Path(folder)).part([LOADS.index(load)]).workload(0), escala.load_agent(keep)
+    drawn = (escala.simulate(jobs, POOL, agent.policy(sampled=True, seed=seed), seed=seed).summary() for seed in range(runs))
+    return [float(summary["mean_slowdown"]) for summary in drawn]
+
+
 def frame(cells: Mapping[str, Any], author: Path) -> pl.DataFrame:
-    """One row a load and policy: the mean over seeds, the least and the most of them; the author's PPO and SJF beside."""
+    """One row a load and policy: the mean over seeds (or runs), the least and the most of them; the author's PPO and SJF beside."""
     table, rows = published_table(author), []
     for load in LOADS:
         name = f"published/queue/{load}"
@@ -47,6 +57,7 @@ def frame(cells: Mapping[str, Any], author: Path) -> pl.DataFrame:
             continue
         told = {f"author's {who}": table.filter((pl.col("load") == load) & (pl.col("policy") == who)) for who in ("PPO", PAPER_OF["sjf"])}
         found = {who: [float(row["mean_slowdown"][0])] for who, row in told.items()} | cells[name]
+        found |= {EVENTS: cells[f"published/events/{load}"]} if f"published/events/{load}" in cells else {}
         for policy, values in found.items():
             rows.append({"load": load, "policy": policy, "seeds": len(values), "mean_slowdown": float(np.mean(values)),
                          "least": min(values), "most": max(values)})  # fmt: skip
