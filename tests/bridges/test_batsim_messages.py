@@ -230,6 +230,8 @@ WRONG = [
     (b"[]", "is no message with now and events"),
     ({"now": "soon", "events": []}, "now is 'soon'"),
     ({"now": float("nan"), "events": []}, "now is nan"),
+    (b'{"now": 1' + b"0" * 400 + b', "events": []}', "now is 1000"),
+    ({"now": 1e300, "events": []}, "now is 1e+300"),
     ({"now": 5.0, "events": [5]}, "5 is no event"),
     ({"now": 5.0, "events": [{"timestamp": 6.0, "type": "REQUESTED_CALL"}]}, "REQUESTED_CALL of 6.0 s after 0.0 s, in a message of 5.0 s"),
     ({"now": 4.0, "events": []}, "a message of 4.0 s came after one of 5.0 s: time goes backwards"),
@@ -271,6 +273,11 @@ def test_what_makes_no_sense_is_one_line(told: Any, words: str) -> None:
         (_hosts(3), "3 hosts compute, platform '2x1' has 2 nodes: give 2x1#3"),
         (_hosts(config={"redis-enabled": True}), "without --enable-redis"),
         ({"compute_resources": [{"name": "a"}] * 2}, "is no compute resource"),
+        ({"compute_resources": [{"id": True}] * 2}, "is no compute resource"),
+        ({"compute_resources": [{"id": 1}] * 2}, "the hosts have the numbers [1, 1]"),
+        ({"compute_resources": [{"id": -1}, {"id": 0}]}, "the hosts have the numbers [-1, 0]"),
+        ({"compute_resources": [{"id": 0, "properties": {"sleep_pstates": "9" * 5000 + ":1:2"}}]}, "no list of triples"),
+        ({"compute_resources": [{"id": 0, "properties": {"sleep_pstates": "3000000000:1:2"}}]}, "no list of triples"),
         ({"compute_resources": [{"id": k, "name": f"h{k}", "properties": {}} for k in range(2)]}, "host 'h0' cannot sleep, not so in the"),
         ({"compute_resources": [{"id": 0, "properties": {"sleep_pstates": "1:2"}}]}, "no list of triples"),
         ({"compute_resources": [{"id": 0, "properties": {"sleep_pstates": "0:1:2"}}]}, "it cannot compute"),
@@ -280,6 +287,13 @@ def test_what_makes_no_sense_is_one_line(told: Any, words: str) -> None:
 def test_beginnings_that_make_no_sense_are_one_line(told: dict[str, Any], words: str) -> None:
     with pytest.raises(escala.EscalaError, match=re.escape(words)):
         _says(_small(), 0.0, ("SIMULATION_BEGINS", told))
+
+
+def test_a_walltime_beyond_all_time_is_the_longest_that_there_is() -> None:
+    for walltime in (10**400, 1e300, float("inf")):
+        process = Process(lambda nodes: Desk(nodes, "easy"), None)
+        _says(process, 0.0, BEGUN)
+        assert _says(process, 0.0, _job("a", 2, walltime=walltime)) == [("EXECUTE_JOB", {"job_id": "a", "alloc": "0-1"})]
 
 
 def test_without_a_platform_nodes_stay_on() -> None:

@@ -6,6 +6,7 @@ platform has to be given beside it. A node is a host, and has one core: Batsim's
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from escala.bridges.batsim.messages import Event
 from escala.errors import EscalaError, quoted
 from escala.platform import Platform
 
+PSTATE = re.compile(r"[0-9]{1,4}")
 WATTS = ("wattage_per_state", "watt_per_state")  # the second before SimGrid 3.28
 
 
@@ -43,14 +45,17 @@ class Hosts:
         if not found:
             raise EscalaError("Batsim: the platform has no compute resource: give it hosts")
         for host in found:
-            if not isinstance(host, dict) or not isinstance(host.get("id"), int) or not isinstance(host.get("properties", {}), dict):
+            if not isinstance(host, dict) or type(host.get("id")) is not int or not isinstance(host.get("properties", {}), dict):
                 raise EscalaError(f"Batsim: {quoted(host)} is no compute resource: this is not the protocol of Batsim 4")
             if host.get("state", "idle") not in ("idle", "sleeping"):
                 raise EscalaError(f"Batsim: host {host['id']} is {quoted(host['state'])} : begin with hosts that are idle or asleep")
         found = sorted(found, key=lambda host: host["id"])
+        ids = [host["id"] for host in found]
+        if ids[0] < 0 or len(set(ids)) < len(ids):
+            raise EscalaError(f"Batsim: the hosts have the numbers {quoted(ids)}: each has one of its own, from 0")
         states = [_states(str(host.get("name", host["id"])), host.get("properties", {})) for host in found]
         names = [str(host.get("name", host["id"])) for host in found]
-        return cls([host["id"] for host in found], names, states, [host.get("state") == "sleeping" for host in found])
+        return cls(ids, names, states, [host.get("state") == "sleeping" for host in found])
 
     def platform(self, given: Platform | None) -> Platform:
         """The nodes: those of `given`, if they are these hosts; without it nodes that are never off. EscalaError where they differ."""
@@ -77,7 +82,7 @@ def _states(name: str, properties: dict[str, Any]) -> States:
     if not asleep:
         return States("0", None, None)
     triples = [[part.strip() for part in triple.split(":")] for triple in asleep.split(",")]
-    if any(len(triple) != 3 or not all(part.isdecimal() for part in triple) for triple in triples):
+    if any(len(triple) != 3 or not all(PSTATE.fullmatch(part) for part in triple) for triple in triples):
         raise EscalaError(f"Batsim: host {quoted(name)} has sleep_pstates {quoted(asleep)}, which is no list of triples such as 13:14:15")
     watts = next((str(properties[key]) for key in WATTS if key in properties), "")
     used = {part for triple in triples for part in triple}

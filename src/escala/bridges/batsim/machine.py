@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from escala.bridges.batsim.hosts import Hosts
-from escala.bridges.batsim.messages import Event, numbers
+from escala.bridges.batsim.messages import LATEST_S, Event, numbers
 from escala.errors import EscalaError, quoted
 from escala.live import Orders, Snapshot
 from escala.platform import Platform
@@ -65,7 +65,7 @@ class Machine:
             raise EscalaError(f"Batsim: job {quoted(name)} has walltime {quoted(walltime)}: give seconds, or leave it out")
         if name in self.jobs:
             raise EscalaError(f"Batsim: job {quoted(name)} is submitted, and waits or runs already: give each job a name of its own")
-        asked = float(walltime) if walltime is not None and walltime > 0 else NO_WALLTIME_S
+        asked = float(min(walltime, LATEST_S)) if walltime is not None and walltime > 0 else NO_WALLTIME_S
         job = Job(name, event.timestamp_s, asked, cores, None if user is None else str(user))
         if cores <= self.platform.n_nodes:
             self.jobs[name] = job

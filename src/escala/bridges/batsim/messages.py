@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from escala.errors import EscalaError, quoted
 
+LATEST_S = 1e11
 PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
@@ -59,7 +59,7 @@ def read(data: bytes, before_s: float) -> Message:
 
 
 def _time(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not (math.isfinite(value) and value >= 0):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST_S:
         raise EscalaError(f"Batsim: {what} is {quoted(value)}: this is not the protocol of Batsim 4")
     return float(value)
 
