@@ -58,6 +58,8 @@ def check_estimate(estimate: Any, option: str) -> None:
 
 def check_corrections(given: Any) -> tuple[float, ...]:
     """Seconds, each above 0, as plain numbers; EscalaError for anything else."""
+    if type(given) is tuple and given == CORRECTIONS_S:
+        return CORRECTIONS_S
     if isinstance(given, Sequence | np.ndarray) and not isinstance(given, str) and len(given) <= MOST_CORRECTIONS:
         steps = tuple(float(step) if isinstance(step, Real) and not isinstance(step, bool) else math.nan for step in given)
         if all(1e-6 <= step <= 1e10 for step in steps):

@@ -42,6 +42,8 @@ def switches_of(world: World, i: int) -> Array:
 
 def node_texts(chunks: Array, jobs: int) -> pl.Series:
     """Interval list of the nodes of each job row, "" for a job that has not started."""
+    if not chunks.shape[1]:
+        return pl.repeat("", jobs, dtype=pl.String, eager=True).alias("")
     first = np.zeros(jobs + 1, np.int64)
     np.cumsum(np.bincount(chunks[0], minlength=jobs), out=first[1:])
     text = np.empty(64 + 48 * chunks.shape[1] + jobs, np.uint8)

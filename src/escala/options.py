@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -211,7 +211,7 @@ class Options:
 
     def told(self) -> dict[str, Any]:
         """Name -> value, for a manifest: objects by their names."""
-        plain = asdict(replace(self, estimate=WALLTIME, order_estimate=None))
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         names = {name: name_of_estimate(getattr(self, name)) for name in ("estimate", "order_estimate")}
         return {**plain, **names, "corrections_s": list(self.corrections_s)}
 

@@ -76,8 +76,8 @@ def replayed(run: Run, log: Workload) -> Result:
 
 
 def options_of(run: Run) -> dict[str, Any]:
-    """The options of a run, its seed among them."""
-    options = with_options(run.options, seed=run.seed or 0)
+    """The options of a run, its seed among them. Which nodes a job had enters no figure, and is not recorded."""
+    options = with_options(run.options, seed=run.seed or 0, record=False)
     return {name: getattr(options, name) for name in options.__dataclass_fields__}
 
 
@@ -124,8 +124,8 @@ def log_of(run: Run) -> Workload:
 
 def figures(result: Result) -> dict[str, Any]:
     """The figures of a run, None for those without a value (a mean over no job), and `knows`."""
-    summary = result.summary()
-    jobs = finished(result.jobs)
+    summary = result.metrics({*FIGURES, *ENERGIES, "max_wait_s"})
+    jobs = finished(result.jobs.drop("job_id", "nodes"))
     wait, area = jobs["wait_s"].to_numpy(), (jobs["runtime_s"] * jobs["cores"]).to_numpy()
     some = len(wait) > 0
     logged = recorded_waits(result.jobs) or {}

@@ -8,7 +8,7 @@ seconds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -24,6 +24,7 @@ BOUND_S = 10.0
 THETA = 0.5
 """The quality-of-service threshold of R3: a job is delayed once it has waited this fraction of its walltime."""
 
+_LOOKED_AT = ("state", "submit_s", "start_s", "finish_s", "runtime_s", "walltime_s", "cores")
 _WAIT = pl.col("start_s") - pl.col("submit_s")
 _TURNAROUND = pl.col("finish_s") - pl.col("submit_s")
 _P = pl.col("runtime_s")
@@ -39,7 +40,7 @@ def require(table: pl.DataFrame, *columns: str, name: str = "jobs") -> None:
 
 def finished(jobs: pl.DataFrame) -> pl.DataFrame:
     """The rows of the jobs that ran to their end, by completion or by being killed at their walltime."""
-    require(jobs, "state", "submit_s", "start_s", "finish_s", "runtime_s", "walltime_s", "cores")
+    require(jobs, *_LOOKED_AT)
     return jobs.filter(pl.col("state").is_in(FINISHED))
 
 
@@ -98,20 +99,22 @@ def _delay(theta: float) -> pl.Expr:
     return pl.when((_WAIT / _W).ge(theta)).then(_WAIT - theta * _W).otherwise(0.0)
 
 
-def measures(jobs: pl.DataFrame, *, bound_s: float = BOUND_S, theta: float = THETA) -> pl.DataFrame:
-    """All measures at once: one row per finished job, in the order of the table, with `job_id` kept where the table has it."""
-    keep = [pl.col(c) for c in ("job_id", "user") if c in jobs.columns]
-    return finished(jobs).select(
-        *keep,
-        _WAIT.alias("wait_s"),
-        _TURNAROUND.alias("turnaround_s"),
-        _P.alias("runtime_s"),
-        _slowdown().alias("slowdown"),
-        _bounded(bound_s).alias("bounded_slowdown"),
-        _per_processor().alias("pp_slowdown"),
-        (_WAIT / _W).alias("stretch"),
-        _delay(theta).alias("delay_s"),
-    )
+def measures(jobs: pl.DataFrame, *, bound_s: float = BOUND_S, theta: float = THETA, only: Iterable[str] | None = None) -> pl.DataFrame:
+    """All measures at once: one row per finished job, in the order of the table, with `job_id` kept where the table has it. only: these
+    measures alone, and no `job_id`."""
+    told = {
+        "wait_s": _WAIT,
+        "turnaround_s": _TURNAROUND,
+        "runtime_s": _P,
+        "slowdown": _slowdown(),
+        "bounded_slowdown": _bounded(bound_s),
+        "pp_slowdown": _per_processor(),
+        "stretch": _WAIT / _W,
+        "delay_s": _delay(theta),
+    }
+    keep = [c for c in ("job_id", "user") if c in jobs.columns and only is None]
+    require(jobs, *_LOOKED_AT)
+    return finished(jobs.select(*keep, *_LOOKED_AT)).select(*keep, *(told[name].alias(name) for name in (told if only is None else only)))
 
 
 def counts(jobs: pl.DataFrame) -> dict[str, int]:
@@ -133,8 +136,9 @@ def counts(jobs: pl.DataFrame) -> dict[str, int]:
 def makespan(jobs: pl.DataFrame) -> float:
     """max f - min r, s: from the first submission (of a job that was not rejected) to the last finish; NaN where no job finished."""
     require(jobs, "state", "submit_s", "finish_s")
-    first = jobs.filter(pl.col("state") != "REJECTED").get_column("submit_s").min()
-    last = finished(jobs).get_column("finish_s").max()
+    state = jobs["state"]
+    first = jobs["submit_s"].filter(state != "REJECTED").min()
+    last = jobs["finish_s"].filter((state == FINISHED[0]) | (state == FINISHED[1])).max()
     return float("nan") if first is None or last is None else float(last) - float(first)  # type: ignore[arg-type]
 
 

@@ -25,7 +25,8 @@ def busy_core_seconds(jobs: pl.DataFrame, start_s: float, end_s: float) -> float
     """Core seconds that started jobs used within the window; a job that still runs counts to the window's end."""
     require(jobs, "start_s", "finish_s", "cores")
     span = pl.col("finish_s").fill_null(end_s).clip(upper_bound=end_s) - pl.col("start_s").clip(lower_bound=start_s)
-    return float(jobs.filter(pl.col("start_s").is_not_null()).select((span.clip(lower_bound=0.0) * pl.col("cores")).sum()).item() or 0.0)
+    begun = jobs.select("start_s", "finish_s", "cores").filter(pl.col("start_s").is_not_null())
+    return float(begun.select((span.clip(lower_bound=0.0) * pl.col("cores")).sum()).item() or 0.0)
 
 
 def utilisation(jobs: pl.DataFrame, cores: int, start_s: float, end_s: float) -> float:
@@ -197,7 +198,7 @@ def loss_of_capacity(jobs: pl.DataFrame, cores: int, start_s: float, end_s: floa
     capacity = cores * (end_s - start_s)
     if capacity <= 0.0:
         return float("nan")
-    queued = jobs.filter(pl.col("state") != "REJECTED")
+    queued = jobs.select("state", "submit_s", "start_s", "finish_s", "cores").filter(pl.col("state") != "REJECTED")
     begun = queued.filter(pl.col("start_s").is_not_null())
     ended = begun.filter(pl.col("finish_s").is_not_null())
     times = np.concatenate([queued["submit_s"], begun["start_s"], ended["finish_s"]]).astype(np.float64)

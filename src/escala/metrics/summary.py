@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import polars as pl
 
 from escala.metrics import energy, machine
@@ -21,6 +23,7 @@ def summarise(
     end_s: float,
     bound_s: float = job_metrics.BOUND_S,
     theta: float = job_metrics.THETA,
+    only: Collection[str] | None = None,
 ) -> dict[str, float | int]:
     """All metrics of one run.
 
@@ -29,17 +32,20 @@ def summarise(
     delay.
 
     Means are over the jobs that ran to their end; the counts (n_...) say what they leave out. What has no value (a mean over no job) is
-    NaN. Without watts (`energy.counted`) there is no energy among them.
+    NaN. Without watts (`energy.counted`) there is no energy among them. only: metrics that are wanted, for one who makes thousands of
+    runs: of those that take long, others are left out.
     """
     out: dict[str, float | int] = dict(job_metrics.counts(jobs))
-    measured = job_metrics.measures(jobs, bound_s=bound_s, theta=theta)
-    for name in _DISTRIBUTIONS:
+    wanted = [name for name in _DISTRIBUTIONS if only is None or any(f"{statistic}_{name}" in only for statistic in _STATISTICS)]
+    measured = job_metrics.measures(jobs, bound_s=bound_s, theta=theta, only=wanted)
+    for name in wanted:
         values = job_metrics.distribution(measured.get_column(name))
         out |= {f"{statistic}_{name}": values[statistic] for statistic in _STATISTICS}
     out["makespan_s"] = job_metrics.makespan(jobs)
     out["window_s"] = end_s - start_s
     out["utilisation"] = machine.utilisation(jobs, cores, start_s, end_s)
-    out["loss_of_capacity"] = machine.loss_of_capacity(jobs, cores, start_s, end_s)
+    if only is None or "loss_of_capacity" in only:
+        out["loss_of_capacity"] = machine.loss_of_capacity(jobs, cores, start_s, end_s)
     out |= energy_of(power, end_s - start_s)
     return out | {"nodes": nodes, "cores": cores}
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -44,6 +46,7 @@ def _whole(values: ArrayLike, what: str, least: int) -> Ints:
     return array
 
 
+@functools.lru_cache(maxsize=8)
 def _default_names(nodes: int) -> tuple[str, ...]:
     return tuple(f"node{i}" for i in range(nodes))
 
@@ -196,15 +199,16 @@ class Platform:
         """A plain dict (JSON, YAML) from which `from_spec` makes an equal platform; runs of equal nodes are one entry. Nodes without a
         power profile have no entry `power`."""
         groups: list[dict[str, Any]] = []
-        for i in range(self.n_nodes):
+        columns = np.stack([self.cores, self.profile_of, *self.resources.values()])
+        for i, end in pairwise([0, *(np.flatnonzero((columns[:, 1:] != columns[:, :-1]).any(axis=0)) + 1).tolist(), self.n_nodes]):
             profile = self.profiles[self.profile_of[i]]
             entry: dict[str, Any] = {"cores": int(self.cores[i])} | ({} if profile == power_profiles.NONE else {"power": profile.name})
             if self.resources:
                 entry["resources"] = {kind: int(values[i]) for kind, values in self.resources.items()}
             if groups and {**groups[-1], "count": 0} == {"count": 0, **entry}:
-                groups[-1]["count"] += 1
+                groups[-1]["count"] += end - i
             else:
-                groups.append({"count": 1} | entry)
+                groups.append({"count": end - i} | entry)
         profiles = {p.name: p.spec() for p in self.profiles if p != power_profiles.NONE}
         spec: dict[str, Any] = {"name": self.name, "profiles": profiles, "nodes": groups}
         if self.names != _default_names(self.n_nodes):

@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 from hand_tables import JOBS_SCHEMA, job_table
 
-from escala.metrics import summarise
+import escala
+from escala.metrics import machine, summarise
+from escala.workload.generate_lublin import lublin
 
 
 def test_by_hand(jobs: pl.DataFrame, power: pl.DataFrame) -> None:
@@ -74,3 +76,16 @@ def test_a_million_jobs(power: pl.DataFrame) -> None:
     got = summarise(jobs, power, nodes=100, cores=10_000, start_s=0.0, end_s=1e7)
     assert got["n_completed"] == n
     assert got["mean_wait_s"] == pytest.approx(wait.mean())
+
+
+def test_some_metrics_alone_are_those_of_the_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What campaigns ask for; what takes long and nobody wants is not computed."""
+    log = lublin(jobs=80, cores=16, seed=1)
+    result = escala.simulate(log, "16x1:grid5000", "easy", "timeout:300")
+    whole = result.summary()
+    short = escala.simulate(log, "16x1:grid5000", "easy", "timeout:300", record=False)
+    assert short.summary() == whole and set(short.jobs["nodes"]) == {""}
+    monkeypatch.setattr(machine, "loss_of_capacity", None)
+    some = result.metrics({"mean_wait_s", "p95_wait_s", "mean_stretch"})
+    assert some.items() <= whole.items() and {"mean_wait_s", "p95_wait_s", "mean_stretch", "energy_j"} <= some.keys()
+    assert not some.keys() & {"mean_slowdown", "p95_delay_s", "loss_of_capacity"}
