@@ -272,6 +272,7 @@ class _Saying:
         self._beside, self.mode = beside, mode
         self._misses, self._before = 0, ""
         self._added: list[str] = []
+        self._left: set[str] = set()
 
     def last(self) -> None:
         """What is new."""
@@ -283,6 +284,9 @@ class _Saying:
         before, self._added = self._added, beside.last.get("added", [])
         if self._added and self._added != before:
             remark(f"new in partition {beside.at.partition}: {_some(self._added)}; begin anew, in another folder, to have them counted")
+        left, self._left = self._left, set(beside.last.get("left_out", ()))
+        if new := sorted(self._left - left):
+            remark(f"left out: {new[0]}{f' (and {len(new) - 1} more)' if len(new) > 1 else ''}")
         for command, done in beside.last.get("acted", ()):
             _tell(f"{self._now()} {self.mode}: {'' if done else 'FAILED '}{command}")
         if self.mode in ACTING[1:]:

@@ -27,6 +27,7 @@ class FakeNode:
     busy: int = EPOCH
     broken: bool = False
     partition: str = "batch"
+    flags: str = ""  # more of them, as Slurm writes them
 
 
 @dataclass
@@ -149,7 +150,7 @@ class FakeSlurm:
             yield f"{job.number}|{job.state}|{times}|{limit}|{size}|{end}\n"
 
     def _node(self, node: FakeNode) -> str:
-        flags = [node.state, *filter(None, [node.power]), *(["RESERVED"] if node.name in self.reserved() else [])]
+        flags = [node.state, *filter(None, [node.power, node.flags]), *(["RESERVED"] if node.name in self.reserved() else [])]
         busy = node.cpus if node.state == "ALLOCATED" else 0
         head = f"NodeName={node.name} Arch=x86_64 CPUAlloc={busy} CPUEfctv={node.cpus} CPUTot={node.cpus} OS=Linux 6.1 #1 SMP"
         since = "Unknown" if node.power else node.busy

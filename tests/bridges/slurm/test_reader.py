@@ -62,10 +62,10 @@ def test_a_real_slurm_becomes_a_snapshot_that_a_desk_takes() -> None:
     assert columns["jobs"]["cores"] == [8, 6, 1, 8, 8, 32, 32, 32, 32, 32, 2], "whole nodes count with all their cores"
     assert columns["nodes"]["power"] == ["on"] * 5 + ["switching_off", "off", "on"]
     assert columns["nodes"]["gone"] == [False, False, True, True, False, False, False, True], "n8: reserved by others, n7: by us"
-    assert uneven(seen) and unsure == {2, 3}, "6 CPUs on two nodes lie 4 + 2, and not 3 + 3"
+    assert uneven(seen) and unsure.keys() == {2, 3}, "6 CPUs on two nodes lie 4 + 2, and not 3 + 3"
     held = Seen(NOW, seen.jobs, seen.nodes, seen.reservations, parts={"2": (("n3", 4), ("n4", 2))})
     again, unsure = snapshot(held, at)
-    assert unsure == set() and again.columns()["nodes"]["gone"] == [False] * 7 + [True]
+    assert not unsure and again.columns()["nodes"]["gone"] == [False] * 7 + [True]
     orders = Desk(at.platform, "easy", "never").decide(again)
     assert [(one.job_id, one.waits) for one in orders.starts] == [("4", True)], "five cores are free, and n7 has to be woken"
     assert orders.wakes == (6,)
@@ -162,8 +162,10 @@ def test_garbage_is_refused_and_never_taken_for_something() -> None:
     half = _read("squeue-22.05.txt")[:-5]
     with pytest.raises(EscalaError, match="ends within a line"):
         text.jobs(half)
-    with pytest.raises(EscalaError, match="not one that this version"):
-        text.jobs(_read("squeue-22.05.txt").replace("|RUNNING|", "|DREAMING|"))
+    left: list[str] = []
+    known = text.jobs(_read("squeue-22.05.txt").replace("|RUNNING|", "|DREAMING|"), left)
+    assert known and all(one.state != RUNNING for one in known.values())
+    assert left and all("not one that this version" in line for line in left)
 
 
 def test_states_of_nodes() -> None:

@@ -36,7 +36,7 @@ def _jobs() -> list[FakeJob]:
     return [FakeJob(k + 1, EPOCH + 17 * k + 3, next(sizes), 20 + 13 * k % 50, user=("ann", "bob")[k % 2]) for k in range(30)]
 
 
-def _beside(slurm: Any, folder: Path, shutdown: str = "timeout:30", scheduler: str = "easy", looks_at: Any = None) -> Beside:
+def beside_of(slurm: Any, folder: Path, shutdown: str = "timeout:30", scheduler: str = "easy", looks_at: Any = None) -> Beside:
     reader = looks_at or Reader(slurm, clock=slurm.clock)
     first = looks_at.first if looks_at else reader.read()
     at = layout(first, "batch", WATTS)
@@ -50,11 +50,11 @@ def _run(folder: Path, cycles: int, restart_every: int = 0, **more: Any) -> Fake
     """restart_every: the process dies without warning after so many cycles."""
     slurm = FakeSlurm(8, _jobs())
     slurm.advance(1)
-    beside = _beside(slurm, folder, **more)
+    beside = beside_of(slurm, folder, **more)
     for k in range(cycles):
         if restart_every and k and k % restart_every == 0:
             beside.journal.close()  # the system does this for a process that dies
-            beside = _beside(slurm, folder, **more)
+            beside = beside_of(slurm, folder, **more)
         beside.cycle()
         slurm.advance(PERIOD)
     beside.journal.close()
@@ -88,7 +88,7 @@ def test_a_start_that_the_policy_would_make_later_is_told_when_by_its_plan(tmp_p
     """It holds jobs for half their walltime, 300 s of them."""
     slurm = FakeSlurm(8, [FakeJob(1, EPOCH + 13, 2, 60), FakeJob(2, EPOCH + 24, 1, 60)])
     slurm.advance(1)
-    beside = _beside(slurm, tmp_path, "hold:0.5")
+    beside = beside_of(slurm, tmp_path, "hold:0.5")
     for _ in range(4):
         beside.cycle()
         slurm.advance(PERIOD)
@@ -116,7 +116,7 @@ def test_killed_between_journal_and_state_a_look_counts_once(tmp_path: Path) -> 
     """The state is that of the look before: the next one is written with the same number, and takes in the time of both."""
     slurm = FakeSlurm(8, _jobs())
     slurm.advance(1)
-    beside = _beside(slurm, tmp_path)
+    beside = beside_of(slurm, tmp_path)
     for _ in range(20):
         beside.cycle()
         slurm.advance(PERIOD)
@@ -127,7 +127,7 @@ def test_killed_between_journal_and_state_a_look_counts_once(tmp_path: Path) -> 
     with open(tmp_path / JOURNAL, "a") as file:
         file.write('{"v":1,"kind":"look","t":18000')  # and a line that was not finished
     slurm.advance(PERIOD)
-    again = _beside(slurm, tmp_path)
+    again = beside_of(slurm, tmp_path)
     again.cycle()
     told = _told(tmp_path)
     assert [one["seq"] for one in told] == [*range(1, 22), 21]
@@ -140,7 +140,7 @@ def test_a_replay_of_the_journal_says_the_same_and_other_policies_may_be_asked(t
     _run(tmp_path / "live", 50)
     for name, shutdown in (("again", "timeout:30"), ("other", "never")):
         recorded = Recorded(tmp_path / "live" / JOURNAL)
-        beside = _beside(None, tmp_path / name, shutdown, looks_at=recorded)
+        beside = beside_of(None, tmp_path / name, shutdown, looks_at=recorded)
         with pytest.raises(EOFError):
             while True:
                 beside.cycle()
@@ -215,7 +215,7 @@ def test_a_look_that_fails_is_missed_and_the_next_one_goes_on(how: Any, tmp_path
     slurm = FakeSlurm(8, _jobs())
     slurm.advance(60)
     good = [lambda text: text] * 9  # three commands a look; the first look is the layout's
-    beside = _beside(_Failing(slurm, itertools.chain(good, [how], itertools.repeat(lambda text: text))), tmp_path)
+    beside = beside_of(_Failing(slurm, itertools.chain(good, [how], itertools.repeat(lambda text: text))), tmp_path)
     waits = []
     for _ in range(5):
         waits.append(beside.cycle())
@@ -228,7 +228,7 @@ def test_a_look_that_fails_is_missed_and_the_next_one_goes_on(how: Any, tmp_path
 
 def test_the_clock_goes_back(tmp_path: Path) -> None:
     slurm = FakeSlurm(4)
-    beside = _beside(slurm, tmp_path)
+    beside = beside_of(slurm, tmp_path)
     beside.cycle()
     slurm.now -= 100
     assert [beside.cycle() for _ in range(4)] == [10.0, 20.0, 40.0, 60.0], "tries get rarer"
@@ -256,7 +256,7 @@ def test_a_journal_has_one_writer_and_one_version(tmp_path: Path) -> None:
 def test_status_explain_and_metrics(tmp_path: Path) -> None:
     slurm = FakeSlurm(8, _jobs())
     slurm.advance(1)
-    beside = _beside(slurm, tmp_path)
+    beside = beside_of(slurm, tmp_path)
     metrics = Metrics(beside)
     for _ in range(30):
         beside.cycle()
@@ -327,16 +327,16 @@ def test_a_state_of_other_policies_is_refused(tmp_path: Path) -> None:
     _run(tmp_path, 3)
     slurm = FakeSlurm(8)
     with pytest.raises(EscalaError, match="policies 'easy"):
-        _beside(slurm, tmp_path, "never")
+        beside_of(slurm, tmp_path, "never")
     told = json.loads((tmp_path / STATE).read_text())
     (tmp_path / STATE).write_text(json.dumps(told | {"note": {"seq": 1}}))
     with pytest.raises(EscalaError, match="not the state of escala beside"):
-        _beside(slurm, tmp_path)
+        beside_of(slurm, tmp_path)
 
 
 def test_nodes_that_come_and_go(tmp_path: Path) -> None:
     slurm = FakeSlurm(4)
-    beside = _beside(slurm, tmp_path)
+    beside = beside_of(slurm, tmp_path)
     del slurm.nodes["n4"]
     beside.cycle()
     assert "node 'n4' is gone from partition batch: begin anew" in beside.why

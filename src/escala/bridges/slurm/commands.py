@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import selectors
 import shutil
 import stat
 import subprocess
+import time
 from collections.abc import Callable
 
 from escala.errors import EscalaError, one_line, quoted
@@ -16,7 +18,7 @@ Run = Callable[..., str]
 
 CLIENTS = ("squeue", "scontrol", "sinfo")
 KEPT = ("PATH", "HOME", "SLURM_CONF", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR")
-MOST_BYTES = 1 << 28
+MOST_BYTES, PIECE_BYTES = 1 << 28, 1 << 20
 NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,127}")
 JOB = re.compile(r"[1-9]\d{0,9}(_\d{1,9})?")
 
@@ -56,19 +58,50 @@ class Clients:
         command = [self._paths[client], *words]
         shown = " ".join([client, *words[:3]])
         try:
-            done = subprocess.run(
-                command, stdin=subprocess.DEVNULL, capture_output=True, timeout=self._limit_s, env=self._environment, check=False
-            )
+            status, out, err = self._run(command, shown)
         except subprocess.TimeoutExpired:
             raise Failed(f"{shown}: no answer within {self._limit_s:g} s: see whether slurmctld is well, or give --limit") from None
         except OSError as error:
             raise Failed(f"{shown}: cannot be run ({(error.strerror or str(error)).lower()})") from None
-        if done.returncode != 0:
-            why = one_line((done.stderr or done.stdout).decode(errors="replace").strip()[:300]) or "it says nothing"
-            raise Failed(f"{shown}: status {done.returncode}: {why}")
-        if len(done.stdout) > MOST_BYTES:
-            raise Failed(f"{shown}: printed more than {MOST_BYTES >> 20} MiB")
-        return done.stdout.decode(errors="replace")
+        if status != 0:
+            why = one_line((err or out).decode(errors="replace").strip()[:300]) or "it says nothing"
+            raise Failed(f"{shown}: status {status}: {why}")
+        return out.decode(errors="replace")
+
+    def _run(self, command: list[str], shown: str) -> tuple[int, bytearray, bytearray]:
+        """Status, output and errors of a command, which is ended when it takes too long or prints too much."""
+        end = time.monotonic() + self._limit_s
+        pipe = subprocess.PIPE
+        with (
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=self._environment) as process,
+            selectors.DefaultSelector() as ready,
+        ):
+            out, err = bytearray(), bytearray()
+            try:
+                for stream, heard in ((process.stdout, out), (process.stderr, err)):
+                    assert stream is not None  # it is a pipe
+                    ready.register(stream, selectors.EVENT_READ, heard)
+                while ready.get_map():
+                    for key, _ in ready.select(_left(end, command)):
+                        piece = os.read(key.fd, PIECE_BYTES)
+                        key.data.extend(piece)
+                        if not piece:
+                            ready.unregister(key.fileobj)
+                        if len(key.data) > MOST_BYTES:
+                            raise Failed(f"{shown}: printed more than {MOST_BYTES >> 20} MiB")
+                status = process.wait(_left(end, command))
+            except BaseException:
+                process.kill()
+                raise
+        return status, out, err
+
+
+def _left(end: float, command: list[str]) -> float:
+    """Seconds until then; TimeoutExpired where there are none."""
+    left = end - time.monotonic()
+    if left <= 0:
+        raise subprocess.TimeoutExpired(command, 0)
+    return left
 
 
 def _found(client: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from escala.bridges.slurm.commands import job as job_name
 from escala.bridges.slurm.commands import name as plain_name
-from escala.bridges.slurm.seen import BOOTING, PENDING, RUNNING, Job, Node, Reservation, Seen
+from escala.bridges.slurm.seen import ON_NODES, PENDING, Job, Node, Reservation, Seen
 from escala.bridges.slurm.snapshots import OFF, ON, PREFIX, SINKING, Layout, foreign, gone, power_of, waits
 from escala.errors import EscalaError
 
@@ -272,4 +272,4 @@ def _idle(node: Node) -> bool:
 
 def _held(seen: Seen) -> set[str]:
     """Nodes that jobs hold, whatever the nodes say of it."""
-    return {host for job in seen.jobs.values() if job.state in (RUNNING, BOOTING) for host in job.hosts}
+    return {host for job in seen.jobs.values() if job.state in ON_NODES for host in job.hosts}

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from collections.abc import Iterator
 from typing import Any
 
 from escala.bridges.slurm.hosts import expand
-from escala.bridges.slurm.seen import Job, Node, Reservation, state_of
+from escala.bridges.slurm.seen import LATEST_S, MOST_WHOLE, Job, Node, Reservation, sound_job, sound_node, state_of, understood, unreadable
 from escala.errors import EscalaError, quoted
 
 DEEPEST = 32
@@ -18,14 +20,27 @@ MOST_JOBS, MOST_TASKS = 1_000_000, 100_000
 
 
 def number(told: Any) -> float | None:
-    """A number in any of the forms; None: not set, math.inf: infinite."""
+    """A number in any of the forms; None: not set, math.inf: infinite, or more than a float holds."""
     if isinstance(told, dict):
         if told.get("infinite"):
             return math.inf
         told = told.get("number") if told.get("set", True) else None
     if isinstance(told, bool) or not isinstance(told, int | float):
         return None
-    return float(told)
+    try:
+        return float(told)
+    except OverflowError:
+        return math.inf
+
+
+def whole(told: Any) -> int | None:
+    """A whole number; None: not set. EscalaError for an infinite one, or one larger than any of Slurm's."""
+    found = number(told)
+    if found is None:
+        return None
+    if not abs(found) <= MOST_WHOLE:
+        raise EscalaError(f"{quoted(told)}: larger than any number of Slurm")
+    return int(found)
 
 
 def words(told: Any) -> list[str]:
@@ -48,55 +63,60 @@ def parsed(printed: str, what: str, key: str) -> list[dict[str, Any]]:
     return records
 
 
-def jobs(printed: str, what: str = "squeue --json") -> tuple[dict[str, Job], dict[str, tuple[tuple[str, int], ...]]]:
-    """From squeue --json, or slurmrestd: jobs by id, and the CPUs of each on its hosts where they are told."""
-    found: dict[str, Job] = {}
+def jobs(
+    printed: str, what: str = "squeue --json", left: list[str] | None = None
+) -> tuple[dict[str, Job], dict[str, tuple[tuple[str, int], ...]]]:
+    """From squeue --json, or slurmrestd: jobs by id, and the CPUs of each on its hosts where they are told. left: gets what was left
+    out."""
     parts: dict[str, tuple[tuple[str, int], ...]] = {}
-    for record in parsed(printed, what, "jobs"):
-        try:
-            for job in _jobs(record):
-                found[job.job_id] = job
-                if held := _parts(record):
-                    parts[job.job_id] = held
-        except EscalaError:
-            raise
-        except (TypeError, ValueError, KeyError, AttributeError):
-            raise EscalaError(f"{what}: job {quoted(record.get('job_id'))} is told in a way that is not known: use --read text") from None
-    return found, parts
+
+    def read(record: dict[str, Any]) -> Iterator[Job]:
+        held = _parts(record)
+        for job in _jobs(record):
+            yield job
+            if held:
+                parts[job.job_id] = held
+
+    records = parsed(printed, what, "jobs")
+    found = understood(records, read, [] if left is None else left, what, called=lambda record: record.get("job_id"))
+    return found, {name: held for name, held in parts.items() if name in found}
 
 
 def _jobs(record: dict[str, Any]) -> list[Job]:
     """A job; a waiting array's tasks one by one."""
-    base, task, tasks = number(record.get("array_job_id")), number(record.get("array_task_id")), record.get("array_task_string") or ""
-    own = str(int(_needed(record, "job_id")))
-    if base and task is not None:
-        names = [f"{base:.0f}_{task:.0f}"]
-    elif base and tasks:
-        names = [f"{base:.0f}_{k}" for k in _tasks(tasks)]
-    else:
-        names = [own]
     state = next((state for word in words(record["job_state"]) if (state := _known(word)) is not None), None)
     if state is None:
         raise EscalaError(f"job state {quoted(record['job_state'])}: not one that this version of Escala knows")
-    limit, nice, shared = number(record.get("time_limit")), number(record.get("nice")), record.get("shared")
+    limit, shared = number(record.get("time_limit")), record.get("shared")
     job = Job(
-        own,
+        str(int(_needed(record, "job_id"))),
         state,
         _needed(record, "submit_time"),
         _time(record.get("start_time")),
         _time(record.get("end_time")),
-        None if not limit or limit == math.inf else limit * 60.0,
-        int(number(record.get("node_count")) or 1),
+        None if not limit or limit * 60.0 > LATEST_S else limit * 60.0,
+        whole(record.get("node_count")) or 1,
         int(_needed(record, "cpus")),
-        0 if record.get("hold") is True else int(number(record.get("priority")) or 0),
-        int(nice or 0),
+        0 if record.get("hold") is True else whole(record.get("priority")) or 0,
+        whole(record.get("nice")) or 0,
         shared in ("none", "exclusive") or bool({"NONE", "EXCLUSIVE"} & set(words(shared or []))),
         str(record.get("user_name") or record.get("user_id") or ""),
         str(record.get("partition") or ""),
         expand(str(record.get("nodes") or "")) if state != "pending" else (),
         str(record.get("state_reason") or "None"),
     )
-    return [job._replace(job_id=name) for name in names]
+    return [sound_job(job._replace(job_id=name)) for name in _names(record, job.job_id)]
+
+
+def _names(record: dict[str, Any], own: str) -> list[str]:
+    """As squeue shows them: a job's own, an array's tasks', a component's."""
+    base, task, tasks = whole(record.get("array_job_id")), whole(record.get("array_task_id")), record.get("array_task_string") or ""
+    if base and task is not None:
+        return [f"{base}_{task}"]
+    if base and tasks:
+        return [f"{base}_{k}" for k in _tasks(tasks)]
+    together = whole(record.get("het_job_id"))
+    return [f"{together}+{whole(record.get('het_job_offset')) or 0}"] if together else [own]
 
 
 def _known(word: str) -> str | None:
@@ -108,14 +128,14 @@ def _known(word: str) -> str | None:
 
 def _needed(record: dict[str, Any], key: str) -> float:
     found = number(record.get(key))
-    if found is None or found == math.inf:
-        raise EscalaError(f"jobs as JSON: {key} of job {quoted(record.get('job_id'))} is {quoted(record.get(key))}: use --read text")
+    if found is None or not math.isfinite(found):
+        raise EscalaError(f"{key} is {quoted(record.get(key))}")
     return found
 
 
 def _time(told: Any) -> float | None:
     found = number(told)
-    return None if not found or found == math.inf else found
+    return None if not found or found == math.inf else found  # 0: there is none
 
 
 def _tasks(text: str) -> list[int]:
@@ -137,7 +157,7 @@ def _parts(record: dict[str, Any]) -> tuple[tuple[str, int], ...]:
         return tuple((str(one["nodename"]), _cores(one.get("sockets"))) for one in told)
     nodes = resources.get("nodes")
     told = nodes.get("allocation") if isinstance(nodes, dict) else None
-    return tuple((str(one["name"]), int(number((one.get("cpus") or {}).get("count")) or 0)) for one in told or ())
+    return tuple((str(one["name"]), whole((one.get("cpus") or {}).get("count")) or 0) for one in told or ())
 
 
 def _cores(sockets: Any) -> int:
@@ -145,26 +165,37 @@ def _cores(sockets: Any) -> int:
     return sum(len(socket.get("cores") or ()) for socket in listed)
 
 
-def nodes(printed: str, what: str = "nodes as JSON") -> dict[str, Node]:
-    """From scontrol show nodes --json (23.02 and later), sinfo --json (22.05), or slurmrestd."""
-    found = {}
-    for record in parsed(printed, what, "nodes"):
-        try:
-            state = frozenset(words(record["state"]) + words(record.get("state_flags") or []))
-            busy = number(record.get("last_busy"))
-            name, cpus = str(record["name"]), int(number(record["cpus"]) or 0)
-            allocated = int(number(record.get("alloc_cpus")) or 0)
-            found[name] = Node(name, cpus, allocated, state, busy or None, tuple(map(str, record.get("partitions") or ())))
-        except EscalaError:
-            raise
-        except (TypeError, ValueError, KeyError):
-            name = quoted(record.get("name"))
-            raise EscalaError(f"{what}: {name} is told in a way that is not known: use --read text") from None
-    return found
+def nodes(printed: str, what: str = "nodes as JSON", left: list[str] | None = None) -> dict[str, Node]:
+    """From scontrol show nodes --json (23.02 and later), sinfo --json (22.05), or slurmrestd. left: gets what was left out; a node of
+    that is there, and may not be used."""
+    records = parsed(printed, what, "nodes")
+    return understood(records, _node, [] if left is None else left, what, _left_alone, lambda record: record.get("name"))
+
+
+def _node(record: dict[str, Any]) -> Iterator[Node]:
+    state = frozenset(words(record["state"]) + words(record.get("state_flags") or []))
+    busy, allocated = number(record.get("last_busy")), whole(record.get("alloc_cpus")) or 0
+    yield sound_node(Node(str(record["name"]), _usable(record), allocated, state, busy or None, _among(record)))
+
+
+def _usable(record: dict[str, Any]) -> int:
+    """A node's CPUs, without those that are kept for the system; 22.05 says these among what may be counted only (cpu=4,mem=...)."""
+    cpus, effective = whole(record["cpus"]) or 0, whole(record.get("effective_cpus"))
+    counted = re.match(r"cpu=(\d{1,9})\b", str(record.get("tres") or ""))
+    return min(cpus, effective or (int(counted[1]) if counted else 0) or cpus)
+
+
+def _among(record: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(map(str, record.get("partitions") or ()))
+
+
+def _left_alone(record: dict[str, Any]) -> list[Node]:
+    partitions = record.get("partitions")
+    return unreadable(str(record.get("name")), _among(record) if isinstance(partitions, list) else ())
 
 
 def reservations(printed: str, what: str = "reservations as JSON") -> dict[str, Reservation]:
-    """From slurmrestd."""
+    """From slurmrestd. EscalaError for one that cannot be read: its nodes would seem to be free."""
     found = {}
     for record in parsed(printed, what, "reservations"):
         try:
@@ -173,5 +204,6 @@ def reservations(printed: str, what: str = "reservations as JSON") -> dict[str, 
         except KeyError as error:
             raise EscalaError(f"{what}: {quoted(record.get('name'))} has no {error.args[0]}: use --read text") from None
         users = tuple(filter(None, str(record.get("users") or "").split(",")))
-        found[name] = Reservation(name, hosts, start or 0.0, math.inf if end is None else end, users)
+        start = start if start is not None and 0.0 <= start <= LATEST_S else 0.0
+        found[name] = Reservation(name, hosts, start, end if end is not None and abs(end) <= LATEST_S else math.inf, users)
     return found

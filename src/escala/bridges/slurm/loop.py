@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Set
+import traceback
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,13 +13,14 @@ from escala.bridges.slurm import shape as kinds
 from escala.bridges.slurm.journal import Journal
 from escala.bridges.slurm.pretend import Lived, Pretend
 from escala.bridges.slurm.seen import ENDED, Job, Seen, changes
-from escala.bridges.slurm.snapshots import Layout, added, as_it_is, snapshot
+from escala.bridges.slurm.snapshots import SAID, Layout, added, as_it_is, snapshot
 from escala.bridges.slurm.watch import Watch
 from escala.errors import EscalaError, one_line
 from escala.live import Desk, Orders, Snapshot
 
 SOONEST_S = 1.0
 MOST_WAITS = 6  # periods, between two tries after many failures
+MOST_SAID = 20  # of what is left out at a look
 STATE, JOURNAL, METRICS = "state.json", "journal.jsonl", "metrics.prom"
 
 
@@ -71,6 +73,7 @@ class Beside:
         self.seen: Seen | None = None  # at the last look
         self._last_s: float | None = None
         self.seq, self.misses, self.failures = 0, 0, 0
+        self.left_out = 0  # records of the last look
         self.last: dict[str, Any] = {}
         self.why = ""  # the last look failed
         self._lived = Lived()  # since what was last written
@@ -136,13 +139,22 @@ class Beside:
             seen = self._looks.read()
             return self._look(seen, begun)
         except EscalaError as error:
-            self.failures += 1
-            self.misses += 1
-            self.why = str(error)
-            if self._hands is not None:
-                self._hands.failed(str(error))
-            self.journal.append({"kind": kinds.MISS, "t": time.time(), "why": one_line(str(error))})
-            return self._setting.period_s * min(2 ** (self.failures - 1), MOST_WAITS)
+            return self._missed(str(error))
+        except (EOFError, OSError):  # nothing more comes, or nothing can be written
+            raise
+        except Exception as error:
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            return self._missed(f"a fault of Escala ({type(error).__name__} at {Path(at.filename).name}:{at.lineno}): {error}")
+
+    def _missed(self, why: str) -> float:
+        """A look that failed, for whatever reason: nothing is decided, and the next one may go well. How long to wait until then, s."""
+        self.failures += 1
+        self.misses += 1
+        self.why = one_line(why)
+        if self._hands is not None:
+            self._hands.failed(self.why)
+        self.journal.append({"kind": kinds.MISS, "t": time.time(), "why": self.why})
+        return self._setting.period_s * min(2 ** (self.failures - 1), MOST_WAITS)
 
     def _look(self, seen: Seen, begun: float) -> float:
         if self._last_s is not None and seen.now_s < self._last_s:
@@ -173,11 +185,13 @@ class Beside:
         self._last_s = seen.now_s
         self.failures = 0
         starts = [one.job_id for one in orders.starts if one.job_id not in again]
+        self.left_out = len(seen.left_out)
         found = {
             "starts": starts,
             "wakes": wakes,
             "offs": offs,
             "unsure": sorted(unsure),
+            "left_out": self._said(seen, unsure),
             "started": rows,
             "expected": expected,
             "added": added(seen, self.at),
@@ -186,7 +200,12 @@ class Beside:
         self._lived = Lived()
         return self._wait(orders, seen)
 
-    def _asked(self, seen: Seen, since: float | None, started: list[Job], pretends: bool) -> tuple[Snapshot, set[int]]:
+    def _said(self, seen: Seen, unsure: Mapping[int, str]) -> list[str]:
+        """What of a look does not count, and why, in lines; not so nodes that changed between two commands, as they all do at times."""
+        out = [*seen.left_out, *(f"node {self.at.names[k]}: {SAID[why]}: it is left alone" for k, why in unsure.items() if why in SAID)]
+        return out[:MOST_SAID] + ([f"and {len(out) - MOST_SAID} more"] if len(out) > MOST_SAID else [])
+
+    def _asked(self, seen: Seen, since: float | None, started: list[Job], pretends: bool) -> tuple[Snapshot, dict[int, str]]:
         over = self._watch.ended(seen, since)
         if not pretends:
             aside = set() if self._hands is None else self._hands.aside(seen.now_s)

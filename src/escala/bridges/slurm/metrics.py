@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from escala.bridges.slurm.loop import METRICS, Beside
-from escala.bridges.slurm.seen import BOOTING, RUNNING
+from escala.bridges.slurm.seen import ON_NODES
 from escala.bridges.slurm.snapshots import OFF, ON, SINKING, WAKING, foreign, gone, power_of, waits
 from escala.writing import write_whole
 
@@ -26,6 +26,8 @@ HELP = {
     "nodes": "nodes of the partition at the last look, by power state; gone: down, drained, or reserved by others",
     "jobs": "jobs of the partition at the last look that wait for nodes, and that have some",
     "leases": "reservations that keep nodes off",
+    "unsure_nodes": "nodes of which nothing certain was known at the last look, and which were left alone",
+    "left_out_records": "of the last look: jobs and nodes of which Slurm said what is not understood",
     "aside_nodes": "nodes that are set aside since they did not boot",
 }
 STATES = (ON, WAKING, OFF, SINKING, "gone")
@@ -60,6 +62,7 @@ class Metrics:
         plain = {"looks_total": beside.seq, "misses_total": beside.misses, "last_look_seconds": told.get("t", 0)}
         plain |= {"read_seconds": told.get("read_ms", 0.0) / 1000, "decide_seconds": told.get("decide_ms", 0.0) / 1000}
         plain |= {"off_node_seconds_total": round(self._off_s, 3), "saved_joules_total": round(self._saved_j, 3)}
+        plain |= {"unsure_nodes": len(told.get("unsure", ())), "left_out_records": beside.left_out}
         plain |= {"leases": len(told["leases"])} if "leases" in told else {}
         plain |= {"aside_nodes": beside.aside} if beside.aside is not None else {}
         out = [line for name, value in plain.items() for line in (*_head(name), f"escala_beside_{name} {value}\n")]
@@ -86,7 +89,7 @@ def _standing(beside: Beside) -> list[tuple[str, str, Counter[str]]]:
     states = Counter(dict.fromkeys(STATES, 0))
     states.update("gone" if gone(node, others) else power_of(node) for node in nodes)
     waiting = sum(waits(job, at) for job in jobs)
-    held = sum(any(host in at.index for host in job.hosts) for job in jobs if job.state in (RUNNING, BOOTING))
+    held = sum(any(host in at.index for host in job.hosts) for job in jobs if job.state in ON_NODES)
     return [("nodes", "state", states), ("jobs", "state", Counter(waiting=waiting, running=held))]
 
 

@@ -54,18 +54,20 @@ class Reader:
         return replace(seen, now_s=self._clock(), took_s=time.monotonic() - begun)
 
     def _text(self) -> Seen:
-        jobs = text.jobs(self.run(*text.SQUEUE))
-        nodes = text.nodes(self.run(*text.NODES))
-        kept = text.reservations(self.run(*text.RESERVATIONS))
-        seen = Seen(0.0, jobs, nodes, kept)
-        return replace(seen, parts=text.parts(self.run(*text.DETAILS))) if uneven(seen) else seen
+        left: list[str] = []
+        jobs = text.jobs(self.run(*text.SQUEUE), left)
+        nodes = text.nodes(self.run(*text.NODES), left)
+        kept = text.reservations(self.run(*text.RESERVATIONS), left)
+        seen = Seen(0.0, jobs, nodes, kept, left_out=tuple(left))
+        return replace(seen, parts=text.parts(self.run(*text.DETAILS), jobs)) if uneven(seen) else seen
 
     def _json(self) -> Seen:
-        jobs, parts = json_output.jobs(self.run("squeue", "--json"))
+        left: list[str] = []
+        jobs, parts = json_output.jobs(self.run("squeue", "--json"), left=left)
         old = self.version < (23, 2)
-        nodes = json_output.nodes(self.run("sinfo", "--json") if old else self.run("scontrol", "show", "nodes", "--json"))
-        kept = text.reservations(self.run(*text.RESERVATIONS))
-        return Seen(0.0, jobs, nodes, kept, parts=parts)
+        nodes = json_output.nodes(self.run("sinfo", "--json") if old else self.run("scontrol", "show", "nodes", "--json"), left=left)
+        kept = text.reservations(self.run(*text.RESERVATIONS), left)
+        return Seen(0.0, jobs, nodes, kept, parts=parts, left_out=tuple(left))
 
 
 def uneven(seen: Seen) -> bool:

@@ -86,12 +86,13 @@ class RestReader:
     def read(self) -> Seen:
         """One look; EscalaError where the server fails, or says what is not understood."""
         begun = time.monotonic()
-        jobs, parts = json_output.jobs(self._told("jobs"), f"slurmrestd {self.api} jobs")
-        nodes = json_output.nodes(self._told("nodes"), f"slurmrestd {self.api} nodes")
+        left: list[str] = []
+        jobs, parts = json_output.jobs(self._told("jobs"), f"slurmrestd {self.api} jobs", left)
+        nodes = json_output.nodes(self._told("nodes"), f"slurmrestd {self.api} nodes", left)
         kept = json_output.reservations(self._told("reservations"), f"slurmrestd {self.api} reservations")
         if not nodes:
             raise EscalaError("slurmrestd: it names no node")
-        return Seen(self._clock(), jobs, nodes, kept, time.monotonic() - begun, parts)
+        return Seen(self._clock(), jobs, nodes, kept, time.monotonic() - begun, parts, tuple(left))
 
     def _told(self, what: str) -> str:
         status, text = self._rest.get(f"/slurm/{self.api}/{what}")

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from escala.errors import EscalaError, quoted
+from escala.bridges.slurm.commands import NAME
+from escala.errors import EscalaError, one_line, quoted
 
 TICK_S = 1.0
 """Slurm gives times in whole seconds, cut off: what happens a moment after a look may bear a time before it."""
 
-PENDING, RUNNING, BOOTING, ENDED = "pending", "running", "booting", "ended"
-HELD = ("CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT")
+PENDING, RUNNING, BOOTING, SUSPENDED, ENDED = "pending", "running", "booting", "suspended", "ended"
+ON_NODES = (RUNNING, BOOTING, SUSPENDED)
+UNREADABLE = "UNREADABLE"
+"""The state of a node of which Slurm says what is not understood."""
+LATEST_S, MOST_CPUS, MOST_WHOLE = 1e11, 2**31 - 1, 2**53
+HELD = ("CONFIGURING", "RUNNING", "COMPLETING", "STOPPED", "RESIZING", "SIGNALING", "STAGE_OUT")
 OVER = (
     *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED"),
     *("SPECIAL_EXIT", "LAUNCH_FAILED", "RECONFIG_FAIL"),
@@ -22,7 +29,8 @@ WAITS_FOR_NODES = ("None", "Priority", "Resources", "ReqNodeNotAvail", "Nodes_re
 
 
 class Job(NamedTuple):
-    """state: pending, booting (has its nodes, which are not all on), running, ended. start, end: None where there is none yet; of a
+    """state: pending, booting (has its nodes, which are not all on), running, suspended (has its nodes, and leaves their CPUs to others),
+    ended. start, end: None where there is none yet; of a
     pending job, when Slurm expects it. cpus: of all nodes together. whole: gets whole nodes. limit_s: None: none."""
 
     job_id: str
@@ -70,7 +78,8 @@ class Reservation(NamedTuple):
 
 @dataclass(frozen=True)
 class Seen:
-    """One look. took_s: how long it took. parts: job -> (host, cpus) where Slurm was asked which CPUs each node gave."""
+    """One look. took_s: how long it took. parts: job -> (host, cpus) where Slurm was asked which CPUs each node gave. left_out: what it
+    said that was not understood, and does not count."""
 
     now_s: float
     jobs: dict[str, Job]
@@ -78,6 +87,73 @@ class Seen:
     reservations: dict[str, Reservation] = field(default_factory=dict)
     took_s: float = 0.0
     parts: dict[str, tuple[tuple[str, int], ...]] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+
+Named = TypeVar("Named", Job, Node, Reservation)
+_JOB_ID = re.compile(r"[1-9]\d{0,18}([_+][\w\[\],:%-]{1,100})?", re.ASCII)
+WRONG = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError)
+
+
+def understood(
+    records: Iterable[Any],
+    read: Callable[[Any], Iterable[Named]],
+    left: list[str],
+    what: str,
+    instead: Callable[[Any], Iterable[Named]] | None = None,
+    called: Callable[[Any], object] = lambda record: record,
+) -> dict[str, Named]:
+    """What the records of an output say, by name. One that cannot be read is left out, and said in `left`: it costs nothing but itself.
+    instead: what stands for it. called: how it is named. EscalaError where none has the form that is expected."""
+    found: dict[str, Named] = {}
+    first, formed = "", False
+    for record in records:
+        try:
+            found |= {one[0]: one for one in read(record)}
+            formed = True
+        except WRONG as error:
+            formed |= isinstance(error, EscalaError)
+            why = str(error) if isinstance(error, EscalaError) else "it is not understood"
+            left.append(one_line(f"{what}: {quoted(called(record))}: {why}"))
+            first = first or left[-1]
+            found |= {one[0]: one for one in instead(record)} if instead is not None else {}
+    if first and not formed:
+        raise EscalaError(f"{first}, and so is none of its records: it is not used")
+    return found
+
+
+def _is_time(when: float | None) -> bool:
+    return when is None or 0.0 <= when <= LATEST_S
+
+
+def sound_job(job: Job) -> Job:
+    """The same; EscalaError for one that no Slurm has."""
+    times = (job.submit_s, job.start_s, job.end_s, job.limit_s)
+    if not all(map(_is_time, times)):
+        raise EscalaError(f"job {quoted(job.job_id)}: times are from 0 to {LATEST_S:g} s")
+    if not (0 <= job.nodes <= MOST_CPUS and 0 <= job.cpus <= MOST_CPUS):
+        raise EscalaError(f"job {quoted(job.job_id)}: {quoted(job.cpus)} CPUs on {quoted(job.nodes)} nodes")
+    if abs(job.priority) > MOST_WHOLE or abs(job.nice) > MOST_WHOLE:
+        raise EscalaError(f"job {quoted(job.job_id)}: priority {quoted(job.priority)}, nice {quoted(job.nice)}")
+    if _JOB_ID.fullmatch(job.job_id) is None or not (job.user.isprintable() and job.partition.isprintable()):
+        raise EscalaError(f"job {quoted(job.job_id)} of {quoted(job.user)} in {quoted(job.partition)}: no such names")
+    return job if job.reason.isprintable() and len(job.reason) <= 300 else job._replace(reason=one_line(job.reason, 300))
+
+
+def sound_node(node: Node) -> Node:
+    """The same; EscalaError for one that no Slurm has."""
+    if NAME.fullmatch(node.name) is None:
+        raise EscalaError("its name is none of a node")
+    if not (1 <= node.cpus <= MOST_CPUS and 0 <= node.allocated <= MOST_CPUS and _is_time(node.busy_s)):
+        raise EscalaError(f"{quoted(node.allocated)} of {quoted(node.cpus)} CPUs, last busy at {quoted(node.busy_s)}")
+    if not all(one.isprintable() for one in (*node.state, *node.partitions)):
+        raise EscalaError("its state and its partitions are no words")
+    return node
+
+
+def unreadable(name: str, partitions: tuple[str, ...]) -> list[Node]:
+    """What stands for a node that cannot be read, and is left alone; nothing where its name is none."""
+    return [Node(name, 0, 0, frozenset((UNREADABLE,)), None, partitions)] if NAME.fullmatch(name) else []
 
 
 def state_of(word: str) -> str:
@@ -87,6 +163,8 @@ def state_of(word: str) -> str:
         return PENDING
     if word == "CONFIGURING":
         return BOOTING
+    if word == "SUSPENDED":
+        return SUSPENDED
     if word in HELD:
         return RUNNING
     if word in OVER:

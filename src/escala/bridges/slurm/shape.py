@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from escala.bridges.slurm.seen import BOOTING, ENDED, PENDING, RUNNING
+from escala.bridges.slurm.seen import ENDED, ON_NODES, PENDING
 from escala.errors import EscalaError, quoted
 from escala.platform import Platform
 
@@ -87,7 +87,7 @@ def _platform(told: Any) -> bool:
 _TEXTS = _many(_text)
 _TIME = _or_none(_number)
 _JOB = _row(
-    *(_text, _one_of(PENDING, RUNNING, BOOTING, ENDED), _number, _TIME, _TIME, _TIME, _count, _count, _whole, _whole, _truth),
+    *(_text, _one_of(PENDING, *ON_NODES, ENDED), _number, _TIME, _TIME, _TIME, _count, _count, _whole, _whole, _truth),
     *(_text, _text, _TEXTS, _text),
 )
 _NODE = _row(_text, _count, _count, _TEXTS, _TIME, _TEXTS)
@@ -114,6 +114,7 @@ KNOWN: dict[str, dict[str, Shape]] = {
         **dict.fromkeys(_NAMES, _TEXTS),
         "seq": _count,
         "unsure": _many(_count),
+        "left_out": _TEXTS,
         "lived": _LIVED,
         "started": _many(_row(_text, _text, _number, _number, _one_of(*TAKEN), _TIME, _TIME, _TIME, more=_TIME)),
         "acted": _many(_row(_text, _truth)),

@@ -8,16 +8,35 @@ from typing import Any
 
 import numpy as np
 
-from escala.bridges.slurm.seen import BOOTING, ENDED, RUNNING, Job, Node, Reservation, Seen
+from escala.bridges.slurm.seen import (
+    BOOTING,
+    ENDED,
+    MOST_CPUS,
+    RUNNING,
+    SUSPENDED,
+    UNREADABLE,
+    Job,
+    Node,
+    Reservation,
+    Seen,
+)
 from escala.errors import EscalaError, quoted
 from escala.live.snapshot import Snapshot
 from escala.platform import Platform, PowerProfile
 from escala.platform.power_spec import read_power
 
 ON, WAKING, OFF, SINKING = "on", "switching_on", "off", "switching_off"
-NEVER_USED = frozenset(
-    ("DOWN", "DRAIN", "FAIL", "ERROR", "UNKNOWN", "FUTURE", "MAINT", "REBOOT", "REBOOT_ISSUED", "INVALID_REG", "PERFCTRS")
+HARMLESS = frozenset(
+    (
+        *("IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESERVED", "CLOUD", "DYNAMIC_NORM", "NOT_RESPONDING"),
+        *("POWERED_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP"),
+    )
 )
+"""States and flags of a node that anybody may use or switch; one with any other, known or not, is left alone."""
+CHANGED, OVERFULL, OF_SUSPENDED = "changed", "overfull", "suspended"
+"""Why nothing certain is known of a node: Slurm counts other CPUs in use than its jobs have, they have more than there are, or one of
+them is suspended."""
+SAID = {OVERFULL: "jobs have more CPUs than it has", OF_SUSPENDED: "a job is suspended on it"}
 ENDLESS_S = 366 * 86400.0
 PREFIX = "escala_"
 """How the names of leases begin: the node's name follows."""
@@ -52,9 +71,9 @@ def partition_of(seen: Seen, wanted: str | None) -> str:
 
 def layout(seen: Seen, partition: str, power: str | None) -> Layout:
     """The nodes of a partition as a platform. power: watts of a node, or a preset; None: nothing is known, and nodes stay on."""
-    nodes = [node for node in seen.nodes.values() if partition in node.partitions]
+    nodes = [node for node in seen.nodes.values() if partition in node.partitions and UNREADABLE not in node.state]
     if not nodes:
-        raise EscalaError(f"partition {partition}: it has no node")
+        raise EscalaError(f"partition {partition}: it has no node that can be read")
     cores = np.array([node.cpus for node in nodes])
     names = tuple(node.name for node in nodes)
     plain = Platform.uniform(1)
@@ -80,7 +99,7 @@ def power_of(node: Node) -> str:
 
 def gone(node: Node, foreign: frozenset[str]) -> bool:
     """May it not be used, or be switched, by anybody like us? foreign: nodes in reservations of others."""
-    if node.state & NEVER_USED or node.name in foreign:
+    if node.state - HARMLESS or node.name in foreign:
         return True
     return "NOT_RESPONDING" in node.state and power_of(node) == ON
 
@@ -115,14 +134,18 @@ def places(seen: Seen, job: Job, at: Layout) -> list[tuple[int, int]]:
     return [(at.index[host], cpus) for host, cpus in told if host in at.index and cpus > 0]
 
 
-def uncertain(seen: Seen, at: Layout, held: Mapping[int, int]) -> set[int]:
-    """Nodes whose own count of CPUs in use is not that of the jobs: they changed between two commands, and wait for the next look."""
-    out = set()
+def uncertain(seen: Seen, at: Layout, held: Mapping[int, int]) -> dict[int, str]:
+    """Nodes of which nothing certain is known, and why. Those that changed between two commands wait for the next look; where jobs share
+    CPUs, or are suspended, cores cannot be counted. held: CPUs of the jobs on each."""
+    out = {}
     for k, name in enumerate(at.names):
         node = seen.nodes[name]
-        if node.allocated != held.get(k, 0) and "COMPLETING" not in node.state:
-            out.add(k)
-    return out
+        if held.get(k, 0) > at.platform.cores[k]:
+            out[k] = OVERFULL
+        elif node.allocated != held.get(k, 0) and "COMPLETING" not in node.state:
+            out[k] = CHANGED
+    asleep = {host for job in seen.jobs.values() if job.state == SUSPENDED for host in job.hosts}
+    return out | {at.index[host]: OF_SUSPENDED for host in asleep if host in at.index}
 
 
 def snapshot(
@@ -132,10 +155,10 @@ def snapshot(
     ended: Mapping[str, Job] | None = None,
     put_back: Set[str] = frozenset(),
     aside: Set[str] = frozenset(),
-) -> tuple[Snapshot, set[int]]:
-    """What a desk is asked, and the nodes of which it may be told nothing certain. ended: jobs that have ended since the last one.
-    put_back: jobs that have just started, told as if they still waited. aside: nodes that nobody shall count on."""
-    missing = [name for name in at.names if name not in seen.nodes or at.partition not in seen.nodes[name].partitions]
+) -> tuple[Snapshot, dict[int, str]]:
+    """What a desk is asked, and the nodes of which it may be told nothing certain, each with the reason. ended: jobs that have ended since
+    the last one. put_back: jobs that have just started, told as if they still waited. aside: nodes that nobody shall count on."""
+    missing = [name for name in at.names if not _is_there(seen.nodes.get(name), at)]
     if missing:
         raise EscalaError(f"node {quoted(missing[0])} is gone from partition {at.partition}: begin anew with the nodes that there are")
     columns: dict[str, list[Any]] = {name: [] for name in ("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user")}
@@ -144,22 +167,32 @@ def snapshot(
     busy = set()
     usual = int(np.median(at.platform.cores))
     for job in sorted(seen.jobs.values(), key=_queue_order):
-        mine = places(seen, job, at) if job.state in (RUNNING, BOOTING) else []
+        mine = _fitting(places(seen, job, at) if job.state in (RUNNING, BOOTING) else [], at, held)
         if not mine and not waits(job, at):
             continue
-        for k, cpus in mine:
-            held[k] = held.get(k, 0) + cpus
-        cores = sum(cpus for _, cpus in mine) or max(job.cpus, job.nodes * usual if job.whole else 1)
+        cores = sum(cpus for _, cpus in mine) or min(max(job.cpus, job.nodes * usual if job.whole else 1), MOST_CPUS)
         mine = [] if job.job_id in put_back else mine
         busy |= {k for k, _ in mine} if job.state == RUNNING else set()
         _add(columns, placed, job, cores, mine, seen.now_s)
     unsure = uncertain(seen, at, held)
-    over = [k for k, cpus in held.items() if cpus > at.platform.cores[k]]
-    if over:
-        raise EscalaError(f"node {at.names[over[0]]}: jobs hold more CPUs than it has: Slurm changed while it was read")
-    nodes = _nodes(seen, at, power, busy, unsure | {at.index[name] for name in aside})
+    nodes = _nodes(seen, at, power, busy, unsure.keys() | {at.index[name] for name in aside})
     told = Snapshot.of(seen.now_s, columns, nodes, placed, _ended(ended or {}, seen.now_s))
     return told, unsure
+
+
+def _is_there(node: Node | None, at: Layout) -> bool:
+    return node is not None and (at.partition in node.partitions or UNREADABLE in node.state)
+
+
+def _fitting(mine: list[tuple[int, int]], at: Layout, held: dict[int, int]) -> list[tuple[int, int]]:
+    """Of the places of a job those that fit on the nodes beside the jobs before it. held: gets all of them."""
+    out = []
+    for k, cpus in mine:
+        room = int(at.platform.cores[k]) - held.get(k, 0)
+        held[k] = held.get(k, 0) + cpus
+        if room > 0:
+            out.append((k, min(cpus, room)))
+    return out
 
 
 def waits(job: Job, at: Layout) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ def moment(when: float) -> str:
 
 
 def status(path: Path) -> dict[str, Any]:
-    """How things stood at the last look. added_nodes: of the partition, which the policies do not know.
+    """How things stood at the last look. added_nodes: of the partition, which the policies do not know. unsure_nodes: of which nothing
+    certain was known. left_out: what Slurm said that was not understood.
 
     counts: of a shield's decisions, since the folder began. would_...: what the policies want that was not done, and that no guard
     refused. changed_jobs: those that wait with a nice that was given here.
@@ -64,6 +66,8 @@ def status(path: Path) -> dict[str, Any]:
         "partition": begun.get("partition"),
         "nodes": len(begun.get("names", ())),
         "added_nodes": last.get("added", []),
+        "unsure_nodes": _named(last.get("unsure", ()), begun.get("names", ())),
+        "left_out": last.get("left_out", []),
         "begun": counts[BEGIN],
         "looks": int(last.get("seq", 0)),
         "last_look_s": last.get("t"),
@@ -81,6 +85,10 @@ def status(path: Path) -> dict[str, Any]:
         "leases": last.get("leases", []),
         "changed_jobs": [job for job, nice in nices.items() if _waits_with(seen, job, nice)],
     }
+
+
+def _named(places: Sequence[int], names: Sequence[str]) -> list[str]:
+    return [names[k] for k in places if k < len(names)]
 
 
 def _open(last: dict[str, Any], what: str, kind: str, state: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from escala.bridges.slurm.seen import BOOTING, ENDED, PENDING, RUNNING, TICK_S, Job, Seen
+from escala.bridges.slurm.seen import ENDED, ON_NODES, PENDING, TICK_S, Job, Seen
 from escala.bridges.slurm.snapshots import Layout, waits
 from escala.errors import EscalaError
 from escala.live import Desk, Orders, Snapshot
@@ -43,7 +43,7 @@ class Watch:
     def started(self, seen: Seen, since_s: float | None) -> list[Job]:
         """Jobs on our nodes that Slurm has started since an instant, those that have ended already included. None: nobody watched, so that
         none counts that has started by now."""
-        jobs = [job for job in seen.jobs.values() if job.state in (RUNNING, BOOTING, ENDED) and job.start_s is not None]
+        jobs = [job for job in seen.jobs.values() if job.state in (*ON_NODES, ENDED) and job.start_s is not None]
         found = [job for job in jobs if self._new(f"start {job.job_id}", job.start_s, since_s)]
         return [job for job in found if any(host in self._at.index for host in job.hosts)]
 
