@@ -109,7 +109,8 @@ def understood(
     first, formed = "", False
     for record in records:
         try:
-            found |= {one[0]: one for one in read(record)}
+            for one in read(record):
+                found[one[0]] = one
             formed = True
         except WRONG as error:
             formed |= isinstance(error, EscalaError)
