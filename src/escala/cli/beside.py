@@ -32,6 +32,7 @@ READ_ONLY = ("replay", "shadow")
 ACTING = ("advise", "order", "power", "full")
 REST = "rest:"
 MODES = (*READ_ONLY, *ACTING)
+_VERBS = {"starts": "start", "wakes": "switch on", "offs": "switch off"}
 
 Mode = Annotated[str, typer.Option("--mode", metavar="MODE", help="shadow (read only), replay (of --from), advise, order, power, full")]
 Folder = Annotated[Path, typer.Option("--folder", metavar="DIR", help="its journal, state and metrics; made if it is not there")]
@@ -270,9 +271,7 @@ class _Saying:
 
     def __init__(self, beside: Beside, mode: str) -> None:
         self._beside, self.mode = beside, mode
-        self._misses, self._before = 0, ""
-        self._added: list[str] = []
-        self._left: set[str] = set()
+        self._misses, self._before, self._added, self._left = 0, "", list[str](), list[str]()
 
     def last(self) -> None:
         """What is new."""
@@ -284,8 +283,8 @@ class _Saying:
         before, self._added = self._added, beside.last.get("added", [])
         if self._added and self._added != before:
             remark(f"new in partition {beside.at.partition}: {_some(self._added)}; begin anew, in another folder, to have them counted")
-        left, self._left = self._left, set(beside.last.get("left_out", ()))
-        if new := sorted(self._left - left):
+        left, self._left = self._left, beside.last.get("left_out", [])
+        if new := [line for line in self._left[:20] if line not in left]:
             remark(f"left out: {new[0]}{f' (and {len(new) - 1} more)' if len(new) > 1 else ''}")
         for command, done in beside.last.get("acted", ()):
             _tell(f"{self._now()} {self.mode}: {'' if done else 'FAILED '}{command}")
@@ -300,9 +299,6 @@ class _Saying:
 
     def _now(self) -> str:
         return time.strftime("%H:%M:%S", time.gmtime(self._beside.last["t"]))
-
-
-_VERBS = {"starts": "start", "wakes": "switch on", "offs": "switch off"}
 
 
 def _some(names: list[str]) -> str:
