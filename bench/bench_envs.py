@@ -6,7 +6,7 @@ import functools
 import itertools
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import escala
 import escala.envs
 from bench.measure import Case, seconds
+from escala.agents import load_team
 from escala.envs.exported import load_exported
 
 NUM_ENVS = 256
@@ -125,16 +126,37 @@ def one_step(name: str) -> tuple[float, str]:
 
 def decision(agent: str) -> tuple[float, str]:
     """Processor time within which 99 of 100 decisions of an exported agent are made."""
-    studies = Path(__file__).parents[1] / "docs" / "studies"
+    return _decided(escala.load_agent(Path(__file__).parents[1] / "docs" / "studies" / agent))
+
+
+def of_preset(name: str, preset: str) -> tuple[float, str]:
+    """The same of the network of a preset, hardly trained."""
+    log: dict[str, Any] = {} if name == "escala/Slots-v0" else {"workload": list(days(60, 960)), "platform": "48x20:grid5000"}
+    return _decided(escala.train(name, steps=1, seed=0, preset=preset, num_envs=2, learn={"n_steps": 4, "batch_size": 8}, **log))
+
+
+def of_team(name: str) -> tuple[float, str]:
+    """The same of one agent of an exported team."""
+    team = load_team(Path(__file__).parents[1] / "docs" / "studies" / name)
     with tempfile.TemporaryDirectory() as folder:
-        escala.load_agent(studies / agent).export(Path(folder) / "exported")
+        team.export(Path(folder) / "exported")
+        member = load_exported(Path(folder) / "exported").members(sampled=False)[0]
+    return _each(lambda seen, mask: member(seen, mask), (team.manifest["shape"][4],), team.manifest["actions"])
+
+
+def _decided(agent: Any) -> tuple[float, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        agent.export(Path(folder) / "exported")
         exported = load_exported(Path(folder) / "exported")
-    seen = np.random.default_rng(0).random((1, *exported.manifest["observation_shape"]), np.float32)
-    mask = np.ones((1, exported.manifest["actions"]), bool)
+    return _each(lambda seen, mask: exported.act(seen, mask, None), exported.manifest["observation_shape"], exported.manifest["actions"])
+
+
+def _each(act: Callable[..., Any], shape: Sequence[int], actions: int) -> tuple[float, str]:
+    seen, mask = np.random.default_rng(0).random((1, *shape), np.float32), np.ones((1, actions), bool)
     taken = []
     for _ in range(5_000):
         begin = time.process_time()
-        exported.act(seen, mask, None)
+        act(seen, mask)
         taken.append(time.process_time() - begin)
     return 1e3 * float(np.quantile(taken, 0.99)), "ms"
 
@@ -185,6 +207,19 @@ CASES = [
         "A decision of an exported agent, scores of a queue of 128, p99",
         "≤ 0.2 ms",
         lambda: decision("deepscheduler2020/agents/g5k-0.95-0"),
+    ),
+    *(
+        Case(f"A decision of an exported agent, {what}, p99", "≤ 0.2 ms", functools.partial(of_preset, name, preset))
+        for what, name, preset in (
+            ("sets of jobs", "escala/OffReservation-v0", "ordered"),
+            ("16 filters", "escala/Slots-v0", "conv3-16"),
+            ("16 filters, pooled", "escala/Slots-v0", "conv3-16-pool"),
+            ("LSTM of 128 units over 20 snapshots", "escala/OffReservation-v0", "printed"),
+            ("three GRUs of 64 units over the queue", "escala/Scheduling-v0", "printed"),
+        )
+    ),
+    Case(
+        "A decision of an exported team's agent, pairs of jobs and machines, p99", "≤ 0.2 ms", lambda: of_team("marl2024/agents/team-3x2-0")
     ),
     Case("Ten years of a cluster of 48 nodes x 20, 60 jobs a day, SAF under five shutdown policies", "≤ 60 s", lambda: ten_years()),
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from escala.envs.exported import is_exported, load_exported
+from escala.envs.exported import KIND, TEAM, is_exported, kind_of, load_exported
+from escala.errors import EscalaError
 from escala.extras import missing
 
 AGENT = "agent:"
@@ -16,6 +17,8 @@ def load_agent(folder: str | Path) -> Any:
     needs the extra [envs] alone."""
     if is_exported(folder):
         return load_exported(folder)
+    if kind_of(folder) == TEAM:
+        raise EscalaError(f"{folder}: an exported team: use agent:{folder} as a scheduler, or escala.envs.exported.load_exported")
     try:
         from escala import agents
     except ModuleNotFoundError as error:
@@ -33,13 +36,15 @@ def policy_named(name: str) -> Any:
         made = shielded(load_agent(folder), sampled=False, **settings)
     else:
         folder = name.removeprefix(AGENT)
-        made = load_agent(folder).policy() if is_exported(folder) else _trained(folder)
+        kind = kind_of(folder)
+        loaded = load_exported(folder) if kind in (KIND, TEAM) else _trained(folder, kind)
+        made = loaded.policy(sampled=False) if kind in ("team", TEAM) else loaded.policy()
     made.name = name
     return made
 
 
-def _trained(folder: str) -> Any:
-    """The policy of what is not exported."""
-    from escala.agents import is_team, load_agent, load_team
+def _trained(folder: str, kind: Any) -> Any:
+    """What is not exported."""
+    from escala.agents import load_agent, load_team
 
-    return load_team(folder).policy(sampled=False) if is_team(folder) else load_agent(folder).policy()
+    return load_team(folder) if kind == "team" else load_agent(folder)

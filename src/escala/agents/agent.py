@@ -74,12 +74,8 @@ class Agent(Deciding):
 
 
 def is_team(folder: str | Path) -> bool:
-    """Does a team lie in this folder? Judged by its manifest alone."""
-    try:
-        manifest = read_json(Path(folder) / MANIFEST)
-    except EscalaError:
-        return False
-    return isinstance(manifest, dict) and manifest.get("kind") == "team"
+    """Does a team lie in this folder, exported or not? Judged by its manifest alone."""
+    return exported.kind_of(folder) in ("team", exported.TEAM)
 
 
 def load_agent(folder: str | Path) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from escala.agents import checkpoint
 from escala.agents.agent import load_weights
 from escala.agents.networks.build import pin_threads
-from escala.agents.networks.pair_scorer import MaskedPairPolicy, Shape
-from escala.envs.slots.playing import Member
+from escala.agents.networks.pair_scorer import MaskedPairPolicy
+from escala.envs import exported
+from escala.envs.forward import Shape
+from escala.envs.slots.team.deciding import DecidingTeam, Preferences
 from escala.envs.slots.team.options import MultiOptions
-from escala.envs.slots.team.playing import RESCUE
 from escala.errors import EscalaError
 from escala.reading import own, read_all, read_json
 from escala.writing import SEAL, saved_folder
@@ -39,68 +40,33 @@ def build(manifest: Mapping[str, Any]) -> Any:
     return MaskedPairPolicy(spaces.Box(0.0, 1.0, (numbers,), np.float32), spaces.Discrete(actions), _never, shape=manifest["shape"])
 
 
-def probabilities(network: Any, seen: NDArray[np.float32], mask: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Probability of each action [n, actions]; masked ones have none."""
-    with torch.no_grad():
-        logits = network.mlp_extractor.forward_actor(torch.as_tensor(np.asarray(seen, np.float32))).double().numpy()
-    logits = np.where(mask, logits, -np.inf)
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    out: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
-    return out
+def preferences_of(network: Any) -> Preferences:
+    """A network's own, by torch."""
+
+    def ask(seen: NDArray[np.float32]) -> NDArray[np.float64]:
+        with torch.no_grad():
+            out: NDArray[np.float64] = network.mlp_extractor.forward_actor(torch.as_tensor(seen)).double().numpy()
+        return out
+
+    return ask
 
 
-class Player:
-    """A network as a member of a team. random: samples actions; None: the likeliest."""
-
-    def __init__(self, network: Any, random: np.random.Generator | None) -> None:
-        self.network, self.random = network, random
-
-    def __call__(self, seen: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Actions [n]. Raises EscalaError where the game shows or offers something else than the one it was trained on."""
-        numbers, actions = int(self.network.observation_space.shape[0]), int(self.network.action_space.n)
-        if (seen.shape[1], mask.shape[1]) != (numbers, actions):
-            raise EscalaError(
-                f"a team that was trained on {numbers} numbers and {actions} actions cannot play a game of {seen.shape[1]} and "
-                f"{mask.shape[1]}: give the options that it was trained with (agents, machines, slots, information, ...: Team.options)"
-            )
-        share = probabilities(self.network, seen, mask)
-        if self.random is None:
-            return share.argmax(axis=1)
-        drawn = self.random.random(len(share))
-        picked: NDArray[np.int64] = (share.cumsum(axis=1) <= drawn[:, None] * share.sum(axis=1, keepdims=True)).sum(axis=1)
-        return np.minimum(picked, share.shape[1] - 1)
-
-
-class Team:
+class Team(DecidingTeam):
     """What `train_team` gives. networks: one for each agent, or a single one that all share. manifest: how it came to be."""
 
     def __init__(self, networks: Sequence[Any], manifest: Mapping[str, Any]) -> None:
+        super().__init__(manifest)
         self.networks = [network.eval() for network in networks]
-        self.manifest = dict(manifest)
         pin_threads()
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The game's options."""
-        return dict(self.manifest["options"])
+    def networks_asked(self) -> list[Preferences]:
+        """By torch."""
+        return [preferences_of(network) for network in self.networks]
 
-    @property
-    def name(self) -> str:
-        """For tables."""
-        return f"team ({self.manifest['mode']})"
-
-    def members(self, sampled: bool = True, seed: int = 0) -> list[Member]:
-        """One player for each agent, for `escala.envs.slots.team.playing.play`."""
-        chance = np.random.default_rng([seed, 0x7EA]) if sampled else None
-        players = [Player(network, chance) for network in self.networks]
-        return players * int(self.manifest["agents"]) if len(players) == 1 else list(players)
-
-    def policy(self, sampled: bool = True, seed: int = 0) -> Any:
-        """A scheduler for `simulate` and `compare`. sampled: draw actions by `seed`; else the greedy ones, no no-op where idle machines
-        saw no submission for `RESCUE` units."""
-        from escala.envs.slots.team.policy import TeamPolicy
-
-        return TeamPolicy(lambda: self.members(sampled, seed), name=self.name, rescue=0 if sampled else RESCUE, **self.options)
+    def export(self, folder: str | Path) -> None:
+        """Write it into `folder` so that it decides without torch: see `escala.envs.exported`."""
+        weights = [{name: value.numpy() for name, value in network.state_dict().items()} for network in self.networks]
+        exported.export_team(self.manifest, weights, folder)
 
     def save(self, folder: str | Path) -> None:
         """Write weights and manifest into `folder`, at once: a killed run leaves what was there, or the new team.
@@ -120,9 +86,11 @@ class Team:
         checkpoint.write_manifest(folder, self.manifest | {"weights_sha256": digests}, KIND, files)
 
 
-def load_team(folder: str | Path) -> Team:
-    """The team saved in a folder; EscalaError where there is none, or its files do not belong together."""
+def load_team(folder: str | Path) -> DecidingTeam:
+    """The team saved or exported in a folder; EscalaError where there is none, or its files do not belong together."""
     source = Path(folder)
+    if exported.kind_of(source) == exported.TEAM:
+        return cast(exported.ExportedTeam, exported.load_exported(source))
     try:
         manifest = read_json(source / MANIFEST)
     except EscalaError as error:

@@ -33,6 +33,7 @@ OPTIONS = {
 }
 """Where the options of an environment are described, below `escala.envs`."""
 
+TEAMS = ("team", "exported team")
 AGENT = ("sampled", "likeliest")
 Act = Callable[[Any], int]
 """From the turn of a batch of one to an action."""
@@ -133,10 +134,10 @@ def kind_of(folder: Path) -> tuple[dict[str, Any], str]:
     except EscalaError:
         manifest = None
     kind = manifest.get("kind") if isinstance(manifest, dict) else None
-    if kind not in ("agent", "exported agent", "team"):
+    if kind not in ("agent", "exported agent", *TEAMS):
         raise EscalaError(f"{folder}: no trained agent here; give a folder that escala train wrote, or one of {', '.join(NAMES)}")
     with own(folder, kind, "save it again"):
-        return manifest, MULTI if kind == "team" else str(manifest["env_id"])
+        return manifest, MULTI if kind in TEAMS else str(manifest["env_id"])
 
 
 def option_lines(name: str) -> list[tuple[str, str, str]]:

@@ -313,13 +313,15 @@ def _by_weeks(
 
 
 def export(
-    agent: Annotated[Path, typer.Argument(metavar="DIR", help="the trained agent's folder", show_default=False)], out: opt.OutNeeded
+    agent: Annotated[Path, typer.Argument(metavar="DIR", help="the folder of the trained agent or team", show_default=False)],
+    out: opt.OutNeeded,
 ) -> None:
-    """Write a trained agent so that it decides without torch."""
+    """Write a trained agent, or a team, so that it decides without torch."""
     import escala
+    from escala.agents import is_team, load_team
 
-    trained = escala.load_agent(agent)
-    if not isinstance(trained, escala.Agent):
+    trained: Any = load_team(agent) if is_team(agent) else escala.load_agent(agent)
+    if not hasattr(trained, "export"):
         raise EscalaError(f"{agent}: is exported already: give the folder of the training")
     trained.export(out)
     emit(False, {}, f"{out}: use it as agent:{out} in simulate and compare; neither needs torch for it")

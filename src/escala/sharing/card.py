@@ -78,6 +78,8 @@ def _use(found: Contents, repo: str) -> str:
     if found.kind == POLICY:
         second = " --shutdown policy:policy" if found.manifest.get("shutdown") else ""
         use = f"escala simulate LOG --platform SPEC --scheduler policy:policy{second}"
+    elif found.kind == "exported team":
+        use = "escala simulate LOG --platform SPEC --scheduler agent:policy"
     elif found.kind == "team":
         use = "python -c \"import escala.agents; print(escala.agents.load_team('policy'))\""
     else:

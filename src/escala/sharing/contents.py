@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from escala.envs.exported import load_exported
 from escala.errors import EscalaError, quoted
 from escala.extras import lacking
 from escala.loading import load_agent
@@ -17,7 +18,8 @@ from escala.policies.tuned import POLICY_FILE, PREFIX, shutdown_in
 from escala.reading import read_json, read_toml
 
 MANIFEST = "manifest.json"
-AGENTS = ("agent", "exported agent", "team")
+EXPORTED = ("exported agent", "exported team")
+AGENTS = ("agent", "team", *EXPORTED)
 POLICY = "tuned policy"
 ENDINGS = (".toml", ".json", ".csv", ".html", ".md", ".txt", ".npz", ".pt")
 """Files of a policy. Those with weights (.npz, .pt) are read as plain numbers: nothing in them is run."""
@@ -119,7 +121,9 @@ def check(found: Contents) -> None:
             from escala.agents import load_team
 
             load_team(found.folder)
-    elif found.kind == "exported agent" or not lacking("agents"):
+    elif found.kind in EXPORTED:
+        load_exported(found.folder)
+    elif not lacking("agents"):
         load_agent(found.folder)
 
 

@@ -18,9 +18,10 @@ from escala.agents.networks.convolutions import CONVOLUTIONS, MaskedImagePolicy,
 from escala.agents.networks.extractors import EXTRACTORS
 from escala.agents.networks.ordered import MaskedOrderedPolicy, PlainOrderedPolicy
 from escala.agents.networks.queue_scorer import QueuePolicy
-from escala.agents.networks.slot_scorer import SLOT_SCORER, MaskedSlotPolicy, PlainSlotPolicy
+from escala.agents.networks.slot_scorer import MaskedSlotPolicy, PlainSlotPolicy
 from escala.agents.presets import Preset
 from escala.envs.core.checks import number, whole_number
+from escala.envs.forward import SLOT_SCORER
 from escala.envs.rjms.queue_features import QUEUE_SCORER
 from escala.errors import EscalaError
 

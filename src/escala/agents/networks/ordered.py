@@ -16,13 +16,10 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from escala.envs.exported import LEAST_SPREAD
+from escala.envs.forward import LAGS, LEAST_SPREAD, TRENDS
 from escala.envs.rjms.hold_features import HISTORY, JOBS
 from escala.envs.rjms.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT, SUMMARY
 from escala.errors import EscalaError
-
-LAGS = (5, 10, 19)  # earlier snapshots that are read beside the newest
-TRENDS = 6  # their numbers: nodes in the five states, queue length
 
 
 class QueueAndRunning(BaseFeaturesExtractor):

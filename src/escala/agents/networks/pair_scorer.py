@@ -11,38 +11,13 @@ The value has E and C of its own. Jobs may change slots, and machines their numb
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from torch import nn
 
-from escala.envs.slots.observation import TEAM_SLOT
-
-
-class Shape(NamedTuple):
-    """How a compact observation of `escala.envs.multi` is cut: slots, own machines, kinds, rows told of each machine, and all numbers."""
-
-    slots: int
-    machines: int
-    kinds: int
-    points: int
-    numbers: int
-
-    @property
-    def job(self) -> int:
-        """Numbers of a job, without where it fits."""
-        return TEAM_SLOT + self.kinds
-
-    @property
-    def chart(self) -> int:
-        """Numbers of a machine."""
-        return self.kinds * self.points
-
-    @property
-    def rest(self) -> int:
-        """Numbers beside the slots: own machines first."""
-        return self.numbers - self.slots * (self.job + self.machines)
+from escala.envs.forward import Shape
 
 
 class Context(nn.Module):

@@ -25,9 +25,6 @@ from escala.agents.networks.slot_layers import mean_embedding, preferences
 from escala.envs.slots.observation import CLOCK, GLOBAL, PILE, SLOT
 from escala.errors import EscalaError
 
-SLOT_SCORER = "slot-scorer"
-"""How presets name these networks."""
-
 
 def split_of(numbers: int, slots: int, horizon: int) -> tuple[int, int]:
     """(features a slot, numbers after the slots) of a compact observation."""

@@ -17,13 +17,15 @@ from stable_baselines3.common.vec_env import VecNormalize
 from escala.agents import checkpoint
 from escala.agents.imitation import team_teaching
 from escala.agents.networks.build import check_request, pin_threads, silence, taken_by
-from escala.agents.networks.pair_scorer import MaskedPairPolicy, Shape
-from escala.agents.team import FORMAT, Player, Team
+from escala.agents.networks.pair_scorer import MaskedPairPolicy
+from escala.agents.team import FORMAT, Team, preferences_of
 from escala.agents.training.team.buffer import TimedBuffer
 from escala.agents.training.team.presets import PRESETS, TeamPreset
 from escala.agents.training.team.validation import LOOKS, Judge, Looks
 from escala.agents.training.team.view import EVERYBODY, TeamView, relative_weights
+from escala.envs.forward import Shape
 from escala.envs.slots.team.batch import MultiBatch
+from escala.envs.slots.team.deciding import Player
 from escala.envs.slots.team.options import MultiOptions
 from escala.errors import EscalaError
 from escala.writing import claimed, remove
@@ -46,7 +48,8 @@ class _Learner:
         self.weight = weight
 
         def others() -> list[Player]:
-            players = [Player(learner.model.policy, self.chance) for learner in team]
+            sees = self.shape.numbers, self.shape.slots * self.shape.machines + 1
+            players = [Player(preferences_of(learner.model.policy), sees, self.chance) for learner in team]
             return players * batch.options.agents if len(players) == 1 else players
 
         self.view = TeamView(batch, agent, others, weight, float(learn["gamma"]))
