@@ -60,7 +60,7 @@ def _aside(target: Path) -> Iterator[Path]:
     """An empty, locked file beside the target, which goes at the end; so do those of runs that are over."""
     _clear(target)
     aside = target.with_name(f"{ASIDE}{os.getpid()}-{target.name}")
-    os.close(os.open(aside, os.O_WRONLY | os.O_CREAT, 0o666))
+    os.close(os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | locks.REAL, 0o666))
     handle = locks.take(aside)
     try:
         yield aside
@@ -78,7 +78,7 @@ def left_behind(target: Path) -> list[Path]:
     except OSError:
         return []
     found = [target.with_name(name) for name in names if name[len(ASIDE) : -len(pattern)].isdigit()]
-    return [path for path in found if over(path)]
+    return [path for path in found if path.is_file() and not path.is_symlink() and over(path)]
 
 
 def over(path: Path) -> bool:

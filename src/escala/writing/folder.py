@@ -11,16 +11,20 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from escala.errors import EscalaError
 from escala.writing import left, locks, settling
-from escala.writing.files import made
+from escala.writing.files import ASIDE, made, write_whole
+from escala.writing.kept import HALF
 from escala.writing.places import check_not_read, check_replaceable, real, unwritable
-from escala.writing.sealing import foreign, sign, written
+from escala.writing.sealing import entries, foreign, sign, stray, written
 
-NEW, KEPT, NOTE = "new", "kept", "verb"
+NEW, KEPT, NOTE = settling.NEW, "kept", "verb"
+WHAT = {NOTE: stat.S_ISREG, settling.JOURNAL: stat.S_ISREG, **dict.fromkeys((NEW, KEPT, settling.OLD), stat.S_ISDIR)}
+"""What lies in the folder of a run, besides halves of pieces and of files."""
 
 
 def check_target(target: Path, verb: str, force: bool | None) -> None:
@@ -106,7 +110,7 @@ def claimed(folder: Path | None) -> Iterator[None]:
     """A folder that is written to bit by bit, made and kept to this run; None stays None. Where nothing was written, it goes again.
 
     Raises:
-        EscalaError: it cannot be made or written to, or another run writes there now.
+        EscalaError: it cannot be made or written to, another run writes there now, or a link in it leads out of it.
     """
     if folder is None:
         yield
@@ -120,6 +124,9 @@ def claimed(folder: Path | None) -> Iterator[None]:
         if not os.access(place, os.W_OK | os.X_OK):
             raise EscalaError(f"{folder}: is a folder that you may not write to; name another folder")
         stack.enter_context(locks.locked(place, folder))
+        links = (name for name in entries(place) if (place / name).is_symlink())
+        if (odd := next((name for name in links if place not in Path(os.path.realpath(place / name)).parents), None)) is not None:
+            raise EscalaError(f"{folder / odd}: is a link out of the folder, which would be written through: put there what it leads to")
         left.grows(place, folder)
         yield
 
@@ -128,8 +135,8 @@ def claimed(folder: Path | None) -> Iterator[None]:
 def _running(place: Path, told: Path) -> Iterator[Path]:
     """The locked folder of this run. It goes at the end, but for pieces that were kept."""
     run = partial_of(place)
-    if os.path.lexists(run) and not ours(run):
-        raise EscalaError(f"{run}: stands where the work for {told} goes, and no run of Escala made it; move it, or name another folder")
+    if os.path.lexists(run) and (odd := stranger(run)) is not None:
+        raise EscalaError(f"{odd}: stands where the work for {told} goes, and no run of Escala made it; move it, or name another folder")
     handle = None
     for _ in range(100):  # another run may end, and remove it, just now
         with contextlib.suppress(FileExistsError):
@@ -157,9 +164,33 @@ def clear(run: Path, place: Path) -> None:
     run.rmdir()
 
 
-def ours(run: Path) -> bool:
-    """Is it the folder of a run, or empty?"""
-    return run.is_dir() and not run.is_symlink() and ((run / NOTE).is_file() or not any(run.iterdir()))
+def stranger(run: Path) -> Path | None:
+    """What no run of Escala made: the folder itself, or something in it that would be written, read or removed as a run's own. None where
+    all is a run's, or the folder is empty. What stood at a target, on its way out, may hold anything: it is never followed."""
+    if not _is(run, stat.S_ISDIR):
+        return run
+    names = os.listdir(run)
+    if names and NOTE not in names:
+        return run
+    for name in names:
+        wanted = WHAT.get(name, stat.S_ISREG if name.startswith(ASIDE) else _plain if name.startswith(HALF) else None)
+        if wanted is None or not _is(run / name, wanted):
+            return run / name
+    deep = [KEPT, *(name for name in names if name.startswith(HALF)), *([NEW] if settling.journal(run) is None else [])]
+    return next((run / name / odd for name in deep if (odd := stray(run / name)) is not None), None)
+
+
+def _plain(mode: int) -> bool:
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+
+
+def _is(path: Path, wanted: Callable[[int], bool]) -> bool:
+    """Is it of this kind itself, no link, and no second name of a file? What is gone by now is taken for it."""
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return True
+    return wanted(found.st_mode) and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1)
 
 
 def _empty(folder: Path, but: set[str]) -> None:
@@ -182,7 +213,7 @@ def _fresh(run: Path, verb: str, keeps: bool) -> Path:
     same = keeps and note.is_file() and note.read_text() == verb
     note.touch()
     _empty(run, {note.name, NEW, KEPT} if same else {note.name})
-    note.write_text(verb)
+    write_whole(note, verb)
     work.mkdir(exist_ok=True)
     return work
 

@@ -17,6 +17,7 @@ from escala.reading import own
 from escala.writing.files import write_whole
 
 T = TypeVar("T")
+HALF = "half-"  # how the names of pieces begin that are being written
 
 
 class Kept:
@@ -41,7 +42,7 @@ class Kept:
 
     def keep(self, name: str, request: Any, make: Callable[[Path], object]) -> Path:
         """Let `make` write the piece at the path that it is given, and note that it is whole. Its place in the output folder."""
-        half = self._work.parent / f"half-{os.getpid()}-{_key(name, request)[:16]}"
+        half = self._work.parent / f"{HALF}{os.getpid()}-{_key(name, request)[:16]}"
         make(half)
         piece = self._work / name
         os.rename(half, piece)
@@ -83,7 +84,7 @@ class Pieces:
             with own(piece, "piece of an interrupted run", f"remove {self._run} and begin anew"):
                 return read(piece)
         made = make()
-        half = self._run / f"half-{os.getpid()}-{piece.name}"
+        half = self._run / f"{HALF}{os.getpid()}-{piece.name}"
         write(half, made)
         self._folder.mkdir(parents=True, exist_ok=True)
         os.rename(half, piece)

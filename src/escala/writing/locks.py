@@ -14,12 +14,15 @@ try:
 except ImportError:  # no such locks on this system: nobody is kept out
     fcntl = None  # type: ignore[assignment]
 
+REAL = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Of what is opened by a name that Escala chose: no link is followed, no pipe waited for."""
+
 
 def take(path: Path) -> int | None:
     """Open a file or folder and lock it. The descriptor, to be closed by `os.close`; None where another process holds the lock, or the
     path stands for something else by now. File systems without locks keep nobody out."""
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY | REAL)
     except FileNotFoundError:
         return None
     try:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,16 @@ def entries(folder: Path) -> list[str]:
         links = [name for name in folders if os.path.islink(os.path.join(where, name))]
         found += [os.path.relpath(os.path.join(where, name), folder) for name in (*files, *links)]
     return sorted(Path(name).as_posix() for name in found)
+
+
+def stray(folder: Path) -> str | None:
+    """Something below a folder that leads out of it, or is no file: a link, a second name of a file, a pipe; None where nothing is."""
+    for name in entries(folder):
+        with contextlib.suppress(FileNotFoundError):
+            found = os.lstat(folder / name)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+                return name
+    return None
 
 
 def digest(path: Path) -> str:

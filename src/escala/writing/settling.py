@@ -117,7 +117,8 @@ def _discard(old: Path, known: Listing, place: Path) -> None:
         _log.warning("%s: what stood there and Escala did not write, or somebody changed, is in %s", place, kept)
 
 
-def _journal(run: Path) -> dict[str, Any] | None:
+def journal(run: Path) -> dict[str, Any] | None:
+    """What a killed run noted before it began to exchange folders; None where it had not, or the note is no such one."""
     try:
         found = json.loads((run / JOURNAL).read_text(encoding="utf-8"))
         return {"new": list(found["new"]), "known": dict(found["known"])}
@@ -127,13 +128,13 @@ def _journal(run: Path) -> dict[str, Any] | None:
 
 def settle(run: Path, place: Path) -> None:
     """End what a killed run began: the old folder or the new one stands at `place`, and nothing that was not known goes."""
-    journal = _journal(run)
-    if journal is None:
+    noted = journal(run)
+    if noted is None:
         return
     if not os.path.lexists(place) and (run / OLD).is_dir():  # killed between two renames
         os.rename(run / NEW if (run / NEW).is_dir() else run / OLD, place)
     for left in (run / OLD, run / NEW):
-        if left.is_dir() and _inode(left) != journal["new"]:
-            _discard(left, journal["known"], place)
+        if left.is_dir() and _inode(left) != noted["new"]:
+            _discard(left, noted["known"], place)
     shutil.rmtree(run / NEW, ignore_errors=True)
     (run / JOURNAL).unlink()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from escala.writing import locks
 from escala.writing.files import ASIDE, over
-from escala.writing.folder import NOTE, clear
+from escala.writing.folder import NOTE, clear, stranger
 from escala.writing.left import PARTIAL as ENDING
 
 HALF = re.compile(re.escape(ASIDE) + r"\d+-.")
@@ -49,7 +49,7 @@ def _half(path: Path) -> bool:
 @contextmanager
 def _held(path: Path) -> Iterator[bool]:
     """Is it a work folder that `output_folder` made, whose run is over? Then it is locked meanwhile."""
-    handle = locks.take(path) if not path.is_symlink() and (path / NOTE).is_file() else None
+    handle = locks.take(path) if stranger(path) is None and (path / NOTE).exists() else None
     try:
         yield handle is not None
     finally:

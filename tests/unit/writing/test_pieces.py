@@ -1,11 +1,18 @@
-"""Pieces of a long run: found again by the same request, forgotten by any other."""
+"""Pieces of a long run: found again by the same request, forgotten by any other; and work folders that no run made."""
 
 from __future__ import annotations
 
 import math
+import os
+import shutil
 from pathlib import Path
 
-from escala.writing import Pieces
+import pytest
+
+from escala.errors import EscalaError
+from escala.writing import Pieces, claimed, output_file, output_folder, write_whole
+from escala.writing import folder as folders
+from escala.writing.stale import remove_stale, stale
 
 
 def _never() -> list[float]:
@@ -43,3 +50,56 @@ def test_a_piece_that_is_not_whole_is_none(tmp_path: Path) -> None:
 def test_without_a_folder_nothing_is_kept() -> None:
     pieces = Pieces(None, {})
     assert pieces.value("a", lambda: 1) == 1 and pieces.value("a", lambda: 2) == 2 and pieces.growing("b") is None and not pieces.done
+
+
+@pytest.mark.parametrize(
+    "name", ["verb", "verb=", "journal.json", "new", "kept", "old", "kept/note", "kept/note=", "new/piece", "half-1-x", "thesis"]
+)
+@pytest.mark.parametrize("doctor", [False, True])
+def test_a_work_folder_with_links_out_of_it_is_no_runs(tmp_path: Path, name: str, doctor: bool) -> None:
+    """A link, or a second name (=) of somebody's file, where a run would write, read or remove: one line, and nothing is touched."""
+    precious, place = tmp_path / "precious", folders.partial_of(tmp_path / "out")
+    (place / "new").mkdir(parents=True)
+    (place / "kept" / "piece").mkdir(parents=True)
+    (place / "verb").write_text("compare")
+    odd = place / name.rstrip("=")
+    folder = name in ("new", "kept", "old", "new/piece", "half-1-x")
+    if folder:
+        precious.mkdir()
+    (precious / "thesis" if folder else precious).write_text("x")
+    if name == "thesis":
+        odd.write_text("x")
+    else:
+        for there in [odd] if odd.exists() else []:
+            shutil.rmtree(there) if there.is_dir() else there.unlink()
+        os.link(precious, odd) if name.endswith("=") else odd.symlink_to(precious)
+    before = sorted((path, path.is_symlink(), path.is_file() and path.read_text()) for path in tmp_path.rglob("*"))
+    if doctor:
+        assert stale(tmp_path) == [] == remove_stale(tmp_path)
+    else:
+        with pytest.raises(EscalaError, match="no run of Escala made it"), output_folder(tmp_path / "out", "compare", keeps=True):
+            raise AssertionError("the work began")
+    assert sorted((path, path.is_symlink(), path.is_file() and path.read_text()) for path in tmp_path.rglob("*")) == before
+
+
+def test_a_half_written_file_is_never_written_through_a_link(tmp_path: Path) -> None:
+    precious, target = tmp_path / "precious", tmp_path / "log.json"
+    precious.write_text("x")
+    (tmp_path / f".part-{os.getpid()}-log.json").symlink_to(precious)
+    with pytest.raises(EscalaError, match="cannot be written"), output_file(target):
+        raise AssertionError("the work began")
+    with pytest.raises(OSError):
+        write_whole(target, "y")
+    assert precious.read_text() == "x" and not target.exists()
+
+
+def test_a_folder_that_grows_is_not_written_through_links_out_of_it(tmp_path: Path) -> None:
+    precious, folder = tmp_path / "precious", tmp_path / "out"
+    precious.write_text("x")
+    (folder / "seed-0").mkdir(parents=True)
+    (folder / "latest").symlink_to("seed-0")
+    with claimed(folder):
+        pass
+    (folder / "seed-0" / "checkpoint.pt").symlink_to(precious)
+    with pytest.raises(EscalaError, match="link out of the folder"), claimed(folder):
+        raise AssertionError("the work began")
