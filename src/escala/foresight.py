@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 ARRIVALS, RUNTIMES = "arrivals", "runtimes"
 RUNTIME = "runtime"
@@ -19,6 +19,14 @@ SHUTDOWNS = {"arrivals-known": ARRIVALS, "oracle": RUNTIMES}
 """Name of a shutdown policy, without what stands behind its colon -> what it knows; all others are honest."""
 IN_NAMES = tuple(f"{option}={RUNTIME}" for option in ("estimate", "order_estimate"))
 """Parts of a scheduler's name that say so; all others are honest."""
+
+
+Given = TypeVar("Given")
+
+
+def plain(given: Given) -> Given:
+    """A name as plain text, whatever class its text is of; all else as it is. What is run and how it is marked both go by this one text."""
+    return str.__str__(given) if isinstance(given, str) else given  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -31,7 +39,7 @@ class Said:
 
 def said_by(policy: Any) -> Said:
     """Ask a policy object. What it says later, in the run or after it, is another answer: ask once, and keep this."""
-    return Said(clairvoyant(policy), getattr(policy, "beneath", None))
+    return Said(clairvoyant(policy), plain(getattr(policy, "beneath", None)))
 
 
 def clairvoyant(policy: Any) -> bool:
@@ -43,7 +51,7 @@ def known_to(scheduler: Any, shutdown: Any, *estimates: Any) -> str:
     """What a scheduler, a shutdown policy (names, objects or what these said) and the options `estimate` and `order_estimate` know
     together."""
     found = {*_known(scheduler, {}), *_known(shutdown, SHUTDOWNS)}
-    found |= {RUNTIMES for estimate in estimates if estimate == RUNTIME or clairvoyant(estimate)}
+    found |= {RUNTIMES for estimate in map(plain, estimates) if estimate == RUNTIME or clairvoyant(estimate)}
     return " and ".join(word for word in (ARRIVALS, RUNTIMES) if word in found)
 
 
@@ -66,7 +74,7 @@ def known_in(manifest: Mapping[str, Any]) -> str:
 
 
 def _known(policy: Any, names: Mapping[str, str]) -> list[str]:
-    if isinstance(policy, str):
+    if isinstance(policy := plain(policy), str):
         told = [RUNTIMES for part in policy.split(":") if part in IN_NAMES]
         return [names[kind], *told] if (kind := policy.partition(":")[0]) in names else told
     below = getattr(policy, "beneath", None)  # a shutdown policy's own, by name

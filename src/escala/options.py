@@ -23,6 +23,7 @@ from escala.estimates import (
     name_of_estimate,
     way_of,
 )
+from escala.foresight import plain
 from escala.kernel import codes
 
 __all__ = ["Options", "Plan", "microseconds", "with_options"]
@@ -141,6 +142,8 @@ class Options:
     record: bool = True
 
     def __post_init__(self) -> None:
+        for name in ("estimate", "order_estimate"):
+            object.__setattr__(self, name, plain(getattr(self, name)))
         self._check_types()
         choices = {
             "rules": RULES,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, one_line
+from escala.foresight import plain
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.sealed import Budget, Command, EndedJob, QueuedJob, RunningJob, eyes, foresight, hands, memory
@@ -192,21 +195,47 @@ class Policy(Protocol):
 PolicyLike = str | Policy | Callable[[View, Commands], None]
 
 
-INSIDERS: set[type] = set()
-"""Policies of Escala's own that decide in compiled code, on the simulation's tables."""
+INSIDE = (
+    ("escala.envs.learnt", "LearntShutdown"),
+    ("escala.envs.learnt", "LearntScheduler"),
+    ("escala.envs.shield", "Shielded"),
+    ("escala.envs.slots.policy", "SlotPolicy"),
+    ("escala.envs.slots.team.policy", "TeamPolicy"),
+)
+"""Policies of Escala's own that decide in compiled code, on the simulation's tables: module and class. There are no others."""
+NAMED = (
+    ("escala.policies.rollout", "Rollout"),
+    ("escala.policies.shutdown", "Inertial"),
+    ("escala.policies.shutdown", "RandomReservation"),
+    ("escala.slurm.settings", "Settings"),
+)
+"""What stands behind names of Escala's own."""
+OFFICIAL: set[str] = set()
+"""First parts of the names that Escala knows (`escala.policies.compose`): an object of another class is never called so."""
 
 Class = TypeVar("Class", bound=type)
 
 
 def insider(policy: Class) -> Class:
-    """Register a class of Escala's own policies. A run calls `begin_run()` at its start, and `decide_inside(simulation, i, act)` in place
-    of `decide`; the policy keeps no reference to the simulation. Their compiled code reads what a View shows, and no more. EscalaError for
-    a class from elsewhere."""
-    if not policy.__module__.startswith("escala."):
+    """A class of `INSIDE`. A run calls `begin_run()` at its start, and `decide_inside(simulation, i, act)` in place of `decide`; the policy
+    keeps no reference to the simulation. Their compiled code reads what a View shows, and no more. EscalaError for any other class."""
+    if (policy.__module__, policy.__name__) not in INSIDE:
         raise EscalaError(f"{policy.__name__} is no policy of Escala's own: write decide(view, act); `clairvoyant = True` shows runtimes")
-    INSIDERS.add(policy)
     policy.decide = _refuse  # type: ignore[attr-defined]
     return policy
+
+
+def is_insider(policy: Any) -> bool:
+    """Is it an object of one of the classes of `INSIDE`, itself and no namesake, and its methods those of its class?"""
+    return _is_of(policy, INSIDE)
+
+
+def _is_of(policy: Any, classes: tuple[tuple[str, str], ...]) -> bool:
+    kind = type(policy)
+    if not any(getattr(sys.modules.get(module), name, None) is kind for module, name in classes):
+        return False
+    methods = {name for one in kind.__mro__ for name, value in vars(one).items() if isinstance(value, types.FunctionType)}
+    return methods.isdisjoint(vars(policy))
 
 
 def _refuse(policy: Any, view: View, act: Commands) -> None:
@@ -233,7 +262,10 @@ def as_policy(policy: Any) -> Any:
 
 
 def name_of(policy: Any) -> str:
-    """Name for tables and manifests: the text, the attribute `name`, a function's own name, or the class."""
+    """Name for tables and manifests: the text, the attribute `name`, a function's own name, or the class; in one line. Of an object that
+    takes a name of Escala's own, with a word that it is one."""
     if isinstance(policy, str):
-        return policy
-    return str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__)
+        return plain(policy)
+    name = one_line(str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__))
+    taken = name.partition(":")[0].strip() in OFFICIAL and not _is_of(policy, INSIDE + NAMED)
+    return f"{name} (object)" if taken else name

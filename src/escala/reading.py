@@ -24,6 +24,7 @@ from escala.errors import EscalaError, one_line, quoted
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
 CHUNK_BYTES = 1 << 23
+HEAD_BYTES = 1 << 18  # by which a format is known
 MOST_RATIO = 30
 """How many times its own size a gzipped file may unpack to beyond `FREE_BYTES`; job logs shrink 5 to 23 times."""
 FREE_BYTES = 1 << 26
@@ -176,10 +177,23 @@ def file_name(path: Path) -> str:
     return os.fsencode(path.name).decode("utf-8", errors="replace")
 
 
-def read_head(path: Path, size: int = 1 << 18) -> bytes:
+def read_head(path: Path, size: int = HEAD_BYTES) -> bytes:
     """The first `size` bytes (unpacked)."""
     with reading(path) as stream:
         return stream.read(size)
+
+
+def first_data(path: Path, comment: str) -> list[str]:
+    """The first lines that do not begin with a sign of `comment`, however many do before them: of one piece of the file."""
+    signs = tuple(comment.encode())
+    with reading(path) as stream:
+        rest = b""
+        while piece := stream.read(CHUNK_BYTES):
+            *lines, rest = line_breaks(rest + piece).split(b"\n")
+            if found := [line for line in lines if line.strip() and line.lstrip()[0] not in signs]:
+                return b"\n".join(found).decode("utf-8", errors="replace").splitlines()
+            rest = rest[:HEAD_BYTES]
+    return [rest.decode("utf-8", errors="replace")]
 
 
 def read_all(path: Path) -> bytes:

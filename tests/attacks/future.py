@@ -10,17 +10,21 @@ Not tried, as Python has no means against it: the stack (`sys._getframe`, frames
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 import types
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 import escala
+from escala.envs.slots.policy import SlotPolicy
 from escala.errors import EscalaError
+from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.simulation import Simulation
 from escala.workload import Workload
 
@@ -371,6 +375,81 @@ def masks() -> list[dict[str, Any]]:
     return out
 
 
+class Faces(str):
+    """A name that shows another one to whoever takes it apart or compares it."""
+
+    def partition(self, sep: str) -> tuple[str, str, str]:  # type: ignore[override]
+        """As of "never"."""
+        return "never", "", ""
+
+    def split(self, *_: Any) -> list[str]:  # type: ignore[override]
+        """As of "easy"."""
+        return ["easy"]
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    __hash__ = str.__hash__
+
+
+def names() -> list[dict[str, Any]]:
+    """Names of a class of one's own, of policies and estimates that know the future: marked, or refused."""
+    out = []
+    for name, given in (("shutdown", {"shutdown": Faces("oracle")}), ("arrivals", {"shutdown": Faces("arrivals-known")}),
+                        ("scheduler", {"scheduler": Faces("easy-sjf:estimate=runtime")}), ("estimate", {"estimate": Faces("runtime")}),
+                        ("order_estimate", {"order_estimate": Faces("runtime")})):  # fmt: skip
+        try:
+            knows = escala.simulate(JOBS, "2x2:grid5000", **given).knows
+        except EscalaError:
+            knows = "refused"
+        out.append({"tried": f"a text of another class: {name}", "ways": [] if knows else ["unmarked"]})
+    compared = escala.compare(JOBS, "2x2:grid5000", ["easy"], [Faces("oracle")])
+    out.append({"tried": "a text of another class in compare", "ways": [] if all(compared.knows.values()) else ["unmarked"]})
+    return out
+
+
+def namesakes() -> list[dict[str, Any]]:
+    """Classes that say they are Escala's own, and objects of Escala's own with other methods: none is handed the simulation."""
+    out, seen = [], list[Any]()
+
+    def reached(policy: Any, simulation: Any, *_: Any) -> Any:
+        seen.append(simulation)
+        raise EscalaError("reached")
+
+    for module, name in (("escala.x", "Evil"), ("escala.envs.slots.policy", "SlotPolicy")):
+        kind = type(name, (), {"__module__": module, "decide_inside": reached, "begin_run": lambda self: None, "decide": lambda *_: None})
+        for register in (escala.policy.insider, lambda one: one):
+            seen.clear()
+            with contextlib.suppress(EscalaError):
+                escala.simulate(JOBS, "2x2:grid5000", register(kind)())
+            out.append({"tried": f"a class that says it is {module}.{name}", "ways": ["the simulation itself"] if seen else []})
+    for method in ("decide_inside", "_ask", "_begin", "_put", "_show"):
+        seen.clear()
+        own = SlotPolicy("sjf")
+        setattr(own, method, lambda *given: reached(None, *given))
+        with contextlib.suppress(EscalaError):
+            escala.simulate(JOBS, "2x2:grid5000", own)
+        out.append({"tried": f"SlotPolicy with a {method} of its own", "ways": ["the simulation itself"] if seen else []})
+    kind = type("Mine", (Scheduler,), {"order": reached})
+    for scheduler in (kind(SCHEDULERS["easy"].queueing), replace(SCHEDULERS["sjf"], score=lambda *given: reached(None, *given))):
+        seen.clear()
+        with contextlib.suppress(EscalaError):
+            escala.simulate(JOBS, "2x2:grid5000", scheduler)
+        out.append({"tried": "a Scheduler with an order of its own", "ways": ["the whole log"] if seen else []})
+    return out
+
+
+def borrowed() -> list[dict[str, Any]]:
+    """Objects with the name of a policy of Escala's own: tables and manifests tell them from it."""
+    told = escala.simulate(JOBS, "2x2:grid5000", replace(SCHEDULERS["fcfs"], name="easy")).manifest["scheduler"]
+    out: list[dict[str, Any]] = [{"tried": "a Scheduler called easy", "ways": [] if told != "easy" else ["told as easy"]}]
+    for name in ("easy", "oracle", "hold:0.25", "rollout:64", "policy:x", "a\x1b[2Jb\nc"):
+        policy = type("Mine", (), {"name": name, "decide": lambda self, view, act: first_come(view, act)})()
+        told = escala.simulate(JOBS, "2x2:grid5000", policy).manifest["scheduler"]
+        out.append({"tried": f"an object called {name!r}", "ways": [] if told != name and told.isprintable() else [f"told as {told!r}"]})
+    return out
+
+
 class Noting:
     """Notes how long jobs ran, and what is known from an earlier run starts first, the shortest before the others."""
 
@@ -404,7 +483,7 @@ def crowd() -> Workload:
 
 def attack(depth: int) -> dict[str, Any]:
     """Everything; see the module."""
-    tried = [*walks(depth), *writes(), *commands(), *endless(), *falsified(), *masks(), *memories()]
+    tried = [*walks(depth), *writes(), *commands(), *endless(), *falsified(), *masks(), *names(), *namesakes(), *borrowed(), *memories()]
     ways = [f"{entry['tried']}: {way}" for entry in tried for way in entry["ways"]]
     return {
         "attack": "future",

@@ -8,13 +8,14 @@ from typing import Any
 
 from escala.errors import EscalaError, quoted
 from escala.estimates import LAST2, WALLTIME
+from escala.foresight import plain
 from escala.kernel import codes
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform
 from escala.policies.compose import scheduler as named
 from escala.policies.run import Pair, check_power, pair
 from escala.policies.schedulers import Scheduler
-from escala.policy import INSIDERS, name_of
+from escala.policy import is_insider, name_of
 from escala.workload import Workload
 
 OPTIONS = ("rules", "head", "depth", "rebuild", "plan_margin_s", "estimate", "order_estimate", "corrections_s", "seed")
@@ -53,7 +54,7 @@ class Asked:
     @cached_property
     def insiders(self) -> list[Any]:
         """Those among them that decide on the tables themselves."""
-        return [policy for policy in self.objects.values() if type(policy) in INSIDERS]
+        return [policy for policy in self.objects.values() if is_insider(policy)]
 
     @cached_property
     def by_node(self) -> bool:
@@ -82,6 +83,7 @@ def asked(platform: Platform, scheduler: Any, shutdown: Any, log: Workload, give
     if left:
         raise EscalaError(f"option {left[0]}: it is about a whole run, which a desk has not: it takes {', '.join(OPTIONS)}")
     options = replace(with_options(Options(), **given), record=False, start_off=platform.has_switches)
+    scheduler, shutdown = plain(scheduler), plain(shutdown)
     check_power(platform, [shutdown])
     chosen = pair(log, scheduler, shutdown, options)
     own = None

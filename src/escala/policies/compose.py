@@ -11,12 +11,16 @@ from typing import Any
 
 from escala.errors import EscalaError, quoted
 from escala.estimates import check_estimate
+from escala.foresight import plain as text_of
 from escala.kernel import codes
 from escala.options import Options, Plan
+from escala.policies.plugins import PREFIX as PLUGIN
 from escala.policies.queues import ESCALA, ESCALA_RULE, queue_of
 from escala.policies.schedulers import SCHEDULERS, Scheduler
+from escala.policies.score_files import PREFIX as SCORE
 from escala.policies.shutdown import Inertial, RandomReservation
 from escala.policies.tuned import PREFIX, rule_in, shutdown_in
+from escala.policy import OFFICIAL
 from escala.prediction.folder import PREFIX as MODEL
 from escala.slurm.settings import NAME as SLURM
 from escala.slurm.settings import Settings, changed, is_slurm
@@ -49,6 +53,11 @@ SHUTDOWN_FORMS = (
     "random",
 )
 
+OFFICIAL.update(
+    {*SCHEDULERS, ESCALA, ROLLOUT, SLURM},
+    {form.partition(":")[0] for form in SHUTDOWN_FORMS},
+    {prefix.partition(":")[0] for prefix in (PREFIX, SCORE, PLUGIN)},
+)
 
 IF_BUSY = "if-busy"
 UNCAPPED = "uncapped"
@@ -69,6 +78,7 @@ def _example(form: str) -> str:
 
 def scheduler(name: str) -> Scheduler:
     """The scheduler of this name; EscalaError with near names for an unknown one."""
+    name = text_of(name)
     if name.startswith(PREFIX):
         return within(name)
     if is_slurm(name):
@@ -162,6 +172,7 @@ def _plain(value: Any) -> str:
 
 def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
     """(fields of a Plan, policy object or None) for a shutdown policy's name; EscalaError for an unknown one."""
+    name = text_of(name)
     if name.startswith(PREFIX):
         return shutdown(shutdown_in(name), options)
     kind, _, value = name.partition(":")

@@ -20,6 +20,7 @@ import polars as pl
 
 from escala import metrics
 from escala.errors import EscalaError, quoted, refuse_text
+from escala.foresight import plain
 from escala.platform import Platform
 from escala.policies.run import check_power, read, simulate
 from escala.policies.schedulers import Scheduler
@@ -140,7 +141,7 @@ def pairs_of(schedulers: Iterable[Any], shutdowns: Iterable[Any]) -> list[Named]
     """Every pair of a scheduler and a shutdown policy. EscalaError where there is none, two have one name, or one name stands in place of
     a list."""
     refuse_text(schedulers=schedulers, shutdowns=shutdowns)
-    pairs = [Named(f"{name_of(s)} + {name_of(d)}", s, d) for s in schedulers for d in shutdowns]
+    pairs = [Named(f"{name_of(s)} + {name_of(d)}", s, d) for s in map(plain, schedulers) for d in map(plain, shutdowns)]
     if not pairs:
         raise EscalaError("compare needs at least one scheduler and one shutdown policy")
     names = [pair.name for pair in pairs]

@@ -13,7 +13,7 @@ import polars as pl
 
 from escala.errors import EscalaError, quoted
 from escala.estimates import foretold
-from escala.foresight import Said, known_to, said_by
+from escala.foresight import Said, known_to, plain, said_by
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import SCALARS
@@ -23,9 +23,9 @@ from escala.platform.told import how
 from escala.policies.compose import ESTIMATES, external_shutdown, plan_for, scheduler, shutdown
 from escala.policies.plugins import is_plugin, origins, plugin
 from escala.policies.rollout_names import rollout_of
-from escala.policies.schedulers import Scheduler
+from escala.policies.schedulers import Scheduler, is_own
 from escala.policies.tuned import digests_in
-from escala.policy import INSIDERS, ClairvoyantView, Commands, View, as_policy, name_of
+from escala.policy import ClairvoyantView, Commands, View, as_policy, is_insider, name_of
 from escala.prediction.folder import model_columns, model_digest
 from escala.registry import is_trained, trained
 from escala.result import Result
@@ -69,7 +69,10 @@ class Pair:
 
 def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) -> Pair:
     """Resolve names and objects; EscalaError for what is neither."""
+    scheduler_, shutdown_ = plain(scheduler_), plain(shutdown_)
     inside = isinstance(scheduler_, Scheduler)
+    if inside and not is_own(scheduler_):
+        raise EscalaError(f"{name_of(scheduler_)} orders the queue by code that is not Escala's own: write a policy, decide(view, act)")
     outside = None if inside else _outside(scheduler_, options)
     chosen = scheduler_ if inside else scheduler(scheduler_) if isinstance(scheduler_, str) and outside is None else None
     fields, power = dict[str, Any](), None
@@ -116,7 +119,7 @@ def decider(policy: Any, simulation: Simulation, i: int, log: Log | None, sees_r
     budget = Budget()
     act = Commands(simulation, i, log, budget)
     decide, known = policy.decide, tuple[Any, ...]()
-    if type(policy) in INSIDERS:
+    if is_insider(policy):
         policy.begin_run()
         decide, known = policy.decide_inside, (simulation, i)
     else:
@@ -262,6 +265,7 @@ def simulate(
     EscalaError: unknown names, jobs that can never run, policies without progress.
     """
     loaded, machine = read(workload, platform)
+    scheduler, shutdown = plain(scheduler), plain(shutdown)
     chosen_options = with_options(Options(), **_with_predictors(options))
     check_power(machine, [shutdown], chosen_options.start_off)
     return _simulate(loaded, machine, scheduler, shutdown, chosen_options, progress, decisions)
@@ -269,7 +273,7 @@ def simulate(
 
 def _with_predictors(options: Mapping[str, Any]) -> dict[str, Any]:
     """Options in which predictors of other packages stand as objects."""
-    return {k: plugin(v, "predictor") if k in ESTIMATES and is_plugin(v) else v for k, v in options.items()}
+    return {k: plugin(v, "predictor") if k in ESTIMATES and is_plugin(v) else v for k, v in ((k, plain(v)) for k, v in options.items())}
 
 
 def _simulate(
@@ -302,7 +306,7 @@ def _simulate(
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:
         about["objects"] = objects
-    if type(chosen.scheduler) in INSIDERS and (counts := getattr(chosen.scheduler, "counts", None)):
+    if is_insider(chosen.scheduler) and (counts := getattr(chosen.scheduler, "counts", None)):
         about["counts"] = dict(counts)
     if files := _files(scheduler, shutdown, chosen_options):
         about["policy_files"] = files

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from escala.workload import Workload
 
 
+SCORES = {by_size, *FIXED.values(), *(score for _, score in PACKING.values())}
+
+
 @runtime_checkable
 class LinearScore(Protocol):
     """A linear score: see `escala.policies.linear`."""
@@ -89,6 +92,14 @@ class Scheduler:
         first, second = (codes.BY_PLACE if one.ordering == codes.BY_RANK else one.ordering for one in (self, other))
         a, b = (one.score if one.ordering == codes.BY_RANK else one.orders[0] for one in (self, other))
         return replace(self, ordering=first, passing=second, score=by_size, orders=(a, b))
+
+
+def is_own(scheduler: Scheduler) -> bool:
+    """Are its scores those of Escala's own? What orders the queue sees all jobs of a log, those to come too."""
+    from escala.policies.linear import Linear, Multifactor
+
+    scores = (one for one in (scheduler.score, *scheduler.orders) if one is not None)
+    return type(scheduler) is Scheduler and all(type(one) in (Linear, Multifactor) or one in SCORES for one in scores)
 
 
 def _schedulers() -> dict[str, Scheduler]:

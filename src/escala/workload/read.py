@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from escala.errors import EscalaError, quoted
-from escala.reading import file_name, guarded, read_head
+from escala.forks import check_fork
+from escala.reading import HEAD_BYTES, file_name, first_data, guarded, read_head
 from escala.workload.clean import ABSURD_SIZE, FAITHFUL, CleaningRules, clean, remarks
 from escala.workload.filters import Filters, Names, Time
 from escala.workload.ignored import ignored_in, said_nothing
@@ -87,6 +88,7 @@ def read_workload(
 
     Raises `EscalaError`, one line: what, where, how to mend it.
     """
+    check_fork()
     if not isinstance(path, str | os.PathLike):
         raise EscalaError(f"a workload is a Workload or the path of a log, not {type(path).__name__}: give one of these")
     where = Path(path)
@@ -221,6 +223,9 @@ READERS: dict[str, Callable[[Path, dict[str, Any]], Found]] = {
 }
 
 
+COMMENT = ";#"
+
+
 def detect(path: Path, columns: Columns = None) -> str:
     """The format of a file, from its first bytes; `EscalaError` if it is none that Escala reads. `columns`: as for `read_workload`."""
     head = read_head(path)
@@ -240,16 +245,22 @@ def detect(path: Path, columns: Columns = None) -> str:
         return "slurm" if is_sacct_json(text) else "batsim"
     if text[0] == "<":
         raise EscalaError(f"{path}: is XML (a platform?), not a log of jobs")
-    return _detect_lines(text.splitlines(), path, columns)
+    lines = _of_data(text.splitlines())
+    if not lines and len(head) == HEAD_BYTES:
+        lines = _of_data(first_data(path, COMMENT))
+    return _detect_lines(lines, path, columns)
 
 
-def _detect_lines(lines: list[str], path: Path, columns: Columns) -> str:
+def _of_data(lines: Iterable[str]) -> list[str]:
+    return [line for line in lines if line.strip() and line.lstrip()[0] not in COMMENT]
+
+
+def _detect_lines(data: list[str], path: Path, columns: Columns) -> str:
     """The format of a text by its first lines of data."""
     from escala.workload.layouts import is_known
     from escala.workload.pbs import RECORD
     from escala.workload.slurm import FIELDS_HINT, is_sacct
 
-    data = [line for line in lines if line.strip() and line.lstrip()[0] not in ";#"]
     if not data:
         raise EscalaError(f"{path}: has comments only: give a log with jobs")
     first = data[0]

@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
+from escala.forks import check_fork, note_use
 from escala.workload import transform
 from escala.workload.rule import Rule
 from escala.workload.shapes import BEGIN, MOST_S, SHAPES, first_late, shape_rules, with_cores
@@ -73,6 +74,8 @@ class Workload:
     read_as: dict[str, Any] = field(default_factory=dict)  # path and options of `read_workload`, where it comes from a file
 
     def __post_init__(self) -> None:
+        check_fork()
+        note_use()
         jobs = _ordered(_typed(self.jobs))
         _check_values(jobs)
         if self.max_cores is not None and not 1 <= self.max_cores <= 2**53:
@@ -95,6 +98,8 @@ class Workload:
         (`limited` = False). What a job asks of a site (`nodes`, `tasks`, `memory_mb_per_core`, ...): see `escala.workload.shapes`; with
         `tasks` or `nodes` there, `cores` may be left out.
         """
+        check_fork()
+        note_use()
         frame, unasked = _completed(_frame(jobs))
         if unasked:
             meta["cleaning"] = {**meta.get("cleaning", {}), "no request": unasked}

@@ -7,6 +7,7 @@ otherwise; text such as `2019-01-01 08:55:55` is read as UTC.
 
 from __future__ import annotations
 
+import csv
 import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,7 @@ import polars as pl
 
 from escala.errors import EscalaError, quoted
 from escala.parquet import refuse_damaged
-from escala.reading import BOM, guarded, line_breaks, read_all, refuse_nul
+from escala.reading import BOM, first_twin, guarded, line_breaks, read_all, refuse_nul
 from escala.workload.clean import CleaningRules, clean
 from escala.workload.filters import Keep, every
 from escala.workload.ignored import COLUMNS, column_of
@@ -98,6 +99,9 @@ def load_table(path: Path) -> pl.DataFrame:
         separator = _separator(header)
         if header.count(separator) >= MOST_COLUMNS:
             raise EscalaError(f"{path}: a header of more than {MOST_COLUMNS} columns: no table of jobs")
+        named = [name.strip() for name in next(csv.reader([header.decode("utf-8", errors="replace")], delimiter=separator.decode()), [])]
+        if (twin := first_twin([name for name in named if name])) is not None:
+            raise EscalaError(f"{path}: two columns are called {quoted(twin)}: name each once, or leave one out")
         table = pl.read_csv(io.BytesIO(data), separator=separator.decode(), infer_schema=False, encoding="utf8-lossy")
         return table.rename({name: name.strip() for name in table.columns})
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:

@@ -54,7 +54,20 @@ def test_sealed_functions_show_nothing_and_work() -> None:
     assert not any(getattr(shut, name, None) is secret for name in dir(shut))
 
 
-@pytest.mark.parametrize("attack", [future.writes, future.commands, future.endless, future.falsified, future.masks, future.memories])
+@pytest.mark.parametrize(
+    "attack",
+    [
+        future.writes,
+        future.commands,
+        future.endless,
+        future.falsified,
+        future.masks,
+        future.names,
+        future.namesakes,
+        future.borrowed,
+        future.memories,
+    ],
+)
 def test_what_was_found_once_holds(attack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sealed, "MOST_COMMANDS", 20_000)  # quicker
     monkeypatch.setattr(run, "PATIENCE", 2_000)

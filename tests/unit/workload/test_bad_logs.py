@@ -165,3 +165,16 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
     assert path.read_text().startswith("; Version") and list(tmp_path.iterdir()) == [path]
     with pytest.raises(EscalaError, match="cannot be written"):
         write_atomic(tmp_path / "no" / "folder", [b"x"])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_log_behind_many_comments(tmp_path: Path, packed: bool) -> None:
+    comments = "".join(f"; Note: {'x' * 80} {k}\n" for k in range(4000))
+    assert len(comments) > 1 << 18
+    text = (comments + GOOD + GOOD.replace("1 0", "2 5", 1)).encode()
+    path = tmp_path / "log.txt"
+    path.write_bytes(gzip.compress(text) if packed else text)
+    assert len(read_workload(path)) == 2
+    path.write_text(comments)
+    with pytest.raises(EscalaError, match="has comments only"):
+        read_workload(path)

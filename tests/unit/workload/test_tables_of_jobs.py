@@ -121,11 +121,14 @@ def test_pack_needs_a_choice_and_a_unit(tmp_path: Path) -> None:
         ("s,r,c\n1,2,3\n", {"columns": {"submit": "s"}}, ["'submit'"]),
         ("s,r,c\n1,2,3\n", {"columns": ["s"]}, ["columns={", "--column submit_s=subtime"]),
         ("s,r,c\n1,-1,3\n", {}, ["no job is left", "negative runtime: 1"]),
+        ("s,r,s,c\n1,2,9,3\n", {}, ["two columns", "'s'"]),
+        ("submit_s,submit_s,runtime_s,cores\n1,2,9,3\n", {}, ["two columns", "'submit_s'"]),
+        ('s;"r";r;c\n1;2;9;3\n', {}, ["two columns", "'r'"]),
         ("s,r,c\n1660000000000,5,3\n", {}, ["no job is left", "absurd submission: 1"]),
     ],
 )
 def test_bad_tables(tmp_path: Path, text: str, options: dict[str, Any], words: list[str]) -> None:
-    if "columns" not in options and text.startswith("s,r,c"):
+    if "columns" not in options and text.startswith(("s,", "s;")):
         options = {**options, "columns": {"submit_s": "s", "runtime_s": "r", "cores": "c"}}
     with pytest.raises(EscalaError) as caught:
         read_workload(write(tmp_path, text), **options)

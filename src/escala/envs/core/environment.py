@@ -12,8 +12,36 @@ from numpy.typing import NDArray
 from escala.compiling import tell_when_compiling
 from escala.envs.core.batch import Batch, new_turn
 from escala.errors import EscalaError
+from escala.forks import check_fork, forked
 
 _ROW = np.zeros(1, np.int64)
+_made: tuple[Any, Any, Batch] | None = None
+"""The batch that was made last, what made it, and from what."""
+
+
+def _batch(make: Callable[..., Batch], given: tuple[Any, Any, dict[str, Any]]) -> Batch:
+    """A batch of one. A forked process, which can make none (`escala.forks`), takes its own copy of the one that its parent made last of
+    the same: Gymnasium's `AsyncVectorEnv` makes one before it forks, and lets it go."""
+    global _made
+    if forked() and _made is not None and _made[0] is make and _same(_made[1], given):
+        batch, _made = _made[2], None
+        return batch
+    check_fork()
+    workload, platform, options = given
+    batch = make(1, workload, platform, **options)
+    _made = make, given, batch
+    return batch
+
+
+def _same(one: Any, other: Any) -> bool:
+    """The same object, or plain values that are equal."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_same, one, other))
+    return isinstance(one, str | int | float) and bool(one == other)
 
 
 class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
@@ -32,7 +60,7 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         return super().__new__(cls)
 
     def __init__(self, workload: Any = None, platform: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
-        batch = self.batch_type(1, workload, platform, **options)
+        batch = _batch(self.batch_type, (workload, platform, options))
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise EscalaError(f"render_mode {render_mode!r} is not known: use rgb_array, or human by gymnasium.make")
         self.batch = batch

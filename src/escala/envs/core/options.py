@@ -13,6 +13,7 @@ import numpy as np
 
 from escala.envs.core.checks import at_most, number, whole_number
 from escala.errors import EscalaError
+from escala.foresight import plain
 
 ABOUT, ALLOWED, CHECK = "about", "allowed", "check"  # what a field's metadata holds; the check gives the plain value
 LARGEST = 1e9
@@ -85,6 +86,7 @@ class EnvOptions:
 
     def __post_init__(self) -> None:
         for entry in fields(self):
+            object.__setattr__(self, entry.name, plain(getattr(self, entry.name)))
             check = entry.metadata[CHECK]
             if check is not None:
                 object.__setattr__(self, entry.name, check(entry.name, getattr(self, entry.name)))

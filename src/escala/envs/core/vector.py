@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from escala.compiling import tell_when_compiling
 from escala.envs.core.batch import Batch, Turn, new_turn
 from escala.errors import EscalaError
+from escala.forks import check_fork
 
 Array = NDArray[Any]
 
@@ -53,6 +54,7 @@ class BatchVectorEnv(VectorEnv[Array, Array, Array]):
         render_mode: str | None = None,
         **options: Any,
     ) -> None:
+        check_fork()
         batch = self.batch_type(num_envs, workload, platform, **options)
         if render_mode is not None and render_mode not in self.metadata["render_modes"]:
             raise EscalaError(f"render_mode {render_mode!r} is not known: use one of {', '.join(self.metadata['render_modes'])}")
