@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
 from escala.estimates import lengths_us
+from escala.forks import check_fork
 from escala.kernel.clock import SECOND
 from escala.options import Options, microseconds
 from escala.platform import Platform
@@ -32,6 +33,7 @@ class Cast:
 
 def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
     """Check every job against the platform and bring the jobs into queue order."""
+    check_fork()
     jobs = workload.jobs
     too_large = oversized(workload, platform)
     if options.oversized == "error":

@@ -18,7 +18,6 @@ from escala.casting import cast_jobs, demands_of, times_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
 from escala.filling import fill_orders
-from escala.forks import check_fork
 from escala.kernel import calls, codes
 from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, drive_easy_single
@@ -47,7 +46,6 @@ class Simulation:
     def __init__(
         self, workloads: Workload | Sequence[Workload], platform: Platform, plan: Plan | Sequence[Plan], options: Options | None = None
     ) -> None:
-        check_fork()
         self.workloads = [workloads] if isinstance(workloads, Workload) else list(workloads)
         self.platform, self.options = platform, options or Options()
         self.numbers: NDArray[np.int64] | None = None

@@ -88,7 +88,6 @@ def read_workload(
 
     Raises `EscalaError`, one line: what, where, how to mend it.
     """
-    check_fork()
     if not isinstance(path, str | os.PathLike):
         raise EscalaError(f"a workload is a Workload or the path of a log, not {type(path).__name__}: give one of these")
     where = Path(path)
@@ -126,6 +125,7 @@ def _nothing_left(where: Path, reasons: list[str]) -> EscalaError:
 
 def _kind(where: Path, format: str | None, columns: Columns, options: Mapping[str, Any]) -> str:
     """The format of a file, given or found; refused where an option means nothing there."""
+    check_fork()
     kind = detect(where, columns) if format is None else format
     if kind not in TAKES:
         raise EscalaError(f"{where}: format {kind!r} is not known: give one of {', '.join(TAKES)}")
