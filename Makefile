@@ -4,6 +4,7 @@
 #   make test        the whole suite        make test-fast   a smoke subset, within a minute
 #   make check       lint, types, floors    make fuzz        random small worlds against the slow, obvious simulator; damaged files
 #   make test-bounds part of the suite with every array access of the compiled code checked
+#   make test-slurm  the tests beside a real Slurm of its own (five minutes), which has to be installed
 #   make slurm-lab   a Slurm of eight emulated nodes on this machine, to try escala beside slurm; ended by make slurm-lab-down
 #   make test-lowest  schedules with the lowest versions that the core may have
 #   make bench       the figures of docs/performance.md
@@ -30,7 +31,7 @@ LAB ?= /tmp/escala-slurm-lab
 # One thread for each numerical library: the tests and the training run side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: wheel dist setup demo test test-fast test-bounds test-lowest check fuzz slurm-lab slurm-lab-down bench docs lock clean
+.PHONY: wheel dist setup demo test test-fast test-bounds test-slurm test-lowest check fuzz slurm-lab slurm-lab-down bench docs lock clean
 
 setup: $(STAMP)
 
@@ -59,6 +60,9 @@ test-fast: $(STAMP)
 
 test-bounds: $(STAMP)
 	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn" tests/memory tests/golden tests/oracle tests/laws tests/contracts tests/unit/envs tests/unit/slots tests/unit/policies tests/unit/multi tests/unit/optimum
+
+test-slurm: $(STAMP)
+	ESCALA_SLURM=need $(PYTEST) -m slurm tests/bridges/slurm
 
 test-lowest:
 	$(PYTHON) -m venv $(VENV)-lowest

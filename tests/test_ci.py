@@ -27,6 +27,13 @@ def test_the_workflow_makes_all_that_ci_makes() -> None:
     assert {"test", "test-bounds", "docs", "dist"} <= made and made - set(re.findall(r"run: make ([\w-]+)", jobs)) == set()
 
 
+def test_the_workflow_tries_the_slurm_that_ci_installs_and_a_later_one() -> None:
+    packages = re.search(r'^packages="(.*)"$', (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+    job = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8").partition("\n  slurm:\n")[2]
+    assert packages is not None and packages[1] in " ".join(job.split()) and "run: make test-slurm" in job
+    assert re.findall(r'debian: "(\d+)"\n +optional: (\w+)', job) == [("12", "false"), ("13", "true")]
+
+
 def test_the_workflow_has_every_python_that_is_promised() -> None:
     promised = [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if re.search(r":: 3\.\d+$", one)]
     workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")

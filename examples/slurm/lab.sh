@@ -6,8 +6,8 @@
 #   lab.sh down FOLDER                 end its daemons, and nothing else
 #
 # Debian 12 and 13: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins
-# LAB_PORT: first of NODES+1 free ports (36817). LAB_BOOT_S: how long a node boots (2). LAB_EXTRA,
-# LAB_PARTITIONS: more lines for slurm.conf, before its nodes and behind its partition.
+# LAB_PORT: first of NODES+1 free ports (36817). LAB_BOOT_S: how long a node boots (2). LAB_RESUME_S: how long Slurm waits for that (20).
+# LAB_EXTRA, LAB_PARTITIONS: more lines for slurm.conf, before its nodes and behind its partition. A file FOLDER/broken: no node boots.
 set -u
 PATH=$PATH:/usr/sbin:/sbin
 die() { echo "lab: $1" >&2; exit 1; }
@@ -64,7 +64,7 @@ SuspendProgram=$lab/bin/suspend
 ResumeProgram=$lab/bin/resume
 SuspendTime=1000000
 SuspendTimeout=2
-ResumeTimeout=20
+ResumeTimeout=${LAB_RESUME_S:-20}
 SuspendRate=0
 ResumeRate=0
 ${LAB_EXTRA:-}

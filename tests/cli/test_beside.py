@@ -22,7 +22,8 @@ SQUEUE = '#!/bin/sh\ncase "$1" in --version) echo slurm-wlm 22.05.8;; *) cat {0}
 SCONTROL = (
     '#!/bin/sh\ncase "$*" in *nodes) cat {0}/nodes-22.05.txt;; '
     "*reservations) sed 's/EndTime=[0-9]*/EndTime=9999999999/' {0}/reservations-22.05.txt;; "
-    "*jobs) echo 'JobId=2 Nodes=n3 CPU_IDs=0-3 Mem=0   Nodes=n4 CPU_IDs=0-1 Mem=0';; *config) echo ClusterName = lab;; *) exit 9;; esac\n"
+    "*jobs) echo 'JobId=2 Nodes=n3 CPU_IDs=0-3 Mem=0   Nodes=n4 CPU_IDs=0-1 Mem=0';; *config) echo ClusterName = lab;; "
+    "create*acts* | delete*acts*) ;; *) exit 9;; esac\n"
 )
 
 

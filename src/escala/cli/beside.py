@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import sys
 import time
@@ -15,6 +14,7 @@ import typer
 
 from escala.cli import asked
 from escala.cli import options as opt
+from escala.cli.acting import ACTING, guards_of, hands_of, permitted, user
 from escala.cli.policies import POINTER
 from escala.cli.replay import policies
 from escala.cli.shields import counted, listed
@@ -25,11 +25,8 @@ from escala.errors import EscalaError
 if TYPE_CHECKING:
     from escala.bridges.notify import Notify
     from escala.bridges.slurm.loop import Beside
-    from escala.bridges.slurm.seen import Seen
-    from escala.bridges.slurm.snapshots import Layout
 
 READ_ONLY = ("replay", "shadow")
-ACTING = ("advise", "order", "power", "full")
 REST = "rest:"
 MODES = (*READ_ONLY, *ACTING)
 _VERBS = {"starts": "start", "wakes": "switch on", "offs": "switch off"}
@@ -64,40 +61,6 @@ def add_to(app: typer.Typer) -> None:
     group.command()(report)
     group.command()(undo)
     app.add_typer(group, name="beside")
-
-
-def _guard(name: str, metavar: str, help: str, least: float | None = 0) -> Any:
-    return typer.Option(name, metavar=metavar, help=help, min=least, rich_help_panel="Guards", show_default=True)
-
-
-def guards_of(
-    *,
-    allow: Annotated[str | None, _guard("--allow", "NODES", "nodes that may be switched, as n[1-8] [none]", None)] = None,
-    spare: Annotated[int, _guard("--spare", "N", "nodes that stay on and idle")] = 1,
-    switches: Annotated[int, _guard("--switches", "N", "nodes switched a minute at most", 1)] = 6,
-    most_off: Annotated[int | None, _guard("--most-off", "N", "nodes off at most [all that are allowed]")] = None,
-    min_on: Annotated[float, _guard("--min-on", "S", "a node that came on stays on so long")] = 300.0,
-    min_off: Annotated[float, _guard("--min-off", "S", "a node that went off stays off so long")] = 60.0,
-    longest_wait: Annotated[float, _guard("--longest-wait", "S", "a job that waits longer ends all holding back", 1)] = 14400.0,
-    boot: Annotated[float, _guard("--boot", "S", "what a node may take to be on", 1)] = 600.0,
-    lease: Annotated[float, _guard("--lease", "S", "nodes that are off are free again so long after this process dies", 10)] = 300.0,
-    as_root: Annotated[bool, typer.Option("--i-am-root", help="act as root all the same", rich_help_panel="Guards")] = False,
-) -> dict[str, Any]:
-    """The limits from the options of the command line."""
-    return {
-        "allow": allow,
-        "as_root": as_root,
-        "limits": {
-            "spare": spare,
-            "switches": switches,
-            "most_off": most_off,
-            "min_on_s": min_on,
-            "min_off_s": min_off,
-            "longest_wait_s": longest_wait,
-            "boot_s": boot,
-            "lease_s": lease,
-        },
-    }
 
 
 def slurm(
@@ -140,16 +103,19 @@ def slurm(
         with progress() as begin:
             begin("looking at Slurm")
             eyes, first, about = _eyes(source, read, limit, mode in ACTING)
-            _permitted(mode, guards, eyes)
+            permitted(mode, guards, eyes)
             at = layout(first, partition_of(first, partition or about.get("partition")), power)
             period = about.get("period_s", period)
-            hands = _hands(mode, at, guards, eyes, folder, period, first, held)
+            hands = hands_of(mode, at, guards, eyes, folder, period, first, held)
             begin("making the desk")
             pair = policies([scheduler], [shutdown])
             desk = Desk(at.platform, pair[0][0], pair[1][0], **options)
             desk.warm()
             folder.mkdir(parents=True, exist_ok=True)
             beside = Beside(eyes, desk, at, folder, Setting(mode, period, {"slurm": about["slurm"]}), hands)
+            if hands is not None:
+                held.callback(hands.end)
+                hands.begin(eyes.read)
         beside.begin(first.now_s)
         _tell(f"{mode}: partition {at.partition}, {len(at.names)} nodes, {desk.name}; journal {beside.journal.path}")
         _go_round(beside, _Saying(beside, mode), metrics, looks, source is None)
@@ -205,51 +171,6 @@ def _eyes(source: Path | None, read: str, limit: float, acts: bool) -> tuple[Any
     return reader, reader.read(), {"slurm": version}
 
 
-def _permitted(mode: str, guards: dict[str, Any], eyes: Any) -> None:
-    """EscalaError where the mode needs more to be said, or may not act on this Slurm."""
-    from escala.bridges.slurm.reader import shown, tried
-
-    if mode in ACTING[1:] and not eyes.known:
-        raise EscalaError(
-            f"--mode {mode}: Slurm {shown(eyes.version)} is none of the versions that were tried ({tried()}): take shadow or advise"
-        )
-    if mode in ("power", "full") and not guards["allow"]:
-        raise EscalaError(f"--mode {mode} switches nodes: say by --allow which it may, as --allow n[1-8]")
-    if mode in ACTING[1:] and os.geteuid() == 0 and not guards["as_root"]:
-        raise EscalaError(f"--mode {mode} as root: begin as an operator of Slurm (AdminLevel=Operator), or give --i-am-root")
-
-
-def _hands(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Path, period: float, first: Seen, held: ExitStack) -> Any:
-    """What may act, or advise; None for modes that only read. held: keeps others out as long as it acts."""
-    if mode in READ_ONLY:
-        return None
-    from escala.bridges.slurm.actor import Actor, Changes
-    from escala.bridges.slurm.alone import alone, cluster_of, refuse_others
-    from escala.bridges.slurm.guard import Guard, Limits
-    from escala.bridges.slurm.hands import Steering
-    from escala.bridges.slurm.hosts import expand
-
-    allowed = frozenset(at.names if guards["allow"] is None else expand(guards["allow"]))
-    unknown = sorted(allowed - set(at.names))
-    if unknown:
-        raise EscalaError(f"--allow {guards['allow']}: {unknown[0]} is no node of partition {at.partition}")
-    limits = Limits(**guards["limits"], allowed=allowed)
-    if limits.lease_s < 3 * period:
-        raise EscalaError(f"--lease {limits.lease_s:g}: less than three periods of {period:g} s, so that it would end between two looks")
-    changes = Changes(folder)
-    if mode in ACTING[1:]:
-        held.enter_context(alone(cluster_of(eyes.run), at.partition, folder))
-        refuse_others(first, at, changes.owns)
-    guard = Guard(at, limits, eyes.known or mode == "advise", period, changes.owns)
-    return Steering(mode, at, guard, Actor(eyes.run, guard.seal, _user(), limits.lease_s, changes, guard.failed))
-
-
-def _user() -> str:
-    import pwd
-
-    return pwd.getpwuid(os.geteuid()).pw_name
-
-
 def _waiting(ending: Any, service: Notify) -> Callable[[float], bool]:
     """Waits so many seconds, or until the process is told to end, and says which. Who watches hears of it meanwhile."""
 
@@ -272,6 +193,8 @@ class _Saying:
     def __init__(self, beside: Beside, mode: str) -> None:
         self._beside, self.mode = beside, mode
         self._misses, self._before, self._added, self._left = 0, "", list[str](), list[str]()
+        self._aside: list[str] = []
+        self._kept = ""
 
     def last(self) -> None:
         """What is new."""
@@ -286,6 +209,13 @@ class _Saying:
         left, self._left = self._left, beside.last.get("left_out", [])
         if new := [line for line in self._left[:20] if line not in left]:
             remark(f"left out: {new[0]}{f' (and {len(new) - 1} more)' if len(new) > 1 else ''}")
+        known, self._aside = self._aside, beside.last.get("aside", [])
+        if asides := [name for name in self._aside if name not in known]:
+            which = f"{_some(asides)} did not boot, and {'is' if len(asides) == 1 else 'are'} set aside"
+            remark(f"{which}: when they are well, scontrol update nodename={','.join(asides[:8])} state=resume")
+        kept, self._kept = self._kept, next((why for kind, _, why in beside.last.get("refused", ()) if kind == "all"), "")
+        if self._kept and self._kept != kept:
+            remark(f"nothing is done for now, guard {self._kept}")
         for command, done in beside.last.get("acted", ()):
             _tell(f"{self._now()} {self.mode}: {'' if done else 'FAILED '}{command}")
         if self.mode in ACTING[1:]:
@@ -385,7 +315,7 @@ def undo(
         raise EscalaError(f"{where}: holds no {JOURNAL}: give the folder of escala beside slurm")
     journal = Journal(where / JOURNAL)  # nobody else acts meanwhile
     run, changes = Clients(limit), Changes(where)
-    done, left = undone(run, Reader(run).read(), changes, leased_by(changes, journal.path, _user()), dry)
+    done, left = undone(run, Reader(run).read(), changes, leased_by(changes, journal.path, user()), dry)
     journal.close()
     shown = [f"{'' if good else 'FAILED '}{command}" for command, good in done] or ["nothing is left to undo"]
     shown += [f"left alone: {line}" for line in left]

@@ -165,9 +165,9 @@ class FakeSlurm:
         if verb == "create":
             name = told["reservationname"]
             if name in self.reservations:
-                raise Failed(f"reservation {name} exists")
-            end = int(told["endtime"].removeprefix("now+"))
-            self.reservations[name] = (told["nodes"].split(","), self.now, self.now + end)
+                raise Failed("Error creating the reservation: Duplicate reservation name")
+            start, end = (int(told.get(word, "now+0").replace("now", "0").split("+")[-1]) for word in ("starttime", "endtime"))
+            self.reservations[name] = (told["nodes"].split(","), self.now + start, self.now + end)
             self.users[name] = told["user"]
         elif verb == "delete":
             if self.reservations.pop(told.get("reservationname", ""), None) is None:
@@ -188,5 +188,7 @@ class FakeSlurm:
     def _power(self, node: FakeNode, state: str) -> None:
         if state == "power_down" and node.state == "IDLE" and not node.power:
             node.power, node.until = "POWERING_DOWN", self.now + SINK_S
+        elif state == "resume" and node.state == "DOWN":
+            node.state = "IDLE"
         elif state == "power_up" and node.power == "POWERED_DOWN" and node.state == "IDLE":
             node.power, node.until = "POWERING_UP", self.now + BOOT_S

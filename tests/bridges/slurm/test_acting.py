@@ -133,6 +133,27 @@ def test_nodes_that_do_not_boot_are_set_aside_and_tried_rarely(tmp_path: Path) -
     assert not {"n1", "n2"} & _leased(slurm), "an operator finds them as Slurm left them"
 
 
+def test_where_nothing_boots_few_nodes_are_tried_until_an_operator_resumes_one(tmp_path: Path) -> None:
+    slurm = FakeSlurm(8)
+    world = World(slurm, tmp_path, "full", shutdown="timeout:0")
+    world.go(4)
+    for node in slurm.nodes.values():
+        node.broken = True
+    slurm.coming = [FakeJob(1, slurm.now + 1, 2, 30)]
+    world.go((BOOT_TIMEOUT_S + 500) // PERIOD)
+    woken = [command[2].removeprefix("nodename=") for command in slurm.commands if "state=power_up" in command]
+    assert woken == ["n1", "n2", "n3", "n4"], "two by two, and no more after three have failed in a row"
+    found = status(tmp_path / JOURNAL)
+    assert found["set_aside"] == woken and {"wake n5: boots", "wake n6: boots"} <= set(found["refused"])
+    assert [name for name, node in slurm.nodes.items() if node.state == "DOWN"] == woken
+    for node in slurm.nodes.values():
+        node.broken = False
+    slurm("scontrol", "update", "nodename=n1", "state=resume")
+    world.go(10)
+    assert slurm.jobs[0].state in ("RUNNING", "COMPLETED"), "what an operator has resumed is no longer set aside"
+    assert status(tmp_path / JOURNAL)["set_aside"] == ["n2", "n3", "n4"]
+
+
 def _leased(slurm: FakeSlurm) -> set[str]:
     return set(leases.held(Reader(slurm, clock=slurm.clock).read(), is_lease))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from escala.bridges.slurm.actor import CHANGES
+from escala.bridges.slurm.actor import CHANGES, Changes
 from escala.bridges.slurm.guard import Limits
 from tests.bridges.slurm.fake import FakeSlurm
 from tests.bridges.slurm.world import FAST, World, queue, reserve, undo
@@ -31,6 +31,34 @@ def test_undo_gives_jobs_their_nice_back_but_not_what_others_have_set(tmp_path: 
     assert all(good for _, good in done) and left == [f"job {changed[0].number}: its nice was set by somebody else since"]
     assert [job.number for job in slurm.jobs if (job.priority, job.nice) != before[job.number]] == [changed[0].number]
     assert undo(slurm, tmp_path) == ([], left)
+
+
+def test_undo_knows_a_nice_of_its_own_whose_successor_never_came_to_be(tmp_path: Path) -> None:
+    """Killed, or refused by Slurm, between the record of a second nice and its command."""
+    slurm = queue(7, 3, 1)
+    world = World(slurm, tmp_path, "order", scheduler="sjf", shutdown="never")
+    world.go(2)
+    world.die()
+    job = next(job for job in slurm.jobs if job.nice)
+    Changes(tmp_path).will(str(job.number), job.nice, job.nice + 40)
+    assert _nices(slurm) != {0}
+    done, left = undo(slurm, tmp_path)
+    assert all(good for _, good in done) and left == [] and _nices(slurm) == {0}
+
+
+def _nices(slurm: FakeSlurm) -> set[int]:
+    return {job.nice for job in slurm.jobs}
+
+
+def test_a_nice_that_an_administrator_has_set_stays(tmp_path: Path) -> None:
+    slurm = queue(7, 3, 1)
+    world = World(slurm, tmp_path, "order", scheduler="sjf", shutdown="never")
+    world.go(2)
+    job = next(job for job in slurm.jobs if job.nice)
+    slurm("scontrol", "update", f"jobid={job.number}", f"nice={job.nice - 50}")
+    nice, given = job.nice, len(slurm.commands)
+    world.go(3)
+    assert job.nice == nice and all(f"jobid={job.number}" not in command for command in slurm.commands[given:])
 
 
 def test_undo_gives_up_what_its_own_process_made_and_nothing_else(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from escala.bridges.slurm.actor import Actor, Changes
+from escala.bridges.slurm.alone import Presence
 from escala.bridges.slurm.guard import Guard, Limits
 from escala.bridges.slurm.hands import Steering
 from escala.bridges.slurm.journal import records
@@ -26,9 +27,10 @@ FAST = Limits(spare=0, switches=100, min_on_s=0, min_off_s=0, boot_s=90, lease_s
 class World:
     """A fake Slurm, and what runs beside it; it can die and begin anew."""
 
-    def __init__(self, slurm: FakeSlurm, folder: Path, mode: str, limits: Limits = FAST, run: Any = None, **policies: str) -> None:
+    def __init__(self, slurm: FakeSlurm, folder: Path, mode: str, limits: Limits = FAST, run: Any = None, **given: Any) -> None:
         self.slurm, self.folder, self.mode, self.limits, self.run = slurm, folder, mode, limits, run or slurm
-        self.policies = {"scheduler": "easy", "shutdown": "timeout:0", **policies}
+        self.marks = given.pop("marks", False)  # says in Slurm that it acts
+        self.policies = {"scheduler": "easy", "shutdown": "timeout:0", **given}
         folder.mkdir(exist_ok=True)
         self.begin()
 
@@ -38,9 +40,11 @@ class World:
         changes = Changes(self.folder)
         self.guard = Guard(at, self.limits, reader.known, PERIOD, changes.owns, self.slurm.clock)
         actor = Actor(self.run, self.guard.seal, "ann", self.limits.lease_s, changes, self.guard.failed)
-        hands = Steering(self.mode, at, self.guard, actor)
+        presence = Presence(self.run, at, "ann", self.limits.lease_s, changes) if self.marks else None
+        hands = Steering(self.mode, at, self.guard, actor, presence)
         desk = Desk(at.platform, self.policies["scheduler"], self.policies["shutdown"])
         self.beside = Beside(reader, desk, at, self.folder, Setting(self.mode, PERIOD), hands)
+        hands.begin(reader.read)
         self.beside.begin(self.slurm.clock())
 
     def die(self) -> None:

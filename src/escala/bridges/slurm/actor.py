@@ -39,12 +39,12 @@ def commands(one: Allowed, user: str, lease_s: float) -> list[Command]:
 
 
 class Changes:
-    """What is changed of Slurm, written before it is done. jobs: job -> the nice that it had first, the nice that we gave it last. leases:
-    name -> when we made it last. lost: there is no such file."""
+    """What is changed of Slurm, written before it is done. jobs: job -> the nice that it had first, and all that we gave it since, of which
+    the last may not have come to be. leases: name -> when we made it last. lost: there is no such file."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / CHANGES
-        self.jobs: dict[str, tuple[int, int]] = {}
+        self.jobs: dict[str, tuple[int, set[int]]] = {}
         self.leases: dict[str, float] = {}
         self.lost = not self.path.exists()
         if self.path.exists():
@@ -60,7 +60,7 @@ class Changes:
             name, old, new = str(told["job"]), int(told["old"]), int(told["new"])
         except (ValueError, TypeError, KeyError, RecursionError):  # a line that was not finished: its command was never given
             return
-        self.jobs[name] = (self.jobs.get(name, (old, new))[0], new)
+        self.jobs.setdefault(name, (old, set()))[1].add(new)
 
     def will(self, job: str, old: int, new: int) -> None:
         """Before a job is changed: on the disk when this returns."""
@@ -90,11 +90,15 @@ class Changes:
         self._take(line)
 
     def undo(self, seen: Seen) -> tuple[list[tuple[str, int]], list[str]]:
-        """Jobs that still wait with the nice that we gave them, and what they had before; those whose nice somebody has set since."""
-        mine = [(seen.jobs[name], old, new) for name, (old, new) in self.jobs.items() if name in seen.jobs]
-        waiting = [(job, old, new) for job, old, new in mine if job.state == PENDING and job.nice != old]
-        back = [(job.job_id, old) for job, old, new in waiting if job.nice == new]
-        return back, [job.job_id for job, _, new in waiting if job.nice != new]
+        """Jobs that still wait with a nice that we gave them, and what they had before; those whose nice somebody has set since."""
+        others = self.set_since(seen)
+        mine = [(seen.jobs[name], old) for name, (old, _) in self.jobs.items() if name in seen.jobs and name not in others]
+        return [(job.job_id, old) for job, old in mine if job.state == PENDING and job.nice != old], others
+
+    def set_since(self, seen: Seen) -> list[str]:
+        """Waiting jobs with a nice that is neither the one that they had first nor one that we gave them."""
+        mine = [(seen.jobs[name], old, given) for name, (old, given) in self.jobs.items() if name in seen.jobs]
+        return [job.job_id for job, old, given in mine if job.state == PENDING and job.nice not in {old, *given}]
 
 
 class Actor:

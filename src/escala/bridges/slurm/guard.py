@@ -19,6 +19,8 @@ OFF_NODE, WAKE, LEASE, RENEW, FREE, NICE = "off", "wake", "lease", "renew", "fre
 MINUTE_S = 60.0
 FIRST_ASIDE_S, MOST_ASIDE_S = 600.0, 86400.0
 CALM_LOOKS = 3
+MOST_BOOTS = 3
+"""Boots that fail in a row before no node is woken while one is set aside: what is broken is not the node."""
 MOST_NICE = 2_000_000_000
 
 
@@ -59,7 +61,8 @@ class Limits:
 @dataclass
 class Memory:
     """switched, changed: when nodes were switched, jobs changed. off_at, woken_at: node -> when we did that. on_since: node -> when it was
-    first seen on after it was off. boots: node -> failed boots, and until when it is set aside."""
+    first seen on after it was off. boots: node -> failed boots, and until when it is set aside. down: those of them that Slurm has marked
+    down since. in_a_row: boots that failed since one went well, or since an operator resumed a node."""
 
     switched: list[float] = field(default_factory=list)
     changed: list[float] = field(default_factory=list)
@@ -67,6 +70,8 @@ class Memory:
     woken_at: dict[str, float] = field(default_factory=dict)
     on_since: dict[str, float] = field(default_factory=dict)
     boots: dict[str, list[float]] = field(default_factory=dict)
+    down: list[str] = field(default_factory=list)
+    in_a_row: int = 0
 
 
 class Guard:
@@ -105,19 +110,32 @@ class Guard:
         for name in self._at.names:
             node = seen.nodes[name]
             down, state = "DOWN" in node.state, power_of(node)
+            if not down and name in memory.down:  # an operator has resumed it, and knows why
+                memory.down.remove(name)
+                memory.boots[name][1] = now
+                memory.in_a_row = 0
             if state == ON and not down:
                 if name in memory.woken_at or name in self._off_before:
                     memory.on_since[name] = now
                     memory.boots.pop(name, None)
+                    memory.in_a_row = 0
                 memory.woken_at.pop(name, None)
                 self._off_before.discard(name)
                 continue
             self._off_before.add(name)
-            late = name in memory.woken_at and now > memory.woken_at[name] + self.limits.boot_s
-            if name in memory.woken_at and (down or late):
-                count = memory.boots.get(name, [0.0, 0.0])[0] + 1
-                memory.boots[name] = [count, now + min(FIRST_ASIDE_S * 2 ** (count - 1), MOST_ASIDE_S)]
-                del memory.woken_at[name]
+            self._boot(name, down, now)
+
+    def _boot(self, name: str, down: bool, now: float) -> None:
+        """Of a node that is not on: has its boot failed?"""
+        memory = self.memory
+        late = name in memory.woken_at and now > memory.woken_at[name] + self.limits.boot_s
+        if name in memory.woken_at and (down or late):
+            count = memory.boots.get(name, [0.0, 0.0])[0] + 1
+            memory.boots[name] = [count, now + min(FIRST_ASIDE_S * 2 ** (count - 1), MOST_ASIDE_S)]
+            memory.in_a_row += 1
+            del memory.woken_at[name]
+        if down and name in memory.boots and name not in memory.down:
+            memory.down.append(name)
 
     def _time(self, seen: Seen) -> None:
         before, self._clock = self._clock, (seen.now_s, self.monotonic())
@@ -244,6 +262,8 @@ class Guard:
         if len(memory.switched) >= limits.switches:
             return "rate"
         if one.kind == WAKE:
+            if memory.in_a_row >= MOST_BOOTS and self.aside(now):
+                return "boots"
             early = now - memory.off_at.get(one.name, -1e18) < limits.min_off_s
             return "not-off" if power_of(node) != OFF else "min-off" if early else ""
         if overdue:

@@ -7,7 +7,7 @@ from typing import Any
 
 from escala.bridges.slurm import leases
 from escala.bridges.slurm.actor import Actor
-from escala.bridges.slurm.alone import others
+from escala.bridges.slurm.alone import Presence, others
 from escala.bridges.slurm.guard import NICE, RENEW, Allowed, Guard, Wanted
 from escala.bridges.slurm.ranks import nices, wished
 from escala.bridges.slurm.seen import Seen
@@ -17,17 +17,28 @@ from escala.live import Desk, Orders, Snapshot
 
 ADVISE, ORDER, POWER, FULL = "advise", "order", "power", "full"
 MODES = (ADVISE, ORDER, POWER, FULL)
+UNMARKED = "unmarked"
 SOON_S = 2.0
 MOST_ERRORS = 2
 
 
 class Steering:
-    """Does what the guard lets through. pretends: nodes are switched in the policy's eyes only."""
+    """Does what the guard lets through. presence: says that it acts. pretends: nodes are switched in the policy's eyes only."""
 
-    def __init__(self, mode: str, at: Layout, guard: Guard, actor: Actor) -> None:
-        self.mode, self._at, self._guard, self._actor = mode, at, guard, actor
+    def __init__(self, mode: str, at: Layout, guard: Guard, actor: Actor, presence: Presence | None = None) -> None:
+        self.mode, self._at, self._guard, self._actor, self._presence = mode, at, guard, actor, presence
         self.pretends = mode in (ADVISE, ORDER)
         self._soon: float | None = None
+
+    def begin(self, look: Callable[[], Seen]) -> None:
+        """Before anything is done; EscalaError where somebody else acts."""
+        if self._presence is not None:
+            self._presence.take(look())
+
+    def end(self) -> None:
+        """Nothing more is done."""
+        if self._presence is not None:
+            self._presence.leave()
 
     def aside(self, now_s: float) -> Set[str]:
         """Nodes that did not boot, which the policy shall not count on."""
@@ -44,12 +55,13 @@ class Steering:
         self._keep()
         guard.look(seen)
         kept = leases.held(seen, guard.owns)
-        found: dict[str, Any] = {"leases": sorted(kept)} if not self.pretends else {}
+        found: dict[str, Any] = {"leases": sorted(kept), "aside": sorted(self.aside(seen.now_s))} if not self.pretends else {}
         why = guard.blocked(seen, decided_s, age_s())
-        if not why and self.mode != ADVISE and others(seen, self._at, guard.owns):
-            why = "others"
+        if not why and self.mode != ADVISE:
+            why = self._kept_out(seen)
         if why:
-            guard.good()
+            if why != UNMARKED:
+                guard.good()
             self._soon = None
             return found | {"refused": [["all", "", why]]}
         allowed, refused = guard.sort(seen, self._wanted(seen, orders, desk, asked), unsure, self.mode != ADVISE)
@@ -60,6 +72,16 @@ class Steering:
         moving = not self.pretends and any(power_of(seen.nodes[name]) != ON for name in kept if name in seen.nodes)
         self._soon = SOON_S if guard.memory.woken_at or (moving and done["acted"]) else None
         return found | done | {"refused": [*refused, *done["refused"]]}
+
+    def _kept_out(self, seen: Seen) -> str:
+        """Why nothing may be done: somebody else acts here, or it cannot be said that we do."""
+        if others(seen, self._at, self._guard.owns):
+            return "others"
+        try:
+            return "" if self._presence is None or self._presence.keep(seen) else "others"
+        except EscalaError:
+            self._guard.failed()
+            return UNMARKED
 
     def _keep(self) -> None:
         """From the first look on there is a record of what was done, be it empty."""
@@ -97,7 +119,8 @@ class Steering:
         names = self._at.names
         if self.mode in (ADVISE, ORDER, FULL):
             waiting = sum(waits(job, self._at) for job in seen.jobs.values())
-            out += nices(seen, self._at, wished(desk, asked, orders, waiting), self._guard.limits.longest_wait_s)
+            fixed = self._actor.changes.set_since(seen)
+            out += nices(seen, self._at, wished(desk, asked, orders, waiting), self._guard.limits.longest_wait_s, fixed)
         if self.mode in (ADVISE, POWER, FULL):
             wakes, offs = [names[k] for k in orders.wakes], [names[k] for k in orders.offs]
             out += leases.wanted(seen, self._at, self._guard, wakes, offs)

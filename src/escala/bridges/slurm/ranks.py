@@ -5,7 +5,7 @@ So, where they differ, no job gets a priority that none had, and whatever Slurm 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from escala.bridges.slurm.guard import NICE, Wanted
 from escala.bridges.slurm.seen import Job, Seen
@@ -30,10 +30,10 @@ def wished(desk: Desk, asked: Snapshot, orders: Orders, waiting: int) -> list[st
     return [*first, *(job for job in planned if job not in set(first))]
 
 
-def nices(seen: Seen, at: Layout, wish: Sequence[str], longest_wait_s: float) -> list[Wanted]:
+def nices(seen: Seen, at: Layout, wish: Sequence[str], longest_wait_s: float, fixed: Collection[str] = ()) -> list[Wanted]:
     """What to set so that the jobs start in this order; nothing where Slurm would start them so already. Tasks of arrays keep their place,
-    and jobs that have waited too long go first, as Slurm has them."""
-    jobs = [job for job in seen.jobs.values() if waits(job, at) and "_" not in job.job_id]
+    as do the jobs that are fixed, and jobs that have waited too long go first, as Slurm has them."""
+    jobs = [job for job in seen.jobs.values() if waits(job, at) and "_" not in job.job_id and job.job_id not in fixed]
     jobs.sort(key=lambda job: (-job.priority, int(job.job_id)))
     by_name = {job.job_id: job for job in jobs}
     late = [job for job in jobs if seen.now_s - job.submit_s > longest_wait_s]

@@ -101,7 +101,7 @@ _SEEN = _holding(
 )
 _PASSED = ("watched_s", "off_s", "switching_s", "idle_s", "truly_off_s", "gap_s")
 _LIVED = _holding(**dict.fromkeys(_PASSED, _some), saved_j=_number, delays=_many(_row(_text, _text, _some)))
-_NAMES = ("starts", "wakes", "offs", "leases", "advice", "added")
+_NAMES = ("starts", "wakes", "offs", "leases", "advice", "added", "aside")
 NEEDED = {BEGIN: ("mode", "policies", "partition", "names", "platform"), LOOK: ("seq",), MISS: ("why",)}
 KNOWN: dict[str, dict[str, Shape]] = {
     BEGIN: {

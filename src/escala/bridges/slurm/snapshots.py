@@ -40,6 +40,8 @@ SAID = {OVERFULL: "jobs have more CPUs than it has", OF_SUSPENDED: "a job is sus
 ENDLESS_S = 366 * 86400.0
 PREFIX = "escala_"
 """How the names of leases begin: the node's name follows."""
+MARK = "escala_acts_"
+"""How the name of what says that somebody acts on a partition begins: the partition's follows."""
 
 Power = Callable[[Node], tuple[str, float | None, float | None]]
 """A node -> its power state, since when it is idle, when its switch ends (None: unknown)."""

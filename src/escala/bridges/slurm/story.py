@@ -83,6 +83,7 @@ def status(path: Path) -> dict[str, Any]:
         "refused": [f"{' '.join(filter(None, (kind, name)))}: {why}" for kind, name, why in refused],
         "counts": last.get("counts", {}),
         "leases": last.get("leases", []),
+        "set_aside": last.get("aside", []),
         "changed_jobs": [job for job, nice in nices.items() if _waits_with(seen, job, nice)],
     }
 

@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from escala.bridges.slurm.actor import CHANGES, Changes, Command
+from escala.bridges.slurm.alone import is_own
 from escala.bridges.slurm.commands import Run, job, name
 from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.seen import Reservation, Seen
 from escala.bridges.slurm.shape import BEGIN
-from escala.bridges.slurm.snapshots import PREFIX, is_lease
+from escala.bridges.slurm.snapshots import MARK, PREFIX, is_lease
 from escala.errors import EscalaError, one_line
 
 SWITCHING = ("power", "full")
@@ -33,9 +34,10 @@ def undone(
     and so is a lease that was not made here; nodes that are off stay so until Slurm needs them. dry: no command is given."""
     nices, set_since = changes.undo(seen)
     wanted: list[Command] = [("scontrol", "update", f"jobid={job(which)}", f"nice={old}") for which, old in nices]
-    wanted += [("scontrol", "delete", f"reservationname={name(one.name)}") for one in seen.reservations.values() if owns(one)]
+    kept = [one for one in seen.reservations.values() if owns(one) or is_own(one, changes)]
+    wanted += [("scontrol", "delete", f"reservationname={name(one.name)}") for one in kept]
     left = [f"job {which}: its nice was set by somebody else since" for which in set_since]
-    others = [one for one in seen.reservations.values() if one.name.startswith(PREFIX) and not owns(one)]
+    others = [one for one in seen.reservations.values() if one.name.startswith(PREFIX) and one not in kept]
     left += [f"reservation {one.name} of {','.join(one.users) or 'nobody'}: {_why(changes, one)}" for one in others]
     out = []
     for command in wanted:
@@ -50,6 +52,8 @@ def undone(
 
 
 def _why(changes: Changes, one: Reservation) -> str:
+    if one.name.startswith(MARK):
+        return "it says that another process acts on a partition"
     if not is_lease(one):
         return "no lease of Escala"
     return f"there is no {CHANGES} here that names it" if changes.lost else f"not among those that {CHANGES} names"
