@@ -34,8 +34,8 @@ CASES = [
     Case("`escala --help`", "≤ 0.5 s", lambda: (child_seconds(_help), "s")),
     Case(
         "a run of two jobs in a new process, compiled before",
-        "≤ 1 s of warm start",
+        "≤ 0.4 s",
         lambda: (child_seconds(lambda: _python(_ONE_RUN)), "s"),
     ),
-    Case("the same, nothing compiled before", "≤ 30 s", lambda: (child_seconds(_cold, repeats=1), "s")),
+    Case("the same, nothing compiled before", "≤ 10 s", lambda: (child_seconds(_cold, repeats=1), "s")),
 ]

@@ -171,7 +171,7 @@ class Commands:
     def call_at(self, time_s: float) -> bool:
         """Ask for a decision at this time (> now), s."""
         try:
-            seconds = float(time_s)
+            seconds = math.nan if isinstance(time_s, str | bytes | bytearray | memoryview) else float(time_s)
         except (TypeError, ValueError, OverflowError):
             seconds = math.nan
         if not -LONGEST_S < seconds < LONGEST_S:

@@ -80,7 +80,7 @@ def test_odd_arguments_are_refused_with_the_reason() -> None:
     def odd(view: escala.View, act: escala.Commands) -> None:
         if not told:
             told.extend((act.start(value), act.refusal) for value in (1.5, None, True, 2**70, 99))  # type: ignore[arg-type]
-            for value in (None, "soon", [], 1e13):
+            for value in (None, "soon", "1e3", b"5", [], 1e13):
                 with pytest.raises(EscalaError, match=r"^call_at\(.*give a time in seconds"):
                     act.call_at(value)  # type: ignore[arg-type]
             assert act.start(np.int32(0))  # a row by another whole type
