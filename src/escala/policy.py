@@ -267,5 +267,7 @@ def name_of(policy: Any) -> str:
     if isinstance(policy, str):
         return plain(policy)
     name = one_line(str(getattr(policy, "name", None) or getattr(policy, "__name__", None) or type(policy).__name__))
-    taken = name.partition(":")[0].strip() in OFFICIAL and not _is_of(policy, INSIDE + NAMED)
+    kind, colon, _ = name.partition(":")
+    own = INSIDE + NAMED + (("escala.policies.schedulers", "Scheduler"),) * bool(colon)  # `queue_by` names its schedulers so
+    taken = kind.strip() in OFFICIAL and not _is_of(policy, own)
     return f"{name} (object)" if taken else name
