@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import signal
@@ -131,6 +132,7 @@ GARBAGE = [
     (b"{}\n", "request: it asks nothing: name one of decide, plan, status"),
     (b'{"decide": 1, "plan": 2}\n', "it asks for decide and plan"),
     (b'{"decide": null}\n', "schema None is not 1"),
+    (b'{"status": false}\n', "request: status is False: ask for it by true"),
     (b'{"status": true, "first": 3}\n', "'first' does not belong to status"),
     (_line({"decide": {**_told(), "schema": 2}}), "schema 2 is not 1"),
     (_line({"decide": {**_told(), "nodes": {"power": ["on"]}}}), "there are 1 nodes"),
@@ -318,3 +320,18 @@ def test_asking_compiles_nothing() -> None:
     code = "import sys; from escala.live import ask; print([m for m in ('numpy', 'numba', 'polars') if m in sys.modules])"
     outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert outcome.stdout == "[]\n", outcome.stderr[-2000:]
+
+
+def test_who_asks_waits_where_too_many_are_waiting(tmp_path: Path) -> None:
+    """A full backlog is said at once to a socket with a time limit; it is no absence."""
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener, contextlib.ExitStack() as others:
+        listener.bind(path)
+        listener.listen(0)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                one = others.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                one.setblocking(False)
+                one.connect(path)
+        with pytest.raises(escala.EscalaError, match=r"no answer within 0\.2 s"):
+            request(path, {"status": True}, timeout_s=0.2)

@@ -25,6 +25,7 @@ from escala.envs.slots.policy import SlotPolicy
 from escala.errors import EscalaError
 from escala.live import Desk, Orders, Snapshot, Start, rows
 from escala.live.rows import Rows
+from escala.live.state_file import write_state
 from escala.policies import Rollout
 from tests.live.machine import Machine
 from tests.live.twin import KINDS, case_of, differences, platform_of
@@ -201,7 +202,8 @@ def test_what_a_shield_counts_goes_on_after_a_restart(tmp_path: Path) -> None:
     made[-1].save(tmp_path / "state.json")
     told = json.loads((tmp_path / "state.json").read_text())
     told["states"]["scheduler"]["ahead"]["running"] = 5
-    (tmp_path / "state.json").write_text(json.dumps(told))
+    del told["sha256"]
+    write_state(tmp_path / "state.json", "", told)
     with pytest.raises(EscalaError, match="its state is none of its own"):
         make().restore(tmp_path / "state.json")
 
@@ -382,8 +384,9 @@ def test_a_damaged_memory_is_refused(tmp_path: Path) -> None:
     whole = json.loads(path.read_text())
     for name, value in (("memory", []), ("history", [[1.0]]), ("users", [[0, 3, 0.5, []]]), ("random", {"state": 5})):
         told = json.loads(json.dumps(whole))
+        del told["sha256"]
         told["states"]["scheduler"][name] = value
-        path.write_text(json.dumps(told))
+        write_state(path, "", told)
         with pytest.raises(EscalaError, match=r"state.json: .*its state is none of its own"):
             desk().restore(path)
 
@@ -392,6 +395,7 @@ WITHOUT_TORCH = """
 import sys
 import escala
 from escala.live import Desk, Snapshot
+from escala.live.state_file import write_state
 agent = escala.load_agent(sys.argv[1])
 desk = Desk("10x1:grid5000", **{sys.argv[2]: agent})
 jobs = {"job_id": ["a"], "submit_s": [0.0], "walltime_s": [5.0], "cores": [1], "state": ["queued"]}

@@ -114,6 +114,8 @@ def test_files(tmp_path: Path) -> None:
     ("changes", "words"),
     [
         ({"schema": 2}, "schema 2 is not 1"),
+        ({"schema": True}, "schema True is not 1"),
+        ({"now_s": 10**400}, "give seconds from 0 to 1e+11"),
         ({"now_s": "soon"}, "now_s is 'soon': give seconds"),
         ({"now_s": float("nan")}, "now_s is nan: give seconds"),
         ({"jobs": []}, "jobs is []: give its columns"),
@@ -122,6 +124,7 @@ def test_files(tmp_path: Path) -> None:
         ({"jobs__job_id": ["a", 5, "b"]}, "jobs.job_id[1] is 5: give a text"),
         ({"jobs__cores": [2, 0, 1]}, "jobs.cores[1] is 0: give 1 or more"),
         ({"jobs__cores": [2, 1.5, 1]}, "jobs.cores[1] is 1.5: give a whole number"),
+        ({"jobs__cores": [2, 2**31, 1]}, "jobs.cores[1] is 2147483648: give a whole number"),
         ({"jobs__cores": [2, 4]}, "jobs.cores has 2 entries, the columns before it 3"),
         ({"jobs__state": ["running", "asleep", "queued"]}, "jobs.state[1] is 'asleep': give one of queued, given, running"),
         ({"jobs__submit_s": [10.0, 20.0, 1001.0]}, "jobs.submit_s[2] is 1001.0: it is later than now_s"),

@@ -116,6 +116,8 @@ def _parsed(line: bytes) -> tuple[str, dict[str, Any]]:
     asked = [what for what in REQUESTS if what in told]
     if len(asked) != 1:
         raise EscalaError(f"request: it asks {'for ' + ' and '.join(asked) if asked else 'nothing'}: name one of {known}")
+    if asked[0] == "status" and told["status"] is not True:
+        raise EscalaError(f"request: status is {quoted(told['status'])}: ask for it by true")
     more = [name for name in told if name not in (asked[0], *REQUESTS[asked[0]])]
     if more:
         raise EscalaError(f"request: {quoted(more[0])} does not belong to {asked[0]}: leave it out")

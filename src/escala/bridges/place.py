@@ -14,7 +14,7 @@ from escala.errors import EscalaError
 from escala.writing import locks
 
 LONGEST_NAME = 107  # bytes, of the path of a socket on Linux
-BACKLOG = 16
+BACKLOG = 64
 PATIENCE_S = 2.0
 
 

@@ -112,7 +112,9 @@ def slurm(
             desk = Desk(at.platform, pair[0][0], pair[1][0], **options)
             desk.warm()
             folder.mkdir(parents=True, exist_ok=True)
-            beside = Beside(eyes, desk, at, folder, Setting(mode, period, {"slurm": about["slurm"]}), hands)
+            beside = Beside(
+                eyes, desk, at, folder, Setting(mode, period, {name: about.get(name, "") for name in ("slurm", "cluster")}), hands
+            )
             if hands is not None:
                 held.callback(hands.end)
                 hands.begin(eyes.read)
@@ -155,6 +157,7 @@ def _eyes(source: Path | None, read: str, limit: float, acts: bool) -> tuple[Any
 
         recorded = Recorded(source)
         return recorded, recorded.first, recorded.about
+    from escala.bridges.slurm.alone import cluster_if_named
     from escala.bridges.slurm.commands import Clients
     from escala.bridges.slurm.reader import Reader, shown, tried
 
@@ -168,7 +171,7 @@ def _eyes(source: Path | None, read: str, limit: float, acts: bool) -> tuple[Any
     version = shown(reader.version)
     if not reader.known:
         remark(f"Slurm {version} is none of the versions that were tried ({tried()}): it is read all the same, and never acted on")
-    return reader, reader.read(), {"slurm": version}
+    return reader, reader.read(), {"slurm": version, "cluster": "" if reader.run is None else cluster_if_named(reader.run)}
 
 
 def _waiting(ending: Any, service: Notify) -> Callable[[float], bool]:
@@ -309,12 +312,13 @@ def undo(
     from escala.bridges.slurm.journal import Journal
     from escala.bridges.slurm.loop import JOURNAL
     from escala.bridges.slurm.reader import Reader
-    from escala.bridges.slurm.undoing import leased_by, undone
+    from escala.bridges.slurm.undoing import check_cluster, leased_by, undone
 
     if not (where / JOURNAL).exists():
         raise EscalaError(f"{where}: holds no {JOURNAL}: give the folder of escala beside slurm")
     journal = Journal(where / JOURNAL)  # nobody else acts meanwhile
     run, changes = Clients(limit), Changes(where)
+    check_cluster(run, journal.path)
     done, left = undone(run, Reader(run).read(), changes, leased_by(changes, journal.path, user()), dry)
     journal.close()
     shown = [f"{'' if good else 'FAILED '}{command}" for command, good in done] or ["nothing is left to undo"]

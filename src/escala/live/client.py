@@ -14,6 +14,7 @@ from escala.errors import EscalaError, quoted
 from escala.live.orders import Orders
 
 PIECE_BYTES = 1 << 16
+AGAIN_S = 0.01
 
 
 def ask(path: str | Path, snapshot: Any, timeout_s: float = 60.0) -> Orders:
@@ -53,7 +54,7 @@ def _exchanged(path: str, line: bytes, timeout_s: float) -> bytes:
     heard = bytearray()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as there:
         there.settimeout(timeout_s)
-        there.connect(path)
+        _connected(there, path, end)
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it does not want the line, and may have said why
             there.sendall(line)
         while not heard.endswith(b"\n"):
@@ -63,3 +64,14 @@ def _exchanged(path: str, line: bytes, timeout_s: float) -> bytes:
                 raise ConnectionResetError("the server has left")
             heard += piece
     return bytes(heard)
+
+
+def _connected(there: socket.socket, path: str, end: float) -> None:
+    """Tried again while too many others wait to be heard, which a socket with a time limit says at once."""
+    while True:
+        try:
+            return there.connect(path)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise TimeoutError from None
+            time.sleep(AGAIN_S)

@@ -13,6 +13,7 @@ from escala.kernel import codes
 from escala.kernel.sound import in_us, within
 
 PLAIN = (list, np.ndarray)
+MOST_WHOLE = 2**31 - 1
 
 
 class Columns:
@@ -104,10 +105,10 @@ class Columns:
         given = self._needed(column)
         if isinstance(given, np.ndarray) and given.dtype == np.int64 and given.ndim == 1:
             values = np.array(given)
-            if within(values, 0, 2**31):
+            if within(values, 0, MOST_WHOLE):
                 return values
         values = self._numbers(column, given)
-        self.refuse(~(np.abs(values) <= 2.0**31) | (values != np.floor(values)), column, "give a whole number")
+        self.refuse(~(np.abs(values) <= MOST_WHOLE) | (values != np.floor(values)), column, "give a whole number")
         return values.astype(np.int64)
 
     def flags(self, column: str) -> NDArray[np.int64]:

@@ -16,12 +16,10 @@ from escala.live.orders import Orders, Planned, Start
 from escala.live.shapes import refuse_shapes
 from escala.live.slurm_desk import SlurmDesk
 from escala.live.snapshot import Snapshot
-from escala.live.state_file import KIND, check_state, reading_state, write_state
+from escala.live.state_file import FORMAT, KIND, check_state, reading_state, write_state
 from escala.platform.site import Partition, Site
 from escala.policy import name_of
 from escala.slurm.settings import is_slurm
-
-FORMAT = 1
 
 
 def desk_of(platform: Any, scheduler: Any = "easy", shutdown: Any = "never", **options: Any) -> Desk | SiteDesk | SlurmDesk:

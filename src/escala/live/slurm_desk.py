@@ -22,7 +22,7 @@ from escala.live.orders import Orders, Planned, Start
 from escala.live.shapes import MEMORY
 from escala.live.slurm_tables import Standing, gone
 from escala.live.snapshot import DEMAND, Snapshot
-from escala.live.state_file import KIND, check_state, reading_state, write_state
+from escala.live.state_file import FORMAT, KIND, check_state, reading_state, write_state
 from escala.options import Options, with_options
 from escala.platform import Platform, read_platform
 from escala.platform.closures import RESERVED
@@ -30,7 +30,6 @@ from escala.platform.site import site_of
 from escala.slurm.run import refuse_options
 from escala.slurm.settings import NAME, Settings, changed, settings_of
 
-FORMAT = 1
 CLOCKS = {
     "tick": t.TICK,
     "pass": t.PASS,

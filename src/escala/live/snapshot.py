@@ -149,7 +149,7 @@ class Snapshot:
     @classmethod
     def from_plain(cls, told: Any) -> Snapshot:
         """From what a JSON text held; EscalaError for what is no snapshot, or one of another schema."""
-        if not isinstance(told, dict) or told.get("schema") != SCHEMA:
+        if not isinstance(told, dict) or told.get("schema") != SCHEMA or isinstance(told["schema"], bool):
             found = told.get("schema") if isinstance(told, dict) else None
             raise EscalaError(f"snapshot: schema {quoted(found)} is not {SCHEMA}: write it with this version of Escala")
         unknown = [name for name in told if name not in ("schema", "now_s", *SECTIONS)]
@@ -162,7 +162,7 @@ class Snapshot:
 
 
 def _instant(now_s: Any) -> int:
-    if isinstance(now_s, bool) or not isinstance(now_s, int | float | np.number) or not 0.0 <= float(now_s) <= Columns.LATEST_S:
+    if isinstance(now_s, bool) or not isinstance(now_s, int | float | np.number) or not 0 <= now_s <= Columns.LATEST_S:
         raise EscalaError(f"snapshot: now_s is {quoted(now_s)}: give seconds from 0 to {Columns.LATEST_S:g}")
     return int(microseconds(float(now_s)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ from escala.reading import guarded, read_json
 from escala.writing import write_whole
 
 KIND = "desk of escala.live"
-FORMAT = 1
+FORMAT = 2
+SUM = "sha256"
 
 
 def told_state(name: str, platform: Platform, carried: Carried, policies: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,14 +27,18 @@ def told_state(name: str, platform: Platform, carried: Carried, policies: Mappin
 
 
 def write_state(path: Any, name: str, told: Mapping[str, Any], note: Any = None) -> None:
-    """note: of whoever saves, plain data."""
+    """note: of whoever saves, plain data. A sum of it all stands at its end."""
     try:
         text = json.dumps({**told} if note is None else {**told, "note": note})
     except (TypeError, ValueError) as error:
         raise EscalaError(
             f"{name}: state() gives what JSON does not hold ({error}): return plain numbers, texts, lists and dicts"
         ) from None
-    write_whole(path, text + "\n")
+    write_whole(path, f'{text[:-1]}, "{SUM}": "{_sum(text)}"}}\n')
+
+
+def _sum(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def check_state(told: Any, name: str, platform: Platform) -> None:
@@ -59,6 +65,9 @@ def take_state(told: Any, name: str, platform: Platform, policies: Mapping[str, 
 
 @contextmanager
 def reading_state(path: Any) -> Iterator[Any]:
-    """What such a file holds; what is wrong with it is told with its name."""
+    """What such a file holds, its sum checked; what is wrong with it is told with its name."""
     with guarded(path, "the state of a desk"):
-        yield read_json(Path(path))
+        told = read_json(Path(path))
+        if isinstance(told, dict) and told.get("format") == FORMAT and told.pop(SUM, None) != _sum(json.dumps(told)):
+            raise EscalaError("not as it was written (its sum is another): begin without the file")
+        yield told

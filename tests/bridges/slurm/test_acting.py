@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ import pytest
 from escala.bridges.slurm import leases
 from escala.bridges.slurm.guard import Limits
 from escala.bridges.slurm.loop import JOURNAL
+from escala.bridges.slurm.ranks import nices
 from escala.bridges.slurm.reader import Reader
-from escala.bridges.slurm.snapshots import is_lease
+from escala.bridges.slurm.snapshots import is_lease, layout
 from escala.bridges.slurm.story import explain, status
-from tests.bridges.slurm.fake import BOOT_TIMEOUT_S, FakeJob, FakeSlurm
+from tests.bridges.slurm.fake import BOOT_TIMEOUT_S, EPOCH, FakeJob, FakeSlurm
+from tests.bridges.slurm.test_shadow import WATTS
 from tests.bridges.slurm.world import FAST, PERIOD, World, queue, reserve
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -33,6 +36,35 @@ def test_order_mode_makes_slurm_start_jobs_as_the_policy_wants(tmp_path: Path) -
     assert limits == [1, 2, 3, 4, 5, 6, 7, 8]
     assert slurm.commands == given, "the order stands, so nothing more was changed"
     assert all(not refused for refused in world.told("refused")) and all(done for _, done in world.told("acted"))
+
+
+def test_a_long_queue_starts_in_the_order_of_the_policy_too(tmp_path: Path) -> None:
+    limits = [1 + 37 * k % 90 for k in range(90)]  # of which the first 50 are planned
+    full = FakeJob(1, EPOCH + 1, 8, 300, limit=6000, priority=50000)
+    waiting = [FakeJob(k + 2, EPOCH + 2, 8, 5, limit=60 * limit, priority=10000 - k) for k, limit in enumerate(limits)]
+    slurm = FakeSlurm(8, [full, *waiting])
+    slurm.advance(3)
+    world = World(slurm, tmp_path, "order", scheduler="sjf", shutdown="never")
+    before = {job.priority for job in slurm.jobs}
+    started: dict[int, int] = {}  # the limit of a job, in the order in which they started
+    for _ in range(150):
+        world.go(1)
+        started |= {job.number: job.limit // 60 for job in slurm.jobs if job.start and job.number > 1 and job.number not in started}
+    assert list(started.values()) == list(range(1, 91))
+    assert {job.priority for job in slurm.jobs} <= before
+
+
+def test_parts_of_a_whole_and_jobs_of_several_partitions_keep_their_place() -> None:
+    slurm = queue(7, 3, 8)
+    seen = Reader(slurm, clock=slurm.clock).read()
+    at = layout(seen, "batch", WATTS)
+    first, second, third = (f"{k}" for k in (2, 3, 4))
+    jobs = {name: job for name, job in seen.jobs.items() if name != first}
+    jobs["2+0"] = seen.jobs[first]._replace(job_id="2+0")
+    jobs[third] = jobs[third]._replace(partition="batch,night")
+    wish = [third, second, "2+0"]
+    assert nices(replace(seen, jobs=jobs), at, wish, 1e9) == ([], []), "the second alone may be moved, and stands first of those"
+    assert [one.name for one in nices(seen, at, [third, second], 1e9)[0]] == [third, first], "the first makes room"
 
 
 def test_status_and_explain_tell_of_nices_promises_and_refusals(tmp_path: Path) -> None:

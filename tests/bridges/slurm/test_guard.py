@@ -80,13 +80,15 @@ def test_a_late_job_is_not_made_to_wait_longer_and_goes_first(tmp_path: Path) ->
     slurm = queue(7, 3, 1)
     guard, seen = _guard(slurm, longest_wait_s=1e9)
     at = layout(seen, "batch", WATTS)
-    assert [(one.name, one.value) for one in nices(seen, at, ["4", "3", "2"], 1e9)] == [("4", -2), ("2", 2)]
+    assert [(one.name, one.value) for one in nices(seen, at, ["4", "3", "2"], 1e9)[0]] == [("4", -2), ("2", 2)]
     level = Seen(seen.now_s, {name: job._replace(priority=1) for name, job in seen.jobs.items()}, seen.nodes)
-    assert [(one.name, one.value) for one in nices(level, at, ["4", "3", "2"], 1e9)] == [("4", -20), ("3", -10)], "ties are broken upwards"
-    assert nices(seen, at, ["2", "3", "4"], 1e9) == [] and nices(seen, at, [], 1e9) == []
+    assert [(one.name, one.value) for one in nices(level, at, ["4", "3", "2"], 1e9)[0]] == [("4", -20), ("3", -10)], (
+        "ties are broken upwards"
+    )
+    assert nices(seen, at, ["2", "3", "4"], 1e9) == ([], []) == nices(seen, at, [], 1e9)
     slurm.advance(50)
     guard, seen = _guard(slurm, longest_wait_s=10)
-    assert nices(seen, at, ["4", "3", "2"], 10.0) == [], "all are late, so they stay as Slurm has them"
+    assert nices(seen, at, ["4", "3", "2"], 10.0) == ([], []), "all are late, so they stay as Slurm has them"
     assert _why(guard, seen, Wanted(NICE, "2", 5)) == ["longest-wait"] and _why(guard, seen, Wanted(NICE, "2", -5)) == []
     assert _why(guard, seen, Wanted(NICE, "1", 0), Wanted(NICE, "99", 0)) == ["not-waiting"] * 2
     assert _why(guard, seen, Wanted(NICE, "2", -(3 * 10**9))) == ["range"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -24,6 +25,7 @@ from escala.bridges.slurm.snapshots import layout
 from escala.bridges.slurm.story import explain, moment, status
 from escala.errors import EscalaError
 from escala.live import Desk
+from escala.live.state_file import write_state
 from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeNode, FakeSlurm
 
 WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=5,switch_on_s=20"
@@ -41,7 +43,9 @@ def beside_of(slurm: Any, folder: Path, shutdown: str = "timeout:30", scheduler:
     first = looks_at.first if looks_at else reader.read()
     at = layout(first, "batch", WATTS)
     folder.mkdir(exist_ok=True)
-    beside = Beside(reader, Desk(at.platform, scheduler, shutdown), at, folder, Setting("shadow", PERIOD, {"slurm": "22.05"}))
+    beside = Beside(
+        reader, Desk(at.platform, scheduler, shutdown), at, folder, Setting("shadow", PERIOD, {"slurm": "22.05", "cluster": "lab"})
+    )
     beside.begin(first.now_s)
     return beside
 
@@ -328,10 +332,34 @@ def test_a_state_of_other_policies_is_refused(tmp_path: Path) -> None:
     slurm = FakeSlurm(8)
     with pytest.raises(EscalaError, match="policies 'easy"):
         beside_of(slurm, tmp_path, "never")
-    told = json.loads((tmp_path / STATE).read_text())
-    (tmp_path / STATE).write_text(json.dumps(told | {"note": {"seq": 1}}))
+    whole = json.loads((tmp_path / STATE).read_text())
+    told = {name: one for name, one in whole.items() if name != "sha256"}
+    write_state(tmp_path / STATE, "", told, {"seq": 1})
     with pytest.raises(EscalaError, match="not the state of escala beside"):
         beside_of(slurm, tmp_path)
+    for what, other in (("cluster", "other"), ("partition", "night"), ("nodes", "0")):
+        note = told["note"] | {"at": told["note"]["at"] | {"cluster": "lab", what: other}}
+        write_state(tmp_path / STATE, "", told, note)
+        with pytest.raises(EscalaError, match=f"of (other )?{what}.*: name another folder"):
+            beside_of(slurm, tmp_path)
+
+
+def test_a_state_that_is_not_as_it_was_written_is_refused(tmp_path: Path) -> None:
+    _run(tmp_path, 5)
+    kept = json.loads((tmp_path / STATE).read_text())
+    draw = random.Random(29)
+    for _ in range(60):
+        told = json.loads(json.dumps(kept))
+        inside, key = told, draw.choice(sorted(told))
+        while isinstance(inside[key], dict | list) and inside[key] and draw.random() < 0.8:
+            inside = inside[key]
+            key = draw.choice(sorted(inside) if isinstance(inside, dict) else range(len(inside)))
+        inside[key] = draw.choice([None, "x", -1, 1e300, [], {}, [[1]], 10**30])
+        if told == kept:
+            continue
+        (tmp_path / STATE).write_text(json.dumps(told))
+        with pytest.raises(EscalaError, match=r"state\.json"):
+            beside_of(FakeSlurm(8), tmp_path)
 
 
 def test_nodes_that_come_and_go(tmp_path: Path) -> None:

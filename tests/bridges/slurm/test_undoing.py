@@ -8,6 +8,9 @@ import pytest
 
 from escala.bridges.slurm.actor import CHANGES, Changes
 from escala.bridges.slurm.guard import Limits
+from escala.bridges.slurm.loop import JOURNAL
+from escala.bridges.slurm.undoing import check_cluster
+from escala.errors import EscalaError
 from tests.bridges.slurm.fake import FakeSlurm
 from tests.bridges.slurm.world import FAST, World, queue, reserve, undo
 
@@ -98,3 +101,15 @@ def test_undo_without_the_record_goes_by_form_node_and_user(tmp_path: Path) -> N
     done, left = undo(slurm, tmp_path / "power")
     assert done == [("scontrol delete reservationname=escala_n1", True)] and len(left) == 3
     assert set(slurm.reservations) == {"escala_meeting", "escala_n4", "escala_m1"}
+
+
+def test_undo_changes_no_other_cluster(tmp_path: Path) -> None:
+    journal = tmp_path / JOURNAL
+    world = World(queue(7, 3, 1), tmp_path, "order", scheduler="sjf", shutdown="never")
+    world.go(2)
+    world.die()
+    check_cluster(lambda *_: "ClusterName = far", journal)  # of a journal that names none
+    journal.write_text(journal.read_text().replace('"kind":"begin",', '"kind":"begin","cluster":"near",', 1))
+    check_cluster(lambda *_: "ClusterName = near", journal)
+    with pytest.raises(EscalaError, match="of cluster 'near', and Slurm here is far: nothing is undone"):
+        check_cluster(lambda *_: "ClusterName = far", journal)

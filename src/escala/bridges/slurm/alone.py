@@ -29,6 +29,14 @@ def cluster_of(run: Run) -> str:
     return name(found[1])
 
 
+def cluster_if_named(run: Run) -> str:
+    """The same; "" where Slurm names none, or does not say."""
+    try:
+        return cluster_of(run)
+    except EscalaError:
+        return ""
+
+
 @contextmanager
 def alone(cluster: str, partition: str, folder: Path) -> Iterator[None]:
     """No other process of this user on this machine acts on the partition meanwhile. folder: said to those who try.

@@ -197,6 +197,10 @@ class Guard:
             allowed.append(Allowed(one, self.seal))
         return allowed, refused
 
+    def changes_left(self) -> int:
+        """How many jobs may be changed yet in this minute, as of the last look."""
+        return max(self.limits.changes - len(self.memory.changed), 0)
+
     def _remember(self, one: Wanted, now: float) -> None:
         memory = self.memory
         if one.kind in (OFF_NODE, WAKE):
@@ -234,11 +238,11 @@ class Guard:
         """Why a job may not be changed; "" where it may."""
         job_name(one.name)
         job = seen.jobs.get(one.name)
-        if job is None or job.state != PENDING or "_" in one.name:
+        if job is None or job.state != PENDING or not one.name.isdigit():
             return "not-waiting"
         if abs(one.value) > MOST_NICE:
             return "range"
-        if len(self.memory.changed) >= self.limits.changes:
+        if not self.changes_left():
             return "rate"
         late = seen.now_s - job.submit_s > self.limits.longest_wait_s
         return "longest-wait" if late and one.value > job.nice else ""

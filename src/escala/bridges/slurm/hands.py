@@ -64,7 +64,9 @@ class Steering:
                 guard.good()
             self._soon = None
             return found | {"refused": [["all", "", why]]}
-        allowed, refused = guard.sort(seen, self._wanted(seen, orders, desk, asked), unsure, self.mode != ADVISE)
+        wanted, later = self._wanted(seen, orders, desk, asked)
+        allowed, refused = guard.sort(seen, wanted, unsure, self.mode != ADVISE)
+        refused += later
         if self.mode == ADVISE:
             guard.good()
             return found | {"advice": [line for one in allowed for line in self._actor.shown(one)], "refused": refused}
@@ -112,19 +114,21 @@ class Steering:
             guard.good()
         return {"acted": acted, "changed": changed, "refused": left}
 
-    def _wanted(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot) -> list[Wanted]:
+    def _wanted(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot) -> tuple[list[Wanted], list[list[str]]]:
         """Leases that run out first. Order before power: a node is anybody's once it is awake, so that the job that it is woken for has to
-        be first by then."""
+        be first by then. Also what is not asked for yet: the first jobs come first whole, so that no two get the same priority."""
         out: list[Wanted] = []
-        names = self._at.names
+        later: list[str] = []
+        names, guard = self._at.names, self._guard
         if self.mode in (ADVISE, ORDER, FULL):
             waiting = sum(waits(job, self._at) for job in seen.jobs.values())
             fixed = self._actor.changes.set_since(seen)
-            out += nices(seen, self._at, wished(desk, asked, orders, waiting), self._guard.limits.longest_wait_s, fixed)
+            wish = wished(desk, asked, orders, waiting)
+            out, later = nices(seen, self._at, wish, guard.limits.longest_wait_s, fixed, guard.changes_left())
         if self.mode in (ADVISE, POWER, FULL):
             wakes, offs = [names[k] for k in orders.wakes], [names[k] for k in orders.offs]
-            out += leases.wanted(seen, self._at, self._guard, wakes, offs)
-        return sorted(out, key=lambda one: one.kind != RENEW)
+            out += leases.wanted(seen, self._at, guard, wakes, offs)
+        return sorted(out, key=lambda one: one.kind != RENEW), [[NICE, name, "rate"] for name in later]
 
     def failed(self, why: str) -> None:
         """A look failed."""

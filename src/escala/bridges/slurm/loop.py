@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import traceback
 from collections.abc import Callable, Mapping, Set
@@ -15,7 +16,7 @@ from escala.bridges.slurm.pretend import Lived, Pretend
 from escala.bridges.slurm.seen import ENDED, Job, Seen, changes
 from escala.bridges.slurm.snapshots import SAID, Layout, added, as_it_is, snapshot
 from escala.bridges.slurm.watch import Watch
-from escala.errors import EscalaError, one_line
+from escala.errors import EscalaError, one_line, quoted
 from escala.live import Desk, Orders, Snapshot
 
 SOONEST_S = 1.0
@@ -90,6 +91,7 @@ class Beside:
             return
         note = self._desk.restore(path)
         try:
+            self._check_place(note["at"])
             self.seq, self._last_s = int(note["seq"]), note["last_s"]
             self._pretend.restore(note["pretend"])
             self._watch.restore(note["watch"])
@@ -100,10 +102,21 @@ class Beside:
                 raise EscalaError(f"{path}: {error}") from None
             raise EscalaError(f"{path}: not the state of escala beside: name another folder, or begin without the file") from None
 
+    def _place(self) -> dict[str, str]:
+        names = hashlib.sha256(" ".join(self.at.names).encode()).hexdigest()[:16]
+        return {"cluster": self._setting.about.get("cluster", ""), "partition": self.at.partition, "nodes": names}
+
+    def _check_place(self, there: dict[str, str]) -> None:
+        """EscalaError for the state of another cluster or partition, or of other nodes. A cluster that was not named may be any."""
+        for what, here in self._place().items():
+            if there[what] != here and there[what] and here:
+                raise EscalaError(f"of {'other nodes' if what == 'nodes' else f'{what} {quoted(there[what])}'}: name another folder")
+
     def save(self) -> None:
         """What is remembered, as a whole file."""
         hands = None if self._hands is None else self._hands.told()
         note = {"seq": self.seq, "last_s": self._last_s, "pretend": self._pretend.told(), "watch": self._watch.told(), "hands": hands}
+        note["at"] = self._place()
         self._desk.save(self.folder / STATE, note)
 
     def begin(self, now_s: float) -> None:

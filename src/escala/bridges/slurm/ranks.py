@@ -14,7 +14,8 @@ from escala.errors import EscalaError
 from escala.live import Desk, Orders, Snapshot
 
 FIRST = 50
-MOST_WAITING = 500
+MOST_WAITING = 10_000
+"""With more, a plan of the first ones takes too long: only those that would start now are put first."""
 STEP = 10
 
 
@@ -30,24 +31,45 @@ def wished(desk: Desk, asked: Snapshot, orders: Orders, waiting: int) -> list[st
     return [*first, *(job for job in planned if job not in set(first))]
 
 
-def nices(seen: Seen, at: Layout, wish: Sequence[str], longest_wait_s: float, fixed: Collection[str] = ()) -> list[Wanted]:
-    """What to set so that the jobs start in this order; nothing where Slurm would start them so already. Tasks of arrays keep their place,
-    as do the jobs that are fixed, and jobs that have waited too long go first, as Slurm has them."""
-    jobs = [job for job in seen.jobs.values() if waits(job, at) and "_" not in job.job_id and job.job_id not in fixed]
+def nices(
+    seen: Seen, at: Layout, wish: Sequence[str], longest_wait_s: float, fixed: Collection[str] = (), most: int = 10**9
+) -> tuple[list[Wanted], list[str]]:
+    """What to set so that these jobs start first, in this order; nothing where Slurm would start them so already. Others that stand among
+    the first take the places that these leave. Those that have waited too long go before all, as Slurm has them. What cannot be moved by
+    itself keeps its place (see `movable`), and so do the fixed jobs. most: changes now; where it takes more, the first of the order come
+    first. Also the jobs that were left for later."""
+    jobs = [job for job in seen.jobs.values() if waits(job, at) and movable(job) and job.job_id not in fixed]
     jobs.sort(key=lambda job: (-job.priority, int(job.job_id)))
     by_name = {job.job_id: job for job in jobs}
-    late = [job for job in jobs if seen.now_s - job.submit_s > longest_wait_s]
-    order = list(dict.fromkeys([*(job.job_id for job in late), *(name for name in wish if name in by_name)]))
-    chosen = set(order)
-    now = [job for job in jobs if job.job_id in chosen]
-    if [job.job_id for job in now] == order:
+    late = [job.job_id for job in jobs if seen.now_s - job.submit_s > longest_wait_s]
+    first = [by_name[name] for name in dict.fromkeys([*late, *(name for name in wish if name in by_name)])]
+    whole = some = _dealt(jobs, first)
+    while len(some) > most:
+        first = first[: len(first) * 3 // 4]
+        some = _dealt(jobs, first)
+    now = {one.name for one in some}
+    return some, [one.name for one in whole if one.name not in now]
+
+
+def _dealt(jobs: Sequence[Job], first: Sequence[Job]) -> list[Wanted]:
+    """jobs: as Slurm has them. first: those that are to stand before the others, in this order."""
+    ahead, behind = jobs[: len(first)], jobs[len(first) :]
+    if ahead == first:
         return []
-    targets = _targets(now)
-    dealt = [(by_name[name], target) for name, target in zip(order, targets, strict=True)]
+    chosen = {job.job_id for job in first}
+    places = [*ahead, *(job for job in behind if job.job_id in chosen)]
+    order = [*first, *(job for job in ahead if job.job_id not in chosen)]
+    dealt = zip(order, _targets(places), strict=True)
     return [Wanted(NICE, job.job_id, job.nice + job.priority - target) for job, target in dealt if job.priority != target]
 
 
-def _targets(jobs: list[Job]) -> list[int]:
+def movable(job: Job) -> bool:
+    """Is it one job, of one partition? Tasks of arrays and parts of heterogeneous jobs share a nice, and of several partitions another
+    process may have an opinion."""
+    return job.job_id.isascii() and job.job_id.isdigit() and "," not in job.partition
+
+
+def _targets(jobs: Sequence[Job]) -> list[int]:
     """The jobs' own priorities, highest first. Where some are equal, as all are without weights, each is a step above the one behind it:
     more than one, since Slurm cuts priorities off at 1."""
     step = 1 if len({job.priority for job in jobs}) == len(jobs) else STEP

@@ -19,7 +19,7 @@ MOST = 1e15
 
 
 def _text(told: Any) -> bool:
-    return isinstance(told, str) and (told.isascii() or not any("\ud800" <= sign <= "\udfff" for sign in told))
+    return isinstance(told, str) and told.isprintable()
 
 
 def _number(told: Any) -> bool:
@@ -105,7 +105,7 @@ _NAMES = ("starts", "wakes", "offs", "leases", "advice", "added", "aside")
 NEEDED = {BEGIN: ("mode", "policies", "partition", "names", "platform"), LOOK: ("seq",), MISS: ("why",)}
 KNOWN: dict[str, dict[str, Shape]] = {
     BEGIN: {
-        **dict.fromkeys(("mode", "policies", "partition", "slurm"), _text),
+        **dict.fromkeys(("mode", "policies", "partition", "slurm", "cluster"), _text),
         "names": _TEXTS,
         "platform": _platform,
         "period_s": _some,

@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from escala.bridges.slurm.actor import CHANGES, Changes, Command
-from escala.bridges.slurm.alone import is_own
+from escala.bridges.slurm.alone import cluster_of, is_own
 from escala.bridges.slurm.commands import Run, job, name
 from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.seen import Reservation, Seen
 from escala.bridges.slurm.shape import BEGIN
 from escala.bridges.slurm.snapshots import MARK, PREFIX, is_lease
-from escala.errors import EscalaError, one_line
+from escala.errors import EscalaError, one_line, quoted
 
 SWITCHING = ("power", "full")
 
@@ -25,6 +25,13 @@ def leased_by(changes: Changes, journal: Path, user: str) -> Callable[[Reservati
     begun = [record for record in records(journal) if record["kind"] == BEGIN and record.get("mode") in SWITCHING]
     nodes: Collection[str] = {name for record in begun for name in record.get("names", ())}
     return lambda one: is_lease(one) and one.hosts[0] in nodes and one.users == (user,)
+
+
+def check_cluster(run: Run, journal: Path) -> None:
+    """EscalaError where the journal is of another cluster than the one that would be changed."""
+    named = {record["cluster"] for record in records(journal) if record["kind"] == BEGIN and record.get("cluster")}
+    if named and (here := cluster_of(run)) not in named:
+        raise EscalaError(f"{journal}: of cluster {', '.join(sorted(map(quoted, named)))}, and Slurm here is {here}: nothing is undone")
 
 
 def undone(
