@@ -118,3 +118,43 @@ def test_what_rllib_does_not_know_is_refused() -> None:
     for wrong in ({"imitate": "rollout"}, {"track": "tensorboard:x"}, {"curve": True}):
         with pytest.raises(EscalaError, match="means nothing to RLlib"):
             escala.train("escala/Slots-v0", algorithm="rllib-ppo", steps=512, **wrong, **SMALL)
+
+
+def test_advantages_are_discounted_by_the_time_that_passed() -> None:
+    """By hand: two pieces with a step behind each; the first ends, the second is cut. Choices that take no time cost no discount."""
+    from escala.agents.rllib.timed import advantages
+
+    rewards, values = np.array([0.0, -1.0, 0.0, -2.0, 0.0]), np.array([4.0, 2.0, 9.0, 1.0, 3.0])
+    discounts = np.array([1.0, 0.5, 1.0, 0.25, 1.0])
+    ended, cut = np.array([0.0, 1.0, 0.0, 0.0, 0.0]), np.array([0.0, 0.0, 0.0, 1.0, 0.0])
+    found = advantages(rewards, values, discounts, ended, cut, 0.5)
+    assert found[1] == -1.0 - 2.0 and found[3] == -2.0 + 0.25 * 3.0 - 1.0
+    assert found[0] == 0.0 + 1.0 * 2.0 - 4.0 + 1.0 * 0.5 * found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_a_team_of_rllib_is_a_team_of_escala(tmp_path: Path) -> None:
+    """Saved, read, and it has learnt with discounts of time: equal for equal seeds, other weights where the discounts are of choices."""
+    from escala.agents import load_team, train_team
+    from escala.agents.training.team.view import SharedView
+
+    small = {"mode": "shared", "preset": "from-nothing", "algorithm": "rllib-ppo", "agents": 2, "lists": 8, "num_envs": 8, "steps": 512}
+    made = [train_team(**small, seed=3, out=tmp_path / str(k), learn={"n_steps": 32, "batch_size": 64}) for k in range(2)]
+    first, second = (team.networks[0].state_dict() for team in made)
+    assert all(torch.equal(value, second[name]) for name, value in first.items()) and made[0].manifest["steps_done"] == 512
+    read = load_team(tmp_path / "0")
+    assert all(torch.equal(value, first[name]) for name, value in read.networks[0].state_dict().items())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SharedView, "_discount", lambda view: np.full(view.num_envs, 0.99))
+        other = train_team(**small, seed=3, learn={"n_steps": 32, "batch_size": 64}).networks[0].state_dict()
+    assert any(not torch.equal(value, other[name]) for name, value in first.items())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [({"mode": "turns"}, "mode='shared'"), ({"preset": "tuned"}, "teacher means nothing"), ({"algorithm": "x"}, "unknown algorithm")],
+)
+def test_what_rllib_cannot_do_for_teams_is_one_line(change: dict[str, str], said: str) -> None:
+    with pytest.raises(EscalaError, match=said):
+        escala.agents.train_team(**{"mode": "shared", "preset": "from-nothing", "algorithm": "rllib-ppo", "steps": 10, **change})

@@ -20,6 +20,8 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents.networks.build import pin_threads
 from escala.agents.rllib.module import MASK, OBSERVATIONS, seen_space
+from escala.agents.rllib.timed import DISCOUNT
+from escala.agents.training.team.view import SharedView
 
 Array = NDArray[Any]
 
@@ -47,6 +49,8 @@ class NativeEnvRunner(SingleAgentEnvRunner):
         normalised = VecNormalize(self.face, norm_obs=False, norm_reward=True, gamma=self.config.gamma) if told["normalise"] else None
         self.stepped: Any = normalised or self.face
         self.env, self.num_envs = _Spaces(self.face), self.face.num_envs
+        if isinstance(self.face, SharedView):
+            self.face.network = lambda: self.module.policy
         self.ended: list[tuple[int, float]] = []
         self.seen: Array | None = None
 
@@ -66,6 +70,7 @@ class NativeEnvRunner(SingleAgentEnvRunner):
             self.stepped.step_async(actions)
             after, rewards, done, infos = self.stepped.step_wait()
             rollout.add(self.seen, mask, actions, np.array(rewards), logits.numpy(), done, infos)
+            rollout.discounts += [self.face.passed.copy()] if isinstance(self.face, SharedView) else []
             self.ended += [(infos[row]["episode"]["l"], infos[row]["episode"]["r"]) for row in np.flatnonzero(done)]
             ended += int(done.sum())
             self.seen = after.copy()
@@ -106,6 +111,7 @@ class _Rollout:
         self.rewards: list[Array] = []
         self.logits: list[Array] = []
         self.done: list[Array] = []
+        self.discounts: list[Array] = []  # of steps that last
         self.last: dict[tuple[int, int], tuple[Array, bool]] = {}
 
     @property
@@ -126,6 +132,9 @@ class _Rollout:
         seen, masks = np.stack([*self.seen, after], axis=1), np.stack([*self.masks, mask_after], axis=1)
         actions, rewards, logits = (np.stack(one, axis=1) for one in (self.actions, self.rewards, self.logits))
         log_probability = np.take_along_axis(_log_softmax(logits), actions[:, :, None], axis=2)[:, :, 0]
+        extra = {Columns.ACTION_DIST_INPUTS: logits, Columns.ACTION_LOGP: log_probability}
+        if self.discounts:
+            extra[DISCOUNT] = np.stack(self.discounts, axis=1)
         found = []
         for row in range(self.rows):
             begin = 0
@@ -144,10 +153,7 @@ class _Rollout:
                     rewards=list(rewards[row, part]),
                     terminated=final is not None and not cut,
                     truncated=cut,
-                    extra_model_outputs={
-                        Columns.ACTION_DIST_INPUTS: list(logits[row, part]),
-                        Columns.ACTION_LOGP: list(log_probability[row, part]),
-                    },
+                    extra_model_outputs={name: list(values[row, part]) for name, values in extra.items()},
                     t_started=0,
                     len_lookback_buffer=0,
                 )

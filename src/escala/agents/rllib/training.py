@@ -24,11 +24,16 @@ from ray.rllib.core import COMPONENT_LEARNER, COMPONENT_RL_MODULE, DEFAULT_MODUL
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
 from escala.agents.networks.build import begin_at, build_policy, pin_threads
+from escala.agents.networks.pair_scorer import MaskedPairPolicy
 from escala.agents.presets import preset_of
 from escala.agents.rllib.module import MaskedModule, seen_space
 from escala.agents.rllib.runner import NativeEnvRunner
+from escala.agents.rllib.timed import TimedLearner
 from escala.agents.training.native import native_batch
+from escala.agents.training.team.train import shape_of
+from escala.agents.training.team.view import SharedView, relative_weights
 from escala.agents.vecenv import NativeVecEnv
+from escala.envs.slots.team.batch import MultiBatch
 from escala.errors import EscalaError
 
 ENDLESS = 1e9
@@ -41,7 +46,7 @@ MOST_NORM = 0.5
 class Task:
     """What RLlib is to learn. face: called with a number of environments and a seed for them as one `VecEnv`; network: called with the
     spaces of observations and actions for the network, the same each time; learn: settings by the names of presets; decay: the learning
-    rate falls to 0; normalise: see `escala.agents.rllib.runner`."""
+    rate falls to 0; normalise: see `escala.agents.rllib.runner`; timed: steps have discounts of their own."""
 
     face: Callable[[int, int], Any]
     network: Callable[[Any, Any], Any]
@@ -51,6 +56,7 @@ class Task:
     seed: int
     decay: bool
     normalise: bool
+    timed: bool = False
 
 
 def of_environment(request: Mapping[str, Any], manifest: Mapping[str, Any], workload: Any, platform: Any) -> Task:
@@ -66,6 +72,26 @@ def of_environment(request: Mapping[str, Any], manifest: Mapping[str, Any], work
         preset.decay,
         preset.normalise,
     )
+
+
+def of_team(workload: Any, options: Mapping[str, Any], games: int, settings: Mapping[str, Any], preset: Any, steps: int, seed: int) -> Task:
+    """The task of a training of a team with one network for all. preset: of `escala.agents.training.team.presets`."""
+    first = MultiBatch(1, workload, **options)
+    weight = relative_weights(first) if preset.relative else None
+    face = partial(_team_face, first.lists, dict(options), weight, float(settings["gamma"]))
+    network = partial(_team_network, list(shape_of(first)), seed)
+    return Task(face, network, settings, games, steps, seed, preset.decay, True, timed=True)
+
+
+def _team_face(lists: Any, options: Mapping[str, Any], weight: Any, gamma: float, num_envs: int, seed: int) -> SharedView:
+    made = SharedView(MultiBatch(num_envs, lists, **options), weight, gamma, np.random.default_rng([seed, 0x7EA]))
+    made.first_seed = seed << 26
+    return made
+
+
+def _team_network(shape: list[int], seed: int, observation_space: Any, action_space: Any) -> Any:
+    torch.manual_seed(seed)
+    return MaskedPairPolicy(observation_space, action_space, lambda _: 0.0, shape=shape)
 
 
 def _native_face(env_id: str, workload: Any, platform: Any, options: Mapping[str, Any], num_envs: int, seed: int) -> NativeVecEnv:
@@ -103,6 +129,8 @@ def configured(task: Task) -> PPOConfig:
         create_env_on_local_worker=False,
     )
     config = config.rl_module(rl_module_spec=RLModuleSpec(module_class=MaskedModule, model_config={"network": task.network}))
+    if task.timed:
+        config = config.training(learner_class=TimedLearner)
     return config.training(
         train_batch_size=rollout,
         minibatch_size=min(int(learn["batch_size"]), rollout),

@@ -16,7 +16,7 @@ from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents import checkpoint
 from escala.agents.imitation import team_teaching
-from escala.agents.networks.build import check_request, pin_threads, silence, taken_by
+from escala.agents.networks.build import RLLIB, check_request, pin_threads, silence, taken_by
 from escala.agents.networks.pair_scorer import MaskedPairPolicy
 from escala.agents.team import FORMAT, Team, preferences_of
 from escala.agents.training.team.buffer import TimedBuffer
@@ -28,6 +28,7 @@ from escala.envs.slots.team.batch import MultiBatch
 from escala.envs.slots.team.deciding import Player
 from escala.envs.slots.team.options import MultiOptions
 from escala.errors import EscalaError
+from escala.extras import need
 from escala.writing import claimed, remove
 
 MODES = ("turns", "simultaneous", "shared")
@@ -55,8 +56,7 @@ class _Learner:
         self.view = TeamView(batch, agent, others, weight, float(learn["gamma"]))
         self.view.first_seed = (seed * 64 + number) << 20
         self.normaliser = VecNormalize(self.view, norm_obs=False, norm_reward=True, gamma=float(learn["gamma"]))
-        chosen = batch.options
-        self.shape = Shape(chosen.slots, chosen.machines, chosen.resources, len(batch.games.points), int(batch.observation_space.shape[0]))
+        self.shape = shape_of(batch)
         self.left = 1.0
         rate = float(learn["learning_rate"])
         arguments = {**learn, "learning_rate": (lambda _: rate * max(self.left, 0.0)) if preset.decay else rate}
@@ -89,6 +89,12 @@ class _Learner:
         self.model.train()
 
 
+def shape_of(batch: MultiBatch) -> Shape:
+    """How its observations are cut."""
+    chosen = batch.options
+    return Shape(chosen.slots, chosen.machines, chosen.resources, len(batch.games.points), int(batch.observation_space.shape[0]))
+
+
 def train_team(
     workload: Any = None,
     *,
@@ -104,6 +110,7 @@ def train_team(
     progress: Callable[[float], None] | None = None,
     judge: Judge | None = None,
     looks: int = LOOKS,
+    algorithm: str = "maskable-ppo",
     **options: Any,
 ) -> Team:
     """Train a team on the game of `escala.envs.multi.slots` (workload and options as there; compact observations).
@@ -115,7 +122,7 @@ def train_team(
     resume, seed, progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training ends with the weights of an
     uninterrupted one. judge: gives a figure of the team as it is, the smaller the better, at the start (after imitating) and `looks` times
     in training; the weights of the best look are kept. `manifest["judged"]` has pairs of decisions and figure. It must draw from generators
-    of its own.
+    of its own. algorithm: "rllib-ppo" learns on Ray, for mode "shared" without a teacher, a judge or resume (docs: how-to/ray).
 
     Raises EscalaError: unknown names, a folder that holds a team already (without resume), a checkpoint of another training.
     """
@@ -126,6 +133,7 @@ def train_team(
     chosen = PRESETS[preset]
     rule = chosen.teacher if teacher == "" else teacher
     team_teaching.check(rule)
+    _check_algorithm(algorithm, {"resume": resume, "teacher": rule, "judge": judge}, mode)
     check_request(steps, seed, num_envs, learn)
     if steps < (1 if rule is None else 0):
         raise EscalaError(f"steps={steps}: give at least 1, or 0 with a teacher")
@@ -144,6 +152,8 @@ def train_team(
         "workload": "generated" if workload is None else type(workload).__name__, "looks": looks if judge is not None else 0,
     }  # fmt: skip
     with claimed(folder):
+        if algorithm in RLLIB:
+            return _by_rllib(request | {"algorithm": algorithm}, workload, given, chosen, folder, progress)
         learners = _learners(workload, given, mode, games, chosen, settings, seed)
         seen = Looks(judge, looks, [learner.model.policy for learner in learners])
         state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "elapsed_s": 0.0, "processor_s": 0.0}
@@ -174,6 +184,37 @@ def train_team(
             team.write(folder)
             remove(folder / checkpoint.FILE)
         return team
+
+
+def _check_algorithm(algorithm: Any, given: Mapping[str, Any], mode: str) -> None:
+    """EscalaError for an unknown algorithm, for what RLlib's trainings do not know, and where RLlib is not installed."""
+    if algorithm not in ("maskable-ppo", *RLLIB):
+        raise EscalaError(f"unknown algorithm {algorithm!r}: use maskable-ppo or {', '.join(RLLIB)}")
+    if algorithm not in RLLIB:
+        return
+    if mode != "shared":
+        raise EscalaError(f"algorithm {algorithm} trains one network for all: give mode='shared', not {mode!r}")
+    for name, value in given.items():
+        if value is not None and value is not False:
+            raise EscalaError(f"{name} means nothing to RLlib's algorithms: leave it out (preset='from-nothing' has no teacher)")
+    need(f"algorithm {algorithm}", "rllib")
+
+
+def _by_rllib(
+    request: dict[str, Any], workload: Any, given: Mapping[str, Any], preset: TeamPreset, folder: Path | None, progress: Any
+) -> Team:
+    from escala.agents.rllib.training import fit, of_team
+
+    steps, seed, games = request["steps"], request["seed"], request["num_envs"]
+    began = _now()
+    network, found = fit(of_team(workload, given, games, request["learn"], preset, steps, seed), progress)
+    state: dict[str, Any] = {"done": found["steps_done"], "curve": [], "judged": [], "elapsed_s": 0.0, "processor_s": 0.0}
+    _tick(state, began)
+    team = _described([network], MultiBatch(1, workload, **given), request, state)
+    team.manifest["versions"] = found["versions"]
+    if folder is not None:
+        team.write(folder)
+    return team
 
 
 def _now() -> tuple[float, float]:
@@ -220,13 +261,16 @@ def _round(learners: list[_Learner], mode: str, rounds: int, steps: int, state: 
 
 def _team(learners: list[_Learner], request: Mapping[str, Any], state: Mapping[str, Any]) -> Team:
     """The team as it is now."""
-    batch = learners[0].view.batch
+    return _described([learner.model.policy for learner in learners], learners[0].view.batch, request, state)
+
+
+def _described(networks: list[Any], batch: MultiBatch, request: Mapping[str, Any], state: Mapping[str, Any]) -> Team:
     done = {"steps_done": state["done"], "curve": state["curve"], "judged": state["judged"]}
     done |= {name: round(state[name], 3) for name in ("elapsed_s", "processor_s")}
     made = {"kind": "team", "format": FORMAT, **request, "command": sys.argv, "agents": batch.options.agents}
     versions = {name: version(name) for name in ("escala", "torch", "stable-baselines3", "sb3-contrib", "numpy")}
-    shape = {"shape": list(learners[0].shape), "actions": int(batch.action_space.n)}
-    return Team([learner.model.policy for learner in learners], {**made, **shape, **done, "versions": versions})
+    shape = {"shape": list(shape_of(batch)), "actions": int(batch.action_space.n)}
+    return Team(networks, {**made, **shape, **done, "versions": versions})
 
 
 def _capture(learners: list[_Learner], state: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:

@@ -15,9 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
+from escala.agents.team import preferences_of
 from escala.envs.core.batch import Turn
 from escala.envs.slots.playing import Member, choose
 from escala.envs.slots.team.batch import MultiBatch
+from escala.envs.slots.team.deciding import Player
 from escala.errors import EscalaError
 
 EVERYBODY = -1
@@ -186,3 +188,14 @@ class TeamView(VecEnv):
         if indices is None:
             return range(self.num_envs)
         return [indices] if isinstance(indices, int) else list(indices)
+
+
+class SharedView(TeamView):
+    """With one network for all agents, which whoever trains it gives as `network`. chance: what the others draw their actions by."""
+
+    def __init__(self, batch: MultiBatch, weight: NDArray[np.float64] | None, gamma: float, chance: np.random.Generator) -> None:
+        self.network: Callable[[], Any] = lambda: None
+        agents = batch.options.agents
+        part: Any = EVERYBODY if batch.options.rewards == "global" else np.arange(batch.num_envs) % agents
+        sees = int(batch.observation_space.shape[0]), int(batch.action_space.n)
+        super().__init__(batch, part, lambda: [Player(preferences_of(self.network()), sees, chance)] * agents, weight, gamma)
