@@ -40,6 +40,7 @@ LONG = {
 TUPLES = {"_replace", "_asdict", "_fields", "_make"}
 FOREIGN = {
     "agents/checkpoint.py": {"_n_updates", "_last_obs", "_last_episode_starts", "_setup_learn"},  # Stable-Baselines3 has no other door
+    "agents/rllib/timed.py": {"_learner_connector"},  # where RLlib's learner keeps what computes its advantages
     "agents/rllib/runner.py": {  # what RLlib's own runners of a vector environment count and draw by
         "_increase_sampled_metrics",
         "_log_env_steps",

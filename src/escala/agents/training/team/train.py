@@ -132,7 +132,6 @@ def train_team(
         raise EscalaError(f"unknown preset {preset!r}: use one of {', '.join(PRESETS)}")
     chosen = PRESETS[preset]
     rule = chosen.teacher if teacher == "" else teacher
-    team_teaching.check(rule)
     _check_algorithm(algorithm, {"resume": resume, "teacher": rule, "judge": judge}, mode)
     check_request(steps, seed, num_envs, learn)
     if steps < (1 if rule is None else 0):
@@ -164,10 +163,7 @@ def train_team(
             seen.restore(saved["looks"])
             _restore(saved, learners, state)
         elif rule is not None:
-            batch = learners[0].view.batch
-            pairs = [x.model for x in learners], [x.normaliser for x in learners]
-            loads = len(batch.options.models()) if workload is None else 1
-            team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
+            _imitate(learners, rule, given, seed, workload is None)
         _tick(state, began)
 
         def team_now() -> Team:
@@ -186,8 +182,17 @@ def train_team(
         return team
 
 
+def _imitate(learners: list[_Learner], rule: Any, given: Mapping[str, Any], seed: int, drawn: bool) -> None:
+    """Begin with what a rule does. drawn: the job lists are."""
+    batch = learners[0].view.batch
+    pairs = [x.model for x in learners], [x.normaliser for x in learners]
+    loads = len(batch.options.models()) if drawn else 1
+    team_teaching.teach(*pairs, batch.lists, dict(given), rule, learners[0].weight, seed, loads)
+
+
 def _check_algorithm(algorithm: Any, given: Mapping[str, Any], mode: str) -> None:
-    """EscalaError for an unknown algorithm, for what RLlib's trainings do not know, and where RLlib is not installed."""
+    """EscalaError for an unknown algorithm or teacher, for what RLlib's trainings do not know, and where RLlib is not installed."""
+    team_teaching.check(given["teacher"])
     if algorithm not in ("maskable-ppo", *RLLIB):
         raise EscalaError(f"unknown algorithm {algorithm!r}: use maskable-ppo or {', '.join(RLLIB)}")
     if algorithm not in RLLIB:
