@@ -249,16 +249,20 @@ def _reaches(w: World, j: int, i: int, first: int, k: int) -> bool:
     return k < w.s[0].n_slices and earlier(w.slices[TIME, k], w.slices[FINE, k], us + length, residue)
 
 
+@inlined
+def note_asleep(w: World, n: int) -> None:
+    """What `_lacks_awake` asks of node `n`, in as few steps as there can be: it does so for each job and each slice."""
+    w.asleep[n] = free_cores(w, n) if w.node[n].power != codes.ON else 0
+
+
 @lean
 def _lacks_awake(w: World, j: int, i: int, first: int, bad: int, least: Any) -> int:
     """A slice that leaves too little for job `j` from slice `i` on, where only nodes that are on, or that jobs hold, may be had at its
     beginning; NONE if there is a hole. `bad`: the slice that left too little from the one before on, which is looked at first."""
     need = np.int64(w.job[j].cores)
-    row = _row(w, i)
-    for n in range(w.o[0].n_nodes):
-        least[n] = w.agenda[row, n]
-        if w.node[n].power != codes.ON:  # what no job has there must wait for the end of the hold
-            least[n] = max(0, least[n] - free_cores(w, n))
+    line, asleep = w.agenda[_row(w, i)], w.asleep
+    for n in range(w.o[0].n_nodes):  # what no job has on nodes that are not on must wait for the end of the hold
+        least[n] = max(0, line[n] - asleep[n])
     if bad > i and _reaches(w, j, i, first, bad) and _narrow(w, bad, least) < need:
         return bad
     k = i

@@ -14,7 +14,7 @@ import numpy as np
 
 from escala.compile import lean
 from escala.kernel import bits, codes
-from escala.kernel.agenda import add, choose, first_hole, hold, kept, rebuild, tidy
+from escala.kernel.agenda import add, choose, first_hole, hold, kept, note_asleep, rebuild, tidy
 from escala.kernel.jobs import place
 from escala.kernel.nodes import add_free, set_of, switch_on
 from escala.kernel.placement import append_chunk, recycle
@@ -53,6 +53,9 @@ def _decide(w: World) -> None:
     keep = kept(w)
     ended = s.n_ended > s.n_planned
     s.n_planned = s.n_ended
+    if o.given == 1:
+        for n in range(o.n_nodes):
+            note_asleep(w, n)
     if s.n_slices == 0 or (not keep and (ended or o.rebuild == 1 or o.given == 1)):
         _plan_all(w, least)
         return
@@ -182,6 +185,8 @@ def _start_on_chunks(w: World, j: int) -> None:
                 switch_on(w, n)
             if w.node[n].power == codes.SWITCHING_ON:
                 ready = max(ready, w.node[n].done)
+            if w.o[0].given == 1:
+                note_asleep(w, n)
         c = np.int64(w.chunk[c].next)
     end = s.now + w.job[j].walltime + w.o[0].margin_us
     fine = exact(w, s.now) + exact(w, w.job[j].walltime) + exact(w, w.o[0].margin_us)

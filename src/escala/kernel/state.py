@@ -249,6 +249,7 @@ class World(NamedTuple):
     plans: Any  # int32 [N, capacity]: running jobs by planned end, in order or a heap
     frontier: Any  # int64 [N, 1 + capacity]: scratch of `plans.following`
     least: Any  # int32 [N, nodes or 0]: scratch of conservative backfilling
+    asleep: Any  # int32 [N, nodes or 0]: the same: cores that no job has, of nodes that are not on
     cores: Any  # int64 [N, nodes or 0]: scratch of single-node jobs under EASY: what is free beyond the reservation
     beyond: Any  # int64 [N, nodes or 0, kinds]: the same of further kinds
     order: Any  # int32 [N, 2, ranks or 0]: row at each rank; rank of each row, as it is now
@@ -290,6 +291,7 @@ FIELDS: dict[str, tuple[Any, int]] = {
     "plans": (np.int32, 1),
     "frontier": (np.int64, 1),
     "least": (np.int32, 1),
+    "asleep": (np.int32, 1),
     "cores": (np.int64, 1),
     "beyond": (np.int64, 2),
     "order": (np.int32, 2),
@@ -373,6 +375,7 @@ def allocate(n: int, sizes: Sizes) -> World:
         plans=zeros((live if sizes.planned else 0,), np.int32),
         frontier=zeros((1 + live if sizes.planned else 1,), np.int64),
         least=zeros((nodes if sizes.agenda else 0,), np.int32),
+        asleep=zeros((nodes if sizes.agenda else 0,), np.int32),
         cores=zeros((nodes if sizes.multi else 0,), np.int64),
         beyond=zeros((nodes if sizes.multi else 0, kinds), np.int64),
         order=zeros((2, ranks), np.int32),
