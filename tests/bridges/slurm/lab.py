@@ -30,7 +30,7 @@ PROGRAMS = ("slurmctld", "slurmd", "munged", "squeue", "scontrol")
 PATH = f"{os.environ['PATH']}:/usr/sbin:/sbin"
 LIMIT_S = 20
 WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=3,switch_on_s=5"
-MOVING = r"(RunTime|CPULoad|FreeMem|LastSchedEval|Scheduler|StartTime|EndTime|Reason)=\S*|\+PLANNED"
+MOVING = r"(RunTime|SchedNodeList|CPULoad|FreeMem|LastSchedEval|Scheduler|StartTime|EndTime|Reason)=\S*|\+PLANNED"
 
 
 class Lab:
