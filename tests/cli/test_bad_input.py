@@ -52,6 +52,25 @@ def test_missing_log(escala_: Escala, tmp_path: Path) -> None:
     _refused(_replay(escala_, tmp_path / "nowhere.swf"), "nowhere.swf", "no such file")
 
 
+@pytest.mark.parametrize("form", ["--shutdown={}", "--scheduler=rollout:{}", "--scheduler=easy:queue={}", "--scheduler=shield:{}"])
+def test_a_long_name_leaves_room_for_the_reason(escala_: Escala, log: Path, form: str) -> None:
+    outcome = _replay(escala_, log, form.format("x" * 5000))
+    _refused(outcome)
+    assert outcome.err.count("x") < 130 and re.search("known are|is no|is none|use |write ", outcome.err), outcome.err
+
+
+@pytest.mark.parametrize("option", ["--platform", "--power"])
+def test_a_pipe_is_said_to_be_one(escala_: Escala, log: Path, option: str) -> None:
+    os.mkfifo(log.parent / "pipe")
+    given = ("simulate", log, "--out", log.parent / "out", "--platform", "4x1", option, log.parent / "pipe")
+    _refused(escala_(*given), "is a pipe or a device: save its content as a file first")
+
+
+def test_a_platform_has_a_name_that_a_line_can_hold(escala_: Escala, log: Path) -> None:
+    (log.parent / "nodes.yaml").write_text(f"name: {'x' * 300_000}\nnodes: [{{count: 4, cores: 1}}]\n")
+    _refused(_replay(escala_, log, platform=str(log.parent / "nodes.yaml")), "platform file: name has 300000 characters")
+
+
 def test_job_larger_than_the_platform(escala_: Escala, log: Path) -> None:
     _refused(_replay(escala_, log, platform="3x1"), "'2'", "4 cores", "drop")
     assert _replay(escala_, log, "--oversized", "drop", platform="3x1").status == 0

@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.reading import own, read_json
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def environment(name: str, workload: Any, platform: Any, settings: Mapping[str, 
     known = rules_of(name)
     chosen = policy or _default(name, batch)
     if chosen not in known and not (name == OFF_RESERVATION and chosen.startswith("always:")):
-        raise EscalaError(f"unknown policy {chosen!r} for {name}: use one of {', '.join(known)}")
+        raise EscalaError(f"unknown policy {quoted(chosen)} for {name}: use one of {', '.join(known)}")
     return _painted(Episode(name, batch, chosen, _rule(name, batch, chosen, seed), turn))
 
 
@@ -107,7 +107,7 @@ def trained(folder: Path, workload: Any, platform: Any, settings: Mapping[str, A
     import numpy as np
 
     if policy is not None and policy not in AGENT:
-        raise EscalaError(f"unknown policy {policy!r} for a trained agent: use {' or '.join(AGENT)}")
+        raise EscalaError(f"unknown policy {quoted(policy)} for a trained agent: use {' or '.join(AGENT)}")
     if kind_of(folder)[1] == MULTI:
         team = import_module("escala.agents").load_team(folder)
         chosen = policy or AGENT[1]
@@ -205,7 +205,7 @@ def _action(policy: str, batch: Any) -> int:
     """K of always:K."""
     number, actions = policy.removeprefix("always:"), int(batch.action_space.n)
     if not number.isdigit() or int(number) >= actions:
-        raise EscalaError(f"policy {policy!r}: write always:ACTION with a whole number in 0..{actions - 1}")
+        raise EscalaError(f"policy {quoted(policy)}: write always:ACTION with a whole number in 0..{actions - 1}")
     return int(number)
 
 

@@ -147,8 +147,8 @@ def split_name(name: str) -> tuple[str, dict[str, Any]]:
     head, agent, folder = name.removeprefix(SHIELD).partition(AGENT)
     base, *parts = head.removesuffix(":").split(":")
     if not agent or not head.endswith(":") or not folder:
-        raise EscalaError(f"scheduler {name!r}: write {FORM}, with the folder of an agent of escala/Scheduling-v0")
-    what = f"scheduler {name!r}: "
+        raise EscalaError(f"scheduler {quoted(name)}: write {FORM}, with the folder of an agent of escala/Scheduling-v0")
+    what = f"scheduler {quoted(name)}: "
     try:
         base_of(base)
         given = options_of(parts, name, OPTIONS, EXAMPLE)

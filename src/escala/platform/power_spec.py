@@ -37,8 +37,9 @@ def read_power(text: str | Path) -> tuple[PowerProfile, bool]:
     EscalaError with one line on anything else.
     """
     given = str(text)
-    if os.path.isfile(given) or "=" in given:
-        profile = _read_file(Path(given)) if os.path.isfile(given) else _measured(given)
+    there = os.path.exists(given) and not os.path.isdir(given)
+    if there or "=" in given:
+        profile = _read_file(Path(given)) if there else _measured(given)
         if profile.idle_w > profile.computing_w:
             raise EscalaError(f"power: idle takes {profile.idle_w:g} W, more than computing ({profile.computing_w:g} W); are they swapped?")
         return profile, False

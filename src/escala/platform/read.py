@@ -43,7 +43,7 @@ def _read(spec: str | Path | Platform) -> Platform:
     if isinstance(spec, Platform):
         return spec
     text = str(spec)
-    if os.path.isfile(text):
+    if os.path.exists(text) and not os.path.isdir(text):
         return read_platform_file(Path(text))
     before, mark, number = text.rpartition("#")
     if not mark:

@@ -23,6 +23,7 @@ from escala.platform.platform import Platform, check_size
 from escala.platform.power import SECONDS, WATTS, PowerProfile
 from escala.platform.site import site_of
 
+LONGEST_NAME = 200
 _NEEDED = {"platform": {"name", "nodes"}, "nodes": {"count", "cores"}}
 _ALLOWED = {
     "platform": {"name", "nodes", "profiles", "host_names", "speed_flop_per_s", "site"},
@@ -82,6 +83,8 @@ def _name(value: object, where: str) -> str:
     """A name: text, or a number that was not quoted."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise EscalaError(f"{where} is {quoted(value)}; give a name")
+    if isinstance(value, str) and len(value) > LONGEST_NAME:
+        raise EscalaError(f"{where} has {len(value)} characters; give a name of {LONGEST_NAME} at most")
     return value if isinstance(value, str) else quoted(value)
 
 

@@ -93,11 +93,11 @@ def scheduler(name: str) -> Scheduler:
         return queue_of(name)
     if name not in SCHEDULERS:
         if name.partition(":")[0] in {form.partition(":")[0] for form in SHUTDOWN_FORMS}:
-            raise EscalaError(f"unknown scheduler {name!r}: it is a shutdown policy, give it as --shutdown")
+            raise EscalaError(f"unknown scheduler {quoted(name)}: it is a shutdown policy, give it as --shutdown")
         known = sorted([*SCHEDULERS, ESCALA, ROLLOUT, SLURM])
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
         hint = f"did you mean {' or '.join(near)}? " if near else ""
-        raise EscalaError(f"unknown scheduler {name!r}: {hint}all {len(known)} are listed by escala policies")
+        raise EscalaError(f"unknown scheduler {quoted(name)}: {hint}all {len(known)} are listed by escala policies")
     return SCHEDULERS[name]
 
 
@@ -110,7 +110,7 @@ def split_estimates(name: str) -> tuple[str, dict[str, Any]]:
             rest.append(part)
             continue
         if option in found:
-            raise EscalaError(f"scheduler {name!r}: {option}= is given twice: give it once")
+            raise EscalaError(f"scheduler {quoted(name)}: {option}= is given twice: give it once")
         check_estimate(value, option)
         found[option] = value
     return ":".join(rest), found
@@ -121,16 +121,16 @@ def within(name: str) -> Scheduler:
     try:
         return scheduler(rule_in(name))
     except EscalaError as error:
-        raise EscalaError(f"scheduler {name!r}: {error}") from None
+        raise EscalaError(f"scheduler {quoted(name)}: {error}") from None
 
 
 def _number(text: str, name: str, least: float, most: float, whole: bool = False) -> float:
     try:
         value = int(text) if whole else float(text)
     except ValueError:
-        raise EscalaError(f"shutdown policy {name!r}: {text!r} is not a {'whole ' if whole else ''}number") from None
+        raise EscalaError(f"shutdown policy {quoted(name)}: {quoted(text)} is not a {'whole ' if whole else ''}number") from None
     if not least <= value <= most:
-        raise EscalaError(f"shutdown policy {name!r}: {text} is out of range ({least:g} to {most:g})")
+        raise EscalaError(f"shutdown policy {quoted(name)}: {text} is out of range ({least:g} to {most:g})")
     return value
 
 
@@ -148,10 +148,14 @@ def _hold(value: str, name: str) -> dict[str, Any]:
         try:
             float(more[0])
         except ValueError:
-            raise EscalaError(f"shutdown policy {name!r}: {more[0]!r} is neither {IF_BUSY}, {UNCAPPED} nor a number of seconds") from None
+            raise EscalaError(
+                f"shutdown policy {quoted(name)}: {quoted(more[0])} is neither {IF_BUSY}, {UNCAPPED} nor a number of seconds"
+            ) from None
         fields["cap_s"] = _number(more.pop(0), name, 0, 1e10)
     if more:
-        raise EscalaError(f"shutdown policy {name!r}: {more[0]!r} is too much: write {' or '.join(_example(form) for form in HOLD_FORMS)}")
+        raise EscalaError(
+            f"shutdown policy {quoted(name)}: {quoted(more[0])} is too much: write {' or '.join(_example(form) for form in HOLD_FORMS)}"
+        )
     return fields
 
 
@@ -199,10 +203,10 @@ def shutdown(name: str, options: Options) -> tuple[dict[str, Any], Any]:
     forms = [form for form in SHUTDOWN_FORMS if form.partition(":")[0] == kind]
     if forms:
         need = f"needs its {forms[0].partition(':')[2].lower()}" if ":" in forms[0] else f"takes nothing behind its name, not {value!r}"
-        raise EscalaError(f"shutdown policy {name!r} {need}: write {' or '.join(_example(form) for form in forms)}")
+        raise EscalaError(f"shutdown policy {quoted(name)} {need}: write {' or '.join(_example(form) for form in forms)}")
     near = difflib.get_close_matches(kind, [form.partition(":")[0] for form in SHUTDOWN_FORMS], n=1, cutoff=0.4)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise EscalaError(f"unknown shutdown policy {name!r}: {hint}known are {', '.join(SHUTDOWN_FORMS)}")
+    raise EscalaError(f"unknown shutdown policy {quoted(name)}: {hint}known are {', '.join(SHUTDOWN_FORMS)}")
 
 
 SHORTEST_S, LONGEST_S = 1e-6, 1e10  # of a period

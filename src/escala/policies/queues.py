@@ -16,7 +16,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from escala.errors import EscalaError, nearest
+from escala.errors import EscalaError, nearest, quoted
 from escala.kernel import codes
 from escala.policies.linear import Linear, Multifactor
 from escala.policies.schedulers import SCHEDULERS, Scheduler
@@ -48,15 +48,13 @@ def queue_of(name: str) -> Scheduler:
     plain = SCHEDULERS[kind]
     keys = _keys(kind, plain)
     if not keys:
-        raise EscalaError(f"scheduler {name!r}: {kind} takes nothing behind its name: write {kind}, or easy:queue=sjf:guard=24h")
+        raise EscalaError(f"scheduler {quoted(name)}: {kind} takes nothing behind its name: write {kind}, or easy:queue=sjf:guard=24h")
     given = _parts(rest, name, keys)
     guard_s = _span(given["guard"], name) if "guard" in given else math.inf
     if kind not in WAYS:
         return replace(plain, guard_s=guard_s)
     if "queue" not in given:
-        raise EscalaError(
-            f"scheduler {name!r}: {kind} is in the order of submission, the oldest in front: name an order too, {kind}:queue=sjf:{rest}"
-        )
+        raise EscalaError(f"scheduler {quoted(name)}: {kind} is in the order of submission: name an order too, {kind}:queue=sjf:{rest}")
     scores = _score(given["queue"], name), _score(given["backfill"], name) if "backfill" in given else None
     return _queued(scores[0], guard_s, kind, scores[1])
 
@@ -130,9 +128,11 @@ def _parts(rest: str, name: str, keys: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = part.partition("=")
         if not equals or key not in keys:
             known = ", ".join(f"{k}=" for k in keys)
-            raise EscalaError(f"scheduler {name!r}: {part!r} is no part that it takes: {nearest(key, keys, '=')}it takes {known}")
+            raise EscalaError(
+                f"scheduler {quoted(name)}: {quoted(part)} is no part that it takes: {nearest(key, keys, '=')}it takes {known}"
+            )
         if key in found:
-            raise EscalaError(f"scheduler {name!r}: {key}= is given twice: give it once")
+            raise EscalaError(f"scheduler {quoted(name)}: {key}= is given twice: give it once")
         found[key] = value
     return found
 
@@ -167,7 +167,7 @@ def _score(word: str, name: str) -> Scheduler:
         try:
             return _linear(read_score(Path(word.removeprefix(PREFIX))))
         except EscalaError as error:
-            raise EscalaError(f"scheduler {name!r}: {error}") from None
+            raise EscalaError(f"scheduler {quoted(name)}: {error}") from None
     if word == ESCALA:
         return shipped()
     if word in FIXED:
@@ -176,7 +176,7 @@ def _score(word: str, name: str) -> Scheduler:
         return Scheduler(codes.GREEDY, CHANGING[word], by_size)
     scores = [*FIXED, *CHANGING, ESCALA]
     known = f"known are {', '.join(scores)}, and {PREFIX}FILE"
-    raise EscalaError(f"scheduler {name!r}: {word!r} is no score: {nearest(word, scores)}{known}")
+    raise EscalaError(f"scheduler {quoted(name)}: {quoted(word)} is no score: {nearest(word, scores)}{known}")
 
 
 def _span(text: str, name: str) -> float:
@@ -187,5 +187,5 @@ def _span(text: str, name: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= LONGEST_S:
-        raise EscalaError(f"scheduler {name!r}: guard={text} is no span of time: write it as 24h, 30m, 2d or 90 (seconds)")
+        raise EscalaError(f"scheduler {quoted(name)}: guard={text} is no span of time: write it as 24h, 30m, 2d or 90 (seconds)")
     return seconds

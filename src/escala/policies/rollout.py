@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.lookahead import WAIT, look_ahead
@@ -107,7 +107,9 @@ def _hold(name: str) -> tuple[bool, float | None]:
     except ValueError:
         value = -1.0
     if not 0.0 <= value < 1e6:
-        raise EscalaError(f"rollout: base {name!r}: {ahead!r} is no number of mean walltimes: use {HOLD_BACK} or {HOLD_BACK}:1.5")
+        raise EscalaError(
+            f"rollout: base {quoted(name)}: {quoted(ahead)} is no number of mean walltimes: use {HOLD_BACK} or {HOLD_BACK}:1.5"
+        )
     return True, value
 
 
@@ -117,7 +119,7 @@ def base_scheduler(name: str) -> Scheduler:
     fixed = known is not None and not known.random and known.ordering in (codes.BY_QUEUE, codes.BY_RANK) and known.estimate is None
     if known is None or not fixed or known.queueing not in (codes.STRICT, codes.GREEDY, codes.EASY):
         raise EscalaError(
-            f"rollout: base {name!r} is none of its bases: {HOLD_BACK}, and strict, greedy and EASY schedulers with a fixed score "
+            f"rollout: base {quoted(name)} is none of its bases: {HOLD_BACK}, and strict, greedy and EASY schedulers with a fixed score "
             "(fcfs, first-fit, sjf, sjf-fit, saf-fit, easy, ...)"
         )
     return known

@@ -9,7 +9,7 @@ import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from escala.errors import EscalaError
+from escala.errors import EscalaError, quoted
 from escala.policies.compose import ROLLOUT
 from escala.policies.rollout import DEFAULT_FUTURES, OBJECTIVES, Rollout, base_scheduler
 
@@ -29,9 +29,11 @@ def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | 
     if "=" in first:
         first, parts = str(DEFAULT_FUTURES), [first, *parts]
     if not (first.isascii() and first.isdigit() and 1 <= int(first) <= MOST):
-        raise EscalaError(f"scheduler {name!r}: {first!r} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128")
+        raise EscalaError(f"scheduler {quoted(name)}: {quoted(first)} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128")
     given = {
-        key: OPTIONS[key](text, f"scheduler {name!r}: {key} is {text!r}") for key, text in options_of(parts, name, OPTIONS, EXAMPLE).items()
+        key: OPTIONS[key](text, f"scheduler {quoted(name)}: {key} is {quoted(text)}")
+        for key, text in options_of(parts, name, OPTIONS, EXAMPLE).items()
+        for key, text in options_of(parts, name, OPTIONS, EXAMPLE).items()
     }
     if objective in OBJECTIVES:
         given = {"objective": objective} | given
@@ -50,14 +52,14 @@ def options_of(parts: list[str], name: str, known: Mapping[str, Any], example: s
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
                 hint = f"did you mean {near[0]}? " if near else ""
-                raise EscalaError(f"scheduler {name!r}: option {key!r} is unknown: {hint}known are {', '.join(known)}")
+                raise EscalaError(f"scheduler {quoted(name)}: option {quoted(key)} is unknown: {hint}known are {', '.join(known)}")
             if key in found:
-                raise EscalaError(f"scheduler {name!r}: {key} is given twice: give it once")
+                raise EscalaError(f"scheduler {quoted(name)}: {key} is given twice: give it once")
             found[key] = value
         elif key:
             found[key] += f":{part}"
         else:
-            raise EscalaError(f"scheduler {name!r}: {part!r} is no option: write KEY=VALUE, as in {example}")
+            raise EscalaError(f"scheduler {quoted(name)}: {quoted(part)} is no option: write KEY=VALUE, as in {example}")
     return found
 
 

@@ -92,7 +92,9 @@ def read_batsim(path: Path, speed: float | None = None, keep: Keep = every) -> B
     counts, firsts = ({COMMUNICATION: len(talking)}, {COMMUNICATION: f"job {talking[0]!r}"}) if len(talking) else ({}, {})
     frame = frame.drop("communicates") if frame["flops"].null_count() < frame.height else frame.drop("communicates", "flops")
     size = document.get("nb_res")
-    nb_res = size if isinstance(size, int) and not isinstance(size, bool) and size > 0 else None
+    if size is not None and (isinstance(size, bool) or not isinstance(size, int)):
+        raise EscalaError(f"{path}: nb_res is {quoted(size)}: give a whole number of hosts, or leave it out")
+    nb_res = size if size is not None and size > 0 else None
     return BatsimLog(frame, nb_res, origin_s, counts, firsts)
 
 
