@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
 from escala.live.columns import Columns
-from escala.workload.shapes import BEGIN, SHAPES
+from escala.workload.shapes import LATER, SHAPES
 
-ASKED: dict[str, pl.DataType] = {name: kind for name, kind in SHAPES.items() if name not in ("dependency", BEGIN)} | dict.fromkeys(
+ASKED: dict[str, pl.DataType] = {name: kind for name, kind in SHAPES.items() if name not in LATER} | dict.fromkeys(
     ("account", "qos"), pl.String()
 )
-"""Columns of `jobs`. A job that depends on another, or may not begin yet, is none that waits for nodes: it is left out until it does."""
+"""Columns of `jobs`. A job that depends on another, may not begin yet, or is one too many of its array is none that waits for nodes: it is
+left out until it does."""
 MEMORY, GPU = "memory_mb", "gpu"
 HELD = (MEMORY, GPU)
 """Columns of `placed`, on each node; GPUs of a kind are `gpu:KIND`, `gpu` those without one."""

@@ -50,6 +50,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         jobs,
         records,
         shares,
+        _arrays(workload, jobs.array, len(site.partitions)),
         asked.bounded.limits(np.array([one[3] for one in asked.records], np.int64), site.n_nodes),
         closed_of(site, workload.origin_s),
         preempting_of(site, settings, records.part, [qos[j] for j in records.job], len(workload)),
@@ -111,7 +112,23 @@ def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
         eligible=submit.copy(),
         again=np.zeros(n, np.int64),
         lost=np.zeros(n, np.int64),
+        array=Columns(workload.jobs).ranks("array_id"),
     )
+
+
+def _arrays(workload: Workload, array: Ints, parts: int) -> t.Arrays:
+    """The tables; EscalaError where tasks of one array have different limits."""
+    many = int(array.max(initial=-1)) + 1
+    told = Columns(workload.jobs).ints("array_limit", t.FAR)
+    most = np.full(many, t.FAR, np.int64)
+    inside = np.flatnonzero(array >= 0)
+    most[array[inside]] = told[inside]
+    odd = inside[most[array[inside]] != told[inside]]
+    if len(odd):
+        job, name = workload.jobs["job_id"][int(odd[0])], workload.jobs["array_id"][int(odd[0])]
+        raise EscalaError(f"job {quoted(job)}: tasks of array {quoted(name)} have different array_limit: give all the same")
+    none = np.full(many, t.NONE, np.int64)
+    return t.Arrays(most, np.zeros(many, np.int64), np.full((many, parts), t.NONE, np.int64), none, np.zeros(many, np.int64))
 
 
 def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -> t.Records:
@@ -202,6 +219,7 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
         bf_max_job_part=settings.bf_max_job_part,
         bf_max_job_user_part=settings.bf_max_job_user_part,
         bf_max_job_start=settings.bf_max_job_start,
+        bf_array_reserve=settings.bf_max_job_array_resv,
         bf_part_reserve=settings.bf_job_part_count_reserve,
         bf_min_prio_reserve=settings.bf_min_prio_reserve,
         bf_min_age_reserve=settings.bf_min_age_reserve,

@@ -23,6 +23,11 @@ class Columns:
             return np.full(len(self.jobs), usual, np.int64)
         return self.jobs[name].cast(pl.Int64).fill_null(usual).to_numpy()
 
+    def ranks(self, name: str) -> Ints:
+        """Names of a column as numbers from 0, in the order in which they come; NONE for null."""
+        number: dict[str, int] = {}
+        return np.array([t.NONE if one is None else number.setdefault(one, len(number)) for one in self.texts(name)], np.int64)
+
     def texts(self, name: str) -> list[str | None]:
         """A column of names."""
         return self.jobs[name].to_list() if name in self.jobs.columns else [None] * len(self.jobs)

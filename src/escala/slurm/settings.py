@@ -44,6 +44,7 @@ class Settings:
     bf_max_job_part: int = 0
     bf_max_job_user_part: int = 0
     bf_max_job_start: int = 0
+    bf_max_job_array_resv: int = 20
     bf_job_part_count_reserve: int = 0
     bf_min_prio_reserve: int = 0
     bf_min_age_reserve: int = 0
@@ -122,6 +123,7 @@ PARAMETERS = (
     "bf_max_job_part",
     "bf_max_job_user_part",
     "bf_max_job_start",
+    "bf_max_job_array_resv",
     "bf_job_part_count_reserve",
     "bf_min_prio_reserve",
     "bf_min_age_reserve",

@@ -12,6 +12,8 @@ from escala.workload.shapes import BEGIN
 
 PER_CORE_MB = 2**31
 LATE_S = 1.0  # Slurm notes a job's eligibility up to a second after its submission
+ARRAY = r"^(\d+)_\d+$"  # JobID of a task
+THROTTLE = r"\s(?:--array[= ]|-a ?)\S*%(\d+)"
 MOST_SLOTS = 100_000  # of one job
 SIZES = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 FIELDS = ("nnodes", "allocnodes", "reqnodes")
@@ -33,6 +35,8 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
     )
     kind = pl.coalesce(*(text.str.extract(_kind(1)) for text in tres))
     hosts = _text("nodelist", have)
+    array = pl.col("job_id").str.extract(ARRAY)
+    throttle = pl.coalesce(_text("arraytaskthrottle", have), _text("submitline", have).str.extract(THROTTLE)).cast(pl.Int64, strict=False)
     eligible = pl.col("eligible_at")
     late = (eligible - pl.col("submit_at") > LATE_S) & (eligible <= pl.col("start_at"))
     return {
@@ -41,6 +45,8 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
         "memory_mb_per_node": _some(per_node),
         "gpus_per_node": _some(gpus / nodes.fill_null(1)),
         "gpu_kind": pl.when(gpus > 0).then(kind),
+        "array_id": array,
+        "array_limit": pl.when(array.is_not_null() & (throttle > 0)).then(throttle),
         BEGIN: pl.when(late & pl.lit(submission == "submit")).then("eligible_at"),
         "hosts": pl.when(~hosts.str.to_lowercase().is_in(["none assigned", "unknown", "none"])).then(hosts),
     }

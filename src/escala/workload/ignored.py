@@ -22,7 +22,7 @@ AMOUNTS = {
     "features": "features of nodes",
     "reservation": "reservations",
     "dependency": "dependencies or begin times",
-    "array_limit": "limits of arrays",
+    "array_throttle": "limits of arrays",
 }
 LABELS = {"partition": "partitions", "queue": "queues", "qos": "QOS", "priority": "priorities"}
 SCORED = ("partitions", "queues", "QOS")

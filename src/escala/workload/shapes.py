@@ -29,9 +29,13 @@ SHAPES: dict[str, pl.DataType] = {
     "nice": pl.Int64(),  # taken off the priority
     "priority": pl.Int64(),  # in place of what the site would compute
     "dependency": pl.String(),  # after:ID, afterok:ID:ID, afterany:ID, afternotok:ID, singleton, joined by commas
+    "array_id": pl.String(),  # tasks of one array have the same
+    "array_limit": pl.Int64(),  # of these, so many at most run at one time
     BEGIN: pl.Float64(),  # no start before, on the clock of `submit_s`
 }
-COUNTS = ("nodes", "tasks", "cores_per_task", "tasks_per_node")
+LATER = ("dependency", "array_id", "array_limit", BEGIN)
+"""What holds a job up before it waits for nodes."""
+COUNTS = ("nodes", "tasks", "cores_per_task", "tasks_per_node", "array_limit")
 AMOUNTS = ("memory_mb_per_core", "memory_mb_per_node", "gpus_per_node", "gpus_per_task", "priority")
 
 
@@ -72,6 +76,9 @@ def shape_rules(columns: list[str]) -> list[Rule]:
     """Rules on these columns: numbers that are none, and shapes that cannot be."""
     rules = [Rule(name, pl.col(name) < 1, "1 or more, or null is needed") for name in COUNTS if name in columns]
     rules += [Rule(name, pl.col(name) < 0, "0 or more, or null is needed") for name in AMOUNTS if name in columns]
+    if "array_limit" in columns:
+        alone = pl.col("array_id").is_null() if "array_id" in columns else pl.lit(True)
+        rules.append(Rule("array_limit", pl.col("array_limit").is_not_null() & alone, "a limit of an array needs its array_id"))
     if BEGIN in columns:
         rules.append(Rule(BEGIN, ~(pl.col(BEGIN).abs() <= MOST_S), f"a moment within {MOST_S:g} s of 0, or null is needed"))
     if {"nodes", "tasks"} <= set(columns):

@@ -30,7 +30,7 @@ WANTED = (
     *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsed", "elapsedraw", "timelimit", "timelimitraw"),
     *("ncpus", "alloccpus", "reqcpus", "alloctres", "reqtres", "state", "user", "uid", "partition", "nodelist", "account", "qos"),
     *("priority", "reservation", "constraints", "licenses", "reqmem", "reqgres", "allocgres", "submitline", "group", "gid", "jobname"),
-    *asked.FIELDS,
+    *("arraytaskthrottle", *asked.FIELDS),
 )
 FREE_TEXT = ("jobname", "submitline", "comment", "admincomment", "systemcomment", "constraints", "container", "workdir", "wckey", "reason")
 STATES = {
@@ -289,8 +289,8 @@ def _ignored(have: set[str], submission: str, shapes: bool) -> dict[str, pl.Expr
         "licences": pl.coalesce(_text("licenses", have), *(text.str.extract(r"(?:^|,)license/[^=,]*=(\d+)") for text in tres)),
         "features": _text("constraints", have),
         "reservation": _text("reservation", have),
+        "array_throttle": pl.when(line.str.contains(asked.THROTTLE) & pl.lit(not shapes)).then(pl.lit("yes")),
         "dependency": pl.when(pl.lit(not (shapes and "eligible" in have)) & after.fill_null(late)).then(pl.lit("yes")),
-        "array_limit": pl.when(line.str.contains(r"\s(--array[= ]|-a ?)\S*%\d")).then(pl.lit("yes")),
         "qos": _text("qos", have),
         "group": pl.coalesce(_text(name, have) for name in ("group", "gid")),
         "job_name": _text("jobname", have),

@@ -18,7 +18,7 @@ from escala.reading import parse_json
 FIELDS = (
     *("jobid", "jobidraw", "submit", "eligible", "start", "end", "elapsedraw", "timelimitraw", "reqcpus", "nnodes", "state", "user"),
     *("partition", "nodelist", "account", "qos", "group", "jobname", "priority", "constraints", "licenses", "reservation"),
-    *("alloctres", "reqtres", "reqmem", "submitline"),
+    *("alloctres", "reqtres", "reqmem", "submitline", "arraytaskthrottle"),
 )
 MOST = 1e15
 PER_CORE = 2**63
@@ -90,6 +90,7 @@ def _row(job: Mapping[str, Any]) -> dict[str, str]:
         "reqtres": _tres(tres.get("requested")),
         "reqmem": _memory(wanted),
         "submitline": _word(job.get("submit_line")),
+        "arraytaskthrottle": _throttle(_table(job, "array")),
     }
 
 
@@ -119,6 +120,11 @@ def _job_id(job: Mapping[str, Any]) -> str:
         return f"{whole}_{task}"
     whole, offset = _number(parts.get("job_id")), _number(parts.get("job_offset"))
     return f"{whole}+{offset}" if offset and whole not in ("", "0") else _number(job.get("job_id"))
+
+
+def _throttle(array: Mapping[str, Any]) -> str:
+    """How many tasks of an array may run at one time; 0 or nothing: any number."""
+    return _number(_table(_table(_table(array, "limits"), "max"), "running").get("tasks"))
 
 
 def _tres(entries: Any) -> str:

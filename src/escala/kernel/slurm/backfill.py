@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute
+from escala.kernel.slurm.arrays import is_skipped, task_began, task_planned
 from escala.kernel.slurm.closed import plan_reserved, take_reserved
 from escala.kernel.slurm.ends import first_start
 from escala.kernel.slurm.event_pass import waits_for_nodes, way_of
@@ -18,6 +19,7 @@ from escala.kernel.slurm.tables import (
     LIMIT_S,
     MIN_NODES,
     N_QUEUE,
+    NONE,
     NOW,
     TESTED,
     USER,
@@ -92,12 +94,15 @@ def backfill_pass(w: World) -> int:
             continue
         if rules.limited > 0 and rules.limit_stop == 0 and not may_run(w.limits, record):
             continue
+        if jobs.array[j] != NONE and is_skipped(w, j, records.part[record]):
+            continue
         only_now = _now_only(rules, jobs, records, room, record, now_s)
         if _over_limits(rules, room, jobs.shape[j, USER], records.part[record]):
             continue
         earlier = records_before(jobs, records, lists, i - 1, j)
         found, size = _test(w, record, only_now, now_s, size)
         if found == STARTED:
+            task_began(w, j, records.part[record])
             started += 1
             i -= 1 + earlier
             if rules.bf_max_job_start > 0 and started >= rules.bf_max_job_start:
@@ -153,7 +158,7 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
             _mark(room, count)
             if preempt_for(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
                 return NEXT, size
-            return _reserve(w, part, size, begin_s, limit)
+            return _reserve(w, j, part, size, begin_s, limit)
         if begin_s <= now_s:
             became = start(w, record, count)
             if became != NO_ROOM:
@@ -171,18 +176,19 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
         if begin_s > now_s and overlaps(room, begin_s // step * step, (begin_s + limit) // step * step):
             later = begin_s
             continue
-        return _reserve(w, part, size, begin_s, limit)
+        return _reserve(w, j, part, size, begin_s, limit)
     return NEXT, size
 
 
 @lean
-def _reserve(w: World, part: int, size: int, begin_s: int, limit: int) -> tuple[int, int]:
-    """The nodes of room.used are the job's in the plan; (NEXT, or STOP where there is no place for it, records of the plan)."""
+def _reserve(w: World, j: int, part: int, size: int, begin_s: int, limit: int) -> tuple[int, int]:
+    """The nodes of room.used are job j's in the plan; (NEXT, or STOP where there is no place for it, records of the plan)."""
     rules, room = w.rules, w.room
     if size >= rules.bf_node_space_size:
         return STOP, size
     step = rules.bf_resolution
     room.parts[part, 2] += 1
+    task_planned(w, j, part)
     return NEXT, reserve(room, size, rules, begin_s // step * step, (begin_s + limit) // step * step)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from escala.compile import lean
 from escala.kernel.slurm.allocate import release
+from escala.kernel.slurm.arrays import count_task
 from escala.kernel.slurm.limits import count_run
 from escala.kernel.slurm.lists import remove_running
 from escala.kernel.slurm.plan import reserve
@@ -59,6 +60,7 @@ def break_off(w: World, j: int) -> None:
         charge(w, j, unix_s(w.rules, s[NOW]))
     if w.rules.limited > 0:
         count_run(w, jobs.ran[j], -1)
+    count_task(w, j, -1)
     if w.rules.preempt > 0:
         w.preempting.notice_s[j] = NONE
     release(w.free, jobs, w.allocated, j)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from escala.compile import lean
+from escala.kernel.slurm.arrays import is_skipped, task_began
 from escala.kernel.slurm.choose import choose
 from escala.kernel.slurm.closed import take_reserved
 from escala.kernel.slurm.limits import may_run
@@ -17,6 +18,7 @@ from escala.kernel.slurm.tables import (
     MIN_CORES,
     MIN_NODES,
     N_QUEUE,
+    NONE,
     NOW,
     PASSES,
     REQ_NODES,
@@ -77,6 +79,8 @@ def event_pass(w: World, full: bool) -> bool:
         i += 1
         if rules.sched_max_job_start > 0 and started >= rules.sched_max_job_start:
             return False
+        if jobs.array[j] != NONE and not waits_for_nodes(w, j) and is_skipped(w, j, p):
+            continue
         room.parts[p, 1] += 1
         if rules.partition_depth > 0 and room.parts[p, 1] > rules.partition_depth:
             continue
@@ -97,6 +101,7 @@ def event_pass(w: World, full: bool) -> bool:
             earlier = records_before(jobs, records, lists, i - 1, j)
             found = start(w, record, count)
             if found == STARTED:
+                task_began(w, j, p)
                 started += 1
                 i -= 1 + earlier
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute, give, is_on, release
+from escala.kernel.slurm.arrays import count_task
 from escala.kernel.slurm.closed import DOWN, break_off, turn
 from escala.kernel.slurm.limits import count_end, count_gone, count_run, may_come, may_run, may_take
 from escala.kernel.slurm.lists import add_running, dequeue, drop_end, enqueue, push_end, put_later, remove_running
@@ -64,6 +65,7 @@ def start(w: World, record: int, count: int) -> int:
     s[MOVED] = s[NOW]
     if rules.limited > 0:
         count_run(w, record, 1)
+    count_task(w, j, 1)
     push_end(lists, s[N_RUNNING], jobs.finish[j], j)
     add_running(jobs, lists, s, j)
     dequeue(w.records, lists, s, j)
@@ -88,6 +90,7 @@ def end(w: World, j: int) -> None:
         charge(w, j, unix_s(w.rules, s[NOW]))
     if w.rules.limited > 0:
         count_end(w, j)
+    count_task(w, j, -1)
     release(w.free, jobs, w.allocated, j)
     jobs.state[j] = ENDED
     s[MOVED] = s[NOW]

@@ -110,6 +110,7 @@ class Jobs(NamedTuple):
     eligible: Ints  # us from which its age counts
     again: Ints  # how often it lost its nodes; -1: it was over then
     lost: Ints  # us of the runs that it lost
+    array: Ints  # its array, NONE
 
 
 class Records(NamedTuple):
@@ -141,6 +142,16 @@ class Shares(NamedTuple):
     billed: Ints  # [partitions], of `shares`: how use is charged
     bill: NDArray[np.float64]  # [partitions, columns]: weights of a CPU, a MB, a node, a GPU; behind them, of a GPU of each kind
     usage_factor: NDArray[np.float64]  # [jobs]: of its QOS
+
+
+class Arrays(NamedTuple):
+    """Arrays of jobs. Without any all of it is empty."""
+
+    most: Ints  # [arrays]: tasks that may run at one time
+    run: Ints  # [arrays]: tasks that do
+    failed: Ints  # [arrays, partitions]: the last pass in which a task found no way to start there
+    planned: Ints  # [arrays]: the last pass in which a task was planned
+    plans: Ints  # [arrays]: how many were in that pass
 
 
 class Limits(NamedTuple):
@@ -226,6 +237,7 @@ class Rules(NamedTuple):
     bf_max_job_part: int
     bf_max_job_user_part: int
     bf_max_job_start: int
+    bf_array_reserve: int
     bf_part_reserve: int
     bf_min_prio_reserve: int
     bf_min_age_reserve: int
@@ -298,6 +310,7 @@ class World(NamedTuple):
     jobs: Jobs
     records: Records
     shares: Shares
+    arrays: Arrays
     limits: Limits
     closed: Closed
     preempting: Preempting
