@@ -16,7 +16,8 @@ from escala.live.shapes import GPU, MEMORY, OF_KIND
 from escala.live.snapshot import Snapshot
 from escala.platform.site import Site
 from escala.slurm.arrays import arrays_of
-from escala.slurm.asked import Asked, Asking, as_words
+from escala.slurm.asked import Asked, Asking
+from escala.slurm.columns import as_words
 from escala.slurm.settings import Settings
 from escala.workload import Workload
 

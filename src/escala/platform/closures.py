@@ -4,25 +4,44 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from escala.errors import EscalaError, nearest, quoted
 
 DOWN, DRAIN, RESERVED = KINDS = ("down", "drain", "reserved")
-ENTRIES = ("nodes", "from", "until", "kind", "requeue")
+ENTRIES = ("nodes", "from", "until", "kind", "requeue", "name", "users", "accounts")
+OWN = ENTRIES[5:]
 MOST_S = 1e11
+NOT_MODELLED = ("FLEX", "TIME_FLOAT", "MAGNETIC", "REPLACE", "REPLACE_DOWN", "ANY_NODES", "PART_NODES", "NO_HOLD_JOBS_AFTER_END")
+"""Flags of reservations by which jobs would run elsewhere or at other times."""
 
 
 class Closure(NamedTuple):
     """nodes: node numbers, rising. from_s, until_s: unix seconds (of logs without dates: seconds on their clock). kind: down (what runs
-    there ends, or is queued again with `requeue`), drain (nothing new starts), reserved (known beforehand, nothing may run into it)."""
+    there ends, or is queued again with `requeue`), drain (nothing new starts), reserved (known beforehand, nothing may run into it).
+    name: of a reservation, by which jobs ask for it; several spans may have one. users, accounts: whose jobs may, empty: everybody's;
+    those with a - before their names may not."""
 
     nodes: tuple[int, ...]
     from_s: float
     until_s: float
     kind: str = DOWN
     requeue: bool = True
+    name: str | None = None
+    users: tuple[str, ...] = ()
+    accounts: tuple[str, ...] = ()
+
+    def admits(self, user: str | None, accounts: Sequence[str]) -> bool:
+        """May a job of this user, in an account below the others, ask for it? What is not known of a job is no hindrance."""
+        return _admits(self.users, [] if user is None else [user]) and _admits(self.accounts, accounts)
+
+
+def _admits(listed: tuple[str, ...], mine: Sequence[str]) -> bool:
+    if not listed or not mine:
+        return True
+    denied = {one.removeprefix("-") for one in listed if one.startswith("-")}
+    return not denied & set(mine) and (len(denied) == len(listed) or bool(set(listed) & set(mine)))
 
 
 def closure_of(entry: Any, listed: Callable[[str, str], tuple[int, ...]], where: str) -> Closure:
@@ -40,7 +59,22 @@ def closure_of(entry: Any, listed: Callable[[str, str], tuple[int, ...]], where:
     begins, ends = moment(entry.get("from"), f"{where}, from"), moment(entry.get("until", "never"), f"{where}, until", MOST_S)
     if not begins < ends:
         raise EscalaError(f"{where}: ends at {ends:g} s, not after it begins at {begins:g} s")
-    return Closure(listed(str(entry.get("nodes", "ALL")), where), begins, ends, str(kind), requeue)
+    if kind != RESERVED and any(key in entry for key in OWN):
+        raise EscalaError(
+            f"{where}: name, users and accounts are those of a reservation: give kind = {quoted(RESERVED)}, or leave them out"
+        )
+    name, users, accounts = entry.get("name"), *(_names(entry.get(key, ()), f"{where}, {key}") for key in OWN[1:])
+    if name is None and (users or accounts):
+        raise EscalaError(f"{where}: users and accounts need a name, by which their jobs ask for the reservation")
+    if name is not None and (not isinstance(name, str) or not name):
+        raise EscalaError(f"{where}, name: {quoted(name)} is no name")
+    return Closure(listed(str(entry.get("nodes", "ALL")), where), begins, ends, str(kind), requeue, name, users, accounts)
+
+
+def _names(value: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) and one for one in value):
+        raise EscalaError(f"{where}: {quoted(value)} is no list of names")
+    return tuple(value)
 
 
 def moment(value: Any, where: str, never: float | None = None) -> float:
@@ -60,7 +94,8 @@ def entry_of(closure: Closure) -> dict[str, Any]:
     """All but the nodes, as a site.toml has it."""
     told: dict[str, Any] = {"from": _written(closure.from_s)}
     told |= {"until": _written(closure.until_s)} if closure.until_s < MOST_S else {}
-    return told | {"kind": closure.kind} | ({} if closure.requeue else {"requeue": False})
+    told |= {"kind": closure.kind} | ({} if closure.requeue else {"requeue": False}) | ({"name": closure.name} if closure.name else {})
+    return told | {key: list(getattr(closure, key)) for key in OWN[1:] if getattr(closure, key)}
 
 
 def _written(seconds: float) -> Any:
@@ -70,7 +105,7 @@ def _written(seconds: float) -> Any:
 
 
 def read_reservations(text: str, where: str, listed: Callable[[str, str], tuple[int, ...]], unread: list[str]) -> tuple[Closure, ...]:
-    """What `scontrol show reservation` prints, as reserved nodes. Who may use a reservation is told in `unread`."""
+    """What `scontrol show reservation` prints, as reserved nodes for the jobs of some."""
     found = []
     for record in re.split(r"(?m)^(?=\s*ReservationName=)", text):
         told = dict(re.findall(r"(\w+)=(\S*)", record))
@@ -80,9 +115,12 @@ def read_reservations(text: str, where: str, listed: Callable[[str, str], tuple[
         if told.get("Nodes", "(null)") in ("(null)", ""):
             unread.append(f"{here}: has no nodes")
             continue
-        entry = {"nodes": told["Nodes"], "from": told.get("StartTime"), "until": told.get("EndTime"), "kind": RESERVED}
+        entry: dict[str, Any] = {"nodes": told["Nodes"], "from": told.get("StartTime"), "until": told.get("EndTime"), "kind": RESERVED}
+        entry["name"] = told["ReservationName"]
+        entry |= {key.lower(): told[key].split(",") for key in ("Users", "Accounts") if told.get(key, "(null)") not in ("(null)", "")}
         found.append(closure_of(entry, listed, here))
-        who = ", ".join(f"{key}={told[key]}" for key in ("Users", "Accounts") if told.get(key, "(null)") not in ("(null)", ""))
-        if who and "MAINT" not in told.get("Flags", ""):
-            unread.append(f"{here}: its own jobs ({who}); times are taken as UTC")
+        odd = [one for one in told.get("Flags", "").split(",") if one in NOT_MODELLED]
+        odd += [f"Groups={told['Groups']}"] if told.get("Groups", "(null)") not in ("(null)", "") else []
+        if odd:
+            unread.append(f"{here}: {', '.join(odd)}; times are taken as UTC")
     return tuple(found)

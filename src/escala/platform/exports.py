@@ -33,7 +33,7 @@ NOTHING = ("(null)", "n/a", "")
 ENFORCE = "accountingstorageenforce"
 GONE = ("DOWN", "DRAIN", "FAIL", "NOT_RESPONDING", "MAINT")
 KEPT = re.compile(
-    r"^(scheduler|select|priority|fairshare|preempt|jobrequeue|messagetimeout|topology|accountingstorage(type|tres|enforce)|killwait|overtimelimit|completewait|defmem|maxmem|"
+    r"^(scheduler|select|priority|fairshare|preempt|jobrequeue|messagetimeout|topology|accountingstorage(type|tres|enforce)|killwait|overtimelimit|resvoverrun|completewait|defmem|maxmem|"
     r"enforcepartlimits|maxarraysize|maxjobcount|batchstarttimeout|grestypes|launchparameters|reconfigflags)"
 )
 """Settings that have to do with who runs when; addresses, paths and users of a slurm.conf have not, and do not go into a site.toml."""

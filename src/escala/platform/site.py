@@ -160,7 +160,7 @@ class Site(Platform):
         ]
         more: dict[str, Any] = {"partitions": told, "settings": dict(self.settings), "qos": dict(self.qos), "unread": list(self.unread)}
         more |= {name: value for name in ("qos_limits", "accounts") if (value := getattr(self, name))}
-        more |= {"closed": [[interval_text(one.nodes), *one[1:]] for one in self.closed]} if self.closed else {}
+        more |= {"closed": [_closed(one) for one in self.closed]} if self.closed else {}
         more |= {name: values.tolist() for name in ("weights", "threads") if len(set((values := getattr(self, name)).tolist()) - {1})}
         if any(self.features):
             more["features"] = [list(one) for one in self.features]
@@ -192,6 +192,11 @@ def _kept(site: Site, nodes: Ints) -> dict[str, Any]:
     }
 
 
+def _closed(one: Closure) -> list[Any]:
+    own = [one.name, list(one.users), list(one.accounts)] if one.name is not None else []
+    return [interval_text(one.nodes), *one[1:5], *own]
+
+
 def interval_text(nodes: tuple[int, ...]) -> str:
     """Node numbers as intervals, "0-3 7"."""
     out: list[list[int]] = []
@@ -218,7 +223,10 @@ def site_of(platform: Platform, more: Mapping[str, Any] | None = None) -> Site:
         return Site(**plain)
     told = dict(more)
     partitions = tuple(_partition(one) for one in told.pop("partitions"))
-    told["closed"] = tuple(Closure(nodes_of_intervals(nodes), *rest) for nodes, *rest in told.get("closed", ()))
+    told["closed"] = tuple(
+        Closure(nodes_of_intervals(nodes), *(tuple(one) if isinstance(one, list) else one for one in rest))
+        for nodes, *rest in told.get("closed", ())
+    )
     return Site(**plain, partitions=partitions, **{**told, "unread": tuple(told.get("unread", ()))})
 
 

@@ -42,6 +42,7 @@ nodes = "n[001-008]"
 from = "2026-11-03T06:00:00"    # UTC, or unix seconds; until: left out for ever
 until = "2026-11-03T18:00:00"
 kind = "down"                   # or "drain", "reserved"; requeue = false: what ran there is over
+                                # of a reservation: name, by which jobs ask for it; users, accounts: lists of those who may
 """
 
 from __future__ import annotations

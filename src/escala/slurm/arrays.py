@@ -15,10 +15,10 @@ from escala.kernel.slurm.shares import CLASSIC, TREE, weigh
 from escala.kernel.slurm.start import ANYHOW, BADLY, WELL
 from escala.options import microseconds
 from escala.platform.site import Site
-from escala.slurm.asked import Asked, as_words
+from escala.slurm.asked import Asked
 from escala.slurm.associations import shares_of
 from escala.slurm.closed import closed_of
-from escala.slurm.columns import Columns
+from escala.slurm.columns import Columns, as_words
 from escala.slurm.preempting import preempting_of
 from escala.slurm.settings import TICK_S, WEEK_S, Settings
 from escala.slurm.tres import priority_of_resources
@@ -52,7 +52,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         shares,
         _arrays(workload, jobs.array, len(site.partitions)),
         asked.bounded.limits(np.array([one[3] for one in asked.records], np.int64), site.n_nodes),
-        closed_of(site, workload.origin_s),
+        closed_of(site, workload.origin_s, asked.inside),
         preempting_of(site, settings, records.part, [qos[j] for j in records.job], len(workload)),
         _allocated(rows, machine.gpus.shape[1]),
         _lists(workload, asked, settings),
@@ -113,6 +113,7 @@ def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
         again=np.zeros(n, np.int64),
         lost=np.zeros(n, np.int64),
         array=Columns(workload.jobs).ranks("array_id"),
+        inside=asked.inside,
     )
 
 
@@ -241,6 +242,7 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
         drift_us=round(settings.drift_s * t.SECOND),
         kill_wait=settings.kill_wait,
         over_time=settings.over_time,
+        over_reservation=settings.over_reservation,
         started_us=round(settings.started_s * t.SECOND),
         fair=0 if not settings.fair_share else TREE if settings.fair_tree else CLASSIC,
         decay=1 - 0.693 / settings.half_life if settings.half_life else 1.0,

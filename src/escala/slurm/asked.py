@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.platform.site import Partition, Site
+from escala.slurm.closed import names_of
 from escala.slurm.columns import Columns
 from escala.slurm.limits import Bounded, over
 from escala.slurm.settings import ENDLESS_S, Settings
@@ -35,6 +36,7 @@ class Asked:
     killed: NDArray[np.bool_]
     cut: NDArray[np.bool_]  # killed at the beat after the limit, not when the log says
     bounded: Bounded
+    inside: Ints  # the reservation that each asks for, NONE
 
 
 def shapes_of(workload: Workload, site: Site, settings: Settings) -> Ints:
@@ -78,11 +80,13 @@ class Asking:
         self.named = [a if a is not None else b if b in known else None for a, b in zip(named, queues, strict=True)]
         self.features, self.kinds = told.texts("features"), told.texts("gpu_kind")
         self.accounts, self.qos, self.users = told.texts("account"), told.texts("qos"), told.texts("user")
+        self.names = names_of(site)
+        self.inside = told.texts("reservation") if self.names else [None] * len(workload)  # of a site that has none, all are left out
         self.bounded = Bounded(site, settings.limits)
         limited = workload.jobs["limited"].to_numpy() if "limited" in workload.jobs.columns else np.ones(len(workload), bool)
         walltime = workload.jobs["walltime_s"].to_numpy()
         self.minutes = np.where(limited, np.ceil(walltime / 60 - 1e-9) * 60, t.NONE).astype(np.int64)
-        self.classes: dict[tuple[int, str | None], int] = {}
+        self.classes: dict[tuple[int, str | None, str | None], int] = {}
         self.masks: list[NDArray[np.bool_]] = []
         self.numbers = {one.name: k for k, one in enumerate(site.partitions)}
         self.cpus = np.asarray(site.cores)
@@ -95,7 +99,7 @@ class Asking:
         alike: dict[tuple[object, ...], tuple[list[tuple[int, int, int]], str, Ints]] = {}
         for j in range(len(self.workload)):
             row = self.shape[j]
-            who = (self.accounts[j], self.qos[j], self.users[j] if self.bounded.any else None)
+            who = (self.accounts[j], self.qos[j], self.users[j] if self.bounded.any or self.names else None, self.inside[j])
             key = (self.named[j], self.features[j], self.kinds[j], who, int(self.minutes[j]), row[:-1].tobytes())
             if key not in alike:
                 alike[key] = (*self._all_records(j), row.copy())
@@ -107,19 +111,36 @@ class Asking:
             first[j + 1] = len(records)
         run, killed, cut = self._runs()
         masks = np.array(self.masks) if self.masks else np.zeros((0, self.site.n_nodes), bool)
-        return Asked(self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], run, killed, cut, self.bounded)
+        inside = np.array([t.NONE if one is None else self.names.get(one, t.NONE) for one in self.inside], np.int64)
+        return Asked(self.shape, first, records, masks, refused, self.shape[:, t.LIMIT_S], run, killed, cut, self.bounded, inside)
 
     def _all_records(self, j: int) -> tuple[list[tuple[int, int, int]], str]:
         """Its records, and why there is none."""
-        why = ""
+        why = self._kept_out(j)
         mine: list[tuple[int, int, int]] = []
-        for part in self._partitions(j):
+        for part in self._partitions(j) if not why else ():
             found = self._record(j, part, not mine)
             if isinstance(found, str):
                 why = why or found
             else:
                 mine.append(found)
         return mine, why
+
+    def _kept_out(self, j: int) -> str:
+        """Why it may not run in the reservation that it asks for; "" where it may, or asks for none."""
+        name = self.inside[j]
+        if name is None:
+            return ""
+        if name not in self.names:
+            return f"reservation {quoted(name)} is not there (there are {', '.join(self.names)}): describe it under [[closed]]"
+        own, chain = self.accounts[j], list[str]()
+        while own is not None and own not in chain:
+            chain.append(own)
+            own = self.site.accounts.get(own, {}).get("parent")
+        spans = [one for one in self.site.closed if one.name == name]
+        if not any(one.admits(self.users[j], chain) for one in spans):
+            return f"reservation {quoted(name)} is for others than user {quoted(self.users[j])} and account {quoted(self.accounts[j])}"
+        return ""
 
     def _partitions(self, j: int) -> list[Partition]:
         name = self.named[j]
@@ -157,11 +178,13 @@ class Asking:
             row[t.MAX_NODES] = min(row[t.MAX_NODES], part.max_nodes or MOST_NODES, self.site.n_nodes)
             row[t.GPU_KIND] = self._kind(j)
         number = self.numbers[part.name]
-        key = (number, self.features[j] or None)
+        key = (number, self.features[j] or None, self.inside[j])
         if key not in self.classes:
             self.classes[key] = len(self.masks)
             mask = np.zeros(self.site.n_nodes, bool)
             mask[list(part.nodes)] = True
+            if key[2] is not None:
+                mask &= np.isin(np.arange(self.site.n_nodes), [n for one in self.site.closed if one.name == key[2] for n in one.nodes])
             self.masks.append(mask & features_mask(self.site, key[1], self.workload.jobs["job_id"][j]))
         which = self.classes[key]
         why = self._never_fits(row, self.masks[which])
@@ -250,12 +273,3 @@ def features_mask(site: Site, text: str | None, job: str) -> NDArray[np.bool_]:
         have = np.array([word in node for node in site.features])
         mask = mask | have if joined == "|" else mask & have
     return mask
-
-
-def as_words(masks: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Sets of nodes as bits, 64 in each int64: [sets, words]."""
-    sets, nodes = masks.shape
-    words = max(1, -(-nodes // 64))
-    padded = np.zeros((sets, words * 64), bool)
-    padded[:, :nodes] = masks
-    return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64).reshape(sets, words)

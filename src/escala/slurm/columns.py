@@ -31,3 +31,12 @@ class Columns:
     def texts(self, name: str) -> list[str | None]:
         """A column of names."""
         return self.jobs[name].to_list() if name in self.jobs.columns else [None] * len(self.jobs)
+
+
+def as_words(masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Sets of nodes as bits, 64 in each int64: [sets, words]."""
+    sets, nodes = masks.shape
+    words = max(1, -(-nodes // 64))
+    padded = np.zeros((sets, words * 64), bool)
+    padded[:, :nodes] = masks
+    return np.packbits(padded, axis=1, bitorder="little").view("<i8").astype(np.int64).reshape(sets, words)

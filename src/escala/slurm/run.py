@@ -84,7 +84,8 @@ def refuse_options(options: Options) -> None:
 
 
 def _drive(run: t.World, workload: Workload, asked: Asked, progress: Callable[[float], None] | None) -> None:
-    """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error, but for those that a limit may hold."""
+    """Until all has ended, a hundredth of the log at a time; jobs that wait for ever are an error, but for those that a limit may hold, or
+    whose reservation is over."""
     last = float(run.jobs.submit[-1]) if len(run.jobs.submit) else 0.0
     for step in range(1, 101):
         found = drive(run, int(last * step / 100) if step < 100 else t.FAR)
@@ -97,7 +98,7 @@ def _drive(run: t.World, workload: Workload, asked: Asked, progress: Callable[[f
             break
         if progress is not None:
             progress(min(step / 100, 0.99))
-    waiting = np.flatnonzero(run.jobs.state == t.WAITING)
+    waiting = np.flatnonzero((run.jobs.state == t.WAITING) & (run.jobs.inside == t.NONE))
     if len(waiting) and not asked.bounded.any:
         raise EscalaError(
             f"scheduler slurm: job {quoted(workload.jobs['job_id'][int(waiting[0])])} waits and nothing more will happen "
@@ -171,6 +172,7 @@ def _job_table(run: t.World, workload: Workload, asked: Asked, rows: Ints, chunk
     state = STATES[run.jobs.state].to_numpy().copy()
     state[ended & asked.killed] = "KILLED"
     state[ended & (run.jobs.again < 0)] = "KILLED"
+    state[ended & (run.jobs.inside != t.NONE) & (run.jobs.finish - run.jobs.start < run.jobs.run)] = "KILLED"  # its reservation has ended
     run_s = np.where(ended, run.jobs.finish - run.jobs.start, run.jobs.run) / t.SECOND
 
     def seconds(us: Ints) -> pl.Series:

@@ -28,7 +28,8 @@ TICK_S = 0.45
 class Settings:
     """Slurm's settings, under the names of slurm.conf where they have one. Times in s.
 
-    weight_tres: (TRES, weight) of PriorityWeightTRES. max_tres: PriorityFlags=MAX_TRES, a job is billed by its dearest resource.
+    over_reservation: minutes (ResvOverRun), -1: without end. weight_tres: (TRES, weight) of PriorityWeightTRES. max_tres:
+    PriorityFlags=MAX_TRES, a job is billed by its dearest resource.
     started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills beat from there.
     tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start. phase_s: when backfill first
     looks, None: bf_interval after the start. passes_s: recorded moments of backfill passes, in place of its clock. drift_s: by how much
@@ -82,6 +83,7 @@ class Settings:
     normal_qos: bool = True
     kill_wait: int = 30
     over_time: int = 0
+    over_reservation: int = 0
     limits: bool = True
     assoc_limit_stop: bool = False
     preempt: str = ""
@@ -175,6 +177,8 @@ def settings_of(site: Site) -> Settings:
     found: dict[str, Any] = {name: _whole(told[key], f"{where}, {key}", LEAST.get(key, 0)) for key, name in NAMES.items() if key in told}
     unread = [f"{key}={told[key]}" for key, plain in NOT_MODELLED.items() if key in told and told[key].lower() not in (plain, "(null)")]
     found |= _parameters(told.get("schedulerparameters", ""), where, unread)
+    over = told.get("resvoverrun", "0").lower().removesuffix("min").strip()
+    found["over_reservation"] = -1 if over in ("unlimited", "infinite") else _whole(over, f"{where}, resvoverrun")
     found["backfill"] = "builtin" not in told.get("schedulertype", "sched/backfill").lower()
     select = told.get("selecttype", "select/cons_tres").lower()
     takes = told.get("selecttypeparameters", "").lower()

@@ -47,6 +47,7 @@ def of_sacct(have: set[str], submission: str) -> dict[str, pl.Expr]:
         "gpu_kind": pl.when(gpus > 0).then(kind),
         "array_id": array,
         "array_limit": pl.when(array.is_not_null() & (throttle > 0)).then(throttle),
+        "reservation": _text("reservation", have),
         BEGIN: pl.when(late & pl.lit(submission == "submit")).then("eligible_at"),
         "hosts": pl.when(~hosts.str.to_lowercase().is_in(["none assigned", "unknown", "none"])).then(hosts),
     }

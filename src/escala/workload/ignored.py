@@ -12,7 +12,7 @@ from typing import Any
 
 import polars as pl
 
-from escala.workload.shapes import BEGIN
+from escala.workload.shapes import LATER
 from escala.workload.table import NAMED
 
 AMOUNTS = {
@@ -20,16 +20,17 @@ AMOUNTS = {
     "memory": "memory",
     "licences": "licences",
     "features": "features of nodes",
-    "reservation": "reservations",
+    "reserved": "reservations",
     "dependency": "dependencies or begin times",
     "array_throttle": "limits of arrays",
 }
 LABELS = {"partition": "partitions", "queue": "queues", "qos": "QOS", "priority": "priorities"}
 SCORED = ("partitions", "queues", "QOS")
 """Of these, what a score file may give priorities by name."""
-SHAPED = ("GPUs", "memory", *SCORED)
+SHAPED = ("GPUs", "memory", "reservations", *SCORED)
 """And what Slurm's rules heed on a site that describes it, where the log was read with `shapes`."""
 COLUMNS = (*AMOUNTS, "priority", *NAMED)
+KEPT = tuple(name for name in LATER if name not in COLUMNS)
 """Text columns of a reader's frame beside those that every workload has; of `NAMED` it keeps what tells something (`said_nothing`)."""
 
 NAMES = {  # how tables and JSON call them: lower case, letters only
@@ -37,7 +38,7 @@ NAMES = {  # how tables and JSON call them: lower case, letters only
     **dict.fromkeys(("memory", "mem", "memreq", "reqmem", "memorymib", "memorymb", "memorygb", "requestedmemory"), "memory"),
     **dict.fromkeys(("licenses", "licences", "license", "licence"), "licences"),
     **dict.fromkeys(("features", "feature", "constraints", "constraint", "gpuspec", "nodetype"), "features"),
-    **dict.fromkeys(("reservation", "reservationname", "reservationid"), "reservation"),
+    **dict.fromkeys(("reservation", "reservationname", "reservationid"), "reserved"),
     **dict.fromkeys(("dependency", "dependencies", "depend", "depends"), "dependency"),
     **dict.fromkeys(("partition", "partitionname"), "partition"),
     **dict.fromkeys(("qos", "qosname"), "qos"),
@@ -70,10 +71,10 @@ def ignored_in(jobs: pl.DataFrame) -> dict[str, dict[str, int]]:
 
 
 def said_nothing(jobs: pl.DataFrame) -> list[str]:
-    """The columns that a workload does not keep: amounts, names and begin times that no job has, and partitions that are the queues."""
-    there = [name for name in (*COLUMNS, BEGIN) if name in jobs.columns]
+    """The columns that a workload does not keep: amounts, what no job has, and partitions that are the queues."""
+    there = [name for name in (*COLUMNS, *KEPT) if name in jobs.columns]
     twin = "queue" in jobs.columns and _is_twin(jobs)
-    kept = (*NAMED, BEGIN)
+    kept = (*NAMED, *KEPT)
     return [name for name in there if name not in kept or jobs[name].null_count() == jobs.height or (name == "partition" and twin)]
 
 

@@ -65,7 +65,7 @@ def read_pbs(
         memory.alias("memory"),
         _key(r"Resource_List\.(?:software|licen[sc]es?)").alias("licences"),
         pl.coalesce(_key(r"(?:Resource_List\.)?features?"), _key(r"Resource_List\.nodes").str.extract(PROPERTY)).alias("features"),
-        pl.coalesce(_key("resvname"), _key("resvID")).alias("reservation"),
+        pl.coalesce(_key("resvname"), _key("resvID")).alias("reserved"),
         pl.coalesce(_key(r"(?:Resource_List\.)?depend"), pl.when(late).then(pl.lit("yes"))).alias("dependency"),
         pl.coalesce(_key(r"Resource_List\.qos"), _key("qos")).alias("qos"),
         _key("group").alias("group"),

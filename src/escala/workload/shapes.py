@@ -31,10 +31,11 @@ SHAPES: dict[str, pl.DataType] = {
     "dependency": pl.String(),  # after:ID, afterok:ID:ID, afterany:ID, afternotok:ID, singleton, joined by commas
     "array_id": pl.String(),  # tasks of one array have the same
     "array_limit": pl.Int64(),  # of these, so many at most run at one time
+    "reservation": pl.String(),  # name of the one in which it runs, and nowhere else
     BEGIN: pl.Float64(),  # no start before, on the clock of `submit_s`
 }
-LATER = ("dependency", "array_id", "array_limit", BEGIN)
-"""What holds a job up before it waits for nodes."""
+LATER = ("dependency", "array_id", "array_limit", "reservation", BEGIN)
+"""What holds a job up before it waits for the nodes that there are."""
 COUNTS = ("nodes", "tasks", "cores_per_task", "tasks_per_node", "array_limit")
 AMOUNTS = ("memory_mb_per_core", "memory_mb_per_node", "gpus_per_node", "gpus_per_task", "priority")
 

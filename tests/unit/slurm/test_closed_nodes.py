@@ -159,10 +159,11 @@ def test_reservations_of_scontrol(tmp_path: Path) -> None:
     (tmp_path / "reservations.txt").write_text(RESERVATIONS)
     place = read_exports([tmp_path / "slurm.conf", tmp_path / "reservations.txt"])
     assert place.closed == (
-        Closure((0, 1), 1_800_000_000.0, 1_800_036_000.0, "reserved"),
-        Closure((1,), 1_800_086_400.0, 1_800_093_600.0, "reserved"),
+        Closure((0, 1), 1_800_000_000.0, 1_800_036_000.0, "reserved", True, "maint_nov", ("root",)),
+        Closure((1,), 1_800_086_400.0, 1_800_093_600.0, "reserved", True, "course", (), ("teach",)),
     )
-    assert [one for one in place.unread if "course" in one and "teach" in one]
+    assert not [one for one in place.unread if "course" in one or "maint" in one]
+    assert escala.platform.Platform.from_spec(place.spec()) == place
     (tmp_path / "written.toml").write_text(site_text(replace(place, unread=())))
     assert escala.read_site(tmp_path / "written.toml").closed == place.closed
 
@@ -177,9 +178,154 @@ def test_reservations_of_scontrol(tmp_path: Path) -> None:
         ("from = 5\nrequeue = 'no'", "neither true nor false"),
         ("from = 5\nwhen = 3", "unknown entry `when`"),
         ("nodes = 'n1'", "is no moment"),
+        ("from = 5\nname = 'x'", "those of a reservation"),
+        ("from = 5\nkind = 'reserved'\nusers = ['x']", "need a name"),
+        ("from = 5\nkind = 'reserved'\nname = 'x'\nusers = 'x'", "is no list of names"),
+        ("from = 5\nkind = 'reserved'\nname = 3", "is no name"),
     ],
 )
 def test_bad_closures_are_one_line(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(EscalaError, match=message) as caught:
         site(tmp_path, more=f"[[closed]]\n{text}\n")
     assert "\n" not in str(caught.value)
+
+
+def own(nodes: tuple[int, ...], begin: float, end: float, name: str = "course", **who: Any) -> Closure:
+    return Closure(nodes, ORIGIN + begin, ORIGIN + end, "reserved", True, name, **who)
+
+
+def test_a_job_of_a_reservation_runs_in_it_alone(tmp_path: Path) -> None:
+    """ "Jobs using that reservation can use only those resources [...] and no other jobs can use those resources." Job 1 waits for it to
+    begin on idle nodes, job 2 for a node in it while two others are idle; job 3 has those, and job 4 may not pass through it."""
+    work = jobs(
+        (0.0, 30.0, 60.0, 1),
+        (110.0, 30.0, 60.0, 2),
+        (120.0, 30.0, 60.0, 2),
+        (121.0, 30.0, 240.0, 3),
+        reservation=["course", "course", None, None],
+    )
+    found = table(work, site(tmp_path, own((0, 1), 100, 400)))
+    assert found[0] == (100, 130, "COMPLETED", "0")
+    assert found[1] == (130, 160, "COMPLETED", "0-1")
+    assert found[2][::3] == (120, "2-3")
+    assert found[3][0] == 400
+
+
+def test_what_runs_at_the_end_of_its_reservation_is_killed(tmp_path: Path) -> None:
+    """ResvOverRun: "how long a job already running in a reservation should be permitted to execute after the end time [...] the default
+    value is 0 (kill the job immediately)" (slurm.conf); slurmctld looks each 30 s, and its jobs may start whatever their limits are."""
+    work = jobs((0.0, 500.0, 600.0, 1), (1.0, 5.0, 60.0, 1), reservation=["course", None], dependency=[None, "afternotok:1"])
+    place = site(tmp_path, own((0, 1), 0, 100))
+    assert table(work, place)[0] == (0, 117, "KILLED", "0"), "beats at 27.5 + 30 k s"
+    assert table(work, place)[1][2] == "COMPLETED", "it has not gone well"
+    for over, end, state in (("1", 177, "KILLED"), ("UNLIMITED", 500, "COMPLETED")):
+        longer = site(tmp_path, own((0, 1), 0, 100), more=f'ResvOverRun = "{over}"\n')
+        assert table(work, longer)[0][1:3] == (end, state)
+
+
+def test_a_job_that_finds_no_room_in_it_closes_it_and_no_partition(tmp_path: Path) -> None:
+    """In the event pass jobs behind it in the reservation wait, those outside do not."""
+    builtin = 'SchedulerType = "sched/builtin"\n'
+    work = jobs((0.0, 50.0, 60.0, 1), (1.0, 5.0, 60.0, 2), (2.0, 5.0, 60.0, 1), (3.0, 5.0, 60.0, 2), reservation=["course"] * 3 + [None])
+    found = table(work, site(tmp_path, own((0, 1), 0, 1000), more=builtin))
+    assert [one[0] for one in found] == [0, 50, 55, 3]
+
+
+def test_backfill_plans_in_it_and_around_it(tmp_path: Path) -> None:
+    """Job 2 is planned behind job 1 in the reservation, and job 3 may not delay it; job 4 of all nodes comes behind the reservation, and
+    job 5 fits before it."""
+    work = jobs(
+        (0.0, 90.0, 100.0, 1),
+        (1.0, 50.0, 60.0, 2),
+        (2.0, 200.0, 240.0, 1),
+        (3.0, 10.0, 60.0, 4),
+        (4.0, 300.0, 360.0, 2),
+        reservation=["course"] * 3 + [None, None],
+    )
+    found = table(work, site(tmp_path, own((0, 1), 0, 500)))
+    assert [one[0] for one in found] == [0, 90, 140, 500, 4]
+
+
+def test_a_reservation_comes_more_than_once(tmp_path: Path) -> None:
+    """Daily ones have one name: a job that does not find room in the first waits for the second."""
+    work = jobs((0.0, 40.0, 60.0, 4), (1.0, 40.0, 60.0, 4), reservation=["course"] * 2)
+    found = table(work, site(tmp_path, own((0, 1, 2, 3), 0, 35), own((0, 1, 2, 3), 300, 400)))
+    assert [one[0] for one in found] == [0, 300]
+
+
+def test_who_waits_for_one_that_is_over_waits_for_ever(tmp_path: Path) -> None:
+    work = jobs((50.0, 40.0, 60.0, 1), (60.0, 5.0, 60.0, 1), reservation=["course", None])
+    result = escala.simulate(work, site(tmp_path, own((0,), 0, 40)), scheduler="slurm")
+    assert result.jobs["state"].to_list() == ["QUEUED", "COMPLETED"]
+
+
+def test_who_may_ask_for_it(tmp_path: Path) -> None:
+    """Users and accounts must both be right where both are said; an account stands for those below it, a - denies."""
+    more = '[accounts]\nteach = {}\nlab = {parent = "teach"}\n'
+
+    def refused(closure: Closure, **who: Any) -> bool:
+        work = jobs((0.0, 5.0, 60.0, 1), reservation=["course"], **who)
+        states = escala.simulate(work, site(tmp_path, closure, more=more), scheduler="slurm", oversized="drop").jobs["state"]
+        return states[0] == "REJECTED"
+
+    both = own((0,), 0, 1000, users=("ann",), accounts=("teach",))
+    assert not refused(both, user=["ann"], account=["lab"])
+    assert refused(both, user=["bob"], account=["lab"])
+    assert refused(both, user=["ann"], account=["other"])
+    assert refused(own((0,), 0, 1000, users=("-bob",)), user=["bob"])
+    assert not refused(own((0,), 0, 1000, users=("-bob",)), user=["ann"])
+    with pytest.raises(EscalaError, match=r"job '1' .* can never run .* 'course' is for others than user 'bob'"):
+        table(jobs((0.0, 5.0, 60.0, 1), reservation=["course"], user=["bob"]), site(tmp_path, own((0,), 0, 1000, users=("ann",))))
+
+
+@pytest.mark.parametrize(
+    ("reservation", "nodes", "says"),
+    [
+        ("curse", 1, r"reservation 'curse' is not there \(there are course\)"),
+        ("course", 3, "has 2 nodes that could run it, and it needs 3"),
+    ],
+)
+def test_reservations_that_cannot_be_are_one_line(tmp_path: Path, reservation: str, nodes: int, says: str) -> None:
+    with pytest.raises(EscalaError, match=says) as error:
+        table(jobs((0.0, 5.0, 60.0, nodes), reservation=[reservation]), site(tmp_path, own((0, 1), 0, 1000)))
+    assert "\n" not in str(error.value)
+
+
+def test_where_a_site_has_none_they_are_left_out(tmp_path: Path) -> None:
+    """As in logs whose sites are described without them."""
+    assert table(jobs((0.0, 5.0, 60.0, 1), reservation=["x"]), site(tmp_path))[0][0] == 0
+    assert table(jobs((0.0, 5.0, 60.0, 1), reservation=["x"]), site(tmp_path, span((0,), 0, 9, "reserved")))[0][0] == 0
+
+
+def test_nobody_is_in_a_reservation_of_others(tmp_path: Path) -> None:
+    """On random worlds: jobs with a reservation run on its nodes and begin in it, and no other job overlaps it."""
+    inside = 0
+    for seed in range(30):
+        draw = np.random.default_rng([seed, 92])
+        closed = []
+        for name in ("a", "b"):
+            begin = float(draw.integers(0, 800))
+            nodes = tuple(int(k) for k in np.flatnonzero(draw.random(4) < 0.6)) or (0,)
+            closed.append(own(nodes, begin, begin + float(draw.integers(200, 900)), name))
+        place = site(tmp_path, *closed)
+        n = 40
+        run = draw.exponential(100, n).clip(1)
+        named = [None if k == "" else str(k) for k in draw.choice(["", "a", "b"], n, p=[0.6, 0.2, 0.2])]
+        wide = [1 if name else int(draw.integers(1, 5)) for name in named]
+        rows = list(zip(np.sort(draw.uniform(0, 1500, n)), run, run + draw.exponential(100, n), wide, strict=True))
+        work = jobs(*rows, reservation=named)
+        settings = settings_of(place)
+        world = play(work, place, settings, Asking(work, place, settings).asked())
+        assert (world.free.cpus == world.machine.cpus).all()
+        assert all(world.jobs.state[j] == t.ENDED or named[j] is not None for j in range(n))
+        for j in np.flatnonzero(world.jobs.state == t.ENDED):
+            start, end = world.jobs.start[j] / t.SECOND, world.jobs.finish[j] / t.SECOND
+            on = set(world.allocated.node[world.jobs.first[j] : world.jobs.last[j]].tolist())
+            for one in closed:
+                low, high = one.from_s - ORIGIN, one.until_s - ORIGIN
+                if named[j] == one.name:
+                    assert on <= set(one.nodes) and low <= start < high and end <= high + 31.1, (seed, j)
+                    inside += 1
+                elif on & set(one.nodes):
+                    assert end <= low + 1e-6 or start >= high - 1 or world.jobs.cut[j], (seed, j, one)
+    assert inside > 100

@@ -5,7 +5,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute
 from escala.kernel.slurm.arrays import is_skipped, task_began, task_planned
-from escala.kernel.slurm.closed import plan_reserved, take_reserved
+from escala.kernel.slurm.closed import plan_reserved, reservation_at, runs_into, take_reserved, take_used
 from escala.kernel.slurm.ends import first_start
 from escala.kernel.slurm.event_pass import waits_for_nodes, way_of
 from escala.kernel.slurm.limits import gives_no_reservation, may_run, may_take
@@ -115,14 +115,18 @@ def backfill_pass(w: World) -> int:
 @lean
 def _usable(w: World, record: int, start_s: int, end_s: int) -> int:
     """Nodes of the record that are not reserved in [start, end] into room.wanted; the first later moment that may be better, or 0."""
-    nodes, room = w.machine.mask[w.records.mask[record]], w.room
+    nodes, room, own = w.machine.mask[w.records.mask[record]], w.room, w.jobs.inside[w.records.job[record]]
     if w.closed.kind.size > 0:
+        c = reservation_at(w.closed, own, start_s) if own != NONE else NONE
         for word in range(nodes.size):
             room.there[word] = nodes[word] & ~w.closed.gone[word]
+            if own != NONE:
+                room.there[word] &= w.closed.nodes[c, word] if c != NONE else 0
         nodes = room.there
     for word in range(nodes.size):
         room.wanted[word] = nodes[word]
-    return free_through(room, nodes, start_s, end_s)
+    later = free_through(room, nodes, start_s, end_s)
+    return take_used(w.closed, w.rules, room.wanted, start_s, end_s, own, later)
 
 
 @lean
@@ -140,7 +144,7 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
         asked_s = later
         later = _usable(w, record, asked_s, max(asked_s, now_s) + limit)
         if limit < jobs.shape[j, LIMIT_S] and w.closed.kind.size > 0:
-            take_reserved(w.closed, room.wanted, asked_s, max(asked_s, now_s) + jobs.shape[j, LIMIT_S])
+            take_reserved(w.closed, room.wanted, asked_s, max(asked_s, now_s) + jobs.shape[j, LIMIT_S], jobs.inside[j])
         if count_bits(room.wanted) < jobs.shape[j, MIN_NODES]:
             if later > 0 and not only_now:
                 continue
@@ -173,7 +177,8 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
             return NEXT, size
         _mark(room, count)
         step = rules.bf_resolution
-        if begin_s > now_s and overlaps(room, begin_s // step * step, (begin_s + limit) // step * step):
+        into = runs_into(w.closed, room.used, begin_s, begin_s + limit, jobs.inside[j])
+        if begin_s > now_s and (into or overlaps(room, begin_s // step * step, (begin_s + limit) // step * step)):
             later = begin_s
             continue
         return _reserve(w, j, part, size, begin_s, limit)

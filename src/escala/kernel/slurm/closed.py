@@ -1,7 +1,8 @@
 """Nodes that are closed for a while: what runs on failing ones ends or is queued again, and no job may run into a reservation.
 
 slurmctld does not foresee an outage or a drain: while it lasts its nodes are in no set of available ones. Reservations it knows beforehand
-(https://slurm.schedmd.com/reservations.html): a job whose limit reaches into one may not have its nodes.
+(https://slurm.schedmd.com/reservations.html): a job whose limit reaches into one may not have its nodes. "Jobs using that reservation can
+use only those resources", from its begin to its end.
 """
 
 from __future__ import annotations
@@ -71,11 +72,26 @@ def break_off(w: World, j: int) -> None:
 
 
 @lean
-def take_reserved(closed: Closed, wanted: Words, first_s: int, end_s: int) -> bool:
-    """Take nodes out of `wanted` that are reserved at some time in [first_s, end_s]; were there any?"""
+def reservation_at(closed: Closed, own: int, at_s: int) -> int:
+    """The reservation of this name that lasts at a moment, NONE."""
+    for c in range(closed.kind.size):
+        if closed.name[c] == own and closed.begin_s[c] <= at_s < closed.end_s[c]:
+            return c
+    return NONE
+
+
+@lean
+def is_foreign(closed: Closed, c: int, own: int) -> bool:
+    """Is this a reservation, and of another name?"""
+    return closed.kind[c] == RESERVED and (own == NONE or closed.name[c] != own)
+
+
+@lean
+def take_reserved(closed: Closed, wanted: Words, first_s: int, end_s: int, own: int) -> bool:
+    """Take nodes out of `wanted` that are reserved for others at some time in [first_s, end_s]; were there any?"""
     some = False
     for c in range(closed.kind.size):
-        if closed.kind[c] == RESERVED and closed.begin_s[c] <= end_s and closed.end_s[c] > first_s:
+        if is_foreign(closed, c, own) and closed.begin_s[c] <= end_s and closed.end_s[c] > first_s:
             for word in range(wanted.size):
                 some |= wanted[word] & closed.nodes[c, word] != 0
                 wanted[word] &= ~closed.nodes[c, word]
@@ -83,11 +99,40 @@ def take_reserved(closed: Closed, wanted: Words, first_s: int, end_s: int) -> bo
 
 
 @lean
+def take_used(closed: Closed, rules: Rules, wanted: Words, first_s: int, end_s: int, own: int, later_s: int) -> int:
+    """The same for reservations that stand in no plan, since they have jobs of their own; later_s, or the earlier moment at which one of
+    them ends that took nodes."""
+    step = rules.bf_resolution
+    for c in range(closed.kind.size):
+        if closed.used[c] == 0 or not is_foreign(closed, c, own) or closed.begin_s[c] > end_s or closed.end_s[c] <= first_s:
+            continue
+        some = False
+        for word in range(wanted.size):
+            some |= wanted[word] & closed.nodes[c, word] != 0
+            wanted[word] &= ~closed.nodes[c, word]
+        until_s = -(-closed.end_s[c] // step) * step
+        if some and (later_s == 0 or until_s < later_s):
+            later_s = until_s
+    return later_s
+
+
+@lean
+def runs_into(closed: Closed, nodes: Words, first_s: int, end_s: int, own: int) -> bool:
+    """Is one of these nodes in such a reservation in [first_s, end_s]?"""
+    found = 0
+    for c in range(closed.kind.size):
+        if closed.used[c] == 1 and is_foreign(closed, c, own) and closed.begin_s[c] <= end_s and closed.end_s[c] > first_s:
+            for word in range(nodes.size):
+                found |= nodes[word] & closed.nodes[c, word]
+    return found != 0
+
+
+@lean
 def plan_reserved(closed: Closed, rules: Rules, now_s: int, size: int, room: Scratch) -> int:
     """Put the reservations that fall into the window of a backfill pass into its plan; the number of records used."""
     step = rules.bf_resolution
     for c in range(closed.kind.size):
-        if closed.kind[c] != RESERVED or closed.end_s[c] <= now_s or closed.begin_s[c] >= now_s + rules.bf_window:
+        if closed.kind[c] != RESERVED or closed.used[c] == 1 or closed.end_s[c] <= now_s or closed.begin_s[c] >= now_s + rules.bf_window:
             continue
         for word in range(room.used.size):
             room.used[word] = closed.nodes[c, word]

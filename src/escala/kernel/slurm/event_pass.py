@@ -5,7 +5,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.arrays import is_skipped, task_began
 from escala.kernel.slurm.choose import choose
-from escala.kernel.slurm.closed import take_reserved
+from escala.kernel.slurm.closed import reservation_at, take_reserved
 from escala.kernel.slurm.limits import may_run
 from escala.kernel.slurm.lists import records_before
 from escala.kernel.slurm.plan import count_bits
@@ -87,7 +87,7 @@ def event_pass(w: World, full: bool) -> bool:
         depth += 1
         if not full and depth - 1 > rules.queue_depth:
             return False
-        if room.parts[p, 0] == 1 or jobs.state[j] != WAITING or waits_for_nodes(w, j):
+        if _is_closed(w, j, p) or jobs.state[j] != WAITING or waits_for_nodes(w, j):
             continue
         if rules.limited > 0 and rules.limit_stop == 0 and not may_run(w.limits, record):
             continue
@@ -109,20 +109,37 @@ def event_pass(w: World, full: bool) -> bool:
                 continue
         elif rules.preempt > 0 and preempt_for(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
             continue
-        if not _passes_by(rules, jobs, records, s, record):
+        if _passes_by(rules, jobs, records, s, record):
+            continue
+        if jobs.inside[j] != NONE:
+            w.closed.failed[jobs.inside[j]] = s[EVENTS]
+        else:
             _close(machine, room, p)
             open_parts -= 1
     return True
 
 
 @lean
+def _is_closed(w: World, j: int, p: int) -> bool:
+    """Has a job of the same reservation found no room in this pass, or, without one, a job of the same partition?"""
+    own = w.jobs.inside[j]
+    return w.room.parts[p, 0] == 1 if own == NONE else w.closed.failed[own] == w.s[EVENTS]
+
+
+@lean
 def _held_by_reservation(w: World, j: int) -> bool:
-    """Take closed nodes out of room.wanted. Are too few left only because of reservations? Then others may pass the job."""
-    now_s, least = unix_s(w.rules, w.s[NOW]), w.jobs.shape[j, MIN_NODES]
+    """Take closed nodes out of room.wanted. Are too few left only because of reservations, or is it not the time of its own? Then others
+    may pass the job."""
+    now_s, least, own = unix_s(w.rules, w.s[NOW]), w.jobs.shape[j, MIN_NODES], w.jobs.inside[j]
+    c = reservation_at(w.closed, own, now_s) if own != NONE else NONE
+    if own != NONE and c == NONE:
+        return True
     for word in range(w.room.wanted.size):
         w.room.wanted[word] &= ~w.closed.gone[word]
-    enough = count_bits(w.room.wanted) >= least
-    return take_reserved(w.closed, w.room.wanted, now_s, now_s + w.jobs.shape[j, LIMIT_S]) and enough and count_bits(w.room.wanted) < least
+        if c != NONE:
+            w.room.wanted[word] &= w.closed.nodes[c, word]
+    enough, wanted = count_bits(w.room.wanted) >= least, w.room.wanted
+    return take_reserved(w.closed, wanted, now_s, now_s + w.jobs.shape[j, LIMIT_S], own) and enough and count_bits(wanted) < least
 
 
 @lean

@@ -5,7 +5,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import distribute, give, is_on, release
 from escala.kernel.slurm.arrays import count_task
-from escala.kernel.slurm.closed import DOWN, break_off, turn
+from escala.kernel.slurm.closed import DOWN, break_off, reservation_at, turn
 from escala.kernel.slurm.limits import count_end, count_gone, count_run, may_come, may_run, may_take
 from escala.kernel.slurm.lists import add_running, dequeue, drop_end, enqueue, push_end, put_later, remove_running
 from escala.kernel.slurm.preempt import REQUEUE
@@ -61,6 +61,10 @@ def start(w: World, record: int, count: int) -> int:
     jobs.finish[j] = s[NOW] + jobs.run[j]
     if jobs.cut[j] == 1:
         due = (jobs.end_s[j] + 60 * rules.over_time) * SECOND - rules.epoch_us
+        jobs.finish[j] = min(jobs.finish[j], kill_beat(rules, due, s[NOW]))
+    c = reservation_at(w.closed, jobs.inside[j], now_s) if jobs.inside[j] != NONE else NONE
+    if c != NONE and rules.over_reservation >= 0:  # slurmctld looks for the end to have passed
+        due = (w.closed.end_s[c] + 60 * rules.over_reservation + 1) * SECOND - rules.epoch_us
         jobs.finish[j] = min(jobs.finish[j], kill_beat(rules, due, s[NOW]))
     s[MOVED] = s[NOW]
     if rules.limited > 0:
@@ -196,7 +200,8 @@ def free_followers(w: World, j: int, when: int) -> None:
         if jobs.follower[k, 1] != when:
             continue
         wanted = jobs.follower[k, 2]
-        well = jobs.state[j] == ENDED and jobs.again[j] >= 0 and jobs.well[j] == 1
+        whole = jobs.inside[j] == NONE or jobs.finish[j] - jobs.start[j] >= jobs.run[j]
+        well = jobs.state[j] == ENDED and jobs.again[j] >= 0 and jobs.well[j] == 1 and whole
         if (wanted == WELL and not well) or (wanted == BADLY and well):
             if jobs.state[follower] == COMING or jobs.state[follower] == HELD:
                 jobs.state[follower] = NEVER

@@ -111,6 +111,7 @@ class Jobs(NamedTuple):
     again: Ints  # how often it lost its nodes; -1: it was over then
     lost: Ints  # us of the runs that it lost
     array: Ints  # its array, NONE
+    inside: Ints  # the name of the reservation that it runs in, NONE
 
 
 class Records(NamedTuple):
@@ -178,6 +179,9 @@ class Closed(NamedTuple):
     requeue: Ints  # 1: what is struck is queued again
     begin_s: Ints  # unix s
     end_s: Ints
+    name: Ints  # of a reservation, NONE
+    used: Ints  # 1: jobs ask for a reservation of this name
+    failed: Ints  # [names]: the last event pass in which a job of it found no room
     on: Ints  # 1: an outage or a drain that lasts
     gone: Words  # [words]: nodes of all that last
 
@@ -259,6 +263,7 @@ class Rules(NamedTuple):
     drift_us: int
     kill_wait: int
     over_time: int
+    over_reservation: int  # -1: without end
     started_us: int
     fair: int  # 0: no fair share, 1: the fair tree, 2: classic
     decay: float  # of usage, in a second
