@@ -1,0 +1,304 @@
+"""Slurm's event and backfill passes by sets and lists, on nodes of one core: slow, obvious, and with no code of the package in it.
+
+An event pass comes each second and a backfill pass 0.3 s behind it, if something has changed. Partitions that overlap, with tiers;
+features; priorities; limits of running jobs and of CPUs; dependencies; begin times; arrays; reservations with jobs of their own. The rules
+are those of https://slurm.schedmd.com/sched_config.html, resource_limits.html, job_array.html and reservations.html, and of the backfill
+plugin.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+
+from tests.oracle.preemption import BEAT, SECOND, STARTED, TICK, pick
+
+LOOK = TICK + 300_000
+GROUP_S, KILL_WAIT_S = 30, 30
+
+
+@dataclass
+class Job:
+    row: int
+    submit: int
+    run: int
+    nodes: int
+    limit_s: int
+    parts: list[str]
+    priority: int
+    user: str
+    feature: str | None = None
+    begin: int | None = None
+    array: str | None = None
+    inside: str | None = None
+    waits_for: list[tuple[int, str]] = field(default_factory=list)
+    state: str = "coming"
+    came: bool = False
+    begun: int = -1
+    finish: int = -1
+    end_s: int = 0
+    where: list[int] = field(default_factory=list)
+    cut: bool = False
+
+
+@dataclass
+class Reservation:
+    name: str
+    nodes: set[int]
+    begin_s: int
+    end_s: int
+
+
+@dataclass
+class Site:
+    nodes: int
+    parts: dict[str, tuple[set[int], int]]
+    features: dict[str, set[int]]
+    reservations: list[Reservation]
+    most_jobs: int
+    most_cpus: int
+    array_limit: dict[str, int]
+    array_plans: int
+    backfills: bool
+
+
+class Replay:
+    def __init__(self, site: Site, jobs: list[Job]) -> None:
+        self.site, self.jobs = site, jobs
+        self.now = 0
+        self.used = {job.inside for job in jobs if job.inside is not None}
+        self.changed_s = self.passed_s = -10
+
+    def run(self, most_s: int) -> None:
+        """All jobs to their ends, or to a moment."""
+        second = 0
+        while second < most_s and any(job.state in ("coming", "held", "waits", "runs") for job in self.jobs):
+            for at, look in ((TICK, self.event_pass), (LOOK, self.backfill_pass)):
+                self.now = second * SECOND + at
+                self.settle()
+                look()
+            second += 1
+
+    @property
+    def now_s(self) -> int:
+        return self.now // SECOND
+
+    @property
+    def running(self) -> list[Job]:
+        return [job for job in self.jobs if job.state == "runs"]
+
+    @property
+    def free(self) -> set[int]:
+        return set(range(self.site.nodes)) - {n for job in self.running for n in job.where}
+
+    def settle(self) -> None:
+        """Ends, reservations that begin or end, submissions and begin times up to now, one after the other."""
+        while True:
+            ends = [(job.finish, 0, job.row) for job in self.running]
+            comes = [(job.submit, 1, job.row) for job in self.jobs if not job.came]
+            coming = min([one for one in ends + comes if one[0] <= self.now], default=None)
+            if coming is None:
+                break
+            job = self.jobs[coming[2]]
+            if job.state in ("runs", "coming"):
+                self.changed_s = max(self.changed_s, coming[0] // SECOND)
+            if coming[1] == 0:
+                job.state = "ended"
+                self.follow(job)
+            else:
+                job.came = True
+                job.state = "held" if job.state == "coming" else job.state
+        for one in self.site.reservations:
+            for at in (one.begin_s, one.end_s):
+                self.changed_s = max(self.changed_s, at) if at <= self.now // SECOND else self.changed_s
+        for job in self.jobs:
+            if job.state == "held" and (job.begin is None or job.begin <= self.now) and not job.waits_for:
+                job.state = "waits"
+
+    def follow(self, job: Job, at_start: bool = False) -> None:
+        """What this job's start or end means to those that wait for it."""
+        well = not job.cut
+        for other in self.jobs:
+            mine = [kind for row, kind in other.waits_for if row == job.row and (kind == "after") == at_start]
+            if ("afterok" in mine and not well) or ("afternotok" in mine and well):
+                other.state = "never"
+                mine = [kind for kind in mine if kind != ("afternotok" if well else "afterok")]
+            for kind in mine:
+                other.waits_for.remove((job.row, kind))
+
+    def in_order(self) -> list[tuple[Job, str]]:
+        """Those that wait, each in each of its partitions."""
+        both = [(job, part) for job in self.jobs if job.state == "waits" for part in job.parts]
+        return sorted(both, key=lambda one: (-self.site.parts[one[1]][1], -one[0].priority, one[0].row, one[0].parts.index(one[1])))
+
+    def at_most_jobs(self, job: Job) -> bool:
+        return sum(other.user == job.user for other in self.running) >= self.site.most_jobs
+
+    def at_most_cpus(self, job: Job) -> bool:
+        return sum(len(other.where) for other in self.running) + job.nodes > self.site.most_cpus
+
+    def at_most_tasks(self, job: Job) -> bool:
+        tasks = sum(other.array == job.array for other in self.running)
+        return job.array is not None and tasks >= self.site.array_limit[job.array]
+
+    def own(self, job: Job, at_s: int) -> Reservation | None:
+        return next((r for r in self.site.reservations if r.name == job.inside and r.begin_s <= at_s < r.end_s), None)
+
+    def foreign(self, job: Job, from_s: int, to_s: int) -> list[Reservation]:
+        return [r for r in self.site.reservations if r.name != job.inside and r.begin_s <= to_s and r.end_s > from_s]
+
+    def suited(self, job: Job, part: str) -> set[int]:
+        nodes = self.site.parts[part][0] & self.site.features.get(job.feature or "", set(range(self.site.nodes)))
+        return nodes & {n for r in self.site.reservations if r.name == job.inside for n in r.nodes} if job.inside else nodes
+
+    def start(self, job: Job, where: list[int]) -> None:
+        job.state, job.where, job.begun, job.finish = "runs", where, self.now, self.now + job.run
+        job.end_s = self.now_s + job.limit_s
+        own = self.own(job, self.now_s)
+        if own is not None:
+            beat = STARTED - ((STARTED - (own.end_s + 1) * SECOND) // BEAT) * BEAT
+            job.finish = min(job.finish, max(beat, self.now + 1))
+            job.cut = job.finish < job.begun + job.run
+        self.changed_s = self.now_s
+        self.follow(job, at_start=True)
+
+    def event_pass(self) -> None:
+        closed, barred = set[str](), set[int]()
+        failed = set[tuple[str, str]]()
+        full = set[str]()
+        for job, part in self.in_order():
+            if job.state != "waits":
+                continue
+            if closed == set(self.site.parts):
+                return
+            if job.array is not None:
+                if (job.array, part) in failed:
+                    continue
+                failed.add((job.array, part))
+                if self.at_most_tasks(job):
+                    continue
+            if part in closed if job.inside is None else job.inside in full:
+                continue
+            if self.at_most_jobs(job):
+                continue
+            wanted = self.suited(job, part) - barred
+            if job.inside is not None:
+                own = self.own(job, self.now_s)
+                if own is None:
+                    continue
+                wanted &= own.nodes
+            left = wanted - {n for r in self.foreign(job, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
+            if len(left) < job.nodes <= len(wanted):
+                continue
+            where = pick(self.free & left, job.nodes)
+            if where:
+                if not self.at_most_cpus(job):
+                    self.start(job, where)
+                    failed.discard((job.array or "", part))
+            elif job.inside is not None:
+                full.add(job.inside)
+            else:
+                closed.add(part)
+                barred |= self.site.parts[part][0]
+
+    def backfill_pass(self) -> None:
+        if not self.site.backfills or self.changed_s < self.passed_s:
+            return
+        self.passed_s = self.now_s
+        self.plan = [(r.begin_s, r.end_s, r.nodes) for r in self.site.reservations if r.name not in self.used and r.end_s > self.now_s]
+        failed, plans = set[tuple[str, str]](), dict[str, int]()
+        for job, part in self.in_order():
+            if job.state != "waits" or self.at_most_jobs(job):
+                continue
+            if job.array is not None:
+                if (job.array, part) in failed:
+                    continue
+                failed.add((job.array, part))
+                if self.at_most_tasks(job):
+                    continue
+            found = self.look_ahead(job, part)
+            if found == "planned" and job.array is not None:
+                plans[job.array] = plans.get(job.array, 0) + 1
+            if job.array is not None and (found == "started" or (found == "planned" and plans[job.array] < self.site.array_plans)):
+                failed.discard((job.array, part))
+
+    def look_ahead(self, job: Job, part: str) -> str:
+        """Start it, or plan its start."""
+        later: int = self.now_s
+        while True:
+            asked = later
+            wanted, later = self.usable(job, part, asked, asked + job.limit_s)
+            begin_s, where = self.first_start(wanted, job.nodes) if len(wanted) >= job.nodes else (0, [])
+            if not where:
+                if later:
+                    continue
+                return ""
+            begin_s = max(begin_s, asked)
+            if self.at_most_cpus(job):
+                return ""
+            if begin_s <= self.now_s:
+                self.start(job, where)
+                return "started"
+            if later and begin_s > later:
+                continue
+            end_s, nodes = begin_s + job.limit_s, set(where)
+            into = any(nodes & r.nodes for r in self.foreign(job, begin_s, end_s) if r.name in self.used)
+            if into or any(a < end_s and b > begin_s and nodes & held for a, b, held in self.plan):
+                later = begin_s
+                continue
+            self.plan.append((begin_s, end_s, nodes))
+            return "planned"
+
+    def usable(self, job: Job, part: str, from_s: int, to_s: int) -> tuple[set[int], int]:
+        """Nodes that nothing planned has in the meantime, and the next moment at which there may be others, or 0."""
+        nodes = self.suited(job, part)
+        if job.inside is not None:
+            own = self.own(job, from_s)
+            nodes &= own.nodes if own is not None else set()
+        edges = sorted({e for a, b, _ in self.plan for e in (a, b) if e > self.now_s} | {self.now_s, 1 << 40})
+        wanted, later = set(nodes), 0
+        for low, high in itertools.pairwise(edges):
+            if high <= from_s:
+                continue
+            here = {n for a, b, held in self.plan if a < high and b > low for n in held}
+            there = {n for a, b, held in self.plan if a <= high < b for n in held}
+            if not later and high < 1 << 40 and (nodes - there) - (wanted - here):
+                later = high
+            if low > to_s:
+                break
+            wanted -= here
+        for r in self.foreign(job, from_s, to_s):
+            if r.name in self.used and wanted & r.nodes:
+                later = min(later, r.end_s) if later else r.end_s
+                wanted -= r.nodes
+        return wanted, later
+
+    def first_start(self, wanted: set[int], need: int) -> tuple[int, list[int]]:
+        """By the ends that are expected of what runs, in groups: up to 30 s behind the next half minute, then twice as far, and so on."""
+        where = pick(self.free & wanted, need)
+        if where:
+            return self.now_s, where
+        ahead = sorted(self.running, key=lambda job: (job.end_s, job.begun))
+        future, window, anchor, at = self.free, GROUP_S, 0, 0
+        while at < len(ahead):
+            last, following = None, None
+            while at < len(ahead):
+                job = ahead[at]
+                at += 1
+                if not set(job.where) & wanted:
+                    continue
+                future |= set(job.where)
+                last = job.end_s
+                anchor = anchor or last + GROUP_S - last % GROUP_S
+                following = ahead[at].end_s if at < len(ahead) else None
+                if following is None or following > anchor + window:
+                    break
+            if last is None:
+                break
+            window *= 2
+            while following is not None and following > anchor + window:
+                window *= 2
+            where = pick(future & wanted, need)
+            if where:
+                return (last if last > self.now_s else max(last + KILL_WAIT_S, self.now_s + 1)), where
+        return 0, []
