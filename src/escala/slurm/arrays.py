@@ -123,7 +123,7 @@ def _arrays(workload: Workload, array: Ints, parts: int) -> t.Arrays:
     told = Columns(workload.jobs).ints("array_limit", t.FAR)
     most = np.full(many, t.FAR, np.int64)
     inside = np.flatnonzero(array >= 0)
-    most[array[inside]] = told[inside]
+    most[array[inside[::-1]]] = told[inside[::-1]]  # of each the first
     odd = inside[most[array[inside]] != told[inside]]
     if len(odd):
         job, name = workload.jobs["job_id"][int(odd[0])], workload.jobs["array_id"][int(odd[0])]
@@ -192,11 +192,11 @@ def _allocated(rows: int, kinds: int) -> t.Allocated:
 def _lists(workload: Workload, asked: Asked, settings: Settings) -> t.Lists:
     records, jobs = len(asked.records) + 1, len(asked.shape) + 1
     passes = np.round(np.array(settings.passes_s, float) * t.SECOND).astype(np.int64)
-    running, heap_us, heap_job, later_us, later_job = (np.zeros(jobs, np.int64) for _ in range(5))
+    running, heap_us, heap_job, later_us, later_job, freed = (np.zeros(jobs, np.int64) for _ in range(6))
     begin = arrivals_us(workload.jobs)
     late = np.flatnonzero(_late(workload.jobs))
     late = late[np.argsort(begin[late], kind="stable")]
-    return t.Lists(np.zeros(records, np.int64), running, heap_us, heap_job, later_us, later_job, begin[late], late, passes)
+    return t.Lists(np.zeros(records, np.int64), running, heap_us, heap_job, later_us, later_job, begin[late], late, freed, passes)
 
 
 def _late(jobs: pl.DataFrame) -> NDArray[np.bool_]:

@@ -220,7 +220,7 @@ def test_what_runs_at_the_end_of_its_reservation_is_killed(tmp_path: Path) -> No
     assert table(work, place)[1][2] == "COMPLETED", "it has not gone well"
     for over, end, state in (("1", 177, "KILLED"), ("UNLIMITED", 500, "COMPLETED")):
         longer = site(tmp_path, own((0, 1), 0, 100), more=f'ResvOverRun = "{over}"\n')
-        assert table(work, longer)[0][1:3] == (end, state)
+        assert table(jobs((0.0, 500.0, 600.0, 1), reservation=["course"]), longer)[0][1:3] == (end, state)
 
 
 def test_a_job_that_finds_no_room_in_it_closes_it_and_no_partition(tmp_path: Path) -> None:

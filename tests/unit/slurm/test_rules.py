@@ -212,6 +212,13 @@ def test_dependencies(site: Any) -> None:
     assert result.jobs["state"][2] == "REJECTED"
 
 
+def test_a_pass_sees_the_queue_as_it_was_when_it_began(site: Any) -> None:
+    """Job 3 may begin when job 1 has started (`after`): the pass that starts job 1 starts job 2 on the nodes that are left, and job 3, of
+    the highest priority, is looked at in the next."""
+    work = jobs((0, 50, 60, 1), (0, 50, 60, 3), (0, 50, 60, 3), priority=[3, 1, 2], dependency=[None, None, "after:1"])
+    assert starts(work, site()) == [0.4, 0.4, pytest.approx(50.4, abs=0.3)]
+
+
 def test_singleton_waits_for_the_namesake_before(site: Any) -> None:
     work = jobs(
         (0, 50, 60, 1),

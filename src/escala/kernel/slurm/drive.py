@@ -9,7 +9,7 @@ from escala.kernel.slurm.lists import pop_end, sort_queue
 from escala.kernel.slurm.preempt import BY_QOS, sort_by_preemption
 from escala.kernel.slurm.priority import renew
 from escala.kernel.slurm.shares import settle, weigh
-from escala.kernel.slurm.start import begin, come_back, end, fail, submit
+from escala.kernel.slurm.start import begin, come_back, end, fail, queue_freed, submit
 from escala.kernel.slurm.tables import (
     ASKED,
     CALC,
@@ -116,6 +116,7 @@ def _take_in(w: World, now: int) -> None:
         s[NEXT_BEGIN] += 1
     while s[N_LATER] > 0 and lists.later_us[s[FIRST_LATER]] <= now:
         come_back(w)
+    queue_freed(w)
 
 
 @compiled
@@ -165,6 +166,7 @@ def drive(w: World, until_us: int) -> int:
                 if rules.preempt == BY_QOS:
                     sort_by_preemption(w)
                 event_pass(w, due == 2)
+                queue_freed(w)
             idle = s[N_QUEUE] == 0 and s[ASKED] == 0
             next_tick(s, rules, min(_coming(jobs, lists, s), turns) if idle else now)  # a job that has just begun may end first
         else:
@@ -176,4 +178,5 @@ def drive(w: World, until_us: int) -> int:
                     if rules.preempt == BY_QOS:
                         sort_by_preemption(w)
                     backfill_pass(w)
+                    queue_freed(w)
             next_pass(lists, s, rules, passed, busy if s[N_QUEUE] == 0 else now)

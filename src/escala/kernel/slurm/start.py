@@ -22,6 +22,7 @@ from escala.kernel.slurm.tables import (
     LIMIT_S,
     MOVED,
     N_ENDED,
+    N_FREED,
     N_LATER,
     N_RUNNING,
     NEVER,
@@ -210,5 +211,17 @@ def free_followers(w: World, j: int, when: int) -> None:
         jobs.left[follower] -= 1
         if jobs.left[follower] == 0 and jobs.state[follower] == HELD:
             jobs.eligible[follower] = s[NOW]
-            _queue(w, follower)
             s[ASKED] += 1
+            if when == AT_START:
+                w.lists.freed[s[N_FREED]] = follower
+                s[N_FREED] += 1
+            else:
+                _queue(w, follower)
+
+
+@lean
+def queue_freed(w: World) -> None:
+    """Jobs that waited for the start of others: a pass sees the queue as it was when it began."""
+    for k in range(w.s[N_FREED]):
+        _queue(w, w.lists.freed[k])
+    w.s[N_FREED] = 0

@@ -54,8 +54,9 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     WORST,
     STAMP,
     NEXT_BEGIN,
-) = range(28)
-COUNTERS = 28
+    N_FREED,
+) = range(29)
+COUNTERS = 29
 
 # Columns of what use is billed by; behind the last, GPUs of each kind.
 BILL_CPU, BILL_MEMORY, BILL_NODE, BILL_GPU, BILL_KINDS = range(5)
@@ -225,6 +226,7 @@ class Lists(NamedTuple):
     later_job: Ints
     begin_us: Ints  # begin times behind submissions, rising
     begin_job: Ints
+    freed: Ints  # jobs whose others have started in a pass: they join the queue behind it
     passes: Ints  # us of given backfill passes; empty: by the clock
 
 
