@@ -192,6 +192,11 @@ def _kept(site: Site, nodes: Ints) -> dict[str, Any]:
     }
 
 
+def _closure(nodes: str, *rest: Any) -> Closure:
+    plain: list[Any] = [tuple(one) if isinstance(one, list) else one for one in rest]
+    return Closure(nodes_of_intervals(nodes), *plain)
+
+
 def _closed(one: Closure) -> list[Any]:
     own = [one.name, list(one.users), list(one.accounts)] if one.name is not None else []
     return [interval_text(one.nodes), *one[1:5], *own]
@@ -223,10 +228,7 @@ def site_of(platform: Platform, more: Mapping[str, Any] | None = None) -> Site:
         return Site(**plain)
     told = dict(more)
     partitions = tuple(_partition(one) for one in told.pop("partitions"))
-    told["closed"] = tuple(
-        Closure(nodes_of_intervals(nodes), *(tuple(one) if isinstance(one, list) else one for one in rest))
-        for nodes, *rest in told.get("closed", ())
-    )
+    told["closed"] = tuple(_closure(*one) for one in told.get("closed", ()))
     return Site(**plain, partitions=partitions, **{**told, "unread": tuple(told.get("unread", ()))})
 
 
