@@ -8,7 +8,6 @@ plugin.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, field
 
 from tests.oracle.preemption import BEAT, SECOND, STARTED, TICK, pick
@@ -205,7 +204,10 @@ class Replay:
         if not self.site.backfills or self.changed_s < self.passed_s:
             return
         self.passed_s = self.now_s
-        self.plan = [(r.begin_s, r.end_s, r.nodes) for r in self.site.reservations if r.name not in self.used and r.end_s > self.now_s]
+        self.plan = [(self.now_s, 1 << 40, set(range(self.site.nodes)))]
+        for r in self.site.reservations:
+            if r.name not in self.used and r.end_s > self.now_s:
+                self.hold(max(r.begin_s, self.now_s), r.end_s, r.nodes)
         failed, plans = set[tuple[str, str]](), dict[str, int]()
         for job, part in self.in_order():
             if job.state != "waits" or self.at_most_jobs(job):
@@ -243,11 +245,29 @@ class Replay:
                 continue
             end_s, nodes = begin_s + job.limit_s, set(where)
             into = any(nodes & r.nodes for r in self.foreign(job, begin_s, end_s) if r.name in self.used)
-            if into or any(a < end_s and b > begin_s and nodes & held for a, b, held in self.plan):
+            if into or any(low < end_s and high > begin_s and nodes - space for low, high, space in self.plan):
                 later = begin_s
                 continue
-            self.plan.append((begin_s, end_s, nodes))
+            self.hold(begin_s, end_s, nodes)
             return "planned"
+
+    def hold(self, begin_s: int, end_s: int, nodes: set[int]) -> None:
+        """Stretches of the plan, each with the nodes that are left; of neighbours that have become equal the first two are joined."""
+        plan = self.plan
+        k = next(k for k, (_, high, _) in enumerate(plan) if high >= begin_s)
+        first = max(k - 1, 0)
+        low, high, space = plan[k]
+        if high > begin_s:
+            plan[k : k + 1] = [(low, begin_s, space), (begin_s, high, space)]
+        k += 1
+        while k < len(plan) and plan[k][0] < end_s:
+            low, high, space = plan[k]
+            plan[k : k + 1] = [(low, min(high, end_s), space - nodes)] + [(end_s, high, space)] * (high > end_s)
+            k += 1
+        twins = [at for at in range(first, min(k, len(plan) - 1)) if plan[at][2] == plan[at + 1][2]]
+        if twins:
+            at = twins[0]
+            plan[at : at + 2] = [(plan[at][0], plan[at + 1][1], plan[at][2])]
 
     def usable(self, job: Job, part: str, from_s: int, to_s: int) -> tuple[set[int], int]:
         """Nodes that nothing planned has in the meantime, and the next moment at which there may be others, or 0."""
@@ -255,18 +275,15 @@ class Replay:
         if job.inside is not None:
             own = self.own(job, from_s)
             nodes &= own.nodes if own is not None else set()
-        edges = sorted({e for a, b, _ in self.plan for e in (a, b) if e > self.now_s} | {self.now_s, 1 << 40})
         wanted, later = set(nodes), 0
-        for low, high in itertools.pairwise(edges):
+        for k, (low, high, space) in enumerate(self.plan):
             if high <= from_s:
                 continue
-            here = {n for a, b, held in self.plan if a < high and b > low for n in held}
-            there = {n for a, b, held in self.plan if a <= high < b for n in held}
-            if not later and high < 1 << 40 and (nodes - there) - (wanted - here):
+            if not later and k + 1 < len(self.plan) and (nodes & self.plan[k + 1][2]) - (wanted & space):
                 later = high
             if low > to_s:
                 break
-            wanted -= here
+            wanted &= space
         for r in self.foreign(job, from_s, to_s):
             if r.name in self.used and wanted & r.nodes:
                 later = min(later, r.end_s) if later else r.end_s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,7 +29,7 @@ def closed_of(site: Site, origin_s: float, inside: NDArray[np.int64]) -> t.Close
     turns = [(one.from_s, k, 0) for k, one in enumerate(site.closed)] + [(one.until_s, k, 1) for k, one in enumerate(site.closed)]
     moments = [(round((at - origin_s) * t.SECOND), k, ends) for at, k, ends in turns]
 
-    def ints(values: list[float]) -> NDArray[np.int64]:
+    def ints(values: Sequence[float]) -> NDArray[np.int64]:
         return np.array(values, np.int64)
 
     return t.Closed(
