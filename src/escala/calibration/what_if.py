@@ -17,7 +17,7 @@ from escala.errors import EscalaError, quoted
 from escala.metrics.jobs import size_classes
 from escala.platform import Platform, Site, read_platform
 from escala.platform.site import site_of
-from escala.policies.pairs import Named, play
+from escala.policies.pairs import Keep, Named, play, play_anew
 from escala.policies.run import simulate
 from escala.result import Result
 from escala.slurm.settings import is_slurm
@@ -54,6 +54,7 @@ def what_if(
     schedulers: Sequence[Any] = ("slurm",),
     progress: Callable[[float], None] | None = None,
     jobs: int | None = None,
+    keep: Keep = play_anew,
     **options: Any,
 ) -> WhatIf:
     """Replay a log, from a warm start where it records waits, on the site and on each change of it.
@@ -61,8 +62,8 @@ def what_if(
     nodes: `PARTITION=-10%..+10%` (five steps), `PARTITION=-10,+5%`, or without a partition of all nodes. limits: `PARTITION=TIME,TIME`, its
     longest run time, as Slurm writes spans, or `ACCOUNT:LIMIT=VALUE,VALUE` (see `changes.account_changes`). qos: `QOS:LIMIT=VALUE,VALUE`.
     Nodes that are added are like most of the partition's; the last ones of it go, from all partitions. jobs: replays side by side, by
-    default one a core; the results are the same for any number. EscalaError for what is none of
-    these.
+    default one a core; the results are the same for any number. keep: what gives each replay by its name, made now or before.
+    EscalaError for what is none of these.
     """
     site = site_of(read_platform(platform))
     kinds = ((node_changes, nodes), (limit_changes, limits), (qos_changes, qos))
@@ -79,7 +80,8 @@ def what_if(
     pairs = [Named(name, schedulers[int(name.split()[1])], "never") for name in sites]
 
     def run(pair: Named) -> Result:
-        return simulate(begun, sites[pair.name], pair.scheduler, pair.shutdown, oversized="drop", **options)
+        site = sites[pair.name]
+        return keep(pair.name, lambda: simulate(begun, site, pair.scheduler, pair.shutdown, oversized="drop", **options))
 
     runs = play(pairs, run, progress=None if progress is None else lambda _, share: progress(share), jobs=jobs)
     judged = log.jobs if warm is None else log.jobs.filter(pl.col("job_id").is_in(warm.measured.implode()))

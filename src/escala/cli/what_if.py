@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from escala.cli import options as opt
-from escala.cli.interrupt import interruptible
+from escala.cli.interrupt import interruptible, keeping
+from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of, with_shapes
 from escala.cli.replay import policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
-from escala.writing import PAGE, output_folder
+from escala.writing import PAGE, Pieces, output_folder
 
 if TYPE_CHECKING:
     from escala.calibration import WhatIf
@@ -63,18 +65,23 @@ def what_if(
     """Replay a log on its site with more or fewer nodes, or other limits: who waits how long, and what energy it takes."""
     import escala
     from escala.calibration import what_if as tried
+    from escala.policies.pairs import keep_runs
     from escala.report.what_if import write_page
 
     names = opt.names(schedulers, "--schedulers")
-    with output_folder(out, "what-if", force=force) as folder:
-        with progress() as begin:
+    pieces = Pieces(None, None)
+    with output_folder(out, "what-if", force=force, keeps=True) as folder:
+        with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform, power)
             chosen = policies(names, [])[0]
             log = read_log(workload, with_shapes(read, names), machine)
             share = begin(f"replaying {len(log)} jobs on each site")
             changes = {"nodes": nodes or (), "limits": limit or (), "qos": qos or ()}
-            found = interruptible(lambda: tried(log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs))
+            pieces = pieces_of(folder, log, machine, names, **changes)
+            run = partial(tried, log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs, keep=keep_runs(pieces))
+            found = interruptible(run)
+            tell_found(pieces)
         about = f"{log.name} on {machine.name}: {len(log):,} jobs."
         document = found.as_dict() | read_of(log) | {"power": power_of(machine)}
         if folder is not None:
