@@ -44,8 +44,7 @@ def drift(
     after: Annotated[str, typer.Option("--after", metavar="SHARE", help="the share of the log's time that is its past")] = "60%",
     as_json: opt.Json = False,
 ) -> None:
-    """Say whether a log's later weeks are still like its past, whether a policy keeps what it promised, and whether it is time to tune
-    again."""
+    """Say whether a log's later weeks are like its past, whether a policy keeps what it promised, and whether to tune again."""
     from escala import tuning
     from escala.platform import read_platform
 
