@@ -176,8 +176,8 @@ def stranger(run: Path) -> Path | None:
         return run
     for name in names:
         if PARTIAL.fullmatch(name):  # of a folder that is saved into this one
-            if (odd := stranger(run / name)) is not None:
-                return odd
+            if (foreign := stranger(run / name)) is not None:
+                return foreign
             continue
         wanted = WHAT.get(name, stat.S_ISREG if name.startswith(ASIDE) else _plain if name.startswith(HALF) else None)
         if wanted is None or not _is(run / name, wanted):
