@@ -170,12 +170,8 @@ class Replay:
                 continue
             if closed == set(self.site.parts):
                 return
-            if job.array is not None:
-                if (job.array, part) in failed:
-                    continue
-                failed.add((job.array, part))
-                if self.at_most_tasks(job):
-                    continue
+            if job.array is not None and self.is_behind_one_that_failed(job, part, failed):
+                continue
             if part in closed if job.inside is None else job.inside in full:
                 continue
             if self.at_most_jobs(job):
@@ -200,6 +196,13 @@ class Replay:
                 closed.add(part)
                 barred |= self.site.parts[part][0]
 
+    def is_behind_one_that_failed(self, job: Job, part: str, failed: set[tuple[str, str]]) -> bool:
+        """May a task of an array not be tried in this pass? One that is counts as failed until it starts, or is planned."""
+        if (job.array, part) in failed:
+            return True
+        failed.add((job.array or "", part))
+        return self.at_most_tasks(job)
+
     def backfill_pass(self) -> None:
         if not self.site.backfills or self.changed_s < self.passed_s:
             return
@@ -212,12 +215,8 @@ class Replay:
         for job, part in self.in_order():
             if job.state != "waits" or self.at_most_jobs(job):
                 continue
-            if job.array is not None:
-                if (job.array, part) in failed:
-                    continue
-                failed.add((job.array, part))
-                if self.at_most_tasks(job):
-                    continue
+            if job.array is not None and self.is_behind_one_that_failed(job, part, failed):
+                continue
             found = self.look_ahead(job, part)
             if found == "planned" and job.array is not None:
                 plans[job.array] = plans.get(job.array, 0) + 1

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.envs.deciding import choose, probabilities
 from escala.envs.slots.playing import Member
 from escala.envs.slots.team.playing import RESCUE
 from escala.errors import EscalaError
@@ -18,7 +19,7 @@ Preferences = Callable[[NDArray[np.float32]], NDArray[np.float64]]
 
 class Player:
     """A network as a member of a team. sees: numbers and actions of the game it was trained on. random: samples actions; None: the
-    likeliest."""
+    greedy ones."""
 
     def __init__(self, preferences: Preferences, sees: tuple[int, int], random: np.random.Generator | None) -> None:
         self.preferences, self.sees, self.random = preferences, sees, random
@@ -30,14 +31,7 @@ class Player:
                 f"a team that was trained on {self.sees[0]} numbers and {self.sees[1]} actions cannot play a game of {seen.shape[1]} and "
                 f"{mask.shape[1]}: give the options that it was trained with (agents, machines, slots, information, ...: Team.options)"
             )
-        logits = np.where(mask, self.preferences(np.asarray(seen, np.float32)), -np.inf)
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        share = weights / weights.sum(axis=1, keepdims=True)
-        if self.random is None:
-            return share.argmax(axis=1)
-        drawn = self.random.random(len(share))
-        picked: NDArray[np.int64] = (share.cumsum(axis=1) <= drawn[:, None] * share.sum(axis=1, keepdims=True)).sum(axis=1)
-        return np.minimum(picked, share.shape[1] - 1)
+        return choose(probabilities(self.preferences(np.asarray(seen, np.float32)), mask), self.random)
 
 
 class DecidingTeam:
