@@ -33,7 +33,6 @@ def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | 
     given = {
         key: OPTIONS[key](text, f"scheduler {quoted(name)}: {key} is {quoted(text)}")
         for key, text in options_of(parts, name, OPTIONS, EXAMPLE).items()
-        for key, text in options_of(parts, name, OPTIONS, EXAMPLE).items()
     }
     if objective in OBJECTIVES:
         given = {"objective": objective} | given

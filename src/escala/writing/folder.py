@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator
@@ -26,7 +25,6 @@ from escala.writing.sealing import entries, foreign, sign, stray, written
 NEW, KEPT, NOTE = settling.NEW, "kept", "verb"
 WHAT = {NOTE: stat.S_ISREG, settling.JOURNAL: stat.S_ISREG, **dict.fromkeys((NEW, KEPT, settling.OLD), stat.S_ISDIR)}
 """What lies in the folder of a run, besides halves of pieces and of files, and folders of runs within it."""
-PARTIAL = re.compile(r"\..+\.partial")
 
 
 def check_target(target: Path, verb: str, force: bool | None) -> None:
@@ -175,9 +173,9 @@ def stranger(run: Path) -> Path | None:
     if names and NOTE not in names:
         return run
     for name in names:
-        if PARTIAL.fullmatch(name):  # of a folder that is saved into this one
-            if (foreign := stranger(run / name)) is not None:
-                return foreign
+        if name.startswith(".") and name.endswith(left.PARTIAL):  # of a folder that is saved into this one
+            if (inner := stranger(run / name)) is not None:
+                return inner
             continue
         wanted = WHAT.get(name, stat.S_ISREG if name.startswith(ASIDE) else _plain if name.startswith(HALF) else None)
         if wanted is None or not _is(run / name, wanted):

@@ -10,17 +10,16 @@ from collections.abc import Collection, Sequence
 from escala.bridges.slurm.guard import NICE, Wanted
 from escala.bridges.slurm.seen import Job, Seen
 from escala.bridges.slurm.snapshots import Layout, waits
+from escala.bridges.slurm.watch import FIRST, MOST_WAITING
 from escala.errors import EscalaError
 from escala.live import Desk, Orders, Snapshot
 
-FIRST = 50
-MOST_WAITING = 10_000
-"""With more, a plan of the first ones takes too long: only those that would start now are put first."""
 STEP = 10
 
 
 def wished(desk: Desk, asked: Snapshot, orders: Orders, waiting: int) -> list[str]:
-    """Jobs in the order in which the policy would start them, the first ones only: those of now, then as planned."""
+    """Jobs in the order in which the policy would start them, the first ones only: those of now, then as planned; where
+    too many wait for a plan, those of now."""
     first = [start.job_id for start in orders.starts]
     if waiting > MOST_WAITING:
         return first

@@ -10,8 +10,8 @@ from escala.errors import EscalaError
 from escala.live import Desk, Orders, Snapshot
 
 PLAN_EVERY_S = 60.0
-MOST_WAITING = 500  # jobs; with more a plan takes too long
-FIRST = 50
+FIRST, MOST_WAITING = 50, 10_000
+"""Jobs of a plan, and waiting jobs with which it takes too long: some 10 ms under EASY, 3 s under conservative of half as many."""
 
 
 class Watch:
