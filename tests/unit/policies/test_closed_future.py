@@ -15,7 +15,7 @@ from escala.policies import run
 from escala.policy import insider
 from escala.simulation import Simulation
 from escala.workload import Workload
-from tests.attacks import future
+from tests.attacks import future, pretending
 
 
 @pytest.mark.parametrize("kind", future.KINDS)
@@ -61,11 +61,11 @@ def test_sealed_functions_show_nothing_and_work() -> None:
         future.commands,
         future.endless,
         future.falsified,
-        future.masks,
-        future.names,
-        future.namesakes,
-        future.borrowed,
-        future.memories,
+        pretending.masks,
+        pretending.names,
+        pretending.namesakes,
+        pretending.borrowed,
+        pretending.memories,
     ],
 )
 def test_what_was_found_once_holds(attack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_odd_arguments_are_refused_with_the_reason() -> None:
                 with pytest.raises(EscalaError, match=r"^call_at\(.*give a time in seconds"):
                     act.call_at(value)  # type: ignore[arg-type]
             assert act.start(np.int32(0))  # a row by another whole type
-        future.first_come(view, act)
+        pretending.first_come(view, act)
 
     table = future.play("timers and a log of commands", odd).decisions
     assert [done for done, _ in told] == [False] * 5
@@ -103,7 +103,7 @@ def test_honest_policies_have_room(monkeypatch: pytest.MonkeyPatch) -> None:
             for _ in range(10):
                 for node in range(2):
                     act.start_on(job, node)
-        future.first_come(view, act)
+        pretending.first_come(view, act)
         if view.running or view.queue_length:
             act.call_at(view.now_s + 3.0)  # a thousand times and more in a row
 
@@ -132,4 +132,4 @@ def test_a_period_that_is_no_time_is_refused(period: Any) -> None:
         def decide(self, view: escala.View, act: escala.Commands) -> None: ...
 
     with pytest.raises(EscalaError, match="period_s is"):
-        escala.simulate(future.JOBS, "2x2:grid5000", "easy", Power())
+        escala.simulate(pretending.JOBS, "2x2:grid5000", "easy", Power())

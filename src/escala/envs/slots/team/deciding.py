@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.envs.deciding import choose, probabilities
+from escala.envs.core.choosing import choose, probabilities
 from escala.envs.slots.playing import Member
 from escala.envs.slots.team.playing import RESCUE
 from escala.errors import EscalaError
