@@ -174,6 +174,24 @@ def test_half_lines_and_long_lines(tmp_path: Path) -> None:
         assert ask(tmp_path / "s", _told()).starts
 
 
+def test_half_lines_of_all_clients_together_are_bounded(tmp_path: Path) -> None:
+    """The longest is refused, once; the others, and whoever asks meanwhile, are answered."""
+    limits, good = Limits(line_bytes=5000, heard_bytes=8000), _line({"status": True})
+    with served(tmp_path / "s", Answers(_desk()), limits), contextlib.ExitStack() as clients:
+        talking = [clients.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)) for _ in range(3)]
+        for one, size in zip(talking, (2000, 4500, 3000), strict=True):
+            one.settimeout(20)
+            one.connect(str(tmp_path / "s"))
+            one.sendall(b" " * size)
+            assert ask(tmp_path / "s", _told()).starts
+        told = json.loads(talking[1].recv(1 << 16))
+        assert told["error"] == "request: all clients have sent more than 8000 bytes of half lines: ask again later"
+        talking[1].sendall(b" " * 20_000 + b"\n")
+        for one in talking:
+            one.sendall(good)
+            assert json.loads(one.recv(1 << 16))["status"]["errors"] == 1
+
+
 def test_clients_that_are_too_many_or_too_slow(tmp_path: Path) -> None:
     """Nobody waits for those who do not take their answers."""
     limits = Limits(clients=3, half_s=1.0, silent_s=30.0)

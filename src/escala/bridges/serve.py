@@ -1,7 +1,7 @@
 """A server on a unix socket: a line asks, a line answers, in the order in which lines come, whatever clients do.
 
-One process, one thread: a desk is one machine's. Lines are bounded, clients are few, and those that say half a line or do not take their
-answer are left after a while.
+One process, one thread: a desk is one machine's. Lines are bounded, one by one and together, clients are few, and those that say half a
+line or do not take their answer are left after a while.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ PIECE_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class Limits:
-    """line_bytes: of a request. clients: at a time. half_s: how long half a line, or an answer that nobody takes, is waited for.
-    silent_s: how long a client may say nothing."""
+    """line_bytes: of a request. heard_bytes: of all clients together, of what is not answered yet. clients: at a time. half_s: how long half
+    a line, or an answer that nobody takes, is waited for. silent_s: how long a client may say nothing."""
 
     line_bytes: int = 1 << 24
+    heard_bytes: int = 1 << 25
     clients: int = 16
     half_s: float = 30.0
     silent_s: float = 600.0
@@ -51,17 +52,17 @@ class Client:
         passed over."""
         while True:
             at = self.heard.find(b"\n", self.looked)
+            if at < 0 and self.skipping:
+                self.heard.clear()
+                return None
             if at < 0:
                 self.looked = len(self.heard)
                 if self.looked <= self.limits.line_bytes:
                     return None
-                first, self.skipping = not self.skipping, True
-                self.heard.clear()
-                self.looked = 0
-                if first:
-                    raise OverflowError
-                return None
-            line = bytes(self.heard[:at])
+                self.pass_over()
+                raise OverflowError
+            with memoryview(self.heard) as heard:
+                line = bytes(heard[:at])
             del self.heard[: at + 1]
             self.looked = 0
             if self.skipping:
@@ -70,6 +71,10 @@ class Client:
                 raise OverflowError
             else:
                 return line
+
+    def pass_over(self) -> None:
+        """Forget half a line, and what comes of it."""
+        self.heard, self.looked, self.skipping = bytearray(), 0, True
 
     def say(self, line: bytes) -> None:
         """Send a line as far as it goes at once; OSError where the client has left."""
@@ -144,7 +149,26 @@ class Server:
         if client.leaving and not client.saying:
             self._leave(client)
         else:
-            self._selector.modify(client.there, selectors.EVENT_WRITE if client.saying else selectors.EVENT_READ, client)
+            self._listen(client)
+        self._bound()
+
+    def _listen(self, client: Client) -> None:
+        self._selector.modify(client.there, selectors.EVENT_WRITE if client.saying else selectors.EVENT_READ, client)
+
+    def _bound(self) -> None:
+        """Together clients have said so much that is not answered: the longest of it is refused, so that short requests always pass."""
+        while sum(len(client.heard) for client in self._clients) > self._limits.heard_bytes:
+            longest = max(self._clients, key=lambda client: len(client.heard))
+            if longest.saying:  # whole lines, of one that takes no answers
+                self._leave(longest)
+                continue
+            longest.pass_over()
+            most = self._limits.heard_bytes
+            try:
+                longest.say(self._answers.refuse(f"request: all clients have sent more than {most} bytes of half lines: ask again later"))
+                self._listen(longest)
+            except OSError:
+                self._leave(longest)
 
     def _hear(self, client: Client) -> None:
         try:
