@@ -6,12 +6,14 @@ is made anew at each so-manieth, from its state file.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from escala.live import Desk, Orders, Snapshot
+from escala.live import Desk, Orders, Snapshot, Start
 from tests.oracle.energy import ledgers, merged
 from tests.oracle.world import OFF, ON, SWITCHING_OFF, SWITCHING_ON, Job, Node, Profile, microseconds
 
@@ -198,3 +200,26 @@ class Machine:
         ]
         allocations = [{"job_id": job.job_id, "node": n, "cores": cores} for job in self.jobs for n, cores in job.held]
         return (jobs, allocations, *ledgers(self, begin, end))  # type: ignore[arg-type]
+
+
+class Wilful(Machine):
+    """Some orders are not carried out, some jobs are cancelled, and somebody else starts others."""
+
+    def __init__(self, *world: Any) -> None:
+        super().__init__(*world)
+        self.chance = random.Random(7)
+
+    def snapshot(self) -> Snapshot:
+        waiting = [job for job in self.alive if job.state == "waiting"]
+        if waiting and self.chance.random() < 0.05:
+            self.alive.remove(self.chance.choice(waiting))
+        free = {node.number: node.cores - sum(cores for _, cores in node.holders) for node in self.nodes if node.power == "on"}
+        for job in (job for job in waiting if job in self.alive and self.chance.random() < 0.1):
+            for number in [n for n, cores in free.items() if cores >= job.cores][:1]:
+                super()._carry_out(Orders(0.0, (Start(job.job_id, ((number, number, job.cores),), False),)))
+                free[number] -= job.cores
+        return super().snapshot()
+
+    def _carry_out(self, orders: Orders) -> None:
+        starts = tuple(start for start in orders.starts if start.waits or self.chance.random() < 0.7)
+        super()._carry_out(replace(orders, starts=starts))

@@ -23,11 +23,11 @@ from escala.envs.shield import shielded
 from escala.envs.slots import options as slots
 from escala.envs.slots.policy import SlotPolicy
 from escala.errors import EscalaError
-from escala.live import Desk, Orders, Snapshot, Start, rows
+from escala.live import Desk, Orders, Snapshot, rows
 from escala.live.rows import Rows
 from escala.live.state_file import write_state
 from escala.policies import Rollout
-from tests.live.machine import Machine
+from tests.live.machine import Machine, Wilful
 from tests.live.twin import KINDS, case_of, differences, platform_of
 from tests.oracle.engines import run_kernel
 from tests.oracle.worlds import Case, draw_platform
@@ -121,7 +121,7 @@ def test_slotted_agents_count_all_jobs_where_rows_are_given_anew(folder: str, mo
         case.options["scheduler"] = rule
         assert differences(case, scheduler=lambda: SlotPolicy("hold-pile", queue="shortest", slots=5)) == []
     else:
-        policy = (load_team if "marl2024" in folder else escala.load_agent)(STUDIES / folder)
+        policy = _loaded(folder)
         assert _slotted_twin(policy, _lists_of(policy), QUICK_JOBS, sampled=False) == []
     assert sum(moved) > 3
 
@@ -243,20 +243,8 @@ def _slotted_twin(agent: Any, lists: Any, jobs: int, **how: Any) -> list[str]:
     return differences(case, scheduler=lambda: agent.policy(**how))
 
 
-@pytest.mark.parametrize("folder", ["grid2019/agents/published-100-0", "a2c2020/agents/open-all-0"])
-def test_a_slotted_agent(folder: str) -> None:
-    agent = escala.load_agent(STUDIES / folder)
-    lists = slots.options_of(agent.env_options | {"lists": 8}).job_lists()
-    for sampled in (True, False):
-        assert _slotted_twin(agent, lists, QUICK_JOBS, sampled=sampled) == [], sampled
-
-
-@pytest.mark.parametrize("name", ["team-2x2-0", "nothing-shared-50-3x1-1"])
-def test_a_team(name: str) -> None:
-    team = load_team(STUDIES / "marl2024" / "agents" / name)
-    lists = multi.job_lists(**team.options | {"lists": 1, "load": 1.1})
-    for sampled in (True, False):
-        assert _slotted_twin(team, lists, QUICK_JOBS, sampled=sampled) == [], sampled
+def _loaded(folder: str) -> Any:
+    return (load_team if "marl2024" in folder else escala.load_agent)(STUDIES / folder)
 
 
 def _lists_of(policy: Any) -> Any:
@@ -265,11 +253,18 @@ def _lists_of(policy: Any) -> Any:
     return multi.job_lists(**policy.options | {"lists": 1, "load": 1.1})
 
 
+@pytest.mark.parametrize("folder", [*SLOTTED, "marl2024/agents/nothing-shared-50-3x1-1"])
+def test_slotted_agents_and_teams(folder: str) -> None:
+    policy = _loaded(folder)
+    for sampled in (True, False):
+        assert _slotted_twin(policy, _lists_of(policy), QUICK_JOBS, sampled=sampled) == [], sampled
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("folder", [*kept("grid2019"), *kept("a2c2020"), *kept("marl2024")])
 def test_every_slotted_agent_and_team(folder: str) -> None:
     """Those that know what no machine tells are refused, for that reason."""
-    policy = (load_team if "marl2024" in folder else escala.load_agent)(STUDIES / folder)
+    policy = _loaded(folder)
     lists = _lists_of(policy)
     options = policy.env_options if hasattr(policy, "env_options") else policy.options
     if options.get("arrivals_end", 0) or options.get("placement") == "reserve":
@@ -295,35 +290,12 @@ def test_agents_that_cannot_be_asked(make: Callable[[], Any], words: str) -> Non
 
 
 def test_a_team_takes_whole_jobs_alone() -> None:
-    team = load_team(STUDIES / "marl2024" / "agents" / "team-2x1-0")
+    team = _loaded("marl2024/agents/team-2x1-0")
     desk = Desk(_lists_of(team).platform, team.policy())
     desk.warm()
     jobs = {"job_id": ["a"], "submit_s": [0.0], "walltime_s": [9.0], "cores": [2], "state": ["queued"]}
     with pytest.raises(EscalaError, match="the workload needs single_node for all of them"):
         desk.decide(Snapshot.of(0.0, jobs, {"power": ["on"] * 2}))
-
-
-class Wilful(Machine):
-    """Some orders are not carried out, some jobs are cancelled, and somebody else starts others."""
-
-    def __init__(self, *world: Any) -> None:
-        super().__init__(*world)
-        self.chance = random.Random(7)
-
-    def snapshot(self) -> Snapshot:
-        waiting = [job for job in self.alive if job.state == "waiting"]
-        if waiting and self.chance.random() < 0.05:
-            self.alive.remove(self.chance.choice(waiting))
-        free = {node.number: node.cores - sum(cores for _, cores in node.holders) for node in self.nodes if node.power == "on"}
-        for job in (job for job in waiting if job in self.alive and self.chance.random() < 0.1):
-            for number in [n for n, cores in free.items() if cores >= job.cores][:1]:
-                super()._carry_out(Orders(0.0, (Start(job.job_id, ((number, number, job.cores),), False),)))
-                free[number] -= job.cores
-        return super().snapshot()
-
-    def _carry_out(self, orders: Orders) -> None:
-        starts = tuple(start for start in orders.starts if start.waits or self.chance.random() < 0.7)
-        super()._carry_out(replace(orders, starts=starts))
 
 
 class Pressing(Desk):
@@ -395,7 +367,6 @@ WITHOUT_TORCH = """
 import sys
 import escala
 from escala.live import Desk, Snapshot
-from escala.live.state_file import write_state
 agent = escala.load_agent(sys.argv[1])
 desk = Desk("10x1:grid5000", **{sys.argv[2]: agent})
 jobs = {"job_id": ["a"], "submit_s": [0.0], "walltime_s": [5.0], "cores": [1], "state": ["queued"]}
