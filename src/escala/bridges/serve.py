@@ -22,8 +22,8 @@ PIECE_BYTES = 1 << 18
 
 @dataclass(frozen=True)
 class Limits:
-    """line_bytes: of a request. heard_bytes: of all clients together, of what is not answered yet. clients: at a time. half_s: how long half
-    a line, or an answer that nobody takes, is waited for. silent_s: how long a client may say nothing."""
+    """line_bytes: of a request. heard_bytes: of what all clients together have said and is not answered. clients: at a time. half_s: how
+    long half a line, or an answer that nobody takes, is waited for. silent_s: how long a client may say nothing."""
 
     line_bytes: int = 1 << 24
     heard_bytes: int = 1 << 25
