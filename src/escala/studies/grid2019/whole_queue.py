@@ -1,5 +1,5 @@
 """R1's lists in the event-driven simulator: schedulers that see the whole queue, for what a longer look is worth beside the author's PPO,
-and the agents of these lists."""
+EASY as its author ran it, and the agents of these lists."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ import polars as pl
 
 import escala
 from escala.envs.slots.playing import play
+from escala.studies.grid2019.messages import LATENCY, EasyByMessages
 from escala.studies.grid2019.published import LOADS, PAPER_OF, published_lists, published_table
 
 POOL = "10x1"
 GREEDY, STRICT, STRICT_32, ROLLOUT = "sjf, whole queue", "strict sjf, whole queue", "strict sjf, 32 slots", "rollout, whole queue"
+EASY_SENT = f"easy, messages of {LATENCY} us"
 SLOTS = 32
 EVENTS, RUNS = "our agent, event-driven", 100
 """The agent of a list, by drawn choices as in the paper, in the simulator that runs by events as the paper's does; runs."""
@@ -28,13 +30,14 @@ def on_list(folder: str, load: int, seeds: int, futures: int) -> dict[str, list[
     lists = published_lists(Path(folder)).part([LOADS.index(load)])
     jobs = lists.workload(0)
 
-    def played(scheduler: str, seed: int = 0) -> float:
+    def played(scheduler: str | EasyByMessages, seed: int = 0) -> float:
         return float(escala.simulate(jobs, POOL, scheduler, seed=seed).summary()["mean_slowdown"])
 
     found = {
         GREEDY: [played("sjf-fit")],
         STRICT: [played("sjf")],
         STRICT_32: [float(play(lists, "sjf-strict", slots=SLOTS)["slowdown"][0])],
+        EASY_SENT: [played(EasyByMessages(len(jobs)))],
     }
     if load >= BUSY:
         found[ROLLOUT] = [played(f"rollout:{futures}:objective=slowdown", seed) for seed in range(seeds)]
