@@ -14,7 +14,7 @@ from tests.cli.program import LOG, Escala
 
 FIRST = LOG.splitlines(keepends=True)[2]
 BAD = {  # how the fields of a second job differ (numbers from 1) -> rule
-    "nan": ({4: "nan"}, "negative runtime"),
+    "nan": ({4: "nan"}, "no runtime"),
     "inf": ({4: "inf"}, "absurd runtime"),
     "1e300": ({4: "1e300"}, "absurd runtime"),
     "early": ({2: "-5"}, "no submission time"),

@@ -8,6 +8,7 @@ The rules, in order (a job is counted under the first that drops it):
 | no submission time | dropped | the field is missing or negative |
 | absurd submission | dropped | after the year 5000: milliseconds taken for seconds, or a sentinel |
 | never started, still running, partial execution, repeated record, ... | dropped by the reader of the format | see there |
+| no runtime | dropped | the field is empty, or no number |
 | negative runtime | dropped | unknown (SWF writes -1): mostly cancelled before the start; the Parallel Workloads Archive's usage |
 | no processors | dropped | neither allocated nor requested processors are known |
 | absurd runtime, absurd processors | dropped | over `longest_s`, over `most_cores` |
@@ -142,7 +143,8 @@ def _drop(frame: pl.DataFrame, rules: CleaningRules, working: pl.Expr, firsts: d
     tests = {
         "no submission time": _unknown("submit_s"),
         "absurd submission": pl.col("submit_s") > MOST_S,
-        "negative runtime": _unknown("runtime_s") & ~working,
+        "no runtime": (runtime.is_null() | runtime.is_nan()) & ~working,
+        "negative runtime": (runtime < 0) & ~working,
         "no processors": _unknown("cores") | (pl.col("cores") <= 0),
         "absurd runtime": (runtime > rules.longest_s) & ~working,
         "absurd processors": pl.col("cores") > rules.most_cores,

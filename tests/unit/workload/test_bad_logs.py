@@ -115,7 +115,7 @@ def test_cut_in_the_middle_of_a_line(tmp_path: Path) -> None:
     ("line", "rule"),
     [
         (GOOD.replace(" 10 4", " -1 4"), "negative runtime"),
-        (GOOD.replace(" 10 4", " nan 4"), "negative runtime"),
+        (GOOD.replace(" 10 4", " nan 4"), "no runtime"),
         (GOOD.replace(" 10 4", " 1e300 4"), "absurd runtime"),
         (GOOD.replace("1 0 0", "1 -5 0"), "no submission time"),
         (GOOD.replace("1 0 0", "1 1e30 0"), "absurd submission"),

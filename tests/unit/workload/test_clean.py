@@ -31,7 +31,8 @@ def one(change: dict[str, Any], rules: CleaningRules | None = None) -> tuple[lis
     [
         *(({"submit_s": value}, "no submission time") for value in (-1.0, None, math.nan)),
         *(({"submit_s": value}, "absurd submission") for value in (1.6e12, math.inf)),
-        *(({"runtime_s": value}, "negative runtime") for value in (-1.0, None, math.nan)),
+        ({"runtime_s": -1.0}, "negative runtime"),
+        *(({"runtime_s": value}, "no runtime") for value in (None, math.nan)),
         *(({"runtime_s": value}, "absurd runtime") for value in (1.1e9, math.inf)),
         *(({"cores": value}, "no processors") for value in (-1.0, 0.0, None, math.nan)),
         *(({"cores": value}, "absurd processors") for value in (3e9, math.inf)),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from escala.errors import EscalaError
 from escala.workload import CleaningRules, read_pack, read_workload
 from escala.workload.clean import remarks
+from escala.workload.pieces import read_pieces
 
 GOOD = "{id} 0 -1 100 2 -1 -1 2 200 -1 1 7 -1 -1 -1 -1 -1 -1"
 HEADER = "JobID|Submit|Start|End|State|AllocCPUS|Elapsed|Timelimit"
@@ -28,7 +31,8 @@ def swf(folder: Path, *changes: tuple[int, str]) -> Path:
 @pytest.mark.parametrize(
     ("change", "rule"),
     [
-        ((4, "nan"), "negative runtime"),
+        ((4, "-1"), "negative runtime"),
+        ((4, "nan"), "no runtime"),
         ((4, "inf"), "absurd runtime"),
         ((4, "1e300"), "absurd runtime"),
         ((2, "-5"), "no submission time"),
@@ -42,6 +46,16 @@ def test_a_job_that_is_left_out_is_named_by_its_line(tmp_path: Path, change: tup
     assert remarks(workload.cleaning, workload.first_cleaned) == [f"{rule}: 1 record left out (first: job '2', line 3)"]
     with pytest.raises(EscalaError, match=rf"log.swf: {rule}: 1 record left out \(first: job '2', line 3\).*--strict"):
         read_workload(path, strict=True)
+
+
+def test_a_table_tells_an_empty_runtime_from_a_negative_one(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.parquet"
+    pl.DataFrame({"submit_s": [0.0] * 4, "runtime_s": [5.0, None, -1.0, math.nan], "cores": [1] * 4}).write_parquet(path)
+    counts = {"no runtime": 2, "negative runtime": 1, "no request": 1}
+    workload = read_workload(path)
+    assert workload.cleaning == counts and workload.first_cleaned["no runtime"] == "job '2'"
+    assert "no runtime: 2 records left out (first: job '2')" in remarks(workload.cleaning, workload.first_cleaned)
+    assert [piece.cleaning for piece in read_pieces(path, 10)] == [counts]
 
 
 def test_strict_takes_a_log_that_needs_no_change(tmp_path: Path) -> None:
