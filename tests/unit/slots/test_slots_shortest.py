@@ -1,4 +1,5 @@
-"""escala/Slots-v0 with queue="shortest": the slots show the shortest of all waiting jobs, whatever waits behind them."""
+"""escala/Slots-v0 with queue="shortest" or "ends": the slots show the shortest of all waiting jobs, or the oldest and the newest, whatever
+waits behind them."""
 
 from __future__ import annotations
 
@@ -21,6 +22,10 @@ SHAPES: tuple[dict[str, Any], ...] = (
     {"queue": "shortest", "slots": 4, "skip": "none"},
     {"queue": "shortest", "slots": 3, "skip": "forced", "placement": "reserve"},
     {"queue": "shortest", "slots": 5, "observation": "image"},
+    {"queue": "ends", "slots": 1},
+    {"queue": "ends", "slots": 4, "skip": "none"},
+    {"queue": "ends", "slots": 5, "skip": "forced", "placement": "reserve"},
+    {"queue": "ends", "slots": 7, "observation": "image"},
 )
 
 
@@ -29,25 +34,33 @@ def crowded(count: int = 4) -> JobLists:
     return join([options_of({"load": load, "window": 150, "lists": count, "lists_seed": 5}).job_lists() for load in (0.7, 1.845)])
 
 
-def shown_are_the_shortest(batch: SlotsBatch, i: int) -> int:
+def shown(queue: str, waiting: list[int], length: dict[int, int], slots: int) -> list[int]:
+    """The waiting jobs, rows in the order of arrival, that so many slots show."""
+    if queue == "shortest":
+        return sorted(sorted(waiting, key=lambda j: (length[j], j))[:slots])
+    head = (slots + 1) // 2
+    return waiting if len(waiting) <= slots else [*waiting[:head], *waiting[len(waiting) - (slots - head) :]]
+
+
+def shown_are_those_of_the_queue(batch: SlotsBatch, i: int) -> int:
     """Check the slots of a simulation against all jobs that wait; how many have no slot."""
     lists, slots, run = batch.lists, batch.games.slots[i], batch.worlds.world.run[i]
     begin, came = int(lists.first[batch.worlds.chosen[i]]), int(batch.games.memory["seen"][i])
     placed = {int(one["job"]) for one in batch.games.booked[i, : batch.games.memory["booked"][i]]}
     waiting = [j for j in range(came) if run[j]["start"] < 0 and j not in placed]
-    order = sorted(waiting, key=lambda j: (int(lists.job["walltime"][begin + j]), j))
-    assert sorted(int(j) for j in slots if j >= 0) == sorted(order[: len(slots)])
+    length = {j: int(lists.job["walltime"][begin + j]) for j in waiting}
+    assert sorted(int(j) for j in slots if j >= 0) == shown(batch.options.queue, waiting, length, len(slots))
     return max(0, len(waiting) - len(slots))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_slots_hold_the_shortest_of_all_that_wait_at_every_step(shape: dict[str, Any]) -> None:
+def test_slots_hold_those_of_all_that_wait_at_every_step(shape: dict[str, Any]) -> None:
     lists = crowded()
     batch, rng = SlotsBatch(len(lists), lists, **shape), np.random.default_rng(3)
     turn, rows, done, behind = new_turn(batch), np.arange(len(lists)), np.zeros(len(lists), bool), 0
     batch.restart(rows, turn, {"list": rows})
     while not done.all():
-        behind = max([behind, *(shown_are_the_shortest(batch, int(i)) for i in np.flatnonzero(~done))])
+        behind = max([behind, *(shown_are_those_of_the_queue(batch, int(i)) for i in np.flatnonzero(~done))])
         batch.step(np.where(turn.mask, rng.random(turn.mask.shape), -1.0).argmax(axis=1), turn)
         done |= turn.terminated
     assert behind > 20
@@ -56,8 +69,8 @@ def test_slots_hold_the_shortest_of_all_that_wait_at_every_step(shape: dict[str,
 def test_with_room_for_the_whole_queue_nothing_changes() -> None:
     lists = crowded()
     for rule in ("sjf", "sjf-strict", "hold-back", "easy"):
-        first, shortest = (play(lists, rule, slots=400, queue=queue) for queue in ("oldest", "shortest"))
-        assert first["slowdown"].to_list() == pytest.approx(shortest["slowdown"].to_list(), rel=1e-12)
+        first, *others = (play(lists, rule, slots=400, queue=queue)["slowdown"].to_list() for queue in ("oldest", "shortest", "ends"))
+        assert all(first == pytest.approx(other, rel=1e-12) for other in others)
 
 
 def test_a_few_slots_are_enough_for_strict_sjf_and_the_oldest_are_not() -> None:
@@ -68,21 +81,23 @@ def test_a_few_slots_are_enough_for_strict_sjf_and_the_oldest_are_not() -> None:
     assert abs(few / whole - 1) < 0.03 and stale > 2 * whole
 
 
-def test_the_event_driven_simulation_shows_the_same() -> None:
+@pytest.mark.parametrize("queue", ["shortest", "ends"])
+def test_the_event_driven_simulation_shows_the_same(queue: str) -> None:
     lists = crowded(2)
     for rule in ("sjf", "hold-back", "hold-pile"):
-        ours = play(lists, rule, slots=6, queue="shortest")
+        ours = play(lists, rule, slots=6, queue=queue)
         for e in range(len(lists)):
-            policy = SlotPolicy(rule, slots=6, queue="shortest")
+            policy = SlotPolicy(rule, slots=6, queue=queue)
             jobs = escala.simulate(lists.workload(e), lists.platform, scheduler=policy).jobs
             slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
             assert slowdown == pytest.approx(ours["slowdown"][e], rel=1e-12)
 
 
-def test_a_saved_state_goes_on_as_it_would_have() -> None:
+@pytest.mark.parametrize("queue", ["shortest", "ends"])
+def test_a_saved_state_goes_on_as_it_would_have(queue: str) -> None:
     lists = crowded()
     rows, ends = np.arange(len(lists)), []
-    batch = SlotsBatch(len(lists), lists, slots=4, queue="shortest")
+    batch = SlotsBatch(len(lists), lists, slots=4, queue=queue)
     turn, out = new_turn(batch), np.zeros(len(lists), np.int64)
     batch.restart(rows, turn, {"list": rows})
     for step in range(900):

@@ -13,7 +13,7 @@ import numpy as np
 
 from escala.compile import inlined, lean
 from escala.envs.slots import behind
-from escala.envs.slots.state import FADING, PAY_WEIGHTS, SHADES, Game
+from escala.envs.slots.state import FADING, PAY_WEIGHTS, SHADES, SHOWS_OLDEST, Game
 from escala.kernel import bits, codes
 from escala.kernel.commands import command_start, command_start_on
 from escala.kernel.placement import node_fits
@@ -40,15 +40,15 @@ def demand_of(w: World, j: int, k: int) -> int:
 
 @lean
 def refill(w: World, g: Game) -> None:
-    """Empty slots take the oldest jobs that have none, or the shortest, the lowest slot first."""
+    """Empty slots take jobs that have none, by `settings.shows`, the lowest slot first."""
     m = g.memory
     k = 0
     while m.entered < w.s[0].next_job and k < g.settings.slots:
         if g.slots[k] == codes.NONE:
-            if g.settings.shortest == 0 and w.run[m.entered].state != codes.QUEUED:  # beside a machine: somebody else has started it
+            if g.settings.shows == SHOWS_OLDEST and w.run[m.entered].state != codes.QUEUED:  # beside a machine: somebody else has started it
                 m.entered += 1
                 continue
-            g.slots[k] = behind.pop(w, g, m.seen - m.entered) if g.settings.shortest == 1 else m.entered
+            g.slots[k] = m.entered if g.settings.shows == SHOWS_OLDEST else behind.leave(w, g, m.seen - m.entered)
             g.starts[k] = UNKNOWN
             m.entered += 1
             if g.settings.pay == PAY_WEIGHTS:
@@ -113,7 +113,7 @@ def catch_up(w: World, g: Game) -> bool:
         m.behind += share
         m.last = row
         m.recent += 1.0
-        if st.shortest == 1:
+        if st.shows != SHOWS_OLDEST:
             k = behind.come(w, g, m.seen)
             fine = fine and k != behind.NO_ROOM
             if k >= 0:

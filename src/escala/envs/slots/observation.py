@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from escala.compile import inlined, lean
 from escala.envs.slots.lens import demand_of, has_place, length_of
-from escala.envs.slots.state import Game
+from escala.envs.slots.state import SHOWS_SHORTEST, Game
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.state import World
@@ -142,7 +142,7 @@ def compact(w: World, g: Game, a: int, out: Any) -> None:
         for b in range(st.agents):
             out[at + b] = 1.0 if b == a else 0.0
         at += st.agents
-    if st.shortest == 1:
+    if st.shows == SHOWS_SHORTEST:
         write_pile(w, g, backlog + taken, out, at)
         at += PILE
     if st.arrivals_end > 0:

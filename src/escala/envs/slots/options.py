@@ -22,6 +22,9 @@ from escala.envs.slots.state import (
     PAY_MEAN,
     PAY_TOTAL,
     SETTINGS,
+    SHOWS_ENDS,
+    SHOWS_OLDEST,
+    SHOWS_SHORTEST,
     SKIP_EMPTY,
     SKIP_FORCED,
     SKIP_NOTHING,
@@ -32,6 +35,7 @@ from escala.options import microseconds
 from escala.workload.generate_slots import SlotModel, bernoulli_model, cpu_memory_model
 
 SKIPS = {"none": SKIP_NOTHING, "empty": SKIP_EMPTY, "forced": SKIP_FORCED}
+SHOWS = {"oldest": SHOWS_OLDEST, "shortest": SHOWS_SHORTEST, "ends": SHOWS_ENDS}
 MODELS = ("bernoulli", "cpu-memory")
 MOST_SLOTS, MOST_LISTS = 10_000, 200_000
 DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
@@ -97,7 +101,7 @@ class SlotOptions(SlottedOptions):
     reward: str = choice("slowdown", "mean", "relative", about="see Rewards")
     skip: str = choice("empty", "none", "forced", about="units that pass unasked: with empty slots, none, or where no job has a place")
     limit: int = whole(0, about="units after which an episode is cut; 0: never")
-    queue: str = choice("oldest", "shortest", about="which waiting jobs the slots show; see Observation space")
+    queue: str = choice("oldest", "shortest", "ends", about="which waiting jobs the slots show; see Observation space")
     backlog: int = whole(3, 1, about="columns of the backlog in the picture")
     arrivals_end: int = whole(0, about="the unit after which no job comes, where that is known; 0: it is not")
     model: str | SlotModel = option("bernoulli", "bernoulli (R1), cpu-memory (R2) or a SlotModel", "what job lists are drawn by")
@@ -178,7 +182,7 @@ class SlotOptions(SlottedOptions):
             capacity[None],
             longest,
             np.arange(self.horizon),
-            jobs if self.shortest else 0,
+            jobs if self.queue != "oldest" else 0,
             unit_us=unit_us,
             agents=1,
             machines=1,
@@ -187,7 +191,7 @@ class SlotOptions(SlottedOptions):
             reserve=self.placement == "reserve",
             first=1,
             until_noop=1,
-            shortest=self.shortest,
+            shows=SHOWS[self.queue],
             all_seen=1,
             pay=PAY_MEAN if self.reward == "mean" else PAY_TOTAL,
             all_paid=1,
@@ -201,18 +205,13 @@ class SlotOptions(SlottedOptions):
             gamma=0.0,
         )
 
-    @property
-    def shortest(self) -> bool:
-        """Do the slots show the shortest waiting jobs?"""
-        return self.queue == "shortest"
-
     def width(self, capacity: NDArray[np.int64]) -> int:
         """Columns of the image."""
         return int(capacity.sum()) * (1 + self.slots) + self.backlog + 1
 
     def numbers(self, kinds: int) -> int:
         """Numbers in the compact observation."""
-        known = (CLOCK if self.arrivals_end > 0 else 0) + (PILE if self.shortest else 0)
+        known = (CLOCK if self.arrivals_end > 0 else 0) + (PILE if self.queue == "shortest" else 0)
         return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL + known
 
 

@@ -22,7 +22,7 @@ from escala.envs.slots import behind, lens
 from escala.envs.slots.heuristics import RULES, decide
 from escala.envs.slots.observation import begin_of_arrivals
 from escala.envs.slots.options import RESCUE, check_hold, options_of, set_hold
-from escala.envs.slots.state import MEMORY, Game, game
+from escala.envs.slots.state import MEMORY, SHOWS_OLDEST, Game, game
 from escala.envs.slots.step import FAILED, asks, carry_out, show
 from escala.errors import EscalaError
 from escala.kernel import codes
@@ -78,14 +78,18 @@ def let_go(worlds: Any, i: int, games: Any) -> None:
         if j != codes.NONE and w.run[j].state != codes.QUEUED:
             g.slots[k] = codes.NONE
             g.starts[k] = lens.NOWHERE
-    if g.settings.shortest == 1:
+    if g.settings.shows != SHOWS_OLDEST:
         kept = 0
         for at in range(m.seen - m.entered):
             j = np.int64(g.behind[at])
             if w.run[j].state == codes.QUEUED:
-                behind.push(w, g, kept, j)
+                behind.join(w, g, kept, j)
                 kept += 1
         m.entered = m.seen - kept
+        for k in range(g.settings.slots):
+            if g.slots[k] == codes.NONE and m.entered < m.seen:
+                g.slots[k] = behind.leave(w, g, m.seen - m.entered)
+                m.entered += 1
 
 
 @lean
@@ -144,7 +148,7 @@ class SlottedPolicy(EnvPolicy):
     def _check(self, state: Any, arrays: dict[str, NDArray[Any]]) -> None:
         memory = arrays["memory"][0]
         rows = np.array([*state["behind"], *arrays["slots"][0], memory["entered"] - 1, memory["seen"] - 1], np.int64)
-        behind = memory["seen"] - memory["entered"] if getattr(self.options, "queue", "") == "shortest" else 0
+        behind = memory["seen"] - memory["entered"] if getattr(self.options, "queue", "oldest") != "oldest" else 0
         if rows.min() < codes.NONE or rows.max() >= memory["seen"] or len(state["behind"]) != behind or memory["booked"] != 0:
             raise ValueError(state["behind"])
         int(state["first_us"])

@@ -28,7 +28,7 @@ SETTINGS = np.dtype(
         ("first", "i8"),  # the action that chooses the first slot: 1 where the no-op is action 0, 0 where it is the last
         ("until_noop", "i8"),  # 1: an agent chooses until the no-op; 0: one choice a turn
         ("skip", "i8"),  # SKIP_...
-        ("shortest", "i8"),  # 1: the slots show the shortest waiting jobs, not the oldest
+        ("shows", "i8"),  # SHOWS_...: which waiting jobs the slots show
         ("all_seen", "i8"),  # 1: every agent sees all machines
         ("pay", "i8"),  # PAY_...
         ("all_paid", "i8"),  # 1: every agent is paid for all running jobs
@@ -53,6 +53,10 @@ SETTINGS = np.dtype(
 PAY_TOTAL = 0  # reward: minus the change of the sum of slowdowns
 PAY_MEAN = 1  # of that sum over the jobs submitted so far
 PAY_WEIGHTS = 2  # alpha, beta, gamma; each agent its own
+
+SHOWS_OLDEST = 0
+SHOWS_SHORTEST = 1
+SHOWS_ENDS = 2  # the oldest in half of the slots, rounded up, and the newest in the others
 
 SKIP_NOTHING = 0
 SKIP_EMPTY = 1  # turns with empty slots pass unasked
@@ -117,7 +121,7 @@ GAME = PointerType(
         "ends": (np.float64, 2),  # [agents, ring] sum of 1 / length over an agent's jobs that end when a row begins
         "running": (np.float64, 1),  # [agents] the same sum over its jobs that run
         "booked": (BOOKED, 1),
-        "behind": (np.int64, 1),  # [jobs] rows behind the slots, see `slots.behind`; none where the slots show the oldest
+        "behind": (np.int64, 1),  # [jobs] rows behind the slots, see `slots.behind`; none where the slots show the oldest only
         "pile": (np.float64, 1),  # [PILED] of the rule hold-pile, of all games
     },
 )

@@ -173,7 +173,7 @@ class MultiOptions(SlottedOptions):
             reserve=0,
             first=0,
             until_noop=self.turns == "until-void",
-            shortest=0,
+            shows=0,
             all_seen=self.information == "global",
             pay=PAY_WEIGHTS,
             all_paid=self.rewards == "global",
