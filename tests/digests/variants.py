@@ -132,6 +132,7 @@ SETS: dict[str, list[dict[str, Any]]] = {
         {"limit": 30},
         {"arrivals_end": 120},
         {"queue": "shortest", "slots": 4},
+        {"queue": "ends", "slots": 4},
         TWO | {"queue": "shortest", "slots": 3, "skip": "forced", "arrivals_end": 60},
         {"load": 1.8},
         {"load": [0.6, 1.4]},

@@ -111,15 +111,15 @@ def test_rows_may_be_given_anew_at_any_decision(monkeypatch: pytest.MonkeyPatch)
 SLOTTED = ("grid2019/agents/published-100-0", "a2c2020/agents/open-all-0", "marl2024/agents/team-2x2-0")
 
 
-@pytest.mark.parametrize("folder", [*SLOTTED, "shortest"])
+@pytest.mark.parametrize("folder", [*SLOTTED, "shortest", "ends"])
 def test_slotted_agents_count_all_jobs_where_rows_are_given_anew(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     moved = _moving(monkeypatch)
-    if folder == "shortest":
-        rule = SlotPolicy("hold-pile", queue="shortest", slots=5)
-        lists = slots.options_of({"lists": 8, "queue": "shortest", "slots": 5}).job_lists()
+    if folder not in SLOTTED:
+        rule = SlotPolicy("hold-pile", queue=folder, slots=5)
+        lists = slots.options_of({"lists": 8, "queue": folder, "slots": 5}).job_lists()
         case = _drawn(lists, 0, QUICK_JOBS)
         case.options["scheduler"] = rule
-        assert differences(case, scheduler=lambda: SlotPolicy("hold-pile", queue="shortest", slots=5)) == []
+        assert differences(case, scheduler=lambda: SlotPolicy("hold-pile", queue=folder, slots=5)) == []
     else:
         policy = _loaded(folder)
         assert _slotted_twin(policy, _lists_of(policy), QUICK_JOBS, sampled=False) == []

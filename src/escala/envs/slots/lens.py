@@ -45,10 +45,11 @@ def refill(w: World, g: Game) -> None:
     k = 0
     while m.entered < w.s[0].next_job and k < g.settings.slots:
         if g.slots[k] == codes.NONE:
-            if g.settings.shows == SHOWS_OLDEST and w.run[m.entered].state != codes.QUEUED:  # beside a machine: somebody else has started it
+            oldest = g.settings.shows == SHOWS_OLDEST
+            if oldest and w.run[m.entered].state != codes.QUEUED:  # beside a machine: somebody else has started it
                 m.entered += 1
                 continue
-            g.slots[k] = m.entered if g.settings.shows == SHOWS_OLDEST else behind.leave(w, g, m.seen - m.entered)
+            g.slots[k] = m.entered if oldest else behind.leave(w, g, m.seen - m.entered)
             g.starts[k] = UNKNOWN
             m.entered += 1
             if g.settings.pay == PAY_WEIGHTS:

@@ -67,7 +67,8 @@ class Slots(BatchEnv):
     R1 (PPO grid scheduler) and R2 (A2cScheduler), after DeepRM. Time goes in units (`unit_s`). Jobs come first come first served into the
     slots; a slot that is emptied takes the oldest job of the backlog at once (the lowest empty slot first), so slots are not in order of
     arrival. What runs, runs in the kernel. `queue="shortest"`: the slots hold the shortest of all waiting jobs (of equals the oldest)
-    instead: where the queue outgrows the slots, the oldest would be long jobs held back, and hide the short ones.
+    instead: where the queue outgrows the slots, the oldest would be long jobs held back, and hide the short ones. `queue="ends"`: the
+    oldest in half of the slots, rounded up, and the newest in the others (a split window, arXiv 2401.09910).
 
     ## Action space
     `Discrete(M + 1)`. 0, the no-op: one unit of time passes. k: the job of slot k is placed, and time stands. `placement="start-now"`: it
