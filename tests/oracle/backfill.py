@@ -290,11 +290,12 @@ class Replay:
         return wanted, later
 
     def first_start(self, wanted: set[int], need: int) -> tuple[int, list[int]]:
-        """By the ends that are expected of what runs, in groups: up to 30 s behind the next half minute, then twice as far, and so on."""
+        """By the ends that are expected of what runs, of one end the first job's first, in groups: up to 30 s behind the next half minute,
+        then twice as far, and so on."""
         where = pick(self.free & wanted, need)
         if where:
             return self.now_s, where
-        ahead = sorted(self.running, key=lambda job: (job.end_s, job.begun))
+        ahead = sorted(self.running, key=lambda job: (job.end_s, job.row))
         future, window, anchor, at = self.free, GROUP_S, 0, 0
         while at < len(ahead):
             last, following = None, None

@@ -45,7 +45,7 @@ CLOCKS = {
 """What of slurmctld's clocks goes on from one decision to the next."""
 KEPT: dict[str, Any] = {"now_us": -1, "clocks": {}, "rows": {}, "next_row": 0, "priorities": {}, "since": [], "gone": [], "idle": False}
 """What is carried. rows: number of each job that is known, in the order in which they came. priorities: of those that wait, by record.
-since: running jobs in the order of their starts. idle: the last tick was at now_us, and left nothing to do."""
+since: jobs that ran then. idle: the last tick was at now_us, and left nothing to do."""
 FIRST_STEP_US = 60 * t.SECOND
 
 
@@ -165,7 +165,7 @@ class SlurmDesk:
                     )
 
     def _standing(self, snapshot: Snapshot, ahead: bool) -> Standing:
-        at = Standing(snapshot, self.platform, self._settings, self._origin_s, self._kept["since"], ahead)
+        at = Standing(snapshot, self.platform, self._settings, self._origin_s, ahead)
         for name, column in CLOCKS.items():
             if name in self._kept["clocks"]:
                 at.world.s[column] = self._kept["clocks"][name]
@@ -208,9 +208,6 @@ class SlurmDesk:
     def _keep(self, at: Standing, seen: _Seen, started: list[int]) -> None:
         idle = bool(idled(at.world, at.now))
         first, records = at.world.jobs.record, at.world.records
-        running = {at.ids[j]: int(at.jobs["start"][j]) for j in at.running.tolist()}
-        since = [name for name in self._kept["since"] if name in running]
-        since += sorted(running.keys() - set(since), key=lambda name: (running[name], seen.numbers[name]))
         waiting = np.flatnonzero(at.waiting).tolist()
         self._kept = {
             "now_us": at.now,
@@ -218,7 +215,7 @@ class SlurmDesk:
             "rows": seen.numbers,
             "next_row": seen.more,
             "priorities": {at.ids[j]: records.priority[first[j] : first[j + 1]].tolist() for j in waiting},
-            "since": since + [at.ids[j] for j in started],
+            "since": [at.ids[j] for j in [*at.running.tolist(), *started]],
             "gone": np.flatnonzero(gone(at.snapshot)).tolist(),
             "idle": idle,
         }

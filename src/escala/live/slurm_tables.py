@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,11 +27,10 @@ ENDLESS_US = t.FAR >> 2
 class Standing:
     """A snapshot in the tables: `world`, with what runs in its place and nothing in the queue.
 
-    order: of each row its place in the snapshot. since: jobs in the order in which they began, as far as that is known. ahead: running jobs
-    end at their limits, else no end is near.
+    order: of each row its place in the snapshot. ahead: running jobs end at their limits, else no end is near.
     """
 
-    def __init__(self, snapshot: Snapshot, site: Site, settings: Settings, origin_s: float, since: Sequence[str], ahead: bool) -> None:
+    def __init__(self, snapshot: Snapshot, site: Site, settings: Settings, origin_s: float, ahead: bool) -> None:
         self.site, self.snapshot = site, snapshot
         self.now = snapshot.now_us
         self.order = np.argsort(snapshot.jobs["submit"], kind="stable")
@@ -52,7 +50,7 @@ class Standing:
         jobs.cut[:] = 0
         jobs.run[:] = jobs.shape[:, t.LIMIT_S] * t.SECOND if ahead else ENDLESS_US
         self._hold()
-        self._run(since, ahead)
+        self._run(ahead)
 
     def _room(self, rows: t.Allocated) -> t.Allocated:
         """More rows, for what is held."""
@@ -107,13 +105,10 @@ class Standing:
                 left[n, k] -= taken
                 more -= taken
 
-    def _run(self, since: Sequence[str], ahead: bool) -> None:
-        """Who runs, in the order of the starts; EscalaError where more is held than there is."""
+    def _run(self, ahead: bool) -> None:
+        """Who runs; EscalaError where more is held than there is."""
         world, rows = self.world, self.running
         jobs, rules = world.jobs, world.rules
-        place = {name: k for k, name in enumerate(since)}
-        begun = [(place.get(self.ids[j], len(place)), int(self.jobs["start"][j]), j) for j in rows.tolist()]
-        rows = np.array([one[2] for one in sorted(begun)], np.int64)
         unlimited = jobs.shape[rows, t.LIMIT_S] < 0  # of jobs that could not start any more
         minutes = -(-self.jobs["walltime"][rows] // (60 * t.SECOND)) * 60
         jobs.shape[rows, t.LIMIT_S] = np.where(unlimited, minutes, jobs.shape[rows, t.LIMIT_S])

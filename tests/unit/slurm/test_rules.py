@@ -96,6 +96,19 @@ def test_ends_are_grouped_in_windows_on_the_half_minute_of_unix_time(site: Any) 
     assert starts(other, site())[2] == pytest.approx(50.5, abs=1)
 
 
+def test_of_one_planned_end_the_job_that_came_first_leaves_first(site: Any) -> None:
+    """n2 and n1 end at 120 s, n3 at 600 s; 2 nodes of n2-4 are wanted. Before the sort by end, slurmctld's list of jobs is in the order of
+    their submission: n2 goes, n1 is next, and so close that the group is not over; n1 does not count, and n3 goes into it too. The plan is
+    600 s, on n2-3, and a job of 3 minutes has n4 in the meantime. (If n1, which was the first to start, went first, it would be 120 s.)"""
+    two = site(partitions="PartitionName=one Nodes=n1\nPartitionName=rest Nodes=n[2-4]")
+    work = jobs(
+        *((0, 110, 120, 1), (0, 110, 120, 1), (0, 590, 600, 1), (1, 50, 60, 2), (1, 20, 180, 1)),
+        partition=["rest", "one", "rest", "rest", "rest"],
+        priority=[2, 3, 1, 5, 1],
+    )
+    assert starts(work, two)[4] == 1.5
+
+
 def test_nodes_the_smallest_run_that_suffices_and_its_lowest(site: Any) -> None:
     """n1-2 and n4-8 are free: two nodes go to n1-2, three to n4-6, and five take the largest run first."""
     wide = site("NodeName=n[1-8] CPUs=1")

@@ -61,18 +61,26 @@ def sort_queue(machine: Machine, records: Records, lists: Lists, s: Ints) -> Non
 
 
 @lean
-def add_running(jobs: Jobs, lists: Lists, s: Ints, j: int) -> None:
-    """A job among the running ones, by planned end; those of one end in the order of their starts."""
+def _running_place(jobs: Jobs, lists: Lists, s: Ints, j: int) -> int:
+    """How many running jobs stand before job j: slurmctld takes them out of its list of jobs and sorts them, stably, by planned end."""
     low, high = 0, s[N_RUNNING]
     while low < high:
         middle = (low + high) // 2
-        if jobs.end_s[lists.running[middle]] > jobs.end_s[j]:
-            high = middle
-        else:
+        other = lists.running[middle]
+        if jobs.end_s[other] < jobs.end_s[j] or (jobs.end_s[other] == jobs.end_s[j] and other < j):
             low = middle + 1
-    for i in range(s[N_RUNNING], low, -1):
+        else:
+            high = middle
+    return low
+
+
+@lean
+def add_running(jobs: Jobs, lists: Lists, s: Ints, j: int) -> None:
+    """A job among the running ones, by planned end; those of one end in the order of their submission."""
+    at = _running_place(jobs, lists, s, j)
+    for i in range(s[N_RUNNING], at, -1):
         lists.running[i] = lists.running[i - 1]
-    lists.running[low] = j
+    lists.running[at] = j
     s[N_RUNNING] += 1
 
 
@@ -88,17 +96,9 @@ def put_later(lists: Lists, s: Ints, us: int, j: int) -> None:
 @lean
 def remove_running(jobs: Jobs, lists: Lists, s: Ints, j: int) -> None:
     """The same job out of them."""
-    low, high = 0, s[N_RUNNING]
-    while low < high:
-        middle = (low + high) // 2
-        if jobs.end_s[lists.running[middle]] < jobs.end_s[j]:
-            low = middle + 1
-        else:
-            high = middle
-    while lists.running[low] != j:
-        low += 1
+    at = _running_place(jobs, lists, s, j)
     s[N_RUNNING] -= 1
-    for i in range(low, s[N_RUNNING]):
+    for i in range(at, s[N_RUNNING]):
         lists.running[i] = lists.running[i + 1]
 
 

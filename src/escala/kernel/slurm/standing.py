@@ -12,7 +12,7 @@ from escala.kernel.slurm.tables import ASKED, N_QUEUE, NEXT_TURN, NONE, RUNNING,
 @compiled
 def occupy(w: World, rows: Ints, held: Ints) -> bool:
     """Jobs of these rows hold what stands in `allocated` for them. held: the record by which each runs, or NONE. False where more of a node
-    is held than it has. Jobs of one planned end stand in the order of `rows`."""
+    is held than it has."""
     free, jobs, allocated = w.free, w.jobs, w.allocated
     fits = True
     for i in range(rows.size):
