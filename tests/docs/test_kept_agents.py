@@ -62,9 +62,17 @@ def test_the_seeds_of_grid2019_are_those_of_its_means() -> None:
     """Every kind of agent that is kept of fresh lists: the mean of its five seeds is the row of the page."""
     own = pl.read_csv(ROOT / "grid2019" / "tables" / "fresh_seeds.csv")
     table = pl.read_csv(ROOT / "grid2019" / "tables" / "fresh.csv")
-    labels = {"fresh/190": "agent, own load", "imitated/100": "imitation alone, own load", "fresh/all": "agent, all loads"}
+    labels = {"fresh": "agent, own load", "imitated": "imitation alone, own load"}
     for (kind, trained, load), seeds in own.group_by("kind", "trained", "load"):
-        policy = labels[f"{kind}/{trained}"]
+        policy = "agent, all loads" if trained == "all" else labels[str(kind)]
         for how, end in (("sampled", ""), ("likeliest", ", likeliest")):
             row = table.row(by_predicate=(pl.col("load") == load) & (pl.col("policy") == f"{policy}{end}"), named=True)
             assert len(seeds) == 5 and seeds[how].mean() == pytest.approx(row["mean_slowdown"], abs=2e-6)
+
+
+@pytest.mark.parametrize("load", [10, 40, 70, 100, 130, 160, 190])
+def test_the_agent_behind_each_headline_of_grid2019_is_kept(load: int) -> None:
+    """The one that was chosen for a load of fresh lists: its first seed."""
+    names = {"imitation alone, own load": f"imitated-{load}-0", "agent, own load": f"fresh-{load}-0", "agent, all loads": "fresh-all-0"}
+    told = pl.read_csv(ROOT / "grid2019" / "tables" / "fresh_other.csv").filter(load=load)["policy"].unique().item()
+    assert names[told.rpartition(", ")[0]] in Study(ROOT / "grid2019").agents()
