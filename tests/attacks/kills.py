@@ -25,95 +25,17 @@ from typing import Any
 
 import polars  # noqa: F401  what children need is imported once, and not used: threads do not live through a fork
 
-import escala.agents
-import escala.policies
-import escala.report
-import escala.studies.lab.saving
 from escala.agents import checkpoint
 from escala.agents.training import learning_curve
-from escala.cli.app import run
 from escala.studies.marl2024 import recipe
 from escala.writing import moves
 from escala.writing.sealing import digest, foreign
-from tests.cli.program import LOG
+from tests.attacks.killed import INPUTS, QUICK, SLOW, VERBS, Verb, act
 
 CHANGES = {"os.rename": 2, "os.mkdir": 2, "os.remove": 1, "os.rmdir": 1, "os.chmod": 2, "os.truncate": 9}
 """What changes a file -> which argument is the open folder that the name is relative to (-1: none; 9: it takes none)."""
-REPLAY = ["small.swf", "--platform", "4x1"]
-LEARN = ["--workload", "small.swf", "--platform", "orion#2"]
-SEARCH = ["--algorithm", "search", "--generations", "2", "--population", "4"]
-WATTS = ["--platform", "4x1:grid5000", "--schedulers", "easy"]
-PLAN = """logs = ["small.swf"]
-platforms = ["4x1"]
-schedulers = ["fcfs", "easy"]
-shutdowns = ["never"]
-"""
-AGENT = Path(__file__).parents[2] / "docs" / "studies" / "deepscheduler2020" / "agents" / "orion-0.95-0"
-SCORER = AGENT.parents[2] / "grid2019" / "agents" / "imitated-100-0"
 HALF = 12  # of a training's points: its checkpoint is written, its agent is not
 TINY = {"steps": 64, "loads": (50,), "imitated": 0, "void": 0, "test": 2, "sampled": 1, "validation": 2}
-
-
-@dataclass(frozen=True)
-class Verb:
-    """What is killed. target: what it makes; kind: who signs it, "file", or "bit by bit" for folders that grow and are gone on with;
-    again: arguments that go on with what was killed; first: what is run beforehand."""
-
-    arguments: list[str]
-    target: str
-    kind: str
-    again: list[str] | None = None
-    first: tuple[list[str], ...] = ()
-
-
-VERBS: dict[str, Verb] = {
-    "simulate": Verb(["simulate", *REPLAY, "--out", "out"], "out", "simulate"),
-    "compare": Verb(["compare", *REPLAY, "--schedulers", "fcfs,easy", "--out", "out"], "out", "compare"),
-    "generate": Verb(["workload", "generate", "bernoulli", "--out", "out.swf", "--force"], "out.swf", "file"),
-    "convert": Verb(["workload", "convert", "small.swf", "--out", "out.swf.gz", "--force"], "out.swf.gz", "file"),
-    "train": Verb(
-        ["train", "escala/OffReservation-v0", *LEARN, "--steps", "1", "--out", "out"], "out", "bit by bit",
-        again=["train", "escala/OffReservation-v0", *LEARN, "--steps", "1", "--out", "out", "--resume"],
-    ),
-    "search": Verb(
-        ["train", "escala/OffReservation-v0", *LEARN, *SEARCH, "--out", "out"], "out", "bit by bit",
-        again=["train", "escala/OffReservation-v0", *LEARN, *SEARCH, "--out", "out", "--resume"],
-    ),
-    "save": Verb(["save"], "out", "agent"),
-    "study": Verb(["study", "run", "marl2024", "--scale", "smoke", "--jobs", "1", "--out", "out"], "out", "bit by bit"),
-    "bound": Verb(["bound", *REPLAY, "--limit", "0.2", "--out", "out"], "out", "bound"),
-    "evaluate": Verb(["evaluate", str(AGENT), "small.swf", "--runs", "1", "--baselines", "easy", "--out", "out"], "out", "evaluate"),
-    "demo": Verb(
-        ["demo", "--workload", "days.swf", "--platform", "orion", "--minutes", "0", "--out", "out"], "out", "demo",
-        first=(["workload", "generate", "grid5000", "cluster=orion", "days=24", "--out", "days.swf"],),
-    ),
-    "tune": Verb(
-        ["tune", "weeks.swf", "--platform", "16x1", "--jobs", "1", "--out", "out"], "out", "tune",
-        first=(["workload", "generate", "lublin", "jobs=2000", "cores=16", "load=0.8", "--out", "weeks.swf"],),
-    ),
-    "predict": Verb(
-        ["predict", "weeks.swf", "--platform", "16x1", "--no-request", "864000", "--out", "out"], "out", "predict",
-        first=(["workload", "generate", "lublin", "jobs=2000", "cores=16", "load=0.8", "--out", "weeks.swf"],),
-    ),
-    "export": Verb(["export", str(SCORER), "--out", "out"], "out", "exported agent"),
-    "frontier": Verb(["frontier", "small.swf", *WATTS, "--shutdowns", "never,timeout:0", "--jobs", "1", "--out", "out"], "out", "frontier"),
-    "campaign": Verb(
-        ["campaign", "plan.toml", "--on", "local:1", "--out", "out"], "out", "bit by bit",
-        again=["campaign", "plan.toml", "--on", "local:1", "--out", "out"],
-    ),
-    "report": Verb(["report", "run", "--out", "out.html", "--force"], "out.html", "file", first=(["simulate", *REPLAY, "--out", "run"],)),
-}  # fmt: skip
-
-SLOW = {"train", "search", "study", "demo"}  # minutes each: only where they are named
-QUICK = [name for name in VERBS if name not in SLOW]
-
-
-def _act(arguments: list[str]) -> int:
-    """The program, or the saving of an agent from Python."""
-    if arguments != ["save"]:
-        return run(arguments)
-    escala.agents.load_agent(AGENT).save("out")
-    return 0
 
 
 class _Killer:
@@ -159,11 +81,12 @@ def _child(work: Path, arguments: list[str], at: int | None) -> tuple[int, int]:
             quiet = os.open(os.devnull, os.O_WRONLY)
             os.dup2(quiet, 1)
             os.dup2(quiet, 2)
+            tempfile.tempdir = str(work.parent)  # what a killed child leaves there goes with it
             killer = _Killer(work, at)
             os.rename, os.replace = killer.after(os.rename), killer.after(os.replace)
             moves._special = killer.after(moves._special, before=True)  # type: ignore[attr-defined]
             sys.addaudithook(killer.look)
-            status = _act(arguments)
+            status = act(arguments)
             os.write(write, str(killer.count).encode())
         finally:
             os._exit(status)
@@ -226,9 +149,9 @@ def _prepared(name: str, folder: Path) -> dict[bool, Begun]:
     """The folders to begin from: without and with a result. Of a training, which replaces none, with a half of it."""
     verb, fresh, done, begun = VERBS[name], folder / "fresh", folder / "done", folder / "begun"
     fresh.mkdir(parents=True)
-    for own in ("small.swf", "precious"):
-        (fresh / own).write_text(LOG)
-    (fresh / "plan.toml").write_text(PLAN)
+    for own, text in INPUTS.items():
+        (fresh / own).write_text(text)
+    (fresh / "cache").mkdir()
     for arguments in verb.first:
         assert _child(fresh, arguments, None)[0] == 0, arguments
     shutil.copytree(fresh, done)
@@ -272,7 +195,7 @@ def attack(verb: Verb, begun: Begun, at: int) -> list[str]:
         wanted = sorted({*os.listdir(begun.inputs), verb.target})
         if sorted(os.listdir(work)) != wanted:
             wrong.append(f"left behind: {sorted(set(os.listdir(work)) ^ set(wanted))}")
-        if any((work / own).read_text() != LOG for own in ("small.swf", "precious")):
+        if any((work / own).read_text() != text for own, text in INPUTS.items()):
             wrong.append("a file of the user's was changed")
         return wrong
 
