@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from escala.policies.run import simulate
 from tests.cli.program import Escala
 from tests.unit.slurm.test_site_exports import SACCT
 
@@ -22,6 +27,33 @@ def test_the_verb(escala_: Escala, tmp_path: Path) -> None:
     assert told["verdict"] == kept["verdict"] == "untested" and told["jobs"] == 2 and len(told["over_time"]) == 200
     assert told["about"]["scheduler"] == "slurm"
     assert (out / "partition.csv").read_text().splitlines()[0].startswith("partition,jobs,mean_recorded_s")
+
+
+def test_one_that_was_interrupted_takes_its_replay(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, site, page = tmp_path / "jobs.txt", tmp_path / "site.toml", import_module("escala.report.calibration")
+    path.write_text(SACCT)
+    assert escala_("site", "import", path, "--out", site).status == 0
+    asked, written, begun = ["calibrate", path, "--platform", site, "--json", "--out"], page.write_page, list[str]()
+    whole = escala_(*asked, tmp_path / "whole")
+
+    def counted(*given: Any, **options: Any) -> Any:
+        begun.append("replay")
+        return simulate(*given, **options)
+
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(import_module("escala.calibration.calibrate"), "simulate", counted)
+    monkeypatch.setattr(page, "write_page", stopped)
+    ended = escala_(*asked, tmp_path / "out")
+    assert ended.status == 130 and "the same command goes on" in ended.err and not (tmp_path / "out").exists()
+    monkeypatch.setattr(page, "write_page", written)
+    resumed = escala_(*asked, tmp_path / "out")
+    assert resumed.status == 0 and begun == ["replay"] and "pieces kept from an interrupted run: 1" in resumed.err
+    assert resumed.out == whole.out
+    for one in (tmp_path / "whole").glob("*.[cjh]*"):
+        if one.name != "manifest.json":
+            assert (tmp_path / "out" / one.name).read_bytes() == one.read_bytes()
 
 
 def test_a_log_without_waits_is_one_line(escala_: Escala, log: Path, tmp_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,6 +43,30 @@ def test_predict_writes_a_model_that_other_verbs_take(escala_: Escala, users: Pa
     assert one.status == 0 and json.loads(one.out)["mean_wait_s"] == waits[1] != waits[0]
     again = escala_("predict", users, "--by", "user", "--out", out)
     assert again.status == 0 and "later jobs of 600" in again.out and f"--estimate model:{out}" in again.out and "user_shape" in again.out
+
+
+def test_one_that_was_interrupted_takes_its_replay_and_fits(
+    escala_: Escala, users: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, begun = import_module("escala.fitting.predict"), list[int]()
+    fitted, asked = module.fitted, ["predict", users, "--seed", "3", "--json", "--out"]
+    whole = escala_(*asked, tmp_path / "whole")
+
+    def counted(rows: Any, *given: Any) -> Any:
+        begun.append(len(rows))
+        if len(begun) == 3:
+            raise KeyboardInterrupt
+        return fitted(rows, *given)
+
+    monkeypatch.setattr(module, "fitted", counted)
+    ended = escala_(*asked, tmp_path / "out")
+    assert ended.status == 130 and "pieces: 3) is kept beside" in ended.err and not (tmp_path / "out").exists(), "the replay and two fits"
+    monkeypatch.setattr(import_module("escala.fitting.recorded"), "simulate", None)
+    resumed = escala_(*asked, tmp_path / "out")
+    assert resumed.status == 0 and "pieces kept from an interrupted run: 3" in resumed.err and len(begun) == 6, resumed.err
+    assert resumed.out == whole.out
+    for one in (tmp_path / "whole").iterdir():
+        assert (tmp_path / "out" / one.name).read_bytes() == one.read_bytes()
 
 
 def test_an_interrupted_comparison_does_not_go_on_with_another_model(escala_: Escala, users: Path, tmp_path: Path) -> None:

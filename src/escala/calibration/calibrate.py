@@ -16,6 +16,7 @@ from escala.errors import EscalaError
 from escala.metrics.jobs import size_classes
 from escala.metrics.recorded import LEAST_S, resembles
 from escala.platform import Platform, read_platform
+from escala.policies.pairs import Keep, play_anew
 from escala.policies.run import simulate
 from escala.workload import Workload, read_workload
 from escala.workload.filters import ABSOLUTE_FROM_S
@@ -57,11 +58,13 @@ class Calibration:
         }
 
 
-def calibrate(log: Workload | str, platform: Platform | str, scheduler: Any = "slurm", progress: Any = None, **options: Any) -> Calibration:
+def calibrate(
+    log: Workload | str, platform: Platform | str, scheduler: Any = "slurm", progress: Any = None, keep: Keep = play_anew, **options: Any
+) -> Calibration:
     """Replay a log from the state in which its machine was, and hold the waits against those that the log recorded.
 
     log: read with `shapes=True` where it is accounting. Jobs that can never run on the platform are left out, and counted among the causes.
-    EscalaError where the log records no waits.
+    keep: what gives the replay, made now or before. EscalaError where the log records no waits.
     """
     machine = read_platform(platform)
     log = log if isinstance(log, Workload) else read_workload(log, shapes=True)
@@ -70,7 +73,8 @@ def calibrate(log: Workload | str, platform: Platform | str, scheduler: Any = "s
             f"{log.name}: records no waits (a Start of each job is needed), so that there is nothing to hold a replay against"
         )
     warm = warm_start(log)
-    result = simulate(warm.log, machine, scheduler, "never", progress=progress, **{"oversized": "drop", **options})
+    how = {"oversized": "drop", **options}
+    result = keep("replay", lambda: simulate(warm.log, machine, scheduler, "never", progress=progress, **how))
     since = warm.since_s if warm.since_s is not None else float(log.jobs["submit_s"][0])
     jobs = _beside(log, warm, since, result.jobs)
     measured = jobs.filter(pl.col("measured"))

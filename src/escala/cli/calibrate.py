@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from escala.cli import options as opt
-from escala.cli.interrupt import interruptible
+from escala.cli.interrupt import interruptible, keeping
+from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of
 from escala.cli.replay import policies
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
-from escala.writing import PAGE, output_folder
+from escala.writing import PAGE, Pieces, output_folder
 
 if TYPE_CHECKING:
     from escala.calibration import Calibration
@@ -41,16 +42,20 @@ def calibrate(
     """Replay a log on a site, and say whether the replay stands for the cluster: its waits beside those that the log recorded."""
     import escala
     from escala.calibration import calibrate as held_against
+    from escala.policies.pairs import keep_runs
     from escala.report.calibration import write_page
 
-    with output_folder(out, "calibrate", force=force) as folder:
-        with progress() as begin:
+    pieces = Pieces(None, None)
+    with output_folder(out, "calibrate", force=force, keeps=True) as folder:
+        with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform)
             chosen = policies([scheduler], [])[0][0]
             log = read_log(workload, {**read, "shapes": True}, machine)
             share = begin(f"replaying {len(log)} jobs under {scheduler}")
-            found = interruptible(lambda: held_against(log, machine, chosen, progress=share))
+            pieces = pieces_of(folder, log, machine, [scheduler])
+            found = interruptible(lambda: held_against(log, machine, chosen, progress=share, keep=keep_runs(pieces)))
+            tell_found(pieces)
         document = found.as_dict() | read_of(log)
         if folder is not None:
             (folder / "calibration.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")

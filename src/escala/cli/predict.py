@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from escala.cli import options as opt
-from escala.cli.interrupt import interruptible
+from escala.cli.interrupt import interruptible, keeping
+from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log
 from escala.cli.replay import policies
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
-from escala.writing import output_folder
+from escala.writing import Pieces, output_folder
 
 if TYPE_CHECKING:
     from escala.fitting import Predicted
@@ -77,19 +78,22 @@ def predict(
 
     columns = None if by is None else opt.names(by, "--by")
     check_asked(after, columns, {name: value for name, value in options.items() if name != "seed"})
-    with output_folder(out, VERB, force=force) as folder:
+    pieces = Pieces(None, None)
+    with output_folder(out, VERB, force=force, keeps=True) as folder:
         assert folder is not None
-        with progress() as begin:
+        with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             begin(f"reading {workload}")
             machine = None if platform is None else escala.read_platform(platform)
             chosen = policies([scheduler], [])[0][0]
             log = read_log(workload, read, machine)
             if machine is None and log.max_cores is None:
                 raise EscalaError(f"{workload}: does not tell the cores of its machine: name one (--platform NODESxCORES)")
-            predicted = interruptible(
-                lambda: escala.predict(log, machine, after=after, by=columns, scheduler=chosen, begin=begin, **options)
-            )
+            machine = machine or escala.read_platform(f"1x{log.max_cores}")
+            pieces = pieces_of(folder, log, machine, [scheduler], after=after, by=columns, **options)
+            how = {"after": after, "by": columns, "scheduler": chosen, "begin": begin, "pieces": pieces}
+            predicted = interruptible(lambda: escala.predict(log, machine, **how, **options))
             write(predicted, folder)
+            tell_found(pieces)
     about = f"{log.name}: {predicted.about['later_jobs']:,} later jobs of {len(log):,}"
     emit(as_json, {**predicted.as_dict(), "cleaning": log.cleaning}, about, *shown(predicted, out))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from escala.prediction.model import Model, Stage, is_dated
 from escala.prediction.trees import read_trees
 from escala.workload import Workload, read_workload
 from escala.workload.transform import share_of
+from escala.writing import Pieces
 
 STAGES = 5
 """A model is fitted anew at so many instants of the past, the last of them its end, each time on what had ended by then: so that a replay
@@ -45,6 +47,7 @@ def predict(
     scheduler: Any = "easy",
     seed: int = 0,
     begin: Begin | None = None,
+    pieces: Pieces | None = None,
     **options: Any,
 ) -> Predicted:
     """Fit a model of run times to a log's past, and judge it on its later jobs.
@@ -53,7 +56,8 @@ def predict(
     user, the same program, ...) ran, of those that had ended in a replay of the log, and the hour. workload, platform: see `simulate`;
     without a platform the log's own number of cores. after: the share of the log's time that is its past. by: columns of the log that the
     model may go by, of user, group, account, queue, partition, qos, executable, job_name; None: all in which the log says something.
-    scheduler: of that replay. seed: of the fit. begin: told what is done now, gives what to tell the share done. options: as of `simulate`.
+    scheduler: of that replay. seed: of the fit. begin: told what is done now, gives what to tell the share done. pieces: where the
+    replay and each fit are kept as soon as they are finished. options: as of `simulate`.
     EscalaError: LightGBM is not installed, a log without requests, a column that it lacks, too few jobs that have ended.
     """
     need("predict", "predict")
@@ -64,10 +68,10 @@ def predict(
     features = known_by(columns, dated)
     first, last = float(log.jobs["submit_s"][0]), float(log.jobs["submit_s"][-1])
     at = first + share * (last - first)
-    told = begin or (lambda _: None)
+    told, pieces = begin or (lambda _: None), pieces or Pieces(None, None)
     watched = told(f"replaying {len(log):,} jobs under {name_of(scheduler)}")
-    found = recorded(log, machine, scheduler, features, columns, watched, {**options, "seed": seed})
-    stages, gain = _stages(found, features, (first, at), log.origin_s if dated else 0.0, seed, told)
+    found = recorded(log, machine, scheduler, features, columns, watched, {**options, "seed": seed}, pieces)
+    stages, gain = _stages(found, features, (first, at), log.origin_s if dated else 0.0, seed, told, pieces)
     model = Model(features, columns, dated, stages)
     about = {
         "escala": version("escala"),
@@ -88,9 +92,10 @@ def model_of(log: Workload, machine: Platform, at_s: float, *, seed: int = 0, be
     columns, dated = _columns(past, None), is_dated(past.origin_s)
     features = known_by(columns, dated)
     told = begin or (lambda _: None)
-    found = recorded(past, machine, "easy", features, columns, None, {**options, "seed": seed})
+    nothing = Pieces(None, None)
+    found = recorded(past, machine, "easy", features, columns, None, {**options, "seed": seed}, nothing)
     span = float(past.jobs["submit_s"][0]), at_s
-    return Model(features, columns, dated, _stages(found, features, span, past.origin_s if dated else 0.0, seed, told)[0])
+    return Model(features, columns, dated, _stages(found, features, span, past.origin_s if dated else 0.0, seed, told, nothing)[0])
 
 
 def check_asked(after: str | float, by: Sequence[str] | None, options: Mapping[str, Any], seed: int = 0) -> float:
@@ -133,7 +138,7 @@ def _columns(log: Workload, by: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def _stages(
-    found: Recorded, features: tuple[str, ...], past: tuple[float, float], origin_s: float, seed: int, told: Begin
+    found: Recorded, features: tuple[str, ...], past: tuple[float, float], origin_s: float, seed: int, told: Begin, pieces: Pieces
 ) -> tuple[tuple[Stage, ...], dict[str, float]]:
     """(the stages, what share of the gain is each feature's in the last). past: from when to when, s on the log's clock."""
     stages, gain = list[Stage](), dict[str, float]()
@@ -143,7 +148,7 @@ def _stages(
         ended = found.finish_s <= since
         count = int(ended.sum())
         if count >= LEAST_JOBS:
-            text, gain = fitted(found.rows[ended], found.runtime_s[ended], features, seed)
+            text, gain = pieces.value(f"fit {number}", partial(fitted, found.rows[ended], found.runtime_s[ended], features, seed))
             stages.append(Stage(since + origin_s, read_trees(text, Path("LightGBM's trees"), len(features)), text, count))
         elif number == STAGES:
             raise EscalaError(f"only {count} jobs have ended by the end of the past, and a model needs {LEAST_JOBS}: give more of the log")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from escala.policies.run import Progress, simulate
 from escala.policy import name_of
 from escala.prediction.inside import LAST2, Recorder
 from escala.workload import Workload
+from escala.writing import Pieces
 
 Floats = NDArray[np.float64]
 
@@ -43,24 +45,40 @@ def recorded(
     columns: tuple[str, ...],
     progress: Progress | None,
     options: Mapping[str, Any],
+    pieces: Pieces,
 ) -> Recorded:
-    """Replay the log under a scheduler. EscalaError: the scheduler has estimates of its own."""
+    """Replay the log under a scheduler, as a piece. EscalaError: the scheduler has estimates of its own."""
     wanted = features if LAST2 in features else (*features, LAST2)  # without users it is not known
-    recorder = Recorder(wanted, columns)
     how = {name: value for name, value in options.items() if name not in ("estimate", "order_estimate")}
-    result = simulate(log, machine, scheduler, estimate=recorder, progress=progress, **{**how, "record": False})
-    if not len(recorder.rows):
-        raise EscalaError(f"scheduler {quoted(name_of(scheduler))} has an estimate of its own: name it without (--scheduler)")
-    ran = (result.jobs["state"] != "REJECTED").to_numpy()
-    jobs = log.jobs.filter(pl.Series(ran))
-    request, last2 = jobs["walltime_s"].to_numpy(), np.exp(recorder.rows[:, wanted.index(LAST2)])
+
+    def replay() -> dict[str, Any]:
+        recorder = Recorder(wanted, columns)
+        result = simulate(log, machine, scheduler, estimate=recorder, progress=progress, **{**how, "record": False})
+        if not len(recorder.rows):
+            raise EscalaError(f"scheduler {quoted(name_of(scheduler))} has an estimate of its own: name it without (--scheduler)")
+        ran = (result.jobs["state"] != "REJECTED").to_numpy()
+        return {"ran": ran, "rows": recorder.rows, **{name: result.jobs[name].to_numpy()[ran] for name in ("finish_s", "runtime_s")}}
+
+    found = pieces.file("replay", replay, _write, _read)
+    jobs = log.jobs.filter(pl.Series(found["ran"]))
+    request, last2 = jobs["walltime_s"].to_numpy(), np.exp(found["rows"][:, wanted.index(LAST2)])
     return Recorded(
-        recorder.rows[:, : len(features)],
+        found["rows"][:, : len(features)],
         jobs["submit_s"].to_numpy(),
-        result.jobs["finish_s"].to_numpy()[ran],
-        result.jobs["runtime_s"].to_numpy()[ran],
+        found["finish_s"],
+        found["runtime_s"],
         request,
         jobs["limited"].to_numpy() if "limited" in jobs.columns else np.ones(len(jobs), bool),
         np.where(np.isnan(last2), request, np.minimum(last2, request)),
         jobs,
     )
+
+
+def _write(path: Path, arrays: Mapping[str, Any]) -> None:
+    with path.open("wb") as stream:
+        np.savez(stream, **arrays)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    with np.load(path, allow_pickle=False) as arrays:
+        return dict(arrays)
