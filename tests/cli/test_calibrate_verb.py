@@ -33,7 +33,8 @@ def test_one_that_was_interrupted_takes_its_replay(escala_: Escala, tmp_path: Pa
     path, site, page = tmp_path / "jobs.txt", tmp_path / "site.toml", import_module("escala.report.calibration")
     path.write_text(SACCT)
     assert escala_("site", "import", path, "--out", site).status == 0
-    asked, written, begun = ["calibrate", path, "--platform", site, "--json", "--out"], page.write_page, list[str]()
+    asked, begun = ["calibrate", path, "--platform", site, "--scheduler", "easy", "--json", "--out"], list[str]()
+    written = page.write_page
     whole = escala_(*asked, tmp_path / "whole")
 
     def counted(*given: Any, **options: Any) -> Any:
