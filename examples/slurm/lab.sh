@@ -5,7 +5,7 @@
 #   lab.sh up FOLDER [NODES] [CPUS]    start it (default 8 nodes of 4 CPUs); then: export SLURM_CONF=FOLDER/slurm.conf
 #   lab.sh down FOLDER                 end its daemons, and nothing else
 #
-# Debian 12 and 13: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins
+# Debian 12 and 13, Ubuntu 24.04: apt-get install --no-install-recommends slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins
 # LAB_PORT: first of NODES+1 free ports (36817). LAB_BOOT_S: how long a node boots (2). LAB_RESUME_S: how long Slurm waits for that (20).
 # LAB_EXTRA, LAB_PARTITIONS: more lines for slurm.conf, before its nodes and behind its partition. A file FOLDER/broken: no node boots.
 set -u
@@ -19,9 +19,10 @@ daemons() {  # numbers of the processes of this lab that live
         pid=$(cat "$file")
         case "$(cat "/proc/$pid/comm" 2>/dev/null)" in slurmd | slurmctld | munged) grep -qaF "$1" "/proc/$pid/environ" 2>/dev/null && echo "$pid" ;; esac
     done
-    for file in /proc/[0-9]*; do  # jobs, and what runs them, which lives on without its slurmd and waits for its controller
-        grep -qaF "SLURM_CONF=$1/slurm.conf" "$file/environ" 2>/dev/null || continue
-        [ "$(cat "$file/comm")" = slurmstepd ] || grep -qaF SLURM_JOB_ID= "$file/environ" && echo "${file#/proc/}"
+    # jobs, and what runs them, which lives on without its slurmd and waits for its controller
+    for file in $(grep -laF "SLURM_CONF=$1/slurm.conf" /proc/[0-9]*/environ 2>/dev/null); do
+        pid=${file//[!0-9]/}
+        [ "$(cat "/proc/$pid/comm" 2>/dev/null)" = slurmstepd ] || grep -qaF SLURM_JOB_ID= "$file" 2>/dev/null && echo "$pid"
     done
 }
 
@@ -108,7 +109,11 @@ up() {
     head -c 1024 /dev/urandom >"$lab/run/key"
     chmod 400 "$lab/run/key"
     configuration >"$lab/slurm.conf"
-    case "$(slurmctld -V)" in *" 22."*) ;; *) echo "CgroupPlugin=disabled" >"$lab/cgroup.conf" ;; esac
+    case "$(slurmctld -V)" in
+        *" 22."*) ;;
+        *" 23."*) echo "CgroupPlugin=cgroup/v1" >"$lab/cgroup.conf" ;;  # which asks nothing of the machine
+        *) echo "CgroupPlugin=disabled" >"$lab/cgroup.conf" ;;
+    esac
     programs
     export SLURM_CONF=$lab/slurm.conf
     LAB=$lab munged --force --key-file="$lab/run/key" --socket="$lab/run/munge.sock" --pid-file="$lab/run/munged.pid" \

@@ -1,4 +1,4 @@
-"""What Slurm's clients print, recorded from real daemons of two versions, becomes snapshots; what they do not print is refused."""
+"""What Slurm's clients print, recorded from real daemons of three versions, becomes snapshots; what they do not print is refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.bridges.slurm.fake import FakeSlurm
 
 RECORDED = Path(__file__).parent / "recorded"
 NOW = 1795592273.0
-WHEN = {"22.05": NOW, "24.11": 1795595523.0}
+WHEN = {"22.05": NOW, "23.11": 1795788184.0, "24.11": 1795595523.0}
 
 
 def _read(file: str) -> str:
@@ -36,9 +36,10 @@ def _seen(release: str = "22.05") -> Seen:
     return Seen(WHEN[release], text.jobs(_read(f"squeue-{release}.txt")), text.nodes(_read(f"nodes-{release}.txt")), kept)
 
 
-@pytest.mark.parametrize("release", ["22.05", "24.11"])
+@pytest.mark.parametrize("release", WHEN)
 def test_text_of_a_real_slurm(release: str) -> None:
-    """The same jobs on both; priorities are counted down from 2^32 on one, and all 1 on the other."""
+    """The same jobs on all; priorities are counted down from 2^32 on the first, and all 1 on the others. The second gives the reason
+    InvalidAccount to a job that it expects to start."""
     seen = _seen(release)
     jobs, nodes = seen.jobs, seen.nodes
     free = {"4", "8", "11_1", "11_2", "11_3", "11_4", "11_5", "12"}
@@ -47,9 +48,11 @@ def test_text_of_a_real_slurm(release: str) -> None:
     assert jobs["2"][:8] == ("2", RUNNING, begun, begun, begun + 600, 600.0, 2, 6) and begun < seen.now_s < begun + 60
     assert jobs["2"].priority == (4294901758 if release == "22.05" else 1) and jobs["7"].priority == 0
     assert jobs["2"].hosts == ("n3", "n4") and not jobs["2"].whole and jobs["1"].whole and jobs["12"].nice == 50
-    assert jobs["5"].state == ENDED and (jobs["5"].start_s, jobs["5"].end_s) == (begun + 2, begun + 3)
-    assert [power_of(node) for node in nodes.values()] == [ON] * 5 + [SINKING if release == "22.05" else ON, OFF, ON]
-    assert nodes["n5"].busy_s == begun + 2 and nodes["n7"].busy_s is None and nodes["n4"].allocated == 3
+    later = 0 if release == "23.11" else 2
+    assert jobs["5"].state == ENDED and (jobs["5"].start_s, jobs["5"].end_s) == (begun + later, begun + later + 1)
+    assert (jobs["4"].reason == "InvalidAccount") == (release == "23.11") and jobs["4"].start_s is not None
+    assert [power_of(node) for node in nodes.values()] == [ON] * 5 + [ON if release == "24.11" else SINKING, OFF, ON]
+    assert nodes["n5"].busy_s == begun + max(later, 1) and nodes["n7"].busy_s is None and nodes["n4"].allocated == 3
     assert {one: kept.hosts for one, kept in seen.reservations.items()} == {"theirs": ("n8",), "escala_n7": ("n7",)}
 
 
@@ -71,15 +74,20 @@ def test_a_real_slurm_becomes_a_snapshot_that_a_desk_takes() -> None:
     assert orders.wakes == (6,)
 
 
-@pytest.mark.parametrize("release", ["22.05", "24.11"])
-def test_json_of_both_versions(release: str) -> None:
+def test_a_job_whose_account_is_refused_is_held_back() -> None:
+    assert not _seen("23.11").jobs["4"]._replace(start_s=None).free and not _seen("23.11").jobs["13"].free
+
+
+@pytest.mark.parametrize("release", WHEN)
+def test_json_of_each_version(release: str) -> None:
     jobs, parts = json_output.jobs(_read(f"squeue-{release}.json"))
     nodes = json_output.nodes(_read(f"nodes-{release}.json"))
-    if release == "22.05":
-        plain = text.jobs(_read("squeue-22.05.txt"))
+    if release != "24.11":
+        plain = text.jobs(_read(f"squeue-{release}.txt"))
         same = {k: one._replace(reason="", user="", start_s=None, end_s=None) for k, one in jobs.items()}
-        assert same == {k: plain[k]._replace(reason="", user="", start_s=None, end_s=None) for k in same} and len(same) == 9
-        assert parts == {"2": (("n3", 4), ("n4", 2)), "5": (("n4", 1),)}
+        assert same == {k: plain[k]._replace(reason="", user="", start_s=None, end_s=None) for k in same}
+        assert len(same) == (9 if release == "22.05" else 8)
+        assert parts == {"2": (("n3", 4), ("n4", 2))} | ({"5": (("n4", 1),)} if release == "22.05" else {})
         assert {k: (power_of(one), one.allocated) for k, one in nodes.items()} == {
             "n3": (ON, 4), "n4": (ON, 3), "n6": (SINKING, 0), "n7": (OFF, 0)
         }  # fmt: skip

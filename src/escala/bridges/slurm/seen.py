@@ -27,6 +27,10 @@ QUEUED = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD")
 WAITS_FOR_NODES = ("None", "Priority", "Resources", "ReqNodeNotAvail", "Nodes_required", "Nodes required", "NodeDown", "Reserved")
 """How the reasons begin for which a job waits that could start if nodes were free; any other holds it back whatever the nodes do."""
 
+NO_ACCOUNT = "InvalidAccount"
+"""Slurm 23.11 without accounting gives this reason to any job that its main pass leaves to the backfill; one that it expects to start is
+not held back by it."""
+
 
 class Job(NamedTuple):
     """state: pending, booting (has its nodes, which are not all on), running, suspended (has its nodes, and leaves their CPUs to others),
@@ -52,7 +56,8 @@ class Job(NamedTuple):
     @property
     def free(self) -> bool:
         """Does it wait for nothing but nodes?"""
-        return self.state == PENDING and self.priority > 0 and self.reason.startswith(WAITS_FOR_NODES)
+        could = self.reason.startswith(WAITS_FOR_NODES) or (self.reason == NO_ACCOUNT and self.start_s is not None)
+        return self.state == PENDING and self.priority > 0 and could
 
 
 class Node(NamedTuple):
