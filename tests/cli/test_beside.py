@@ -143,7 +143,9 @@ def test_one_process_acts_on_a_partition(clients: Path, escala_: Escala) -> None
 
 def test_root_is_refused(clients: Path, escala_: Escala, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 0)
-    assert "as root: begin as an operator of Slurm" in escala_("beside", "slurm", "--mode", "order").err
+    for mode, level in (("order", "Operator"), ("full", "Administrator")):
+        refused = escala_("beside", "slurm", "--mode", mode, "--allow", "n5").err
+        assert f"--mode {mode} as root: begin as another user of Slurm (AdminLevel={level})" in refused
 
 
 def test_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, escala_: Escala) -> None:

@@ -63,7 +63,8 @@ def permitted(mode: str, guards: dict[str, Any], eyes: Any) -> None:
     if mode in ("power", "full") and not guards["allow"]:
         raise EscalaError(f"--mode {mode} switches nodes: say by --allow which it may, as --allow n[1-8]")
     if mode in ACTING[1:] and os.geteuid() == 0 and not guards["as_root"]:
-        raise EscalaError(f"--mode {mode} as root: begin as an operator of Slurm (AdminLevel=Operator), or give --i-am-root")
+        level = "Operator" if mode == "order" else "Administrator"
+        raise EscalaError(f"--mode {mode} as root: begin as another user of Slurm (AdminLevel={level}), or give --i-am-root")
 
 
 def hands_of(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: Path, period: float, first: Seen, held: ExitStack) -> Any:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from escala.bridges.slurm import leases
+from escala.bridges.slurm.commands import Failed
 from escala.bridges.slurm.guard import Limits
 from escala.bridges.slurm.loop import JOURNAL
 from escala.bridges.slurm.ranks import nices
@@ -199,3 +200,21 @@ def test_advise_says_the_commands_and_gives_none(tmp_path: Path) -> None:
     assert "scontrol update nodename=n1 state=power_down" in advice and not any("n3" in line for line in advice)
     lease = "scontrol create reservation reservationname=escala_n1 starttime=now endtime=now+60 nodes=n1"
     assert any(line.startswith(lease) for line in advice)
+
+
+def test_a_node_that_slurm_does_not_let_us_switch_keeps_no_lease(tmp_path: Path) -> None:
+    """An operator may make reservations, and switch nothing: what was reserved would be kept from jobs for nothing."""
+    slurm = FakeSlurm(8)
+
+    def operator(*words: str) -> str:
+        if any(word.startswith("state=") for word in words):
+            slurm.commands.append(words)
+            raise Failed("scontrol update: status 1: slurm_update error: Invalid user id")
+        return slurm(*words)
+
+    world = World(slurm, tmp_path, "power", run=operator)
+    for _ in range(12):
+        world.go(1)
+        assert not slurm.reservations
+    assert [words[1] for words in slurm.commands[:6]] == ["create", "update", "delete"] * 2 and len(slurm.commands) < 20
+    assert not [node for node in slurm.nodes.values() if node.power]

@@ -124,7 +124,7 @@ def _faulty(seed: int, folder: Path) -> int:
 
 def _only_passed(commands: list[tuple[str, ...]], passed: set[tuple[str, str]]) -> None:
     """Every command that reached Slurm is one of something that a guard let through."""
-    kinds: dict[str, tuple[str, ...]] = {"create": (OFF_NODE, "lease"), "delete": (FREE,), "power_down": (OFF_NODE,)}
+    kinds: dict[str, tuple[str, ...]] = {"create": (OFF_NODE, "lease"), "delete": (FREE, OFF_NODE), "power_down": (OFF_NODE,)}
     kinds |= {"power_up": (WAKE,), "nice": (NICE,), "endtime": (RENEW,)}
     for command in commands:
         told = dict(word.split("=", 1) for word in command if "=" in word)

@@ -244,6 +244,9 @@ def test_clients_get_no_shell_a_time_and_a_small_environment(program: Path) -> N
     (program / "squeue").write_text("#!/bin/sh\necho bad >&2; exit 3\n")
     with pytest.raises(Failed, match="squeue x: status 3: bad"):
         Clients()("squeue", "x")
+    (program / "scontrol").write_text("#!/bin/sh\necho slurm_update error: Invalid user id >&2; exit 1\n")
+    with pytest.raises(Failed, match=r"Invalid user id: Slurm does not let this user do that \(order needs AdminLevel=Operator"):
+        Clients()("scontrol", "update")
     (program / "squeue").write_text("#!/bin/sh\nexec sleep 30\n")
     with pytest.raises(Failed, match=r"no answer within 0\.5 s"):
         Clients(0.5)("squeue")

@@ -116,7 +116,8 @@ class Actor:
 
     def act(self, one: Allowed, seen: Seen, age_s: Callable[[], float], stale: Callable[[float], bool]) -> tuple[list[list[Any]], bool]:
         """Carry it out: each command, and whether it was done; whether all were given, or what was seen has become too old meanwhile. A
-        failure leaves out the commands behind it. age_s: since it was seen. EscalaError for what no guard let through."""
+        failure leaves out the commands behind it, and gives up the lease of a node that could not be switched off. age_s: since it was
+        seen. EscalaError for what no guard let through."""
         if one.seal is not self._seal:
             raise EscalaError("a command that no guard let through: nothing is done (a fault of Escala)")
         out: list[list[Any]] = []
@@ -133,6 +134,18 @@ class Actor:
                 self._run(*command)
             except EscalaError as error:
                 self._failed()
-                return [*out, [f"{' '.join(command)}: {one_line(str(error))}", False]], True
+                out.append([f"{' '.join(command)}: {one_line(str(error))}", False])
+                if one.wanted.kind == OFF_NODE and len(out) == 2:
+                    out.append(self._given_up(one.wanted.name))
+                return out, True
             out.append([" ".join(command), True])
         return out, True
+
+    def _given_up(self, node: str) -> list[Any]:
+        """The lease of a node that is on: jobs would wait for its end."""
+        command = ("scontrol", "delete", f"reservationname={PREFIX}{node}")
+        try:
+            self._run(*command)
+        except EscalaError as error:
+            return [f"{' '.join(command)}: {one_line(str(error))}", False]
+        return [" ".join(command), True]

@@ -20,6 +20,8 @@ CLIENTS = ("squeue", "scontrol", "sinfo")
 KEPT = ("PATH", "HOME", "SLURM_CONF", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR")
 MOST_BYTES, PIECE_BYTES = 1 << 28, 1 << 20
 NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,127}")
+NOT_LET = re.compile(r"Invalid user id|Access/permission denied")
+RIGHTS = "Slurm does not let this user do that (order needs AdminLevel=Operator, switching nodes AdminLevel=Administrator)"
 JOB = re.compile(r"[1-9]\d{0,9}(_\d{1,9})?")
 
 
@@ -65,7 +67,7 @@ class Clients:
             raise Failed(f"{shown}: cannot be run ({(error.strerror or str(error)).lower()})") from None
         if status != 0:
             why = one_line((err or out).decode(errors="replace").strip()[:300]) or "it says nothing"
-            raise Failed(f"{shown}: status {status}: {why}")
+            raise Failed(f"{shown}: status {status}: {why}{f': {RIGHTS}' if NOT_LET.search(why) else ''}")
         return out.decode(errors="replace")
 
     def _run(self, command: list[str], shown: str) -> tuple[int, bytearray, bytearray]:
