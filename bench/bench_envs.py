@@ -62,7 +62,7 @@ def by_chance() -> Callable[[Any], NDArray[np.int64]]:
 
 
 def first_fit(env: Any) -> NDArray[np.int64]:
-    """The first waiting job that fits, else void."""
+    """The first waiting job that fits, else the no-op."""
     mask = env.action_masks()
     first: NDArray[np.int64] = np.argmax(mask[:, 1:], axis=1) + 1
     return np.where(mask[:, 1:].any(axis=1), first, 0)

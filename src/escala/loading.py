@@ -27,7 +27,7 @@ def load_agent(folder: str | Path) -> Any:
 
 
 def policy_named(name: str) -> Any:
-    """The policy of `agent:DIR`, a trained agent, or a team by its likeliest actions; of `shield:BASE[:KEY=VALUE...]:agent:DIR`, an agent
+    """The policy of `agent:DIR`, a trained agent, or a team by its greedy actions; of `shield:BASE[:KEY=VALUE...]:agent:DIR`, an agent
     behind a shield by its greedy actions (`escala.envs.shield`)."""
     if not name.startswith(AGENT):
         from escala.envs.shield import shielded, split_name

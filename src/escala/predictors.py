@@ -63,5 +63,5 @@ class Predictors:
         """What a predictor says of a job, us."""
         job = submitted(self._simulation, i, row)
         limit = int(self._simulation.world.forecast[i, row]["limit"])
-        ident = self._simulation.workloads[i].jobs["job_id"][int(self._simulation.casts[i].rows[row])]
+        ident = self._simulation.workloads[i].jobs["job_id"][int(self._simulation.admitted[i].rows[row])]
         return microseconds_of(predictor.estimate(view, job), limit, name_of_estimate(predictor), ident)

@@ -29,7 +29,7 @@ TOO_MANY_INTERVALS = 30_000_000  # node intervals; about 1 GB as a table
 
 
 @dataclass(frozen=True)
-class Lives:
+class NodeTables:
     """What the tables of nodes are made from, on demand: they can be far larger than the jobs."""
 
     nodes: Callable[[], pl.DataFrame]
@@ -52,7 +52,7 @@ class Result:
     jobs: pl.DataFrame
     totals: pl.DataFrame
     manifest: dict[str, Any]
-    lives: Lives
+    node_tables: NodeTables
     decisions: pl.DataFrame | None = None
     _summary: dict[str, float | int] | None = field(default=None, repr=False)
 
@@ -60,23 +60,23 @@ class Result:
     def nodes(self) -> pl.DataFrame:
         """node, from_s, to_s, state: the life of every node; EscalaError where that is too large to make."""
         self._refuse_giants("nodes")
-        return self.lives.nodes()
+        return self.node_tables.nodes()
 
     @cached_property
     def power(self) -> pl.DataFrame:
         """node, state, seconds, joules, transitions."""
         self._refuse_giants("power")
-        return self.lives.power()
+        return self.node_tables.power()
 
     @cached_property
     def allocations(self) -> pl.DataFrame:
         """job_id, node, cores, joules: how many cores each job held where, and what they drew while it ran (idle power included)."""
-        return self.lives.allocations()
+        return self.node_tables.allocations()
 
     def _refuse_giants(self, table: str) -> None:
-        if self.lives.intervals > TOO_MANY_INTERVALS:
+        if self.node_tables.intervals > TOO_MANY_INTERVALS:
             raise EscalaError(
-                f"the table {table!r} of this run would have some {self.lives.intervals:,} rows (nodes x jobs): "
+                f"the table {table!r} of this run would have some {self.node_tables.intervals:,} rows (nodes x jobs): "
                 "use totals, a shorter window, or fewer and larger nodes"
             )
 
@@ -116,7 +116,7 @@ class Result:
     def _write(self, folder: Path) -> None:
         left_out = list(self.manifest.get("left_out", ()))  # of a loaded result: what was too large then
         self.jobs.write_parquet(folder / "jobs.parquet")
-        if self.lives.intervals <= TOO_MANY_INTERVALS and not left_out:
+        if self.node_tables.intervals <= TOO_MANY_INTERVALS and not left_out:
             self.nodes.write_parquet(folder / "nodes.parquet")
             self.power.write_parquet(folder / "power.parquet")
             self.allocations.write_parquet(folder / "allocations.parquet")
@@ -163,8 +163,8 @@ class Result:
 
             return make
 
-        lives = Lives(table("nodes"), table("power"), table("allocations"), 0)
-        found = cls(read("jobs"), read("totals"), manifest, lives, decisions)
+        node_tables = NodeTables(table("nodes"), table("power"), table("allocations"), 0)
+        found = cls(read("jobs"), read("totals"), manifest, node_tables, decisions)
         with own(source, "run", AGAIN):
             _check_whole(found)
         return found

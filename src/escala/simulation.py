@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.casting import cast_jobs, demands_of, times_of
+from escala.admit import admit_jobs, demands_of, times_of
 from escala.errors import EscalaError
 from escala.estimates import RUNTIME, WALLTIME, lengths_us
 from escala.filling import fill_orders
@@ -23,11 +23,11 @@ from escala.kernel.clock import SECOND
 from escala.kernel.drive import DRIVERS, drive_easy_single
 from escala.kernel.state import Sizes, World, allocate
 from escala.kernel.world import table_of
-from escala.lives import lives_of, node_texts, totals_of
 from escala.options import Options, Plan, microseconds
 from escala.platform import Platform
 from escala.predictors import Predictors, by_model
 from escala.result import FORMAT, Result
+from escala.tables import history_of, node_texts, totals_of
 from escala.workload import Workload
 
 CHUNKS_PER_JOB = 8  # room for recorded allocations to begin with, where there are so many nodes; it grows
@@ -59,7 +59,7 @@ class Simulation:
                     "read the workload with a speed, or name the platform's"
                 )
         self.told = [self.options.under(one) for one in plans]
-        self.casts = [cast_jobs(w, platform, told) for w, told in zip(self.workloads, self.told, strict=True)]
+        self.admitted = [admit_jobs(w, platform, told) for w, told in zip(self.workloads, self.told, strict=True)]
         self.world = self._allocate(plans)
         self.table = table_of(self.world)
         for i in range(len(self.workloads)):
@@ -81,7 +81,7 @@ class Simulation:
 
     def _allocate(self, plans: Sequence[Plan]) -> World:
         p, kinds = self.platform, self.kinds
-        jobs = max((len(c.rows) for c in self.casts), default=0)
+        jobs = max((len(c.rows) for c in self.admitted), default=0)
         for kind in kinds:
             if p.resources[kind].max() > MOST_UNITS:
                 raise EscalaError(
@@ -150,15 +150,15 @@ class Simulation:
             w.profile[i, k] = (*switches, profile.can_switch, _longest(profile.break_even_s))
 
     def _fill_options(self, i: int, plan: Plan) -> None:
-        opts, told, o, cast = self.options, self.told[i], self.world.o[i, 0], self.casts[i]
+        opts, told, o, n_jobs = self.options, self.told[i], self.world.o[i, 0], len(self.admitted[i].rows)
         strict = plan.queueing == codes.STRICT
         can_switch = any(self.platform.profiles[k].can_switch for k in set(self.platform.profile_of.tolist()))
         asked = plan.period_s > 0 or plan.queueing == codes.EXTERNAL or plan.shutdown == codes.POWER_EXTERNAL  # `run` counts decisions
         switching = can_switch and (plan.shutdown != codes.NEVER or opts.start_off or plan.queueing == codes.EXTERNAL)
         by_count = opts.head == "latest-released" or plan.queueing == codes.EASY_FAST or self.platform.n_nodes == 1  # a pool has no ids
         values = {
-            "n_jobs": len(cast.rows),
-            "n_ranks": len(cast.rows) * (1 + plan.has_front),
+            "n_jobs": n_jobs,
+            "n_ranks": n_jobs * (1 + plan.has_front),
             "n_nodes": self.platform.n_nodes,
             "n_cores": self.platform.total_cores,
             "n_kinds": len(self.kinds),
@@ -183,7 +183,7 @@ class Simulation:
             "until_us": int(microseconds(opts.until_s)) if opts.until_s is not None else codes.NEVER_US,
             "limited": opts.until_s is not None,
             "record": opts.record,
-            "max_instants": 1_000_000 + (INSTANTS_PER_JOB + len(opts.corrections_s)) * (len(cast.rows) + 1) * (1_000_000 if asked else 4),
+            "max_instants": 1_000_000 + (INSTANTS_PER_JOB + len(opts.corrections_s)) * (n_jobs + 1) * (1_000_000 if asked else 4),
             "pause_before": plan.pause_before,
             "plain": self.plain,
             "given": switching and not strict,
@@ -198,26 +198,27 @@ class Simulation:
             o[name] = value
 
     def _fill_jobs(self, i: int, plan: Plan) -> None:
-        cast, w = self.casts[i], self.world
+        admitted, w = self.admitted[i], self.world
         jobs = self.workloads[i].jobs
-        n = len(cast.rows)
+        n = len(admitted.rows)
         job = w.job[i, :n]
-        job["submit"], job["runtime"], job["walltime"], job["killed"] = cast.submit_us, cast.runtime_us, cast.walltime_us, cast.killed
+        job["submit"], job["runtime"] = admitted.submit_us, admitted.runtime_us
+        job["walltime"], job["killed"] = admitted.walltime_us, admitted.killed
         # From here on the kernel's copy is the only one: 24 MB less for a million jobs.
-        self.casts[i] = replace(cast, submit_us=job["submit"], runtime_us=job["runtime"], walltime_us=job["walltime"])
-        job["cores"] = jobs["cores"].to_numpy()[cast.rows]
-        job["load"] = jobs["load"].to_numpy()[cast.rows]
-        job["single"] = jobs["single_node"].to_numpy()[cast.rows]
-        job["user"] = self.workloads[i].user_ranks[cast.rows]
+        self.admitted[i] = replace(admitted, submit_us=job["submit"], runtime_us=job["runtime"], walltime_us=job["walltime"])
+        job["cores"] = jobs["cores"].to_numpy()[admitted.rows]
+        job["load"] = jobs["load"].to_numpy()[admitted.rows]
+        job["single"] = jobs["single_node"].to_numpy()[admitted.rows]
+        job["user"] = self.workloads[i].user_ranks[admitted.rows]
         w.steps[i] = microseconds(self.options.corrections_s)
         if w.forecast.shape[1] > 0:
             told = self.told[i]
-            w.forecast[i, :n]["limit"] = cast.walltime_us if told.estimate == RUNTIME else lengths_us(WALLTIME, jobs)[cast.rows]
-            w.forecast[i, :n]["order"] = lengths_us(told.ordered_by, jobs)[cast.rows]
+            w.forecast[i, :n]["limit"] = admitted.walltime_us if told.estimate == RUNTIME else lengths_us(WALLTIME, jobs)[admitted.rows]
+            w.forecast[i, :n]["order"] = lengths_us(told.ordered_by, jobs)[admitted.rows]
         for k, kind in enumerate(self.kinds):
             if f"demand_{kind}" in jobs.columns:
-                w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[cast.rows]
-        fill_orders(w, i, plan, cast.rows, self.platform.total_cores)
+                w.demand[i, :n, k] = jobs[f"demand_{kind}"].to_numpy()[admitted.rows]
+        fill_orders(w, i, plan, admitted.rows, self.platform.total_cores)
 
     def advance(self, i: int = 0, until_s: float | None = None) -> int:
         """Run simulation i until it stops; a stop code of `escala.kernel.codes`. With `until_s` also once everything up to then has
@@ -294,12 +295,11 @@ class Simulation:
 
     def _check(self, i: int) -> None:
         """EscalaError unless the kernel's jobs are still those of the workload, and none started before its submission."""
-        cast, workload = self.casts[i], self.workloads[i]
-        n = len(cast.rows)
+        admitted, workload, n = self.admitted[i], self.workloads[i], len(self.admitted[i].rows)
         job, run = self.world.job[i, :n], self.world.run[i, :n]
         same = {
-            **dict(zip(("submit", "runtime", "walltime", "killed"), times_of(workload.jobs, cast.rows, self.told[i]), strict=True)),
-            "cores": workload.jobs["cores"].to_numpy()[cast.rows],
+            **dict(zip(("submit", "runtime", "walltime", "killed"), times_of(workload.jobs, admitted.rows, self.told[i]), strict=True)),
+            "cores": workload.jobs["cores"].to_numpy()[admitted.rows],
         }
         if self.told[i].ways[0] != codes.BEFOREHAND:  # found at submission; at most the request
             same["walltime"] = np.clip(job["walltime"], 1, same["walltime"])
@@ -312,26 +312,25 @@ class Simulation:
             raise self._falsified(i, int(early[0]), "started before it was submitted")
 
     def _falsified(self, i: int, row: int, what: str) -> EscalaError:
-        ident = self.workloads[i].jobs["job_id"][int(self.casts[i].rows[row])]
+        ident = self.workloads[i].jobs["job_id"][int(self.admitted[i].rows[row])]
         return EscalaError(f"workload {self.workloads[i].name!r}: job {ident!r} {what}: a policy has changed the simulation; no result")
 
     def result(self, i: int = 0, manifest: dict[str, Any] | None = None) -> Result:
         """The tables of simulation i, as it stands. EscalaError where somebody has changed its jobs."""
         self._check(i)
-        n = len(self.casts[i].rows)
-        window = self._window(i)
-        life = lives_of(self.world, i, self.platform, self.workloads[i].jobs["job_id"], self.casts[i].rows, window, self.options.start_off)
+        log, rows, window = self.workloads[i], self.admitted[i].rows, self._window(i)
+        past = history_of(self.world, i, self.platform, log.jobs["job_id"], rows, window, self.options.start_off)
         about = {
             "format": FORMAT,
             "escala": _version(),
             "workload": {
-                "name": self.workloads[i].name,
-                "source": self.workloads[i].source,
-                "jobs": len(self.workloads[i]),
-                "cleaning": self.workloads[i].cleaning,
-                "ignored": self.workloads[i].ignored,
-                "read_as": self.workloads[i].read_as,
-                "sha256": self.workloads[i].digest(),
+                "name": log.name,
+                "source": log.source,
+                "jobs": len(log),
+                "cleaning": log.cleaning,
+                "ignored": log.ignored,
+                "read_as": log.read_as,
+                "sha256": log.digest(),
             },
             "platform": self.platform.spec(),
             "n_nodes": self.platform.n_nodes,
@@ -340,40 +339,41 @@ class Simulation:
             "window": {"start_s": window[0] / SECOND, "end_s": window[1] / SECOND},
             **(manifest or {}),
         }
-        return Result(self._job_table(i, node_texts(life.chunks, n)), totals_of(self.world, i, self.platform, window), about, life.lives())
+        jobs = self._job_table(i, node_texts(past.chunks, len(rows)))
+        return Result(jobs, totals_of(self.world, i, self.platform, window), about, past.tables())
 
     def _window(self, i: int) -> tuple[int, int]:
         """Where node-time is measured, us: first arrival to last finish, or start to limit."""
         if self.options.until_s is not None:
             return int(microseconds(self.options.start_s)), int(self.world.s[i, 0]["now"])
-        submits = self.casts[i].submit_us
+        submits = self.admitted[i].submit_us
         return (int(submits[0]), max(int(self.world.s[i, 0]["last_finish"]), int(submits[0]))) if len(submits) else (0, 0)
 
     def _job_table(self, i: int, nodes: pl.Series) -> pl.DataFrame:
         """The jobs in the order of the workload; times that did not happen are null."""
-        cast = self.casts[i]
+        admitted = self.admitted[i]
         jobs = self.workloads[i].jobs
-        run = self.world.run[i, : len(cast.rows)]
+        run = self.world.run[i, : len(admitted.rows)]
         start, state = run["start"].copy(), run["state"].astype(np.int64)
         ended = (state == codes.COMPLETED) | (state == codes.KILLED)
         table: dict[str, pl.Series] = {
             "start_s": _seconds(start, start >= 0),
-            "finish_s": _seconds(start + cast.runtime_us, ended),
-            "wait_s": _seconds(start - microseconds(jobs["submit_s"].to_numpy())[cast.rows], start >= 0),
-            "runtime_s": pl.Series(cast.runtime_us / SECOND, dtype=pl.Float64),
+            "finish_s": _seconds(start + admitted.runtime_us, ended),
+            "wait_s": _seconds(start - microseconds(jobs["submit_s"].to_numpy())[admitted.rows], start >= 0),
+            "runtime_s": pl.Series(admitted.runtime_us / SECOND, dtype=pl.Float64),
             "state": STATES[state] if len(state) else STATES[:0],
             "nodes": nodes,
         }
         if self.told[i].moves:  # else it is the request, or the run time
-            table["estimate_s"] = _seconds(self.world.job[i, : len(cast.rows)]["walltime"].copy(), state != codes.PENDING)
-        if len(cast.rejected):
-            runtime = jobs["runtime_s"][cast.rejected].cast(pl.Float64)
+            table["estimate_s"] = _seconds(self.world.job[i, : len(admitted.rows)]["walltime"].copy(), state != codes.PENDING)
+        if len(admitted.rejected):
+            runtime = jobs["runtime_s"][admitted.rejected].cast(pl.Float64)
             left = pl.DataFrame({"runtime_s": runtime}).with_columns(state=pl.lit("REJECTED"), nodes=pl.lit(""))
-            rows = pl.Series(np.concatenate([cast.rows, cast.rejected]))
+            rows = pl.Series(np.concatenate([admitted.rows, admitted.rejected]))
             whole = pl.concat([pl.DataFrame(table), left], how="diagonal").with_columns(row=rows).sort("row")
             table = {name: whole[name] for name in table}
-        elif not bool((np.diff(cast.rows) > 0).all()):
-            place = np.argsort(cast.rows)
+        elif not bool((np.diff(admitted.rows) > 0).all()):
+            place = np.argsort(admitted.rows)
             table = {name: column[place] for name, column in table.items()}
         given = ("job_id", "submit_s", "cores", "walltime_s", "user", "limited")
         own: dict[str, pl.Series] = {name: jobs[name] for name in given if name in jobs.columns}

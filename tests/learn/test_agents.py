@@ -237,7 +237,7 @@ def test_a_saved_agent_is_the_same_agent(tmp_path: Path) -> None:
 
 
 def rolled(agent: Agent, day: escala.Workload, seed: int | None) -> dict[str, float]:
-    """Waste of one day in the environment, the agent's draws by seed (None: its likeliest actions)."""
+    """Waste of one day in the environment, the agent's draws by seed (None: its greedy actions)."""
     env = gymnasium.make(agent.env_id, workload=[day], platform="orion", **agent.env_options)
     observation, info = env.reset(seed=0)
     random = None if seed is None else np.random.default_rng(seed)
@@ -245,7 +245,7 @@ def rolled(agent: Agent, day: escala.Workload, seed: int | None) -> dict[str, fl
     while not over:
         mask = info["action_mask"].copy()
         if random is None and agent.env_id == SCHEDULING and mask[1:].any() and not observation[:, RUNNING_CORES].any():
-            mask[0] = False  # as the policy does: the likeliest choices may not idle for ever
+            mask[0] = False  # as the policy does: greedy actions may not idle for ever
         action = agent.act(observation[None], mask[None], random)[0]
         observation, _, terminated, truncated, info = env.step(action)
         waste, over = waste + info["waste_j"], terminated or truncated
@@ -273,7 +273,7 @@ def test_a_shutdown_agent_does_in_simulate_what_it_did_in_the_environment(option
         assert result.summary()["waste_j"] == pytest.approx(rolled(agent, day, seed), rel=1e-12)
 
 
-def test_likeliest_choices_serve_every_job_of_an_agent_that_would_rather_wait() -> None:
+def test_greedy_actions_serve_every_job_of_an_agent_that_would_rather_wait() -> None:
     agent = small(SCHEDULING, steps=64)
     with torch.no_grad():
         agent.network.action_net.bias[0] = 1e3  # the no-op

@@ -119,7 +119,7 @@ def test_a_searched_scheduler_learns_to_wait_for_nodes_that_are_on() -> None:
 
 
 def test_the_best_order_of_the_released_jobs_starts() -> None:
-    """By the definition, for random observations and scores; and the network's likeliest choice is what was searched."""
+    """By the definition, for random observations and scores; and the network's greedy action is what was searched."""
     rng = np.random.default_rng(0)
     seen = rng.random((200, 5, WIDTH + 1), dtype=np.float32)
     mask = np.concatenate([np.ones((200, 1), bool), rng.random((200, 5)) < 0.6], axis=1)

@@ -9,10 +9,10 @@ import pytest
 
 import escala
 from escala import estimates
-from escala.lives import node_texts
 from escala.options import Options
 from escala.policies import run as policies
 from escala.simulation import CHUNKS_PER_JOB, Simulation
+from escala.tables import node_texts
 
 LOG = escala.workload.generate.lublin(jobs=200, cores=16, load=0.8, seed=3)
 

@@ -48,7 +48,7 @@ def evaluate(
     what the platform draws while all nodes are off.
 
     days: Workloads, one an episode. baselines: shutdown policies (schedulers for a scheduling agent), by default R3's. The agent's
-    sampled policy plays each day `runs` times with seeds seed, seed + 1, ...; with `argmax` also once with its likeliest actions. beneath:
+    sampled policy plays each day `runs` times with seeds seed, seed + 1, ...; with `argmax` also once with its greedy actions. beneath:
     what stands beside the policies compared (scheduler "saf" under shutdown policies, shutdown "timeout:300" under schedulers). window:
     "cut" ends each day at its length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off,
     unless told otherwise).

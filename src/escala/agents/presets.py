@@ -7,7 +7,7 @@ default 16 and 32). extractor: a name of `networks.EXTRACTORS` or None. separate
 learning rate falls to 0. normalise: rewards are divided by a running deviation of returns. lean: (action, preference) added to that
 action's logit before training, None: no preference. relu: hidden layers of ReLU instead of tanh. ordered: the choices are in rising order
 and are drawn near each other, see `networks.ordered`; the choice where training begins. sampled: `Agent.policy` draws actions, else it
-takes the likeliest (which do better where a teacher was imitated that looks ahead).
+takes the greedy ones (which do better where a teacher was imitated that looks ahead).
 """
 
 from __future__ import annotations

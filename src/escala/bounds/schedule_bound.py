@@ -15,8 +15,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.admit import Admitted, admit_jobs, demands_of, refuse_late
 from escala.bounds.waste_bound import WASTE, WasteBound, waste_bound
-from escala.casting import Cast, cast_jobs, demands_of, refuse_late
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
 from escala.optimum import OBJECTIVES, Bound, Instance
@@ -191,25 +191,25 @@ def bound_of_runs(
     if machine.speed is not None and "flops" in log.jobs.columns:
         log = log.at_speed(machine.speed)
     refuse_late(log, "bounds count waits from the first moment at which a job may start")
-    cast = cast_jobs(log, machine, with_options(Options(), **options))
-    instance, tick_us, origin_us = instance_of(log, machine, cast, objective)
+    admitted = admit_jobs(log, machine, with_options(Options(), **options))
+    instance, tick_us, origin_us = instance_of(log, machine, admitted, objective)
     metric = METRIC[objective]
     values = {name: float(run.summary()[metric]) for name, run in runs.items()}
-    known = _known(log, pool_of(machine), cast, instance, (tick_us, origin_us), options, runs.values())
+    known = _known(log, pool_of(machine), admitted, instance, (tick_us, origin_us), options, runs.values())
     detail = bound_of(instance, exact=exact, limit_s=limit_s, seed=seed, progress=progress, known=known)
     unit = 1.0 if objective.endswith("slowdown") else tick_us / SECOND
     lower, found = (None if v is None else v * unit for v in (detail.lower, detail.found))
     starts, by = None, None
-    whole = {name: run for name, run in runs.items() if np.isfinite(run.jobs["start_s"].to_numpy()[cast.rows]).all()}
+    whole = {name: run for name, run in runs.items() if np.isfinite(run.jobs["start_s"].to_numpy()[admitted.rows]).all()}
     if detail.starts is not None:
         starts_us = detail.starts * tick_us + origin_us
         try:
-            possible = _carried_out(log, machine, cast, starts_us, options)
+            possible = _carried_out(log, machine, admitted, starts_us, options)
         except KeyboardInterrupt:  # what was proved stays; a schedule that was not replayed is not told
             possible, detail = False, replace(detail, interrupted=True)
         if possible:
             by, starts = "search", np.full(len(log), np.nan)
-            starts[cast.rows] = starts_us / SECOND
+            starts[admitted.rows] = starts_us / SECOND
         elif not detail.interrupted:
             exactly = {**options, "estimate": "runtime", "order_estimate": None, "record": False}
             whole |= {f"{name}, runtimes known": simulate(log, machine, name, **exactly) for name in BEGIN_WITH}
@@ -221,24 +221,24 @@ def bound_of_runs(
     rounded = [f"times rounded to {detail.unit * tick_us / SECOND:g} s for the proof, so that it holds"] if detail.unit > 1 else []
     return LogBound(
         status_of(lower, found), objective, lower, found, values, starts, (*detail.relaxations, *rounded), detail,
-        tick_us / SECOND, len(cast.rows), len(cast.rejected), {name: run.knows for name, run in runs.items()}, by,
+        tick_us / SECOND, len(admitted.rows), len(admitted.rejected), {name: run.knows for name, run in runs.items()}, by,
     )  # fmt: skip
 
 
-def instance_of(log: Workload, machine: Platform, cast: Cast, objective: str) -> tuple[Instance, int, int]:
+def instance_of(log: Workload, machine: Platform, admitted: Admitted, objective: str) -> tuple[Instance, int, int]:
     """The jobs that fit as an instance on one pool that begins with the first submission, its tick (the largest that divides every time),
     and when it begins, both in us."""
-    if not len(cast.rows):
+    if not len(admitted.rows):
         raise EscalaError(f"workload {log.name!r} has no job that fits platform {machine.name!r}: nothing to bound")
     pi_us = round(PI_S * SECOND)
-    origin = int(cast.submit_us.min())
-    times = np.concatenate([cast.submit_us - origin, cast.runtime_us, [pi_us] if objective == "bounded-slowdown" else []]).astype(np.int64)
-    tick = int(np.gcd.reduce(times)) or 1
+    origin = int(admitted.submit_us.min())
+    times: list[Any] = [admitted.submit_us - origin, admitted.runtime_us, [pi_us] if objective == "bounded-slowdown" else []]
+    tick = int(np.gcd.reduce(np.concatenate(times).astype(np.int64))) or 1
     demands = demands_of(log, machine)
     capacity = [machine.total_cores, *(int(machine.resources[kind].sum()) for kind in demands)]
-    demand = np.stack([log.jobs["cores"].to_numpy()[cast.rows], *(values[cast.rows] for values in demands.values())], axis=1)
-    release = (cast.submit_us - origin) // tick
-    instance = Instance(release, cast.runtime_us // tick, demand, np.array(capacity), objective, max(1, pi_us // tick))
+    demand = np.stack([log.jobs["cores"].to_numpy()[admitted.rows], *(values[admitted.rows] for values in demands.values())], axis=1)
+    release = (admitted.submit_us - origin) // tick
+    instance = Instance(release, admitted.runtime_us // tick, demand, np.array(capacity), objective, max(1, pi_us // tick))
     return instance, tick, origin
 
 
@@ -248,33 +248,39 @@ def pool_of(machine: Platform) -> Platform:
     return Platform.uniform(1, machine.total_cores, power=None, name=f"{machine.name} as one pool", resources=resources)
 
 
-def _starts(run: Result, cast: Cast) -> NDArray[np.int64]:
-    """Start of each row of the cast, us."""
-    starts: NDArray[np.int64] = np.floor(run.jobs["start_s"].to_numpy()[cast.rows] * SECOND + 0.5).astype(np.int64)
+def _starts(run: Result, admitted: Admitted) -> NDArray[np.int64]:
+    """Start of each admitted job, us."""
+    starts: NDArray[np.int64] = np.floor(run.jobs["start_s"].to_numpy()[admitted.rows] * SECOND + 0.5).astype(np.int64)
     return starts
 
 
 def _known(
-    log: Workload, pool: Platform, cast: Cast, instance: Instance, clock: tuple[int, int], options: dict[str, Any], runs: Iterable[Result]
+    log: Workload,
+    pool: Platform,
+    admitted: Admitted,
+    instance: Instance,
+    clock: tuple[int, int],
+    options: dict[str, Any],
+    runs: Iterable[Result],
 ) -> NDArray[np.int64]:
     """The best schedule of some simple policies on the pool that know the runtimes, and of the runs in which all jobs start at whole ticks
     (what fits on nodes fits in the pool)."""
     exactly = {**options, "estimate": "runtime", "order_estimate": None, "record": False, "start_off": False}  # a pool never switches
     tick_us, origin_us = clock
-    found = [(_starts(simulate(log, pool, name, **exactly), cast) - origin_us) // tick_us for name in BEGIN_WITH]
+    found = [(_starts(simulate(log, pool, name, **exactly), admitted) - origin_us) // tick_us for name in BEGIN_WITH]
     for run in runs:
-        if np.isfinite(run.jobs["start_s"].to_numpy()[cast.rows]).all():
-            since = _starts(run, cast) - origin_us
+        if np.isfinite(run.jobs["start_s"].to_numpy()[admitted.rows]).all():
+            since = _starts(run, admitted) - origin_us
             found += [since // tick_us] if not (since % tick_us).any() else []
     return min(found, key=instance.value)
 
 
-def _carried_out(log: Workload, machine: Platform, cast: Cast, starts_us: NDArray[np.int64], options: dict[str, Any]) -> bool:
+def _carried_out(log: Workload, machine: Platform, admitted: Admitted, starts_us: NDArray[np.int64], options: dict[str, Any]) -> bool:
     """Whether the simulator carries out the schedule on the machine as it is; at the least it does on its pool."""
 
     def exactly_on(platform: Platform, options: dict[str, Any]) -> bool:
         run = simulate(log, platform, Planned(starts_us), record=False, **options)
-        return bool(np.array_equal(_starts(run, cast), starts_us))
+        return bool(np.array_equal(_starts(run, admitted), starts_us))
 
     try:
         if exactly_on(machine, options):

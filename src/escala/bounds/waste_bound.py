@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.admit import Admitted, admit_jobs, refuse_late
 from escala.bounds.node_sharing import shared
-from escala.casting import Cast, cast_jobs, refuse_late
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
 from escala.optimum import EnergyBound, PowerInstance, energy_bound
@@ -122,7 +122,7 @@ def waste_bound(
     pairs = [(s, d) for s in policies for d in (SHUTDOWNS if shutdowns is None else shutdowns)]
     if not pairs:
         raise EscalaError("the waste is bounded beside policies: give at least one scheduler and one shutdown policy")
-    _cast(log, machine, options)  # refuses what never fits before anything is simulated
+    _admitted(log, machine, options)  # refuses what never fits before anything is simulated
     runs = {}
     for s, d in pairs:
         name = f"{name_of(s)} + {name_of(d)}"
@@ -138,16 +138,16 @@ def waste_of_runs(
     the reference. options: those of the runs."""
     limit = _limit(stretch, limit_s)
     check(log, machine)
-    log, cast = _cast(log, machine, options)
-    starts = {name: _starts(run, cast) for name, run in runs.items()}
-    instance, latest_us = instance_of(log, machine, cast, limit, next(iter(starts.values())))
+    log, admitted = _admitted(log, machine, options)
+    starts = {name: _starts(run, admitted) for name, run in runs.items()}
+    instance, latest_us = instance_of(log, machine, admitted, limit, next(iter(starts.values())))
     late = {name: int((start > latest_us).sum()) for name, start in starts.items()}
     values = {name: float(run.summary()["waste_j"]) for name, run in runs.items()}
     detail = energy_bound(instance, exact=exact, limit_s=limit_s)
     lower, found = checked(detail, [values[name] for name in values if not late[name]])
     status = "bound-only" if found is None else "optimal" if found - lower <= 1e-6 * found else "interval"
     latest_s = np.full(len(log), np.nan)
-    latest_s[cast.rows] = latest_us / SECOND
+    latest_s[admitted.rows] = latest_us / SECOND
     return WasteBound(
         status,
         lower,
@@ -159,8 +159,8 @@ def waste_of_runs(
         detail,
         limit_s,
         instance.tick_s,
-        len(cast.rows),
-        len(cast.rejected),
+        len(admitted.rows),
+        len(admitted.rejected),
         {name: run.knows for name, run in runs.items()},
     )
 
@@ -176,11 +176,11 @@ def bound_at(
 ) -> tuple[EnergyBound, NDArray[np.float64]]:
     """The bound of every schedule in which each job starts at the latest when it has waited `stretch` x its requested time, or at the
     latest of its starts; and these limits [jobs], s. starts_s: [jobs] each, of schedules that start all jobs (NaN: one that never fits)."""
-    log, cast = _cast(log, machine, options)
-    since = np.floor(np.max(starts_s, axis=0)[cast.rows] * SECOND + 0.5).astype(np.int64)
-    instance, latest_us = instance_of(log, machine, cast, stretch, since)
+    log, admitted = _admitted(log, machine, options)
+    since = np.floor(np.max(starts_s, axis=0)[admitted.rows] * SECOND + 0.5).astype(np.int64)
+    instance, latest_us = instance_of(log, machine, admitted, stretch, since)
     latest_s = np.full(len(log), np.nan)
-    latest_s[cast.rows] = latest_us / SECOND
+    latest_s[admitted.rows] = latest_us / SECOND
     return energy_bound(instance, limit_s=limit_s), latest_s
 
 
@@ -204,28 +204,28 @@ def _limit(stretch: float | None, limit_s: float) -> float:
     return limit
 
 
-def _cast(log: Workload, machine: Platform, options: dict[str, Any]) -> tuple[Workload, Cast]:
+def _admitted(log: Workload, machine: Platform, options: dict[str, Any]) -> tuple[Workload, Admitted]:
     """The log at the platform's speed, and its rows for the kernel."""
     if machine.speed is not None and "flops" in log.jobs.columns:
         log = log.at_speed(machine.speed)
     refuse_late(log, "bounds count waits from the first moment at which a job may start")
-    cast = cast_jobs(log, machine, with_options(Options(), **options))
-    if not len(cast.rows):
+    admitted = admit_jobs(log, machine, with_options(Options(), **options))
+    if not len(admitted.rows):
         raise EscalaError(f"workload {log.name!r} has no job that fits platform {machine.name!r}: nothing to bound")
-    return log, cast
+    return log, admitted
 
 
 def instance_of(
-    log: Workload, machine: Platform, cast: Cast, stretch: float, reference_us: NDArray[np.int64]
+    log: Workload, machine: Platform, admitted: Admitted, stretch: float, reference_us: NDArray[np.int64]
 ) -> tuple[PowerInstance, NDArray[np.int64]]:
     """The day in ticks from the first submission (of at most a minute, dividing submissions and runtimes), and the latest start of each row
-    of the cast, us."""
-    walltime = log.jobs["walltime_s"].to_numpy()[cast.rows]
+    of the admitted jobs, us."""
+    walltime = log.jobs["walltime_s"].to_numpy()[admitted.rows]
     wait = np.floor(np.minimum(stretch * walltime, 1e11) * SECOND).astype(np.int64)
-    latest_us: NDArray[np.int64] = np.maximum(cast.submit_us + wait, reference_us)
-    origin = int(cast.submit_us.min())
-    release = cast.submit_us - origin
-    length = np.maximum(cast.runtime_us, 1)
+    latest_us: NDArray[np.int64] = np.maximum(admitted.submit_us + wait, reference_us)
+    origin = int(admitted.submit_us.min())
+    release = admitted.submit_us - origin
+    length = np.maximum(admitted.runtime_us, 1)
     span = int((latest_us - origin + length).max())
     tick = int(np.gcd.reduce(np.concatenate([release, length])))
     parts = -(-tick // COARSEST_US)  # the latest starts are rounded up to ticks, so not too coarse
@@ -238,8 +238,8 @@ def instance_of(
             "the waste is bounded for a few days at a time (escala workload convert --first), or give a smaller stretch"
         )
     cores = int(machine.cores[0])
-    demand = log.jobs["cores"].to_numpy()[cast.rows]
-    single = log.jobs["single_node"].to_numpy()[cast.rows]
+    demand = log.jobs["cores"].to_numpy()[admitted.rows]
+    single = log.jobs["single_node"].to_numpy()[admitted.rows]
     needed, spread = shared(demand, single, release, latest_us - origin, length, machine.n_nodes, cores)
     profile = machine.profiles[int(machine.profile_of[0])]
     on_s, off_s = (round(s * SECOND) / SECOND for s in (profile.switch_on_s, profile.switch_off_s))
@@ -266,7 +266,7 @@ def check(log: Workload, machine: Platform) -> None:
         raise EscalaError(f"nodes of platform {machine.name!r} cannot switch off: no shutdown policy has anything to save")
 
 
-def _starts(run: Result, cast: Cast) -> NDArray[np.int64]:
-    """Start of each row of the cast, us."""
-    starts: NDArray[np.int64] = np.floor(run.jobs["start_s"].to_numpy()[cast.rows] * SECOND + 0.5).astype(np.int64)
+def _starts(run: Result, admitted: Admitted) -> NDArray[np.int64]:
+    """Start of each admitted job, us."""
+    starts: NDArray[np.int64] = np.floor(run.jobs["start_s"].to_numpy()[admitted.rows] * SECOND + 0.5).astype(np.int64)
     return starts

@@ -103,7 +103,7 @@ def environment(name: str, workload: Any, platform: Any, settings: Mapping[str, 
 
 def trained(folder: Path, workload: Any, platform: Any, settings: Mapping[str, Any], seed: int, policy: str | None) -> Episode:
     """An episode played by the agent, or the team, in a folder. policy: of AGENT; without one as the other verbs play it: an agent as its
-    preset does better, a team by its likeliest actions."""
+    preset does better, a team by its greedy actions."""
     import numpy as np
 
     if policy is not None and policy not in AGENT:

@@ -41,16 +41,16 @@ class Deciding:
         return probabilities(self.logits(np.array(observation, np.float32)), mask)
 
     def act(self, observation: NDArray[np.float32], mask: NDArray[np.bool_], random: np.random.Generator | None) -> NDArray[np.int64]:
-        """Actions [n]: sampled by `random` (one draw an observation), or the likeliest without."""
+        """Actions [n]: sampled by `random` (one draw an observation), or the greedy ones without."""
         return choose(self.probabilities(observation, mask), random)
 
     @property
     def sampled(self) -> bool:
-        """Does it do better by sampled actions than by its likeliest ones? What is taken where nothing is said."""
+        """Does it do better by sampled actions than by greedy ones? What is taken where nothing is said."""
         return bool(self.manifest.get("sampled", True))
 
     def policy(self, sampled: bool | None = None, seed: int = 0) -> Any:
-        """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`; else the likeliest;
+        """A policy for `simulate`: a shutdown policy (off-reservation) or a scheduler. sampled: draw actions by `seed`; else greedy ones;
         by default as its preset does better."""
         from escala.envs.learnt import policy_of
 

@@ -42,7 +42,7 @@ def copy_chunks(table: Any, i: int, out: Any) -> None:
 
 
 @compiled
-def node_lives(events: Any, first: Any, start: int, end: int, out: Any, load: Any) -> int:
+def node_intervals(events: Any, first: Any, start: int, end: int, out: Any, load: Any) -> int:
     """The intervals of every node in one state, within [start, end), us.
 
     events: (times, busy, share, power), sorted by node and time; those of node n are first[n] .. first[n + 1] - 1, each with a change of

@@ -46,7 +46,7 @@ class NodeDual:
         """Best bound so far in joules, in floats: not yet proved."""
         return float(self.numbers[0])
 
-    def lives(self) -> tuple[Ints, Ints]:
+    def memory(self) -> tuple[Ints, Ints]:
         """Memory of `switching.node_path`."""
         return np.zeros((2, self.cells + 1), np.int64), np.zeros((2, self.cells), np.int64)
 
@@ -67,7 +67,7 @@ class NodeDual:
         idle = instance.idle_w * instance.tick_s
         work = float((instance.length * instance.nodes).sum()) * idle
         prefix, use, buffer = np.zeros((1, self.cells + 1)), np.zeros((1, self.cells)), np.zeros(BLOCK)
-        came, path = self.lives()
+        came, path = self.memory()
         self.numbers[1], self.numbers[2] = 1.0, 0.0
         self.prices[:], self.direction[:] = self.best, 0.0
         while rounds > 0:
@@ -100,9 +100,9 @@ class NodeDual:
         whole[self.unsure] = np.maximum(whole[self.unsure], idle)
         least = np.zeros(instance.release.size, np.int64)
         window_costs(*self.jobs, self.width, whole, prefix_of(whole, self.width), np.zeros(BLOCK, np.int64), least)
-        lives = self.lives()
-        cold = node_path(whole, self.width, idle, on, off, self.free, 0, *lives)
-        warm = node_path(whole, self.width, idle, on, off, self.free, 1, *lives)
+        memory = self.memory()
+        cold = node_path(whole, self.width, idle, on, off, self.free, 0, *memory)
+        warm = node_path(whole, self.width, idle, on, off, self.free, 1, *memory)
         nodes = (self.total - self.warm) * int(cold) + self.warm * int(warm)
         work = sum(int(p) * int(q) for p, q in zip(instance.length, instance.nodes))
         return max(Fraction(0), Fraction(sum(least.tolist()) + nodes - idle * work, SCALE))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.casting import arrivals_us
+from escala.admit import arrivals_us
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.clock import SECOND

@@ -209,7 +209,7 @@ def _stuck(simulation: Simulation, i: int, chosen: Pair, found: str) -> EscalaEr
 
 def _horizon(simulation: Simulation, i: int) -> float:
     """Time of the last submission, s."""
-    submits = simulation.casts[i].submit_us
+    submits = simulation.admitted[i].submit_us
     return float(submits[-1]) / 1e6 if len(submits) else 0.0
 
 
@@ -312,7 +312,7 @@ def _simulate(
         about["policy_files"] = files
     result = simulation.result(0, about)
     if log is not None:
-        result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.casts[0].rows])
+        result.decisions = _decisions(log, loaded.jobs["job_id"][simulation.admitted[0].rows])
     return result
 
 

@@ -52,7 +52,7 @@ class Scheduler:
     def order(self, workload: Workload, options: Options) -> dict[str, Any]:
         """Fields of a Plan: the ordering, and its keys, one a job of the workload's table, None where the order is not fixed. options: with
         the estimates of the scheduler's name. A fixed score of lengths that become known at submission is found by the kernel."""
-        from escala.casting import arrivals_us
+        from escala.admit import arrivals_us
 
         if self.random:
             return {"ordering": self.ordering, "keys": np.random.default_rng([options.seed, 0x5C4ED]).random(len(workload))}

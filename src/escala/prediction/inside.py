@@ -92,8 +92,8 @@ def works_inside(estimate: Any) -> bool:
 
 def _describing(simulation: Any, i: int, columns: tuple[str, ...], features: tuple[str, ...]) -> Callable[[int, int], NDArray[np.float64]]:
     """What gives the features [jobs, features] of rows first to last, submitted now; each row once, in their order."""
-    log, cast, w = simulation.workloads[i], simulation.casts[i], simulation.world
-    table = log.jobs[cast.rows]
+    log, admitted, w = simulation.workloads[i], simulation.admitted[i], simulation.world
+    table = log.jobs[admitted.rows]
     keys = keys_of(table, columns)
     asked = table["limited"].to_numpy() if "limited" in table.columns else np.ones(len(table), bool)
     memory = fresh(keys.size, w.user.shape[1])

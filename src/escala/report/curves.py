@@ -299,7 +299,7 @@ def learning_panels(
     for axes in panels[len(metrics) :]:
         axes.set_visible(False)
     if mixed:
-        panels[0].plot([], [], "o", color=INK, markersize=3.5, markerfacecolor="white", label="hollow: likeliest actions")
+        panels[0].plot([], [], "o", color=INK, markersize=3.5, markerfacecolor="white", label="hollow: greedy actions")
     figure_legend(figure, panels[0], "outside upper center")
     return figure
 

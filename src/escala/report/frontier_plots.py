@@ -22,7 +22,7 @@ _KINDS: dict[str, tuple[str, dict[str, Any]]] = {
         "searched agents, × the price of waiting",
         {"marker": "D", "linestyle": "--", "markersize": 5.5, "color": policy_colour(1)},
     ),
-    "likeliest": ("their likeliest choices", {"marker": "D", "linestyle": "none", "markersize": 5.5, "color": policy_colour(1)}),
+    "likeliest": ("their greedy actions", {"marker": "D", "linestyle": "none", "markersize": 5.5, "color": policy_colour(1)}),
     "ppo": ("MaskablePPO", {"marker": "^", "linestyle": "none", "markersize": 7.0, "color": policy_colour(2)}),
 }
 _STRETCH = "Mean stretch (wait / walltime)"

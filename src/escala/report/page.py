@@ -325,9 +325,9 @@ def _single_run_parts(
         windows = {name: window for name, r in shown.items() if (window := _window(r)) is not None}
         parts.append(_part("Load over time", text=rest, figures=[(plots.load_over_time(jobs, cores, windows), note)]))
     if energy:
-        lives = {name: _node_tables(r) for name, r in shown.items()}
-        kept = {name: tables_of for name, tables_of in lives.items() if tables_of is not None}
-        missing = [f"Not drawn for {name}: its tables of nodes were too large to keep." for name in lives if name not in kept]
+        of_nodes = {name: _node_tables(r) for name, r in shown.items()}
+        kept = {name: tables_of for name, tables_of in of_nodes.items() if tables_of is not None}
+        missing = [f"Not drawn for {name}: its tables of nodes were too large to keep." for name in of_nodes if name not in kept]
         figure = plots.power_over_time(
             {name: nodes for name, (nodes, _) in kept.items()}, {name: power for name, (_, power) in kept.items()}
         )
@@ -347,8 +347,8 @@ def _charts(results: Mapping[str, Run], summaries: Mapping[str, Mapping[str, flo
     each = max(job_limit // max(len(results), 1), 1)
     charts = []
     for name, result in results.items():
-        lives, summary = _node_tables(result), summaries[name]
-        nodes = None if lives is None else lives[0]
+        of_nodes, summary = _node_tables(result), summaries[name]
+        nodes = None if of_nodes is None else of_nodes[0]
         window = _window(result)
         end = None if window is None else window[1]
         charts.append(gantt.pack(name, result.jobs, nodes, n_nodes=int(summary["nodes"]), end_s=end, limit=each))

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.casting import arrivals_us
+from escala.admit import arrivals_us
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.shares import CLASSIC, TREE, weigh

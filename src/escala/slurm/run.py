@@ -12,13 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.casting import arrivals_us
+from escala.admit import arrivals_us
 from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.drive import DONE, ENDLESS, MOST_AGAIN, drive
 from escala.kernel.state import LOG
-from escala.lives import NodeLives, node_texts
 from escala.options import Options
 from escala.platform import Platform
 from escala.platform.site import Site, site_of
@@ -26,6 +25,7 @@ from escala.result import FORMAT, Result
 from escala.slurm.arrays import arrays_of
 from escala.slurm.asked import Asked, Asking
 from escala.slurm.settings import NAME, Settings, changed, settings_of
+from escala.tables import NodeHistory, node_texts
 from escala.workload import Workload
 
 Ints = NDArray[np.int64]
@@ -130,7 +130,7 @@ def _result(run: t.World, workload: Workload, site: Site, asked: Asked, options:
     start, finish = run.jobs.start[rows], run.jobs.finish[rows]
     first = int(arrivals_us(jobs).min()) if len(jobs) else 0
     window = (first, int(finish.max(initial=first)))
-    life = NodeLives(site, jobs["job_id"], rows, window, chunks, start, finish - start, jobs["load"].to_numpy()[rows], np.zeros(0, LOG))
+    past = NodeHistory(site, jobs["job_id"], rows, window, chunks, start, finish - start, jobs["load"].to_numpy()[rows], np.zeros(0, LOG))
     manifest = {
         "format": FORMAT,
         "escala": version("escala"),
@@ -150,12 +150,12 @@ def _result(run: t.World, workload: Workload, site: Site, asked: Asked, options:
         "window": {"start_s": window[0] / t.SECOND, "end_s": window[1] / t.SECOND},
         **about,
     }
-    return Result(_job_table(run, workload, asked, rows, chunks), _totals(life), manifest, life.lives())
+    return Result(_job_table(run, workload, asked, rows, chunks), _totals(past), manifest, past.tables())
 
 
-def _totals(life: NodeLives) -> pl.DataFrame:
+def _totals(past: NodeHistory) -> pl.DataFrame:
     """state, seconds, joules (where every node has watts), transitions: the sum over the nodes."""
-    power = life.power()
+    power = past.power()
     summed = power.group_by("state", maintain_order=True).agg(pl.exclude("node", "state").sum())
     order = pl.DataFrame({"state": codes.LEDGER_STATES})
     return order.join(summed, on="state", how="left", maintain_order="left")

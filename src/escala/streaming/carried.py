@@ -49,7 +49,7 @@ def state_of(simulation: Simulation) -> Carried:
     now.jobs["row"] = np.searchsorted(rows, now.rows)
     for name in ("submit", "walltime", "cores"):
         now.jobs[name] = w.job[0, now.rows][name]
-    table = simulation.workloads[0].jobs[simulation.casts[0].rows[rows]]
+    table = simulation.workloads[0].jobs[simulation.admitted[0].rows[rows]]
     counts = {name: int(s[name]) for name in COUNTED}
     return Carried(int(s["now"]), table, now.jobs, w.job[0, rows].copy(), now.nodes, now.placed, counts, w.ledger[0].copy())
 

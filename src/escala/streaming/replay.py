@@ -12,11 +12,10 @@ from typing import Any
 
 import polars as pl
 
-from escala.casting import refuse_late
+from escala.admit import refuse_late
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
-from escala.lives import totals_of
 from escala.metrics.recorded import means_beside
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
@@ -26,6 +25,7 @@ from escala.result import FORMAT, SAVED
 from escala.simulation import Simulation
 from escala.streaming.carried import Carried, go_on, state_of
 from escala.streaming.summary import summary_of
+from escala.tables import totals_of
 from escala.workload import CleaningRules, Workload
 from escala.workload.pieces import PIECE, read_pieces
 from escala.writing import output_folder

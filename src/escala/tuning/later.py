@@ -67,9 +67,9 @@ def judge(
 ) -> Later:
     """Judge pairs, the reference first, each in one replay of the whole log. What a week draws is the difference of the energies of two
     replays that are cut at its ends. keep, progress, jobs: see `escala.frontier`; options: as of `simulate`."""
-    cast = jobs_of(log, machine, with_options(Options(), **options))
-    is_later = cast.submit_s >= split.at_s
-    later, week = cast.part(is_later), split.later_weeks(cast.submit_s[is_later])
+    admitted = jobs_of(log, machine, with_options(Options(), **options))
+    is_later = admitted.submit_s >= split.at_s
+    later, week = admitted.part(is_later), split.later_weeks(admitted.submit_s[is_later])
     ends = weeks_of(split)
 
     def drawn(pair: Named) -> dict[str, Any]:
@@ -77,7 +77,8 @@ def judge(
         return {"energy_j": np.diff([float(one.summary()["energy_j"]) for one in cut]).tolist()}
 
     def waited(pair: Named) -> Floats:
-        return simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **options).jobs["wait_s"].to_numpy()[cast.row[is_later]]
+        jobs_of_run = simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **options).jobs
+        return jobs_of_run["wait_s"].to_numpy()[admitted.row[is_later]]
 
     def both(pair: Named) -> tuple[Floats, Floats]:
         return np.array(keep(f"later {pair.name}", lambda: drawn(pair))["energy_j"]), waited(pair)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from escala.casting import cast_jobs
+from escala.admit import admit_jobs
 from escala.kernel.clock import SECOND
 from escala.metrics.jobs import BOUND_S
 from escala.options import Options
@@ -50,12 +50,12 @@ class Jobs(NamedTuple):
 
 def jobs_of(log: Workload, platform: Platform, options: Options) -> Jobs:
     """The jobs of a log as they run on a platform; EscalaError for jobs that can never run (unless they are to be dropped)."""
-    cast = cast_jobs(log, platform, options)
-    order = np.argsort(cast.rows, kind="stable")
-    row = np.asarray(cast.rows)[order]
+    admitted = admit_jobs(log, platform, options)
+    order = np.argsort(admitted.rows, kind="stable")
+    row = np.asarray(admitted.rows)[order]
     table = log.jobs[row]
     cores = table["cores"].to_numpy().astype(np.float64)
-    return Jobs(row, table["submit_s"].to_numpy(), cast.runtime_us[order] / SECOND, cores, table["user"], table["queue"])
+    return Jobs(row, table["submit_s"].to_numpy(), admitted.runtime_us[order] / SECOND, cores, table["user"], table["queue"])
 
 
 def slowdowns(jobs: Jobs, waits: Floats) -> Floats:

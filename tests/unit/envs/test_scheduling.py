@@ -10,7 +10,7 @@ import pytest
 
 import escala
 import escala.envs
-from escala.lives import totals_of
+from escala.tables import totals_of
 from tests.unit.envs.days import DAY_S, scheduling_return, workload
 
 

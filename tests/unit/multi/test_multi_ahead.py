@@ -65,12 +65,12 @@ def test_a_base_that_holds_back_keeps_a_machine_free_of_long_jobs() -> None:
     turn = batch.new_turn()
     batch.restart(np.array([0]), turn, {"list": 0})
     look.use(Bases(np.array([0.0]), np.array([1])))  # holds: the second machine stays free until the last arrival, at 2
-    void = int(batch.action_space.n) - 1
+    noop = int(batch.action_space.n) - 1
     start = look.costs(turn.mask, LATER)[0].copy()
     # first long at 0; agent 1 holds the other: shorts at 1 and 2 (their waits are counted from 0), then the held one at 3
     assert start[0] == pytest.approx(0 + 1 / 1 + 2 / 1 + 3 / 20)
-    # void: agent 1 takes the first long; agent 0 is free for the shorts
-    assert start[void] == pytest.approx(0 + 1 / 1 + 2 / 1 + 3 / 20)
+    # no-op: agent 1 takes the first long; agent 0 is free for the shorts
+    assert start[noop] == pytest.approx(0 + 1 / 1 + 2 / 1 + 3 / 20)
     look.use(Bases(np.array([0.0]), np.array([-1])))  # greedy: both start at 0, the shorts wait until 20
     assert look.costs(turn.mask, LATER)[0, 0] == pytest.approx(0 + 0 + 20 + 20)
 

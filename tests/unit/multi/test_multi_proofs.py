@@ -28,10 +28,10 @@ def test_a_unit_costs_what_waits_in_the_slots_behind_them_and_what_runs(rewards:
     jobs = {"submit_s": [0] * 4, "runtime_s": [4, 2, 5, 8], "cores": [10] * 4, "demand_memory": [10] * 4, "single_node": [True] * 4}
     game = multi.parallel(Workload.from_jobs(jobs), agents=2, slots=2, alpha=-2.0, beta=-3.0, gamma=-5.0, rewards=rewards)
     game.reset(seed=0)
-    void = 2
-    first = game.step({"agent_0": 0, "agent_1": void})[1]
-    second = game.step({"agent_0": void, "agent_1": void})[1]
-    third = game.step({"agent_0": void, "agent_1": 1})[1]
+    noop = 2
+    first = game.step({"agent_0": 0, "agent_1": noop})[1]
+    second = game.step({"agent_0": noop, "agent_1": noop})[1]
+    third = game.step({"agent_0": noop, "agent_1": 1})[1]
     waiting, later = -2.0 * (1 / 5 + 1 / 2) - 3.0 / 8, -2.0 * (1 / 5 + 1 / 8)
     own = {"agent_0": (1 / 4, 1 / 4), "agent_1": (0.0, 1 / 2)}
     for name, (early, late) in own.items():

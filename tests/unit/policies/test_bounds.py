@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import escala
+from escala.admit import admit_jobs
 from escala.bounds.schedule_bound import BEGIN_WITH, METRIC, Planned, instance_of, pool_of
-from escala.casting import cast_jobs
 from escala.errors import EscalaError
 from escala.optimum import OBJECTIVES
 from escala.optimum import bound as bound_of
@@ -50,7 +50,7 @@ def test_no_simulated_schedule_is_below_the_bound() -> None:
     for k in range(2000):
         log, machine = random_log(rng), platforms[k % 3]
         objective, rule = OBJECTIVES[k % len(OBJECTIVES)], RULES[k % 7 % len(RULES)]
-        instance, tick_us, _ = instance_of(log, machine, cast_jobs(log, machine, Options()), objective)
+        instance, tick_us, _ = instance_of(log, machine, admit_jobs(log, machine, Options()), objective)
         proved = bound_of(instance, steps=("wspt", "lagrange"), limit_s=5.0).lower
         assert proved is not None
         unit = 1.0 if objective.endswith("slowdown") else tick_us / 1e6

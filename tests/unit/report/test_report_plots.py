@@ -218,7 +218,7 @@ def test_runs_that_do_not_end_stand_at_the_worse_edge() -> None:
     assert [[float(y) for line in axes.lines if line.get_marker() == "x" for y in line.get_ydata()] for axes in panels] == [[0.0], [1.0]]
 
 
-def test_panels_of_a_wide_range_are_logarithmic_and_mark_likeliest_actions() -> None:
+def test_panels_of_a_wide_range_are_logarithmic_and_mark_greedy_actions() -> None:
     rows = [("one", 10, 0, "sampled", -4.0, 4.0), ("one", 20, 0, "likeliest", -50.0, 5.0)]
     points = pl.DataFrame(rows, schema=["line", "step", "seed", "acting", "return", "slowdown"], orient="row")
     levels = pl.DataFrame({"policy": ["sjf"], "return": [-4.5], "slowdown": [4.5]})

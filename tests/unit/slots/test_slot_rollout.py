@@ -84,8 +84,8 @@ def test_recorded_lessons_teach_without_a_decision_of_their_own(tmp_path: Path) 
     about = {"load": 1.9, "window": 50, "demand": "clip10", "lists": 40, "lists_seed": 5}
     agent = escala.train("escala/Slots-v0", preset="look-ahead", teacher={"lessons": [str(f) for f in files]}, steps=0, **about | given)
     assert agent.manifest["steps_done"] == 0
-    likeliest = agent.policy(sampled=False)
-    jobs = escala.simulate(lists.workload(0), lists.platform, likeliest).jobs  # in the event-driven simulation too it knows the end
+    greedy = agent.policy(sampled=False)
+    jobs = escala.simulate(lists.workload(0), lists.platform, greedy).jobs  # in the event-driven simulation too it knows the end
     assert jobs["finish_s"].max() < 1000
     agreed = np.mean(agent.act(whole.seen, whole.mask, None) == whole.choice)
     assert agreed > 0.7

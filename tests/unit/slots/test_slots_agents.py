@@ -79,17 +79,17 @@ def test_taught_agent_in_the_environment_and_in_the_simulation(tmp_path: Path, p
         slowdown = ((jobs["finish_s"] - jobs["submit_s"]) / jobs["runtime_s"]).mean()
         assert slowdown == pytest.approx(slotted["slowdown"][0], rel=1e-12)
         assert jobs["wait_s"].max() == slotted["longest_wait"][0]
-    likeliest = play(fresh, lambda seen, mask: agent.act(seen, mask, None), rescue=50, **shape)
-    assert likeliest["finished"].all()
-    assert likeliest["slowdown"].mean() < 1.5 * rule  # it has learnt most of what the rule does; untaught agents are at ten times that
+    greedy = play(fresh, lambda seen, mask: agent.act(seen, mask, None), rescue=50, **shape)
+    assert greedy["finished"].all()
+    assert greedy["slowdown"].mean() < 1.5 * rule  # it has learnt most of what the rule does; untaught agents are at ten times that
 
 
 def _starts_in_the_environment(agent: escala.Agent, lists: JobLists, sampled: bool, seed: int) -> np.ndarray:
     """Start of each job of the only list, s, played as `play` does with a rescue."""
     batch = SlotsBatch(1, lists, **{name: value for name, value in agent.env_options.items() if name in SHAPING})
     turn, row, random = new_turn(batch), np.zeros(1, np.int64), np.random.default_rng(seed) if sampled else None
-    for luck in range(1000):  # an episode whose charts are drawn from the first shade on, as in the simulation
-        batch.seed(row, np.array([luck], np.uint64))
+    for own in range(1000):  # an episode whose charts are drawn from the first shade on, as in the simulation
+        batch.seed(row, np.array([own], np.uint64))
         batch.restart(row, turn, {"list": 0})
         if batch.games.memory["shade"][0] == 0:
             break
@@ -118,7 +118,7 @@ def _starts_in_the_environment(agent: escala.Agent, lists: JobLists, sampled: bo
     ],
 )
 def test_an_agent_starts_every_job_when_it_does_in_the_environment(preset: str, sampled: bool) -> None:
-    """Hardly taught agents, so that likeliest actions fall silent too; one pool and two resources, ten slots and 32, charts and numbers."""
+    """Hardly taught agents, so that greedy actions fall silent too; one pool and two resources, ten slots and 32, charts and numbers."""
     algorithm = {"conv3-16": "a2c", "printed": "ppo"}.get(preset, "maskable-ppo")
     kinds = {} if preset in ("conv3-16", "cpu-memory-taught") else {"load": 1.0}
     known = {"arrivals_end": 100} if preset == "look-ahead" else {}

@@ -108,7 +108,7 @@ def test_tables_have_the_spread_that_the_paper_prints(found: Path) -> None:
     assert (paper["slowdown_sd"], paper["turnaround_sd"], paper["wait_sd"]) == (0.05, 0.04, 0.005)
 
 
-def test_a_budget_whose_sampled_runs_do_not_end_is_told_and_its_likeliest_actions_are_drawn() -> None:
+def test_a_budget_whose_sampled_runs_do_not_end_is_told_and_its_greedy_actions_are_drawn() -> None:
     def judged(slowdown: list[float | None]) -> dict[str, list[float | None]]:
         return dict.fromkeys(("slowdown", "turnaround", "wait"), slowdown)
 

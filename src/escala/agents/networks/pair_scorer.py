@@ -48,7 +48,7 @@ class PairScorer(nn.Module):
         self.of_context = nn.Linear(hidden, embedded, bias=False)
         self.deeper = nn.Linear(embedded, embedded)
         self.preference = nn.Linear(embedded, 1)
-        self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))
+        self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))  # the no-op; named so in kept weights
         self.seen = Context(shape, embedded, hidden)
         self.judged = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU())
 

@@ -59,7 +59,7 @@ class SlotScorer(nn.Module):
         self.of_job = nn.Linear(self.features, embedded)
         self.of_context = nn.Linear(hidden, embedded, bias=False)
         self.preference = nn.Linear(embedded, 1)
-        self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))
+        self.void = nn.Sequential(nn.Linear(hidden, embedded), nn.ReLU(), nn.Linear(embedded, 1))  # the no-op; named so in kept weights
         self.seen = Context(self.features, rest, embedded, hidden)
         self.judged = nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU())
 

@@ -114,7 +114,7 @@ class Episodes:
         self._point()
 
     def _take_jobs(self, source: Simulation) -> None:
-        lengths = np.array([len(cast.rows) for cast in source.casts], np.int64)
+        lengths = np.array([len(admitted.rows) for admitted in source.admitted], np.int64)
         self.jobs_of = lengths
         self._first = np.concatenate([[0], np.cumsum(lengths)])
         self.users = int(max(1, source.world.job["user"].max(initial=0) + 1))

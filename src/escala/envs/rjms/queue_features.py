@@ -39,7 +39,7 @@ JOB_FEATURES = (
     "such a job x its wait / walltime, up to 1",
 )
 SCORES = ("order", "release")
-SHARPNESS = 200.0  # of the softmax over orders: draws differ from the likeliest choice only where orders nearly tie
+SHARPNESS = 200.0  # of the softmax over orders: draws differ from the greedy choice only where orders nearly tie
 NEVER = 50.0  # in preferences, between the released jobs, the no-op, and those that are held
 SOON = (15.0 / 1440.0) ** 0.5  # 15 min on the scale of the observations
 

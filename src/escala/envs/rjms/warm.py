@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from escala.casting import arrivals_us
+from escala.admit import arrivals_us
 from escala.errors import EscalaError
 from escala.kernel.clock import SECOND
 from escala.options import Options, Plan, microseconds
@@ -51,7 +51,7 @@ def warm_episodes(
         if begin_us > 0:
             simulation.advance(0, (begin_us - 1) / SECOND)
         now = standing(simulation.world, begin_us)
-        chosen = np.concatenate([simulation.casts[0].rows[now.rows], rows])
+        chosen = np.concatenate([simulation.admitted[0].rows[now.rows], rows])
         offset_s = max(begin_s - float(submit[chosen].min()), 0.0)
         table = log.jobs[chosen].with_columns(clocked(log.jobs) - begin_s + offset_s)
         days.append(log.with_jobs(table, name=f"{log.name}#{k}", origin_s=log.origin_s + begin_s - offset_s, cleaning={}))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala import casting
+from escala import admit
 from escala.envs.core.batch import Rows, draw
 from escala.envs.core.checks import environments, wanted_lists
 from escala.envs.core.records import restore
@@ -163,10 +163,10 @@ def given_lists(workloads: Any, platform: Any, unit_s: float, estimate: str) -> 
             f"platform {machine.name!r}: the slotted world is one machine: nodes of one core each (10x1), or a single node (1x10)"
         )
     for w in lists:
-        casting.refuse(w, machine, casting.oversized(w, machine), "leave such jobs out of the workload")
+        admit.refuse(w, machine, admit.oversized(w, machine), "leave such jobs out of the workload")
     options = Options(record=False, estimate=estimate)
     source = Simulation(lists, machine, Plan(queueing=codes.EXTERNAL, period_s=unit_s), options)
-    sizes = np.array([len(cast.rows) for cast in source.casts], np.int64)
+    sizes = np.array([len(admitted.rows) for admitted in source.admitted], np.int64)
     job = np.concatenate([source.world.job[i, :n] for i, n in enumerate(sizes)])
     kinds = ("cores", *source.kinds)
     further = source.world.demand.shape[1] > 0
@@ -199,7 +199,7 @@ def _check_times(made: JobLists, lists: Sequence[Workload], source: Simulation) 
 
 def _named(made: JobLists, lists: Sequence[Workload], source: Simulation, row: int) -> str:
     e = int(np.searchsorted(made.first, row, side="right")) - 1
-    ident = lists[e].jobs["job_id"][int(source.casts[e].rows[row - int(made.first[e])])]
+    ident = lists[e].jobs["job_id"][int(source.admitted[e].rows[row - int(made.first[e])])]
     return f"workload {lists[e].name!r}: job {ident!r}"
 
 

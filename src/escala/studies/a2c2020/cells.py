@@ -60,8 +60,8 @@ def optimum(rate: float, test: int, count: int, limit_s: float) -> dict[str, lis
     return best_found(lists_of(rate, test, TEST).part(range(count)), limit_s)[0]
 
 
-def judge(agent: Any, lists: JobLists, seed: int, likeliest: bool = True) -> dict[str, Any]:
-    """An agent on every list: sampled actions, and its likeliest ones; decisions and seconds by the clock of its training, and what it
+def judge(agent: Any, lists: JobLists, seed: int, greedy: bool = True) -> dict[str, Any]:
+    """An agent on every list: sampled actions, and greedy ones; decisions and seconds by the clock of its training, and what it
     earned in it."""
     shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
     random = np.random.default_rng([seed, 0xA2C])
@@ -71,7 +71,7 @@ def judge(agent: Any, lists: JobLists, seed: int, likeliest: bool = True) -> dic
         "seconds": float(agent.manifest["elapsed_s"]),
         "returns": agent.manifest["returns"],
     }
-    if likeliest:
+    if greedy:
         played = play(lists, lambda seen, mask: agent.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
         out["likeliest"] = _figures(played)
     return out

@@ -28,7 +28,7 @@ SCHEMA = {"line": pl.String, "acting": pl.String, "chosen": pl.Boolean, "step": 
 
 
 def best_way(cells: Cells, names: list[str]) -> str:
-    """Sampled or likeliest actions, by the mean on validation lists."""
+    """Sampled or greedy actions, by the mean on validation lists."""
     mean = {how: float(matrix(cells, names, "validation", how).mean()) for how in WAYS}
     return min(mean, key=lambda how: np.inf if np.isnan(mean[how]) else mean[how])
 

@@ -8,7 +8,7 @@ completion, and every job counts. Separate lists for training, validation and te
 Compared: the rules; the recommended agent: masked PPO with a network that scores slots and sees when arrivals end, which imitates the rule
 hold-back first; the same kind of PPO alone (half of its training lists are windows of 200 steps, cut there: short windows alone teach it
 to hold long jobs until arrivals end); A2C with that network; and A2C with the networks of table 3 on the image (its chosen one, Conv3-16,
-at all rates). Of each, the way of acting (sampled or likeliest actions) is chosen on validation lists. Table 4's log: 60 jobs of a log that
+at all rates). Of each, the way of acting (sampled or greedy actions) is chosen on validation lists. Table 4's log: 60 jobs of a log that
 the user gives (`log`), by default generated; the agent of the table begins with a plan of it, A2C from nothing stands beside it.
 
 No end: one agent for all rates that is not told when arrivals end (preset "open", see `lab.open_end`). It and the recommended agents are

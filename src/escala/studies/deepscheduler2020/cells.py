@@ -80,7 +80,7 @@ def at_once(source: Given) -> dict[str, Any]:
 
 
 def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
-    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its likeliest choices; "jobs": slowdown of
+    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its greedy actions; "jobs": slowdown of
     every job [RUNS][jobs], sampled, with the days cut."""
     options = agent.env_options | {"drain_days": 7.0}
     out: dict[str, Any] = {}
@@ -88,8 +88,8 @@ def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windo
         batch = SchedulingBatch(RUNS * len(days), list(days), platform, **options | {"window": window})
         rows, starts, _ = played(batch, _drawn(agent, seed), days, RUNS)
         batch = SchedulingBatch(len(days), list(days), platform, **options | {"window": window})
-        likeliest, _, _ = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
-        out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(likeliest)}
+        greedy, _, _ = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
+        out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(greedy)}
         if window == "cut":
             out["jobs"] = _slowdowns(days, starts)
     return out

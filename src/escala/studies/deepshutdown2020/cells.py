@@ -138,7 +138,7 @@ def drawn(agent: Any, seed: int) -> Choose:
 
 
 def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
-    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its likeliest choices, and how often each
+    """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its greedy actions, and how often each
     choice was taken."""
     options = agent.env_options | {"tau": TAU, "drain_days": 7.0}
     out: dict[str, Any] = {}
@@ -146,8 +146,8 @@ def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windo
         batch = OffReservationBatch(RUNS * len(days), list(days), platform, **options | {"window": window})
         rows, _, _ = played(batch, drawn(agent, seed), days, RUNS)
         batch = OffReservationBatch(len(days), list(days), platform, **options | {"window": window})
-        likeliest, starts, choices = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
-        out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(likeliest), "choices": choices}
+        greedy, starts, choices = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
+        out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(greedy), "choices": choices}
         if window == "cut":
             out["jobs"] = [v for day, start in zip(days, starts, strict=True) for v in _slowdowns(day, start)]
     return out

@@ -166,7 +166,7 @@ def _group_claims(cells: Cells) -> list[Claim]:
 
 
 def _argmax_claim(cells: Cells, name: str) -> Claim:
-    """Whether the agent's likeliest choice is always the same."""
+    """Whether the agent's greedy action is always the same."""
     searched = seeds_of(cells, name)
     shares = [max(cell["test"]["cut"]["choices"]) / max(1, sum(cell["test"]["cut"]["choices"])) for cell in searched]
     text = "share of the commonest choice among the agent's likeliest choices"

@@ -119,12 +119,12 @@ def lessons(
 
 
 def judge(agent: Any, lists: JobLists, seed: int) -> dict[str, Any]:
-    """An agent on every list: sampled, and its likeliest actions."""
+    """An agent on every list: sampled, and its greedy actions."""
     shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
     random = np.random.default_rng([seed, 0x9A])
     sampled = play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)
-    likeliest = play(lists, lambda seen, mask: agent.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
-    return {"sampled": _figures(sampled), "likeliest": _figures(likeliest), "steps": int(agent.manifest["steps_done"])}
+    greedy = play(lists, lambda seen, mask: agent.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
+    return {"sampled": _figures(sampled), "likeliest": _figures(greedy), "steps": int(agent.manifest["steps_done"])}
 
 
 def _trained(steps: int, seed: int, preset: str, algorithm: str | None, keep: str | None, **given: Any) -> Any:

@@ -75,7 +75,7 @@ def best_way(cells: Cells, names: list[str], load: int) -> tuple[float, str]:
 
 
 def best_agents(scale: Any, cells: Cells, load: int) -> tuple[list[str], str, str]:
-    """(cells, sampled or likeliest, name) of the agents of a load, chosen on validation lists."""
+    """(cells, sampled or greedy, name) of the agents of a load, chosen on validation lists."""
     choices = {ALL: [f"fresh/all/{seed}" for seed in range(scale.all_seeds)]}
     if load in scale.own:
         choices[OWN] = [f"fresh/{load}/{seed}" for seed in range(scale.seeds)]
@@ -140,7 +140,7 @@ def best_frame(scale: Any, cells: Cells) -> pl.DataFrame:
 
 
 def agent_rows(cells: Cells, load: int, which: str, names: list[str]) -> list[dict[str, Any]]:
-    """Agents sampled, and by their likeliest actions; no row where there are none."""
+    """Agents sampled, and by their greedy actions; no row where there are none."""
     ways = (("sampled", which), ("likeliest", f"{which}, likeliest")) if names else ()
     return [row_of(load, label, {mine: matrix(cells, names, str(load), how, mine) for mine in METRICS}) for how, label in ways]
 

@@ -12,7 +12,7 @@ These agents see ten slots and may reserve, as the author's did; actions are sam
 Fresh: the scheduler `rollout` looks ahead on training lists (greedy SJF plays them at a load where it is better); the network that scores
 slots imitates it (preset "look-ahead"), one agent for each load and one for all, and at the highest load goes on with PPO. Agents and the
 rules beside them see 32 slots, nearly the whole queue; agents and look-ahead know when arrivals end. Beside them R1's own window: rules and
-PPO alone with ten slots (preset "reserve"). Agents are judged sampled and by their likeliest actions.
+PPO alone with ten slots (preset "reserve"). Agents are judged sampled and by greedy actions.
 
 No end: one agent for all loads from 40 % that is not told when arrivals end (preset "open", see `lab.open_end`). All agents of the first
 seed, and this one, are then played where arrivals go on for shorter and longer (`lab.horizons`).

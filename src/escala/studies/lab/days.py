@@ -11,10 +11,10 @@ import polars as pl
 
 import escala
 from escala.errors import EscalaError
-from escala.lives import totals_of
 from escala.metrics.compare import KNOWS
 from escala.metrics.energy import to_one_end
 from escala.platform import Platform
+from escala.tables import totals_of
 from escala.workload import Workload, day_group
 
 DAY_S = 86400.0

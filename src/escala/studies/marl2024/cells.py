@@ -29,7 +29,7 @@ def _kept(frame: Any, names: tuple[str, ...]) -> dict[str, list[Any]]:
 
 
 def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
-    """Every rule as a team, one choice a turn and until the void, and as one central scheduler that chooses until the void: run to
+    """Every rule as a team, one choice a turn and until the no-op, and as one central scheduler that chooses until the no-op: run to
     completion; one choice a turn also cut after the arrivals."""
     lists = lists_of(agents * machines, load, test)
     out: dict[str, Any] = {}
@@ -49,8 +49,8 @@ def _seen(made: Any) -> dict[str, Any]:
     return {name: made.options[name] for name in ("agents", "machines", "information", "turns")} | trained
 
 
-def by_likeliest(made: Any, lists: JobLists) -> dict[str, list[Any]]:
-    """A team on lists by its likeliest actions: what its figures are."""
+def by_greedy(made: Any, lists: JobLists) -> dict[str, list[Any]]:
+    """A team on lists by its greedy actions: what its figures are."""
     return _kept(play(lists, made.members(sampled=False), rescue=RESCUE, **_seen(made)), FIGURES)
 
 
@@ -77,8 +77,8 @@ def team(
     preset: str = "tuned",
     turns: str = "single",
 ) -> dict[str, Any]:
-    """Train one team on all loads, or go on with it, and judge it on each: likeliest actions on `test` and `validation` lists, sampled ones
-    on the first `sampled` and on `validation` lists. While it learns it is judged on further lists (`LOOKS` times, by its likeliest
+    """Train one team on all loads, or go on with it, and judge it on each: greedy actions on `test` and `validation` lists, sampled ones
+    on the first `sampled` and on `validation` lists. While it learns it is judged on further lists (`LOOKS` times, by its greedy
     actions) and the best weights are kept; without a teacher (presets "from-nothing" and R4's own, "printed") sampled ones are judged,
     more often."""
     from escala.agents import load_team, train_team
@@ -103,7 +103,7 @@ def team(
     for load in loads:
         lists, tried = lists_of(agents * machines, load, test), lists_of(agents * machines, load, validation, VALIDATION)
         out[str(load)] = {
-            "likeliest": by_likeliest(made, lists),
+            "likeliest": by_greedy(made, lists),
             "sampled": _kept(play(lists.part(range(sampled)), made.members(seed=seed), **seen), FIGURES),
             "cut": _kept(play(lists, made.members(sampled=False), limit=STEPS, **seen), CUT),
             "validation": _kept(play(tried, made.members(sampled=False), rescue=RESCUE, **seen), ("slowdown",)),

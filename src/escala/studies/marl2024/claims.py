@@ -126,7 +126,7 @@ def _by_kind(scale: Any, cells: Cells) -> list[Claim]:
 
 
 def _until_void(cells: Cells, shape: str, load: int) -> list[Claim]:
-    """Teams whose turns last until the void against rules that play so too."""
+    """Teams whose turns last until the no-op against rules that play so too."""
     names = seeds_of(cells, f"void/{shape}")
     if not names:
         return []

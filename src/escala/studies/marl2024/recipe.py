@@ -7,7 +7,7 @@ imitate look-ahead over sampled futures (`escala.envs.slots.team.lookahead`) fir
 do not. Teams that learn from nothing stand apart, as do R4's own settings. All keep the weights that do best on lists of their own. Where a
 shape has both kinds that imitate first, the claims against heuristics are of the one that is better on validation lists. Loads are plain
 (arrivals x mean demand x mean length / capacity); above 70 % no policy keeps up, and such rows measure the window: they are labelled
-overload. Headline figures are of the likeliest actions (after a unit of silence on idle machines the void is taken away); sampled ones
+overload. Headline figures are of greedy actions (after a unit of silence on idle machines the no-op is taken away); sampled ones
 stand beside them.
 """
 
@@ -36,8 +36,8 @@ LOADS = (10, 30, 50, 70, 90, 110, 120)
 class Scale:
     """How much is done. steps: decisions of all agents to train on; shapes: (agents, machines); imitated: seeds of the same teams before
     they learn by PPO; local: seeds of 3 x 1 teams with local information; printed: seeds of R4's own settings, of `printed_steps`
-    decisions; void: seeds of teams whose turns last until the void; growth: agents of one machine each that learn with shared
-    parameters from nothing, from `growth_steps` decisions a load, beside one central learner of as many machines, all until the void;
+    decisions; void: seeds of teams whose turns last until the no-op; growth: agents of one machine each that learn with shared
+    parameters from nothing, from `growth_steps` decisions a load, beside one central learner of as many machines, all until the no-op;
     ahead: shapes of teams that imitate look-ahead first, of `ahead_seeds` seeds; nothing: seeds of 3 x 1 teams that learn from nothing,
     from `nothing_steps` decisions a load: in turns with global and with local information, with shared parameters, and all at once;
     test, sampled, validation: lists to judge on."""

@@ -109,7 +109,7 @@ def cost_table(cells: Cells) -> pl.DataFrame:
 
 
 def seeds_table(cells: Cells) -> pl.DataFrame:
-    """Mean slowdown of every single training by its likeliest actions (those of growth: by the actions that do better on validation
+    """Mean slowdown of every single training by its greedy actions (those of growth: by the actions that do better on validation
     lists), and of the best heuristic in the same turns."""
     rows = []
     for name in sorted(name for name in cells if not name.startswith("rules/")):

@@ -39,7 +39,7 @@ def values(cells: Cells, names: list[str], load: int, how: str, what: str = "slo
 
 
 def best_acting(cells: Cells, names: list[str], loads: Sequence[int]) -> str:
-    """Sampled or likeliest actions of these trainings, by the mean of the logarithm of their mean slowdown on validation lists."""
+    """Sampled or greedy actions of these trainings, by the mean of the logarithm of their mean slowdown on validation lists."""
     tried = {"likeliest": "validation", "sampled": "validation_sampled"}
     means = {how: np.array([values(cells, names, load, which).mean() for load in loads]) for how, which in tried.items()}
     return min(means, key=lambda how: np.inf if np.isnan(means[how]).any() else float(np.log(means[how]).mean()))
@@ -55,7 +55,7 @@ def rule_values(cells: Cells, shape: str, load: int, rule: str, *path: str) -> n
 
 def best_of(cells: Cells, shape: str, load: int, *path: str) -> tuple[str, np.ndarray]:
     """The best of R4's heuristics, as a team of as many agents, by mean slowdown on these very lists. path: ("central", "slowdown") for one
-    scheduler of all machines, ("void", "slowdown") for teams whose turns last until the void."""
+    scheduler of all machines, ("void", "slowdown") for teams whose turns last until the no-op."""
     found = {rule: rule_values(cells, shape, load, rule, *path) for rule in PUBLISHED}
     best = min(found, key=lambda rule: float(found[rule].mean()))
     return best, found[best]

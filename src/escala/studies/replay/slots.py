@@ -74,7 +74,7 @@ def _parts(agent: str) -> tuple[str, str, str]:
 
 
 def _figures(agent: str, where: str, table: str, row: dict[str, Any], judged: dict[str, Any], seed: int | None) -> Iterator[Figure]:
-    """The mean slowdown, sampled and by the likeliest actions. seed: of a new test set, None: the study's own."""
+    """The mean slowdown, sampled and by greedy actions. seed: of a new test set, None: the study's own."""
     for how in WAYS:
         values = np.array(judged[how]["slowdown"], np.float64)
         page = np.nan if row[how] is None else float(row[how])

@@ -16,7 +16,7 @@ NAME = re.compile(r"(?P<kind>[a-z]+(-[a-z]+)*(-\d+)?)-(?P<shape>\d+x\d+)-(?P<see
 
 
 def marl2024(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
-    """KIND-SHAPE-SEED: the mean slowdown by the likeliest actions at every load of its rows."""
+    """KIND-SHAPE-SEED: the mean slowdown by greedy actions at every load of its rows."""
     found = NAME.fullmatch(agent)
     if found is None or plain(found["kind"]) not in KINDS:
         raise NotAtHand(f"{agent}: no row of its own in the tables")
@@ -30,6 +30,6 @@ def marl2024(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
         if own and row["load"] != int(own):
             continue
         lists = work.lists_of(agents * machines, row["load"], study.settings["test"], drawn)
-        values = np.array(work.by_likeliest(made, lists)["slowdown"], np.float64)
+        values = np.array(work.by_greedy(made, lists)["slowdown"], np.float64)
         near = PRINTED if seed is None else wide(values)
         yield Figure(agent, f"load {row['load']}", "seeds", row["mean_slowdown"], float(values.mean()), near)

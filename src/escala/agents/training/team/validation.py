@@ -27,7 +27,7 @@ def against_sjf(*lists: JobLists, sampled: bool = False) -> Judge:
     mean of one ratio for each of `lists`, so that a heavy load does not outweigh a light one. NaN where a list does not end.
 
     lists: job lists neither learnt from nor tested on, one `JobLists` a load. sampled: actions are drawn, by one seed for all looks;
-    else the likeliest are taken, as in a comparison. Raises EscalaError: no lists; and, when asked, lists that do not suit the team's game.
+    else greedy ones, as in a comparison. Raises EscalaError: no lists; and, when asked, lists that do not suit the team's game.
     """
     if not lists or not all(isinstance(part, JobLists) for part in lists):
         raise EscalaError("a judge needs job lists: give one or more, for instance options_of({...}).job_lists()")

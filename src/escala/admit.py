@@ -1,4 +1,4 @@
-"""Casting: the jobs of a workload checked against a platform and brought into the order of the kernel's rows."""
+"""Admission: the jobs of a workload checked against a platform and brought into the order of the kernel's rows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from escala.workload.shapes import BEGIN, first_late
 
 
 @dataclass(frozen=True)
-class Cast:
+class Admitted:
     """The jobs of one simulation in the order of the kernel's rows: `rows[i]` is the workload's row of kernel row i."""
 
     rows: NDArray[np.int64]
@@ -31,7 +31,7 @@ class Cast:
     killed: NDArray[np.bool_]
 
 
-def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
+def admit_jobs(workload: Workload, platform: Platform, options: Options) -> Admitted:
     """Check every job against the platform and bring the jobs into queue order."""
     check_fork()
     jobs = workload.jobs
@@ -53,7 +53,7 @@ def cast_jobs(workload: Workload, platform: Platform, options: Options) -> Cast:
             "before the simulation starts "
             f"({options.start_s} s): shift the times or set start_s"
         )
-    return Cast(rows, np.flatnonzero(too_large), *times)
+    return Admitted(rows, np.flatnonzero(too_large), *times)
 
 
 def times_of(jobs: pl.DataFrame, rows: Any, options: Options) -> tuple[Any, Any, Any, Any]:

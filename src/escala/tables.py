@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.state import World
-from escala.kernel.tables import copy_chunks, count_chunks, interval_text, node_lives
+from escala.kernel.tables import copy_chunks, count_chunks, interval_text, node_intervals
 from escala.kernel.world import table_of
 from escala.platform import Platform
-from escala.result import Lives
+from escala.result import NodeTables
 
 WATTS = ("computing_w", "idle_w", "off_w", "switching_off_w", "switching_on_w")  # in the order of codes.LEDGER_STATES
 Array = NDArray[Any]
@@ -73,8 +73,8 @@ def totals_of(world: World, i: int, platform: Platform, window: tuple[int, int])
 
 
 @dataclass
-class NodeLives:
-    """The life of every node of one finished run, made from its allocations and its switches."""
+class NodeHistory:
+    """What every node did in one finished run, made from its allocations and its switches."""
 
     platform: Platform
     job_ids: pl.Series
@@ -92,10 +92,10 @@ class NodeLives:
         """Nodes touched by all jobs together."""
         return int((self.chunks[2] - self.chunks[1] + 1).sum())
 
-    def lives(self) -> Lives:
+    def tables(self) -> NodeTables:
         """The tables, on demand."""
         bound = 2 * self.touched + len(self.log) + self.platform.n_nodes
-        return Lives(self.nodes, self.power, self.allocations, bound)
+        return NodeTables(self.nodes, self.power, self.allocations, bound)
 
     def _by_node(self) -> tuple[Array, Array, Array]:
         """(job row, node, cores) for every node of every allocation."""
@@ -137,7 +137,7 @@ class NodeLives:
         out = np.empty((4, len(order) + self.platform.n_nodes), np.int64)
         load = np.empty(out.shape[1])
         events = times[order], busy[order], change[order], power[order]
-        k = node_lives(events, first, self.window[0], self.window[1], out, load)
+        k = node_intervals(events, first, self.window[0], self.window[1], out, load)
         return out[:, :k], load[:k]
 
     def nodes(self) -> pl.DataFrame:
@@ -175,10 +175,10 @@ class NodeLives:
         return pl.DataFrame({**table, **drawn, "transitions": transitions.ravel()})
 
 
-def lives_of(
+def history_of(
     world: World, i: int, platform: Platform, job_ids: pl.Series, rows: Array, window: tuple[int, int], start_off: bool
-) -> NodeLives:
-    """The lives of the nodes of simulation i of the kernel's world."""
+) -> NodeHistory:
+    """What the nodes of simulation i of the kernel's world did."""
     n = int(world.o[i, 0]["n_jobs"])
     start, runtime, load = world.run[i, :n]["start"].copy(), world.job[i, :n]["runtime"].copy(), world.job[i, :n]["load"].copy()
-    return NodeLives(platform, job_ids, rows, window, chunks_of(world, i), start, runtime, load, switches_of(world, i).copy(), start_off)
+    return NodeHistory(platform, job_ids, rows, window, chunks_of(world, i), start, runtime, load, switches_of(world, i).copy(), start_off)
