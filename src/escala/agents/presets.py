@@ -13,7 +13,7 @@ takes the greedy ones (which do better where a teacher was imitated that looks a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from escala.errors import EscalaError
@@ -37,6 +37,11 @@ class Preset:
     relu: bool = False
     ordered: int | None = None
     sampled: bool = True
+
+    def but(self, learn: Mapping[str, Any] | None = None, environment: Mapping[str, Any] | None = None, **others: Any) -> Preset:
+        """The same, but for these settings of the learner, these options of the environment and these other fields."""
+        learnt, played = {**self.learn, **(learn or {})}, {**self.environment, **(environment or {})}
+        return replace(self, learn=learnt, environment=played, **others)
 
 
 OFF_RESERVATION = "escala/OffReservation-v0"
@@ -65,118 +70,62 @@ def _convolutional() -> dict[tuple[str, str], Preset]:
     return out
 
 
-AFTER_TEACHER = {
+PPO = {
     "n_steps": 128,
-    "batch_size": 4096,
+    "batch_size": 1024,
     "n_epochs": 4,
-    "gamma": 1.0,
-    "gae_lambda": 0.97,
-    "clip_range": 0.1,
-    "learning_rate": 6e-4,
-    "ent_coef": 0.0,
+    "gamma": 0.99,
+    "gae_lambda": 0.95,
+    "clip_range": 0.2,
+    "learning_rate": 1e-3,
+    "ent_coef": 0.005,
     "vf_coef": 0.5,
 }
+TUNED = Preset(PPO)
+PRINTED = Preset(PPO | {"learning_rate": 5e-4}, num_envs=16, network=(), separate=True, decay=False, normalise=False)
+"""R3's two, but for its networks and horizons."""
+ORDERED = TUNED.but({"batch_size": 2048, "gamma": 0.995, "ent_coef": 0.0}, network=(), extractor="queue-and-running", separate=True)
+SCORER = Preset(
+    PPO | {"n_steps": 64, "batch_size": 2048, "gae_lambda": 0.9, "learning_rate": 3e-3, "ent_coef": 0.003},
+    num_envs=256,
+    environment={"observation": "compact", "skip": "forced"},
+    network=(),
+    extractor="slot-scorer",
+)
+"""What scores the jobs in the slots one by one."""
+SMALL = {"batch_size": 512, "clip_range": 0.1}
+AFTER_TEACHER = SCORER.but(
+    {"n_steps": 128, "batch_size": 4096, "gamma": 1.0, "gae_lambda": 0.97, "clip_range": 0.1, "learning_rate": 6e-4, "ent_coef": 0.0},
+    network=(32, 64),
+    sampled=False,
+)
 """PPO that goes on from what slotted agents imitated; small steps keep it."""
+COMPACT = Preset(
+    PPO | {"n_steps": 64, "batch_size": 192, "gamma": 1.0, "clip_range": 0.1, "ent_coef": 0.01, "max_grad_norm": 0.5},
+    algorithm="ppo",
+    num_envs=24,
+    environment={"placement": "start-now", "observation": "compact"},
+    network=(20,),
+    decay=False,
+    relu=True,
+)
+"""R1's learner on numbers in place of its image."""
+START_NOW, RESERVE = {"placement": "start-now"}, {"placement": "reserve"}
 
 PRESETS: dict[tuple[str, str], Preset] = {
-    (OFF_RESERVATION, "printed"): Preset(
-        learn={
-            "n_steps": 1440,
-            "batch_size": 1440,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.95,
-            "clip_range": 0.2,
-            "learning_rate": 5e-4,
-            "ent_coef": 0.005,
-            "vf_coef": 0.5,
-        },
-        num_envs=16,
-        environment={"action": "count", "observation": "snapshots"},
-        network=(),
-        extractor="history-lstm",
-        separate=True,
-        decay=False,
-        normalise=False,
+    (OFF_RESERVATION, "printed"): PRINTED.but(
+        {"n_steps": 1440, "batch_size": 1440}, {"action": "count", "observation": "snapshots"}, extractor="history-lstm"
     ),
-    (OFF_RESERVATION, "tuned"): Preset(
-        learn={
-            "n_steps": 128,
-            "batch_size": 1024,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.95,
-            "clip_range": 0.2,
-            "learning_rate": 1e-3,
-            "ent_coef": 0.005,
-            "vf_coef": 0.5,
-        },
-        environment={"action": "hold", "observation": "compact"},
-    ),
-    (OFF_RESERVATION, "ordered"): Preset(  # begins as the rule hold:0.25
-        learn={
-            "n_steps": 128,
-            "batch_size": 2048,
-            "n_epochs": 4,
-            "gamma": 0.995,
-            "gae_lambda": 0.95,
-            "clip_range": 0.2,
-            "learning_rate": 1e-3,
-            "ent_coef": 0.0,
-            "vf_coef": 0.5,
-        },
+    (OFF_RESERVATION, "tuned"): TUNED.but(environment={"action": "hold", "observation": "compact"}),
+    (OFF_RESERVATION, "ordered"): ORDERED.but(  # begins as the rule hold:0.25
         environment={"action": "hold", "observation": "compact", "holds": ORDERED_HOLDS, "stretch_cost": 0.15, "window": "drain"},
-        network=(),
-        extractor="queue-and-running",
-        separate=True,
         ordered=ORDERED_HOLDS.index(0.25),
     ),
-    (SCHEDULING, "printed"): Preset(
-        learn={
-            "n_steps": 360,
-            "batch_size": 180,
-            "n_epochs": 6,
-            "gamma": 0.97,
-            "gae_lambda": 0.95,
-            "clip_range": 0.2,
-            "learning_rate": 5e-4,
-            "ent_coef": 0.005,
-            "vf_coef": 0.5,
-        },
-        num_envs=16,
-        network=(),
-        extractor="three-grus",
-        separate=True,
-        decay=False,
-        normalise=False,
-    ),
-    (SCHEDULING, "tuned"): Preset(
-        learn={
-            "n_steps": 128,
-            "batch_size": 1024,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.95,
-            "clip_range": 0.2,
-            "learning_rate": 1e-3,
-            "ent_coef": 0.005,
-            "vf_coef": 0.5,
-        },
-    ),
-    (SCHEDULING, "queue"): Preset(
-        learn={
-            "n_steps": 128,
-            "batch_size": 1024,
-            "n_epochs": 4,
-            "gamma": 0.999,
-            "gae_lambda": 0.95,
-            "clip_range": 0.2,
-            "learning_rate": 1e-3,
-            "ent_coef": 0.005,
-            "vf_coef": 0.5,
-        },
-        num_envs=16,
-        environment={
+    (SCHEDULING, "printed"): PRINTED.but({"n_steps": 360, "batch_size": 180, "n_epochs": 6, "gamma": 0.97}, extractor="three-grus"),
+    (SCHEDULING, "tuned"): TUNED,
+    (SCHEDULING, "queue"): TUNED.but(
+        {"gamma": 0.999},
+        {
             "warm": "easy",
             "shutdown": "never",
             "day_s": 7 * 86400.0,
@@ -186,199 +135,45 @@ PRESETS: dict[tuple[str, str], Preset] = {
             "guard_s": 2 * 86400.0,
             "waits": True,
         },
+        num_envs=16,
     ),
-    (SLOTS, "printed"): Preset(
-        algorithm="ppo",
-        learn={
-            "n_steps": 64,
-            "batch_size": 192,
-            "n_epochs": 4,
-            "gamma": 1.0,
-            "gae_lambda": 0.95,
-            "clip_range": 0.1,
-            "clip_range_vf": 0.1,  # as the author's library clips, by default
-            "learning_rate": 1e-3,
-            "ent_coef": 0.01,
-            "vf_coef": 0.5,
-            "max_grad_norm": 0.5,
-        },
-        num_envs=24,
-        environment={"placement": "reserve", "observation": "image", "dtype": "float32", "reward": "mean", "skip": "none"},
-        network=(20,),
-        decay=False,
+    (SLOTS, "printed"): COMPACT.but(
+        {"clip_range_vf": 0.1},  # as the author's library clips, by default
+        {"placement": "reserve", "observation": "image", "dtype": "float32", "reward": "mean", "skip": "none"},
         normalise=False,
-        relu=True,
     ),
-    (SLOTS, "printed-compact"): Preset(
-        algorithm="ppo",
-        learn={
-            "n_steps": 64,
-            "batch_size": 192,
-            "n_epochs": 4,
-            "gamma": 1.0,
-            "gae_lambda": 0.95,
-            "clip_range": 0.1,
-            "learning_rate": 1e-3,
-            "ent_coef": 0.01,
-            "vf_coef": 0.5,
-            "max_grad_norm": 0.5,
-        },
-        num_envs=24,
-        environment={"placement": "start-now", "observation": "compact"},
-        network=(20,),
-        decay=False,
-        relu=True,
+    (SLOTS, "printed-compact"): COMPACT,
+    (SLOTS, "taught"): SCORER.but(SMALL | {"learning_rate": 1e-3}, START_NOW, num_envs=64),  # to go on from a teacher: little wandering
+    (SLOTS, "reserve"): SCORER.but(environment=RESERVE),  # fresh lists: reservations empty the slots: the agent sees more of the queue
+    (SLOTS, "taught-reserve"): SCORER.but(  # the same after a teacher: larger steps forget it
+        {"gae_lambda": 0.95, "clip_range": 0.1, "learning_rate": 6e-4, "ent_coef": 0.0005}, RESERVE
     ),
-    (SLOTS, "taught"): Preset(  # to go on from a teacher: small steps, little wandering
-        learn={
-            "n_steps": 64,
-            "batch_size": 512,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.9,
-            "clip_range": 0.1,
-            "learning_rate": 1e-3,
-            "ent_coef": 0.003,
-            "vf_coef": 0.5,
-        },
-        environment={"placement": "start-now", "observation": "compact", "skip": "forced"},
-        network=(),
-        extractor="slot-scorer",
-    ),
-    (SLOTS, "reserve"): Preset(  # fresh lists: reservations empty the slots, so that the agent sees more of the queue
-        learn={
-            "n_steps": 64,
-            "batch_size": 2048,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.9,
-            "clip_range": 0.2,
-            "learning_rate": 3e-3,
-            "ent_coef": 0.003,
-            "vf_coef": 0.5,
-        },
-        num_envs=256,
-        environment={"placement": "reserve", "observation": "compact", "skip": "forced"},
-        network=(),
-        extractor="slot-scorer",
-    ),
-    (SLOTS, "taught-reserve"): Preset(  # the same after a teacher: larger steps forget it
-        learn={
-            "n_steps": 64,
-            "batch_size": 2048,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.95,
-            "clip_range": 0.1,
-            "learning_rate": 6e-4,
-            "ent_coef": 0.0005,
-            "vf_coef": 0.5,
-        },
-        num_envs=256,
-        environment={"placement": "reserve", "observation": "compact", "skip": "forced"},
-        network=(),
-        extractor="slot-scorer",
-    ),
-    (SLOTS, "look-ahead"): Preset(  # after a teacher that looks ahead over the whole queue
-        learn=AFTER_TEACHER,
-        num_envs=256,
-        environment={"slots": 32, "placement": "start-now", "observation": "compact", "skip": "forced"},
-        network=(32, 64),
-        extractor="slot-scorer",
-        sampled=False,
-    ),
-    (SLOTS, "open"): Preset(  # no end of arrivals is known: horizons of many lengths, the longest cut; the rule hold-pile is imitated
-        learn=AFTER_TEACHER | {"gamma": 0.998, "learning_rate": 2e-4},
-        num_envs=256,
-        environment={"slots": 32, "placement": "start-now", "observation": "compact", "skip": "forced", "queue": "shortest"},
+    (SLOTS, "look-ahead"): AFTER_TEACHER.but(environment={"slots": 32} | START_NOW),  # after one that looks ahead over the whole queue
+    (SLOTS, "open"): AFTER_TEACHER.but(  # no end of arrivals is known: horizons of many lengths, the longest cut; hold-pile is imitated
+        {"gamma": 0.998, "learning_rate": 2e-4},
+        {"slots": 32, "queue": "shortest"} | START_NOW,
         drawn={"window": [50, 100, 200, 400, 1000], "limit": 1200},
-        network=(32, 64),
-        extractor="slot-scorer",
-        sampled=False,
     ),
-    (SLOTS, "one-list"): Preset(  # a single list, from nothing; for PPO without a mask
-        algorithm="ppo",
-        learn={
-            "n_steps": 64,
-            "batch_size": 2048,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.9,
-            "clip_range": 0.2,
-            "learning_rate": 3e-3,
-            "ent_coef": 0.003,
-            "vf_coef": 0.5,
-        },
-        num_envs=256,
-        environment={"placement": "reserve", "observation": "compact", "skip": "forced"},
-        network=(64,),
-        relu=True,
+    (SLOTS, "one-list"): SCORER.but(  # a single list, from nothing; for PPO without a mask
+        environment=RESERVE, algorithm="ppo", network=(64,), extractor=None, relu=True
     ),
-    (SLOTS, "planned"): Preset(  # a single list, after a plan: longer steps lose it in one seed of six
-        learn={
-            "n_steps": 64,
-            "batch_size": 512,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.9,
-            "clip_range": 0.1,
-            "learning_rate": 3e-5,
-            "ent_coef": 0.0,
-            "vf_coef": 0.5,
-        },
-        environment={"observation": "compact", "skip": "forced"},
-        network=(128,),
-        relu=True,
+    (SLOTS, "planned"): SCORER.but(  # a single list, after a plan: longer steps lose it in one seed of six
+        SMALL | {"learning_rate": 3e-5, "ent_coef": 0.0}, num_envs=64, network=(128,), extractor=None, relu=True
     ),
-    (SLOTS, "cpu-memory-taught"): Preset(  # R2: after a teacher, windows of 50 steps whose end is seen
-        learn=AFTER_TEACHER | {"clip_range": 0.2, "learning_rate": 2e-3, "ent_coef": 0.001},
-        num_envs=256,
-        environment={"slots": 5, "observation": "compact", "skip": "forced"},
+    (SLOTS, "cpu-memory-taught"): AFTER_TEACHER.but(  # R2: after a teacher, windows of 50 steps whose end is seen
+        {"clip_range": 0.2, "learning_rate": 2e-3, "ent_coef": 0.001},
+        {"slots": 5},
         drawn={"model": "cpu-memory", "window": 50, "arrivals_end": 50},
-        network=(32, 64),
-        extractor="slot-scorer",
-        sampled=False,
     ),
-    (SLOTS, "cpu-memory"): Preset(  # R2: short windows to their end beside long ones that are cut
-        learn={
-            "n_steps": 64,
-            "batch_size": 2048,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.9,
-            "clip_range": 0.2,
-            "learning_rate": 3e-3,
-            "ent_coef": 0.005,
-            "vf_coef": 0.5,
-        },
-        num_envs=256,
-        environment={"slots": 5, "observation": "compact", "skip": "forced"},
-        drawn={"model": "cpu-memory", "window": [50, 200], "limit": 200},
-        network=(),
-        extractor="slot-scorer",
+    (SLOTS, "cpu-memory"): SCORER.but(  # R2: short windows to their end beside long ones that are cut
+        {"ent_coef": 0.005}, {"slots": 5}, drawn={"model": "cpu-memory", "window": [50, 200], "limit": 200}
     ),
     **_convolutional(),
-    (SLOTS, "tuned"): Preset(
-        learn={
-            "n_steps": 64,
-            "batch_size": 2048,
-            "n_epochs": 4,
-            "gamma": 0.99,
-            "gae_lambda": 0.9,
-            "clip_range": 0.2,
-            "learning_rate": 3e-3,
-            "ent_coef": 0.01,
-            "vf_coef": 0.5,
-        },
-        num_envs=256,
-        environment={"placement": "start-now", "observation": "compact", "skip": "forced"},
-        network=(),
-        extractor="slot-scorer",
-    ),
+    (SLOTS, "tuned"): SCORER.but({"ent_coef": 0.01}, START_NOW),
 }
 """(environment, name) -> preset."""
 
-GENERAL = Preset(learn={"n_steps": 128, "batch_size": 1024, "n_epochs": 4, "gamma": 0.99, "learning_rate": 1e-3, "ent_coef": 0.005})
+GENERAL = Preset({name: PPO[name] for name in ("n_steps", "batch_size", "n_epochs", "gamma", "learning_rate", "ent_coef")})
 """For environments without presets of their own."""
 
 
