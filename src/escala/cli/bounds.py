@@ -18,6 +18,30 @@ from escala.cli.terminal import emit, progress
 from escala.writing import Pieces, output_folder
 
 WASTE = "waste"
+Objective = Annotated[str, typer.Option("--objective", metavar="NAME", help="slowdown, bounded-slowdown, wait, makespan or waste (energy)")]
+Exact = Annotated[bool, typer.Option("--exact", help="prove the optimum with CP-SAT and HiGHS too: for small logs")]
+Limit = Annotated[float, typer.Option("--limit", metavar="SECONDS", help="time to prove and to search")]
+Schedulers = Annotated[
+    str,
+    typer.Option(
+        "--schedulers",
+        metavar="A,B,...",
+        help="schedulers to judge; the first is the reference; rollout aims at the objective unless its name says one",
+    ),
+]
+Shutdowns = Annotated[
+    str | None,
+    typer.Option("--shutdowns", metavar="C,D,...", help="waste: shutdown policies to judge [timeout:0,hold:0.25]", show_default=False),
+]
+Stretch = Annotated[
+    float | None,
+    typer.Option(
+        "--stretch",
+        metavar="X",
+        help="waste: no job waits longer than X times its requested time, or than under the reference [0.5]",
+        show_default=False,
+    ),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,32 +54,12 @@ def bound(
     workload: opt.Log,
     platform: opt.PlatformSpec,
     read: dict[str, Any],
-    objective: Annotated[
-        str, typer.Option("--objective", metavar="NAME", help="slowdown, bounded-slowdown, wait, makespan or waste (energy)")
-    ] = "bounded-slowdown",
-    exact: Annotated[bool, typer.Option("--exact", help="prove the optimum with CP-SAT and HiGHS too: for small logs")] = False,
-    limit: Annotated[float, typer.Option("--limit", metavar="SECONDS", help="time to prove and to search")] = 60.0,
-    schedulers: Annotated[
-        str,
-        typer.Option(
-            "--schedulers",
-            metavar="A,B,...",
-            help="schedulers to judge; the first is the reference; rollout aims at the objective unless its name says one",
-        ),
-    ] = "easy,sjf-fit,saf",
-    shutdowns: Annotated[
-        str | None,
-        typer.Option("--shutdowns", metavar="C,D,...", help="waste: shutdown policies to judge [timeout:0,hold:0.25]", show_default=False),
-    ] = None,
-    stretch: Annotated[
-        float | None,
-        typer.Option(
-            "--stretch",
-            metavar="X",
-            help="waste: no job waits longer than X times its requested time, or than under the reference [0.5]",
-            show_default=False,
-        ),
-    ] = None,
+    objective: Objective = "bounded-slowdown",
+    exact: Exact = False,
+    limit: Limit = 60.0,
+    schedulers: Schedulers = "easy,sjf-fit,saf",
+    shutdowns: Shutdowns = None,
+    stretch: Stretch = None,
     oversized: opt.Oversized = "error",
     seed: opt.Seed = 0,
     power: opt.Power = None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from escala.cli.headroom import WASTE, saved
+from escala.cli.headroom import WASTE, Wanted, saved
 from escala.errors import EscalaError
 
 LIMIT_S = 300.0
@@ -39,10 +39,11 @@ Limit = Annotated[
 PROVED, FOUND, LATE = "head-room proved", "head-room of best found", "late jobs"
 
 
-def check(objective: str | None, stretch: float | None, limit_s: float | None, window: str) -> None:
+def check(wanted: Wanted, window: str) -> None:
     """Refuse, before anything is read, what has no head-room."""
     from escala.bounds.headroom import OBJECTIVES
 
+    objective, stretch, limit_s = wanted
     if objective is None:
         for option, given in (("--stretch", stretch), ("--limit", limit_s)):
             if given is not None:

@@ -15,7 +15,7 @@ from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of
 from escala.cli.recorded import shown_waits
-from escala.cli.replay import policies, power_of
+from escala.cli.replay import Pairs, policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
 from escala.cli.unused import tell_unused
@@ -57,7 +57,7 @@ def frontier(
         typer.Option("--after", metavar="SHARE", help="choose on this share of the log's time, such as 60%, judge on the rest"),
     ] = None,
     margin: Margin = 0.0,
-    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")] = None,
+    jobs: Pairs = None,
     power: opt.Power = None,
     price: opt.Price = None,
     carbon: opt.Carbon = None,

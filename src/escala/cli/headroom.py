@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -37,6 +37,15 @@ Limit = Annotated[
     float | None, typer.Option("--limit", metavar="SECONDS", help="--headroom: time to prove and to search [60]", show_default=False)
 ]
 
+
+class Wanted(NamedTuple):
+    """Of what head-room is asked for, if of anything, within what waits and in what time."""
+
+    objective: str | None
+    stretch: float | None
+    limit_s: float | None
+
+
 LIMIT_S = 60.0
 FILE = "headroom.json"
 WASTE = "waste"
@@ -44,10 +53,11 @@ COLUMNS = {"headroom": "shares", "headroom_proved": "proved", "late_jobs": "late
 """Column of the tables -> what was measured, by policy."""
 
 
-def check(objective: str | None, stretch: float | None, limit_s: float | None, options: Mapping[str, Any]) -> None:
+def check(wanted: Wanted, options: Mapping[str, Any]) -> None:
     """Refuse, before anything is read, what has no head-room."""
     from escala.bounds.schedule_bound import METRIC
 
+    objective, stretch, limit_s = wanted
     if limit_s is not None and objective is None:
         raise EscalaError("--limit is the time for --headroom: give that too, or leave it out")
     if limit_s is not None and not 0.0 < limit_s < math.inf:
@@ -82,10 +92,10 @@ def telling(begin: Begin) -> Callable[[Any], None]:
 
 
 def measure(
-    runs: Mapping[str, Any], log: Any, machine: Any, objective: str, stretch: float | None, limit_s: float | None,
-    options: dict[str, Any], progress: Callable[[Any], None] | None = None,
-) -> Any:  # fmt: skip
-    """Head-room of each policy against the first, as plain data. runs: policy -> Result of this log. Ctrl-C keeps what was proved.
+    wanted: Wanted, runs: Mapping[str, Any], log: Any, machine: Any, options: dict[str, Any], progress: Callable[[Any], None] | None = None
+) -> Any:
+    """Head-room of each policy against the first, as plain data; None where none is wanted. runs: policy -> Result of this log.
+    Ctrl-C keeps what was proved.
 
     The truth lies between shares[policy] = (first - policy) / (first - best found), which is the share if nothing better than the best
     found exists, and proved[policy], the same with the proved bound. None: nothing better than the first policy was found (is possible).
@@ -93,6 +103,9 @@ def measure(
     """
     from escala.bounds.schedule_bound import METRIC, bound_of_runs
 
+    objective, stretch, limit_s = wanted
+    if objective is None:
+        return None
     within = LIMIT_S if limit_s is None else limit_s
     if objective == WASTE:
         return _of_waste(runs, log, machine, stretch, within, options)
@@ -158,8 +171,10 @@ def save(measured: Mapping[str, Any], folder: Path) -> None:
     (folder / FILE).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
 
 
-def columns(measured: Mapping[str, Any]) -> dict[str, dict[str, float | None]]:
+def columns(measured: Mapping[str, Any] | None) -> dict[str, dict[str, float | None]]:
     """Columns of the tables: name -> policy -> value."""
+    if measured is None:
+        return {}
     return {name: measured[kept] for name, kept in COLUMNS.items() if kept in measured}
 
 

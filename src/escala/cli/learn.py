@@ -13,7 +13,7 @@ import typer
 from escala.cli import day_headroom as room
 from escala.cli import options as opt
 from escala.cli import searching, several, splitting, weekly
-from escala.cli.headroom import save
+from escala.cli.headroom import Wanted, save
 from escala.cli.interrupt import INTERRUPTED, Stopped, keeping, learnt
 from escala.cli.judged import judged_table
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
@@ -58,6 +58,17 @@ Steps = Annotated[
 Minutes = Annotated[
     float | None, typer.Option("--minutes", min=0.0, help="stop at this time, whatever has been learnt", show_default=False)
 ]
+Days = Annotated[int | None, typer.Option("--days", min=1, metavar="N", help=f"learn from the first N {FIRST_DAYS} [all]")]
+Validation = Annotated[
+    int, typer.Option("--validation", min=0, metavar="N", help="keep the weights that do best on the last N days, not learnt from")
+]
+Patience = Annotated[
+    int, typer.Option("--patience", min=0, metavar="N", help="stop after N of 20 looks at them without better ones; 0: never")
+]
+Machine = Annotated[str | None, typer.Option("--platform", metavar="SPEC", help="machine [the one it was trained on]", show_default=False)]
+Baselines = Annotated[
+    str | None, typer.Option("--baselines", metavar="A,B,...", help="policies beside it; changes are against the first", show_default=False)
+]
 Track = Annotated[
     str | None,
     typer.Option(
@@ -80,7 +91,7 @@ def train(
     workload: Annotated[Path, typer.Option("--workload", metavar="FILE", help="job log to learn from", show_default=False)],
     platform: opt.PlatformSpec,
     out: Out,
-    days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help=f"learn from the first N {FIRST_DAYS} [all]")] = None,
+    days: Days = None,
     split: splitting.Split = "time",
     group: Groups = None,
     algorithm: Algorithm = None,
@@ -90,12 +101,8 @@ def train(
     generations: searching.Generations = None,
     population: searching.Population = None,
     worth: searching.Worth = None,
-    validation: Annotated[
-        int, typer.Option("--validation", min=0, metavar="N", help="keep the weights that do best on the last N days, not learnt from")
-    ] = 0,
-    patience: Annotated[
-        int, typer.Option("--patience", min=0, metavar="N", help="stop after N of 20 looks at them without better ones; 0: never")
-    ] = 0,
+    validation: Validation = 0,
+    patience: Patience = 0,
     power: opt.Power = None,
     track: Track = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the interrupted training in DIR")] = False,
@@ -218,17 +225,12 @@ def evaluate(
     agent: Annotated[Path, typer.Argument(metavar="DIR", help="folder of a trained agent", show_default=False)],
     workload: opt.Log,
     read: dict[str, Any],
-    platform: Annotated[
-        str | None, typer.Option("--platform", metavar="SPEC", help="machine [the one it was trained on]", show_default=False)
-    ] = None,
+    platform: Machine = None,
     after: Annotated[int, typer.Option("--after", min=0, metavar="N", help=f"leave out the first N {FIRST_DAYS}")] = 0,
     split: splitting.Split = "time",
     days: Annotated[int | None, typer.Option("--days", min=1, metavar="N", help="judge at most so many days [all]")] = None,
     group: Groups = None,
-    baselines: Annotated[
-        str | None,
-        typer.Option("--baselines", metavar="A,B,...", help="policies beside it; changes are against the first", show_default=False),
-    ] = None,
+    baselines: Baselines = None,
     runs: Annotated[int, typer.Option("--runs", min=1, help="how often each day is played with sampled actions")] = 4,
     window: weekly.Window = "drain",
     headroom: room.Objective = None,
@@ -241,32 +243,24 @@ def evaluate(
     as_json: opt.Json = False,
 ) -> None:
     """Judge a trained agent beside classic policies, day by day."""
-    import escala
     from escala.metrics import compare as comparing
-    from escala.studies.lab.days import days_of
     from escala.studies.lab.saving import DAYS, JUDGED, write_manifest
 
     beside, at_random = None if baselines is None else opt.names(baselines, "--baselines"), None if split == "time" else split
     weekly.check(window, days=days, group=group, headroom=headroom, stretch=stretch, limit=limit, out=out, split=at_random)
     if window == weekly.WEEKS:
         return _by_weeks(agent, workload, read, platform, power, after=after, beside=beside, runs=runs, seed=seed, as_json=as_json)
-    room.check(headroom, stretch, limit, window)
+    bounds = Wanted(headroom, stretch, limit)
+    room.check(bounds, window)
     drawn_by = splitting.seed_of(split, after > 0, "--after")
     pieces = Pieces(None, None)
     kept = keeping(lambda: what_is_kept(out, pieces))
     with output_folder(out, "evaluate", force=force, keeps=True) as folder, progress() as begin, kept:
         begin(f"reading {workload}")
-        trained = escala.load_agent(agent)
-        machine = escala.read_platform(escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else platform, power)
+        trained, machine = _trained(agent, platform, power)
         log = read_log(workload, read, machine)
-        _, later = splitting.parted(days_of(log), drawn_by, after)
-        if not later:
-            raise EscalaError(f"{workload}: no day is left to judge on after the first {after}; give a smaller --after")
-        chosen = _of_groups(later, group)[:days]
-        if not chosen:
-            raise EscalaError(f"{workload}: {_none_of(later, group)} to judge on")
+        chosen = _later_days(log, workload, drawn_by, after, group)[:days]
         room.check_agent(headroom, trained, chosen, machine)
-        bounds = {"objective": headroom, "stretch": stretch, "limit_s": limit}
         names, wanted = [f"agent:{agent}", *(beside or ())], {"days": [day.name for day in chosen], "seed": seed, "window": window}
         pieces = pieces_of(folder, log, machine, names, **wanted)
         played, measured = _played(trained, chosen, machine, beside, runs, seed, window, bounds, begin=begin, pieces=pieces)
@@ -281,7 +275,33 @@ def evaluate(
             write_manifest(folder, "evaluation", about)
             if measured is not None:
                 save(measured, folder)
-    title = f"{len(chosen)} days: means over days, changes with their 95 % intervals"
+    _tell(judged, measured, log, machine, len(chosen), as_json)
+
+
+def _trained(agent: Path, platform: str | None, power: str | None) -> tuple[Any, Any]:
+    """The agent, and the machine asked for, else that of its training."""
+    import escala
+
+    trained = escala.load_agent(agent)
+    machine = escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else platform
+    return trained, escala.read_platform(machine, power)
+
+
+def _later_days(log: Any, workload: Path, drawn_by: int | None, after: int, groups: list[int] | None) -> list[Any]:
+    """The days to judge on."""
+    from escala.studies.lab.days import days_of
+
+    _, later = splitting.parted(days_of(log), drawn_by, after)
+    if not later:
+        raise EscalaError(f"{workload}: no day is left to judge on after the first {after}; give a smaller --after")
+    if not (chosen := _of_groups(later, groups)):
+        raise EscalaError(f"{workload}: {_none_of(later, groups)} to judge on")
+    return chosen
+
+
+def _tell(judged: Any, measured: dict[str, Any] | None, log: Any, machine: Any, days: int, as_json: bool) -> None:
+    """The table of an agent beside policies, with their head-room where it was measured."""
+    title = f"{days} days: means over days, changes with their 95 % intervals"
     told = [{**row, **read_of(log), "power": power_of(machine)} for row in judged.to_dicts()]
     if measured is None:
         emit(as_json, told, title, *judged_table(judged), machine.power_line)
@@ -297,14 +317,12 @@ def _by_weeks(
     seed: int, as_json: bool,
 ) -> None:  # fmt: skip
     """Judge on the later weeks of one continuous replay."""
-    import escala
     from escala.agents.weeks import evaluate_weeks
     from escala.studies.lab.days import days_of
 
     with progress() as begin:
         begin(f"reading {workload}")
-        trained = escala.load_agent(agent)
-        machine = escala.read_platform(escala.Platform.from_spec(trained.manifest["platform"]) if platform is None else platform, power)
+        trained, machine = _trained(agent, platform, power)
         log = read_log(workload, read, machine)
         at_s = weekly.first_s(log, days_of(log), after)
         found = evaluate_weeks(trained, log, machine, at_s, beside, runs, seed, progress=begin("replaying the whole log under each"))
@@ -328,7 +346,7 @@ def export(
 
 
 def _played(
-    trained: Any, days: Any, machine: Any, beside: Any, runs: int, seed: int, window: str, bounds: dict[str, Any], *, begin: Begin,
+    trained: Any, days: Any, machine: Any, beside: Any, runs: int, seed: int, window: str, bounds: Wanted, *, begin: Begin,
     pieces: Pieces,
 ) -> tuple[Any, dict[str, Any] | None]:  # fmt: skip
     """The days played under every policy, and their head-room where an objective is named."""
@@ -345,10 +363,10 @@ def _played(
     share = begin(f"judging on {len(days)} days")
     played = judge(trained, days, machine, beside, runs, seed, window=window, progress=share, starts=note, pieces=pieces)
     measured = None
-    if bounds["objective"] is not None:
-        share, limit_s = begin(f"bounding {len(days)} days"), bounds["limit_s"] or room.LIMIT_S
+    if bounds.objective is not None:
+        share, limit_s = begin(f"bounding {len(days)} days"), bounds.limit_s or room.LIMIT_S
         measured = day_headroom.of_days(
-            days, machine, played, starts, bounds["objective"], stretch=bounds["stretch"], limit_s=limit_s, seed=seed, progress=share,
+            days, machine, played, starts, bounds.objective, stretch=bounds.stretch, limit_s=limit_s, seed=seed, progress=share,
             oversized=trained.env_options.get("oversized", "error"),
         )  # fmt: skip
     return played.rename({"run": "seed"}), measured

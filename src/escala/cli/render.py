@@ -44,43 +44,46 @@ def _completed(incomplete: str) -> list[str]:
     return [name for name in NAMES if name.startswith(incomplete)] + folders
 
 
+What = Annotated[
+    str,
+    typer.Argument(
+        metavar="ENV|DIR", help=f"{', '.join(NAMES)}, or the folder of a trained agent", autocompletion=_completed, show_default=False
+    ),
+]
+Settings = Annotated[
+    list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="options of the environment, such as load=0.9", show_default=False)
+]
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="episode.gif, or .mp4 with ffmpeg", show_default=False)]
+Log = Annotated[
+    Path | None, typer.Option("--workload", metavar="FILE", help="job log, where the environment plays one", show_default=False)
+]
+PlatformSpec = Annotated[
+    str | None, typer.Option("--platform", metavar="SPEC", help="its machine [an agent's: of its training]", show_default=False)
+]
+Policy = Annotated[
+    str | None,
+    typer.Option(
+        "--policy",
+        metavar="NAME",
+        help="who plays: random, or a rule; of an agent: sampled, likeliest [as its preset does better]",
+        show_default=False,
+    ),
+]
+Number = Annotated[int | None, typer.Option("--episode", min=0, metavar="K", help="day or job list K [drawn by seed]", show_default=False)]
+
+
 def render(
-    what: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENV|DIR",
-            help=f"{', '.join(NAMES)}, or the folder of a trained agent",
-            autocompletion=_completed,
-            show_default=False,
-        ),
-    ],
+    what: What,
     read: dict[str, Any],
-    settings: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="options of the environment, such as load=0.9", show_default=False),
-    ] = None,
+    settings: Settings = None,
     *,
-    out: Annotated[Path | None, typer.Option("--out", metavar="FILE", help="episode.gif, or .mp4 with ffmpeg", show_default=False)] = None,
+    out: Out = None,
     show: Annotated[bool, typer.Option("--show", help="play it in a window")] = False,
-    workload: Annotated[
-        Path | None, typer.Option("--workload", metavar="FILE", help="job log, where the environment plays one", show_default=False)
-    ] = None,
-    platform: Annotated[
-        str | None, typer.Option("--platform", metavar="SPEC", help="its machine [an agent's: of its training]", show_default=False)
-    ] = None,
+    workload: Log = None,
+    platform: PlatformSpec = None,
     power: opt.Power = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            "--policy",
-            metavar="NAME",
-            help="who plays: random, or a rule; of an agent: sampled, likeliest [as its preset does better]",
-            show_default=False,
-        ),
-    ] = None,
-    episode: Annotated[
-        int | None, typer.Option("--episode", min=0, metavar="K", help="day or job list K [drawn by seed]", show_default=False)
-    ] = None,
+    policy: Policy = None,
+    episode: Number = None,
     steps: Annotated[int, typer.Option("--steps", min=1, max=20_000, metavar="N", help="end after N steps")] = 500,
     every: Annotated[int, typer.Option("--every", min=1, metavar="K", help="a picture every K steps")] = 1,
     fps: Annotated[int, typer.Option("--fps", min=1, max=50, metavar="N", help="pictures a second")] = 10,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +45,19 @@ SHOWN = (
     *("makespan_s", "utilisation", "mean_power_w", "waste_j", "transitions"),
 )
 """The metrics shown on the terminal, of all those in summary.json."""
+Scheduler = Annotated[
+    str,
+    typer.Option("--scheduler", metavar="NAME", help="fcfs, sjf, easy, saf, rollout[:K][:KEY=VALUE...], ..., policy:DIR or agent:DIR"),
+]
+Shutdown = Annotated[
+    str, typer.Option("--shutdown", metavar="NAME", help="never, timeout:SECONDS, hold:FRACTION, oracle, ..., or agent:DIR")
+]
+Export = Annotated[
+    str | None, typer.Option("--export", metavar="FORMAT", help="write the run in another format too: batsim", show_default=False)
+]
+Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare, by the names of escala simulate")]
+Shutdowns = Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies to compare")]
+Pairs = Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -58,20 +72,9 @@ def simulate(
     platform: opt.PlatformSpec,
     options: dict[str, Any],
     read: dict[str, Any],
-    scheduler: Annotated[
-        str,
-        typer.Option(
-            "--scheduler",
-            metavar="NAME",
-            help="fcfs, sjf, easy, saf, rollout[:K][:KEY=VALUE...], ..., policy:DIR or agent:DIR",
-        ),
-    ] = "easy",
-    shutdown: Annotated[
-        str, typer.Option("--shutdown", metavar="NAME", help="never, timeout:SECONDS, hold:FRACTION, oracle, ..., or agent:DIR")
-    ] = "never",
-    export: Annotated[
-        str | None, typer.Option("--export", metavar="FORMAT", help="write the run in another format too: batsim", show_default=False)
-    ] = None,
+    scheduler: Scheduler = "easy",
+    shutdown: Shutdown = "never",
+    export: Export = None,
     stream: streamed.Stream = False,
     power: opt.Power = None,
     out: opt.Out = None,
@@ -128,83 +131,75 @@ def compare(
     platform: opt.PlatformSpec,
     options: dict[str, Any],
     read: dict[str, Any],
-    schedulers: Annotated[
-        str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare, by the names of escala simulate")
-    ] = "fcfs,first-fit,sjf,easy,saf,conservative",
-    shutdowns: Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies to compare")] = "never",
+    schedulers: Schedulers = "fcfs,first-fit,sjf,easy,saf,conservative",
+    shutdowns: Shutdowns = "never",
     headroom: room.Objective = None,
     stretch: room.Stretch = None,
     limit: room.Limit = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")] = None,
+    jobs: Pairs = None,
     power: opt.Power = None,
     out: opt.Out = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
     """Replay a log under several schedulers and shutdown policies."""
-    import polars as pl
+    from polars import Float64, Series
 
     import escala
-    from escala.metrics import compare as comparing
-    from escala.metrics.recorded import recorded_waits
     from escala.policies.pairs import KeptRuns
     from escala.policies.run import check_power
-    from escala.report import marks
     from escala.studies.lab.saving import save_runs
 
-    chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
-    room.check(headroom, stretch, limit, options)
+    names = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
+    wanted = room.Wanted(headroom, stretch, limit)
+    room.check(wanted, options)
     with output_folder(out, "compare", force=force, keeps=True) as folder:
-        kept = None if folder is None else KeptRuns(folder, _state(options), identity([*chosen, *switching]))
-        total = len(chosen) * len(switching)
+        kept = None if folder is None else KeptRuns(folder, _state(options), identity([*names[0], *names[1]]))
+        total = len(names[0]) * len(names[1])
         with progress() as begin, keeping(lambda: what_is_kept(out, kept, total)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform, power)
-            found = policies(chosen, switching)
+            found = policies(*names)
             check_power(machine, found[1], options["start_off"])
             tell_until(read)
-            log = read_log(workload, with_shapes(read, chosen), machine)
-            tell_unused(chosen, switching, options, log)
+            log = read_log(workload, with_shapes(read, names[0]), machine)
+            tell_unused(*names, options, log)
             room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {len(log)} jobs under {total} pairs of policies")
-            comparison = interruptible(
-                lambda: escala.compare(
-                    log,
-                    machine,
-                    schedulers=found[0],
-                    shutdowns=found[1],
-                    progress=None if share is None else lambda _, done: share(done),
-                    keep=kept,
-                    jobs=jobs,
-                    **options,
-                )
-            )
+            told = None if share is None else lambda _, done: share(done)
+            run = partial(escala.compare, log, machine, schedulers=found[0], shutdowns=found[1], keep=kept, jobs=jobs, **options)
+            comparison = interruptible(lambda: run(progress=told))
             if kept is not None and kept.found:
                 remark(f"{len(kept.found)} of {total} runs were kept from an interrupted comparison")
-        summaries = {name: result.summary() for name, result in comparison.results.items()}
         table = comparison.table(cut=options["until_s"] is not None)
-        remarks = [*comparing.check(summaries, cut=True), *lost_runs(comparison.results)]
-        measured = None
-        if headroom is not None:
-            with progress() as begin:
+        with progress() as begin:
+            if headroom is not None:
                 begin("bounding what is possible")
-                measured = room.measure(comparison.results, log, machine, headroom, stretch, limit, options, room.telling(begin))
-            table = table.with_columns(
-                pl.Series(name, list(values.values()), dtype=pl.Float64) for name, values in room.columns(measured).items()
-            )
-            remarks += [room.remark(measured), room.left_out(measured)]
+            measured = room.measure(wanted, comparison.results, log, machine, options, room.telling(begin))
+        table = table.with_columns(Series(name, list(values.values()), dtype=Float64) for name, values in room.columns(measured).items())
         if folder is not None:
             save_runs(comparison.results, table, folder)
             if measured is not None:
                 room.save(measured, folder)
-    rows, knows = table.to_dicts(), comparison.knows
-    waits = {name: recorded_waits(result.jobs) for name, result in comparison.results.items()}
-    about = {**read_of(log), "power": power_of(machine)}
+    _tell(comparison, table, log, machine, measured, as_json)
+
+
+def _tell(comparison: Any, table: Any, log: Any, machine: Any, measured: Any, as_json: bool) -> None:
+    """The table of a comparison, and what is to be said of it."""
+    from escala.metrics import compare as comparing
+    from escala.metrics.recorded import recorded_waits
+    from escala.report import marks
+
+    results, rows, about = comparison.results, table.to_dicts(), {**read_of(log), "power": power_of(machine)}
+    waits = {name: recorded_waits(result.jobs) for name, result in results.items()}
     told = [{**row, **about, "recorded_waits": waits[row["policy"]]} for row in rows]
+    summaries = {name: result.summary() for name, result in results.items()}
+    remarks = [*comparing.check(summaries, cut=True), *lost_runs(results)]
     if measured is not None:
         told = [{**row, "headroom_of": room.told(measured, row["policy"])} for row in told]
+        remarks += [room.remark(measured), room.left_out(measured)]
     title = f"{log.name} on {machine.name}: {len(log):,} jobs"
-    shown = [*overruled(comparison.results), *shown_waits({marks.shown(name, knows): found for name, found in waits.items()})]
+    shown = [*overruled(results), *shown_waits({marks.shown(name, comparison.knows): found for name, found in waits.items()})]
     emit(as_json, told, title, *compared(comparison, table), machine.power_line, *shown, *remarks)
     if measured is not None and measured["interrupted"]:
         raise Stopped("interrupted: the head-room told is of what was proved until then", INTERRUPTED)
