@@ -192,9 +192,6 @@ class Policy(Protocol):
         """Give commands for this instant; return when there are no more."""
 
 
-PolicyLike = str | Policy | Callable[[View, Commands], None]
-
-
 INSIDE = (
     ("escala.envs.learnt", "LearntShutdown"),
     ("escala.envs.learnt", "LearntScheduler"),

@@ -24,7 +24,6 @@ FORMAT = 1
 SAVED = "simulate"  # the verb that leaves such a folder
 AGAIN = "run it again"
 JOBS = ("job_id", "submit_s", "start_s", "finish_s", "wait_s", "cores", "walltime_s", "runtime_s", "user", "state", "nodes")
-TABLES = ("jobs", "nodes", "power", "decisions")
 TOO_MANY_INTERVALS = 30_000_000  # node intervals; about 1 GB as a table
 
 

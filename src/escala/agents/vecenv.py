@@ -13,7 +13,40 @@ from escala.envs import BatchVectorEnv
 from escala.errors import EscalaError
 
 
-class NativeVecEnv(VecEnv):
+class SharedVecEnv(VecEnv):
+    """Rows of one batch: no environments of their own. venv: what has the attributes that they share, and `action_masks`."""
+
+    venv: Any
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        """One value, the same for all rows."""
+        return [getattr(self.venv, attr_name)] * len(self._rows(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
+        """Rows share all attributes."""
+        raise AttributeError(f"{attr_name} cannot be set in single rows of a native vector environment")
+
+    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
+        """`action_masks` of each row."""
+        if method_name != "action_masks":
+            raise AttributeError(f"native vector environments offer action_masks row by row, not {method_name}")
+        mask = self.venv.action_masks()
+        return [mask[row] for row in self._rows(indices)]
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        """Never."""
+        return [False] * len(self._rows(indices))
+
+    def _rows(self, indices: Any) -> Sequence[int]:
+        if indices is None:
+            return range(self.num_envs)
+        return [indices] if isinstance(indices, int) else list(indices)
+
+
+class NativeVecEnv(SharedVecEnv):
     """All rows of a native vector environment as one `VecEnv`, for stable-baselines3 and sb3-contrib.
 
     venv: what `gymnasium.make_vec(ID, num_envs=N)` gives for an environment of Escala. Returns and lengths of ended episodes go into
@@ -81,30 +114,3 @@ class NativeVecEnv(VecEnv):
         self.venv.turn.observation[...] = observation
         self.venv.turn.mask[...] = mask
         self.venv._seeded = True
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """One value, the same for all rows."""
-        return [getattr(self.venv, attr_name)] * len(self._rows(indices))
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Rows share all attributes."""
-        raise AttributeError(f"{attr_name} cannot be set in single rows of a native vector environment")
-
-    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """`action_masks` of each row."""
-        if method_name != "action_masks":
-            raise AttributeError(f"native vector environments offer action_masks row by row, not {method_name}")
-        mask = self.venv.action_masks()
-        return [mask[row] for row in self._rows(indices)]
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Never: rows are no environments of their own."""
-        return [False] * len(self._rows(indices))
-
-    def _rows(self, indices: Any) -> Sequence[int]:
-        if indices is None:
-            return range(self.num_envs)
-        return [indices] if isinstance(indices, int) else list(indices)

@@ -24,10 +24,10 @@ from typing import Any, Protocol
 import numpy as np
 import polars as pl
 
+from escala.export.batsim_energy import Run as EnergyRun
 from escala.export.batsim_energy import consumed_energy
 from escala.writing import saved_folder
 
-FILES = ("jobs.csv", "schedule.csv", "machine_states.csv", "consumed_energy.csv", "pstate_changes.csv")
 FINAL_STATES = {"COMPLETED": "COMPLETED_SUCCESSFULLY", "KILLED": "COMPLETED_WALLTIME_REACHED", "REJECTED": "REJECTED"}
 # in the order of the columns of machine_states.csv: Escala's state, Batsim's name, pstate
 STATES = (
@@ -39,19 +39,11 @@ STATES = (
 )
 
 
-class Run(Protocol):
+class Run(EnergyRun, Protocol):
     """What is read of a Result."""
 
     @property
-    def jobs(self) -> pl.DataFrame: ...
-    @property
-    def nodes(self) -> pl.DataFrame: ...
-    @property
     def totals(self) -> pl.DataFrame: ...
-    @property
-    def allocations(self) -> pl.DataFrame: ...
-    @property
-    def manifest(self) -> dict[str, Any]: ...
 
 
 def export(result: Run, folder: Path) -> Path:

@@ -11,8 +11,6 @@ from escala.compile import inlined, later
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
-SIX = np.uint64(6)
-LOW6 = np.uint64(63)
 
 
 _population = later("escala.kernel.bits_code", "population")

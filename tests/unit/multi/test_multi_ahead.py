@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from escala.agents.imitation import team_teaching
-from escala.agents.imitation.team_lookahead import LookAhead, law_of, play_ahead
+from escala.agents.imitation.team_lookahead import LookAhead, law_of
 from escala.agents.imitation.team_teaching import check
 from escala.agents.training.team.train import train_team
 from escala.envs import multi
@@ -29,6 +29,20 @@ def played(batch: MultiBatch, state: Any, action: int) -> float:
         if turn.terminated[0]:
             return float((batch.games.memory["slowdown"][0] - 1.0) * batch.games.memory["submitted"][0])
         batch.decide("dense", out)
+
+
+def play_ahead(batch: MultiBatch, teacher: LookAhead, patience: int = 20_000) -> np.ndarray:
+    """Mean slowdown of each list of the batch, game i playing list i, all agents choosing by look-ahead; NaN where not finished."""
+    n = batch.num_envs
+    turn: Any = batch.new_turn()
+    batch.restart(np.arange(n), turn, {"list": np.arange(n)})
+    going = np.ones(n, bool)
+    for _ in range(patience):
+        batch.step(teacher.choose(turn.mask, going), turn)
+        going &= ~(turn.terminated | turn.truncated)
+        if not going.any():
+            break
+    return np.where(going, np.nan, batch.games.memory["slowdown"])
 
 
 @pytest.mark.parametrize("shape", [{"agents": 2}, {"agents": 2, "machines": 2}, {"agents": 1, "machines": 3, "turns": "until-void"}])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -69,17 +67,3 @@ class LookAhead:
     def choose(self, mask: NDArray[np.bool_], going: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The actions of least cost, [N]; `LEAVE` in games that are over."""
         return np.where(going, self.costs(mask, going).argmin(axis=1), LEAVE)
-
-
-def play_ahead(batch: MultiBatch, teacher: LookAhead, patience: int = 20_000) -> NDArray[np.float64]:
-    """Mean slowdown of each list of the batch, game i playing list i, all agents choosing by look-ahead; NaN where not finished."""
-    n = batch.num_envs
-    turn: Any = batch.new_turn()
-    batch.restart(np.arange(n), turn, {"list": np.arange(n)})
-    going = np.ones(n, bool)
-    for _ in range(patience):
-        batch.step(teacher.choose(turn.mask, going), turn)
-        going &= ~(turn.terminated | turn.truncated)
-        if not going.any():
-            break
-    return np.where(going, np.nan, batch.games.memory["slowdown"])

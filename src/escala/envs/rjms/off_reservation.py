@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escala.envs.core.batch import Rows, Turn
@@ -18,9 +17,8 @@ from escala.envs.core.records import Records, settings_of
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.rjms import observation, off_reservation_step
 from escala.envs.rjms.action import FORMS, GUARDS
-from escala.envs.rjms.days import DayOptions
-from escala.envs.rjms.episodes import ADVICE, MOST_SHOWN, Episodes, days_of, given_or_built_in, idle_watts, watts_of, whole_us
-from escala.envs.rjms.picture import Strip
+from escala.envs.rjms.days import DayBatch, DayOptions
+from escala.envs.rjms.episodes import MOST_SHOWN, Episodes, days_of, given_or_built_in, idle_watts, watts_of
 from escala.envs.rjms.state import SHUTDOWN, SHUTDOWN_MEMORY, SHUTDOWN_SETTINGS
 from escala.errors import EscalaError
 from escala.kernel import codes
@@ -88,7 +86,7 @@ class OffReservationOptions(DayOptions):
 
     def settings(self, platform: Platform) -> NDArray[Any]:
         """The compiled code's settings."""
-        period = whole_us(self.period_s, "period_s")
+        times = self.times()
         author = self.normalise == "author"
         scale = idle_watts(platform) * self.period_s
         if author and scale <= 0:
@@ -96,9 +94,7 @@ class OffReservationOptions(DayOptions):
                 f"platform {platform.name!r} idles at 0 W: energy cannot be normalised; give a platform with power, or normalise='none'"
             )
         values = {
-            "period_us": period,
-            "day_us": whole_us(self.day_s, "day_s"),
-            "limit_us": whole_us(self.day_s * (1.0 + self.drain_days), "drain_days") if self.window == "drain" else codes.NEVER_US,
+            **times,
             "jobs": self.jobs,
             "compact": self.observation == "compact",
             "form": FORMS[self.action],
@@ -148,11 +144,6 @@ class OffReservationOptions(DayOptions):
         """The action in force before the first question: nothing is held back."""
         return 0 if self.action in ("hold", "count") else -1
 
-    def simulation_options(self) -> Options:
-        """How one day is simulated."""
-        until = self.day_s if self.window == "cut" else None
-        return Options(until_s=until, start_off=self.start_off, oversized=self.oversized, record=False)
-
     def plan(self, workload: Workload, options: Options) -> Plan:
         """SAF with a pause before each of its decisions."""
         beneath = BENEATH[self.action]
@@ -168,7 +159,7 @@ class OffReservationOptions(DayOptions):
 options_of = OffReservationOptions.of
 
 
-class OffReservationBatch:
+class OffReservationBatch(DayBatch):
     """N days at once; see `escala.envs.core.batch.Batch`."""
 
     def __init__(self, num_envs: int, workload: Any = None, platform: Any = None, **options: Any) -> None:
@@ -176,13 +167,8 @@ class OffReservationBatch:
         chosen = self.options
         workload, platform = given_or_built_in(workload, platform)
         days = days_of(workload, chosen.day_s, chosen.min_jobs)
-        self.episodes = Episodes(num_envs, days, platform, self.plan, chosen.simulation_options(), timers=self.timers)
-        self.platform = self.episodes.platform
-        self.num_envs = num_envs
-        self.observation_space = spaces.Box(0.0, 1.0, chosen.shape, np.float32)
-        self.action_space = spaces.Discrete(chosen.actions(self.platform))
-        self.games = chosen.games(num_envs, self.platform, self.episodes.users, self.episodes.world.plans.shape[1])
-        self._strip = Strip(self.platform.n_nodes)
+        episodes = Episodes(num_envs, days, platform, self.plan, chosen.simulation_options(), timers=self.timers)
+        super().__init__(num_envs, chosen, episodes, chosen.actions(episodes.platform))
 
     def plan(self, day: Workload, how: Options) -> Plan:
         """The kernel's plan of a day."""
@@ -193,29 +179,18 @@ class OffReservationBatch:
         """How many timers a job may have at once: one for each share of its walltime."""
         return len(self.options.holds) if self.options.action == "hold" else 0
 
-    def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
-        """Seeds of rows."""
-        self.episodes.seed(rows, seeds)
-
     def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
         """Begin the next day of these rows."""
-        self.episodes.begin(rows, options)
-        self.games.forget(rows)
+        self._begin(rows, options)
         self.games.memory["standing"][rows] = self.options.resting % int(self.action_space.n)
         self.games.history[rows] = 0.0
         self._check(off_reservation_step.begin(self.episodes.table, self.games.table, rows, (_flat(turn), turn.mask)))
-        if 0 in rows:
-            self._strip.clear()
 
     def step(self, actions: Any, turn: Turn) -> None:
         """One action of every row."""
         actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
         written = (_flat(turn), turn.mask, turn.reward, turn.terminated, turn.truncated)
         self._check(off_reservation_step.step(self.episodes.table, self.games.table, actions, written))
-
-    def _check(self, fine: bool) -> None:
-        if not fine:
-            raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
 
     def info(self) -> dict[str, NDArray[Any]]:
         """waste_j: joules wasted in the step; late_cores: its QoS term; waited: walltimes that queued jobs waited; time_s: the clock; day:
@@ -239,19 +214,6 @@ class OffReservationBatch:
             "time_s": episodes.world.s["now"].item(i) * 1e-6,
             "day": episodes.day.item(i),
         }
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that changes."""
-        return self.episodes.state() | self.games.state()
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore a saved state."""
-        self.episodes.restore(state)
-        self.games.restore(state, ADVICE)
-
-    def frame(self, i: int) -> NDArray[np.uint8]:
-        """Nodes by state over time."""
-        return self._strip.frame(self.episodes.world, i)
 
 
 def _flat(turn: Turn) -> NDArray[np.float32]:

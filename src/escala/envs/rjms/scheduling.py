@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from gymnasium import spaces
 from numpy.typing import NDArray
 
 from escala.envs.core.batch import Rows, Turn
@@ -17,10 +16,9 @@ from escala.envs.core.options import choice, documented, flag, nonnegative, opti
 from escala.envs.core.records import Records, settings_of
 from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.rjms import scheduling_step
-from escala.envs.rjms.days import DayOptions
-from escala.envs.rjms.episodes import ADVICE, MOST_SHOWN, Episodes, days_of, given_or_built_in, watts_of, whole_log, whole_us
+from escala.envs.rjms.days import DayBatch, DayOptions
+from escala.envs.rjms.episodes import MOST_SHOWN, Episodes, days_of, given_or_built_in, watts_of, whole_log, whole_us
 from escala.envs.rjms.observation import SNAPSHOT
-from escala.envs.rjms.picture import Strip
 from escala.envs.rjms.reward import COSTS
 from escala.envs.rjms.state import RECENT, SCHEDULING, SCHEDULING_MEMORY, SCHEDULING_SETTINGS
 from escala.envs.rjms.user_confidence import KINDS
@@ -65,9 +63,7 @@ class SchedulingOptions(DayOptions):
     def settings(self) -> NDArray[Any]:
         """The compiled code's settings."""
         values = {
-            "period_us": whole_us(self.period_s, "period_s"),
-            "day_us": whole_us(self.day_s, "day_s"),
-            "limit_us": whole_us(self.day_s * (1.0 + self.drain_days), "drain_days") if self.window == "drain" else codes.NEVER_US,
+            **self.times(),
             "rho": self.rho,
             "sigma": self.sigma,
             "tau": self.tau,
@@ -93,11 +89,6 @@ class SchedulingOptions(DayOptions):
             confidence=np.ones((n, users + 1), np.float64),
         )
 
-    def simulation_options(self) -> Options:
-        """How one day is simulated."""
-        until = self.day_s if self.window == "cut" else None
-        return Options(until_s=until, start_off=self.start_off, oversized=self.oversized, record=False)
-
     def plan(self, workload: Workload, options: Options) -> Plan:
         """Nobody schedules inside the kernel."""
         return plan_for(None, shutdown(self.shutdown, options)[0], workload, options)
@@ -120,43 +111,26 @@ class SchedulingOptions(DayOptions):
 options_of = SchedulingOptions.of
 
 
-class SchedulingBatch:
+class SchedulingBatch(DayBatch):
     """N days at once; see `escala.envs.core.batch.Batch`."""
 
     def __init__(self, num_envs: int, workload: Any = None, platform: Any = None, **options: Any) -> None:
         self.options = options_of(options)
         chosen = self.options
-        workload, platform = given_or_built_in(workload, platform)
-        self.episodes = chosen.episodes(num_envs, workload, platform)
-        self.platform = self.episodes.platform
-        self.num_envs = num_envs
-        self.observation_space = spaces.Box(0.0, 1.0, chosen.shape, np.float32)
-        self.action_space = spaces.Discrete(chosen.places + 1)
-        self.games = chosen.games(num_envs, self.platform, self.episodes.users, self.episodes.world.plans.shape[1])
-        self._strip = Strip(self.platform.n_nodes)
-
-    def seed(self, rows: Rows, seeds: NDArray[np.uint64]) -> None:
-        """Seeds of rows."""
-        self.episodes.seed(rows, seeds)
+        episodes = chosen.episodes(num_envs, *given_or_built_in(workload, platform))
+        super().__init__(num_envs, chosen, episodes, chosen.places + 1)
 
     def restart(self, rows: Rows, turn: Turn, options: Mapping[str, Any]) -> None:
         """Begin the next day of these rows."""
-        self.episodes.begin(rows, options)
+        self._begin(rows, options)
         games = self.games
-        games.forget(rows)
         games.history[rows], games.entered[rows], games.confidence[rows] = 0.0, 0, 1.0
         self._check(scheduling_step.begin(self.episodes.table, games.table, rows, (turn.observation, turn.mask)))
-        if 0 in rows:
-            self._strip.clear()
 
     def step(self, actions: Any, turn: Turn) -> None:
         """One choice of every row."""
         actions = chosen_actions(actions, self.num_envs, int(self.action_space.n))
         self._check(scheduling_step.step(self.episodes.table, self.games.table, actions, tuple(turn)))
-
-    def _check(self, fine: bool) -> None:
-        if not fine:
-            raise EscalaError("a simulation of the batch cannot go on: please report the workload and the options")
 
     def info(self) -> dict[str, NDArray[Any]]:
         """waste_j: joules wasted in the step, where the platform has watts; time_s: the clock; day: the day's number."""
@@ -174,19 +148,6 @@ class SchedulingBatch:
             "time_s": episodes.world.s["now"].item(i) * 1e-6,
             "day": episodes.day.item(i),
         }
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that changes."""
-        return self.episodes.state() | self.games.state()
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore a saved state."""
-        self.episodes.restore(state)
-        self.games.restore(state, ADVICE)
-
-    def frame(self, i: int) -> NDArray[np.uint8]:
-        """Nodes by state over time."""
-        return self._strip.frame(self.episodes.world, i)
 
 
 @documented(SchedulingOptions)

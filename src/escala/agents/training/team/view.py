@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from stable_baselines3.common.vec_env import VecEnv
 
 from escala.agents.team import preferences_of
+from escala.agents.vecenv import SharedVecEnv
 from escala.envs.core.batch import Turn
 from escala.envs.slots.playing import Member, choose
 from escala.envs.slots.team.batch import MultiBatch
 from escala.envs.slots.team.deciding import Player
-from escala.errors import EscalaError
 
 EVERYBODY = -1
 LEAST_LOSS = 0.2  # a job; keeps lists that SJF plays without a loss from weighing without limit
@@ -36,7 +35,7 @@ def relative_weights(batch: MultiBatch) -> NDArray[np.float64]:
     return 1.0 / (figures["submitted"].to_numpy() * np.maximum(mean - 1.0, LEAST_LOSS))
 
 
-class TeamView(VecEnv):
+class TeamView(SharedVecEnv):
     """learner: which agent learns in each game, int [N] (`EVERYBODY`: see the module). others: gives the members who answer, one for each
     agent, when asked (they change as they learn). weight: of the rewards of each job list. gamma: the discount of a unit of time."""
 
@@ -162,32 +161,6 @@ class TeamView(VecEnv):
         self._inner.observation[...], self._inner.mask[...] = state["face.observation"], state["face.mask"]
         self._show()
         self.turn.observation[...], self.turn.mask[...] = observation, mask
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """One value, the same for all games."""
-        return [getattr(self, attr_name)] * len(self._rows(indices))
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Games share all attributes."""
-        raise EscalaError(f"{attr_name} cannot be set in single games of a team's view")
-
-    def env_method(self, method_name: str, *method_args: Any, indices: Any = None, **method_kwargs: Any) -> list[Any]:
-        """`action_masks` of each game."""
-        if method_name != "action_masks":
-            raise EscalaError(f"a team's view offers action_masks game by game, not {method_name}")
-        return list(self.turn.mask[self._rows(indices)])
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Never: games are no environments of their own."""
-        return [False] * len(self._rows(indices))
-
-    def _rows(self, indices: Any) -> Sequence[int]:
-        if indices is None:
-            return range(self.num_envs)
-        return [indices] if isinstance(indices, int) else list(indices)
 
 
 class SharedView(TeamView):

@@ -80,15 +80,10 @@ class _Table:
         return {name: value[0].item() for name, value in self.batch.info().items()}
 
 
-class MultiSlotsAEC(AECEnv[str, NDArray[Any], int]):
-    """See `escala.envs.multi.slots`."""
+class _Face:
+    """What both forms show of the one game."""
 
-    metadata: ClassVar[dict[str, Any]] = {
-        "name": "escala_multi_slots_v0", "render_modes": RENDER_MODES, "render_fps": FPS, "is_parallelizable": False,
-    }  # type: ignore[misc]  # fmt: skip
-
-    def __init__(self, workload: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
-        super().__init__()
+    def _sit(self, workload: Any, options: dict[str, Any], render_mode: str | None) -> None:
         self._table = _Table(workload, options, render_mode)
         self.render_mode = render_mode
         self.possible_agents = list(self._table.names)
@@ -109,6 +104,26 @@ class MultiSlotsAEC(AECEnv[str, NDArray[Any], int]):
     def action_space(self, agent: str) -> spaces.Discrete:
         """The same for all agents."""
         return self.action_spaces[agent]
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """A picture, uint8 [height, width, 3], with `rgb_array`. With `human` each reset and step shows itself in a window."""
+        return self._table.picture()
+
+    def close(self) -> None:
+        """Close the window, where there is one."""
+        self._table.window.close()
+
+
+class MultiSlotsAEC(_Face, AECEnv[str, NDArray[Any], int]):
+    """See `escala.envs.multi.slots`."""
+
+    metadata: ClassVar[dict[str, Any]] = {
+        "name": "escala_multi_slots_v0", "render_modes": RENDER_MODES, "render_fps": FPS, "is_parallelizable": False,
+    }  # type: ignore[misc]  # fmt: skip
+
+    def __init__(self, workload: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
+        super().__init__()
+        self._sit(workload, options, render_mode)
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Begin an episode."""
@@ -160,16 +175,8 @@ class MultiSlotsAEC(AECEnv[str, NDArray[Any], int]):
         """Which actions make sense for an agent now, int8 [actions]."""
         return self._table.look(self._table.number(agent))[1]
 
-    def render(self) -> NDArray[np.uint8] | None:
-        """A picture, uint8 [height, width, 3], with `rgb_array`. With `human` each reset and step shows itself in a window."""
-        return self._table.picture()
 
-    def close(self) -> None:
-        """Close the window, where there is one."""
-        self._table.window.close()
-
-
-class MultiSlotsParallel(ParallelEnv[str, NDArray[Any], int]):
+class MultiSlotsParallel(_Face, ParallelEnv[str, NDArray[Any], int]):
     """See `escala.envs.multi.parallel`."""
 
     metadata: ClassVar[dict[str, Any]] = {"name": "escala_multi_slots_parallel_v0", "render_modes": RENDER_MODES, "render_fps": FPS}  # type: ignore[misc]
@@ -178,26 +185,7 @@ class MultiSlotsParallel(ParallelEnv[str, NDArray[Any], int]):
         for name, only in (("turns", "single"), ("skip", "none")):
             if options.get(name, only) != only:
                 raise EscalaError(f"option {name}={options[name]!r}: in the parallel form all agents choose at once: leave it out")
-        self._table = _Table(workload, options, render_mode)
-        self.render_mode = render_mode
-        self.possible_agents = list(self._table.names)
-        self.agents: list[str] = []
-        batch = self._table.batch
-        self.observation_spaces = dict.fromkeys(self.possible_agents, batch.observation_space)
-        self.action_spaces = {name: spaces.Discrete(int(batch.action_space.n)) for name in self.possible_agents}
-
-    @property
-    def batch(self) -> MultiBatch:
-        """The game underneath, a batch of one."""
-        return self._table.batch
-
-    def observation_space(self, agent: str) -> spaces.Box:
-        """The same for all agents."""
-        return self.observation_spaces[agent]
-
-    def action_space(self, agent: str) -> spaces.Discrete:
-        """The same for all agents."""
-        return self.action_spaces[agent]
+        self._sit(workload, options, render_mode)
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
@@ -240,11 +228,3 @@ class MultiSlotsParallel(ParallelEnv[str, NDArray[Any], int]):
         if any(ended):
             self.agents = []
         return seen, rewards, terminated, truncated, infos
-
-    def render(self) -> NDArray[np.uint8] | None:
-        """A picture, uint8 [height, width, 3], with `rgb_array`. With `human` each reset and step shows itself in a window."""
-        return self._table.picture()
-
-    def close(self) -> None:
-        """Close the window, where there is one."""
-        self._table.window.close()
