@@ -15,7 +15,7 @@ from escala.errors import EscalaError
 from escala.metrics.compare import KNOWS
 from escala.metrics.energy import STATES, to_one_end
 from escala.metrics.jobs import THETA
-from escala.platform import read_platform
+from escala.platform import Platform, read_platform
 from escala.policies import simulate
 from escala.policy import name_of
 from escala.result import Result
@@ -40,10 +40,9 @@ def evaluate(
     starts: Callable[[str, int, int, list[float]], None] | None = None,
     pieces: Pieces | None = None,
 ) -> pl.DataFrame:
-    """One row a day, policy and run: what the policy knows of the future (`knows`); where the platform has watts energy_j,
-    that of each node state (computing_j, ...)
-    and waste_j; transitions; mean_wait_s,
-    mean_stretch, mean_delay_s (of jobs that started); mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted;
+    """One row a day, policy and run: what the policy knows of the future (`knows`); where the platform has watts energy_j, that of each
+    node state (computing_j, ...) and waste_j; transitions; mean_wait_s, mean_stretch, mean_delay_s (of jobs that started);
+    mean_slowdown, mean_bounded_slowdown (of jobs that ended); jobs, unstarted;
     window_s: how long energy was counted (each day until the last of its runs ends, see `escala.metrics.energy.to_one_end`), and asleep_w:
     what the platform draws while all nodes are off.
 
@@ -51,23 +50,16 @@ def evaluate(
     sampled policy plays each day `runs` times with seeds seed, seed + 1, ...; with `argmax` also once with its greedy actions. beneath:
     what stands beside the policies compared (scheduler "saf" under shutdown policies, shutdown "timeout:300" under schedulers). window:
     "cut" ends each day at its length, "drain" runs it to completion; by default as in training. All days begin as in training (nodes off,
-    unless told otherwise).
-    starts: called with policy, run, number of the day and the start of each of its jobs, s (NaN: never). pieces: where the days of a
-    policy and run go and come from, each as one piece.
+    unless told otherwise). starts: called with policy, run, number of the day and the start of each of its jobs, s (NaN: never).
+    pieces: where the days of a policy and run go and come from, each as one piece.
     """
     if len(days) == 0:
         raise EscalaError("days: give at least one day, each a Workload")
     if agent.env_id not in (OFF_RESERVATION, SCHEDULING):
         raise EscalaError(f"agents of {agent.env_id} are not judged on days: use escala.envs.slots.playing.play, or simulate and compare")
-    options = agent.env_options
-    cut = (window or options.get("window", "cut")) == "cut"
-    machine = read_platform(platform)
-    off = machine.has_switches and options.get("start_off", True)
-    how: dict[str, Any] = {"start_off": off, "seed": seed, "oversized": options.get("oversized", "error")}
-    if cut:
-        how["until_s"] = float(options.get("day_s", 86400.0))
-    schedules = agent.env_id == SCHEDULING
-    other = beneath if beneath is not None else (options.get("shutdown", "timeout:300") if schedules else "saf")
+    machine, schedules = read_platform(platform), agent.env_id == SCHEDULING
+    how = _as_in_training(agent, machine, window) | {"seed": seed}
+    other = beneath if beneath is not None else (agent.env_options.get("shutdown", "timeout:300") if schedules else "saf")
     policies: list[tuple[str, int, Any]] = [(name_of(b), 0, b) for b in (baselines or (SCHEDULER_BASELINES if schedules else BASELINES))]
     policies += [("agent", run, agent.policy(sampled=True, seed=seed + run)) for run in range(runs)]
     if argmax:
@@ -93,6 +85,16 @@ def evaluate(
             progress((k + 1) / len(policies))
     played = to_one_end(pl.DataFrame(rows))
     return played if machine.has_energy else played.drop("asleep_w")
+
+
+def _as_in_training(agent: Agent, machine: Platform, window: str | None) -> dict[str, Any]:
+    """How a day is replayed: it begins, and by default ends, as in the agent's training."""
+    options = agent.env_options
+    off = machine.has_switches and options.get("start_off", True)
+    how: dict[str, Any] = {"start_off": off, "oversized": options.get("oversized", "error")}
+    if (window or options.get("window", "cut")) == "cut":
+        how["until_s"] = float(options.get("day_s", 86400.0))
+    return how
 
 
 def _figures(result: Result) -> dict[str, Any]:
