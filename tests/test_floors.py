@@ -21,7 +21,6 @@ LONGER: set[str] = set()
 """Functions with more parameters by position, as file:name: this list may only shrink."""
 MOST_LINES = 60
 LONG = {
-    "agents/training/team/train.py:train_team": 85,
     "agents/training/train.py:train": 84,
     "optimum/anneal.py:anneal": 69,
     "optimum/prices.py:subgradient": 73,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -126,60 +126,42 @@ def train_team(
 
     Raises EscalaError: unknown names, a folder that holds a team already (without resume), a checkpoint of another training.
     """
-    if mode not in MODES:
-        raise EscalaError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
-    if not isinstance(preset, str) or preset not in PRESETS:
-        raise EscalaError(f"unknown preset {preset!r}: use one of {', '.join(PRESETS)}")
-    chosen = PRESETS[preset]
+    chosen = _preset(preset, mode)
     rule = chosen.teacher if teacher == "" else teacher
     _check_algorithm(algorithm, {"resume": resume, "teacher": rule, "judge": judge}, mode)
     check_request(steps, seed, num_envs, learn)
     if steps < (1 if rule is None else 0):
         raise EscalaError(f"steps={steps}: give at least 1, or 0 with a teacher")
-    given = {**chosen.options, **options}
-    if chosen.clock and workload is None:
-        given = {"arrivals_end": MultiOptions.steps} | given
-    settings = {**chosen.learn, **(learn or {})}
-    games = num_envs or chosen.num_envs
+    given = {**({"arrivals_end": MultiOptions.steps} if chosen.clock and workload is None else {}), **chosen.options, **options}
     folder = None if out is None else Path(out)
     checkpoint.check_folder(folder, resume)
     pin_threads()
     request = {
         "mode": mode, "steps": steps, "seed": seed, "preset": preset,
-        "teacher": dict(rule) if isinstance(rule, Mapping) else rule, "num_envs": games,
-        "learn": dict(settings), "options": {k: _plain(v) for k, v in given.items()},
+        "teacher": dict(rule) if isinstance(rule, Mapping) else rule, "num_envs": num_envs or chosen.num_envs,
+        "learn": {**chosen.learn, **(learn or {})}, "options": {k: _plain(v) for k, v in given.items()},
         "workload": "generated" if workload is None else type(workload).__name__, "looks": looks if judge is not None else 0,
     }  # fmt: skip
     with claimed(folder):
         if algorithm in RLLIB:
             return _by_rllib(request | {"algorithm": algorithm}, workload, given, chosen, folder, progress)
-        learners = _learners(workload, given, mode, games, chosen, settings, seed)
-        seen = Looks(judge, looks, [learner.model.policy for learner in learners])
-        state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "elapsed_s": 0.0, "processor_s": 0.0}
-        began = _now()
+        learners = _learners(workload, given, chosen, request)
+        training = _Training(learners, request, chosen.rounds, folder, Looks(judge, looks, [one.model.policy for one in learners]))
         if resume:
-            assert folder is not None
-            saved = checkpoint.read(folder, request)
-            seen.restore(saved["looks"])
-            _restore(saved, learners, state)
+            training.restore()
         elif rule is not None:
             _imitate(learners, rule, given, seed, workload is None)
-        _tick(state, began)
+        training.fit(progress)
+        return training.end()
 
-        def team_now() -> Team:
-            return _team(learners, request, state | {"judged": seen.points})
 
-        seen.look(state["done"], state["done"] / max(steps, 1), team_now)
-        for share in _rounds(learners, chosen.rounds, request, state, folder, seen):
-            seen.look(state["done"], share, team_now)
-            if progress is not None:
-                progress(share)
-        seen.end()
-        team = team_now()
-        if folder is not None:
-            team.write(folder)
-            remove(folder / checkpoint.FILE)
-        return team
+def _preset(name: Any, mode: Any) -> TeamPreset:
+    """The preset of this name; EscalaError for an unknown one, and for an unknown mode."""
+    if mode not in MODES:
+        raise EscalaError(f"unknown mode {mode!r}: use one of {', '.join(MODES)}")
+    if not isinstance(name, str) or name not in PRESETS:
+        raise EscalaError(f"unknown preset {name!r}: use one of {', '.join(PRESETS)}")
+    return PRESETS[name]
 
 
 def _imitate(learners: list[_Learner], rule: Any, given: Mapping[str, Any], seed: int, drawn: bool) -> None:
@@ -233,40 +215,79 @@ def _tick(state: dict[str, Any], began: tuple[float, float]) -> None:
     state["processor_s"] += processor - began[1]
 
 
-def _rounds(
-    learners: list[_Learner], rounds: int, request: dict[str, Any], state: dict[str, Any], folder: Path | None, looks: Looks
-) -> Iterator[float]:
-    """Train round by round, with a checkpoint now and then; yields the share done after each."""
-    saved_at = time.monotonic()
-    while state["done"] < request["steps"]:
-        began = _now()
-        if folder is not None and began[0] - saved_at >= checkpoint.EVERY_S:
-            checkpoint.write(folder / checkpoint.FILE, _capture(learners, state, request) | {"looks": looks.state()})
-            saved_at = time.monotonic()
-        _round(learners, request["mode"], rounds, request["steps"], state)
-        _tick(state, began)
-        yield min(1.0, state["done"] / request["steps"])
+class _Training:
+    """The learners of a team, what they have done, and who looks on. rounds: rollouts of a learner before the turn to learn goes on."""
 
+    def __init__(self, learners: list[_Learner], request: dict[str, Any], rounds: int, folder: Path | None, looks: Looks) -> None:
+        self.learners, self.request, self.rounds, self.folder, self.looks = learners, request, rounds, folder, looks
+        self.state: dict[str, Any] = {"done": 0, "round": 0, "curve": [], "elapsed_s": 0.0, "processor_s": 0.0}
+        self._began = _now()
 
-def _round(learners: list[_Learner], mode: str, rounds: int, steps: int, state: dict[str, Any]) -> None:
-    """One or all learners take a rollout and learn from it."""
-    left = 1.0 - state["done"] / steps
-    turn = (state["round"] // rounds) % len(learners)
-    active = [turn] if mode == "turns" else list(range(len(learners)))
-    for k in active:
-        learners[k].collect()
-    for k in active:
-        learners[k].improve(left)
-        state["done"] += learners[k].per_rollout
-        ended = [float(episode["r"]) for episode in learners[k].model.ep_info_buffer or ()]
-        if ended:
-            state["curve"].append([state["done"], k, float(np.mean(ended)), len(ended)])
-    state["round"] += 1
+    def restore(self) -> None:
+        """Go on from the checkpoint."""
+        assert self.folder is not None
+        saved = checkpoint.read(self.folder, self.request)
+        self.looks.restore(saved["looks"])
+        self.state.update(saved["state"])
+        for learner, part, chance in zip(self.learners, saved["members"], saved["chances"], strict=True):
+            checkpoint.restore(part, learner.model, learner.view, learner.normaliser)
+            learner.chance.bit_generator.state = chance
 
+    def save(self) -> None:
+        """Write a checkpoint."""
+        assert self.folder is not None
+        parts = [checkpoint.capture(x.model, x.view, x.normaliser, self.request) for x in self.learners]
+        chances = [x.chance.bit_generator.state for x in self.learners]
+        whole = {"request": self.request, "state": self.state, "members": parts, "chances": chances, "looks": self.looks.state()}
+        checkpoint.write(self.folder / checkpoint.FILE, whole)
 
-def _team(learners: list[_Learner], request: Mapping[str, Any], state: Mapping[str, Any]) -> Team:
-    """The team as it is now."""
-    return _described([learner.model.policy for learner in learners], learners[0].view.batch, request, state)
+    def fit(self, progress: Callable[[float], None] | None) -> None:
+        """Learn what is left to learn, round by round, with a look where one is due and a checkpoint now and then."""
+        state, steps = self.state, self.request["steps"]
+        _tick(state, self._began)
+        self.looks.look(state["done"], state["done"] / max(steps, 1), self.team)
+        saved_at = time.monotonic()
+        while state["done"] < steps:
+            began = _now()
+            if self.folder is not None and began[0] - saved_at >= checkpoint.EVERY_S:
+                self.save()
+                saved_at = time.monotonic()
+            self._round()
+            _tick(state, began)
+            share = min(1.0, state["done"] / steps)
+            self.looks.look(state["done"], share, self.team)
+            if progress is not None:
+                progress(share)
+        self.looks.end()
+
+    def _round(self) -> None:
+        """One or all learners take a rollout and learn from it."""
+        learners, state = self.learners, self.state
+        left = 1.0 - state["done"] / self.request["steps"]
+        turn = (state["round"] // self.rounds) % len(learners)
+        active = [turn] if self.request["mode"] == "turns" else list(range(len(learners)))
+        for k in active:
+            learners[k].collect()
+        for k in active:
+            learners[k].improve(left)
+            state["done"] += learners[k].per_rollout
+            ended = [float(episode["r"]) for episode in learners[k].model.ep_info_buffer or ()]
+            if ended:
+                state["curve"].append([state["done"], k, float(np.mean(ended)), len(ended)])
+        state["round"] += 1
+
+    def team(self) -> Team:
+        """The team as it is now."""
+        networks = [learner.model.policy for learner in self.learners]
+        return _described(networks, self.learners[0].view.batch, self.request, self.state | {"judged": self.looks.points})
+
+    def end(self) -> Team:
+        """The team, written where a folder is given."""
+        team = self.team()
+        if self.folder is not None:
+            team.write(self.folder)
+            remove(self.folder / checkpoint.FILE)
+        return team
 
 
 def _described(networks: list[Any], batch: MultiBatch, request: Mapping[str, Any], state: Mapping[str, Any]) -> Team:
@@ -278,19 +299,6 @@ def _described(networks: list[Any], batch: MultiBatch, request: Mapping[str, Any
     return Team(networks, {**made, **shape, **done, "versions": versions})
 
 
-def _capture(learners: list[_Learner], state: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
-    parts = [checkpoint.capture(x.model, x.view, x.normaliser, request) for x in learners]
-    chances = [x.chance.bit_generator.state for x in learners]
-    return {"request": request, "state": state, "members": parts, "chances": chances}
-
-
-def _restore(saved: dict[str, Any], learners: list[_Learner], state: dict[str, Any]) -> None:
-    state.update(saved["state"])
-    for learner, part, chance in zip(learners, saved["members"], saved["chances"], strict=True):
-        checkpoint.restore(part, learner.model, learner.view, learner.normaliser)
-        learner.chance.bit_generator.state = chance
-
-
 def _plain(value: Any) -> Any:
     """A value as JSON keeps it."""
     if isinstance(value, tuple | list | np.ndarray):
@@ -298,10 +306,9 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _learners(
-    workload: Any, given: Mapping[str, Any], mode: str, games: int, preset: TeamPreset, settings: Mapping[str, Any], seed: int
-) -> list[_Learner]:
+def _learners(workload: Any, given: Mapping[str, Any], preset: TeamPreset, request: Mapping[str, Any]) -> list[_Learner]:
     """The learners of a mode, each with games of its own on the same job lists."""
+    mode, games = request["mode"], request["num_envs"]
     first = MultiBatch(games, workload, **given)
     if first.image:
         raise EscalaError("option observation='image': teams learn from compact observations: leave it out")
@@ -316,7 +323,7 @@ def _learners(
         parts = [np.arange(games) % agents]  # what one is paid is its own: each game teaches one agent's part
     for k, part in enumerate(parts):
         batch = first if k == 0 else MultiBatch(games, first.lists, **given)
-        learners.append(_Learner(batch, part, learners, weight, preset, settings, seed, k))
+        learners.append(_Learner(batch, part, learners, weight, preset, request["learn"], request["seed"], k))
     for learner in learners:
         learner.begin()
     return learners
