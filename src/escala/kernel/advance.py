@@ -16,11 +16,11 @@ from escala.kernel.reservation import hold_end, note_busy
 from escala.kernel.shutdown import next_due, reserve_off, shut_down, timeout_falls_due
 from escala.kernel.state import HEAP_ENDS, HEAP_STARTS, HEAP_SWITCHES, HEAP_TIMERS, World
 
-BETWEEN = 0  # phases: where a paused simulation goes on
-BEFORE = 1
-SCHEDULING = 2
-POWER = 3
-TAKEN_IN = 4
+PHASE_BETWEEN = 0  # where a paused simulation goes on
+PHASE_BEFORE = 1
+PHASE_SCHEDULING = 2
+PHASE_POWER = 3
+PHASE_TAKEN_IN = 4
 
 
 @lean
@@ -112,7 +112,7 @@ def before_scheduler(w: World) -> int:
     scheduler."""
     s = w.s[0]
     o = w.o[0]
-    if s.phase == BETWEEN:
+    if s.phase == PHASE_BETWEEN:
         if w.terms.shape[0] > 0:
             renew(w)
         if o.shutdown == codes.OFF_RESERVATION:
@@ -121,10 +121,10 @@ def before_scheduler(w: World) -> int:
             plan_oracle(w, codes.NEVER_US, 0)
         elif o.if_busy == 1:
             note_busy(w)
-        s.phase = BEFORE
+        s.phase = PHASE_BEFORE
         if o.pause_before == 1 or (o.pause_before == 2 and s.ticked == 1):
             return codes.BEFORE
-    s.phase = SCHEDULING
+    s.phase = PHASE_SCHEDULING
     return codes.DECISION
 
 
@@ -133,14 +133,14 @@ def after_scheduler(w: World) -> int:
     """Last part of a decision: the shutdown policy. AFTER for somebody outside, else NONE."""
     s = w.s[0]
     o = w.o[0]
-    if s.phase == SCHEDULING:
+    if s.phase == PHASE_SCHEDULING:
         s.new_from = s.next_job
         s.changed = 0
         shut_down(w)
-        s.phase = POWER
+        s.phase = PHASE_POWER
         if o.shutdown == codes.POWER_EXTERNAL and o.pause_before == 0:
             return codes.AFTER
-    s.phase = BETWEEN
+    s.phase = PHASE_BETWEEN
     s.ticked = 0
     return codes.NONE
 
@@ -163,12 +163,12 @@ def advance(w: World, until: int) -> int:
         s.instants = 1  # the decision at the very start
         take_in(w)
         return codes.DONE if _over(w, limit) else _decide(w)
-    if s.phase == TAKEN_IN:
-        s.phase = BETWEEN
+    if s.phase == PHASE_TAKEN_IN:
+        s.phase = PHASE_BETWEEN
         return before_scheduler(w)
-    if s.phase == BEFORE:
+    if s.phase == PHASE_BEFORE:
         return before_scheduler(w)
-    if s.phase != BETWEEN:
+    if s.phase != PHASE_BETWEEN:
         stop = after_scheduler(w)
         if stop != codes.NONE:
             return stop
@@ -203,7 +203,7 @@ def _decide(w: World) -> int:
     s = w.s[0]
     o = w.o[0]
     if s.told < s.next_job and (o.estimate == codes.ASKED or o.order_estimate == codes.ASKED):
-        s.phase = TAKEN_IN
+        s.phase = PHASE_TAKEN_IN
         return codes.ESTIMATE
     return before_scheduler(w)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from escala.compile import compiled, inlined, lean
 from escala.kernel import bits, codes
-from escala.kernel.advance import TAKEN_IN, needs_space
+from escala.kernel.advance import PHASE_TAKEN_IN, needs_space
 from escala.kernel.backlog import weigh
 from escala.kernel.energy import ledger_state
 from escala.kernel.events import push
@@ -112,7 +112,7 @@ def _begin(w: World, now: int) -> None:
     s.changed = 1
     s.overdue = 1
     s.instants = 1
-    s.phase = TAKEN_IN
+    s.phase = PHASE_TAKEN_IN
     w.bits[:, :] = bits.ZERO
     cells = w.o[0].n_ranks
     base = 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from escala.compile import compiled, lean
 from escala.kernel import codes
-from escala.kernel.advance import BETWEEN
+from escala.kernel.advance import PHASE_BETWEEN
 from escala.kernel.backlog import weigh
 from escala.kernel.events import push
 from escala.kernel.load import load
@@ -47,7 +47,7 @@ def resume(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, tru
     if w.o[0].guard_us < codes.NEVER_US:
         note_age(w)
     s.instants = 1 if decided else 0
-    s.phase = BETWEEN
+    s.phase = PHASE_BETWEEN
     return grow
 
 
