@@ -1,4 +1,4 @@
-"""What Slurm's clients print, recorded from real daemons of three versions, becomes snapshots; what they do not print is refused."""
+"""What Slurm's clients print, recorded from real daemons of four versions, becomes snapshots; what they do not print is refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.bridges.slurm.fake import FakeSlurm
 
 RECORDED = Path(__file__).parent / "recorded"
 NOW = 1795592273.0
-WHEN = {"22.05": NOW, "23.11": 1795788184.0, "24.11": 1795595523.0}
+WHEN = {"22.05": NOW, "23.11": 1795788184.0, "24.05": 1795789928.0, "24.11": 1795595523.0}
 
 
 def _read(file: str) -> str:
@@ -38,19 +38,19 @@ def _seen(release: str = "22.05") -> Seen:
 
 @pytest.mark.parametrize("release", WHEN)
 def test_text_of_a_real_slurm(release: str) -> None:
-    """The same jobs on all; priorities are counted down from 2^32 on the first, and all 1 on the others. The second gives the reason
-    InvalidAccount to a job that it expects to start."""
+    """The same jobs on all; priorities are counted down from 2^32 on the first, and all 1 on the others. The two in the middle give the
+    reason InvalidAccount to a job that they expect to start."""
     seen = _seen(release)
     jobs, nodes = seen.jobs, seen.nodes
     free = {"4", "8", "11_1", "11_2", "11_3", "11_4", "11_5", "12"}
     assert len(jobs) == 17 and {k for k, one in jobs.items() if one.free} == free
-    begun = jobs["2"].submit_s
-    assert jobs["2"][:8] == ("2", RUNNING, begun, begun, begun + 600, 600.0, 2, 6) and begun < seen.now_s < begun + 60
+    begun, late = jobs["2"].submit_s, 2 if release == "24.05" else 0
+    assert jobs["2"][:8] == ("2", RUNNING, begun, begun + late, begun + late + 600, 600.0, 2, 6) and begun < seen.now_s < begun + 60
     assert jobs["2"].priority == (4294901758 if release == "22.05" else 1) and jobs["7"].priority == 0
     assert jobs["2"].hosts == ("n3", "n4") and not jobs["2"].whole and jobs["1"].whole and jobs["12"].nice == 50
     later = 0 if release == "23.11" else 2
     assert jobs["5"].state == ENDED and (jobs["5"].start_s, jobs["5"].end_s) == (begun + later, begun + later + 1)
-    assert (jobs["4"].reason == "InvalidAccount") == (release == "23.11") and jobs["4"].start_s is not None
+    assert (jobs["4"].reason == "InvalidAccount") == (release in ("23.11", "24.05")) and jobs["4"].start_s is not None
     assert [power_of(node) for node in nodes.values()] == [ON] * 5 + [ON if release == "24.11" else SINKING, OFF, ON]
     assert nodes["n5"].busy_s == begun + max(later, 1) and nodes["n7"].busy_s is None and nodes["n4"].allocated == 3
     assert {one: kept.hosts for one, kept in seen.reservations.items()} == {"theirs": ("n8",), "escala_n7": ("n7",)}

@@ -28,8 +28,8 @@ WAITS_FOR_NODES = ("None", "Priority", "Resources", "ReqNodeNotAvail", "Nodes_re
 """How the reasons begin for which a job waits that could start if nodes were free; any other holds it back whatever the nodes do."""
 
 NO_ACCOUNT = "InvalidAccount"
-"""Slurm 23.11 without accounting gives this reason to any job that its main pass leaves to the backfill; one that it expects to start is
-not held back by it."""
+"""Slurm 23.11 and 24.05 without accounting give this reason to any job that their main pass leaves to the backfill; one that they expect
+to start is not held back by it."""
 
 
 class Job(NamedTuple):
