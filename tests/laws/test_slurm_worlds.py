@@ -16,16 +16,19 @@ from escala.slurm.run import play
 from escala.slurm.settings import changed
 from tests.oracle import backfill as slow
 from tests.oracle.preemption import SECOND
+from tests.oracle.shapes import Ask, Node, choose
 
 ORIGIN = 1_800_000_000
 WORLDS = 80
 JOBS = 26
 KINDS = ("after", "afterok", "afterany", "afternotok")
+SORTS = ("plain", "cores", "memory", "exclusive")
+QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, 4 if k else 1)]
 STATES = {t.HELD: "held", t.WAITING: "waits", t.ENDED: "ended", t.NEVER: "never", t.RUNNING: "runs", t.COMING: "coming"}
 
 
-def drawn(seed: int) -> tuple[str, slow.Site, list[slow.Job]]:
-    """A site.toml, the same site for the slow simulator, and its jobs."""
+def drawn(seed: int, sort: str = "plain") -> tuple[str, slow.Site, list[slow.Job]]:
+    """A site.toml, the same site for the slow simulator, and its jobs; of a sort other than plain with more in them."""
     draw = np.random.default_rng([seed, 2804])
     nodes = int(draw.integers(3, 9))
 
@@ -44,7 +47,41 @@ def drawn(seed: int) -> tuple[str, slow.Site, list[slow.Job]]:
         int(draw.choice([1, 2, 20])), bool(draw.random() < 0.8),
     )  # fmt: skip
     jobs = [_job(draw, site, row, int(at)) for row, at in enumerate(np.sort(draw.integers(0, 500, JOBS)))]
+    if sort != "plain":
+        _share(np.random.default_rng([seed, 2804, SORTS.index(sort)]), site, jobs, sort)
     return _text(site), site, jobs
+
+
+def _share(draw: Any, site: slow.Site, jobs: list[slow.Job], sort: str) -> None:
+    """Nodes of several cores, and jobs that share them."""
+    site.by_memory = sort == "memory" or (sort != "cores" and bool(draw.random() < 0.5))
+    site.shapes = [Node(int(draw.integers(1, 7)), 1000 * int(draw.integers(2, 7))) for _ in range(site.nodes)]
+    cores = sum(one.cores for one in site.shapes)
+    site.most_cpus = max(int(cores * draw.uniform(0.6, 0.9)), 2) if site.most_cpus < 99 else 1 << 30
+    for job in jobs:
+        asked = [_ask(draw, site, job, sort) for _ in range(20)]
+        job.ask = next((ask for ask in asked if _fits(site, job, ask)), Ask(1, 1, memory_core=100 * site.by_memory))
+        job.nodes = job.ask.nodes or 1
+
+
+def _ask(draw: Any, site: slow.Site, job: slow.Job, sort: str) -> Ask:
+    form, nodes, per = str(draw.choice(["nodes", "tasks", "both"])), job.nodes, int(draw.choice([1, 1, 2, 3]))
+    tasks = int(draw.integers(1, 9)) if form == "tasks" else nodes + int(draw.integers(0, 5)) * (form == "both")
+    core, node = int(draw.integers(1, 15)) * 100, int(draw.integers(1, 60)) * 100
+    memory = str(draw.choice(["core", "node", "all"], p=[0.5, 0.4, 0.1])) if site.by_memory else ""
+    exclusive = sort == "exclusive" and bool(draw.random() < 0.3)
+    one = 1 if exclusive else per
+    return Ask(None if form == "tasks" else nodes, tasks, one, core * (memory == "core"), node * (memory == "node"), exclusive)
+
+
+def _fits(site: slow.Site, job: slow.Job, ask: Ask) -> bool:
+    """Could it run in each of its partitions, if they were empty?"""
+    for part in job.parts:
+        wanted = slow.Replay(site, []).suited(job, part)
+        given = choose(ask, site.shapes, site.shapes, wanted, site.by_memory) if wanted else []
+        if not given or sum(one.cpus for one in given) > site.most_cpus:
+            return False
+    return True
 
 
 def _job(draw: Any, site: slow.Site, row: int, at: int) -> slow.Job:
@@ -69,7 +106,10 @@ def _job(draw: Any, site: slow.Site, row: int, at: int) -> slow.Job:
 def _text(site: slow.Site) -> str:
     text = ""
     for n in range(site.nodes):
-        text += f'[[nodes]]\nnames = "n{n}"\ncores = 1\nfeatures = {[name for name, inside in site.features.items() if n in inside]}\n'
+        has = [name for name, inside in site.features.items() if n in inside]
+        one = site.shapes[n] if site.shapes else Node()
+        more = f"memory_mb = {one.memory}\n" if site.shapes else ""
+        text += f'[[nodes]]\nnames = "n{n}"\ncores = {one.cores}\n{more}features = {has}\n'
     for name, (inside, tier) in site.parts.items():
         text += f'[[partitions]]\nname = "{name}"\nnodes = "{",".join(f"n{n}" for n in sorted(inside))}"\ntier = {tier}\n'
     for one in site.reservations:
@@ -77,19 +117,24 @@ def _text(site: slow.Site) -> str:
         text += f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\n"
     kind = "backfill" if site.backfills else "builtin"
     settings = f"bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_array_resv={site.array_plans}"
-    text += f'[slurm]\nSelectTypeParameters = "CR_CPU"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = "{settings}"\n'
+    counted = "CR_CPU_Memory" if site.by_memory else "CR_CPU"
+    text += f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = "{settings}"\n'
     return text + f"[qos]\nnormal = {{max_jobs_per_user = {site.most_jobs}, grp_tres = {{cpu = {site.most_cpus}}}}}\n"
 
 
-def same(tmp_path: Path, seed: int) -> dict[str, int]:
-    """Starts, ends, nodes and states are equal; how much of each thing there was."""
-    text, site, jobs = drawn(seed)
-    (tmp_path / "site.toml").write_text(text)
-    columns: dict[str, Any] = {
+def _columns(site: slow.Site, jobs: list[slow.Job]) -> dict[str, Any]:
+    """The jobs for `Workload.from_jobs`."""
+    asks = [one.shape for one in jobs]
+    return {
         "submit_s": [one.submit / SECOND for one in jobs],
         "runtime_s": [one.run / SECOND for one in jobs],
         "walltime_s": [float(one.limit_s) for one in jobs],
-        "nodes": [one.nodes for one in jobs],
+        "nodes": [one.nodes for one in asks],
+        "tasks": [one.tasks for one in asks],
+        "cores_per_task": [one.per for one in asks],
+        "memory_mb_per_core": [one.memory_core or None for one in asks],
+        "memory_mb_per_node": [one.memory_node or None for one in asks],
+        "exclusive": [one.exclusive for one in asks],
         "partition": [",".join(one.parts) for one in jobs],
         "priority": [one.priority for one in jobs],
         "user": [one.user for one in jobs],
@@ -101,43 +146,56 @@ def same(tmp_path: Path, seed: int) -> dict[str, int]:
         "reservation": [one.inside for one in jobs],
         "dependency": [",".join(f"{kind}:{row + 1}" for row, kind in one.waits_for) or None for one in jobs],
     }
+
+
+def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
+    """Starts, ends, states and what each job had of which nodes are equal; how much of each thing there was."""
+    text, site, jobs = drawn(seed, sort)
+    (tmp_path / "site.toml").write_text(text)
     place = escala.read_site(tmp_path / "site.toml")
-    work = escala.Workload.from_jobs(columns, origin_s=float(ORIGIN))
+    work = escala.Workload.from_jobs(_columns(site, jobs), origin_s=float(ORIGIN))
     settings = changed(settings_of(place), "slurm:started=-2.5:tick=0.4:tick_every=1:phase=0.7:drift=0")
     asked = Asking(work, place, settings).asked()
     for row in asked.refused:
-        jobs[row].state = "never"
-    waits = [list(one.waits_for) for one in jobs]
+        jobs[row].state = "refused"
+    waits = [bool(one.waits_for) for one in jobs]
     run = play(work, place, settings, asked)
     slow.Replay(site, jobs).run(5_000)
     for job in jobs:
         at = slice(run.jobs.first[job.row], run.jobs.last[job.row])
         found = (STATES[int(run.jobs.state[job.row])], int(run.jobs.start[job.row]), int(run.jobs.finish[job.row]))
-        assert found == (job.state, job.begun, job.finish), (seed, job)
-        assert sorted(run.allocated.node[at].tolist()) == sorted(job.where), (seed, job)
+        assert found == ("never" if job.state == "refused" else job.state, job.begun, job.finish), (seed, job)
+        held = np.stack([run.allocated.node[at], run.allocated.cpus[at], run.allocated.memory[at]], axis=1)
+        assert held.tolist() == [[one.node, one.cpus, one.memory] for one in job.given], (seed, job)
     return {
         "inside": sum(one.inside is not None and one.begun >= 0 for one in jobs),
         "cut": sum(one.cut for one in jobs),
         "begun late": sum(one.begin is not None and one.begun >= one.begin > one.submit for one in jobs),
-        "followers": sum(bool(w) and one.begun >= 0 for w, one in zip(waits, jobs, strict=True)),
+        "followers": sum(w and one.begun >= 0 for w, one in zip(waits, jobs, strict=True)),
         "tasks": sum(one.array is not None and one.begun >= 0 for one in jobs),
         "backfilled": int((run.jobs.by[run.jobs.start >= 0] == 1).sum()),
         "done": sum(one.state == "ended" for one in jobs),
+        "uneven": sum(len({given.cpus for given in one.given}) > 1 for one in jobs),
+        "alone": sum(one.shape.exclusive and one.begun >= 0 for one in jobs),
     }
 
 
-@pytest.mark.parametrize("seed", range(WORLDS))
-def test_the_slow_simulator_gives_the_same(tmp_path: Path, seed: int) -> None:
-    same(tmp_path, seed)
+@pytest.mark.parametrize(("seed", "sort"), QUICK)
+def test_the_slow_simulator_gives_the_same(tmp_path: Path, seed: int, sort: str) -> None:
+    same(tmp_path, seed, sort)
 
 
 def test_the_worlds_are_full_of_it(tmp_path: Path) -> None:
     counts = [same(tmp_path, seed) for seed in range(0, WORLDS, 4)]
     least = {"inside": 20, "cut": 1, "begun late": 30, "followers": 60, "tasks": 60, "backfilled": 100, "done": 300}
     assert all(sum(one[name] for one in counts) >= few for name, few in least.items()), counts
+    counts = [same(tmp_path, seed, "exclusive") for seed in range(0, WORLDS, 16)]
+    least = {"backfilled": 20, "done": 50, "uneven": 5, "alone": 10}
+    assert all(sum(one[name] for one in counts) >= few for name, few in least.items()), counts
 
 
 @pytest.mark.long
-def test_ten_thousand_worlds(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sort", SORTS)
+def test_ten_thousand_worlds(tmp_path: Path, sort: str) -> None:
     for seed in range(WORLDS, 10_000):
-        same(tmp_path, seed)
+        same(tmp_path, seed, sort)

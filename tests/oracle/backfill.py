@@ -1,16 +1,17 @@
-"""Slurm's event and backfill passes by sets and lists, on nodes of one core: slow, obvious, and with no code of the package in it.
+"""Slurm's event and backfill passes by sets and lists: slow, obvious, and with no code of the package in it.
 
 An event pass comes each second and a backfill pass 0.3 s behind it, if something has changed. Partitions that overlap, with tiers;
-features; priorities; limits of running jobs and of CPUs; dependencies; begin times; arrays; reservations with jobs of their own. The rules
-are those of https://slurm.schedmd.com/sched_config.html, resource_limits.html, job_array.html and reservations.html, and of the backfill
-plugin.
+features; priorities; limits of running jobs and of CPUs; dependencies; begin times; arrays; reservations with jobs of their own; nodes that
+jobs share (`shapes`). The rules are those of https://slurm.schedmd.com/sched_config.html, resource_limits.html, job_array.html and
+reservations.html, and of the backfill plugin.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tests.oracle.preemption import BEAT, SECOND, STARTED, TICK, pick
+from tests.oracle.preemption import BEAT, SECOND, STARTED, TICK
+from tests.oracle.shapes import Ask, Given, Node, choose, remaining, take
 
 LOOK = TICK + 300_000
 GROUP_S, KILL_WAIT_S = 30, 30
@@ -31,13 +32,22 @@ class Job:
     array: str | None = None
     inside: str | None = None
     waits_for: list[tuple[int, str]] = field(default_factory=list)
+    ask: Ask | None = None
     state: str = "coming"
     came: bool = False
     begun: int = -1
     finish: int = -1
     end_s: int = 0
-    where: list[int] = field(default_factory=list)
+    given: list[Given] = field(default_factory=list)
     cut: bool = False
+
+    @property
+    def shape(self) -> Ask:
+        return self.ask or Ask(self.nodes, self.nodes)
+
+    @property
+    def cpus(self) -> int:
+        return sum(one.cpus for one in self.given)
 
 
 @dataclass
@@ -59,11 +69,14 @@ class Site:
     array_limit: dict[str, int]
     array_plans: int
     backfills: bool
+    shapes: list[Node] = field(default_factory=list)
+    by_memory: bool = False
 
 
 class Replay:
     def __init__(self, site: Site, jobs: list[Job]) -> None:
         self.site, self.jobs = site, jobs
+        self.whole = site.shapes or [Node() for _ in range(site.nodes)]
         self.now = 0
         self.used = {job.inside for job in jobs if job.inside is not None}
         self.changed_s = self.passed_s = -10
@@ -87,8 +100,11 @@ class Replay:
         return [job for job in self.jobs if job.state == "runs"]
 
     @property
-    def free(self) -> set[int]:
-        return set(range(self.site.nodes)) - {n for job in self.running for n in job.where}
+    def left(self) -> list[Node]:
+        return remaining(self.whole, [one for job in self.running for one in job.given])
+
+    def pick(self, job: Job, left: list[Node], wanted: set[int]) -> list[Given]:
+        return choose(job.shape, self.whole, left, wanted, self.site.by_memory)
 
     def settle(self) -> None:
         """Ends, reservations that begin or end, submissions and begin times up to now, one after the other."""
@@ -133,8 +149,8 @@ class Replay:
     def at_most_jobs(self, job: Job) -> bool:
         return sum(other.user == job.user for other in self.running) >= self.site.most_jobs
 
-    def at_most_cpus(self, job: Job) -> bool:
-        return sum(len(other.where) for other in self.running) + job.nodes > self.site.most_cpus
+    def at_most_cpus(self, given: list[Given]) -> bool:
+        return sum(other.cpus for other in self.running) + sum(one.cpus for one in given) > self.site.most_cpus
 
     def at_most_tasks(self, job: Job) -> bool:
         tasks = sum(other.array == job.array for other in self.running)
@@ -150,8 +166,8 @@ class Replay:
         nodes = self.site.parts[part][0] & self.site.features.get(job.feature or "", set(range(self.site.nodes)))
         return nodes & {n for r in self.site.reservations if r.name == job.inside for n in r.nodes} if job.inside else nodes
 
-    def start(self, job: Job, where: list[int]) -> None:
-        job.state, job.where, job.begun, job.finish = "runs", where, self.now, self.now + job.run
+    def start(self, job: Job, given: list[Given]) -> None:
+        job.state, job.given, job.begun, job.finish = "runs", given, self.now, self.now + job.run
         job.end_s = self.now_s + job.limit_s
         own = self.own(job, self.now_s)
         if own is not None:
@@ -185,10 +201,10 @@ class Replay:
             left = wanted - {n for r in self.foreign(job, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
             if len(left) < job.nodes <= len(wanted):
                 continue
-            where = pick(self.free & left, job.nodes)
-            if where:
-                if not self.at_most_cpus(job):
-                    self.start(job, where)
+            given = self.pick(job, self.left, left)
+            if given:
+                if not self.at_most_cpus(given):
+                    self.start(job, given)
                     failed.discard((job.array or "", part))
             elif job.inside is not None:
                 full.add(job.inside)
@@ -229,20 +245,20 @@ class Replay:
         while True:
             asked = later
             wanted, later = self.usable(job, part, asked, asked + job.limit_s)
-            begin_s, where = self.first_start(wanted, job.nodes) if len(wanted) >= job.nodes else (0, [])
-            if not where:
+            begin_s, given = self.first_start(job, wanted) if len(wanted) >= job.nodes else (0, [])
+            if not given:
                 if later:
                     continue
                 return ""
             begin_s = max(begin_s, asked)
-            if self.at_most_cpus(job):
+            if self.at_most_cpus(given):
                 return ""
             if begin_s <= self.now_s:
-                self.start(job, where)
+                self.start(job, given)
                 return "started"
             if later and begin_s > later:
                 continue
-            end_s, nodes = begin_s + job.limit_s, set(where)
+            end_s, nodes = begin_s + job.limit_s, {one.node for one in given}
             into = any(nodes & r.nodes for r in self.foreign(job, begin_s, end_s) if r.name in self.used)
             if into or any(low < end_s and high > begin_s and nodes - space for low, high, space in self.plan):
                 later = begin_s
@@ -289,23 +305,24 @@ class Replay:
                 wanted -= r.nodes
         return wanted, later
 
-    def first_start(self, wanted: set[int], need: int) -> tuple[int, list[int]]:
+    def first_start(self, job: Job, wanted: set[int]) -> tuple[int, list[Given]]:
         """By the ends that are expected of what runs, of one end the first job's first, in groups: up to 30 s behind the next half minute,
         then twice as far, and so on."""
-        where = pick(self.free & wanted, need)
-        if where:
-            return self.now_s, where
-        ahead = sorted(self.running, key=lambda job: (job.end_s, job.row))
-        future, window, anchor, at = self.free, GROUP_S, 0, 0
+        given = self.pick(job, self.left, wanted)
+        if given:
+            return self.now_s, given
+        ahead = sorted(self.running, key=lambda other: (other.end_s, other.row))
+        future, window, anchor, at = self.left, GROUP_S, 0, 0
         while at < len(ahead):
             last, following = None, None
             while at < len(ahead):
-                job = ahead[at]
+                other = ahead[at]
                 at += 1
-                if not set(job.where) & wanted:
+                if not wanted & {one.node for one in other.given}:
                     continue
-                future |= set(job.where)
-                last = job.end_s
+                for one in other.given:
+                    take(future[one.node], one, -1)
+                last = other.end_s
                 anchor = anchor or last + GROUP_S - last % GROUP_S
                 following = ahead[at].end_s if at < len(ahead) else None
                 if following is None or following > anchor + window:
@@ -315,7 +332,7 @@ class Replay:
             window *= 2
             while following is not None and following > anchor + window:
                 window *= 2
-            where = pick(future & wanted, need)
-            if where:
-                return (last if last > self.now_s else max(last + KILL_WAIT_S, self.now_s + 1)), where
+            given = self.pick(job, future, wanted)
+            if given:
+                return (last if last > self.now_s else max(last + KILL_WAIT_S, self.now_s + 1)), given
         return 0, []
