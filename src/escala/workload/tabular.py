@@ -104,7 +104,7 @@ def load_table(path: Path) -> pl.DataFrame:
             raise EscalaError(f"{path}: two columns are called {quoted(twin)}: name each once, or leave one out")
         table = pl.read_csv(io.BytesIO(data), separator=separator.decode(), infer_schema=False, encoding="utf8-lossy")
         return table.rename({name: name.strip() for name in table.columns})
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, csv.Error) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise EscalaError(f"{path}{_odd_line(data)}: not a readable table ({reason[:200]}): mend the file") from None
 

@@ -18,6 +18,14 @@ def _env(day: escala.Workload, platform: str = "2x1:grid5000", **options: Any) -
     return gymnasium.make("escala/Scheduling-v0", workload=[day], platform=platform, **options)
 
 
+def test_no_joules_are_said_of_a_machine_without_watts() -> None:
+    day = workload((100.0, 60.0, 60.0, 1), (100.0, 60.0, 60.0, 1))
+    for platform, said in (("2x1", False), ("2x1:grid5000", True)):
+        env = _env(day, platform, objective="wait", shutdown="never")
+        env.reset(seed=0)
+        assert ("waste_j" in env.step(0)[4]) is said
+
+
 def test_time_stands_still_during_valid_choices_and_a_void_one_passes_a_minute() -> None:
     env = _env(workload((100.0, 60.0, 60.0, 1), (100.0, 60.0, 60.0, 1), (100.0, 60.0, 60.0, 1)))
     _, info = env.reset(seed=0)
