@@ -18,7 +18,7 @@ from pathlib import Path
 from escala.errors import EscalaError
 from escala.writing import left, locks, settling
 from escala.writing.files import ASIDE, made, write_whole
-from escala.writing.kept import HALF
+from escala.writing.kept import HALF, out_of_sight
 from escala.writing.places import check_not_read, check_replaceable, real, unwritable
 from escala.writing.sealing import entries, foreign, sign, stray, written
 
@@ -198,6 +198,9 @@ def _is(path: Path, wanted: Callable[[int], bool]) -> bool:
 
 
 def _empty(folder: Path, but: set[str]) -> None:
+    """Remove all but these. Finished pieces first lose the name by which they are found: none that is half removed is taken for whole."""
+    if KEPT not in but and (folder / KEPT).is_dir():
+        out_of_sight(folder / KEPT, folder)
     for entry in list(folder.iterdir()):
         if entry.name not in but:
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()

@@ -65,7 +65,7 @@ class Pieces:
         if work is not None:
             for old in (*(work.parent / "kept").glob("*"), *work.iterdir()):
                 if old != self._folder:
-                    shutil.rmtree(old) if old.is_dir() and not old.is_symlink() else old.unlink()
+                    shutil.rmtree(out_of_sight(old, work.parent)) if old.is_dir() and not old.is_symlink() else old.unlink()
 
     def value(self, name: str, make: Callable[[], T]) -> T:
         """What `make` gives, here or before an interruption; JSON must keep it as it is."""
@@ -94,6 +94,15 @@ class Pieces:
     def growing(self, name: str) -> Path | None:
         """The folder of a piece that is written bit by bit, by something that goes on with it by itself; None where nothing is kept."""
         return None if self._folder is None else self._folder / name
+
+
+def out_of_sight(folder: Path, run: Path) -> Path:
+    """Name a folder as one that is half written, before it is removed: a run that is killed meanwhile leaves no half of it behind as
+    whole. Its new place."""
+    aside = run / f"{HALF}{os.getpid()}-{folder.name}"
+    shutil.rmtree(aside, ignore_errors=True)
+    os.rename(folder, aside)
+    return aside
 
 
 def _key(name: str, request: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import shutil
@@ -103,3 +104,37 @@ def test_a_folder_that_grows_is_not_written_through_links_out_of_it(tmp_path: Pa
     (folder / "seed-0" / "checkpoint.pt").symlink_to(precious)
     with pytest.raises(EscalaError, match="link out of the folder"), claimed(folder):
         raise AssertionError("the work began")
+
+
+@pytest.mark.parametrize("ended", [True, False])
+def test_pieces_that_were_being_removed_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: bool) -> None:
+    """A run that stops while it removes pieces, at its end or for those of another request: the next one makes them anew."""
+    begun = list[str]()
+
+    def write(path: Path, request: str) -> None:
+        begun.append(request)
+        path.mkdir()
+        for name in "ab":
+            (path / name).touch()
+
+    def run(request: str, whole: bool = True) -> None:
+        with output_folder(tmp_path / "out", "test", force=True, keeps=True) as work:
+            Pieces(work, request).file("one", lambda: request, write, lambda path: str((path / "a").read_text() + (path / "b").read_text()))
+            if not whole:
+                raise KeyboardInterrupt
+
+    def half(path: Path, **_: object) -> None:
+        if path.exists():
+            for one in list(path.rglob("b")):
+                one.unlink()
+            raise OSError
+
+    if not ended:
+        with pytest.raises(KeyboardInterrupt):
+            run("first", whole=False)
+    with monkeypatch.context() as stopped, contextlib.suppress(OSError):
+        stopped.setattr(shutil, "rmtree", half)
+        run("first" if ended else "other")
+    assert (tmp_path / ".out.partial").exists()
+    run("first")
+    assert begun == ["first", "first"] and os.listdir(tmp_path) == ["out"]
