@@ -125,6 +125,7 @@ def test_pack_needs_a_choice_and_a_unit(tmp_path: Path) -> None:
         ("submit_s,submit_s,runtime_s,cores\n1,2,9,3\n", {}, ["two columns", "'submit_s'"]),
         ('s;"r";r;c\n1;2;9;3\n', {}, ["two columns", "'r'"]),
         ("s,r,c\n1660000000000,5,3\n", {}, ["no job is left", "absurd submission: 1"]),
+        ('s,"' + 140_000 * "r" + ",c\n1,5,3\n", {}, ["not a readable table (field larger than field limit"]),
     ],
 )
 def test_bad_tables(tmp_path: Path, text: str, options: dict[str, Any], words: list[str]) -> None:
