@@ -90,9 +90,11 @@ VERBS: dict[str, Verb] = {
         ["campaign", "plan.toml", "--on", "local:1", "--out", "out"], "out", "bit by bit",
         again=["campaign", "plan.toml", "--on", "local:1", "--out", "out"],
     ),
-    "calibrate": Verb(["calibrate", "jobs.txt", "--platform", "site.toml", "--out", "out"], "out", "calibrate", first=(SITE,)),
+    "calibrate": Verb(
+        ["calibrate", "jobs.txt", "--platform", "site.toml", "--scheduler", "easy", "--out", "out"], "out", "calibrate", first=(SITE,)
+    ),
     "what-if": Verb(
-        ["what-if", *REPLAY, "--nodes", "+1,+100%", "--schedulers", "easy,slurm", "--jobs", "1", "--out", "out"], "out", "what-if"
+        ["what-if", *REPLAY, "--nodes", "+1,+100%", "--schedulers", "easy,fcfs", "--jobs", "1", "--out", "out"], "out", "what-if"
     ),
     "stream": Verb(["simulate", *REPLAY, "--stream", "--out", "out"], "out", "simulate"),
     "render": Verb(["render", "escala/Slots-v0", "--steps", "3", "--out", "out.gif", "--force"], "out.gif", "file"),

@@ -54,17 +54,23 @@ class _Killer:
         if (event in CHANGES or writes) and not isinstance(given[0], int):
             folder = given[CHANGES[event]] if event in CHANGES and len(given) > CHANGES[event] else -1
             place = "." if folder < 0 else os.readlink(f"/proc/self/fd/{folder}")
-            if os.path.abspath(os.path.join(place, os.fsdecode(given[0]))).startswith(self.work):
+            if self._here(os.path.join(place, os.fsdecode(given[0]))):
                 self.point()
+
+    def _here(self, path: str) -> bool:
+        return os.path.abspath(path).startswith(self.work)
 
     def after(self, step: Callable[..., Any], before: bool = False) -> Callable[..., Any]:
-        """A step with a point after it. before: and one before it, where Python tells of none."""
+        """A step with a point after it, if it moves something below the working folder. before: and one before it, where Python tells of
+        none."""
 
         def stepped(*given: Any, **named: Any) -> Any:
-            if before:
+            counts = self._here(os.fsdecode(given[0]))
+            if before and counts:
                 self.point()
             done = step(*given, **named)
-            self.point()
+            if counts:
+                self.point()
             return done
 
         return stepped
@@ -170,15 +176,17 @@ def _prepared(name: str, folder: Path) -> dict[bool, Begun]:
     }
 
 
-def attack(verb: Verb, begun: Begun, at: int) -> list[str]:
-    """One kill; what did not hold."""
+def attack(verb: Verb, begun: Begun, at: int) -> list[str] | None:
+    """One kill; what did not hold. None: it ended well before it came to that point."""
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder) / "work"
         shutil.copytree(begun.inputs, work)
         place, existed = work / verb.target, (work / verb.target).exists()
         status, _ = _child(work, begun.arguments, at)
+        if status == 0:
+            return None
         wrong = []
-        if status not in (0, -signal.SIGKILL):
+        if status != -signal.SIGKILL:
             wrong.append(f"ended with {status}")
         if existed and not place.exists():
             wrong.append("the old result is gone")
@@ -213,7 +221,8 @@ def kills(n: int, seed: int = 0, verbs: list[str] | None = None) -> dict[str, ob
             name, existing = names[k % len(names)], (k // len(names)) % 2 == 0
             begun = prepared[name][existing]
             at = chance.randrange(max(1, begun.points))
-            wrong = attack(VERBS[name], begun, at)
+            while (wrong := attack(VERBS[name], begun, at)) is None:
+                at = chance.randrange(at)
             told = f"{name}, {'existing' if existing else 'fresh'} target"
             tried[told] += 1
             held[told] += not wrong
