@@ -144,7 +144,7 @@ class SchedulingBatch(DayBatch):
         """The same of simulation i."""
         episodes = self.episodes
         return {
-            "waste_j": self.games.memory["step_waste_j"].item(i),
+            **({"waste_j": self.games.memory["step_waste_j"].item(i)} if self.platform.has_energy else {}),
             "time_s": episodes.world.s["now"].item(i) * 1e-6,
             "day": episodes.day.item(i),
         }
