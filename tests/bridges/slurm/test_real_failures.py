@@ -54,7 +54,9 @@ def test_nodes_that_do_not_boot_are_counted_said_and_left_for_an_operator(acts: 
     assert {name for name, state in real.nodes().items() if "down" in state} == set(NODES[:4])
     assert status(acts.folder / JOURNAL)["set_aside"] == NODES[:4] and not set(real.leases()) & set(NODES[:4])
     assert "escala_beside_aside_nodes 4\n" in (acts.folder / METRICS).read_text()
-    assert re.search(r"n1, n2 did not boot, and are set aside: .*scontrol update nodename=n1,n2 state=resume", acts.said), acts.said
+    told = re.findall(r"(n\d(?:, n\d)*) did not boot, and (?:is|are) set aside: .*scontrol update nodename=(\S+) state=resume", acts.said)
+    assert sorted(",".join(names for _, names in told).split(",")) == NODES[:4], acts.said
+    assert all(said == names.replace(",", ", ") for said, names in told), acts.said
     assert not real.began(job)
     (real.folder / "broken").unlink()
     real.run("scontrol", "update", "nodename=n[1-4]", "state=resume")

@@ -92,7 +92,7 @@ def _others_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
 def test_full_mode_killed_within_its_commands_goes_on_and_leaves_nothing(real: Lab, tmp_path: Path, state_home: Path) -> None:
     """Nodes go off under leases and come on for a job, through a death at each kind of command; the last one leaves Slurm its nodes."""
-    options = ("--partition", "batch", "--mode", "full", "--shutdown", "timeout:1", "--lease", "15", *GUARDS)
+    options = ("--partition", "batch", "--mode", "full", "--shutdown", "timeout:1", "--lease", "25", *GUARDS)
     with acting(real, tmp_path, state_home, *options) as acts:
         acts.begin(when="after create reservation reservationname=escala_n1")
         assert acts.died() and list(real.leases()) == ["n1"] and not _switched(acts, "n1"), "a node with a lease, that nobody switched"
