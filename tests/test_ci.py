@@ -27,11 +27,12 @@ def test_the_workflow_makes_all_that_ci_makes() -> None:
     assert {"test", "test-bounds", "docs", "dist"} <= made and made - set(re.findall(r"run: make ([\w-]+)", jobs)) == set()
 
 
-def test_the_workflow_tries_the_slurm_that_ci_installs_and_a_later_one() -> None:
+def test_the_workflow_tries_the_slurm_that_ci_installs_and_later_ones() -> None:
     packages = re.search(r'^packages="(.*)"$', (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
     job = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8").partition("\n  slurm:\n")[2]
     assert packages is not None and packages[1] in " ".join(job.split()) and "run: make test-slurm" in job
-    assert re.findall(r'debian: "(\d+)"\n +optional: (\w+)', job) == [("12", "false"), ("13", "true")]
+    images = re.findall(r"image: (\S+)\n +optional: (\w+)", job)
+    assert images == [("debian:12", "false"), ("ubuntu:24.04", "true"), ("debian:13", "true")]
 
 
 def test_the_workflow_has_every_python_that_is_promised() -> None:
