@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -12,13 +10,13 @@ from escala.admit import arrivals_us
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.shares import CLASSIC, TREE, weigh
-from escala.kernel.slurm.start import ANYHOW, BADLY, WELL
 from escala.options import microseconds
 from escala.platform.site import Site
 from escala.slurm.asked import Asked
 from escala.slurm.associations import shares_of
 from escala.slurm.closed import closed_of
 from escala.slurm.columns import Columns, as_words
+from escala.slurm.dependencies import dependencies, names_of, went_well
 from escala.slurm.preempting import preempting_of
 from escala.slurm.settings import TICK_S, WEEK_S, Settings
 from escala.slurm.tres import priority_of_resources
@@ -51,6 +49,7 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
         records,
         shares,
         _arrays(workload, jobs.array, len(site.partitions)),
+        names_of(workload, asked.refused),
         asked.bounded.limits(np.array([one[3] for one in asked.records], np.int64), site.n_nodes),
         closed_of(site, workload.origin_s, asked.inside),
         preempting_of(site, settings, records.part, [qos[j] for j in records.job], len(workload)),
@@ -108,7 +107,7 @@ def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
         left=left + _late(workload.jobs),
         after=after,
         follower=follower,
-        well=np.array(_went_well(workload), np.int64),
+        well=np.array(went_well(workload), np.int64),
         eligible=submit.copy(),
         again=np.zeros(n, np.int64),
         lost=np.zeros(n, np.int64),
@@ -312,69 +311,3 @@ def _scratch(machine: t.Machine, rules: t.Rules, users: int, closures: int) -> t
         parts=ints(parts, 3),
         both=ints(*both),
     )
-
-
-_PART = re.compile(r"(after|afterany|afterok|afternotok)((?::[^:,?+]+(?:\+\d+)?)+)")
-
-
-def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
-    """(how many jobs each waits for, where its followers begin, followers: job, at its start or end, how the other must have gone)."""
-    texts = Columns(workload.jobs).texts("dependency")
-    n = len(workload)
-    if not any(texts):
-        return np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros((0, 3), np.int64)
-    row_of = {ident: j for j, ident in enumerate(workload.jobs["job_id"])}
-    edges: list[tuple[int, int, int, int]] = []
-    named = dict[tuple[str | None, str | None], int]()
-    names = workload.jobs["job_name"].to_list() if "job_name" in workload.jobs.columns else [None] * n
-    users = workload.jobs["user"].to_list()
-    for j, text in enumerate(texts):
-        for part in (text or "").replace(" ", "").split(",") if text else ():
-            if part == "singleton":
-                if (users[j], names[j]) in named:
-                    edges.append((named[users[j], names[j]], j, 1, 0))
-            else:
-                edges += _edges(part, j, row_of, workload.jobs["job_id"][j])
-        named[users[j], names[j]] = j
-    _refuse_circles(edges, n, workload.jobs["job_id"])
-    left = np.bincount([one[1] for one in edges], minlength=n).astype(np.int64)
-    edges.sort(key=lambda one: one[0])
-    after = np.searchsorted([one[0] for one in edges], np.arange(n + 1)).astype(np.int64)
-    return left, after, np.array([one[1:] for one in edges], np.int64).reshape(-1, 3)
-
-
-def _edges(part: str, j: int, row_of: dict[str, int], job: str) -> list[tuple[int, int, int, int]]:
-    match = _PART.fullmatch(part)
-    if match is None:
-        raise EscalaError(f"job {quoted(job)}: dependency {quoted(part)} is none of after, afterok, afterany, afternotok:ID, or singleton")
-    found = []
-    for ident in match[2].split(":")[1:]:
-        other = row_of.get(ident.partition("+")[0])
-        if other is None:
-            continue  # before the log, and over
-        kind = match[1]
-        found.append((other, j, 0 if kind == "after" else 1, {"afterok": WELL, "afternotok": BADLY}.get(kind, ANYHOW)))
-    return found
-
-
-def _went_well(workload: Workload) -> list[bool]:
-    """Does the log say of a job that it completed, or nothing?"""
-    return [one is None or one == "COMPLETED" for one in workload.jobs["status"]]
-
-
-def _refuse_circles(edges: list[tuple[int, int, int, int]], n: int, ids: pl.Series) -> None:
-    """EscalaError for jobs that wait for each other."""
-    waits = np.zeros(n, np.int64)
-    following: dict[int, list[int]] = {}
-    for a, b, _, _ in edges:
-        following.setdefault(a, []).append(b)
-        waits[b] += 1
-    ready = [j for j in range(n) if waits[j] == 0]
-    while ready:
-        for b in following.get(ready.pop(), ()):
-            waits[b] -= 1
-            if waits[b] == 0:
-                ready.append(b)
-    stuck = np.flatnonzero(waits)
-    if len(stuck):
-        raise EscalaError(f"job {quoted(ids[int(stuck[0])])} depends on itself by way of others: break the circle of dependencies")

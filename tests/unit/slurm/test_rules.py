@@ -154,6 +154,29 @@ def test_memory_is_counted_by_core_with_the_default(site: Any) -> None:
     assert found[1] < 2 and found[2] > 20
 
 
+def test_a_node_without_memory_for_all_tasks_of_one_node_parts_the_run(site: Any) -> None:
+    """2 tasks of 1000 MB on one node: n2 has memory for one of them, so it is no neighbour. n1 alone has fewer CPUs than n3-4 together."""
+    rows = "".join(f"NodeName=n{k} CPUs={cpus} RealMemory=4000 Features=f{k}\n" for k, cpus in ((1, 4), (2, 4), (3, 3), (4, 4)))
+    shared = site(rows, more="SelectTypeParameters=CR_CPU_Memory\n" + QUICK)
+    work = jobs(
+        (0, 50, 60, 1),
+        (1, 20, 60, 1),
+        tasks=[1, 2],
+        features=["f2", None],
+        memory_mb_per_node=[3000, None],
+        memory_mb_per_core=[None, 1000],
+    )
+    assert nodes(work, shared) == ["1", "0"]
+
+
+def test_tasks_a_node_are_all_that_a_node_offers(site: Any) -> None:
+    """n1 is free and n2 half full: with one task a node both offer one CPU, and the first is taken; without, the fullest."""
+    shared = site("NodeName=n1 CPUs=4 Features=a\nNodeName=n2 CPUs=4 Features=b")
+    both = {"tasks": [2, 1], "features": ["b", None]}
+    assert nodes(jobs((0, 50, 60, 1), (1, 20, 60, 1), **both, tasks_per_node=[None, 1]), shared) == ["1", "0"]
+    assert nodes(jobs((0, 50, 60, 1), (1, 20, 60, 1), **both), shared) == ["1", "1"]
+
+
 def test_gpus_by_kind_and_task(site: Any) -> None:
     gpus = site("NodeName=n1 CPUs=8 Gres=gpu:a100:2\nNodeName=n2 CPUs=8 Gres=gpu:t4:4")
     work = jobs(
@@ -244,6 +267,18 @@ def test_singleton_waits_for_the_namesake_before(site: Any) -> None:
     found = starts(work, site())
     assert found[1] > 50
     assert found[2] < 3
+
+
+def test_singleton_waits_for_every_namesake_that_runs(site: Any) -> None:
+    """The first outlasts the second, and the fourth, which is no singleton, came later but has started: the third waits for all of them."""
+    work = jobs(
+        *((0, 50, 60, 1), (1, 5, 60, 1), (2, 5, 60, 1), (3, 70, 120, 1)),
+        user=["u"] * 4,
+        job_name=["x"] * 4,
+        dependency=[None, None, "singleton", None],
+    )
+    found = starts(work, site())
+    assert found[3] < 5 and 73 < found[2] < 75
 
 
 def test_bf_max_job_test_and_windows_bound_what_is_planned(site: Any) -> None:

@@ -54,11 +54,7 @@ def by_memory(machine: Machine, free: Free, shape: Ints, j: int, n: int, cpus: i
             return cpus if core * cpus <= room else 0
         unit = machine.unit[n]
         cpus = min(cpus, room // core // unit * unit)
-        per = shape[j, CORES_PER_TASK]
-        if per > 1:
-            cpus -= cpus % per
-        least = max(shape[j, TASKS_PER_NODE], shape[j, NODE_CORES], per)
-        return cpus if cpus >= least else 0
+        return cpus - cpus % max(shape[j, CORES_PER_TASK], 1)
     if shape[j, MEMORY_NODE] > 0:
         return cpus if shape[j, MEMORY_NODE] <= room else 0
     return cpus if room == machine.memory[n] else 0
@@ -74,10 +70,13 @@ def on_node(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: b
         cpus -= cpus % machine.unit[n]
     if shape[j, CORES_PER_TASK] > 1 and shape[j, EXCLUSIVE] == 0:
         cpus -= cpus % shape[j, CORES_PER_TASK]  # whole tasks only, as 24.11 counts: 22.05 may give a job too few CPUs
-    if cpus < least:
-        return 0
+    most = shape[j, TASKS_PER_NODE] * shape[j, CORES_PER_TASK]
+    if most > 0 and shape[j, EXCLUSIVE] == 0:  # no more than its tasks use, as 24.11 counts: to 22.05 a node offers all it has
+        cpus = min(cpus, (most + machine.unit[n] - 1) // machine.unit[n] * machine.unit[n])
     if memory:
         cpus = by_memory(machine, free, shape, j, n, cpus)
+    if cpus < least:
+        return 0
     if cpus > 0 and (shape[j, GPUS_NODE] > 0 or shape[j, GPUS_TASK] > 0):
         there = free_gpus(free, n, shape[j, GPU_KIND])
         if there < shape[j, GPUS_NODE]:

@@ -8,6 +8,7 @@ from escala.kernel.slurm.arrays import count_task
 from escala.kernel.slurm.closed import DOWN, break_off, reservation_at, turn
 from escala.kernel.slurm.limits import count_end, count_gone, count_run, may_come, may_run, may_take
 from escala.kernel.slurm.lists import add_running, dequeue, drop_end, enqueue, push_end, put_later, remove_running
+from escala.kernel.slurm.names import count_namesake, is_over, lone_singleton
 from escala.kernel.slurm.preempt import REQUEUE
 from escala.kernel.slurm.priority import first_priority
 from escala.kernel.slurm.shares import charge
@@ -71,6 +72,7 @@ def start(w: World, record: int, count: int) -> int:
     if rules.limited > 0:
         count_run(w, record, 1)
     count_task(w, j, 1)
+    count_namesake(w, j, 1)
     push_end(lists, s[N_RUNNING], jobs.finish[j], j)
     add_running(jobs, lists, s, j)
     dequeue(w.records, lists, s, j)
@@ -96,6 +98,7 @@ def end(w: World, j: int) -> None:
     if w.rules.limited > 0:
         count_end(w, j)
     count_task(w, j, -1)
+    count_namesake(w, j, -1)
     release(w.free, jobs, w.allocated, j)
     jobs.state[j] = ENDED
     s[MOVED] = s[NOW]
@@ -127,11 +130,13 @@ def fail(w: World) -> None:
 def _lose(w: World, j: int, again: bool) -> None:
     """Running job j loses its nodes, and is queued again after a while, or it is over."""
     break_off(w, j)
+    count_namesake(w, j, -1)
     if again:
         later = w.s[NOW] + w.rules.again_us
         w.jobs.state[j] = HELD
         w.jobs.eligible[j] = later
         put_later(w.lists, w.s, later, j)
+        _free_singleton(w, j)
         return
     w.jobs.finish[j] = w.s[NOW]
     w.jobs.state[j] = ENDED
@@ -179,8 +184,11 @@ def submit(w: World, j: int) -> None:
     s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
     if jobs.left[j] > 0:
         jobs.state[j] = HELD
-        return
-    _queue(w, j)
+        if lone_singleton(w, j) == NONE:
+            return
+        jobs.left[j] -= 1
+    if jobs.left[j] == 0:
+        _queue(w, j)
 
 
 @lean
@@ -193,9 +201,25 @@ def _queue(w: World, j: int) -> None:
 
 
 @lean
+def _free_singleton(w: World, j: int) -> None:
+    """The one that waited until this job, and all others of its name, did not run or wait before it."""
+    follower = lone_singleton(w, j)
+    if follower == NONE:
+        return
+    w.jobs.left[follower] -= 1
+    if w.jobs.left[follower] == 0:
+        w.jobs.eligible[follower] = w.s[NOW]
+        w.s[ASKED] += 1
+        _queue(w, follower)
+
+
+@lean
 def free_followers(w: World, j: int, when: int) -> None:
     """Jobs that waited for this one."""
     jobs, s = w.jobs, w.s
+    if when == AT_END:
+        is_over(w, j)
+        _free_singleton(w, j)
     for k in range(jobs.after[j], jobs.after[j + 1]):
         follower = jobs.follower[k, 0]
         if jobs.follower[k, 1] != when:

@@ -156,6 +156,18 @@ class Arrays(NamedTuple):
     plans: Ints  # [arrays]: how many were in that pass
 
 
+class Names(NamedTuple):
+    """Jobs of one user and name are a class, if there are singletons among them. Without any all of it is empty."""
+
+    of_job: Ints  # [jobs]: classes, NONE
+    first: Ints  # [classes + 1]: members
+    member: Ints  # rising
+    at: Ints  # [classes]: the first member that is not over
+    run: Ints  # [classes]: members that run
+    over: Ints  # [jobs]: 1: has ended, or was never there
+    single: Ints  # [jobs]: 1: a singleton that has not yet been without namesakes
+
+
 class Limits(NamedTuple):
     """What is counted of QOS and associations, a row each (also a row for each user or account in a QOS). Jobs that count alike and keep to
     the same limits are a class, with a link to each of its rows."""
@@ -318,6 +330,7 @@ class World(NamedTuple):
     records: Records
     shares: Shares
     arrays: Arrays
+    names: Names
     limits: Limits
     closed: Closed
     preempting: Preempting
