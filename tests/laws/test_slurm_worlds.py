@@ -22,8 +22,8 @@ ORIGIN = 1_800_000_000
 WORLDS = 80
 JOBS = 26
 KINDS = ("after", "afterok", "afterany", "afternotok")
-SORTS = ("plain", "cores", "memory", "exclusive")
-QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, 4 if k else 1)]
+SORTS = ("plain", "cores", "memory", "exclusive", "singleton")
+QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, 5 if k else 1)]
 STATES = {t.HELD: "held", t.WAITING: "waits", t.ENDED: "ended", t.NEVER: "never", t.RUNNING: "runs", t.COMING: "coming"}
 
 
@@ -47,8 +47,12 @@ def drawn(seed: int, sort: str = "plain") -> tuple[str, slow.Site, list[slow.Job
         int(draw.choice([1, 2, 20])), bool(draw.random() < 0.8),
     )  # fmt: skip
     jobs = [_job(draw, site, row, int(at)) for row, at in enumerate(np.sort(draw.integers(0, 500, JOBS)))]
-    if sort != "plain":
-        _share(np.random.default_rng([seed, 2804, SORTS.index(sort)]), site, jobs, sort)
+    more = np.random.default_rng([seed, 2804, SORTS.index(sort)])
+    if sort == "singleton":
+        for job in jobs:
+            job.name, job.singleton = str(more.choice(["u", "v"])), bool(more.random() < 0.3)
+    elif sort != "plain":
+        _share(more, site, jobs, sort)
     return _text(site), site, jobs
 
 
@@ -65,13 +69,15 @@ def _share(draw: Any, site: slow.Site, jobs: list[slow.Job], sort: str) -> None:
 
 
 def _ask(draw: Any, site: slow.Site, job: slow.Job, sort: str) -> Ask:
-    form, nodes, per = str(draw.choice(["nodes", "tasks", "both"])), job.nodes, int(draw.choice([1, 1, 2, 3]))
+    form, nodes, per = str(draw.choice(["nodes", "tasks", "both", "on node"])), job.nodes, int(draw.choice([1, 1, 2, 3]))
     tasks = int(draw.integers(1, 9)) if form == "tasks" else nodes + int(draw.integers(0, 5)) * (form == "both")
+    on_node = int(draw.integers(1, 4)) if form == "on node" else 0
     core, node = int(draw.integers(1, 15)) * 100, int(draw.integers(1, 60)) * 100
     memory = str(draw.choice(["core", "node", "all"], p=[0.5, 0.4, 0.1])) if site.by_memory else ""
     exclusive = sort == "exclusive" and bool(draw.random() < 0.3)
     one = 1 if exclusive else per
-    return Ask(None if form == "tasks" else nodes, tasks, one, core * (memory == "core"), node * (memory == "node"), exclusive)
+    tasks = nodes * on_node or tasks
+    return Ask(None if form == "tasks" else nodes, tasks, one, on_node, core * (memory == "core"), node * (memory == "node"), exclusive)
 
 
 def _fits(site: slow.Site, job: slow.Job, ask: Ask) -> bool:
@@ -132,19 +138,23 @@ def _columns(site: slow.Site, jobs: list[slow.Job]) -> dict[str, Any]:
         "nodes": [one.nodes for one in asks],
         "tasks": [one.tasks for one in asks],
         "cores_per_task": [one.per for one in asks],
+        "tasks_per_node": [one.on_node or None for one in asks],
         "memory_mb_per_core": [one.memory_core or None for one in asks],
         "memory_mb_per_node": [one.memory_node or None for one in asks],
         "exclusive": [one.exclusive for one in asks],
         "partition": [",".join(one.parts) for one in jobs],
         "priority": [one.priority for one in jobs],
         "user": [one.user for one in jobs],
+        "job_name": [one.name for one in jobs],
         "qos": ["normal"] * len(jobs),
         "features": [one.feature for one in jobs],
         "begin_s": [None if one.begin is None else one.begin / SECOND for one in jobs],
         "array_id": [one.array for one in jobs],
         "array_limit": [site.array_limit[one.array] if one.array == "x" else None for one in jobs],
         "reservation": [one.inside for one in jobs],
-        "dependency": [",".join(f"{kind}:{row + 1}" for row, kind in one.waits_for) or None for one in jobs],
+        "dependency": [
+            ",".join([*(f"{kind}:{row + 1}" for row, kind in one.waits_for), *["singleton"] * one.singleton]) or None for one in jobs
+        ],
     }
 
 

@@ -32,6 +32,8 @@ class Job:
     array: str | None = None
     inside: str | None = None
     waits_for: list[tuple[int, str]] = field(default_factory=list)
+    name: str = ""
+    singleton: bool = False
     ask: Ask | None = None
     state: str = "coming"
     came: bool = False
@@ -127,8 +129,15 @@ class Replay:
             for at in (one.begin_s, one.end_s):
                 self.changed_s = max(self.changed_s, at) if at <= self.now // SECOND else self.changed_s
         for job in self.jobs:
-            if job.state == "held" and (job.begin is None or job.begin <= self.now) and not job.waits_for:
+            job.singleton &= job.state != "held" or any(self.is_ahead(other, job) for other in self.jobs)
+        for job in self.jobs:
+            if job.state == "held" and (job.begin is None or job.begin <= self.now) and not (job.waits_for or job.singleton):
                 job.state = "waits"
+
+    def is_ahead(self, other: Job, job: Job) -> bool:
+        """Does a singleton wait for this one: a namesake that runs, or one that came before and is not over?"""
+        earlier = other.row < job.row and other.state in ("held", "waits", "never")
+        return (other.user, other.name) == (job.user, job.name) and (other.state == "runs" or earlier)
 
     def follow(self, job: Job, at_start: bool = False) -> None:
         """What this job's start or end means to those that wait for it."""

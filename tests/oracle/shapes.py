@@ -23,11 +23,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Ask:
-    """nodes: exactly so many, None: as its tasks need. per: cores of a task."""
+    """nodes: exactly so many, None: as its tasks need. per: cores of a task. on_node: tasks of each node, 0: as they fit."""
 
     nodes: int | None = None
     tasks: int = 1
     per: int = 1
+    on_node: int = 0
     memory_core: int = 0
     memory_node: int = 0
     exclusive: bool = False
@@ -61,10 +62,11 @@ def offer(ask: Ask, left: Node, whole: Node, by_memory: bool) -> int:
     """CPUs that a node could give the job, 0: none."""
     if ask.exclusive and left.jobs:
         return 0
-    cpus = left.cores // ask.per * ask.per
+    fit = left.cores // ask.per
+    cpus = (fit if ask.exclusive or not ask.on_node else min(fit, ask.on_node)) * ask.per
     if by_memory:
         cpus = with_memory(ask, left, whole, cpus)
-    return cpus if cpus >= (ask.tasks if ask.nodes == 1 else 1) * ask.per else 0
+    return cpus if cpus >= (ask.on_node or (ask.tasks if ask.nodes == 1 else 1)) * ask.per else 0
 
 
 def with_memory(ask: Ask, left: Node, whole: Node, cpus: int) -> int:
@@ -131,7 +133,7 @@ def of_runs(ask: Ask, cpus: dict[int, int], least: int, most: int) -> list[int]:
                 continue
             if not ask.exclusive:
                 rest = need - max(least - len(chosen) - 1, 0)  # a CPU is kept for each further node
-                cpus[n] = min(cpus[n], max(rest, ask.per))
+                cpus[n] = min(cpus[n], max(rest, max(ask.on_node, 1) * ask.per))
             need -= cpus[n]
             chosen.append(n)
     return chosen if need <= 0 and len(chosen) >= need_nodes else []
@@ -141,7 +143,7 @@ def spread(ask: Ask, nodes: list[Node], chosen: list[int], cpus: dict[int, int],
     """A task on each node, then one more on each in turn while there is room."""
     tasks, on = ask.tasks, dict.fromkeys(chosen, 0)
     while chosen and tasks > 0:
-        able = [n for n in chosen if on[n] == 0 or (on[n] + 1) * ask.per <= cpus[n]][:tasks]
+        able = [n for n in chosen if on[n] == 0 or (on[n] != ask.on_node and (on[n] + 1) * ask.per <= cpus[n])][:tasks]
         assert able, (ask, cpus)
         for n in able:
             on[n] += 1
