@@ -35,7 +35,7 @@ class Asked:
         """As the kernel knows them."""
         return self.pair.plan
 
-    @property
+    @cached_property
     def objects(self) -> dict[str, Any]:
         """Who decides outside the kernel: "scheduler", "shutdown"."""
         both = {"scheduler": self.pair.scheduler, "shutdown": self.pair.shutdown}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from escala.errors import EscalaError, quoted
@@ -38,7 +38,8 @@ class Carried:
 
     def copy(self) -> Carried:
         """As it is now, whatever is changed later."""
-        return replace(self, users=list(self.users), recent={user: list(runs) for user, runs in self.recent.items()})
+        own = {"users": list(self.users), "recent": {user: list(runs) for user, runs in self.recent.items()}}
+        return Carried(**{**vars(self), **own})
 
     def told(self) -> dict[str, Any]:
         """As plain data for JSON."""
