@@ -218,9 +218,9 @@ def answers(
     share, low, high = found.agreement
     if found.asked:
         out.append(
-            f"Of {found.asked} starts that the policy was asked about it would have done {share:.0%} too "
-            f"(95 % interval {low:.0%} to {high:.0%}); {found.how['earlier']} jobs it would have started before{_by(found.earlier())}, "
-            f"{found.how['later']} not yet. It was asked each time about the machine as Slurm had left it."
+            f"Of {found.asked:,} starts that the policy was asked about it would have done {share:.0%} too "
+            f"(95 % interval {low:.0%} to {high:.0%}); {found.how['earlier']:,} jobs it would have started before{_by(found.earlier())}, "
+            f"{found.how['later']:,} not yet. It was asked each time about the machine as Slurm had left it."
         )
     out.append(_shielded(found))
     out += [_expected(found, 6, "the policy's plan"), _expected(found, 7, "Slurm's own estimate")]
@@ -240,9 +240,9 @@ def _energy(found: Findings, price: float | None, currency: str, carbon: float |
     if not Platform.from_spec(found.about["platform"]).has_energy:
         return ["No energy is known: no watts were given (--power)."]
     kwh = found.sums["saved_j"] / KWH_J
-    told = f"That saves {kwh:.3g} kWh"
-    told += "" if price is None else f", {kwh * price:.3g} {currency}".rstrip()
-    told += "" if carbon is None else f", {kwh * carbon / 1000:.3g} kg CO2"
+    told = f"That saves {_three(kwh)} kWh"
+    told += "" if price is None else f", {_three(kwh * price)} {currency}".rstrip()
+    told += "" if carbon is None else f", {_three(kwh * carbon / 1000)} kg CO2"
     told += ": against nodes that stay on and idle, with the watts that were given, switches paid for."
     return [f"{told} {_year(found, kwh, price, currency)}"]
 
@@ -259,7 +259,7 @@ def trust(found: Findings) -> str:
 
 def conditions(found: Findings) -> list[str]:
     """What the figures leave out."""
-    out = [f"{found.n_looks} looks, {found.n_missed} missed; {_span(found.sums['gap_s'])} in gaps, which count nowhere."]
+    out = [f"{found.n_looks:,} looks, {found.n_missed:,} missed; {_span(found.sums['gap_s'])} in gaps, which count nowhere."]
     out.append(f"{found.how['unasked']} starts were not asked about: these jobs had ended before the next look.")
     if found.loose:
         loose = f"{found.loose} of {found.jobs} jobs asked for more nodes than their CPUs need"
@@ -274,32 +274,37 @@ def conditions(found: Findings) -> list[str]:
 
 def _span(seconds: float) -> str:
     if seconds >= 2 * DAY_S:
-        return f"{seconds / DAY_S:.3g} days"
-    return f"{seconds / HOUR_S:.3g} hours" if seconds >= 2 * HOUR_S else f"{seconds / 60:.3g} minutes"
+        return f"{_three(seconds / DAY_S)} days"
+    return f"{_three(seconds / HOUR_S)} hours" if seconds >= 2 * HOUR_S else f"{_three(seconds / 60)} minutes"
+
+
+def _three(value: float) -> str:
+    """Three digits of a number, and no powers of ten for what a site may save in a year."""
+    return f"{float(f'{value:.3g}'):,.12g}"
 
 
 def _hours(node_s: float) -> str:
-    return f"{node_s / HOUR_S:.3g} node-hours"
+    return f"{_three(node_s / HOUR_S)} node-hours"
 
 
 def _year(found: Findings, kwh: float, price: float | None, currency: str) -> str:
     if found.days < LEAST_DAYS:
         return f"It is not scaled to a year: {LEAST_DAYS:g} days are needed for that."
     yearly = kwh / found.days * 365.25
-    money = "" if price is None else f", {yearly * price:.3g} {currency}".rstrip()
-    return f"A year of such days: {yearly:.3g} kWh{money}."
+    money = "" if price is None else f", {_three(yearly * price)} {currency}".rstrip()
+    return f"A year of such days: {_three(yearly)} kWh{money}."
 
 
 def _longer(found: Findings, longer_s: float) -> str:
     users = waits_by(found, "user")
     if not users:
         return ""
-    minutes = f"{longer_s / 60:.3g} minutes"
+    minutes = f"{_three(longer_s / 60)} minutes"
     jobs = sum(later > longer_s for one in users for later in one.changes)
     worst = [one for one in users if one.longest > longer_s]
     told = f"{len(worst)} of {len(users)} users would have waited longer for a job by more than {minutes}"
     if worst:
-        told += f": {jobs} jobs, at most {_span(worst[0].longest)} ({', '.join(one.name for one in worst[:NAMED])}"
+        told += f": {jobs:,} jobs, at most {_span(worst[0].longest)} ({', '.join(one.name for one in worst[:NAMED])}"
         told += f" and {len(worst) - NAMED} more)" if len(worst) > NAMED else ")"
     spared = sum(min([0.0, *one.changes]) < -longer_s for one in users)
     told += f"; {spared} had a job that would have waited shorter by as much." if spared else "."
@@ -309,12 +314,12 @@ def _longer(found: Findings, longer_s: float) -> str:
 
 def _delayed(found: Findings) -> str:
     if not found.delays:
-        return f"None of {len(found.starts)} started jobs lay on a node that the policy had off."
+        return f"None of {len(found.starts):,} started jobs lay on a node that the policy had off."
     waits = [later for _, later in found.delays.values()]
     users = len({user for user, _ in found.delays.values()})
     return (
-        f"{len(waits)} of {len(found.starts)} started jobs, of {users} users, would have waited for nodes to wake: "
-        f"{statistics.mean(waits):.3g} s on average, {max(waits):.3g} s at most."
+        f"{len(waits):,} of {len(found.starts):,} started jobs, of {users:,} users, would have waited for nodes to wake: "
+        f"{_three(statistics.mean(waits))} s on average, {_three(max(waits))} s at most."
     )
 
 
@@ -326,7 +331,7 @@ def _shielded(found: Findings) -> str:
 
 
 def _by(seconds: Sequence[float]) -> str:
-    return f" (by {statistics.median(seconds):.3g} s in the median)" if seconds else ""
+    return f" (by {_three(statistics.median(seconds))} s in the median)" if seconds else ""
 
 
 def _expected(found: Findings, place: int, whose: str) -> str:
@@ -334,6 +339,6 @@ def _expected(found: Findings, place: int, whose: str) -> str:
     if not errors:
         return ""
     middle, off = statistics.median(errors), statistics.median(map(abs, errors))
-    side = "as early as late" if middle == 0 else f"{abs(middle):.3g} s {'late' if middle > 0 else 'early'}"
-    told = f"Starts expected by {whose} for {len(errors)} waiting jobs: {off:.3g} s off in the median, {side}."
+    side = "as early as late" if middle == 0 else f"{_three(abs(middle))} s {'late' if middle > 0 else 'early'}"
+    told = f"Starts expected by {whose} for {len(errors):,} waiting jobs: {_three(off)} s off in the median, {side}."
     return f"{told} Jobs that end before their limit make plans late."
