@@ -103,24 +103,23 @@ def come(w: World, g: Game, j: int) -> int:
     n = m.seen - m.entered
     if n >= g.behind.shape[0]:
         return NO_ROOM
-    at = _last(w, g) if g.settings.shows == SHOWS_SHORTEST else _oldest_of_tail(g)
-    other = j if at == codes.NONE else np.int64(g.slots[at])
-    if g.settings.shows == SHOWS_SHORTEST and before(w, other, j):
-        at, other = codes.NONE, j
+    at = _longest(w, g, j) if g.settings.shows == SHOWS_SHORTEST else _oldest_of_tail(g)
+    leaves = j
     if at != codes.NONE:
+        leaves = np.int64(g.slots[at])
         g.slots[at] = j
-    join(w, g, n, other)
+    join(w, g, n, leaves)
     return at
 
 
 @lean
-def _last(w: World, g: Game) -> int:
-    """The slot of the longest job, of equals the newest."""
+def _longest(w: World, g: Game, j: int) -> int:
+    """The slot of the longest job, of equals the newest; NONE if job `j` comes behind that."""
     worst = 0
     for k in range(g.settings.slots):
         if before(w, np.int64(g.slots[worst]), np.int64(g.slots[k])):
             worst = k
-    return worst
+    return worst if before(w, j, np.int64(g.slots[worst])) else codes.NONE
 
 
 @lean
