@@ -20,7 +20,6 @@ from pathlib import Path
 from escala.errors import EscalaError, quoted
 from escala.platform.power import SECONDS, WATTS, PowerProfile, by_name
 from escala.platform.spec import profile_from
-from escala.platform.yaml_file import read_yaml
 from escala.reading import guarded, read_all
 
 MEASURED = "given"
@@ -73,6 +72,8 @@ def _measured(text: str) -> PowerProfile:
 
 
 def _read_file(path: Path) -> PowerProfile:
+    from escala.platform.yaml_file import read_yaml  # here: most runs read no such file
+
     with guarded(path, "a power profile"):
         entry = read_yaml(read_all(path), path)
         if not isinstance(entry, dict):

@@ -13,8 +13,6 @@ from escala.platform.power import GRID5000
 from escala.platform.power_spec import read_power
 from escala.platform.presets import PRESETS, preset
 from escala.platform.read_site import is_conf, read_site
-from escala.platform.simgrid import platform_of_xml
-from escala.platform.yaml_file import read_yaml
 from escala.reading import file_name, guarded, read_all
 
 _GRID = re.compile(r"([0-9]{1,18})[xX]([0-9]{1,18})")
@@ -82,9 +80,13 @@ def read_platform_file(path: Path) -> Platform:
         data = read_all(path)
         name = re.sub(r"(\.(xml|ya?ml))?(\.gz)?$", "", file_name(path)) or "platform"
         if data.lstrip().startswith(b"<"):
+            from escala.platform.simgrid import platform_of_xml  # here: most runs read no such file
+
             return platform_of_xml(data.lstrip(), name=name, path=str(path))
         if path.suffix == ".toml" or is_conf(data.decode("utf-8", "replace")):
             return read_site(path)
+        from escala.platform.yaml_file import read_yaml
+
         spec = read_yaml(data, path)
         if not isinstance(spec, dict):
             raise EscalaError(f"{path}: holds no platform; a YAML platform file has the entries name and nodes")
