@@ -29,6 +29,7 @@ from tests.attacks.planted import AREAS, BUGS, Bug
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 5  # times the processor time of the sound copy, which compiles everything, may the tests of a bug take
 IDLE = 20  # times that limit on the wall clock: what waits without working ends too
+SAID = 1_500  # characters at the end of what pytest says: there the failed test has its name
 PASSED, FAILED, CRASH, TIMEOUT, NOT_COLLECTED = "passed", "failed", "crash", "timeout", "not collected"
 NOTICED = (FAILED, CRASH)
 _CRASHES = (signal.SIGABRT, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV)
@@ -51,8 +52,8 @@ def copied(folder: Path) -> Path:
     return copy
 
 
-def outcome(area: str, copy: Path, limit_s: float | None = None) -> str:
-    """How the tests of an area end in a copy, within this processor time; one of the words above."""
+def outcome(area: str, copy: Path, limit_s: float | None = None) -> tuple[str, str]:
+    """How the tests of an area end in a copy, within this processor time: one of the words above, and what pytest said at last."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *AREAS[area]]
     places = {"PYTHONPATH": str(copy / "src"), "ESCALA_CACHE_DIR": str(copy / "cache"), "HYPOTHESIS_STORAGE_DIRECTORY": str(copy / "found")}
     places["PYTEST_ADDOPTS"] = ""  # what is asked of a run of these tests is not asked of those
@@ -63,10 +64,10 @@ def outcome(area: str, copy: Path, limit_s: float | None = None) -> str:
             command, cwd=copy, env={**os.environ, **places}, capture_output=True, timeout=limit_s and IDLE * limit_s, check=False
         )
     except subprocess.TimeoutExpired:
-        return TIMEOUT
+        return TIMEOUT, ""
     if done.returncode not in _ENDS:
         raise SystemExit(f"error: pytest ended with {done.returncode}: {done.stdout.decode()[-500:]}{done.stderr.decode()[-500:]}")
-    return _ENDS[done.returncode]
+    return _ENDS[done.returncode], done.stdout.decode("utf-8", "replace")[-SAID:]
 
 
 def spent_s() -> float:
@@ -78,8 +79,9 @@ def spent_s() -> float:
 def sound(area: str, copy: Path) -> float:
     """The processor time of the tests of an area without a bug; they have to pass."""
     before = spent_s()
-    if (end := outcome(area, copy)) != PASSED:
-        raise SystemExit(f"error: the tests of {area} end without a bug with: {end}")
+    end, said = outcome(area, copy)
+    if end != PASSED:
+        raise SystemExit(f"error: the tests of {area} end without a bug with: {end}\n{said}")
     return spent_s() - before
 
 
@@ -89,7 +91,7 @@ def plant(bug: Bug, copy: Path, limit_s: float) -> str:
     whole, times = path.read_text(encoding="utf-8"), path.stat()
     path.write_text(whole.replace(bug.old, bug.new), encoding="utf-8")
     try:
-        return outcome(bug.area, copy, limit_s)
+        return outcome(bug.area, copy, limit_s)[0]
     finally:
         path.write_text(whole, encoding="utf-8")
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))  # compiled code of the sound copy stays good

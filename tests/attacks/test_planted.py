@@ -39,11 +39,14 @@ def test_how_tests_end_is_one_word(word: str, line: str, tmp_path: Path, monkeyp
     inside = "" if word == "not collected" else "def test_it():\n    "
     (tmp_path / "test_it.py").write_text(f"from escala.kernel import VALUE\n{inside}{line}\n")
     monkeypatch.setitem(mutants.AREAS, "kernel", ("test_it.py",))
-    assert mutants.outcome("kernel", tmp_path, 1.0 if word == "timeout" else 30.0) == word
+    assert mutants.outcome("kernel", tmp_path, 1.0 if word == "timeout" else 30.0)[0] == word
     if word == "passed":
         assert 0 < mutants.sound("kernel", tmp_path) < 60
         assert mutants.plant(Bug("kernel", "kernel.py", "= 1", "= 3"), tmp_path, 30.0) == "failed"
         assert module.read_text() == "VALUE = 1\n"
+    if word == "failed":
+        with pytest.raises(SystemExit, match=r"end without a bug with: failed[\s\S]*test_it"):
+            mutants.sound("kernel", tmp_path)
 
 
 def test_only_failed_tests_and_crashes_count() -> None:
