@@ -8,18 +8,20 @@ component alone (the others are of partitions that were not asked for, or it was
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from escala.workload.ignored import AMOUNTS
-from escala.workload.shapes import BEGIN, SHAPES
+from escala.workload.shapes import BEGIN
 
 COMPONENT = r"^(\d+)\+\d+$"  # JobID
 TOGETHER_S = 2.0  # Slurm writes the starts of one job at most some seconds apart
 
 
-def joined(frame: pl.DataFrame) -> pl.DataFrame:
+def joined(frame: pl.DataFrame, shapes: Iterable[str] = ()) -> pl.DataFrame:
     """Records for `clean` (job_id, submit_s, wait_s, runtime_s, walltime_s, cores, ...) with one for each heterogeneous job, in the place
-    of its first component."""
+    of its first component. shapes: columns of what a component asks for, which the whole job does not have."""
     start = pl.col("submit_s") + pl.col("wait_s")
     marked = frame.with_columns(whole=pl.col("job_id").str.extract(COMPONENT), start=start, row=pl.int_range(pl.len()))
     known = pl.col("whole").is_not_null() & pl.col("start").is_not_null()
@@ -36,6 +38,6 @@ def joined(frame: pl.DataFrame) -> pl.DataFrame:
         pl.col("walltime_s", *AMOUNTS).max(),
     )
     several = pl.col("job_id") == pl.col("whole")
-    groups = groups.with_columns(pl.when(~several).then(name).alias(name) for name in SHAPES if name in groups.columns and name != BEGIN)
+    groups = groups.with_columns(pl.when(~several).then(name).alias(name) for name in shapes if name != BEGIN)
     groups = groups.with_columns(wait_s=pl.col("start") - pl.col("submit_s"))
     return pl.concat([marked.filter(~known).select(*frame.columns, "row"), groups.select(*frame.columns, "row")]).sort("row").drop("row")

@@ -269,7 +269,7 @@ def _interpret(frame: pl.DataFrame, cores: str, submission: str, path: Path, bro
     again = ~frame.select(record.is_first_distinct().alias("first"))["first"]  # sacct --duplicates, or overlaps
     counts["repeated record"] = noted("repeated record", again)
     frame = frame.filter(~again)
-    whole = joined(frame)
+    whole = joined(frame, more)
     if whole.height < frame.height:
         counts[COMPONENT] = frame.height - whole.height
         firsts[COMPONENT] = record_name(whole, int((~whole["job_id"].is_in(frame["job_id"].implode())).arg_max() or 0))

@@ -152,6 +152,17 @@ def test_a_heterogeneous_job_is_one_job(tmp_path: Path) -> None:
     assert alone.jobs["job_id"].to_list() == ["6+1"]
 
 
+def test_what_no_replay_looks_at_is_counted_of_heterogeneous_jobs_too(tmp_path: Path) -> None:
+    fields = "JobID|State|Submit|Eligible|Start|End|AllocCPUS|AllocTRES|Priority|Constraints"
+    times = "2024-03-01T10:00:00|2024-03-01T10:01:00|2024-03-01T10:02:00|2024-03-01T10:03:00"
+    records = [f"6+0|COMPLETED|{times}|8|cpu=8|200|", f"6+1|COMPLETED|{times}|4|cpu=4,gres/gpu=1|200|skylake", f"7|COMPLETED|{times}|1||9|"]
+    (tmp_path / "sacct.txt").write_text("\n".join([fields, *records, ""]))
+    log = read_workload(tmp_path / "sacct.txt")
+    assert log.jobs["cores"].to_list() == [12, 1]
+    one, both = {"jobs": 1}, {"jobs": 2}
+    assert log.ignored == {"GPUs": one, "features of nodes": one, "dependencies or begin times": both, "priorities": {**both, "values": 2}}
+
+
 def test_submit_lines_tell_of_dependencies_and_limits_of_arrays(tmp_path: Path) -> None:
     header, at = HEADER + "|SubmitLine", {"Eligible": "2024-03-01T10:00:00"}
     lines = ["sbatch -d afterok:5 a.sh", "sbatch --dependency=singleton a", "sbatch --array=1-9%2 b", "sbatch --day-report x", ""]
