@@ -101,6 +101,33 @@ def test_pieces_of_a_rollout_are_what_the_environments_gave() -> None:
     assert len(whole) == len(ended)
 
 
+def test_agents_with_networks_of_their_own_play_by_them() -> None:
+    """Each agent's pieces name it, come from games in which it learns, as many for each, and are drawn by its own network."""
+    from escala.agents.rllib.training import configured, of_team
+    from escala.agents.training.team.presets import PRESETS
+    from escala.envs.slots.team.batch import MultiBatch
+
+    preset, given = PRESETS["from-nothing"], {"agents": 3, "load": 0.9, "lists": 8, "skip": "forced", "limit": 60}
+    request = {"mode": "simultaneous", "learn": dict(preset.learn), "num_envs": 4, "steps": 1024, "seed": 1}
+    task = of_team(MultiBatch(1, None, **given), given, request, preset)
+    config = configured(task)
+    runner = config.env_runner_cls(config=config, worker_index=0)
+    pieces = runner.sample(num_timesteps=100 * 12, explore=True)
+    assert [sum(len(one) for one in pieces if one.module_id == one.agent_id == f"agent_{k}") for k in range(3)] == [400] * 3
+    begun = dict(zip(task.names, task.networks(), strict=True))
+    worst = dict.fromkeys(begun, 0.0)
+    for one in pieces:
+        shown, actions = one.get_observations(), one.get_actions()
+        seen, mask = torch.as_tensor(shown["observations"][:-1]), torch.as_tensor(shown["action_mask"][:-1])
+        assert mask[np.arange(len(actions)), actions].all(), "an action that the mask forbids"
+        for name, network in begun.items():
+            drawn = network.get_distribution(seen, action_masks=mask).distribution.log_prob(torch.as_tensor(actions)).detach().numpy()
+            gap = float(np.abs(drawn - one.get_extra_model_outputs("action_logp")).max())
+            assert gap < 1e-5 or name != one.agent_id
+            worst[name] = max(worst[name], gap)
+    assert min(worst.values()) > 1e-3, "the networks are one"
+
+
 def _runner() -> Any:
     from escala.agents.presets import preset_of
     from escala.agents.rllib.training import configured, of_environment
@@ -137,7 +164,7 @@ def test_advantages_are_discounted_by_the_time_that_passed() -> None:
 def test_a_team_of_rllib_is_a_team_of_escala(tmp_path: Path) -> None:
     """Saved, read, and it has learnt with discounts of time: equal for equal seeds, other weights where the discounts are of choices."""
     from escala.agents import load_team, train_team
-    from escala.agents.training.team.view import SharedView
+    from escala.agents.training.team.view import NetworksView
 
     small = {"mode": "shared", "preset": "from-nothing", "algorithm": "rllib-ppo", "agents": 2, "lists": 8, "num_envs": 8, "steps": 512}
     made = [train_team(**small, seed=3, out=tmp_path / str(k), learn={"n_steps": 32, "batch_size": 64}) for k in range(2)]
@@ -146,14 +173,39 @@ def test_a_team_of_rllib_is_a_team_of_escala(tmp_path: Path) -> None:
     read = load_team(tmp_path / "0")
     assert all(torch.equal(value, first[name]) for name, value in read.networks[0].state_dict().items())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(SharedView, "_discount", lambda view: np.full(view.num_envs, 0.99))
+        patch.setattr(NetworksView, "_discount", lambda view: np.full(view.num_envs, 0.99))
         other = train_team(**small, seed=3, learn={"n_steps": 32, "batch_size": 64}).networks[0].state_dict()
     assert any(not torch.equal(value, other[name]) for name, value in first.items())
 
 
+@pytest.mark.slow
+@pytest.mark.learn
+def test_a_team_of_rllib_may_have_a_network_for_each_agent(tmp_path: Path) -> None:
+    """Each has learnt, from its own games: saved, read, judged, and equal for equal seeds, in a process of its own too."""
+    from escala.agents import load_team, train_team
+
+    small = {"mode": "simultaneous", "preset": "from-nothing", "algorithm": "rllib-ppo", "agents": 2, "lists": 8, "num_envs": 8}
+    learn = {"n_steps": 32, "batch_size": 64}
+    made = [train_team(**small, steps=1024, seed=3, out=tmp_path / str(k), learn=learn) for k in range(2)]
+    still = train_team(**small, steps=1024, seed=3, learn=learn | {"learning_rate": 0.0, "num_env_runners": 1})
+    assert [team.manifest["steps_done"] for team in (*made, still)] == [1024] * 3
+    states = [[network.state_dict() for network in team.networks] for team in (*made, still, load_team(tmp_path / "0"))]
+    for first, second, begun, read in zip(*states, strict=True):
+        assert all(torch.equal(first[name], second[name]) and torch.equal(first[name], read[name]) for name in first)
+        assert any(not torch.equal(value, begun[name]) for name, value in first.items()), "nothing was learnt"
+    assert any(not torch.equal(value, states[0][1][name]) for name, value in states[0][0].items())
+    found = multi.play(multi.job_lists(agents=2, load=0.9, lists=4, lists_seed=7), load_team(tmp_path / "0").members(), agents=2)
+    assert (found["slowdown"] >= 1.0).all()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
-    [({"mode": "turns"}, "mode='shared'"), ({"preset": "tuned"}, "teacher means nothing"), ({"algorithm": "x"}, "unknown algorithm")],
+    [
+        ({"mode": "turns"}, "mode='simultaneous'"),
+        ({"observation": "image"}, "compact observations"),
+        ({"preset": "tuned"}, "teacher means nothing"),
+        ({"algorithm": "x"}, "unknown algorithm"),
+    ],
 )
 def test_what_rllib_cannot_do_for_teams_is_one_line(change: dict[str, str], said: str) -> None:
     with pytest.raises(EscalaError, match=said):

@@ -6,7 +6,7 @@ in sb3-contrib, so that they are never drawn and carry no gradient.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,6 +22,11 @@ def seen_space(observation_space: Any, action_space: Any) -> spaces.Dict:
     """The space of what the module is shown."""
     mask = spaces.Box(0, 1, (int(action_space.n),), bool)
     return spaces.Dict({OBSERVATIONS: observation_space, MASK: mask})
+
+
+def of_each(space: spaces.Space[Any], agents: Sequence[str]) -> spaces.Space[Any]:
+    """The space of all agents, which are alike; the one that is given where there are no names."""
+    return spaces.Dict(dict.fromkeys(agents, space)) if agents else space
 
 
 class MaskedModule(TorchRLModule, ValueFunctionAPI):

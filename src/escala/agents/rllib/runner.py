@@ -1,13 +1,15 @@
 """An EnvRunner of RLlib that steps a native batch: one compiled call a step for all its environments, and one piece of an episode for each
 row and rollout in place of an object for each step.
 
-`env_config` of RLlib's configuration: `face`, called with a number of environments and a seed for them as one `VecEnv` whose `venv` has
-`action_masks`, and `normalise` (rewards that are learnt from are divided by a running deviation of returns, as in Escala's own training).
+`env_config` of RLlib's configuration: `faces`, called with a number of environments and a seed for them as one `VecEnv` whose `venv` has
+`action_masks`, one by the name of each module, and `normalise` (rewards that are learnt from are divided by a running deviation of returns,
+as in Escala's own training). With several modules, each decides in environments of its own, and its pieces name it as agent and module.
 The metrics are of the rewards as they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,71 +21,93 @@ from ray.rllib.env.single_agent_episode import SingleAgentEpisode
 from stable_baselines3.common.vec_env import VecNormalize
 
 from escala.agents.networks.build import pin_threads
-from escala.agents.rllib.module import MASK, OBSERVATIONS, seen_space
+from escala.agents.rllib.module import MASK, OBSERVATIONS, of_each, seen_space
 from escala.agents.rllib.timed import DISCOUNT
-from escala.agents.training.team.view import SharedView
+from escala.agents.training.team.view import NetworksView
 
 Array = NDArray[Any]
 
 
 class _Spaces:
-    """What RLlib asks of an environment."""
+    """What RLlib asks of an environment. agents: their names, where there are several."""
 
-    def __init__(self, face: Any) -> None:
-        self.single_observation_space = self.observation_space = seen_space(face.observation_space, face.action_space)
-        self.single_action_space = self.action_space = face.action_space
-        self.num_envs, self.unwrapped = face.num_envs, self
+    def __init__(self, face: Any, num_envs: int, agents: Sequence[str]) -> None:
+        seen, action = seen_space(face.observation_space, face.action_space), face.action_space
+        self.single_observation_space = self.observation_space = of_each(seen, agents)
+        self.single_action_space = self.action_space = of_each(action, agents)
+        self.num_envs, self.unwrapped = num_envs, self
 
     def close(self) -> None:
         """Nothing to close."""
 
 
+class _Part:
+    """The environments in which one module decides. name: of its agent and itself, None where there is no other."""
+
+    def __init__(self, face: Any, stepped: Any, name: str | None) -> None:
+        self.face, self.stepped, self.name = face, stepped, name
+        self.seen: Any = None
+
+
 class NativeEnvRunner(SingleAgentEnvRunner):
-    """All `num_envs_per_env_runner` environments as one batch."""
+    """All `num_envs_per_env_runner` environments as one batch, or as one of the same size for each module."""
 
     def make_env(self) -> None:
-        """Make the batch."""
+        """Make the batches."""
         pin_threads()
-        told = self.config.env_config
-        self.face = told["face"](self.config.num_envs_per_env_runner, self._seed or 0)
-        normalised = VecNormalize(self.face, norm_obs=False, norm_reward=True, gamma=self.config.gamma) if told["normalise"] else None
-        self.stepped: Any = normalised or self.face
-        self.env, self.num_envs = _Spaces(self.face), self.face.num_envs
-        if isinstance(self.face, SharedView):
-            self.face.network = lambda: self.module.policy
+        given, several = self.config.env_config, self.config.is_multi_agent
+        self.num_envs = self.config.num_envs_per_env_runner
+        self.parts = []
+        for name, make in given["faces"].items():
+            face = make(self.num_envs // len(given["faces"]), self._seed or 0)
+            stepped = VecNormalize(face, norm_obs=False, norm_reward=True, gamma=self.config.gamma) if given["normalise"] else face
+            if isinstance(face, NetworksView):
+                face.networks = lambda: [module.policy for module in self._modules()]
+            self.parts.append(_Part(face, stepped, name if several else None))
+        self.env = _Spaces(self.parts[0].face, self.num_envs, list(given["faces"]) if several else [])
         self.ended: list[tuple[int, float]] = []
-        self.seen: Array | None = None
+
+    def make_module(self) -> None:
+        """Make the module, or the modules of all agents."""
+        if not self.config.is_multi_agent:
+            super().make_module()
+            return
+        self.module = self.config.rl_module_spec.build()
+
+    def _modules(self) -> list[Any]:
+        return [self.module if part.name is None else self.module[part.name] for part in self.parts]
 
     def _sample(
         self, *, num_timesteps: int | None = None, num_episodes: int | None = None, explore: bool, random_actions: bool = False,
         force_reset: bool = False,
     ) -> list[SingleAgentEpisode]:  # fmt: skip
-        """So many steps of every environment that there are at least `num_timesteps` of all; or as long as `num_episodes` take."""
-        if self.seen is None or force_reset:
-            self.seen = self.stepped.reset().copy()
-        rollout = _Rollout(self.num_envs)
-        ended = 0
-        while len(rollout.rewards) * self.num_envs < num_timesteps if num_timesteps is not None else ended < (num_episodes or 1):
-            mask = self.face.venv.action_masks().copy()
-            logits = self._logits(self.seen, mask)
-            actions = _drawn(torch.where(torch.as_tensor(mask), 0.0, -1e8) if random_actions else logits, explore or random_actions)
-            self.stepped.step_async(actions)
-            after, rewards, done, infos = self.stepped.step_wait()
-            rollout.add(self.seen, mask, actions, np.array(rewards), logits.numpy(), done, infos)
-            rollout.discounts += [self.face.passed.copy()] if isinstance(self.face, SharedView) else []
-            self.ended += [(infos[row]["episode"]["l"], infos[row]["episode"]["r"]) for row in np.flatnonzero(done)]
-            ended += int(done.sum())
-            self.seen = after.copy()
-        pieces = rollout.pieces(self.seen, self.face.venv.action_masks().copy())
-        self._log_env_steps(metric=self._metrics_num_env_steps_sampled, num_steps=rollout.steps)
-        self._increase_sampled_metrics(rollout.steps, ended)
+        """So many steps of every environment that there are at least `num_timesteps` of all; or, of each module, as long as `num_episodes`
+        take."""
+        steps = None if num_timesteps is None else -(-num_timesteps // self.num_envs)
+        pieces, done, ended = [], 0, len(self.ended)
+        for part, module in zip(self.parts, self._modules(), strict=True):
+            if part.seen is None or force_reset:
+                part.seen = part.stepped.reset().copy()
+            rollout, begun = _Rollout(part.face.num_envs), len(self.ended)
+            while len(rollout.rewards) < steps if steps is not None else len(self.ended) - begun < (num_episodes or 1):
+                self._step(part, module, rollout, explore, random_actions)
+            pieces += rollout.pieces(part.seen, part.face.venv.action_masks().copy(), part.name)
+            done += rollout.steps
+        self._log_env_steps(metric=self._metrics_num_env_steps_sampled, num_steps=done)
+        self._increase_sampled_metrics(done, len(self.ended) - ended)
         return pieces
 
-    def _logits(self, seen: Array, mask: Array) -> torch.Tensor:
-        with torch.no_grad():
-            shown = {OBSERVATIONS: torch.as_tensor(seen), MASK: torch.as_tensor(mask)}
-            logits: torch.Tensor = self.module.forward_exploration({Columns.OBS: shown})[Columns.ACTION_DIST_INPUTS]
-        return logits
+    def _step(self, part: _Part, module: Any, rollout: _Rollout, explore: bool, random_actions: bool) -> None:
+        """One step of every environment of a module."""
+        face, mask = part.face, part.face.venv.action_masks().copy()
+        logits = _logits(module, part.seen, mask)
+        actions = _drawn(torch.where(torch.as_tensor(mask), 0.0, -1e8) if random_actions else logits, explore or random_actions)
+        part.stepped.step_async(actions)
+        after, rewards, done, infos = part.stepped.step_wait()
+        rollout.add(part.seen, mask, actions, np.array(rewards), logits.numpy(), done, infos)
+        rollout.discounts += [face.passed.copy()] if isinstance(face, NetworksView) else []
+        self.ended += [(infos[row]["episode"]["l"], infos[row]["episode"]["r"]) for row in np.flatnonzero(done)]
+        part.seen = after.copy()
 
     def get_metrics(self) -> Any:
         """Lengths and returns of the episodes that ended since the last call."""
@@ -91,6 +115,13 @@ class NativeEnvRunner(SingleAgentEnvRunner):
             self._log_episode_metrics(length, total, 0.0)
         self.ended.clear()
         return self.metrics.reduce()
+
+
+def _logits(module: Any, seen: Array, mask: Array) -> torch.Tensor:
+    with torch.no_grad():
+        shown = {OBSERVATIONS: torch.as_tensor(seen), MASK: torch.as_tensor(mask)}
+        logits: torch.Tensor = module.forward_exploration({Columns.OBS: shown})[Columns.ACTION_DIST_INPUTS]
+    return logits
 
 
 def _drawn(logits: torch.Tensor, explore: bool) -> Array:
@@ -127,8 +158,8 @@ class _Rollout:
         for one, value in zip(kept, (seen, mask, actions, rewards, logits, done), strict=True):
             one.append(value)
 
-    def pieces(self, after: Array, mask_after: Array) -> list[SingleAgentEpisode]:
-        """What each row played, cut where an episode ends. after, mask_after: what is shown now."""
+    def pieces(self, after: Array, mask_after: Array, name: str | None) -> list[SingleAgentEpisode]:
+        """What each row played, cut where an episode ends. after, mask_after: what is shown now. name: of who decided."""
         seen, masks = np.stack([*self.seen, after], axis=1), np.stack([*self.masks, mask_after], axis=1)
         actions, rewards, logits = (np.stack(one, axis=1) for one in (self.actions, self.rewards, self.logits))
         log_probability = np.take_along_axis(_log_softmax(logits), actions[:, :, None], axis=2)[:, :, 0]
@@ -156,7 +187,10 @@ class _Rollout:
                     extra_model_outputs={name: list(values[row, part]) for name, values in extra.items()},
                     t_started=0,
                     len_lookback_buffer=0,
+                    agent_id=name,
+                    module_id=name,
                 )
+                piece.multi_agent_episode_id = None if name is None else piece.id_
                 found.append(piece.to_numpy())
                 begin = end + 1
         return found

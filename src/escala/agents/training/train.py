@@ -248,8 +248,8 @@ def _by_rllib(
     from escala.agents.rllib.training import fit, of_environment
 
     manifest = _described(request, chosen, native, given[1])
-    network, found = fit(of_environment(request, manifest, *given), progress, minutes)
-    agent = Agent(network, manifest | found)
+    networks, found = fit(of_environment(request, manifest, *given), progress, minutes)
+    agent = Agent(networks[0], manifest | found)
     if folder is not None:
         agent.write(folder)
     return agent

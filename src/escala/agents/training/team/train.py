@@ -18,14 +18,13 @@ from escala.agents import checkpoint
 from escala.agents.imitation import team_teaching
 from escala.agents.networks.build import RLLIB, check_request, pin_threads, silence, taken_by
 from escala.agents.networks.pair_scorer import MaskedPairPolicy
-from escala.agents.team import FORMAT, Team, preferences_of
+from escala.agents.team import FORMAT, Team
 from escala.agents.training.team.buffer import TimedBuffer
 from escala.agents.training.team.presets import PRESETS, TeamPreset
 from escala.agents.training.team.validation import LOOKS, Judge, Looks
-from escala.agents.training.team.view import EVERYBODY, TeamView, relative_weights
+from escala.agents.training.team.view import NetworksView, parts_of, relative_weights
 from escala.envs.forward import Shape
 from escala.envs.slots.team.batch import MultiBatch
-from escala.envs.slots.team.deciding import Player
 from escala.envs.slots.team.options import MultiOptions
 from escala.errors import EscalaError
 from escala.extras import need
@@ -48,12 +47,8 @@ class _Learner:
         self.chance = np.random.default_rng([seed, number, 0x7EA])
         self.weight = weight
 
-        def others() -> list[Player]:
-            sees = self.shape.numbers, self.shape.slots * self.shape.machines + 1
-            players = [Player(preferences_of(learner.model.policy), sees, self.chance) for learner in team]
-            return players * batch.options.agents if len(players) == 1 else players
-
-        self.view = TeamView(batch, agent, others, weight, float(learn["gamma"]))
+        self.view = NetworksView(batch, agent, weight, float(learn["gamma"]), self.chance)
+        self.view.networks = lambda: [learner.model.policy for learner in team]
         self.view.first_seed = (seed * 64 + number) << 20
         self.normaliser = VecNormalize(self.view, norm_obs=False, norm_reward=True, gamma=float(learn["gamma"]))
         self.shape = shape_of(batch)
@@ -90,7 +85,9 @@ class _Learner:
 
 
 def shape_of(batch: MultiBatch) -> Shape:
-    """How its observations are cut."""
+    """How its observations are cut; EscalaError where they are pictures."""
+    if batch.image:
+        raise EscalaError("option observation='image': teams learn from compact observations: leave it out")
     chosen = batch.options
     return Shape(chosen.slots, chosen.machines, chosen.resources, len(batch.games.points), int(batch.observation_space.shape[0]))
 
@@ -122,7 +119,7 @@ def train_team(
     resume, seed, progress: as in `escala.train`; the checkpoint holds the whole team, and a resumed training ends with the weights of an
     uninterrupted one. judge: gives a figure of the team as it is, the smaller the better, at the start (after imitating) and `looks` times
     in training; the weights of the best look are kept. `manifest["judged"]` has pairs of decisions and figure. It must draw from generators
-    of its own. algorithm: "rllib-ppo" learns on Ray, for mode "shared" without a teacher, a judge or resume (docs: how-to/ray).
+    of its own. algorithm: "rllib-ppo" learns on Ray, "simultaneous" or "shared", without a teacher, a judge or resume (docs: how-to/ray).
 
     Raises EscalaError: unknown names, a folder that holds a team already (without resume), a checkpoint of another training.
     """
@@ -179,8 +176,8 @@ def _check_algorithm(algorithm: Any, given: Mapping[str, Any], mode: str) -> Non
         raise EscalaError(f"unknown algorithm {algorithm!r}: use maskable-ppo or {', '.join(RLLIB)}")
     if algorithm not in RLLIB:
         return
-    if mode != "shared":
-        raise EscalaError(f"algorithm {algorithm} trains one network for all: give mode='shared', not {mode!r}")
+    if mode == "turns":
+        raise EscalaError(f"algorithm {algorithm} trains all networks at once: give mode='simultaneous' or 'shared', not {mode!r}")
     for name, value in given.items():
         if value is not None and value is not False:
             raise EscalaError(f"{name} means nothing to RLlib's algorithms: leave it out (preset='from-nothing' has no teacher)")
@@ -192,12 +189,12 @@ def _by_rllib(
 ) -> Team:
     from escala.agents.rllib.training import fit, of_team
 
-    steps, seed, games = request["steps"], request["seed"], request["num_envs"]
     began = _now()
-    network, found = fit(of_team(workload, given, games, request["learn"], preset, steps, seed), progress)
+    first = MultiBatch(1, workload, **given)
+    networks, found = fit(of_team(first, given, request, preset), progress)
     state: dict[str, Any] = {"done": found["steps_done"], "curve": [], "judged": [], "elapsed_s": 0.0, "processor_s": 0.0}
     _tick(state, began)
-    team = _described([network], MultiBatch(1, workload, **given), request, state)
+    team = _described(networks, first, request, state)
     team.manifest["versions"] = found["versions"]
     if folder is not None:
         team.write(folder)
@@ -310,18 +307,9 @@ def _learners(workload: Any, given: Mapping[str, Any], preset: TeamPreset, reque
     """The learners of a mode, each with games of its own on the same job lists."""
     mode, games = request["mode"], request["num_envs"]
     first = MultiBatch(games, workload, **given)
-    if first.image:
-        raise EscalaError("option observation='image': teams learn from compact observations: leave it out")
-    agents = first.options.agents
     weight = relative_weights(first) if preset.relative else np.ones(len(first.lists))
     learners: list[_Learner] = []
-    if mode != "shared":
-        parts: list[Any] = list(range(agents))
-    elif first.options.rewards == "global":
-        parts = [EVERYBODY]
-    else:
-        parts = [np.arange(games) % agents]  # what one is paid is its own: each game teaches one agent's part
-    for k, part in enumerate(parts):
+    for k, part in enumerate(parts_of(first, mode == "shared")):
         batch = first if k == 0 else MultiBatch(games, first.lists, **given)
         learners.append(_Learner(batch, part, learners, weight, preset, request["learn"], request["seed"], k))
     for learner in learners:

@@ -163,12 +163,27 @@ class TeamView(SharedVecEnv):
         self.turn.observation[...], self.turn.mask[...] = observation, mask
 
 
-class SharedView(TeamView):
-    """With one network for all agents, which whoever trains it gives as `network`. chance: what the others draw their actions by."""
+def parts_of(batch: MultiBatch, shared: bool) -> list[Any]:
+    """Whom each network of a team learns to play: one agent in every game, or, where one network is for all, every agent."""
+    agents = batch.options.agents
+    if not shared:
+        return list(range(agents))
+    # what one is paid is its own: each game teaches one agent's part
+    return [EVERYBODY if batch.options.rewards == "global" else np.arange(batch.num_envs) % agents]
 
-    def __init__(self, batch: MultiBatch, weight: NDArray[np.float64] | None, gamma: float, chance: np.random.Generator) -> None:
-        self.network: Callable[[], Any] = lambda: None
-        agents = batch.options.agents
-        part: Any = EVERYBODY if batch.options.rewards == "global" else np.arange(batch.num_envs) % agents
-        sees = int(batch.observation_space.shape[0]), int(batch.action_space.n)
-        super().__init__(batch, part, lambda: [Player(preferences_of(self.network()), sees, chance)] * agents, weight, gamma)
+
+def players(networks: Sequence[Any], batch: MultiBatch, chance: np.random.Generator) -> list[Member]:
+    """What the networks of a team, or the one that all share, answer. chance: what they draw their actions by."""
+    sees = int(batch.observation_space.shape[0]), int(batch.action_space.n)
+    found: list[Member] = [Player(preferences_of(network), sees, chance) for network in networks]
+    return found * batch.options.agents if len(found) == 1 else found
+
+
+class NetworksView(TeamView):
+    """In which the others have networks, which whoever trains them gives as `networks`. chance: what the others draw their actions by."""
+
+    def __init__(
+        self, batch: MultiBatch, learner: Any, weight: NDArray[np.float64] | None, gamma: float, chance: np.random.Generator
+    ) -> None:
+        self.networks: Callable[[], Sequence[Any]] = list
+        super().__init__(batch, learner, lambda: players(self.networks(), batch, chance), weight, gamma)
