@@ -14,7 +14,8 @@ from escala.envs.deciding import Deciding
 from escala.envs.rjms import off_reservation, off_reservation_step, scheduling, scheduling_step
 from escala.envs.rjms.observation import SNAPSHOT
 from escala.envs.rjms.state import RECENT, SCHEDULING_MEMORY, SHUTDOWN_MEMORY
-from escala.envs.slots.policy import SHAPING, SlotPolicy
+from escala.envs.slots.options import shaping
+from escala.envs.slots.policy import SlotPolicy
 from escala.errors import EscalaError
 from escala.kernel import codes
 from escala.policy import insider
@@ -200,14 +201,13 @@ class LearntScheduler(_Learnt):
 
 def learnt_slots(agent: Deciding, sampled: bool = True, seed: int = 0) -> SlotPolicy:
     """A slotted agent as a scheduler: `simulate(w, p, scheduler=agent)`. Each run draws from the same seed."""
-    shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
     return SlotPolicy(
         lambda seen, mask, random: int(agent.act(seen[None], mask[None], random)[0]),
         name=agent.name if sampled else f"{agent.name}, likeliest actions",
         sampled=sampled,
         seed=seed,
         seen=tuple(agent.manifest["observation_shape"]),
-        **shaped,
+        **shaping(agent.env_options),
     )
 
 

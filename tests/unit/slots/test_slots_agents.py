@@ -15,9 +15,9 @@ from escala.agents.networks.slot_scorer import SlotScorer
 from escala.agents.presets import PRESETS
 from escala.envs.core.batch import new_turn
 from escala.envs.slots.lists import JobLists, given_lists
-from escala.envs.slots.options import RESCUE, options_of
+from escala.envs.slots.options import RESCUE, options_of, shaping
 from escala.envs.slots.playing import play, tune_hold_back
-from escala.envs.slots.policy import SHAPING, SlotPolicy
+from escala.envs.slots.policy import SlotPolicy
 from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
 from escala.platform import Platform
@@ -28,7 +28,7 @@ LISTS = {"load": 1.0, "lists": 64, "lists_seed": 1}
 
 def test_preferences_move_with_the_jobs() -> None:
     torch.manual_seed(0)
-    scorer = SlotScorer(86, slots=10, horizon=20)
+    scorer = SlotScorer(86, slots=10, features=6)
     torch.nn.init.normal_(scorer.preference.weight)
     seen = torch.rand(4, 86)
     order = torch.randperm(10)
@@ -42,7 +42,7 @@ def test_preferences_move_with_the_jobs() -> None:
 def test_empty_slots_count_as_the_formula_says() -> None:
     """Taken slots alone are worked through; the same numbers come out of all of them, as the module's formula is written."""
     torch.manual_seed(1)
-    scorer = SlotScorer(86, slots=10, horizon=20)
+    scorer = SlotScorer(86, slots=10, features=6)
     torch.nn.init.normal_(scorer.preference.weight)
     seen = torch.rand(5, 86)
     for row, empty in enumerate(([], [0], [3, 9], range(1, 10), range(10))):
@@ -86,7 +86,7 @@ def test_taught_agent_in_the_environment_and_in_the_simulation(tmp_path: Path, p
 
 def _starts_in_the_environment(agent: escala.Agent, lists: JobLists, sampled: bool, seed: int) -> np.ndarray:
     """Start of each job of the only list, s, played as `play` does with a rescue."""
-    batch = SlotsBatch(1, lists, **{name: value for name, value in agent.env_options.items() if name in SHAPING})
+    batch = SlotsBatch(1, lists, **shaping(agent.env_options))
     turn, row, random = new_turn(batch), np.zeros(1, np.int64), np.random.default_rng(seed) if sampled else None
     for own in range(1000):  # an episode whose charts are drawn from the first shade on, as in the simulation
         batch.seed(row, np.array([own], np.uint64))

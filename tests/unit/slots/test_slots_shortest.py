@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import escala
-from escala.agents.networks.slot_scorer import split_of
 from escala.envs.core.batch import new_turn
 from escala.envs.slots.lists import JobLists, join
 from escala.envs.slots.observation import CLOCK, GLOBAL, PILE, SLOT
@@ -17,6 +16,7 @@ from escala.envs.slots.options import options_of
 from escala.envs.slots.playing import play
 from escala.envs.slots.policy import SlotPolicy
 from escala.envs.slots.slots import SlotsBatch
+from escala.errors import EscalaError
 
 SHAPES: tuple[dict[str, Any], ...] = (
     {"queue": "shortest", "slots": 4, "skip": "none"},
@@ -134,6 +134,12 @@ def test_the_pile_and_the_rate_are_seen_and_no_clock_is() -> None:
     assert turn.observation.min() >= 0 and turn.observation.max() <= 1
 
 
-@pytest.mark.parametrize("known", [0, CLOCK, PILE, CLOCK + PILE])
-def test_the_slot_scorer_reads_it(known: int) -> None:
-    assert split_of(4 * (SLOT + 2) + 2 * 20 + GLOBAL + known, 4, 20) == (SLOT + 2, 2 * 20 + GLOBAL + known)
+@pytest.mark.parametrize("arrivals_end, known", [(0, 0), (9, CLOCK)])
+@pytest.mark.parametrize("queue, pile", [("oldest", 0), ("shortest", PILE)])
+def test_the_slot_scorer_reads_it(queue: str, pile: int, arrivals_end: int, known: int) -> None:
+    numbers = 4 * (SLOT + 2) + 2 * 20 + GLOBAL + known + pile
+    shape = options_of({"slots": 4, "queue": queue, "arrivals_end": arrivals_end})
+    assert shape.slot_numbers((numbers,)) == SLOT + 2
+    for other in ((numbers + 1,), (20, numbers)):
+        with pytest.raises(EscalaError, match="reads the compact observation of 4 slots"):
+            shape.slot_numbers(other)

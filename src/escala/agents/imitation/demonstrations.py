@@ -15,7 +15,7 @@ from escala.agents.imitation.lookahead_teacher import look_ahead
 from escala.envs.core.batch import Turn, new_turn
 from escala.envs.slots import heuristics
 from escala.envs.slots.lists import JobLists
-from escala.envs.slots.options import set_hold
+from escala.envs.slots.options import SHAPING, set_hold
 from escala.envs.slots.pile import set_pile
 from escala.envs.slots.slots import SlotsBatch
 from escala.errors import EscalaError
@@ -23,7 +23,7 @@ from escala.writing import whole_file
 
 LONGEST_NAP = 60
 PATIENCE = 4000  # rows of voids and choices after which a teacher is given up
-SHAPE = ("slots", "horizon", "placement", "skip", "reward", "queue", "arrivals_end")
+SHAPE = tuple(name for name in (*SHAPING, "reward") if name not in ("observation", "dtype", "backlog", "unit_s"))
 """Options of the environment that a lesson holds for."""
 
 Teacher = Callable[[SlotsBatch, Turn], NDArray[np.int64]]

@@ -23,6 +23,7 @@ from escala.agents.presets import Preset
 from escala.envs.core.checks import number, whole_number
 from escala.envs.forward import SLOT_SCORER
 from escala.envs.rjms.queue_features import QUEUE_SCORER
+from escala.envs.slots.options import options_of, shaping
 from escala.errors import EscalaError
 
 ALGORITHMS: dict[str, tuple[Any, Any]] = {
@@ -95,14 +96,14 @@ def policy_class(algorithm: str, extractor: str | None, ordered: bool = False) -
 
 
 def policy_arguments(
-    network: tuple[int, ...], extractor: str | None, separate: bool, horizon: int = 20, relu: bool = False
+    network: tuple[int, ...], extractor: str | None, separate: bool, features: int = 0, relu: bool = False
 ) -> dict[str, Any]:
-    """Arguments of the policy classes. horizon: rows that slots are seen with."""
+    """Arguments of the policy classes. features: numbers of a slot, of what scores slots."""
     out: dict[str, Any] = {"net_arch": {"pi": list(network), "vf": list(network)}}
     if relu:
         out |= {"activation_fn": nn.ReLU}
     if extractor == SLOT_SCORER:
-        out = {"horizon": horizon, "sizes": network}
+        out = {"features": features, "sizes": network}
     elif extractor is not None and extractor != QUEUE_SCORER:
         out |= {"features_extractor_class": EXTRACTORS[extractor], "share_features_extractor": not separate}
     return out
@@ -110,13 +111,10 @@ def policy_arguments(
 
 def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_space: Any, seed: int = 0) -> Any:
     """The network that a manifest describes, untrained; with the same weights for the same seed."""
-    arguments = policy_arguments(
-        tuple(manifest["network"]),
-        manifest["extractor"],
-        manifest["separate"],
-        int(manifest["env_options"].get("horizon", 20)),
-        bool(manifest.get("relu", False)),
-    )
+    scored = manifest["extractor"] == SLOT_SCORER
+    features = options_of(shaping(manifest["env_options"])).slot_numbers(observation_space.shape) if scored else 0
+    relu = bool(manifest.get("relu", False))
+    arguments = policy_arguments(tuple(manifest["network"]), manifest["extractor"], manifest["separate"], features, relu)
     kind = policy_class(manifest["algorithm"], manifest["extractor"], manifest.get("ordered") is not None)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)  # a part that no search sets keeps its first weights
@@ -146,11 +144,12 @@ def build_learner(algorithm: str, preset: Preset, learn: Mapping[str, Any], env:
     is 0 at the last."""
     learner = ALGORITHMS[algorithm][0]
     policy = policy_class(algorithm, preset.extractor, preset.ordered is not None)
-    rows = getattr(env.get_attr("batch")[0].options, "horizon", 20) if preset.extractor == SLOT_SCORER else 20
+    scored = preset.extractor == SLOT_SCORER
+    features = env.get_attr("batch")[0].options.slot_numbers(env.observation_space.shape) if scored else 0
     arguments = taken_by(learner, learn)
     if preset.decay and steps > env.num_envs * arguments.get("n_steps", signature(learner).parameters["n_steps"].default):
         arguments["learning_rate"] = falling(float(arguments["learning_rate"]))
-    shape = policy_arguments(preset.network, preset.extractor, preset.separate, rows, preset.relu)
+    shape = policy_arguments(preset.network, preset.extractor, preset.separate, features, preset.relu)
     model = learner(policy, env, policy_kwargs=shape, seed=seed, device="cpu", verbose=0, **arguments)
     silence(model)
     begin_at(model.policy, preset.ordered, preset.lean)

@@ -22,16 +22,6 @@ from stable_baselines3.common.policies import ActorCriticPolicy
 from torch import nn
 
 from escala.agents.networks.slot_layers import mean_embedding, preferences
-from escala.envs.slots.observation import CLOCK, GLOBAL, PILE, SLOT
-from escala.errors import EscalaError
-
-
-def split_of(numbers: int, slots: int, horizon: int) -> tuple[int, int]:
-    """(features a slot, numbers after the slots) of a compact observation."""
-    kinds, rest = divmod(numbers - SLOT * slots - GLOBAL, slots + horizon)
-    if rest not in (0, CLOCK, PILE, CLOCK + PILE) or kinds < 1:
-        raise EscalaError(f"slot-scorer reads the compact observation of {slots} slots and {horizon} rows, not {numbers} numbers")
-    return SLOT + kinds, kinds * horizon + GLOBAL + rest
 
 
 class Context(nn.Module):
@@ -48,12 +38,13 @@ class Context(nn.Module):
 
 
 class SlotScorer(nn.Module):
-    """Takes the place of stable-baselines3's two towers: preferences for the policy, a hidden layer for the value."""
+    """Takes the place of stable-baselines3's two towers: preferences for the policy, a hidden layer for the value. features:
+    numbers of a slot."""
 
-    def __init__(self, numbers: int, slots: int, horizon: int, embedded: int = 16, hidden: int = 32) -> None:
+    def __init__(self, numbers: int, slots: int, features: int, embedded: int = 16, hidden: int = 32) -> None:
         super().__init__()
-        self.slots = slots
-        self.features, rest = split_of(numbers, slots, horizon)
+        self.slots, self.features = slots, features
+        rest = numbers - slots * features
         self.latent_dim_pi, self.latent_dim_vf = slots + 1, hidden
         self.context = Context(self.features, rest, embedded, hidden)
         self.of_job = nn.Linear(self.features, embedded)
@@ -103,13 +94,13 @@ def _first_small(scorer: SlotScorer) -> None:
 class _Scoring:
     """What both policy classes share; comes before them."""
 
-    def __init__(self, *given: Any, horizon: int = 20, sizes: tuple[int, ...] = (), **more: Any) -> None:
-        self._horizon, self._sizes = horizon, sizes
+    def __init__(self, *given: Any, features: int, sizes: tuple[int, ...] = (), **more: Any) -> None:
+        self._features, self._sizes = features, sizes
         super().__init__(*given, **more)
 
     def _build_mlp_extractor(self: Any) -> None:
         slots = int(self.action_space.n) - 1
-        self.mlp_extractor = SlotScorer(self.features_dim, slots, self._horizon, *self._sizes)
+        self.mlp_extractor = SlotScorer(self.features_dim, slots, self._features, *self._sizes)
         self.action_dist.proba_distribution_net = lambda latent_dim: nn.Identity()  # the preferences are the logits
 
     def _build(self: Any, lr_schedule: Any) -> None:

@@ -17,7 +17,6 @@ from escala.foresight import plain
 
 ABOUT, ALLOWED, CHECK = "about", "allowed", "check"  # what a field's metadata holds; the check gives the plain value
 LARGEST = 1e9
-PLACE = "{options}"  # where a docstring wants the list of options
 Documented = TypeVar("Documented", bound=type)
 
 
@@ -111,12 +110,15 @@ class EnvOptions:
         return [(f"{entry.name}={entry.default}", entry.metadata[ABOUT], entry.metadata[ALLOWED]) for entry in fields(cls)]
 
 
-def documented(options: type[EnvOptions]) -> Callable[[Documented], Documented]:
-    """Writes the list of options into the docstring of an environment."""
+def documented(options: type[EnvOptions], **texts: str) -> Callable[[Documented], Documented]:
+    """Writes the list of options into the docstring of an environment, at {options}, and texts that stand beside their code, at {name}."""
 
     def write(environment: Documented) -> Documented:
         listed = "\n".join(f"- `{name}`: {about}; {allowed}" for name, about, allowed in options.described())
-        environment.__doc__ = cleandoc(environment.__doc__ or "").replace(PLACE, listed)
+        written = cleandoc(environment.__doc__ or "")
+        for name, text in {"options": listed, **texts}.items():
+            written = written.replace(f"{{{name}}}", cleandoc(text))
+        environment.__doc__ = written
         return environment
 
     return write

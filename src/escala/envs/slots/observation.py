@@ -2,8 +2,8 @@
 of turns. All numbers lie within 0..1.
 
 compact: for each slot, on a pool SLOT + kinds numbers, else TEAM_SLOT + kinds + N; for each machine seen the free share of each kind at
-some rows to come (`game.points`); GLOBAL numbers; but for a pool which agent it is (one of K); PILE more where the slots show the shortest
-jobs, and CLOCK more where the end of arrivals is known.
+some rows to come (`game.points`); GLOBAL numbers; but for a pool which agent it is (one of K); then what options ask for. In
+words: `COMPACT`.
 image of a pool (R1, R2): rows of the horizon; for each resource kind its chart (capacity columns, each job in its own shade) and the slots
 (capacity columns each: demand x length), then the backlog, filled row by row, and one column for the time since the last submission.
 image of nodes (R4): for each machine and kind a chart, filled from the left up to what is taken; for each slot and kind demand x length;
@@ -30,6 +30,15 @@ TEAM_SLOT = 4  # taken; length / horizon; 1 / length; share of the others' machi
 GLOBAL = 6  # backlog / shown in full; backlog / 10; since the last submission / 10; the same / 50; submissions a unit of late; slots taken
 PILE = 3  # all that wait, on a scale of doublings; submissions a unit so far; submissions so far, on that scale
 CLOCK = 2  # time / end of arrivals; 1: that end has passed
+COMPACT = """
+- for each slot: taken, length / horizon, 1 / length, would start now, its start / horizon, demand / capacity of each kind
+- the free share of each kind in each row
+- backlog / 60, backlog / 10, time since the last submission / 10 and / 50, submissions a unit (fading average over 20 units), share of
+  slots taken
+- with `queue="shortest"`: log2(1 + waiting jobs) / 10, the submissions a unit since the first, log2(1 + submissions so far) / 10
+- with `arrivals_end`: time / arrivals_end, and 1 once it has passed
+"""
+"""The compact observation of a pool, in words."""
 DOUBLINGS = 10.0
 SINCE_SHOWN = 10.0
 

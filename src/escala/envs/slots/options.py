@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +36,23 @@ from escala.workload.generate_slots import SlotModel, bernoulli_model, cpu_memor
 
 SKIPS = {"none": SKIP_NOTHING, "empty": SKIP_EMPTY, "forced": SKIP_FORCED}
 SHOWS = {"oldest": SHOWS_OLDEST, "shortest": SHOWS_SHORTEST, "ends": SHOWS_ENDS}
+REWARDS = {
+    "slowdown": (
+        PAY_TOTAL,
+        "for each unit that passes, minus the sum of 1 / length over the jobs in the system: the rewards of an episode add up to minus the "
+        "sum of the jobs' slowdowns",
+    ),
+    "mean": (
+        PAY_MEAN,
+        "minus the change of that sum over the jobs submitted so far: they add up to minus the mean slowdown (R1's own)",
+    ),
+    "relative": (
+        PAY_TOTAL,
+        "as slowdown, divided by what greedy SJF loses on the same list (its summed slowdown above the least possible), so that lists of "
+        "all loads weigh alike",
+    ),
+}
+"""Option `reward` -> what is paid by the compiled step, and in words."""
 MODELS = ("bernoulli", "cpu-memory")
 MOST_SLOTS, MOST_LISTS = 10_000, 200_000
 DRAWN = ("model", "load", "rate", "window", "demand", "lists", "lists_seed")
@@ -63,7 +80,8 @@ class SlottedOptions(EnvOptions):
         are shown; jobs: as many as may wait behind the slots; given: the settings that are not options of the same name."""
         (machines, kinds), rows, slots = capacity.shape, self.ring(longest), self.slots
         pool, agents = bool(given["pool"]), given["agents"]
-        settings = {name: getattr(self, name) for name in ("slots", "horizon", "limit", "arrivals_end")}
+        own = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        settings = {name: own.get(name, 0) for name in SETTINGS.names or () if name in ALONE}  # an option that a team has not: 0
         settings |= {"kinds": kinds, "ring": rows - 1, "skip": SKIPS[self.skip], "image": self.observation == "image", "discount": 1.0}
         charts, wide = kinds if pool else 0, int(capacity.max()) if settings["image"] else 0
         return Records(
@@ -98,7 +116,7 @@ class SlotOptions(SlottedOptions):
     placement: str = choice("start-now", "reserve", about="what becomes of a choice that does not fit now")
     observation: str = choice("compact", "image", about="numbers, or the chart as a picture")
     dtype: str = choice("uint8", "float32", about="observation=image: 0..255, or 0..1")
-    reward: str = choice("slowdown", "mean", "relative", about="see Rewards")
+    reward: str = choice(*REWARDS, about="what is paid, see Rewards")
     skip: str = choice("empty", "none", "forced", about="units that pass unasked: with empty slots, none, or where no job has a place")
     limit: int = whole(0, about="units after which an episode is cut; 0: never")
     queue: str = choice("oldest", "shortest", "ends", about="which waiting jobs the slots show; see Observation space")
@@ -193,7 +211,7 @@ class SlotOptions(SlottedOptions):
             until_noop=1,
             shows=SHOWS[self.queue],
             all_seen=1,
-            pay=PAY_MEAN if self.reward == "mean" else PAY_TOTAL,
+            pay=REWARDS[self.reward][0],
             all_paid=1,
             overflow=0,
             arrivals_begin=begin,
@@ -210,9 +228,30 @@ class SlotOptions(SlottedOptions):
         return int(capacity.sum()) * (1 + self.slots) + self.backlog + 1
 
     def numbers(self, kinds: int) -> int:
-        """Numbers in the compact observation."""
+        """Numbers in the compact observation, see `slots.observation`."""
         known = (CLOCK if self.arrivals_end > 0 else 0) + (PILE if self.queue == "shortest" else 0)
         return self.slots * (SLOT + kinds) + kinds * self.horizon + GLOBAL + known
+
+    def slot_numbers(self, shape: Sequence[int]) -> int:
+        """Numbers of each slot in a compact observation of this shape; EscalaError where it is none."""
+        none = self.numbers(0)
+        kinds, rest = divmod(shape[0] - none, self.numbers(1) - none)
+        if self.observation == "image" or len(shape) != 1 or rest != 0 or kinds < 1:
+            seen = " x ".join(map(str, shape))
+            raise EscalaError(
+                f"slot-scorer reads the compact observation of {self.slots} slots and {self.horizon} rows, not {seen} numbers"
+            )
+        return SLOT + kinds
+
+
+ALONE = tuple(entry.name for entry in fields(SlotOptions))
+SHAPING = tuple(name for name in ALONE if name not in (*DRAWN, "reward", "limit", "estimate"))
+"""Options of the environment that shape what is seen and done: all but those of its lists, its rewards and its end."""
+
+
+def shaping(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of them that shape what is seen and done."""
+    return {name: value for name, value in options.items() if name in SHAPING}
 
 
 HOLD = ("long", "quiet", "share")

@@ -21,7 +21,7 @@ from escala.envs.core.records import Records
 from escala.envs.slots import behind, lens
 from escala.envs.slots.heuristics import RULES, decide
 from escala.envs.slots.observation import begin_of_arrivals
-from escala.envs.slots.options import RESCUE, check_hold, options_of, set_hold
+from escala.envs.slots.options import RESCUE, SHAPING, check_hold, options_of, set_hold
 from escala.envs.slots.state import MEMORY, SHOWS_OLDEST, Game, game
 from escala.envs.slots.step import FAILED, asks, carry_out, show
 from escala.errors import EscalaError
@@ -33,9 +33,6 @@ from escala.policy import Commands, insider
 
 Choose = Callable[[NDArray[Any], NDArray[np.bool_], np.random.Generator | None], int]
 """From one observation, one mask and a generator (None: choose the best) to an action."""
-
-SHAPING = ("slots", "horizon", "placement", "observation", "dtype", "skip", "queue", "backlog", "unit_s", "arrivals_end")
-"""Options of the environment that shape what is seen and done."""
 
 ROWS = 64
 
@@ -222,7 +219,7 @@ class SlottedPolicy(EnvPolicy):
 class SlotPolicy(SlottedPolicy):
     """A scheduler over M visible jobs. `choose`: the name of a rule of `slots.heuristics`, or a function (see `Choose`).
 
-    options: those of `escala/Slots-v0` named in `SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. seed: of the rule
+    options: those of `escala/Slots-v0` in `options.SHAPING`. hold: (long, quiet, share) of the rule hold-back, in units. seed: of the rule
     random, in each run. sampled: a function gets a generator, of this seed in each run; without one the mask forbids the no-op where
     nothing was submitted for `RESCUE` units, nothing runs and something fits (as `play(..., rescue=RESCUE)` does). seen: shape of the
     observations that the function takes; machines that show another are refused. Units without a waiting job are not asked about, whatever

@@ -16,7 +16,8 @@ from escala.envs.core.vector import BatchVectorEnv
 from escala.envs.slots import heuristics
 from escala.envs.slots.batch import SlottedBatch
 from escala.envs.slots.lists import JobLists
-from escala.envs.slots.options import SlotOptions, options_of
+from escala.envs.slots.observation import COMPACT
+from escala.envs.slots.options import REWARDS, SlotOptions, options_of
 from escala.options import microseconds
 
 
@@ -59,7 +60,7 @@ def relative_weights(lists: JobLists, options: SlotOptions) -> NDArray[np.float6
     return 1.0 / (lists.jobs_of * np.maximum(mean - 1.0, LEAST_LOSS))
 
 
-@documented(SlotOptions)
+@documented(SlotOptions, compact=COMPACT, rewards="\n".join(f'- `reward="{name}"`: {about}' for name, (_, about) in REWARDS.items()))
 class Slots(BatchEnv):
     """One machine, a chart of the units of time to come, and M slots that show waiting jobs; the agent says which one is placed.
 
@@ -77,20 +78,18 @@ class Slots(BatchEnv):
     The mask says which choices have a place; the no-op is always allowed.
 
     ## Observation space
-    `observation="compact"` (default): `Box(0, 1)`: for each slot taken, length / horizon, 1 / length, would start now, its start / horizon,
-    demand / capacity of each kind; then the free share of each kind in each row; then backlog / 60, backlog / 10, time since the last
-    submission / 10 and / 50, submissions a unit (fading average over 20 units), share of slots taken;
-    with `queue="shortest"` then log2(1 + waiting jobs) / 10, the submissions a unit since the first, and
-    log2(1 + submissions so far) / 10; with `arrivals_end` also time / arrivals_end, and 1 once it has passed.
+    `observation="compact"` (default): `Box(0, 1)`:
+
+    {compact}
+
     `"image"`: (horizon, columns): for each kind its chart, each job in a shade of its own, running and reserved, and the slots (demand x
     length); then the backlog, filled row by row in `backlog` columns, and a column for the time since the last submission / 10. `dtype`:
     `"uint8"` 0..255, or `"float32"` 0..1.
 
     ## Rewards
-    `reward="slowdown"` (default): for each unit that passes, minus the sum of 1 / length over the jobs in the system: the rewards of an
-    episode add up to minus the sum of the jobs' slowdowns. `"mean"` (R1's own): minus the change of that sum over the jobs submitted so
-    far: they add up to minus the mean slowdown. `"relative"`: as `"slowdown"`, divided by what greedy SJF loses on the same list (its
-    summed slowdown above the least possible), so that lists of all loads weigh alike.
+    What option `reward` says:
+
+    {rewards}
 
     ## Starting state
     An empty machine, at the first unit with something to decide. The job list is drawn by seed (`reset(options={"list": e})`: list e).

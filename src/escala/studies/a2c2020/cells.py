@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from escala.envs.slots.lists import JobLists, draw_lists, given_lists, machine_of
-from escala.envs.slots.options import RESCUE
+from escala.envs.slots.options import RESCUE, shaping
 from escala.envs.slots.plan import search_plan
 from escala.envs.slots.playing import FIGURES, play, tune_hold_back
-from escala.envs.slots.policy import SHAPING
 from escala.errors import EscalaError
 from escala.studies.lab.slotted import HOLD_END, QUIETS, SHARES, best_found
 from escala.workload import Workload, read_workload
@@ -63,7 +62,7 @@ def optimum(rate: float, test: int, count: int, limit_s: float) -> dict[str, lis
 def judge(agent: Any, lists: JobLists, seed: int, greedy: bool = True) -> dict[str, Any]:
     """An agent on every list: sampled actions, and greedy ones; decisions and seconds by the clock of its training, and what it
     earned in it."""
-    shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
+    shaped = shaping(agent.env_options)
     random = np.random.default_rng([seed, 0xA2C])
     out: dict[str, Any] = {
         "sampled": _figures(play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)),

@@ -14,10 +14,9 @@ from escala.agents.imitation.lookahead_teacher import look_ahead
 from escala.agents.presets import PRESETS
 from escala.envs.core.batch import new_turn
 from escala.envs.slots.lists import JobLists, draw_lists
-from escala.envs.slots.options import RESCUE
+from escala.envs.slots.options import RESCUE, shaping
 from escala.envs.slots.plan import search_plan
 from escala.envs.slots.playing import FIGURES, play, tune_hold_back
-from escala.envs.slots.policy import SHAPING
 from escala.envs.slots.slots import SlotsBatch
 from escala.studies.grid2019.published import LOADS, published_lists
 from escala.studies.lab.slotted import HOLD_END, QUIETS, SHARES, best_found, queue_slots
@@ -120,7 +119,7 @@ def lessons(
 
 def judge(agent: Any, lists: JobLists, seed: int) -> dict[str, Any]:
     """An agent on every list: sampled, and its greedy actions."""
-    shaped = {name: value for name, value in agent.env_options.items() if name in SHAPING}
+    shaped = shaping(agent.env_options)
     random = np.random.default_rng([seed, 0x9A])
     sampled = play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)
     greedy = play(lists, lambda seen, mask: agent.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)

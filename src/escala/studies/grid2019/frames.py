@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from escala.envs.core.batch import new_turn
 from escala.envs.slots.lists import JobLists
+from escala.envs.slots.options import shaping
 from escala.envs.slots.picture import middles, picture_of
-from escala.envs.slots.policy import SHAPING
 from escala.envs.slots.slots import SlotsBatch
 from escala.kernel import codes
 from escala.studies.grid2019.cells import PATIENCE, TEST, lists_of
@@ -39,7 +39,7 @@ def shown_agent(out: Path, scale: Any, author: Path | None) -> tuple[Any, JobLis
 
 def looks(agent: Any, lists: JobLists, patience: int = PATIENCE) -> Iterator[tuple[dict[str, Any], SlotsBatch]]:
     """Every decision of an agent on a list, by sampled actions: what it has before it and does, and the world before that."""
-    batch = SlotsBatch(1, lists, **{name: value for name, value in agent.env_options.items() if name in SHAPING})
+    batch = SlotsBatch(1, lists, **shaping(agent.env_options))
     turn, row, random = new_turn(batch), np.zeros(1, np.int64), np.random.default_rng([0, 0x9A])
     batch.restart(row, turn, {"list": row})
     for _ in range(patience):

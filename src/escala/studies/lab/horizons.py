@@ -15,9 +15,8 @@ import polars as pl
 
 from escala.agents import load_agent
 from escala.envs.slots.lists import JobLists, draw_lists
-from escala.envs.slots.options import RESCUE
+from escala.envs.slots.options import RESCUE, shaping
 from escala.envs.slots.playing import play, tune_hold_back
-from escala.envs.slots.policy import SHAPING
 from escala.metrics.bootstrap import paired
 from escala.studies.lab.cells import Cell
 from escala.studies.lab.claims import Claim, at_most
@@ -70,7 +69,7 @@ def agent(folder: str, world: str, load: float, steps: int, endless: bool) -> di
 
 def played(made: Any, world: str, load: float, steps: int, endless: bool = False, seed: int = TEST) -> list[float | None]:
     """Mean slowdowns of an agent's greedy actions on the lists of a horizon; None where a run did not end. seed: of the lists."""
-    shaped = {name: value for name, value in made.env_options.items() if name in SHAPING}
+    shaped = shaping(made.env_options)
     if shaped.get("arrivals_end", 0) > 0:
         shaped["arrivals_end"] = FAR if endless else steps
     lists = lists_of(world, load, steps, _counts(steps)[0], seed)
