@@ -17,7 +17,6 @@ from escala.reading import read_json
 from escala.writing import folder as folders
 from escala.writing import moves, output_file, output_folder, sealed_text, settling
 from escala.writing.places import check_replaceable
-from escala.writing.stale import remove_stale, stale
 
 
 def _ours(folder: Path, text: str = "old") -> Path:
@@ -396,14 +395,3 @@ def test_a_file_that_was_read_is_not_written_over(tmp_path: Path) -> None:
         work.write_text("other")
         read_json(late)
     assert log.read_text() == "5" and late.read_text() == "6" and len(list(tmp_path.iterdir())) == 2
-
-
-def test_half_written_files_of_killed_runs_are_named_and_removed(tmp_path: Path) -> None:
-    half, other, linked = tmp_path / ".part-1234567-log.swf", tmp_path / ".part-x-log.swf", tmp_path / ".part-9-link"
-    half.write_text("half")
-    other.write_text("somebody's")
-    linked.symlink_to(other)
-    with output_file(tmp_path / "live.swf") as work:
-        assert stale(tmp_path) == [half]
-        assert remove_stale(tmp_path) == [half] and work.exists()
-    assert not half.exists() and other.exists() and linked.is_symlink()

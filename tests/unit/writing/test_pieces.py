@@ -1,4 +1,5 @@
-"""Pieces of a long run: found again by the same request, forgotten by any other; and work folders that no run made."""
+"""Pieces of a long run: found again by the same request, forgotten by any other; work folders that no run made, and
+files half written."""
 
 from __future__ import annotations
 
@@ -92,6 +93,17 @@ def test_a_half_written_file_is_never_written_through_a_link(tmp_path: Path) -> 
     with pytest.raises(OSError):
         write_whole(target, "y")
     assert precious.read_text() == "x" and not target.exists()
+
+
+def test_half_written_files_of_killed_runs_are_named_and_removed(tmp_path: Path) -> None:
+    half, other, linked = tmp_path / ".part-1234567-log.swf", tmp_path / ".part-x-log.swf", tmp_path / ".part-9-link"
+    half.write_text("half")
+    other.write_text("somebody's")
+    linked.symlink_to(other)
+    with output_file(tmp_path / "live.swf") as work:
+        assert stale(tmp_path) == [half]
+        assert remove_stale(tmp_path) == [half] and work.exists()
+    assert not half.exists() and other.exists() and linked.is_symlink()
 
 
 def test_a_folder_that_grows_is_not_written_through_links_out_of_it(tmp_path: Path) -> None:
