@@ -22,8 +22,9 @@ ORIGIN = 1_800_000_000
 WORLDS = 80
 JOBS = 26
 KINDS = ("after", "afterok", "afterany", "afternotok")
-SORTS = ("plain", "cores", "memory", "exclusive", "singleton")
+SORTS = ("plain", "cores", "memory", "exclusive", "singleton", "gpus", "outages")
 QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, 5 if k else 1)]
+GPUS = ("k", "m")
 STATES = {t.HELD: "held", t.WAITING: "waits", t.ENDED: "ended", t.NEVER: "never", t.RUNNING: "runs", t.COMING: "coming"}
 
 
@@ -51,15 +52,29 @@ def drawn(seed: int, sort: str = "plain") -> tuple[str, slow.Site, list[slow.Job
     if sort == "singleton":
         for job in jobs:
             job.name, job.singleton = str(more.choice(["u", "v"])), bool(more.random() < 0.3)
-    elif sort != "plain":
+    if sort == "outages" or (sort != "plain" and more.random() < 0.3):
+        site.outages = [_outage(more, some(0.4)) for _ in range(int(more.integers(1, 4)))]
+    if sort not in ("plain", "singleton", "outages"):
         _share(more, site, jobs, sort)
     return _text(site), site, jobs
+
+
+def _outage(draw: Any, nodes: set[int]) -> slow.Outage:
+    begin = int(draw.integers(0, 600))
+    return slow.Outage(nodes, begin, begin + int(draw.integers(10, 200)), bool(draw.random() < 0.7), bool(draw.random() < 0.7))
 
 
 def _share(draw: Any, site: slow.Site, jobs: list[slow.Job], sort: str) -> None:
     """Nodes of several cores, and jobs that share them."""
     site.by_memory = sort == "memory" or (sort != "cores" and bool(draw.random() < 0.5))
     site.shapes = [Node(int(draw.integers(1, 7)), 1000 * int(draw.integers(2, 7))) for _ in range(site.nodes)]
+    if sort == "gpus":
+        kinds = int(draw.integers(1, 3))
+        for one in site.shapes:
+            one.gpus = tuple(int(draw.choice([0, 1, 2, 4], p=[0.25, 0.2, 0.3, 0.25])) for _ in range(kinds))
+        site.shapes[0].gpus = (2,) * kinds
+        most = sum(sum(one.gpus) for one in site.shapes)
+        site.most_gpus = max(int(most * draw.uniform(0.6, 0.9)), 2) if draw.random() < 0.5 else slow.NO_END
     cores = sum(one.cores for one in site.shapes)
     site.most_cpus = max(int(cores * draw.uniform(0.6, 0.9)), 2) if site.most_cpus < 99 else 1 << 30
     for job in jobs:
@@ -74,10 +89,17 @@ def _ask(draw: Any, site: slow.Site, job: slow.Job, sort: str) -> Ask:
     on_node = int(draw.integers(1, 4)) if form == "on node" else 0
     core, node = int(draw.integers(1, 15)) * 100, int(draw.integers(1, 60)) * 100
     memory = str(draw.choice(["core", "node", "all"], p=[0.5, 0.4, 0.1])) if site.by_memory else ""
-    exclusive = sort == "exclusive" and bool(draw.random() < 0.3)
-    one = 1 if exclusive else per
+    exclusive = sort in ("exclusive", "gpus") and bool(draw.random() < (0.3 if sort == "exclusive" else 0.15))
+    one = 1 if exclusive and memory == "core" else per
     tasks = nodes * on_node or tasks
-    return Ask(None if form == "tasks" else nodes, tasks, one, on_node, core * (memory == "core"), node * (memory == "node"), exclusive)
+    how, many, kind = "", 0, None
+    if sort == "gpus" and draw.random() < 0.7:
+        how, many = "node" if exclusive or draw.random() < 0.5 else "task", int(draw.choice([1, 1, 2, 3]))
+        kind = int(draw.integers(len(site.shapes[0].gpus))) if draw.random() < 0.4 else None
+    return Ask(
+        None if form == "tasks" else nodes, tasks, one, on_node, core * (memory == "core"), node * (memory == "node"), exclusive,
+        many * (how == "node"), many * (how == "task"), kind,
+    )  # fmt: skip
 
 
 def _fits(site: slow.Site, job: slow.Job, ask: Ask) -> bool:
@@ -85,7 +107,7 @@ def _fits(site: slow.Site, job: slow.Job, ask: Ask) -> bool:
     for part in job.parts:
         wanted = slow.Replay(site, []).suited(job, part)
         given = choose(ask, site.shapes, site.shapes, wanted, site.by_memory) if wanted else []
-        if not given or sum(one.cpus for one in given) > site.most_cpus:
+        if not given or sum(one.cpus for one in given) > site.most_cpus or sum(sum(one.gpus) for one in given) > site.most_gpus:
             return False
     return True
 
@@ -115,17 +137,22 @@ def _text(site: slow.Site) -> str:
         has = [name for name, inside in site.features.items() if n in inside]
         one = site.shapes[n] if site.shapes else Node()
         more = f"memory_mb = {one.memory}\n" if site.shapes else ""
+        more += f"gpus = {{{', '.join(f'{GPUS[k]} = {some}' for k, some in enumerate(one.gpus) if some)}}}\n" if any(one.gpus) else ""
         text += f'[[nodes]]\nnames = "n{n}"\ncores = {one.cores}\n{more}features = {has}\n'
     for name, (inside, tier) in site.parts.items():
         text += f'[[partitions]]\nname = "{name}"\nnodes = "{",".join(f"n{n}" for n in sorted(inside))}"\ntier = {tier}\n'
     for one in site.reservations:
         text += f'[[closed]]\nkind = "reserved"\nname = "{one.name}"\nnodes = "{",".join(f"n{n}" for n in sorted(one.nodes))}"\n'
         text += f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\n"
+    for one in site.outages:
+        text += f'[[closed]]\nkind = "{"down" if one.down else "drain"}"\nnodes = "{",".join(f"n{n}" for n in sorted(one.nodes))}"\n'
+        text += f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\nrequeue = {'true' if one.again else 'false'}\n"
     kind = "backfill" if site.backfills else "builtin"
     settings = f"bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_array_resv={site.array_plans}"
+    settings += f",requeue_delay={slow.AGAIN_S - 1}"
     counted = "CR_CPU_Memory" if site.by_memory else "CR_CPU"
     text += f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = "{settings}"\n'
-    return text + f"[qos]\nnormal = {{max_jobs_per_user = {site.most_jobs}, grp_tres = {{cpu = {site.most_cpus}}}}}\n"
+    return text + f"[qos]\nnormal = {{max_jobs_per_user = {site.most_jobs}, grp_tres = {{cpu = {site.most_cpus}, gpu = {site.most_gpus}}}}}\n"
 
 
 def _columns(site: slow.Site, jobs: list[slow.Job]) -> dict[str, Any]:
@@ -141,6 +168,9 @@ def _columns(site: slow.Site, jobs: list[slow.Job]) -> dict[str, Any]:
         "tasks_per_node": [one.on_node or None for one in asks],
         "memory_mb_per_core": [one.memory_core or None for one in asks],
         "memory_mb_per_node": [one.memory_node or None for one in asks],
+        "gpus_per_node": [one.gpus_node or None for one in asks],
+        "gpus_per_task": [one.gpus_task or None for one in asks],
+        "gpu_kind": [None if one.kind is None else GPUS[one.kind] for one in asks],
         "exclusive": [one.exclusive for one in asks],
         "partition": [",".join(one.parts) for one in jobs],
         "priority": [one.priority for one in jobs],
@@ -177,6 +207,8 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
         assert found == ("never" if job.state == "refused" else job.state, job.begun, job.finish), (seed, job)
         held = np.stack([run.allocated.node[at], run.allocated.cpus[at], run.allocated.memory[at]], axis=1)
         assert held.tolist() == [[one.node, one.cpus, one.memory] for one in job.given], (seed, job)
+        kinds = len(job.given[0].gpus) if job.given else 0
+        assert run.allocated.gpus[at, :kinds].tolist() == [list(one.gpus) for one in job.given], (seed, job)
     return {
         "inside": sum(one.inside is not None and one.begun >= 0 for one in jobs),
         "cut": sum(one.cut for one in jobs),

@@ -1,8 +1,8 @@
 """Slurm's event and backfill passes by sets and lists: slow, obvious, and with no code of the package in it.
 
 An event pass comes each second and a backfill pass 0.3 s behind it, if something has changed. Partitions that overlap, with tiers;
-features; priorities; limits of running jobs and of CPUs; dependencies; begin times; arrays; reservations with jobs of their own; nodes that
-jobs share (`shapes`). The rules are those of https://slurm.schedmd.com/sched_config.html, resource_limits.html, job_array.html and
+features; priorities; limits of running jobs, of CPUs and of GPUs; dependencies; begin times; arrays; reservations with jobs of their own;
+outages and drains; nodes that jobs share (`shapes`). The rules are those of https://slurm.schedmd.com/sched_config.html, resource_limits.html, job_array.html and
 reservations.html, and of the backfill plugin.
 """
 
@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tests.oracle.preemption import BEAT, SECOND, STARTED, TICK
-from tests.oracle.shapes import Ask, Given, Node, choose, remaining, take
+from tests.oracle.shapes import NO_END, Ask, Given, Node, choose, remaining, take
 
 LOOK = TICK + 300_000
-GROUP_S, KILL_WAIT_S = 30, 30
+GROUP_S, KILL_WAIT_S, AGAIN_S = 30, 30, 21
 
 
 @dataclass
@@ -42,6 +42,7 @@ class Job:
     end_s: int = 0
     given: list[Given] = field(default_factory=list)
     cut: bool = False
+    broken: bool = False
 
     @property
     def shape(self) -> Ask:
@@ -51,6 +52,10 @@ class Job:
     def cpus(self) -> int:
         return sum(one.cpus for one in self.given)
 
+    @property
+    def gpus(self) -> int:
+        return sum(sum(one.gpus) for one in self.given)
+
 
 @dataclass
 class Reservation:
@@ -58,6 +63,17 @@ class Reservation:
     nodes: set[int]
     begin_s: int
     end_s: int
+
+
+@dataclass
+class Outage:
+    """Not foreseen. down: what runs there ends, and is queued again or is over; else it runs on."""
+
+    nodes: set[int]
+    begin_s: int
+    end_s: int
+    down: bool
+    again: bool
 
 
 @dataclass
@@ -73,6 +89,8 @@ class Site:
     backfills: bool
     shapes: list[Node] = field(default_factory=list)
     by_memory: bool = False
+    most_gpus: int = NO_END
+    outages: list[Outage] = field(default_factory=list)
 
 
 class Replay:
@@ -82,11 +100,18 @@ class Replay:
         self.now = 0
         self.used = {job.inside for job in jobs if job.inside is not None}
         self.changed_s = self.passed_s = -10
+        self.turns = sorted((at, k, at == one.begin_s) for k, one in enumerate(site.outages) for at in (one.begin_s, one.end_s))
+        self.out = set[int]()
 
     def run(self, most_s: int) -> None:
-        """All jobs to their ends, or to a moment."""
-        second = 0
+        """All jobs to their ends, or to a moment, or until nothing can change any more for those that wait."""
+        second, still, spans = 0, 0, [*self.site.reservations, *self.site.outages]
+        moments = [job.begin or 0 for job in self.jobs] + [one.end_s * SECOND for one in spans] + [job.submit for job in self.jobs]
+        still_s = max(moments) // SECOND + AGAIN_S + 2
         while second < most_s and any(job.state in ("coming", "held", "waits", "runs") for job in self.jobs):
+            still = still + 1 if second > still_s and not self.running else 0
+            if still > 2:
+                return
             for at, look in ((TICK, self.event_pass), (LOOK, self.backfill_pass)):
                 self.now = second * SECOND + at
                 self.settle()
@@ -109,13 +134,17 @@ class Replay:
         return choose(job.shape, self.whole, left, wanted, self.site.by_memory)
 
     def settle(self) -> None:
-        """Ends, reservations that begin or end, submissions and begin times up to now, one after the other."""
+        """Ends, reservations and outages that begin or end, submissions and begin times up to now, one after the other."""
         while True:
             ends = [(job.finish, 0, job.row) for job in self.running]
             comes = [(job.submit, 1, job.row) for job in self.jobs if not job.came]
-            coming = min([one for one in ends + comes if one[0] <= self.now], default=None)
+            turns = [(at * SECOND, 2, k) for k, (at, _, _) in enumerate(self.turns[:1])]
+            coming = min([one for one in ends + comes + turns if one[0] <= self.now], default=None)
             if coming is None:
                 break
+            if coming[1] == 2:
+                self.turn(*self.turns.pop(0))
+                continue
             job = self.jobs[coming[2]]
             if job.state in ("runs", "coming"):
                 self.changed_s = max(self.changed_s, coming[0] // SECOND)
@@ -129,10 +158,23 @@ class Replay:
             for at in (one.begin_s, one.end_s):
                 self.changed_s = max(self.changed_s, at) if at <= self.now // SECOND else self.changed_s
         for job in self.jobs:
-            job.singleton &= job.state != "held" or any(self.is_ahead(other, job) for other in self.jobs)
+            if job.singleton and job.state == "held":
+                job.singleton = any(self.is_ahead(other, job) for other in self.jobs)
         for job in self.jobs:
             if job.state == "held" and (job.begin is None or job.begin <= self.now) and not (job.waits_for or job.singleton):
                 job.state = "waits"
+
+    def turn(self, at_s: int, which: int, begins: bool) -> None:
+        """An outage begins or ends."""
+        one = self.site.outages[which]
+        self.changed_s = max(self.changed_s, at_s)
+        self.out ^= {which}
+        for job in self.running:
+            if begins and one.down and one.nodes & {given.node for given in job.given}:
+                job.state, job.begin = "held", (at_s + AGAIN_S) * SECOND
+                if not one.again:
+                    job.state, job.broken, job.finish = "ended", True, at_s * SECOND
+                    self.follow(job)
 
     def is_ahead(self, other: Job, job: Job) -> bool:
         """Does a singleton wait for this one: a namesake that runs, or one that came before and is not over?"""
@@ -141,11 +183,11 @@ class Replay:
 
     def follow(self, job: Job, at_start: bool = False) -> None:
         """What this job's start or end means to those that wait for it."""
-        well = not job.cut
+        well = not (job.cut or job.broken)
         for other in self.jobs:
             mine = [kind for row, kind in other.waits_for if row == job.row and (kind == "after") == at_start]
             if ("afterok" in mine and not well) or ("afternotok" in mine and well):
-                other.state = "never"
+                other.state = "never" if other.state != "refused" else "refused"
                 mine = [kind for kind in mine if kind != ("afternotok" if well else "afterok")]
             for kind in mine:
                 other.waits_for.remove((job.row, kind))
@@ -158,8 +200,13 @@ class Replay:
     def at_most_jobs(self, job: Job) -> bool:
         return sum(other.user == job.user for other in self.running) >= self.site.most_jobs
 
-    def at_most_cpus(self, given: list[Given]) -> bool:
-        return sum(other.cpus for other in self.running) + sum(one.cpus for one in given) > self.site.most_cpus
+    def at_most_tres(self, job: Job, given: list[Given], planned: bool = False) -> bool:
+        """CPUs and GPUs. An exclusive job has all GPUs of its nodes, but in a plan those that it asks for count."""
+        ask, gpus = job.shape, sum(sum(one.gpus) for one in given)
+        if planned and ask.exclusive:
+            gpus = ask.gpus_node * len(given)
+        cpus = sum(other.cpus for other in self.running) + sum(one.cpus for one in given)
+        return cpus > self.site.most_cpus or (gpus > 0 and sum(other.gpus for other in self.running) + gpus > self.site.most_gpus)
 
     def at_most_tasks(self, job: Job) -> bool:
         tasks = sum(other.array == job.array for other in self.running)
@@ -173,6 +220,7 @@ class Replay:
 
     def suited(self, job: Job, part: str) -> set[int]:
         nodes = self.site.parts[part][0] & self.site.features.get(job.feature or "", set(range(self.site.nodes)))
+        nodes -= {n for which in self.out for n in self.site.outages[which].nodes}
         return nodes & {n for r in self.site.reservations if r.name == job.inside for n in r.nodes} if job.inside else nodes
 
     def start(self, job: Job, given: list[Given]) -> None:
@@ -212,7 +260,7 @@ class Replay:
                 continue
             given = self.pick(job, self.left, left)
             if given:
-                if not self.at_most_cpus(given):
+                if not self.at_most_tres(job, given):
                     self.start(job, given)
                     failed.discard((job.array or "", part))
             elif job.inside is not None:
@@ -260,7 +308,7 @@ class Replay:
                     continue
                 return ""
             begin_s = max(begin_s, asked)
-            if self.at_most_cpus(given):
+            if self.at_most_tres(job, given, begin_s > self.now_s):
                 return ""
             if begin_s <= self.now_s:
                 self.start(job, given)

@@ -1,24 +1,26 @@
 """What a job may have of nodes that several jobs share, and which of them it gets: Slurm's select/cons_tres by plain lists.
 
 The rules are those of https://slurm.schedmd.com/cons_tres.html and sbatch.html, and of slurmctld 24.11: first what each node could give,
-then the runs of neighbours, then the tasks on the chosen nodes. A node has one socket, and a core is a CPU.
+then the runs of neighbours, then the tasks on the chosen nodes. A node has one socket, and a core is a CPU. GPUs are files of no socket
+(gres.html; slurmctld's gres_sock_list.c, gres_select_filter.c, gres_filter.c).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 NO_END = 1 << 40
 
 
 @dataclass
 class Node:
-    """What a node has, or what is left of it. jobs: how many are there."""
+    """What a node has, or what is left of it. jobs: how many are there; gpus: of each kind."""
 
     cores: int = 1
     memory: int = 0
     jobs: int = 0
+    gpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,13 @@ class Ask:
     memory_core: int = 0
     memory_node: int = 0
     exclusive: bool = False
+    gpus_node: int = 0
+    gpus_task: int = 0
+    kind: int | None = None
+
+    @property
+    def gpus(self) -> bool:
+        return self.gpus_node > 0 or self.gpus_task > 0
 
     @property
     def cpus(self) -> int:
@@ -43,10 +52,11 @@ class Given:
     node: int
     cpus: int
     memory: int
+    gpus: tuple[int, ...] = ()
 
 
 def remaining(nodes: list[Node], gone: Iterable[Given]) -> list[Node]:
-    left = [replace(one) for one in nodes]
+    left = [Node(one.cores, one.memory, one.jobs, one.gpus) for one in nodes]
     for one in gone:
         take(left[one.node], one, 1)
     return left
@@ -56,6 +66,11 @@ def take(left: Node, one: Given, sign: int) -> None:
     left.cores -= sign * one.cpus
     left.memory -= sign * one.memory
     left.jobs += sign
+    left.gpus = tuple(a - sign * b for a, b in zip(left.gpus, one.gpus, strict=True))
+
+
+def free_gpus(ask: Ask, left: Node) -> int:
+    return sum(left.gpus) if ask.kind is None else left.gpus[ask.kind]
 
 
 def offer(ask: Ask, left: Node, whole: Node, by_memory: bool) -> int:
@@ -63,10 +78,26 @@ def offer(ask: Ask, left: Node, whole: Node, by_memory: bool) -> int:
     if ask.exclusive and left.jobs:
         return 0
     fit = left.cores // ask.per
-    cpus = (fit if ask.exclusive or not ask.on_node else min(fit, ask.on_node)) * ask.per
+    if ask.gpus:
+        cpus = left.cores if fit >= (ask.on_node or (ask.tasks if ask.nodes == 1 else 1)) else 0
+    else:
+        cpus = (fit if ask.exclusive or not ask.on_node else min(fit, ask.on_node)) * ask.per
     if by_memory:
         cpus = with_memory(ask, left, whole, cpus)
+    if ask.gpus:
+        there = free_gpus(ask, left)
+        return cpus if there >= ask.gpus_node and beside_gpus(ask, cpus, there) else 0
     return cpus if cpus >= (ask.on_node or (ask.tasks if ask.nodes == 1 else 1)) * ask.per else 0
+
+
+def beside_gpus(ask: Ask, cpus: int, gpus: int) -> int:
+    """Of these CPUs those that count for a job with GPUs: of the tasks that it must have on the node, or of as many as fit."""
+    fit = cpus // ask.per
+    if ask.gpus_task:
+        fit = min(fit, gpus // ask.gpus_task)
+    alone = ask.tasks == 1 or ask.tasks == ask.nodes
+    must = ask.on_node or (ask.tasks if ask.nodes == 1 else 1 if alone else 0)
+    return (must if fit >= must else 0) * ask.per if must else fit * ask.per
 
 
 def with_memory(ask: Ask, left: Node, whole: Node, cpus: int) -> int:
@@ -82,25 +113,26 @@ def choose(ask: Ask, nodes: list[Node], left: list[Node], wanted: set[int], by_m
     """What the job gets of these nodes; nothing where they do not suffice."""
     cpus = {n: offer(ask, left[n], nodes[n], by_memory) for n in sorted(wanted)}
     cpus = {n: one for n, one in cpus.items() if one > 0}
+    gpus = {n: free_gpus(ask, left[n]) if ask.gpus else 0 for n in cpus}
     least = ask.nodes or 1
     if len(cpus) < least:
         return []
     usual = ask.nodes or NO_END
-    found = of_runs(ask, cpus, least, min(usual, max(ask.tasks, least)))
-    small, largest = 1, max(cpus.values())
+    found = of_runs(ask, cpus, gpus, least, min(usual, max(ask.tasks, least)))
+    small, largest = 1, max(cpus[n] + gpus[n] for n in cpus)
     while not found and len(cpus) > least and small < largest:
-        few = [n for n, one in cpus.items() if one <= small][: len(cpus) - least]
+        few = [n for n, one in cpus.items() if one + gpus[n] <= small][: len(cpus) - least]
         cpus = {n: one for n, one in cpus.items() if n not in few}
         if few or small == 1:
-            found = of_runs(ask, cpus, least, usual)
+            found = of_runs(ask, cpus, gpus, least, usual)
         small += 1
-    return spread(ask, nodes, sorted(found), cpus, by_memory)
+    return spread(ask, nodes, left, found, by_memory)
 
 
-def neighbours(cpus: dict[int, int]) -> list[list[int]]:
+def neighbours(cpus: dict[int, int], near: dict[int, int]) -> list[list[int]]:
     found: list[list[int]] = []
     for n in sorted(cpus):
-        if found and found[-1][-1] == n - 1:
+        if found and found[-1][-1] == n - 1 and near[n] == near[n - 1]:
             found[-1].append(n)
         else:
             found.append([n])
@@ -117,40 +149,57 @@ def best_run(runs: list[list[int]], sizes: dict[int, int], need: int, nodes: int
     return best
 
 
-def of_runs(ask: Ask, cpus: dict[int, int], least: int, most: int) -> list[int]:
-    """Nodes of one run of neighbours after the other. What is taken of a node is noted in `cpus`."""
-    runs, chosen = neighbours(cpus), list[int]()
-    sizes = {run[0]: sum(cpus[n] for n in run) for run in runs}
+def of_runs(ask: Ask, cpus: dict[int, int], gpus: dict[int, int], least: int, most: int) -> dict[int, int]:
+    """Nodes of one run of neighbours after the other, with the CPUs that may be used. Where that is less than all it is noted in `cpus`.
+
+    Neighbours with more GPUs at hand stand before all others. Of those that a job which shares its nodes asks for of each node no more
+    count."""
+    can = {n: beside_gpus(ask, one, gpus[n]) for n, one in cpus.items()} if ask.gpus else dict(cpus)
+    near = {n: min(one, ask.gpus_node) if ask.gpus_node and not ask.exclusive else one for n, one in gpus.items()}
+    every, chosen = neighbours(can, near), list[int]()
+    sizes = {run[0]: sum(can[n] for n in run) for run in every}
     need, need_nodes = ask.cpus, ask.nodes or 1
-    while runs and len(chosen) < most and (need > 0 or len(chosen) < need_nodes):
+    while every and len(chosen) < most and (need > 0 or len(chosen) < need_nodes):
+        runs = [one for one in every if near[one[0]] == max(near[other[0]] for other in every)]
         run = best_run(runs, sizes, need, need_nodes - len(chosen))
-        runs.remove(run)
-        alone = [n for n in run if cpus[n] >= need] if need_nodes - len(chosen) <= 1 else []
-        for n in [min(alone, key=lambda n: cpus[n])] if alone else run:
+        every.remove(run)
+        alone = [n for n in run if can[n] >= need] if need_nodes - len(chosen) <= 1 else []
+        for n in [min(alone, key=lambda n: can[n])] if alone else run:
             if len(chosen) == most or (need <= 0 and len(chosen) >= need_nodes):
                 break
-            if most - len(chosen) == 1 and cpus[n] < need:
+            if most - len(chosen) == 1 and can[n] < need:
                 continue
-            if not ask.exclusive:
-                rest = need - max(least - len(chosen) - 1, 0)  # a CPU is kept for each further node
-                cpus[n] = min(cpus[n], max(rest, max(ask.on_node, 1) * ask.per))
-            need -= cpus[n]
+            rest = need - max(least - len(chosen) - 1, 0)  # a CPU is kept for each further node
+            if not ask.exclusive and can[n] > rest:
+                can[n] = cpus[n] = max(rest, max(ask.on_node, 1) * ask.per)
+            need -= can[n]
             chosen.append(n)
-    return chosen if need <= 0 and len(chosen) >= need_nodes else []
+    return {n: can[n] for n in sorted(chosen)} if need <= 0 and len(chosen) >= need_nodes else {}
 
 
-def spread(ask: Ask, nodes: list[Node], chosen: list[int], cpus: dict[int, int], by_memory: bool) -> list[Given]:
-    """A task on each node, then one more on each in turn while there is room."""
-    tasks, on = ask.tasks, dict.fromkeys(chosen, 0)
-    while chosen and tasks > 0:
-        able = [n for n in chosen if on[n] == 0 or (on[n] != ask.on_node and (on[n] + 1) * ask.per <= cpus[n])][:tasks]
+def spread(ask: Ask, nodes: list[Node], left: list[Node], cpus: dict[int, int], by_memory: bool) -> list[Given]:
+    """A task on each of the chosen nodes, then one more on each in turn while there is room."""
+    tasks, on = ask.tasks, dict.fromkeys(cpus, 0)
+    while cpus and tasks > 0:
+        able = [n for n in cpus if on[n] == 0 or (on[n] != ask.on_node and (on[n] + 1) * ask.per <= cpus[n])][:tasks]
         assert able, (ask, cpus)
         for n in able:
             on[n] += 1
         tasks -= len(able)
     found = []
-    for n in chosen:
+    for n in cpus:
         used = nodes[n].cores if ask.exclusive else min(cpus[n], max(on[n], 1) * ask.per)
         memory = ask.memory_core * used or ask.memory_node or nodes[n].memory
-        found.append(Given(n, used, memory if by_memory else 0))
+        gpus = nodes[n].gpus if ask.exclusive else of_kinds(ask, left[n].gpus, ask.gpus_node + ask.gpus_task * on[n])
+        found.append(Given(n, used, memory if by_memory else 0, gpus))
     return found
+
+
+def of_kinds(ask: Ask, free: tuple[int, ...], wanted: int) -> tuple[int, ...]:
+    """So many GPUs of the kind asked for, or of the first that are free. An exclusive job has all that there are."""
+    found = []
+    for kind, there in enumerate(free):
+        found.append(min(wanted, there) if ask.kind in (None, kind) else 0)
+        wanted -= found[-1]
+    assert wanted == 0, (ask, free)
+    return tuple(found)

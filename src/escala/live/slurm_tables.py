@@ -97,7 +97,9 @@ class Standing:
         wanted = np.maximum(shape[:, t.GPUS_NODE], 0)
         wanted = wanted + np.maximum(shape[:, t.GPUS_TASK], 0) * np.maximum(cpus // np.maximum(shape[:, t.CORES_PER_TASK], 1), 1)
         left = self.world.machine.gpus.copy()
-        for at in np.flatnonzero(wanted > 0).tolist():
+        whole = shape[:, t.EXCLUSIVE] == 1
+        gpus[: len(chunk)][whole] = left[node[whole]]
+        for at in np.flatnonzero((wanted > 0) & ~whole).tolist():
             n, kind, more = int(node[at]), int(shape[at, t.GPU_KIND]), int(wanted[at])
             for k in range(left.shape[1]) if kind < 0 else (kind,):
                 taken = min(more, int(left[n, k]))

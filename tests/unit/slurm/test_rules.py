@@ -5,6 +5,7 @@ The rules are those of Slurm's documentation (slurm.conf, "Scheduling Configurat
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,6 +187,41 @@ def test_gpus_by_kind_and_task(site: Any) -> None:
     result = escala.simulate(work, gpus, scheduler="slurm")
     assert result.jobs["nodes"].to_list() == ["0", "1", "0"]
     assert result.jobs["start_s"][2] > 50
+
+
+def test_of_gpus_beyond_those_of_each_node_nothing_counts_in_the_choice(site: Any) -> None:
+    """slurmctld sets nodes with more GPUs at hand before others ("Favor nodes with more co-located GPUs"), but counts no more of them than
+    --gpus-per-node asks for: n1 has enough and is the first. To tasks with GPUs all of them count. (24.11: gres_select_filter.c)"""
+    gpus = site("NodeName=n1 CPUs=8 Gres=gpu:1\nNodeName=n2 CPUs=8 Gres=gpu:4")
+    assert nodes(jobs((0, 50, 60, 1), gpus_per_node=[1]), gpus) == ["0"]
+    assert nodes(jobs((0, 50, 60, 1), gpus_per_task=[1]), gpus) == ["1"]
+    assert nodes(jobs((0, 50, 60, 1), gpus_per_node=[1], exclusive=[True]), gpus) == ["1"]
+
+
+def test_to_a_job_with_gpus_a_node_offers_the_cpus_of_its_tasks(site: Any) -> None:
+    """n2 is half full, and the fullest node that suffices goes to a job of one node. With GPUs each node counts with the CPUs of the tasks
+    alone (24.11: gres_filter.c): n1 is as good, and the first."""
+    gpus = site("NodeName=n1 CPUs=4 Gres=gpu:2 Features=a\nNodeName=n2 CPUs=4 Gres=gpu:2 Features=b")
+    both = {"tasks": [2, 1], "features": ["b", None]}
+    assert nodes(jobs((0, 50, 60, 1), (1, 20, 60, 1), **both), gpus) == ["1", "1"]
+    assert nodes(jobs((0, 50, 60, 1), (1, 20, 60, 1), **both, gpus_per_node=[None, 1]), gpus) == ["1", "0"]
+
+
+def test_an_exclusive_job_has_all_gpus_of_its_nodes(site: Any) -> None:
+    """sbatch --exclusive: "the job is allocated all CPUs and GRES on all nodes in the allocation". Four of six GPUs are in use then."""
+    gpus = site("NodeName=n[1-2] CPUs=4 Gres=gpu:4")
+    gpus = replace(gpus, qos={"normal": 1}, qos_limits={"normal": {"grp_tres": {"gpu": 6}}})
+    work = jobs((0, 50, 60, 1), (1, 20, 60, 1), (2, 20, 60, 1), gpus_per_node=[None, 3, 2], exclusive=[True, False, False], qos=["normal"] * 3)
+    found = starts(work, gpus)
+    assert found[1] > 50 and found[2] < 3
+
+
+def test_to_an_exclusive_job_a_node_offers_whole_tasks(site: Any) -> None:
+    """Of 3 CPUs a task of 2 can use 2, as much as on n3: the first of the two runs is taken. All 3 are the job's."""
+    shared = site("NodeName=n1 CPUs=3 Features=f\nNodeName=n2 CPUs=1\nNodeName=n3 CPUs=2 Features=f")
+    work = jobs((0, 50, 60, 1), tasks=[1], cores_per_task=[2], exclusive=[True], features=["f"])
+    result = escala.simulate(work, shared, scheduler="slurm")
+    assert result.allocations.select("node", "cores").rows() == [(0, 3)]
 
 
 def test_a_closed_partition_closes_its_nodes_for_the_event_pass(site: Any) -> None:

@@ -124,11 +124,11 @@ def give(w: World, j: int, count: int) -> bool:
 
 @lean
 def _give_gpus(free: Free, allocated: Allocated, shape: Ints, j: int, n: int, at: int, wanted: int) -> None:
-    """GPUs of the kind that is asked for, or of the first kinds that are free."""
-    kind = shape[j, GPU_KIND]
+    """GPUs of the kind that is asked for, or of the first kinds that are free; an exclusive job has all."""
+    kind, whole = shape[j, GPU_KIND], shape[j, EXCLUSIVE] == 1
     for k in range(free.gpus.shape[1]):
-        taken = 0
-        if wanted > 0 and (kind < 0 or kind == k):
+        taken = free.gpus[n, k] if whole else 0
+        if not whole and wanted > 0 and (kind < 0 or kind == k):
             taken = min(wanted, free.gpus[n, k])
             wanted -= taken
         allocated.gpus[at, k] = taken

@@ -201,7 +201,7 @@ def _reserve(w: World, j: int, part: int, size: int, begin_s: int, limit: int) -
 def _at_limit(w: World, record: int, count: int) -> bool:
     """Is a job that could start later passed over, since what it would get is over a limit by what is in use now?"""
     distribute(w.machine, w.jobs.shape, w.records.job[record], count, w.room)
-    return not may_take(w, record, count)
+    return not may_take(w, record, count, True)
 
 
 @lean

@@ -8,7 +8,7 @@ that suffice. Where this fails, nodes with little to offer are left out, step by
 from __future__ import annotations
 
 from escala.compile import lean
-from escala.kernel.slurm.fit import offers
+from escala.kernel.slurm.fit import of_tasks, offers, wants_gpus
 from escala.kernel.slurm.tables import (
     EXCLUSIVE,
     MAX_NODES,
@@ -112,10 +112,9 @@ def _cpus_to_use(machine: Machine, shape: Ints, j: int, n: int, left: int, nodes
         return cpus
     left -= max(nodes_left - 1, 0) * machine.unit[n]
     if cpus > left:
-        extra = room.more[n] - cpus
         cpus = max(left, shape[j, NODE_CORES], 1)
         room.cpus[n] = cpus
-        room.more[n] = cpus + extra
+        room.more[n] = cpus + room.extra[n]
     return cpus
 
 
@@ -196,6 +195,10 @@ def _next_single(room: Scratch, how: int, last: int) -> int:
 def _take(machine: Machine, shape: Ints, j: int, least: int, most: int, how: int, room: Scratch) -> int:
     """Nodes for job j among those that offer something; how many, 0 where they do not suffice."""
     room.taken[:] = 0
+    if wants_gpus(shape, j):
+        for n in range(room.cpus.size):
+            if room.cpus[n] > 0:
+                room.cpus[n] = of_tasks(shape, j, room.more[n] - room.extra[n], room.extra[n])
     wanted = max(least, shape[j, REQ_NODES])
     state = (shape[j, MIN_CORES], wanted, least, most)
     runs = _runs(room) if how & 3 == 0 else 0

@@ -12,6 +12,7 @@ from escala.kernel.slurm.tables import (
     MAX_NODES,
     MEMORY_CORE,
     MEMORY_NODE,
+    MIN_NODES,
     NODE_CORES,
     TASKS,
     TASKS_PER_NODE,
@@ -44,16 +45,39 @@ def free_gpus(free: Free, n: int, kind: int) -> int:
     return total
 
 
+@inlined
+def wants_gpus(shape: Ints, j: int) -> bool:
+    """Does job j ask for GPUs?"""
+    return shape[j, GPUS_NODE] > 0 or shape[j, GPUS_TASK] > 0
+
+
+@lean
+def of_tasks(shape: Ints, j: int, cpus: int, gpus: int) -> int:
+    """Of a node's CPUs those of the tasks that a job with GPUs could have there: as 24.11 counts, no more than it may have on one node."""
+    per = max(shape[j, CORES_PER_TASK], 1)
+    least, most = 1, cpus // per
+    if shape[j, TASKS_PER_NODE] > 0:
+        least = shape[j, TASKS_PER_NODE]
+    elif shape[j, MAX_NODES] == 1:
+        least = shape[j, TASKS]
+    elif shape[j, TASKS] != 1 and (shape[j, TASKS] != shape[j, MIN_NODES] or shape[j, TASKS] != shape[j, MAX_NODES]):
+        least = 0
+    if least > 0:
+        most = min(most, least)
+    if shape[j, GPUS_TASK] > 0:
+        most = min(most, gpus // shape[j, GPUS_TASK])
+    return most * per if most >= least else 0
+
+
 @lean
 def by_memory(machine: Machine, free: Free, shape: Ints, j: int, n: int, cpus: int) -> int:
     """How many of these CPUs the node's free memory allows."""
     room = free.memory[n]
     core = shape[j, MEMORY_CORE]
     if core > 0:
-        if shape[j, EXCLUSIVE] == 1:
-            return cpus if core * cpus <= room else 0
         unit = machine.unit[n]
-        cpus = min(cpus, room // core // unit * unit)
+        if core * cpus > room:
+            cpus = 0 if shape[j, EXCLUSIVE] == 1 else room // core // unit * unit
         return cpus - cpus % max(shape[j, CORES_PER_TASK], 1)
     if shape[j, MEMORY_NODE] > 0:
         return cpus if shape[j, MEMORY_NODE] <= room else 0
@@ -68,37 +92,37 @@ def on_node(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: b
         return 0
     if machine.unit[n] > 1:
         cpus -= cpus % machine.unit[n]
-    if shape[j, CORES_PER_TASK] > 1 and shape[j, EXCLUSIVE] == 0:
+    gpus = wants_gpus(shape, j)
+    if shape[j, CORES_PER_TASK] > 1 and not gpus:
         cpus -= cpus % shape[j, CORES_PER_TASK]  # whole tasks only, as 24.11 counts: 22.05 may give a job too few CPUs
     most = shape[j, TASKS_PER_NODE] * shape[j, CORES_PER_TASK]
-    if most > 0 and shape[j, EXCLUSIVE] == 0:  # no more than its tasks use, as 24.11 counts: to 22.05 a node offers all it has
+    if most > 0 and shape[j, EXCLUSIVE] == 0 and not gpus:  # no more than its tasks use, as 24.11 counts: to 22.05 a node offers all it has
         cpus = min(cpus, (most + machine.unit[n] - 1) // machine.unit[n] * machine.unit[n])
     if memory:
         cpus = by_memory(machine, free, shape, j, n, cpus)
     if cpus < least:
         return 0
-    if cpus > 0 and (shape[j, GPUS_NODE] > 0 or shape[j, GPUS_TASK] > 0):
+    if cpus > 0 and gpus:
         there = free_gpus(free, n, shape[j, GPU_KIND])
-        if there < shape[j, GPUS_NODE]:
+        if there < shape[j, GPUS_NODE] or of_tasks(shape, j, cpus, there) == 0:
             return 0
-        if shape[j, GPUS_TASK] > 0:
-            cpus = min(cpus, there // shape[j, GPUS_TASK] * shape[j, CORES_PER_TASK])
-            if cpus < least:
-                return 0
     return cpus
 
 
 @inlined
 def offer(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: bool, least: int, room: Scratch) -> int:
-    """The same, and its weight and GPUs noted: nodes with more GPUs are lighter for a job that asks for some."""
+    """The same, and its weight and GPUs noted: nodes with more GPUs are lighter for a job that asks for some, but of those beyond its
+    GPUs of each node nothing is counted, unless it takes all."""
     cpus = on_node(machine, free, shape, j, n, memory, least)
     if cpus > 0:
         room.key[n] = machine.weight[n] << 8
         room.extra[n] = 0
-        if shape[j, GPUS_NODE] > 0 or shape[j, GPUS_TASK] > 0:
+        if wants_gpus(shape, j):
             there = free_gpus(free, n, shape[j, GPU_KIND])
-            room.key[n] += 255 - min(there, 255)
             room.extra[n] = there
+            if shape[j, GPUS_NODE] > 0 and shape[j, EXCLUSIVE] == 0:
+                there = shape[j, GPUS_NODE]
+            room.key[n] += 255 - min(there, 255)
     return cpus
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from escala.compile import lean
 from escala.kernel.slurm.allocate import memory_of
 from escala.kernel.slurm.tables import (
+    EXCLUSIVE,
     GPU_KIND,
     GPUS_NODE,
     GPUS_TASK,
@@ -64,8 +65,9 @@ def memory_counted(w: World, j: int, n: int, cpus: int) -> int:
 
 
 @lean
-def may_take(w: World, record: int, count: int) -> bool:
-    """Would what the record's job gets on the chosen nodes, as `distribute` has put it, stay within all limits?"""
+def may_take(w: World, record: int, count: int, planned: bool) -> bool:
+    """Would what the record's job gets on the chosen nodes, as `distribute` has put it, stay within all limits? Of an exclusive job all GPUs
+    there count, but in a plan those that it asks for."""
     limits, room, shape = w.limits, w.room, w.jobs.shape
     c = limits.of_record[record]
     if limits.first[c] == limits.first[c + 1]:
@@ -74,12 +76,18 @@ def may_take(w: World, record: int, count: int) -> bool:
     wanted = limits.wanted
     wanted[:] = 0
     wanted[USED_NODES] = count
+    whole = shape[j, EXCLUSIVE] == 1 and not planned
     for i in range(count):
         n, cpus = room.node[i], room.given[i]
         wanted[USED_CPUS] += cpus
         wanted[USED_MEMORY] += memory_counted(w, j, n, cpus)
-        wanted[USED_GPUS] += shape[j, GPUS_NODE] + shape[j, GPUS_TASK] * room.tasks[i]
-    if shape[j, GPU_KIND] != NONE:
+        if whole:
+            for kind in range(w.machine.gpus.shape[1]):
+                wanted[USED_GPUS] += w.machine.gpus[n, kind]
+                wanted[USED_KINDS + kind] += w.machine.gpus[n, kind]
+        else:
+            wanted[USED_GPUS] += shape[j, GPUS_NODE] + shape[j, GPUS_TASK] * room.tasks[i]
+    if not whole and shape[j, GPU_KIND] != NONE:
         wanted[USED_KINDS + shape[j, GPU_KIND]] = wanted[USED_GPUS]
     for k in range(limits.first[c], limits.first[c + 1]):
         row = limits.row[k]

@@ -179,7 +179,7 @@ def preempt_for(w: World, record: int, how: int) -> int:
         rounds += 1
         _reorder(w, gone, many, count)
     distribute(w.machine, jobs.shape, j, count, room)
-    if rules.limited > 0 and not (may_run(w.limits, record) and may_take(w, record, count)):
+    if rules.limited > 0 and not (may_run(w.limits, record) and may_take(w, record, count, False)):
         return OVER_LIMIT
     if not enough_memory(w, w.future, j, count):
         return NO_WAY

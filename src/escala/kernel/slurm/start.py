@@ -49,7 +49,7 @@ def start(w: World, record: int, count: int) -> int:
     """Start the record's job now on the chosen nodes: STARTED, or NO_ROOM where their memory does not suffice, or AT_LIMIT."""
     j = w.records.job[record]
     distribute(w.machine, w.jobs.shape, j, count, w.room)
-    if w.rules.limited > 0 and not (may_run(w.limits, record) and may_take(w, record, count)):
+    if w.rules.limited > 0 and not (may_run(w.limits, record) and may_take(w, record, count, False)):
         return AT_LIMIT
     if not give(w, j, count):
         return NO_ROOM
@@ -184,10 +184,8 @@ def submit(w: World, j: int) -> None:
     s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
     if jobs.left[j] > 0:
         jobs.state[j] = HELD
-        if lone_singleton(w, j) == NONE:
-            return
-        jobs.left[j] -= 1
-    if jobs.left[j] == 0:
+        _free_singleton(w, j)
+    else:
         _queue(w, j)
 
 
