@@ -152,7 +152,9 @@ def _text(site: slow.Site) -> str:
     settings += f",requeue_delay={slow.AGAIN_S - 1}"
     counted = "CR_CPU_Memory" if site.by_memory else "CR_CPU"
     text += f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = "{settings}"\n'
-    return text + f"[qos]\nnormal = {{max_jobs_per_user = {site.most_jobs}, grp_tres = {{cpu = {site.most_cpus}, gpu = {site.most_gpus}}}}}\n"
+    return (
+        text + f"[qos]\nnormal = {{max_jobs_per_user = {site.most_jobs}, grp_tres = {{cpu = {site.most_cpus}, gpu = {site.most_gpus}}}}}\n"
+    )
 
 
 def _columns(site: slow.Site, jobs: list[slow.Job]) -> dict[str, Any]:
@@ -219,6 +221,8 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
         "done": sum(one.state == "ended" for one in jobs),
         "uneven": sum(len({given.cpus for given in one.given}) > 1 for one in jobs),
         "alone": sum(one.shape.exclusive and one.begun >= 0 for one in jobs),
+        "gpus": sum(one.gpus > 0 for one in jobs),
+        "struck": int((run.jobs.again != 0).sum()),
     }
 
 
@@ -233,6 +237,9 @@ def test_the_worlds_are_full_of_it(tmp_path: Path) -> None:
     assert all(sum(one[name] for one in counts) >= few for name, few in least.items()), counts
     counts = [same(tmp_path, seed, "exclusive") for seed in range(0, WORLDS, 16)]
     least = {"backfilled": 20, "done": 50, "uneven": 5, "alone": 10}
+    assert all(sum(one[name] for one in counts) >= few for name, few in least.items()), counts
+    counts = [same(tmp_path, seed, sort) for sort in ("gpus", "outages") for seed in range(0, WORLDS, 16)]
+    least = {"backfilled": 40, "done": 100, "gpus": 25, "struck": 5}
     assert all(sum(one[name] for one in counts) >= few for name, few in least.items()), counts
 
 

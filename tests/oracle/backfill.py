@@ -2,8 +2,8 @@
 
 An event pass comes each second and a backfill pass 0.3 s behind it, if something has changed. Partitions that overlap, with tiers;
 features; priorities; limits of running jobs, of CPUs and of GPUs; dependencies; begin times; arrays; reservations with jobs of their own;
-outages and drains; nodes that jobs share (`shapes`). The rules are those of https://slurm.schedmd.com/sched_config.html, resource_limits.html, job_array.html and
-reservations.html, and of the backfill plugin.
+outages and drains; nodes that jobs share (`shapes`). The rules are those of https://slurm.schedmd.com/sched_config.html,
+resource_limits.html, job_array.html and reservations.html, and of the backfill plugin.
 """
 
 from __future__ import annotations

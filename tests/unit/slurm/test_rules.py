@@ -211,7 +211,9 @@ def test_an_exclusive_job_has_all_gpus_of_its_nodes(site: Any) -> None:
     """sbatch --exclusive: "the job is allocated all CPUs and GRES on all nodes in the allocation". Four of six GPUs are in use then."""
     gpus = site("NodeName=n[1-2] CPUs=4 Gres=gpu:4")
     gpus = replace(gpus, qos={"normal": 1}, qos_limits={"normal": {"grp_tres": {"gpu": 6}}})
-    work = jobs((0, 50, 60, 1), (1, 20, 60, 1), (2, 20, 60, 1), gpus_per_node=[None, 3, 2], exclusive=[True, False, False], qos=["normal"] * 3)
+    work = jobs(
+        (0, 50, 60, 1), (1, 20, 60, 1), (2, 20, 60, 1), gpus_per_node=[None, 3, 2], exclusive=[True, False, False], qos=["normal"] * 3
+    )
     found = starts(work, gpus)
     assert found[1] > 50 and found[2] < 3
 

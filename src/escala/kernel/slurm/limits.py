@@ -66,8 +66,8 @@ def memory_counted(w: World, j: int, n: int, cpus: int) -> int:
 
 @lean
 def may_take(w: World, record: int, count: int, planned: bool) -> bool:
-    """Would what the record's job gets on the chosen nodes, as `distribute` has put it, stay within all limits? Of an exclusive job all GPUs
-    there count, but in a plan those that it asks for."""
+    """Would what the record's job gets on the chosen nodes, as `distribute` has put it, stay within all limits? Of an exclusive job all
+    GPUs there count, but in a plan those that it asks for."""
     limits, room, shape = w.limits, w.room, w.jobs.shape
     c = limits.of_record[record]
     if limits.first[c] == limits.first[c + 1]:
