@@ -23,9 +23,17 @@ def test_the_verb(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     again = escala_(*words, "--seeds", "1,2", "--out", "agents", "--resume", "--on", "local:1", "--json")
     rows = json.loads(again.out)
     assert again.status == 0 and [row["seed"] for row in rows] == [1, 2] and rows[0]["energy_j"] > 0
+    tried = escala_(*words, "--learn", "learning_rate=0.001,0.0003", "--learn", "n_epochs=1", "--on", "local:1", "--out", "tried", "--json")
+    rows = json.loads(tried.out)
+    assert tried.status == 0 and [(row["learning_rate"], row["n_epochs"]) for row in rows] == [(0.001, 1), (0.0003, 1)]
+    assert escala_(*words, "--learn", "n_epochs=1", "--out", "one").status == 0
+    assert json.loads(Path("one/manifest.json").read_text())["learn"]["n_epochs"] == 1
     for more, said in (
         (["--on", "ray"], "one agent is trained in this process"),
         (["--seeds", "1,x"], "--seeds holds 'x'"),
+        (["--learn", "gamma=x"], "--learn gamma=x: give numbers"),
+        (["--learn", "gamma"], "--learn needs NAME=VALUE, such as --learn learning_rate=0.001"),
+        (["--learn", "gama=0.9,0.99"], "no algorithm has a setting 'gama'"),
         (["--seeds", "1,2", "--algorithm", "search"], "--seeds means nothing to --algorithm search"),
     ):
         wrong = escala_(*(words[:-2] if "search" in more else words), "--out", "more", *more)

@@ -51,6 +51,26 @@ def test_each_is_the_agent_of_a_training_alone_judged_as_evaluate_judges(here: t
     assert table["mean_wait_s"].n_unique() > 1
 
 
+def test_settings_are_trials_too(tmp_path: Path) -> None:
+    """Every value with every other; each is the training with these settings alone, and nothing else may go on in its folder."""
+    settings = {"learning_rate": [0.0, 0.01], "n_epochs": [2]}
+    given: dict[str, Any] = {"presets": ["tuned"], "seeds": [1], "judged": []}
+    table = _several(tmp_path / "out", "local:2", **given, settings=settings)
+    assert table.select("learning_rate", "n_epochs", "error").rows() == [(0.0, 2, None), (0.01, 2, None)]
+    name = "tuned-learning_rate-0.01-n_epochs-2-seed-1"
+    assert table["agent"][1] == name
+    alone = train(
+        OFF, days()[:4], "orion", preset="tuned", seed=1, **{**HOW, "learn": {**HOW["learn"], "learning_rate": 0.01, "n_epochs": 2}}
+    )
+    assert equal(load_agent(tmp_path / "out" / name), alone)
+    assert not equal(alone, load_agent(tmp_path / "out" / str(table["agent"][0])))
+    job = trials.Training(OFF, days()[:4], "orion", [], HOW)
+    trial = trials.Trial("tuned", 1, tmp_path / "out" / name, {"learning_rate": 0.01, "n_epochs": 2})
+    assert trials.Training.read(job.written([trial]))[1] == [trial] and "error" not in job(trial)
+    other = trials.Trial("tuned", 1, trial.folder, {"learning_rate": 0.02})
+    assert "holds an agent of learning_rate 0.01, not 0.02" in job(other)["error"] and job.key(other) != job.key(trial)
+
+
 def test_two_processes_give_the_same_agents(here: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:
     table = _several(tmp_path / "out", "local:2")
     assert table.drop("train_s").equals(here[1].drop("train_s"))
@@ -156,6 +176,11 @@ def test_a_training_that_fails_is_named_and_the_others_go_on(tmp_path: Path, mon
         ({"presets": []}, "presets is an empty list"),
         ({"seeds": [1, 1]}, "seeds names '1' twice"),
         ({"presets": ["tunde"]}, "unknown preset"),
+        ({"settings": {"learning": [1]}}, "no algorithm has a setting 'learning'"),
+        ({"settings": {"gamma": [0.9, 1.1]}}, "gamma=1.1: give a number from 0 to 1"),
+        ({"settings": {"gamma": []}}, "settings: gamma is an empty list"),
+        ({"settings": {"gamma": 0.9}}, "settings: gamma is 0.9: give a list"),
+        ({"settings": {"gamma": [0.9, 0.9]}}, "gamma names '0.9' twice"),
         ({"on": "rey"}, "unknown engine"),
         ({"on": "slurm:array=2"}, "array is the engine's own"),
     ],

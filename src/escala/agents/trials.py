@@ -1,4 +1,4 @@
-"""Several trainings of one task, presets x seeds, side by side on an engine of campaigns, each judged on the same days."""
+"""Several trainings of one task, presets x settings x seeds, side by side on an engine of campaigns, each judged on the same days."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -17,6 +17,7 @@ import polars as pl
 from escala.agents import checkpoint
 from escala.agents.agent import MANIFEST, load_agent
 from escala.agents.evaluate import evaluate
+from escala.agents.networks.build import check_request
 from escala.agents.presets import preset_of
 from escala.agents.training.train import train
 from escala.campaigns.as_text import values_read, values_written
@@ -40,6 +41,7 @@ class Trial:
     preset: str
     seed: int
     folder: Path
+    learn: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -54,6 +56,7 @@ def trials(
     *,
     presets: Sequence[str] = ("tuned",),
     seeds: Sequence[int] = (0,),
+    settings: Mapping[str, Sequence[Any]] | None = None,
     out: str | Path,
     on: str = "local",
     resume: bool = False,
@@ -61,19 +64,20 @@ def trials(
     begin: Begin | None = None,
     **how: Any,
 ) -> pl.DataFrame:
-    """Train an agent for each preset and seed; one row each: preset, seed, agent (its folder in `out`), decisions, train_s, mean_return,
-    error, and, where there are days to judge on, means over them (`JUDGED`, of what `evaluate` gives of the agent, acting as its preset
-    evaluates better). The table is in `out`/trials.csv too.
+    """Train an agent for each preset, setting and seed; one row each: preset, seed, the settings by their names, agent (its folder in
+    `out`), decisions, train_s, mean_return, error, and, where there are days to judge on, means over them (`JUDGED`, of what `evaluate`
+    gives of the agent, acting as its preset evaluates better). The table is in `out`/trials.csv too.
 
-    presets, seeds: each once. on: "local", "local:N", "ray", "ray:HOST:PORT" or "slurm:KEY=VALUE...", see `campaign`; the agents are the
-    same for any, each that of `train` with its preset and seed. resume: go on: agents that are there are judged only, checkpoints are gone
-    on from. judged: days of which no agent learns. how: more for `train`. A training that fails has an `error`, and the others go on.
+    presets, seeds: each once. settings: of the learner, by name, the values to try, every one with every other. on: "local", "local:N",
+    "ray", "ray:HOST:PORT" or "slurm:KEY=VALUE...", see `campaign`; the agents are the same for any, each that of `train` with its preset
+    and seed. resume: go on: agents that are there are judged only, checkpoints are gone on from. judged: days of which no agent learns.
+    how: more for `train`. A training that fails has an `error`, and the others go on.
 
     Raises:
-        EscalaError: unknown presets, a list that is empty or names something twice, an engine that is not there, a folder that holds files
-            (without resume).
+        EscalaError: unknown presets or settings, a list that is empty or names something twice, an engine that is not there, a folder that
+            holds files (without resume).
     """
-    folder, wanted = Path(out), _wanted(env_id, presets, seeds, Path(out))
+    folder, wanted = Path(out), _wanted(env_id, presets, seeds, settings or {}, Path(out))
     if not resume and folder.is_dir() and os.listdir(folder):
         raise EscalaError(f"{folder}: holds files already: go on with them (resume=True, --resume) or give another folder")
     job = Training(env_id, workload, platform, list(judged), how)
@@ -89,15 +93,23 @@ def trials(
     return table
 
 
-def _wanted(env_id: str, presets: Sequence[str], seeds: Sequence[int], out: Path) -> list[Trial]:
-    for what, given in (("presets", presets), ("seeds", seeds)):
+def _wanted(env_id: str, presets: Sequence[str], seeds: Sequence[int], settings: Mapping[str, Sequence[Any]], out: Path) -> list[Trial]:
+    for what, given in (("presets", presets), ("seeds", seeds), *((f"settings: {name}", values) for name, values in settings.items())):
+        if isinstance(given, str) or not isinstance(given, Sequence):
+            raise EscalaError(f"{what} is {quoted(given)}: give a list")
         if not given:
             raise EscalaError(f"{what} is an empty list: name at least one")
         if (twin := first_twin([str(one) for one in given])) is not None:
             raise EscalaError(f"{what} names {quoted(twin)} twice: name it once")
     for preset in presets:
         preset_of(env_id, preset)
-    return [Trial(preset, seed, out / f"{preset}-seed-{seed}") for preset, seed in product(presets, seeds)]
+    found = []
+    for preset, *values, seed in product(presets, *settings.values(), seeds):
+        learn = dict(zip(settings, values, strict=True))
+        check_request(0, seed, None, learn)
+        told = [preset, *(f"{name}-{value}" for name, value in learn.items()), f"seed-{seed}"]
+        found.append(Trial(preset, seed, out / "-".join(told), learn))
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +127,7 @@ class Training:
 
     def __call__(self, trial: Trial, /) -> dict[str, Any]:
         asked = {**self.how, "preset": trial.preset, "seed": trial.seed, "out": trial.folder}
+        asked |= {"learn": {**(self.how.get("learn") or {}), **trial.learn}} if trial.learn else {}
         try:
             if (trial.folder / MANIFEST).is_file():
                 agent = _there(trial, self.env_id, self.how)
@@ -135,27 +148,32 @@ class Training:
 
     def key(self, trial: Trial, /) -> str:
         """Hash of all that a trial's row depends on."""
-        told = json.dumps([made_by(), self._told, trial.preset, trial.seed, str(trial.folder)])
+        told = json.dumps([made_by(), self._told, _row(trial)])
         return hashlib.sha256(told.encode()).hexdigest()
 
     def written(self, trials: Sequence[Trial], /) -> str:
         """All of it, and trials, as text."""
-        return json.dumps([self._told, [[trial.preset, trial.seed, str(trial.folder)] for trial in trials]])
+        return json.dumps([self._told, [_row(trial) for trial in trials]])
 
     @staticmethod
     def read(text: str) -> tuple[Training, list[Trial]]:
         """What was written."""
         told, rows = json.loads(text)
-        return Training(*values_read(told)), [Trial(preset, seed, Path(folder)) for preset, seed, folder in rows]
+        return Training(*values_read(told)), [Trial(preset, seed, Path(folder), learn) for preset, seed, folder, learn in rows]
+
+
+def _row(trial: Trial) -> list[Any]:
+    return [trial.preset, trial.seed, str(trial.folder), dict(trial.learn)]
 
 
 def _there(trial: Trial, env_id: str, how: Mapping[str, Any]) -> Any:
     """The agent of a trial that has ended; EscalaError where it is of another training."""
     agent = load_agent(trial.folder)
     given = {name: how[name] for name in SAME if how.get(name) is not None}
-    for name, value in {"env_id": env_id, "preset": trial.preset, "seed": trial.seed, **given}.items():
-        if agent.manifest.get(name) != value:
-            told = f"{trial.folder}: holds an agent of {name} {quoted(agent.manifest.get(name))}, not {quoted(value)}"
+    held = {**agent.manifest["learn"], **agent.manifest}
+    for name, value in {"env_id": env_id, "preset": trial.preset, "seed": trial.seed, **given, **trial.learn}.items():
+        if held.get(name) != value:
+            told = f"{trial.folder}: holds an agent of {name} {quoted(held.get(name))}, not {quoted(value)}"
             raise EscalaError(f"{told}: give another folder")
     return agent
 
@@ -171,12 +189,20 @@ def _judged(agent: Any, days: list[Any], platform: Any) -> dict[str, float]:
 def _table(wanted: Sequence[Trial], found: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     """A row a trial, in their order."""
     figures = [name for name in ("decisions", "train_s", "mean_return", *JUDGED) if any(name in told for told in found.values())]
-    kinds = {"preset": pl.String, "seed": pl.Int64, "agent": pl.String, **dict.fromkeys(figures, pl.Float64), "error": pl.String}
+    kinds = {
+        "preset": pl.String,
+        "seed": pl.Int64,
+        **dict.fromkeys(wanted[0].learn, pl.Float64),
+        "agent": pl.String,
+        **dict.fromkeys(figures, pl.Float64),
+        "error": pl.String,
+    }
     kinds |= {"decisions": pl.Int64} if "decisions" in figures else {}
     rows = [
         {
             "preset": trial.preset,
             "seed": trial.seed,
+            **trial.learn,
             "agent": trial.key,
             **{name: found[trial.key].get(name) for name in (*figures, "error")},
         }

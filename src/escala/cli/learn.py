@@ -97,6 +97,7 @@ def train(
     algorithm: Algorithm = None,
     preset: several.Preset = None,
     steps: Steps = None,
+    learn: several.Learn = None,
     minutes: Minutes = None,
     generations: searching.Generations = None,
     population: searching.Population = None,
@@ -111,20 +112,18 @@ def train(
     on: several.On = None,
     as_json: opt.Json = False,
 ) -> None:
-    """Train an agent on the days of a log; or several, of presets and seeds, side by side."""
+    """Train an agent on the days of a log; or several, of presets, settings and seeds, side by side."""
     import escala
     from escala.envs import ENVIRONMENTS
 
     _known(environment, list(ENVIRONMENTS))
-    by_gradient = {"preset": preset, "steps": steps, "minutes": minutes, "patience": patience or None, "track": track}
+    by_gradient = {"preset": preset, "steps": steps, "minutes": minutes, "patience": patience or None, "track": track, "learn": learn}
     by_search: dict[str, Any] = {"generations": generations, "population": population, "worth": worth}
     searching.check(algorithm, environment, by_gradient | {"seeds": seeds, "on": on}, by_search)
-    trials = several.wanted(preset, seed, seeds, on)
+    settings = several.settings_of(learn)
+    trials = several.wanted(preset, seed, seeds, settings, on)
     drawn_by = splitting.seed_of(split, days is not None, "--days")
-    if trials is None:
-        _check_training_folder(out)
-    with claimed(out):
-        pass  # a place that cannot be written, or where a training goes on, is refused before the log is read
+    _check_place(out, trials is None)
     with progress() as begin:
         begin(f"reading {workload}")
         machine = escala.read_platform(platform, power)
@@ -136,7 +135,7 @@ def train(
         else:
             share = begin(f"training on {len(chosen)} days")
             how |= {"algorithm": algorithm, "preset": preset or "tuned", "steps": steps or STEPS, "minutes": minutes, "patience": patience}
-            how["track"] = track
+            how |= {"track": track, "learn": {name: values[0] for name, values in settings.items()}}
             if trials is not None:
                 how["preset"] = several.alike(environment, trials)
                 return several.run(environment, _as_played(environment, how, log, chosen, group), machine, trials, begin, as_json, how)
@@ -206,12 +205,15 @@ def _facts(environment: str, done: dict[str, Any], days: int) -> list[tuple[str,
     return facts
 
 
-def _check_training_folder(out: Path) -> None:
-    """Refuse to put an agent beside files of anything else."""
+def _check_place(out: Path, alone: bool) -> None:
+    """Refuse, before the log is read, a place that cannot be written, or where a training goes on; for one agent alone, one with files of
+    anything else."""
     found = set(os.listdir(out)) if out.is_dir() else set()
     begun = {half.name for name in WRITTEN for half in left_behind(out / name)}  # by a run that was killed
-    if found - begun and not found & WRITTEN:
+    if alone and found - begun and not found & WRITTEN:
         raise EscalaError(f"{out}: holds files that Escala did not write; name another folder for the agent")
+    with claimed(out):
+        pass
 
 
 def _known(name: str, names: list[str]) -> None:

@@ -286,14 +286,14 @@ def rules_of(
     }
 
 
-def _pairs(texts: list[str], option: str) -> dict[str, str]:
+def pairs(texts: list[str], option: str, example: str = "submit_s=subtime") -> dict[str, str]:
     """NAME=VALUE entries."""
-    pairs = dict(text.partition("=")[::2] for text in texts)
-    if len(pairs) < len(texts):
+    found = dict(text.partition("=")[::2] for text in texts)
+    if len(found) < len(texts):
         raise EscalaError(f"{option} names something twice: give it once for each name")
-    if any(not name or not value for name, value in pairs.items()):
-        raise EscalaError(f"{option} needs NAME=VALUE, such as {option} submit_s=subtime; give it once for each name")
-    return pairs
+    if any(not name or not value for name, value in found.items()):
+        raise EscalaError(f"{option} needs NAME=VALUE, such as {option} {example}; give it once for each name")
+    return found
 
 
 def _seconds_or(word: str, option: str, text: str) -> str | float:
@@ -345,11 +345,11 @@ def reading_of(
     """The options of `escala.read_workload` from those of the command line; only those that were given."""
     if columns and fields:
         raise EscalaError("--column is for tables and --fields for sacct text without a header: give one of them")
-    named: Any = names(fields, "--fields") if fields is not None else _pairs(columns or [], "--column")
+    named: Any = names(fields, "--fields") if fields is not None else pairs(columns or [], "--column")
     given = {
         "format": format,
         "columns": named or None,
-        "select": _pairs(select or [], "--select") or None,
+        "select": pairs(select or [], "--select") or None,
         "unit": unit,
         "cores": cores,
         "submission": submission,

@@ -1,4 +1,4 @@
-"""`escala train --seeds A,B --preset A,B --on ENGINE`: several trainings side by side."""
+"""`escala train --seeds A,B --preset A,B --learn NAME=A,B --on ENGINE`: several trainings side by side."""
 
 from __future__ import annotations
 
@@ -24,6 +24,15 @@ Preset = Annotated[
 Seeds = Annotated[
     str | None, typer.Option("--seeds", metavar="A,B,...", help="an agent of each, in a folder of its own in DIR", show_default=False)
 ]
+Learn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--learn",
+        metavar="NAME=VALUE",
+        help="a setting of the learner (learning_rate=0.001); NAME=A,B: an agent of each",
+        show_default=False,
+    ),
+]
 On = Annotated[
     str | None,
     typer.Option("--on", metavar="ENGINE", help="where several are trained: local:N, ray, ray:HOST:PORT, slurm", show_default=False),
@@ -31,24 +40,36 @@ On = Annotated[
 
 
 class Wanted(NamedTuple):
-    """Presets and seeds of which agents are wanted, and the engine."""
+    """Presets, settings and seeds of which agents are wanted, and the engine."""
 
     presets: list[str]
     seeds: list[int]
+    settings: dict[str, list[float]]
     on: str
 
 
-def wanted(preset: str | None, seed: int, seeds: str | None, on: str | None) -> Wanted | None:
+def settings_of(learn: list[str] | None) -> dict[str, list[float]]:
+    """The values of each `NAME=A,B`; EscalaError for what is none."""
+    found = {}
+    for name, text in opt.pairs(learn or [], "--learn", "learning_rate=0.001").items():
+        try:
+            found[name] = [int(one) if one.isdigit() else float(one) for one in opt.names(text, "--learn")]
+        except ValueError:
+            raise EscalaError(f"--learn {name}={text}: give numbers, such as learning_rate=0.001,0.0003") from None
+    return found
+
+
+def wanted(preset: str | None, seed: int, seeds: str | None, settings: dict[str, list[float]], on: str | None) -> Wanted | None:
     """None where one agent is wanted. EscalaError for seeds that are no numbers, and for an engine without several agents."""
     presets = [TUNED] if preset is None else opt.names(preset, "--preset")
-    if seeds is None and len(presets) == 1:
+    if seeds is None and len(presets) == 1 and all(len(values) == 1 for values in settings.values()):
         if on is not None:
             raise EscalaError(f"--on {on}: one agent is trained in this process: give --seeds A,B or --preset A,B, or leave it out")
         return None
     numbers = [str(seed)] if seeds is None else opt.names(seeds, "--seeds")
     if bad := [one for one in numbers if not (one.isascii() and one.isdigit() and len(one) < 19)]:
         raise EscalaError(f"--seeds holds {bad[0]!r}: give whole numbers of at least 0")
-    return Wanted(presets, [int(one) for one in numbers], on or "local")
+    return Wanted(presets, [int(one) for one in numbers], settings, on or "local")
 
 
 def alike(environment: str, asked: Wanted) -> str:
@@ -65,11 +86,11 @@ def run(environment: str, workload: Any, machine: Any, asked: Wanted, begin: Beg
     from escala.agents.trials import TABLE, trials
 
     out, held = how.pop("out"), how["validation"]
-    how.pop("preset"), how.pop("seed")
+    how.pop("preset"), how.pop("seed"), how.pop("learn")
     with keeping(lambda: grown(out, f"{out} keeps what was learnt: go on with --resume")):
         table = trials(
-            environment, workload, machine, presets=asked.presets, seeds=asked.seeds, out=out, on=asked.on, judged=held or (), begin=begin,
-            **how,
+            environment, workload, machine, presets=asked.presets, seeds=asked.seeds, settings=asked.settings, out=out, on=asked.on,
+            judged=held or (), begin=begin, **how,
         )  # fmt: skip
     rows = table.to_dicts()
     shown = [{name: value for name, value in row.items() if name not in ("preset", "seed", "error")} for row in rows]
