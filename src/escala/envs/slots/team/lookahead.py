@@ -10,7 +10,7 @@ and b,
 over the jobs that wait or come in f. A base starts the fitting job of least length / (mean demand share)^exponent on the machine with the
 least left over, as the rule `dense`; one that holds back lets at most `most` machines' worth of long jobs run until the last arrival,
 unless all slots are taken and jobs wait behind them. Each future plays in plain arrays on the grid of units: `used` as in
-`slots.team.lens`.
+`slots.lens`.
 """
 
 from __future__ import annotations
