@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
@@ -67,7 +66,6 @@ class Simulation:
             calls.prepare(self.table, i, self.options.start_off)
         single = {} if self.plain else {codes.EASY: drive_easy_single, codes.EASY_PRIORITY: drive_easy_single}
         self.drivers = [(DRIVERS | single)[plan.queueing] for plan in plans]
-        self.stops = np.full(len(self.workloads), codes.NONE, np.int64)
         self.predictors = Predictors(self)
 
     def __len__(self) -> int:
@@ -232,35 +230,12 @@ class Simulation:
                 self.grow(i)
             else:
                 break
-        self._note(i, stop)
-        return stop
-
-    def advance_all(self, threads: int = 1) -> None:
-        """Run every simulation of the batch until it stops for good (or pauses for somebody outside); stop codes in `stops`.
-
-        With several threads each simulation still runs in one, and the result is the same: a table that fills up is enlarged only while
-        none runs.
-        """
-        todo = list(range(len(self)))
-        with ThreadPoolExecutor(threads) as pool:  # the compiled loop releases the interpreter's lock
-            while todo:
-                found = list(pool.map(lambda i: int(self.drivers[i](self.table, i, codes.NEVER_US)), todo))
-                stops = list(zip(todo, found, strict=True))
-                for i, stop in stops:
-                    self._note(i, stop)
-                    if stop == codes.GROW:
-                        self.grow(i)
-                    elif stop == codes.ESTIMATE:
-                        self.predictors.ask(i)
-                todo = [i for i, stop in stops if stop in (codes.GROW, codes.ESTIMATE)]
-
-    def _note(self, i: int, stop: int) -> None:
         if stop == codes.GUARD:
             raise EscalaError(
                 f"workload {self.workloads[i].name!r}: the simulation makes no progress "
                 "(policies keep asking for decisions): check the policy"
             )
-        self.stops[i] = stop
+        return stop
 
     def grow(self, i: int) -> None:
         """Double the table that is full in simulation i."""

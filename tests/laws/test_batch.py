@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import polars as pl
 import pytest
@@ -33,12 +35,11 @@ def days(n: int) -> list[escala.Workload]:
     return out
 
 
-def run_batch(workloads: list[escala.Workload], platform: escala.Platform, scheduler: str, threads: int) -> list[pl.DataFrame]:
-    """All workloads in one batch, each run by whichever of `threads` threads is free."""
+def run_batch(workloads: list[escala.Workload], platform: escala.Platform, scheduler: str) -> list[pl.DataFrame]:
+    """All workloads in one batch."""
     chosen = [pair(w, scheduler, "timeout:300", OPTIONS) for w in workloads]
     simulation = Simulation(workloads, platform, [c.plan for c in chosen], OPTIONS)
-    simulation.advance_all(threads)
-    assert (simulation.stops == codes.DONE).all()
+    assert [simulation.advance(i) for i in range(len(workloads))] == [codes.DONE] * len(workloads)
     return [table for i in range(len(workloads)) for table in (simulation.result(i).jobs, simulation.result(i).power)]
 
 
@@ -46,10 +47,11 @@ def run_batch(workloads: list[escala.Workload], platform: escala.Platform, sched
 def test_batch_and_threads_change_nothing(scheduler: str) -> None:
     workloads = days(9)
     platform = escala.Platform.uniform(4, 4)
-    alone = [t for w in workloads for t in run_batch([w], platform, scheduler, 1)]
-    together = run_batch(workloads, platform, scheduler, 1)
-    backwards = run_batch(workloads[::-1], platform, scheduler, 1)
-    threaded = run_batch(workloads, platform, scheduler, 2)
+    alone = [t for w in workloads for t in run_batch([w], platform, scheduler)]
+    together = run_batch(workloads, platform, scheduler)
+    backwards = run_batch(workloads[::-1], platform, scheduler)
+    with ThreadPoolExecutor(2) as pool:  # each its own simulation, as `compare` has them
+        threaded = [t for tables in pool.map(lambda w: run_batch([w], platform, scheduler), workloads) for t in tables]
     backwards = [t for k in range(len(workloads) - 1, -1, -1) for t in backwards[2 * k : 2 * k + 2]]
     for one, two, three, four in zip(alone, together, backwards, threaded, strict=True):
         assert one.equals(two)

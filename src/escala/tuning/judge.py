@@ -41,12 +41,6 @@ def ratio(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArr
     return 1.0 + found.value, 1.0 + found.low, 1.0 + found.high
 
 
-def ratio_by_week(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64], seed: int) -> Ratio:
-    """The geometric mean over the weeks of the ratio of one figure in each, weighted by sqrt(jobs), as `choice.value` weighs weeks; its
-    interval from resamples of whole weeks, paired. One bad week says as much as another: it needs fewer weeks than a ratio of means."""
-    return mean_over_logs([weeks_of(jobs, waits, reference, figure, week)], seed)
-
-
 def weeks_of(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """(logarithm of the ratio of one figure, weight) of each week that has jobs."""
     own, other = in_weeks(jobs, waits, figure, week), in_weeks(jobs, reference, figure, week)
@@ -55,7 +49,9 @@ def weeks_of(jobs: Jobs, waits: Floats, reference: Floats, figure: str, week: ND
 
 
 def mean_over_logs(parts: Sequence[tuple[Floats, Floats]], seed: int) -> Ratio:
-    """As `ratio_by_week`, of the weeks of several logs (`weeks_of`), each of which counts alike; weeks are drawn within their log."""
+    """The geometric mean over weeks (`weeks_of`) of the ratio of one figure in each, weighted by sqrt(jobs), as `choice.value` weighs
+    weeks; its interval from resamples of whole weeks, paired. One bad week says as much as another: it needs fewer weeks than a ratio of
+    means. Of several logs each counts alike; weeks are drawn within their log."""
     random, found, drawn = np.random.default_rng(seed), 0.0, np.zeros(RESAMPLES)
     for logs, weights in parts:
         often = random.multinomial(len(logs), np.full(len(logs), 1.0 / len(logs)), size=RESAMPLES) * weights

@@ -126,7 +126,7 @@ def test_a_ratio_by_week_is_the_geometric_mean_over_weeks() -> None:
     jobs = Jobs(np.arange(n), np.zeros(n), np.full(n, 100.0), np.ones(n), pl.Series(["u"] * n), pl.Series([None] * n, dtype=pl.String))
     week, reference = np.repeat([0, 1, 2], 10), np.full(n, 900.0)
     waits = np.where(week == 0, 400.0, np.where(week == 1, 1900.0, 900.0))
-    value, low, high = judge.ratio_by_week(jobs, waits, reference, "bounded_slowdown", week, 0)
+    value, low, high = judge.mean_over_logs([judge.weeks_of(jobs, waits, reference, "bounded_slowdown", week)], 0)
     assert value == pytest.approx(1.0) and low is not None and high is not None and 0.5 <= low < 1.0 < high <= 2.0
 
 
