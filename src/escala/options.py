@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -65,17 +65,32 @@ class Terms:
         return self.running != 0.0 or self.queued != 0.0 or self.fair != 0.0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Spans:
+    """Spans of time in a scheduler's name, each with a key: `guard=24h` is `guard_s` here and `guard_us` among the kernel's options."""
+
+    guard_s: float = math.inf  # who has waited so long stands in front, the oldest first
+
+    @property
+    def spans(self) -> dict[str, Any]:
+        """Field -> seconds."""
+        return {entry.name: getattr(self, entry.name) for entry in fields(Spans)}
+
+
+SPANS = tuple(name.removesuffix("_s") for name in Spans().spans)
+"""Their keys."""
+
+
 @dataclass(frozen=True)
-class Plan:
+class Plan(Spans):
     """A scheduler and a shutdown policy as the kernel knows them. `keys` [jobs]: a fixed order, the smallest first (ties in queue
-    order). `guard_s`: who has waited so long stands in front. `passing`: the order of those who pass the first, BY_QUEUE: the same; then
-    `fixed` [jobs] are the numbers of either order that does not change, `key` is codes.KEY_... of either that becomes known at submission,
-    `terms` of either that is a linear score, `columns` those of the log that they name."""
+    order). `passing`: the order of those who pass the first, BY_QUEUE: the same; then `fixed` [jobs] are the numbers of either order that
+    does not change, `key` is codes.KEY_... of either that becomes known at submission, `terms` of either that is a linear score, `columns`
+    those of the log that they name."""
 
     queueing: int = codes.EXTERNAL
     ordering: int = codes.BY_QUEUE
     keys: NDArray[np.float64] | None = None
-    guard_s: float = math.inf
     passing: int = codes.BY_QUEUE
     fixed: tuple[NDArray[Any] | None, NDArray[Any] | None] = (None, None)
     key: tuple[int, int] = (codes.NONE, codes.NONE)

@@ -164,7 +164,7 @@ class Simulation:
             "queueing": plan.queueing,
             "ordering": plan.ordering,
             "passing": plan.passing,
-            "guard_us": _longest(plan.guard_s),
+            **{name.removesuffix("_s") + "_us": _longest(seconds) for name, seconds in plan.spans.items()},
             "head": codes.LATEST_RELEASED if by_count else codes.LOWEST_ID,
             "depth": opts.depth if opts.depth is not None else 1 << 60,
             "rebuild": opts.rebuild,

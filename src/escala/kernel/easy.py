@@ -29,6 +29,12 @@ def ends_in_time(w: World, j: int, ready: int) -> bool:
     return not earlier(s.shadow_us, s.shadow_fine, end, planned_fine(w, j, ready))
 
 
+@inlined
+def window_of(w: World) -> int:
+    """Walltime of a job that started now and ended by the head's reservation, us."""
+    return w.s[0].shadow_us - w.s[0].now - w.o[0].margin_us
+
+
 @lean
 def pass_head(w: World, j: int) -> None:
     """Start job `j` if it fits now and leaves the head's reservation alone."""
@@ -84,7 +90,7 @@ def easy(w: World, frontier: Any) -> None:
             pass_head(w, j)
             j = after
     elif w.o[0].ordering in codes.CHANGING:
-        window = s.shadow_us - s.now - w.o[0].margin_us
+        window = window_of(w)
         backfill_urgent(w, 0, front_of(w, 0, s.free_on + s.free_boot + s.free_off, window, s.extra), window)
     else:
         _backfill_tree(w)
@@ -97,7 +103,7 @@ def _backfill_tree(w: World) -> None:
     o = w.o[0]
     index_new(w)
     rank = rank_of(w, s.head) + 1 if o.ordering == codes.BY_QUEUE else 0
-    window = s.shadow_us - s.now - o.margin_us
+    window = window_of(w)
     while True:
         rank = next_fit(w, rank, s.free_on + s.free_boot + s.free_off, window, s.extra)
         if rank >= o.n_ranks:
@@ -171,7 +177,7 @@ def _pass_fast_by_tree(w: World) -> None:
     """Try the jobs behind the head, looking only at those that may end in time."""
     s = w.s[0]
     index_new(w)
-    window = s.shadow_us - s.now - w.o[0].margin_us
+    window = window_of(w)
     j = next_fit(w, s.head + 1, s.free_on + s.free_boot + s.free_off, window, codes.NONE)
     while j < w.o[0].n_jobs:
         _pass_fast(w, j)

@@ -10,7 +10,7 @@ from typing import Any
 
 from escala.compile import lean
 from escala.kernel import codes
-from escala.kernel.easy import backfill_urgent, pass_head
+from escala.kernel.easy import backfill_urgent, pass_head, window_of
 from escala.kernel.fit import start_if_fits
 from escala.kernel.queue import NO_LIMIT, SHORT_QUEUE, index_new, least_rank, next_fit, rank_of, row_at
 from escala.kernel.reservation import reserve_head
@@ -52,7 +52,7 @@ def _by_rank(w: World, frontier: Any) -> None:
     if j == codes.NONE:
         return
     reserve_head(w, j, frontier)
-    window = s.shadow_us - s.now - w.o[0].margin_us
+    window = window_of(w)
     while s.n_queued > 1:
         free = s.free_on + s.free_boot + s.free_off
         j = _behind(w, rank_of(w, j), free, window, s.extra) if free > 0 else codes.NONE
@@ -98,7 +98,7 @@ def _by_urgency(w: World, frontier: Any) -> None:
     if n == 0:
         return
     reserve_head(w, w.front[0].row, frontier)
-    window = s.shadow_us - s.now - w.o[0].margin_us
+    window = window_of(w)
     free = s.free_on + s.free_boot + s.free_off
     if w.o[0].passing == codes.BY_QUEUE:
         backfill_urgent(w, 0, beyond_first(w, 0, n, free, window, s.extra), window)

@@ -15,7 +15,7 @@ from escala.foresight import plain as text_of
 from escala.kernel import codes
 from escala.options import Options, Plan
 from escala.policies.plugins import PREFIX as PLUGIN
-from escala.policies.queues import ESCALA, ESCALA_RULE, queue_of
+from escala.policies.queues import ESCALA, ESCALA_RULE, ESTIMATES, KEYS, queue_of
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.score_files import PREFIX as SCORE
 from escala.policies.shutdown import Inertial, RandomReservation
@@ -26,9 +26,7 @@ from escala.slurm.settings import NAME as SLURM
 from escala.slurm.settings import Settings, changed, is_slurm
 from escala.workload import Workload
 
-ESTIMATES = ("estimate", "order_estimate")
-"""Parts of a scheduler's name that are options of the same names."""
-PARTS = re.compile(rf"(?:^|(?<=:))((?:{'|'.join(ESTIMATES)})={MODEL}.*?(?=:(?:queue|guard|backfill|{'|'.join(ESTIMATES)})=|$)|[^:]*)")
+PARTS = re.compile(rf"(?:^|(?<=:))((?:{'|'.join(ESTIMATES)})={MODEL}.*?(?=:(?:{'|'.join(KEYS)})=|$)|[^:]*)")
 """The parts of a name between colons; the path of a model's folder may hold some, and goes on to the next key."""
 
 ROLLOUT = "rollout"
@@ -236,5 +234,5 @@ def plan_for(chosen: Scheduler | None, fields: dict[str, Any], workload: Workloa
         raise EscalaError(
             "scheduler slurm has rules of its own, which simulate, compare and campaigns run, and a SlurmDesk (escala serve) asks; not here"
         )
-    own = Plan(chosen.queueing, guard_s=chosen.guard_s, estimate=chosen.estimate, order_estimate=chosen.order_estimate, **fields)
+    own = Plan(chosen.queueing, **chosen.spans, estimate=chosen.estimate, order_estimate=chosen.order_estimate, **fields)
     return replace(own, **chosen.order(workload, options.under(own)))

@@ -18,6 +18,7 @@ from typing import Any
 
 from escala.errors import EscalaError, nearest, quoted
 from escala.kernel import codes
+from escala.options import SPANS
 from escala.policies.linear import Linear, Multifactor
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policies.score_files import PREFIX, read_score
@@ -38,7 +39,10 @@ LONGEST_S = 1e10
 ESCALA = "escala"
 """The score that comes with Escala, and the scheduler in its order; see docs/how-to/queue.md."""
 ESCALA_RULE = "easy:queue=escala:guard=24h"
-FILE = re.compile(rf"(?<=={PREFIX}|={MODEL}).*?(?=:(?:queue|guard|backfill|estimate|order_estimate)=|$)")
+ESTIMATES = ("estimate", "order_estimate")
+"""Parts of a scheduler's name that are options of the same names."""
+KEYS = ("queue", "backfill", *SPANS, *ESTIMATES)
+FILE = re.compile(rf"(?<=={PREFIX}|={MODEL}).*?(?=:(?:{'|'.join(KEYS)})=|$)")
 """The path of a score file, or of the folder of a model of run times, in a name."""
 
 
@@ -50,13 +54,13 @@ def queue_of(name: str) -> Scheduler:
     if not keys:
         raise EscalaError(f"scheduler {quoted(name)}: {kind} takes nothing behind its name: write {kind}, or easy:queue=sjf:guard=24h")
     given = _parts(rest, name, keys)
-    guard_s = _span(given["guard"], name) if "guard" in given else math.inf
+    spans: dict[str, Any] = {f"{key}_s": _span(given[key], name, key) for key in SPANS if key in given}
     if kind not in WAYS:
-        return replace(plain, guard_s=guard_s)
+        return replace(plain, **spans)
     if "queue" not in given:
         raise EscalaError(f"scheduler {quoted(name)}: {kind} is in the order of submission: name an order too, {kind}:queue=sjf:{rest}")
     scores = _score(given["queue"], name), _score(given["backfill"], name) if "backfill" in given else None
-    return _queued(scores[0], guard_s, kind, scores[1])
+    return replace(_queued(scores[0], kind, scores[1]), **spans)
 
 
 def queue_by(
@@ -68,13 +72,15 @@ def queue_by(
         _score(one, "queue_by") if isinstance(one, str) else None if one is None else _linear(one) for one in (score, backfill)
     )
     assert first is not None
-    found = _queued(first, guard_s if guard_s == math.inf else _span(_written(guard_s), "queue_by"), way, second)
-    return replace(found, name=_named(str(score), guard_s, way, "" if backfill is None else str(backfill)))
+    guard = guard_s if guard_s == math.inf else _span(_written(guard_s), "queue_by", "guard")
+    return replace(
+        _queued(first, way, second), guard_s=guard, name=_named(str(score), guard_s, way, "" if backfill is None else str(backfill))
+    )
 
 
-def _queued(score: Scheduler, guard_s: float, way: str, backfill: Scheduler | None) -> Scheduler:
+def _queued(score: Scheduler, way: str, backfill: Scheduler | None) -> Scheduler:
     _check_way(way, backfill is not None)
-    chosen = replace(score, queueing=WAYS[way], guard_s=guard_s)
+    chosen = replace(score, queueing=WAYS[way])
     return chosen if backfill is None else chosen.passed_by(backfill)
 
 
@@ -179,7 +185,7 @@ def _score(word: str, name: str) -> Scheduler:
     raise EscalaError(f"scheduler {quoted(name)}: {quoted(word)} is no score: {nearest(word, scores)}{known}")
 
 
-def _span(text: str, name: str) -> float:
+def _span(text: str, name: str, key: str) -> float:
     """A span of time such as 73h, 30m, 2d or 90 (seconds), in s."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in UNITS else (text, "s")
     try:
@@ -187,5 +193,5 @@ def _span(text: str, name: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0 <= seconds <= LONGEST_S:
-        raise EscalaError(f"scheduler {quoted(name)}: guard={text} is no span of time: write it as 24h, 30m, 2d or 90 (seconds)")
+        raise EscalaError(f"scheduler {quoted(name)}: {key}={text} is no span of time: write it as 24h, 30m, 2d or 90 (seconds)")
     return seconds

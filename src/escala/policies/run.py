@@ -20,8 +20,9 @@ from escala.kernel.state import SCALARS
 from escala.options import Options, Plan, with_options
 from escala.platform import Platform, read_platform
 from escala.platform.told import how
-from escala.policies.compose import ESTIMATES, external_shutdown, plan_for, scheduler, shutdown
+from escala.policies.compose import external_shutdown, plan_for, scheduler, shutdown
 from escala.policies.plugins import is_plugin, origins, plugin
+from escala.policies.queues import ESTIMATES
 from escala.policies.rollout_names import rollout_of
 from escala.policies.schedulers import Scheduler, is_own
 from escala.policies.tuned import digests_in

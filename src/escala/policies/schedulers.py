@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from escala.estimates import LAST2, lengths_us, way_of
 from escala.kernel import codes
+from escala.options import Spans
 from escala.policies.scores import CHANGING, FIXED, KEYS, PACKING, Score, by_size
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class LinearScore(Protocol):
 
 
 @dataclass(frozen=True)
-class Scheduler:
+class Scheduler(Spans):
     """A way to walk the queue, and an order: by queue, by a fixed score, or by a changing one (then `score` tells in which order the
     kernel keeps the jobs). `orders`: a linear score; where those who pass the first have an order of their own, what is fixed or linear of
     both."""
@@ -42,7 +42,6 @@ class Scheduler:
     ordering: int = codes.BY_QUEUE
     score: Score | None = None
     random: bool = False
-    guard_s: float = math.inf  # who has waited so long stands in front, the oldest first
     passing: int = codes.BY_QUEUE  # the order of those who pass the first; BY_QUEUE: the same
     orders: tuple[Score | LinearScore | None, Score | LinearScore | None] = (None, None)
     estimate: Any = None  # of its name, or an object; None: that of the options

@@ -9,6 +9,8 @@ import pytest
 import escala
 from escala.errors import EscalaError
 from escala.kernel import codes
+from escala.kernel.state import OPTIONS
+from escala.options import SPANS
 from escala.policies.compose import scheduler
 from escala.policies.queues import queue
 
@@ -32,6 +34,10 @@ def test_what_a_name_means() -> None:
     assert (pair.queueing, pair.ordering, pair.passing) == (codes.EASY_PRIORITY, codes.BY_PLACE, codes.BY_XFACTOR)
     assert scheduler("easy:queue=sjf:backfill=sjf") == scheduler("easy:queue=sjf")
     assert scheduler("sjf").guard_s == math.inf
+
+
+def test_each_span_of_a_name_is_an_option_of_the_kernel() -> None:
+    assert "guard" in SPANS and {f"{key}_us" for key in SPANS} <= set(OPTIONS.names or ())
 
 
 def test_a_name_from_its_parts() -> None:
