@@ -80,7 +80,7 @@ END
 programs() {  # what Slurm calls to switch nodes: a node is a slurmd
     cat >"$lab/bin/suspend" <<END
 #!/bin/bash
-export SLURM_CONF=$lab/slurm.conf PATH=/usr/bin:/bin:/usr/sbin:/sbin
+export SLURM_CONF=$lab/slurm.conf PATH="$PATH"
 for node in \$(timeout 10 scontrol show hostnames "\$1"); do
     pid=\$(cat "$lab/run/slurmd-\$node.pid" 2>/dev/null)
     [ "\$(cat "/proc/\$pid/comm" 2>/dev/null)" = slurmd ] && kill -9 "\$pid"
@@ -89,7 +89,7 @@ done
 END
     cat >"$lab/bin/resume" <<END
 #!/bin/bash
-export SLURM_CONF=$lab/slurm.conf PATH=/usr/bin:/bin:/usr/sbin:/sbin
+export SLURM_CONF=$lab/slurm.conf PATH="$PATH"
 [ -e "$lab/broken" ] && exit 0
 for node in \$(timeout 10 scontrol show hostnames "\$1"); do
     setsid -f bash -c "sleep ${LAB_BOOT_S:-2}; exec env --default-signal slurmd -b -N \$node" </dev/null >/dev/null 2>&1

@@ -97,11 +97,11 @@ def test_advise_and_undo(clients: Path, escala_: Escala) -> None:
     assert "holds no journal.jsonl" in escala_("beside", "undo", clients).err
 
 
-@pytest.mark.parametrize("version", ["22.11.1", "23.02.0", "25.05.0", "25.11.1"])
+@pytest.mark.parametrize("version", ["22.11.1", "23.03.0", "25.05.0", "25.11.1"])
 def test_a_version_that_was_not_tried_is_watched_and_never_acted_on(version: str, clients: Path, escala_: Escala) -> None:
     squeue = clients / "squeue"
     squeue.write_text(squeue.read_text().replace("22.05.8", version))
-    said = f"Slurm {version[:5]} is none of the versions that were tried (22.05, 23.11, 24.05, 24.11): "
+    said = f"Slurm {version[:5]} is none of the versions that were tried (22.05, 23.02, 23.11, 24.05, 24.11): "
     for mode in ("order", "power", "full"):
         outcome = escala_("beside", "slurm", "--mode", mode, "--allow", "n5", "--i-am-root", "--folder", "made")
         assert outcome.status == 2 and f"error: --mode {mode}: {said}take shadow or advise" in outcome.err and not Path("made").exists()

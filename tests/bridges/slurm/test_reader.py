@@ -1,4 +1,4 @@
-"""What Slurm's clients print, recorded from real daemons of four versions, becomes snapshots; what they do not print is refused."""
+"""What Slurm's clients print, recorded from real daemons of five versions, becomes snapshots; what they do not print is refused."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ from escala.bridges.slurm.snapshots import OFF, ON, SINKING, gone, layout, parti
 from escala.errors import EscalaError
 from escala.live import Desk
 from tests.bridges.slurm.fake import FakeSlurm
+from tests.bridges.slurm.lab import SCRIPT, until
 
 RECORDED = Path(__file__).parent / "recorded"
 NOW = 1795592273.0
-WHEN = {"22.05": NOW, "23.11": 1795788184.0, "24.05": 1795789928.0, "24.11": 1795595523.0}
+WHEN = {"22.05": NOW, "23.02": 1795801364.0, "23.11": 1795788184.0, "24.05": 1795789928.0, "24.11": 1795595523.0}
 
 
 def _read(file: str) -> str:
@@ -38,7 +39,7 @@ def _seen(release: str = "22.05") -> Seen:
 
 @pytest.mark.parametrize("release", WHEN)
 def test_text_of_a_real_slurm(release: str) -> None:
-    """The same jobs on all; priorities are counted down from 2^32 on the first, and all 1 on the others. The two in the middle give the
+    """The same jobs on all; priorities are counted down from 2^32 on the first two, and all 1 on the others. 23.11 and 24.05 give the
     reason InvalidAccount to a job that they expect to start."""
     seen = _seen(release)
     jobs, nodes = seen.jobs, seen.nodes
@@ -46,13 +47,13 @@ def test_text_of_a_real_slurm(release: str) -> None:
     assert len(jobs) == 17 and {k for k, one in jobs.items() if one.free} == free
     begun, late = jobs["2"].submit_s, 2 if release == "24.05" else 0
     assert jobs["2"][:8] == ("2", RUNNING, begun, begun + late, begun + late + 600, 600.0, 2, 6) and begun < seen.now_s < begun + 60
-    assert jobs["2"].priority == (4294901758 if release == "22.05" else 1) and jobs["7"].priority == 0
+    assert jobs["2"].priority == (4294901758 if release in ("22.05", "23.02") else 1) and jobs["7"].priority == 0
     assert jobs["2"].hosts == ("n3", "n4") and not jobs["2"].whole and jobs["1"].whole and jobs["12"].nice == 50
-    later = 0 if release == "23.11" else 2
-    assert jobs["5"].state == ENDED and (jobs["5"].start_s, jobs["5"].end_s) == (begun + later, begun + later + 1)
+    later, took, busy = {"23.02": (0, 0, 0), "23.11": (0, 1, 1)}.get(release, (2, 1, 2))
+    assert jobs["5"].state == ENDED and (jobs["5"].start_s, jobs["5"].end_s) == (begun + later, begun + later + took)
     assert (jobs["4"].reason == "InvalidAccount") == (release in ("23.11", "24.05")) and jobs["4"].start_s is not None
     assert [power_of(node) for node in nodes.values()] == [ON] * 5 + [ON if release == "24.11" else SINKING, OFF, ON]
-    assert nodes["n5"].busy_s == begun + max(later, 1) and nodes["n7"].busy_s is None and nodes["n4"].allocated == 3
+    assert nodes["n5"].busy_s == begun + busy and nodes["n7"].busy_s is None and nodes["n4"].allocated == 3
     assert {one: kept.hosts for one, kept in seen.reservations.items()} == {"theirs": ("n8",), "escala_n7": ("n7",)}
 
 
@@ -99,6 +100,16 @@ def test_json_of_each_version(release: str) -> None:
         }
         assert parts["4"] == (("n3", 1), ("n4", 1), ("n5", 1))
         assert [(one.name, one.cpus, one.allocated, one.busy_s) for one in nodes.values()][:1] == [("n1", 1, 1, 1795487271.0)]
+
+
+@pytest.mark.parametrize("error", [{"description": "function returned NULL list", "error_number": 9000}, {"error": "a"}, "b", 7])
+def test_an_answer_that_says_itself_that_it_is_not_whole_is_refused(error: object) -> None:
+    """As of squeue --json of 23.02 without slurmdbd: one job of thirteen, this error, and status 0."""
+    told = json.loads(_read("squeue-23.02.json"))
+    part = json.dumps({**told, "jobs": told["jobs"][:1], "errors": [error]})
+    assert json_output.jobs(json.dumps({**told, "errors": []}))[0]
+    with pytest.raises(EscalaError, match="its answer is not whole: (function returned NULL list|a|b|7): use --read text"):
+        json_output.jobs(part)
 
 
 @pytest.mark.parametrize("release", WHEN)
@@ -194,6 +205,19 @@ def test_states_of_nodes() -> None:
     for state, (power, unusable) in states.items():
         node = one._replace(state=text.flags(state), allocated=2 if "MIXED" in state else 0)
         assert (power_of(node), gone(node, frozenset())) == (power, unusable), state
+
+
+def test_a_lab_switches_its_nodes_with_the_slurm_that_it_began_with(tmp_path: Path) -> None:
+    """Where another Slurm than that of the system comes first on the PATH. Slurm calls what switches nodes with hardly any environment."""
+    own = tmp_path / "own"
+    own.mkdir()
+    for program in ("slurmctld", "munged", "scontrol", "slurmd", "sinfo"):
+        (own / program).write_text(f'#!/bin/sh\necho {program} "$@" >> {own}/called\n[ {program} = sinfo ] && echo n1 idle || echo n1\n')
+        (own / program).chmod(0o755)
+    environment = {"PATH": f"{own}:/usr/bin:/bin", "LAB_BOOT_S": "0"}
+    subprocess.run([SCRIPT, "up", tmp_path / "lab", "1"], env=environment, timeout=60, check=True, capture_output=True)
+    subprocess.run([tmp_path / "lab" / "bin" / "resume", "n1"], env={}, timeout=60, check=True)
+    assert until(lambda: "slurmd -b -N n1\n" in (own / "called").read_text(), 10)
 
 
 def test_a_suite_says_what_it_skipped_and_why(tmp_path: Path) -> None:

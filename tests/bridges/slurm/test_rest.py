@@ -135,7 +135,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Lab, Path]]
     with lab(tmp_path_factory.mktemp("lab"), 4, 4) as found:
         path = found.folder / "r.sock"
         environment = found.environment | {"SLURMRESTD_SECURITY": "disable_user_check"}
-        plugin = "v0.0.38" if " 22." in found.run("squeue", "--version") else "slurmctld"  # all of them want slurmdbd
+        release = found.run("squeue", "--version").split()[1]
+        plugin = "v0.0.38" if release < "23.11" else "slurmctld"  # all of them want slurmdbd
         command = [program, "-s", plugin, "-a", "rest_auth/local", f"unix:{path}"]
         process = subprocess.Popen(command, env=environment, cwd=found.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:

@@ -13,7 +13,7 @@ from typing import Any
 
 from escala.bridges.slurm.hosts import expand
 from escala.bridges.slurm.seen import LATEST_S, MOST_WHOLE, Job, Node, Reservation, sound_job, sound_node, state_of, understood, unreadable
-from escala.errors import EscalaError, quoted
+from escala.errors import EscalaError, one_line, quoted
 
 DEEPEST = 32
 MOST_JOBS, MOST_TASKS = 1_000_000, 100_000
@@ -51,12 +51,22 @@ def words(told: Any) -> list[str]:
     return [word.upper() for word in found]
 
 
+def first_error(told: Any) -> str:
+    """What the first of an answer's errors says; empty where it has none."""
+    errors = told.get("errors") if isinstance(told, dict) else None
+    first = errors[0] if isinstance(errors, list) and errors else errors
+    named = (first.get("description") or first.get("error")) if isinstance(first, dict) else None
+    return one_line(str(named or first))[:200] if first else ""
+
+
 def parsed(printed: str, what: str, key: str) -> list[dict[str, Any]]:
     """The records under a key; EscalaError for another document."""
     try:
         told = json.loads(printed)
     except (ValueError, RecursionError):
         raise EscalaError(f"{what}: its output is no JSON: it is not used") from None
+    if wrong := first_error(told):  # 23.02 without slurmdbd lists one job, and ends well
+        raise EscalaError(f"{what}: Slurm says that its answer is not whole: {wrong}: use --read text")
     records = told.get(key) if isinstance(told, dict) else None
     if not isinstance(records, list) or len(records) > MOST_JOBS or not all(isinstance(record, dict) for record in records):
         raise EscalaError(f"{what}: its JSON has no list of {key}: use --read text")

@@ -12,7 +12,7 @@ from escala.bridges.slurm.seen import BOOTING, RUNNING, Seen
 from escala.errors import EscalaError
 
 FORMS = ("text", "json")
-KNOWN = ((22, 5), (23, 11), (24, 5), (24, 11))
+KNOWN = ((22, 5), (23, 2), (23, 11), (24, 5), (24, 11))
 """The versions of which recorded outputs are tested, and real daemons were acted on; others are read, and never acted on."""
 
 

@@ -104,10 +104,10 @@ class RestReader:
 def _why(text: str) -> str:
     """The first error that an answer names, or how it begins."""
     try:
-        first = json.loads(text)["errors"][0]
-        return one_line(str(first.get("description") or first.get("error") or first))[:200]
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-        return one_line(text.strip()[:100]) or "it says nothing"
+        named = json_output.first_error(json.loads(text))
+    except (ValueError, RecursionError):
+        named = ""
+    return named or one_line(text.strip()[:100]) or "it says nothing"
 
 
 def _version(text: str) -> tuple[int, int]:
