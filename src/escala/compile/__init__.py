@@ -104,8 +104,7 @@ class Compiled:
             self._calls = 0
         if self._calls == 0 and "numba" not in sys.modules and time.monotonic() - self._since_s > OFTEN * RARE_S:
             self._calls, self._since_s = OFTEN, time.monotonic()
-        from escala.compile import machine
-
+        machine: Any = sys.modules.get("escala.compile.machine") or importlib.import_module("escala.compile.machine")
         kind = machine.kind_of(arguments)
         if kind is None:
             self._calls = 0  # Numba's from now on

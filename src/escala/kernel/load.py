@@ -50,9 +50,10 @@ PLACED = np.dtype(
 
 
 @lean
-def load(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, demand: Any, where: Any) -> int:
+def load(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, demand: Any, where: Any) -> tuple[int, int]:
     """Bring simulation `i` to the moment of a decision. jobs: JOBS, nodes: NODES [nodes], placed: PLACED, demand: int64 [jobs, kinds],
-    where: scratch, int64 [rows]. 0, or the code of the table that is too small."""
+    where: scratch, int64 [rows]. 0, or the code of the table that is too small; how many nodes have more cores in use than they have, or
+    jobs while they are not on."""
     w = one(table, i)
     _begin(w, now)
     where[:] = codes.NONE
@@ -61,13 +62,13 @@ def load(table: Any, i: int, now: int, jobs: Any, nodes: Any, placed: Any, deman
     _load_nodes(w, nodes)
     _load_jobs(w, jobs, where, demand)
     _load_places(w, jobs, nodes, placed)
-    _load_sets(w, nodes)
+    wrong = _load_sets(w, nodes)
     _load_holders(w, jobs, where)
     if w.o[0].guard_us < codes.NEVER_US:
         note_age(w)
     next_due(w)
     w.s[0].grow = needs_space(w)
-    return w.s[0].grow
+    return w.s[0].grow, wrong
 
 
 @lean
@@ -241,11 +242,13 @@ def _load_places(w: World, jobs: Any, nodes: Any, placed: Any) -> None:
 
 
 @lean
-def _load_sets(w: World, nodes: Any) -> None:
-    """Sets of free cores, switches under way, counts of the ledger."""
+def _load_sets(w: World, nodes: Any) -> int:
+    """Sets of free cores, switches under way, counts of the ledger. How many nodes are used that cannot be, see `load`."""
     s = w.s[0]
+    wrong = 0
     for n in range(w.o[0].n_nodes):
         node = w.node[n]
+        wrong += node.free < 0 or (node.busy > 0 and node.power != codes.ON and nodes[n].gone == 0)
         state = ledger_state(node.power)
         if node.power == codes.ON and node.busy > 0:
             state = codes.COMPUTING
@@ -259,6 +262,7 @@ def _load_sets(w: World, nodes: Any) -> None:
             bits.put(w.bits[which], n)
             lower_hint(w, which, n >> 6)
             add_free(w, which, np.int64(node.free))
+    return wrong
 
 
 @lean
@@ -314,41 +318,43 @@ def await_holds(table: Any, i: int) -> None:
         j = np.int64(w.run[j].next)
 
 
-@compiled
-def changes(table: Any, i: int, jobs: Any, nodes: Any, started: Any, chunks: Any, switched: Any) -> tuple[int, int, int, int]:
+@lean
+def changes(table: Any, i: int, jobs: Any, nodes: Any, found: Any) -> tuple[int, int, int]:
     """What the decision of simulation `i` has changed, as loaded from `jobs` and `nodes`.
 
-    Fills `started` [3, *] with the place in `jobs`, the first of its chunks and whether it waits for nodes, of each job that was given
-    cores; `chunks` [4, *] with the place, low node, high node and cores on each; `switched` [2, *] with node and new power state. Returns
-    their numbers and when the policies want to be asked again, us.
+    Fills `found`, int64 of 4 a job, 3 a chunk and 2 a node: for each job that was given cores its place in `jobs`, the first of its chunks,
+    whether it waits for nodes, the number of its chunks, and low node, high node and cores on each of these; then node and new power state
+    of each that was switched. Returns the number of starts, how much is filled, and when the policies want to be asked again, us.
     """
     w = one(table, i)
     n_started = 0
-    n_chunks = 0
+    at = 0
     for k in range(jobs.shape[0]):
         j = jobs[k].row
         state = w.run[j].state
         if jobs[k].state != codes.QUEUED or (state != codes.GIVEN and state != codes.RUNNING):
             continue
         c = np.int64(w.run[j].chunk)
-        started[0, n_started] = k
-        started[1, n_started] = c
-        started[2, n_started] = state == codes.GIVEN
+        found[at] = k
+        found[at + 1] = c
+        found[at + 2] = state == codes.GIVEN
+        head = at + 3
+        found[head] = 0
         n_started += 1
+        at += 4
         while c != codes.NONE:
-            chunks[0, n_chunks] = k
-            chunks[1, n_chunks] = w.chunk[c].low
-            chunks[2, n_chunks] = w.chunk[c].high
-            chunks[3, n_chunks] = w.chunk[c].per
-            n_chunks += 1
+            found[head] += 1
+            found[at] = w.chunk[c].low
+            found[at + 1] = w.chunk[c].high
+            found[at + 2] = w.chunk[c].per
+            at += 3
             c = np.int64(w.chunk[c].next)
-    n_switched = 0
     for n in range(w.o[0].n_nodes):
         if nodes[n].gone == 0 and w.node[n].power != nodes[n].power:
-            switched[0, n_switched] = n
-            switched[1, n_switched] = w.node[n].power
-            n_switched += 1
-    return n_started, n_chunks, n_switched, _next_call(w)
+            found[at] = n
+            found[at + 1] = w.node[n].power
+            at += 2
+    return n_started, at, _next_call(w)
 
 
 @lean

@@ -52,6 +52,26 @@ def sound_jobs(jobs: Any, now: int) -> bool:
 
 
 @lean
+def survey(jobs: Any, nodes: Any, placed: Any) -> tuple[int, int, int, int, int]:
+    """Of JOBS, NODES and PLACED: are jobs out of the order of their submission, and do any want one node; cores that jobs hold; switches
+    whose end nobody tells, and nodes that are not on."""
+    late = 0
+    single = 0
+    for k in range(jobs.shape[0]):
+        late += k > 0 and jobs[k].submit < jobs[k - 1].submit
+        single += jobs[k].single
+    held = 0
+    for p in range(placed.shape[0]):
+        held += (placed[p].high - placed[p].low + 1) * placed[p].per
+    untold = 0
+    off = 0
+    for n in range(nodes.shape[0]):
+        untold += nodes[n].done < 0 and nodes[n].power % 2 == 1
+        off += nodes[n].power != codes.ON
+    return late, single, held, untold, off
+
+
+@lean
 def sound_places(placed: Any, jobs: Any, n_nodes: int) -> bool:
     """PLACED, those of a job together and the jobs in their order: nodes that there are, and all cores of each job that holds any."""
     p = 0

@@ -18,10 +18,11 @@ from escala.estimates import microseconds
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.load import await_holds, changes
+from escala.kernel.sound import survey
 from escala.live.asked import asked
 from escala.live.carried import Carried
 from escala.live.orders import Orders, Planned, Start
-from escala.live.rows import Rows, check_room
+from escala.live.rows import Rows
 from escala.live.shapes import refuse_shapes
 from escala.live.snapshot import DEMAND, Snapshot
 from escala.live.state_file import reading_state, take_state, told_state, write_state
@@ -124,17 +125,20 @@ class Desk:
     def _load(self, snapshot: Snapshot) -> None:
         """The state into the tables, and what is carried."""
         tables, carried, rows = self._tables, self._carried, self._rows
-        check_room(snapshot, self.platform.total_cores)
-        rows.seat(snapshot)
+        late, single, held, untold, off = survey(snapshot.jobs, snapshot.nodes, snapshot.placed)
+        if held > self.platform.total_cores:  # the tables have room for no more
+            cores = self.platform.total_cores
+            raise EscalaError(f"snapshot: jobs hold more cores in placed than the platform's {cores}: tell the cores that each has")
+        rows.seat(snapshot, late, single)
         s = tables.simulation.world.s[0, 0]
         period = int(tables.simulation.world.o[0, 0]["period_us"])
         s["ticked"] = due = period > 0 and carried.tick_us <= snapshot.now_us
         s["tick_us"] = (snapshot.now_us // period + 1) * period if due else carried.tick_us if period > 0 else codes.NEVER_US
         s["n_ended"] = carried.ended
-        nodes = self._timed(snapshot)
+        nodes = self._timed(snapshot) if untold else snapshot.nodes
         demand = self._demands(snapshot)
-        tables.load(snapshot.now_us, rows.number, rows.jobs, nodes, snapshot.placed, demand)
-        _check_places(tables.simulation.world, snapshot)
+        if tables.load(snapshot.now_us, rows.number, rows.jobs, nodes, snapshot.placed, demand, off):
+            raise _misplaced(tables.simulation.world, snapshot)
         rows.loaded(snapshot)
         tables.simulation.numbers = rows.numbers
         for policy in self._asked.insiders:
@@ -142,11 +146,8 @@ class Desk:
 
     def _timed(self, snapshot: Snapshot) -> NDArray[Any]:
         """NODES, where nobody told the end of a switch with the platform's time from now."""
-        nodes = snapshot.nodes
+        nodes = snapshot.nodes.copy()
         untold = (nodes["done"] < 0) & (nodes["power"] % 2 == 1)
-        if not untold.any():
-            return nodes
-        nodes = nodes.copy()
         which = (nodes["power"] == codes.SWITCHING_OFF).astype(np.int64)
         nodes["done"][untold] = snapshot.now_us + self._spans[np.arange(len(nodes)), which][untold]
         return nodes
@@ -174,25 +175,20 @@ class Desk:
         simulation, carried = self._tables.simulation, self._carried
         world, jobs, now = simulation.world, self._rows.jobs, snapshot.now_us
         s = world.s[0, 0]
-        started = np.empty((3, len(jobs)), np.int64)
-        chunks = np.empty((4, int(s["next_chunk"])), np.int64)
-        switched = np.empty((2, self.platform.n_nodes), np.int64)
-        n, parts, switches, due = changes(simulation.table, 0, jobs, snapshot.nodes, started, chunks, switched)
+        found = np.empty(4 * len(jobs) + 3 * int(s["next_chunk"]) + 2 * self.platform.n_nodes, np.int64)
+        n, filled, due = changes(simulation.table, 0, jobs, snapshot.nodes, found)
         if world.o["period_us"].item(0) > 0:
             carried.tick_us = int(s["tick_us"])
-        heap = world.heaps[0, 3, : int(s["n_timers"])]
-        carried.timers = sorted({time for time in (*carried.timers, *heap["time"].tolist()) if time > now})
-        due = min([due, *carried.timers[:1]])
-        places: dict[int, list[tuple[int, int, int]]] = {}
-        for place, low, high, per in chunks[:, :parts].T.tolist():
-            places.setdefault(place, []).append((low, high, per))
-        order = sorted(started[:, :n].T.tolist(), key=lambda one: one[1])
-        power = switched[:, :switches].T.tolist()
+        if s["n_timers"] or carried.timers:
+            heap = world.heaps[0, 3, : int(s["n_timers"])]
+            carried.timers = sorted({time for time in (*carried.timers, *heap["time"].tolist()) if time > now})
+            due = min([due, *carried.timers[:1]])
+        given, power = _told(found[:filled].tolist(), n)
         return Orders(
             snapshot.now_s,
-            tuple(Start(snapshot.job_ids[place], tuple(places[place]), bool(waits)) for place, _, waits in order),
-            tuple(node for node, state in power if state == codes.SWITCHING_ON),
-            tuple(node for node, state in power if state == codes.SWITCHING_OFF),
+            tuple([Start(snapshot.job_ids[place], nodes, waits) for _, place, waits, nodes in sorted(given)]),
+            tuple([node for node, state in power if state == codes.SWITCHING_ON]),
+            tuple([node for node, state in power if state == codes.SWITCHING_OFF]),
             due / SECOND if due < codes.NEVER_US else None,
         )
 
@@ -257,14 +253,22 @@ def asked_plan(given: Any, log: Workload) -> Any:
     return given.plan if given.own is None else replace(given.plan, **given.own.order(log, given.options.under(given.plan)))
 
 
-def _check_places(world: Any, snapshot: Snapshot) -> None:
-    """EscalaError where jobs hold more of a node than it has."""
+def _told(found: list[int], starts: int) -> tuple[list[Any], list[tuple[int, int]]]:
+    """What the kernel's `changes` filled in: the first chunk, place, waits?, and nodes of each start, and node and state of each switch."""
+    at, given = 0, []
+    for _ in range(starts):
+        place, first, waits, chunks = found[at : at + 4]
+        at, ends = at + 4, at + 4 + 3 * chunks
+        given.append((first, place, waits == 1, tuple(zip(found[at:ends:3], found[at + 1 : ends : 3], found[at + 2 : ends : 3]))))
+        at = ends
+    return given, list(zip(found[at::2], found[at + 1 :: 2], strict=True))
+
+
+def _misplaced(world: Any, snapshot: Snapshot) -> EscalaError:
+    """Jobs hold more of a node than it has, or run on one that is not on."""
     free = world.node[0]["free"]
     if (free < 0).any():
         n = int((free < 0).argmax())
-        raise EscalaError(f"snapshot: jobs hold {-free[n]} more cores of node {n} than the {world.node[0]['cores'][n]} that it has")
+        return EscalaError(f"snapshot: jobs hold {-free[n]} more cores of node {n} than the {world.node[0]['cores'][n]} that it has")
     off = (world.node[0]["busy"] > 0) & (snapshot.nodes["power"] != codes.ON) & (snapshot.nodes["gone"] == 0)
-    if off.any():
-        raise EscalaError(
-            f"snapshot: jobs run on node {quoted(int(off.argmax()))}, which is not on: tell its power state, or that it is gone"
-        )
+    return EscalaError(f"snapshot: jobs run on node {quoted(int(off.argmax()))}, which is not on: tell its power state, or that it is gone")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.errors import EscalaError
 from escala.filling import fill_orders
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
@@ -53,10 +51,11 @@ class Rows:
         """What is carried has been read."""
         self._user_of = {name: k for k, name in enumerate(self._carried.users)}
 
-    def seat(self, snapshot: Snapshot) -> None:
-        """Give every job its row, and fill in all that is not read from the records."""
+    def seat(self, snapshot: Snapshot, late: int, single: int) -> None:
+        """Give every job its row, and fill in all that is not read from the records. late: jobs that were submitted before the one in front
+        of them. single: jobs of one node."""
         asked, jobs = self._asked, snapshot.jobs
-        order = self._order(snapshot)
+        order = self._order(snapshot, late)
         if order is not None or asked.remembers or asked.knows_users:
             jobs = jobs.copy()
         if asked.remembers:
@@ -72,15 +71,15 @@ class Rows:
         if asked.guesses:
             self._expect(snapshot, jobs)
         self.jobs = jobs
-        self._tables.make_room(max(self.number, len(self._carried.users)), bool(jobs["single"].any()))
-        self._bring_in()
+        self._tables.make_room(max(self.number, len(self._carried.users)), single > 0)
+        self._bring_in(order is None and not asked.remembers)
 
-    def _order(self, snapshot: Snapshot) -> NDArray[np.int64] | None:
+    def _order(self, snapshot: Snapshot, late: int) -> NDArray[np.int64] | None:
         """The queue's order of the jobs; None where they stand in it."""
         submit = snapshot.jobs["submit"]
         if self._asked.options.rules == "batsched":
             return np.lexsort((np.array(snapshot.job_ids, dtype=str), submit)) if len(submit) else None
-        return None if (submit[1:] >= submit[:-1]).all() else np.argsort(submit, kind="stable")
+        return np.argsort(submit, kind="stable") if late else None
 
     def _stay(self, snapshot: Snapshot, jobs: NDArray[Any], order: NDArray[np.int64] | None) -> None:
         """Jobs keep their rows while they live; those who have come get the next ones."""
@@ -134,8 +133,8 @@ class Rows:
         jobs["estimate"] = [one[0] for one in known]
         jobs["order"] = [one[1] for one in known]
 
-    def _bring_in(self) -> None:
-        """What is carried, and the orders of the queue."""
+    def _bring_in(self, in_order: bool) -> None:
+        """What is carried, and the orders of the queue. in_order: rows are the places of the jobs in the snapshot."""
         carried, world = self._carried, self._tables.simulation.world
         held = world.node[0]["held"]
         held[:] = 0
@@ -148,20 +147,20 @@ class Rows:
             for name, last in carried.recent.items():
                 world.recent[0, self._user_of[name]] = last
         if self._asked.own is not None and self._asked.own.score is not None:
-            self._arrange(world)
+            self._arrange(world, in_order)
 
-    def _arrange(self, world: Any) -> None:
+    def _arrange(self, world: Any, in_order: bool) -> None:
         """The orders of the queue of a scheduler with a score."""
         asked, n = self._asked, self.number
         assert asked.own is not None
         jobs = self.jobs
-        if asked.remembers or len(jobs) != n or not (jobs["row"][1:] > jobs["row"][:-1]).all():
+        if not in_order or len(jobs) != n:
             by_row = np.zeros(n, jobs.dtype)
             by_row["walltime"], by_row["cores"], by_row["user"] = SECOND, 1, codes.NONE
             by_row[jobs["row"]] = jobs
             jobs = by_row
         log: Any = self._log(jobs) if asked.own.orders != (None, None) else None
-        plan = replace(asked.plan, **asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told))
+        plan = asked.plan.arranged(asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told))
         if asked.plan.by_user:
             world.job[0, :n]["user"] = jobs["user"]
         fill_orders(world, 0, plan, np.arange(n), self._tables.simulation.platform.total_cores)
@@ -275,10 +274,3 @@ class Rows:
                 [*(int(world.terms[0, k][name]) for name in CLOCKS), world.user["bias"][0, :users, k].tolist() if world.user.size else []]
                 for k in range(world.terms.shape[1])
             ]
-
-
-def check_room(snapshot: Snapshot, cores: int) -> None:
-    """EscalaError where jobs hold more cores than there are: the tables have room for no more."""
-    placed = snapshot.placed
-    if int(((placed["high"] - placed["low"] + 1) * placed["per"]).sum()) > cores:
-        raise EscalaError(f"snapshot: jobs hold more cores in placed than the platform's {cores}: tell the cores that each has")

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from escala.kernel import codes
 from escala.kernel.load import JOBS, load
 from escala.platform import Platform
 from escala.simulation import Simulation
@@ -56,19 +55,22 @@ class Tables:
         """What is loaded will be run beyond this decision: nodes may switch."""
         self.simulation.world.o[0, 0]["given"] = self._given
 
-    def load(self, now: int, n_rows: int, told: NDArray[Any], nodes: Any, placed: Any, demand: Any) -> None:
-        """Load the state at `now` (us). Where all nodes are on none can be given that is not: conservative backfilling then plans by
-        counts, in a twentieth of the time."""
+    def load(self, now: int, n_rows: int, told: NDArray[Any], nodes: Any, placed: Any, demand: Any, off: int) -> int:
+        """Load the state at `now` (us). off: nodes that are not on; where all are none can be given that is not, and conservative
+        backfilling then plans by counts, in a twentieth of the time. How many nodes are used that cannot be, see the kernel's `load`."""
         simulation = self.simulation
         assert told.dtype == JOBS
         o = simulation.world.o[0, 0]
-        o["given"] = self._given and bool((nodes["power"] != codes.ON).any())
+        o["given"] = self._given and off > 0
         o["n_ranks"] = n_rows * (1 + self.front)
         o["n_jobs"] = n_rows
         if self.room.size:
             simulation.world.room[0] = self.room
         where = np.empty(n_rows, np.int64)
-        while load(simulation.table, 0, now, told, nodes, placed, demand, where):
+        while True:
+            grow, wrong = load(simulation.table, 0, now, told, nodes, placed, demand, where)
+            if not grow:
+                return int(wrong)
             simulation.grow(0)
             if self.room.size:
                 simulation.world.room[0] = self.room

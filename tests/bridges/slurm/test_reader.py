@@ -108,7 +108,7 @@ def test_an_answer_that_says_itself_that_it_is_not_whole_is_refused(error: objec
     told = json.loads(_read("squeue-23.02.json"))
     part = json.dumps({**told, "jobs": told["jobs"][:1], "errors": [error]})
     assert json_output.jobs(json.dumps({**told, "errors": []}))[0]
-    with pytest.raises(EscalaError, match="its answer is not whole: (function returned NULL list|a|b|7): use --read text"):
+    with pytest.raises(EscalaError, match=r"its answer is not whole: (function returned NULL list|a|b|7): use --read text"):
         json_output.jobs(part)
 
 
