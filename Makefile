@@ -59,7 +59,7 @@ test-fast: $(STAMP)
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" $(addprefix --ignore=tests/,$(NOT_SMOKE))
 
 test-bounds: $(STAMP)
-	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" tests/memory tests/golden tests/oracle tests/laws tests/contracts tests/unit/kernel tests/unit/envs tests/unit/slots tests/unit/policies tests/unit/multi tests/unit/optimum
+	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" tests/memory tests/golden tests/oracle tests/laws tests/contracts tests/unit/kernel tests/unit/envs tests/unit/slots tests/unit/policies tests/unit/multi tests/unit/optimum tests/unit/prediction/test_features.py tests/unit/prediction/test_trees.py tests/unit/test_predictors.py tests/unit/workload/test_swf.py tests/unit/workload/test_mutated_logs.py
 
 test-slurm: $(STAMP)
 	ESCALA_SLURM=need $(PYTEST) -m slurm tests/bridges/slurm

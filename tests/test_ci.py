@@ -27,6 +27,28 @@ def test_the_workflow_makes_all_that_ci_makes() -> None:
     assert {"test", "test-bounds", "docs", "dist"} <= made and made - set(re.findall(r"run: make ([\w-]+)", jobs)) == set()
 
 
+def test_bounds_are_checked_of_every_part_that_is_compiled() -> None:
+    """By the tests that run what its compiled code writes."""
+    run_by = {
+        "kernel": "tests/oracle",
+        "kernel/slurm": "tests/laws",
+        "envs/core": "tests/memory",
+        "envs/rjms": "tests/memory",
+        "envs/slots": "tests/memory",
+        "envs/slots/team": "tests/unit/multi",
+        "agents/direct_search": "tests/memory",
+        "agents/training": "tests/memory",
+        "optimum": "tests/memory",
+        "prediction": "tests/unit/prediction/test_features.py",
+        "workload": "tests/unit/workload/test_mutated_logs.py",
+    }
+    sources = ROOT / "src" / "escala"
+    marked = (path for path in sources.rglob("*.py") if re.search(r"^ *@(compiled|lean)\b", path.read_text(encoding="utf-8"), re.MULTILINE))
+    compiled = {path.parent.relative_to(sources).as_posix() for path in marked}
+    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\ntest-bounds:")[2].partition("\n\n")[0]
+    assert compiled == set(run_by) and set(run_by.values()) <= set(recipe.split())
+
+
 def test_the_workflow_tries_the_slurm_that_ci_installs_and_later_ones() -> None:
     packages = re.search(r'^packages="(.*)"$', (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
     job = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8").partition("\n  slurm:\n")[2]

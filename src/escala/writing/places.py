@@ -16,10 +16,10 @@ def real(path: Path | str) -> Path:
     """The place itself, links followed. EscalaError for a link that leads nowhere, and for a name that is no text."""
     if os.fsencode(path).decode("utf-8", errors="replace").encode() != os.fsencode(path):
         raise EscalaError(f"{path}: is not UTF-8, which names of outputs must be: give another name")
-    found = Path(os.path.realpath(path))
-    if os.path.islink(path) and not os.path.exists(found):
-        raise EscalaError(f"{path}: is a link to {found}, which is not there: make it, or name another place")
-    return found
+    for place in (Path(path), *Path(path).parents):  # what lies behind a link may be a disk that is not mounted
+        if place.is_symlink() and not os.path.exists(found := os.path.realpath(place)):
+            raise EscalaError(f"{place}: is a link to {found}, which is not there: make it, or name another place")
+    return Path(os.path.realpath(path))
 
 
 def check_replaceable(target: Path) -> None:

@@ -286,10 +286,13 @@ def test_a_link_is_followed_and_stays(tmp_path: Path) -> None:
 
 
 def test_a_link_that_leads_nowhere_is_refused_before_the_work(tmp_path: Path) -> None:
+    """Nor is the place made that it leads to, where the target lies below the link: a disk may not be mounted."""
     (tmp_path / "out").symlink_to(tmp_path / "unmounted" / "out")
-    for enter in (lambda: output_folder(tmp_path / "out", "compare"), lambda: output_file(tmp_path / "out")):
-        with pytest.raises(EscalaError, match=r"is a link to .*, which is not there"), enter():
-            pytest.fail("the work has begun")
+    for target in (tmp_path / "out", tmp_path / "out" / "deep" / "run"):
+        for enter in (lambda: output_folder(target, "compare"), lambda: output_file(target), lambda: folders.claimed(target)):  # noqa: B023
+            with pytest.raises(EscalaError, match=r"is a link to .*unmounted/out, which is not there"), enter():
+                pytest.fail("the work has begun")
+    assert not (tmp_path / "unmounted").exists()
 
 
 def test_links_in_an_old_output_are_not_followed_when_it_goes(tmp_path: Path) -> None:
