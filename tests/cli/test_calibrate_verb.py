@@ -60,3 +60,11 @@ def test_one_that_was_interrupted_takes_its_replay(escala_: Escala, tmp_path: Pa
 def test_a_log_without_waits_is_one_line(escala_: Escala, log: Path, tmp_path: Path) -> None:
     done = escala_("calibrate", log, "--platform", "4x1", "--out", tmp_path / "out")
     assert done.status == 2 and "records no waits" in done.err and not (tmp_path / "out").exists()
+
+
+def test_partitions_that_the_platform_does_not_have_are_asked_for(escala_: Escala, tmp_path: Path) -> None:
+    times = "2024-03-01T10:00:00|2024-03-01T10:02:00|2024-03-01T10:03:00"
+    jobs = "".join(f"{k}|{name}|COMPLETED|{times}|2|00:10:00\n" for k, name in enumerate(("cpu", "gpu")))
+    (tmp_path / "jobs.txt").write_text(f"JobID|Partition|State|Submit|Start|End|AllocCPUS|Timelimit\n{jobs}")
+    done = escala_("calibrate", tmp_path / "jobs.txt", "--platform", "100x64")
+    assert done.status == 2 and "has no partition" in done.err and "in a site.toml (escala site import)" in done.err.splitlines()[-1]

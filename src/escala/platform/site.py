@@ -15,6 +15,8 @@ from escala.reading import first_twin
 
 MEMORY = "memory"
 """The resource kind of memory, MB of a node."""
+WHOLE = "all"
+"""The one partition of a site that describes none."""
 GPU = "gpu"
 """The resource kind of GPUs of any kind; those of a kind have `gpu:KIND` beside it."""
 
@@ -93,7 +95,7 @@ class Site(Platform):
         put(self, "features", tuple(tuple(one) for one in self.features) or ((),) * self.n_nodes)
         if len(self.features) != self.n_nodes:
             raise EscalaError(f"site {quoted(self.name)}: features has {len(self.features)} entries for {self.n_nodes} nodes")
-        put(self, "partitions", tuple(self.partitions) or (Partition("all", tuple(range(self.n_nodes)), default=True),))
+        put(self, "partitions", tuple(self.partitions) or (Partition(WHOLE, tuple(range(self.n_nodes)), default=True),))
         self._check_partitions()
 
     def _check_partitions(self) -> None:
@@ -121,7 +123,8 @@ class Site(Platform):
             if one.name == name:
                 return one
         known = ", ".join(one.name for one in self.partitions)
-        raise EscalaError(f"site {quoted(self.name)} has no partition {quoted(name)}: it has {known}")
+        hint = "; describe the cluster's own in a site.toml (escala site import)" if known == WHOLE else ""
+        raise EscalaError(f"site {quoted(self.name)} has no partition {quoted(name)}: it has {known}{hint}")
 
     @property
     def gpu_kinds(self) -> tuple[str, ...]:
