@@ -63,8 +63,7 @@ def test_a_log_without_waits_is_one_line(escala_: Escala, log: Path, tmp_path: P
 
 
 def test_partitions_that_the_platform_does_not_have_are_asked_for(escala_: Escala, tmp_path: Path) -> None:
-    times = "2024-03-01T10:00:00|2024-03-01T10:02:00|2024-03-01T10:03:00"
-    jobs = "".join(f"{k}|{name}|COMPLETED|{times}|2|00:10:00\n" for k, name in enumerate(("cpu", "gpu")))
-    (tmp_path / "jobs.txt").write_text(f"JobID|Partition|State|Submit|Start|End|AllocCPUS|Timelimit\n{jobs}")
-    done = escala_("calibrate", tmp_path / "jobs.txt", "--platform", "100x64")
+    jobs = "".join(f"{k} 0 60 60 2 -1 -1 2 600 -1 1 1 1 -1 1 {k} -1 -1\n" for k in (1, 2))
+    (tmp_path / "jobs.swf").write_text(jobs)
+    done = escala_("calibrate", tmp_path / "jobs.swf", "--platform", "100x64")
     assert done.status == 2 and "has no partition" in done.err and "in a site.toml (escala site import)" in done.err.splitlines()[-1]
