@@ -7,6 +7,7 @@
 #   make test-slurm  the tests beside a real Slurm of its own (five minutes), which has to be installed
 #   make slurm-lab   a Slurm of eight emulated nodes on this machine, to try escala beside slurm; ended by make slurm-lab-down
 #   make test-lowest  schedules with the lowest versions that the core may have
+#   make test-extras  Ray, RLlib, trackers and the hub, which make setup leaves out, in an environment of their own
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
 #   make wheel       a wheel that brings machine code of the usual paths: nothing is compiled when it is first used on a common processor
@@ -31,7 +32,7 @@ LAB ?= /tmp/escala-slurm-lab
 # One thread for each numerical library: the tests and the training run side by side.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: wheel dist setup demo test test-fast test-bounds test-slurm test-lowest check fuzz slurm-lab slurm-lab-down bench docs lock clean
+.PHONY: wheel dist setup demo test test-fast test-bounds test-slurm test-lowest test-extras check fuzz slurm-lab slurm-lab-down bench docs lock clean
 
 setup: $(STAMP)
 
@@ -69,6 +70,12 @@ test-lowest:
 	$(VENV)-lowest/bin/python -m pip install -qq --disable-pip-version-check $$($(PYTHON) -m tests.lowest) pytest hypothesis
 	$(VENV)-lowest/bin/python -m pip install -qq --disable-pip-version-check --no-deps -e .
 	$(VENV)-lowest/bin/python -m pytest tests/golden tests/oracle tests/laws tests/unit/streaming
+
+# Ray asks for a release of Gymnasium of its own choice, so it is not beside the others.
+test-extras:
+	test -x $(VENV)-extras/bin/python || $(PYTHON) -m venv $(VENV)-extras
+	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[ray,rllib,report,share,track]" pytest hypothesis
+	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/cli/test_policy_verbs.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

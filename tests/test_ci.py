@@ -63,6 +63,19 @@ def test_the_workflow_has_every_python_that_is_promised() -> None:
     assert json.loads(workflow.partition("python: ")[2].partition("\n")[0]) == promised
 
 
+def test_every_extra_is_installed_somewhere_and_tested() -> None:
+    """Most by make setup; the others in an environment of their own."""
+    extras = PROJECT["optional-dependencies"]
+    apart = re.search(r"\ntest-extras:(?:\n\t.*)*", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert apart is not None and "test_rllib.py" in apart[0]
+    todo, found = ["dev", *re.findall(r"\[([\w,]+)\]", apart[0])[0].split(",")], set()
+    while todo:
+        found.add(extra := todo.pop())
+        todo += [name for one in extras[extra] if one.startswith("escala[") for name in re.findall(r"\w+", one)[1:]]
+    assert found == set(extras)
+    assert "run: make test-extras" in (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+
+
 def test_no_extra_asks_for_a_package_that_a_promised_python_lacks() -> None:
     """pygame has no wheel for Python 3.14; pygame-ce, which is imported by the same name, has."""
     asked = {one.replace(" ", "") for one in PROJECT["optional-dependencies"]["envs"] if one.startswith("pygame")}
