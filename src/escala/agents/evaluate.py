@@ -108,9 +108,9 @@ def _figures(result: Result) -> dict[str, Any]:
     delay = (wait - THETA * started["walltime_s"]).clip(lower_bound=0.0).mean()
     return {
         **figures,
-        "mean_wait_s": float(wait.mean() or 0.0),  # type: ignore[arg-type]
-        "mean_stretch": float(stretch or 0.0),  # type: ignore[arg-type]
-        "mean_delay_s": float(delay or 0.0),  # type: ignore[arg-type]
+        "mean_wait_s": float(wait.mean() or 0.0),
+        "mean_stretch": float(stretch or 0.0),
+        "mean_delay_s": float(delay or 0.0),
         **{name: float(summary[name]) for name in ("mean_slowdown", "mean_bounded_slowdown")},
         "jobs": jobs.height,
         "unstarted": jobs.height - started.height,

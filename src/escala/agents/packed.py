@@ -22,7 +22,7 @@ def write(stream: IO[bytes], request: Mapping[str, Any], content: Any) -> None:
     arrays: list[NDArray[Any]] = []
     tree = json.dumps(_packed(content, arrays))
     held = {f"array.{k}": array for k, array in enumerate(arrays)}
-    np.savez(stream, **{REQUEST: np.array(json.dumps(request)), TREE: np.array(tree)}, **held)  # type: ignore[arg-type]
+    np.savez(stream, **{REQUEST: np.array(json.dumps(request)), TREE: np.array(tree)}, **held)
 
 
 def read_request(stream: IO[bytes]) -> Any:

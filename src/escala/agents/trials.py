@@ -183,7 +183,7 @@ def _judged(agent: Any, days: list[Any], platform: Any) -> dict[str, float]:
     sampled = bool(agent.manifest["sampled"])
     played = evaluate(agent, days, platform, runs=4 if sampled else 1, argmax=not sampled)
     own = played.filter(policy="agent" if sampled else "agent (argmax)")
-    return {name: float(own[name].mean()) for name in JUDGED if name in own.columns}  # type: ignore[arg-type]
+    return {name: float(own[name].mean()) for name in JUDGED if name in own.columns}
 
 
 def _table(wanted: Sequence[Trial], found: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:

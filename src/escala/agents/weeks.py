@@ -56,7 +56,7 @@ def evaluate_weeks(
     """
     if agent.env_id != SCHEDULING:
         raise EscalaError(f"agents of {agent.env_id} are not judged by weeks of a queue: use escala evaluate by days, or escala frontier")
-    split = Split(float(log.jobs["submit_s"].min() or 0.0), after_s, float(log.jobs["submit_s"].max() or 0.0))  # type: ignore[arg-type]
+    split = Split(float(log.jobs["submit_s"].min() or 0.0), after_s, float(log.jobs["submit_s"].max() or 0.0))
     if split.last_s - after_s < WEEK_S:
         raise EscalaError(
             f"workload {log.name!r}: {max(split.last_s - after_s, 0.0) / DAY_S:.1f} days are left to judge on: less than a week"

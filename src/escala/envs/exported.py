@@ -48,7 +48,7 @@ class ExportedTeam(DecidingTeam):
     def networks_asked(self) -> list[Preferences]:
         """By numpy."""
         shape = Shape(*self.manifest["shape"])
-        return [lambda seen, one=one: pairs(one, seen, shape).astype(np.float64) for one in self.weights]
+        return [lambda seen, one=one: pairs(one, seen, shape).astype(np.float64) for one in self.weights]  # type: ignore[misc]
 
 
 _ASIDE = (
@@ -79,7 +79,7 @@ def _deciding(weights: Weights) -> dict[str, Numbers]:
 
 def _write(manifest: Mapping[str, Any], kind: str, weights: Weights, folder: str | Path) -> None:
     packed = io.BytesIO()
-    np.savez(packed, **weights)  # type: ignore[arg-type]
+    np.savez(packed, **weights)
     with saved_folder(Path(folder), kind) as work:
         write_whole(work / WEIGHTS, packed.getvalue())
         told = {**manifest, "kind": kind, "format": FORMAT, "weights_sha256": digest(work / WEIGHTS)}

@@ -37,7 +37,7 @@ def growing_score(w: World, k: int, j: int) -> float:
         return -(ratio * ratio * ratio) * cores
     if ordering == codes.BY_XFACTOR:
         return -ratio
-    return -ratio / np.log2(max(cores, 2))
+    return -ratio / np.log2(max(cores, 2))  # type: ignore[call-overload]
 
 
 @inlined
@@ -134,7 +134,7 @@ def slope_of(w: World, k: int, j: int) -> float:
     if ordering == codes.BY_WFP3:
         factor = np.cbrt(cores)
     else:
-        factor = 1.0 / np.log2(max(cores, 2)) if ordering == codes.BY_UNICEP else 1.0
+        factor = 1.0 / np.log2(max(cores, 2)) if ordering == codes.BY_UNICEP else 1.0  # type: ignore[call-overload]
     return factor / max(length_of(w, j), 1)
 
 

@@ -48,7 +48,7 @@ class _PointerModel(models.OpaqueModel):
 class _Attributes(AttributeTemplate):
     key = Pointer
 
-    def generic_resolve(self, record: Any, name: str) -> Any:
+    def generic_resolve(self, record: Any, name: str) -> Any:  # type: ignore[override]
         return record.type_of(name)
 
 

@@ -25,7 +25,7 @@ def nearest(seen: Any, weights: Any, numbers: Any, last: int) -> int:
     score = weights[0]
     for f in range(numbers.shape[0]):
         score += weights[1 + f] * numbers[f]
-    return np.int64(min(max(np.rint(score), 0.0), np.float64(last)))
+    return np.int64(min(max(np.rint(score), 0.0), np.float64(last)))  # type: ignore[return-value]
 
 
 @compiled

@@ -161,6 +161,6 @@ def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.rand
         chance = functional.log_softmax(policy.action_net(latent).masked_fill(barred[rows], -1e8), dim=1)
         loss = -(wanted[rows] * chance).sum(dim=1).mean() + 0.5 * functional.mse_loss(policy.value_net(judged).squeeze(1), value[rows])
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(weights, 2.0)
         optimizer.step()

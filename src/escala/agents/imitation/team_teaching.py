@@ -152,5 +152,5 @@ def fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.rando
         if manner.regret > 0:
             loss = loss + manner.regret * (chance.exp() * regret[rows]).sum(dim=1).mean() / unit
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()

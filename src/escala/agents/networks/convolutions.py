@@ -85,7 +85,7 @@ class _InParts:
         """Values, log likelihoods and entropies [batch] of observations, actions and (masked policies) masks, as in the policy class."""
         given = (obs, actions) if action_masks is None else (obs, actions, action_masks)
         parts = zip(*(torch.as_tensor(one).split(PART) for one in given), strict=True)
-        done = [super(_InParts, self).evaluate_actions(*part) for part in parts]  # type: ignore[misc]
+        done = [super(_InParts, self).evaluate_actions(*part) for part in parts]
         return tuple(torch.cat(column) for column in zip(*done, strict=True))
 
 

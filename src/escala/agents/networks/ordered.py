@@ -78,7 +78,7 @@ class _Ordered:
     """What both policy classes share; comes before them."""
 
     def _build_mlp_extractor(self: Any) -> None:
-        super()._build_mlp_extractor()  # type: ignore[misc]
+        super()._build_mlp_extractor()
         n = int(self.action_space.n)
         self.action_dist.proba_distribution_net = lambda latent_dim: OrderedHead(latent_dim, n)
 

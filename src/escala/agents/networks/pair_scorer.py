@@ -87,8 +87,9 @@ class MaskedPairPolicy(MaskableActorCriticPolicy):
         super().__init__(*given, **more)
 
     def _build_mlp_extractor(self) -> None:
-        self.mlp_extractor = PairScorer(self._shape)
-        self.action_dist.proba_distribution_net = lambda latent_dim: nn.Identity()  # the preferences are the logits
+        self.mlp_extractor = PairScorer(self._shape)  # type: ignore[assignment]
+        # the preferences are the logits
+        self.action_dist.proba_distribution_net = lambda latent_dim: nn.Identity()  # type: ignore[method-assign]
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)

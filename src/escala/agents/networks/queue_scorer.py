@@ -51,4 +51,4 @@ class QueuePolicy(MaskableActorCriticPolicy):
     def _build_mlp_extractor(self) -> None:
         space: Any = self.observation_space
         self.mlp_extractor = QueueScorer(int(space.shape[0]))  # type: ignore[assignment]
-        self.action_dist.proba_distribution_net = lambda latent_dim: nn.Identity()  # type: ignore[method-assign,misc,assignment]
+        self.action_dist.proba_distribution_net = lambda latent_dim: nn.Identity()  # type: ignore[method-assign]

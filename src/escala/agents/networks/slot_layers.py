@@ -143,15 +143,16 @@ class _Mean(torch.autograd.Function):
         ctx.slots = slots
         ctx.save_for_backward(numbers, weight, bias)
         out, room = bias.new_empty(len(numbers), len(bias)), bias.new_empty(len(bias))
-        _add_mean(numbers.numpy(), slots, _transposed(weight), *_arrays(bias, room), out.numpy())
+        _add_mean(numbers.numpy(), slots, _transposed(weight), *_arrays(bias, room), out.numpy())  # type: ignore[call-arg]
         return out
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         numbers, weight, bias = ctx.saved_tensors
         of_weight, of_bias, room = bias.new_zeros(weight.shape[::-1]), torch.zeros_like(bias), torch.empty_like(bias)
-        _mean_back(numbers.numpy(), ctx.slots, _transposed(weight), *_arrays(bias, room, grad), of_weight.numpy(), of_bias.numpy())
+        given = _arrays(bias, room, grad)
+        _mean_back(numbers.numpy(), ctx.slots, _transposed(weight), *given, of_weight.numpy(), of_bias.numpy())  # type: ignore[call-arg]
         return None, None, of_weight.t(), of_bias
 
 
@@ -162,16 +163,17 @@ class _Preferences(torch.autograd.Function):
     ) -> torch.Tensor:
         ctx.save_for_backward(numbers, weight, bias, context, score)
         out, room = bias.new_empty(len(numbers), slots), bias.new_empty(2, len(bias))
-        _prefer(numbers.numpy(), _transposed(weight), *_arrays(bias, context, score, room), out.numpy())
+        _prefer(numbers.numpy(), _transposed(weight), *_arrays(bias, context, score, room), out.numpy())  # type: ignore[call-arg]
         return out
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    @once_differentiable
     def backward(ctx: Any, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         numbers, weight, bias, context, score = ctx.saved_tensors
         of_weight, of_context, of_score = bias.new_zeros(weight.shape[::-1]), bias.new_zeros(context.shape), bias.new_zeros(score.shape)
         given = _arrays(bias, context, score, bias.new_empty(2, len(bias)), grad)
-        _prefer_back(numbers.numpy(), _transposed(weight), *given, (of_weight.numpy(), of_context.numpy(), of_score.numpy()))
+        out = of_weight.numpy(), of_context.numpy(), of_score.numpy()
+        _prefer_back(numbers.numpy(), _transposed(weight), *given, out)  # type: ignore[call-arg]
         return None, None, of_weight.t(), of_context.sum(dim=0), of_context, of_score
 
 
@@ -184,7 +186,7 @@ def _given(numbers: torch.Tensor, slots: int, weight: torch.Tensor) -> torch.Ten
 
 def mean_embedding(numbers: torch.Tensor, slots: int, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """[batch, numbers] -> [batch, units]: the mean over all slots of relu(weight s + bias). No gradient along `numbers`."""
-    out: torch.Tensor = _Mean.apply(_given(numbers, slots, weight), slots, weight, bias)  # type: ignore[no-untyped-call]
+    out: torch.Tensor = _Mean.apply(_given(numbers, slots, weight), slots, weight, bias)
     return out
 
 
@@ -194,5 +196,5 @@ def preferences(
     """[batch, numbers] -> [batch, slots]: score . relu(weight s + bias + context), of context [batch, units] and score [units]. No
     gradient along `numbers`."""
     given = _given(numbers, slots, weight), slots, weight, bias, context, score
-    out: torch.Tensor = _Preferences.apply(*given)  # type: ignore[no-untyped-call]
+    out: torch.Tensor = _Preferences.apply(*given)
     return out

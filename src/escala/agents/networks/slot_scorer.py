@@ -104,7 +104,7 @@ class _Scoring:
         self.action_dist.proba_distribution_net = lambda latent_dim: nn.Identity()  # the preferences are the logits
 
     def _build(self: Any, lr_schedule: Any) -> None:
-        super()._build(lr_schedule)  # type: ignore[misc]
+        super()._build(lr_schedule)
         _first_small(self.mlp_extractor)
 
 

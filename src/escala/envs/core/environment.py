@@ -52,7 +52,7 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
     """
 
     batch_type: ClassVar[Callable[..., Batch]]
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 10}  # type: ignore[misc]
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Before the batch is made, which compiles code where no cache has it: a line on stderr says so."""
@@ -66,7 +66,7 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         self.batch = batch
         self.render_mode = render_mode
         self.observation_space = batch.observation_space
-        self.action_space = batch.action_space  # type: ignore[assignment]
+        self.action_space = batch.action_space
         self._turn = new_turn(batch)
         self._seeded = False
 
@@ -92,6 +92,6 @@ class BatchEnv(gymnasium.Env[NDArray[np.float32], np.int64]):
         """Which actions make sense now, bool [actions] (the name that sb3-contrib asks for)."""
         return self._turn.mask[0].copy()
 
-    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | None:
         """A picture of the present state, uint8 [height, width, 3]; None without `render_mode`."""
         return self.batch.frame(0) if self.render_mode == "rgb_array" else None

@@ -128,6 +128,6 @@ class BatchVectorEnv(VectorEnv[Array, Array, Array]):
         """Which actions make sense now, bool [N, actions]."""
         return self._turns[0].mask
 
-    def render(self) -> tuple[NDArray[np.uint8], ...] | None:  # type: ignore[override]
+    def render(self) -> tuple[NDArray[np.uint8], ...] | None:
         """A picture of each simulation; None without `render_mode`."""
         return tuple(self.batch.frame(i) for i in range(self.num_envs)) if self.render_mode == "rgb_array" else None

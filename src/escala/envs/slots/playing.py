@@ -127,5 +127,5 @@ def tune_hold_back(
         (3, quiet, share): float(play(lists, "hold-back", hold=(3, quiet, share), **options)["slowdown"].mean())
         for quiet in quiets
         for share in shares
-    }  # type: ignore[arg-type]
+    }
     return min(tried, key=lambda setting: tried[setting])

@@ -35,7 +35,7 @@ class SlotsBatch(SlottedBatch):
         games = chosen.games(num_envs, lists.capacity, unit, lists.longest, lists.named, jobs=jobs)
         if chosen.observation == "image":
             high, dtype = (255, np.uint8) if chosen.dtype == "uint8" else (1.0, np.float32)
-            space = spaces.Box(0, high, (chosen.horizon, chosen.width(lists.capacity)), dtype)  # type: ignore[type-var]
+            space = spaces.Box(0, high, (chosen.horizon, chosen.width(lists.capacity)), dtype)
         else:
             space = spaces.Box(0.0, 1.0, (chosen.numbers(len(lists.kinds)),), np.float32)
         super().__init__(num_envs, lists, games, space)

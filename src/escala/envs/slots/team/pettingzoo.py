@@ -114,12 +114,12 @@ class _Face:
         self._table.window.close()
 
 
-class MultiSlotsAEC(_Face, AECEnv[str, NDArray[Any], int]):
+class MultiSlotsAEC(_Face, AECEnv[str, NDArray[Any], int]):  # type: ignore[misc]
     """See `escala.envs.multi.slots`."""
 
     metadata: ClassVar[dict[str, Any]] = {
         "name": "escala_multi_slots_v0", "render_modes": RENDER_MODES, "render_fps": FPS, "is_parallelizable": False,
-    }  # type: ignore[misc]  # fmt: skip
+    }  # fmt: skip
 
     def __init__(self, workload: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
         super().__init__()
@@ -176,10 +176,10 @@ class MultiSlotsAEC(_Face, AECEnv[str, NDArray[Any], int]):
         return self._table.look(self._table.number(agent))[1]
 
 
-class MultiSlotsParallel(_Face, ParallelEnv[str, NDArray[Any], int]):
+class MultiSlotsParallel(_Face, ParallelEnv[str, NDArray[Any], int]):  # type: ignore[misc]
     """See `escala.envs.multi.parallel`."""
 
-    metadata: ClassVar[dict[str, Any]] = {"name": "escala_multi_slots_parallel_v0", "render_modes": RENDER_MODES, "render_fps": FPS}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"name": "escala_multi_slots_parallel_v0", "render_modes": RENDER_MODES, "render_fps": FPS}
 
     def __init__(self, workload: Any = None, *, render_mode: str | None = None, **options: Any) -> None:
         for name, only in (("turns", "single"), ("skip", "none")):
