@@ -50,6 +50,41 @@ print(np.allclose(one, np.eye(4)))
     assert outcome.stdout.split() == ["False", "True"], outcome.stderr
 
 
+def test_a_thread_waits_for_what_another_one_is_loading() -> None:
+    """The first calls of all, in two threads: what reads machine code is half made for a while."""
+    code = """
+import importlib.machinery, sys, threading, time
+from escala.kernel.bits import population
+
+class Slowly(importlib.machinery.PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        spec = super().find_spec(name, path, target) if name == "escala.compile.machine" else None
+        if spec is not None:
+            whole = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: (time.sleep(0.5), whole(module))
+        return spec
+
+def call():
+    try:
+        said.append(int(population(5)))
+    except AttributeError as error:
+        said.append(error)
+
+sys.meta_path.insert(0, Slowly)
+said = []
+threads = [threading.Thread(target=call) for _ in range(2)]
+for thread in threads:
+    thread.start()
+    time.sleep(0.1)
+for thread in threads:
+    thread.join()
+print(said)
+"""
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert outcome.stdout.strip() == "[2, 2]", outcome.stdout + outcome.stderr
+
+
 MODULE = """
 import math
 from escala.compile import compiled

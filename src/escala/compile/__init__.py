@@ -104,7 +104,7 @@ class Compiled:
             self._calls = 0
         if self._calls == 0 and "numba" not in sys.modules and time.monotonic() - self._since_s > OFTEN * RARE_S:
             self._calls, self._since_s = OFTEN, time.monotonic()
-        machine: Any = sys.modules.get("escala.compile.machine") or importlib.import_module("escala.compile.machine")
+        machine = _machine or _whole_machine()
         kind = machine.kind_of(arguments)
         if kind is None:
             self._calls = 0  # Numba's from now on
@@ -175,6 +175,16 @@ class Later:
 def later(module: str, name: str, *arguments: Any) -> Any:
     """`name` of a module that imports Numba, or what it returns for `arguments`, for compiled code to use."""
     return Later(module, name, arguments)
+
+
+_machine: Any = None  # escala.compile.machine, once it is loaded whole
+
+
+def _whole_machine() -> Any:
+    """escala.compile.machine. Another thread may be loading it: `sys.modules` has it by then, half made, and only an import waits."""
+    global _machine
+    _machine = importlib.import_module("escala.compile.machine")
+    return _machine
 
 
 _told: list[Callable[[], None]] = []

@@ -111,8 +111,8 @@ def policy_arguments(
 
 def build_policy(manifest: Mapping[str, Any], observation_space: Any, action_space: Any, seed: int = 0) -> Any:
     """The network that a manifest describes, untrained; with the same weights for the same seed."""
-    scored = manifest["extractor"] == SLOT_SCORER
-    features = options_of(shaping(manifest["env_options"])).slot_numbers(observation_space.shape) if scored else 0
+    scored, chosen = manifest["extractor"] == SLOT_SCORER, manifest["env_options"]
+    features = options_of(shaping(chosen)).slot_numbers(observation_space.shape) if scored else 0
     relu = bool(manifest.get("relu", False))
     arguments = policy_arguments(tuple(manifest["network"]), manifest["extractor"], manifest["separate"], features, relu)
     kind = policy_class(manifest["algorithm"], manifest["extractor"], manifest.get("ordered") is not None)
