@@ -108,12 +108,6 @@ class Plan(Spans):
     estimate: Any = None  # of the scheduler's name; None: that of the options
     order_estimate: Any = None
 
-    def arranged(self, told: dict[str, Any]) -> Plan:
-        """With these fields. A new order at each decision: it takes a fifth of `dataclasses.replace`."""
-        plan = object.__new__(Plan)
-        vars(plan).update(vars(self), **told)
-        return plan
-
     @property
     def has_front(self) -> bool:
         """Do jobs that have waited the guard get ranks of their own, in front of a fixed order?"""

@@ -39,9 +39,7 @@ class Carried:
     def copy(self) -> Carried:
         """As it is now, whatever is changed later."""
         own = {"users": list(self.users), "recent": {user: list(runs) for user, runs in self.recent.items()}}
-        made = object.__new__(Carried)
-        vars(made).update(vars(self), **own)
-        return made
+        return Carried(**{**vars(self), **own})
 
     def told(self) -> dict[str, Any]:
         """As plain data for JSON."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -160,7 +161,7 @@ class Rows:
             by_row[jobs["row"]] = jobs
             jobs = by_row
         log: Any = self._log(jobs) if asked.own.orders != (None, None) else None
-        plan = asked.plan.arranged(asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told))
+        plan = replace(asked.plan, **asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told))
         if asked.plan.by_user:
             world.job[0, :n]["user"] = jobs["user"]
         fill_orders(world, 0, plan, np.arange(n), self._tables.simulation.platform.total_cores)

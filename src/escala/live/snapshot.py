@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
+from escala.estimates import microseconds
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.load import JOBS, NODES, PLACED
@@ -163,7 +164,7 @@ class Snapshot:
 def _instant(now_s: Any) -> int:
     if isinstance(now_s, bool) or not isinstance(now_s, int | float | np.number) or not 0 <= now_s <= Columns.LATEST_S:
         raise EscalaError(f"snapshot: now_s is {quoted(now_s)}: give seconds from 0 to {Columns.LATEST_S:g}")
-    return math.floor(float(now_s) * SECOND + 0.5)  # as `microseconds`, in an eighth of its time
+    return int(microseconds(float(now_s)))
 
 
 def _seconds(us: NDArray[np.int64], none: NDArray[np.bool_] | None = None) -> list[float | None]:

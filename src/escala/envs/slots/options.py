@@ -245,6 +245,7 @@ class SlotOptions(SlottedOptions):
 
 
 ALONE = tuple(entry.name for entry in fields(SlotOptions))
+"""Options of one agent alone; a team has some of them."""
 SHAPING = tuple(name for name in ALONE if name not in (*DRAWN, "reward", "limit", "estimate"))
 """Options of the environment that shape what is seen and done: all but those of its lists, its rewards and its end."""
 
