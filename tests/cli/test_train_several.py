@@ -26,6 +26,11 @@ def test_the_verb(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     tried = escala_(*words, "--learn", "learning_rate=0.001,0.0003", "--learn", "n_epochs=1", "--on", "local:1", "--out", "tried", "--json")
     rows = json.loads(tried.out)
     assert tried.status == 0 and [(row["learning_rate"], row["n_epochs"]) for row in rows] == [(0.001, 1), (0.0003, 1)]
+    told = escala_(
+        *words, "--learn", "learning_rate=0.001,0.0003", "--learn", "n_epochs=1", "--on", "local:1", "--out", "tried", "--resume"
+    )
+    (line,) = [line.split() for line in told.out.splitlines() if "tuned-learning_rate-0.0003-n_epochs-1-seed-0" in line]
+    assert line[:2] == ["0.0003", "1"], "as given"
     assert escala_(*words, "--learn", "n_epochs=1", "--out", "one").status == 0
     assert json.loads(Path("one/manifest.json").read_text())["learn"]["n_epochs"] == 1
     for more, said in (

@@ -93,7 +93,10 @@ def run(environment: str, workload: Any, machine: Any, asked: Wanted, begin: Beg
             judged=held or (), begin=begin, **how,
         )  # fmt: skip
     rows = table.to_dicts()
-    shown = [{name: value for name, value in row.items() if name not in ("preset", "seed", "error")} for row in rows]
+    shown = [
+        {name: f"{value:g}" if name in asked.settings else value for name, value in row.items() if name not in ("preset", "seed", "error")}
+        for row in rows
+    ]  # settings as they were given: a learning rate of 0.0003 is none of 0.00
     failed = [f"failed: {row['agent']}: {row['error']}" for row in rows if row["error"] is not None]
     told = f"judged on the {len(held)} days of --validation, by which weights were kept too" if held else "not judged: give --validation N"
     emit(as_json, rows, rows_table(shown), told, *failed, f"{len(rows) - len(failed)} agents saved in {out}; the table: {out / TABLE}")
