@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.envs.recurrent import gru, lstm
 from escala.envs.rjms.hold_features import HISTORY, HOLD_FEATURES, JOBS, hold_features
 from escala.envs.rjms.observation import JOB, RUNNING, RUNNING_SHOWN, SNAPSHOT
 from escala.envs.rjms.queue_features import NEVER, QUEUE_SCORER, SHARPNESS, job_features
@@ -82,39 +83,26 @@ def _hold(w: Weights, seen: Numbers) -> Numbers:
 def _history_lstm(w: Weights, seen: Numbers) -> Numbers:
     """The last hidden state of an LSTM over the snapshots, and a layer."""
     at = f"{EXTRACTOR}lstm."
-    inner = w[f"{at}weight_hh_l0"].T
-    given = seen.swapaxes(0, 1) @ w[f"{at}weight_ih_l0"].T + (w[f"{at}bias_ih_l0"] + w[f"{at}bias_hh_l0"])
-    units = len(inner)
-    half, shift = np.full(4 * units, 0.5, np.float32), np.full(4 * units, 0.5, np.float32)  # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2
-    half[2 * units : 3 * units], shift[2 * units : 3 * units] = 1.0, 0.0  # the third gate is a tanh
-    h = c = np.zeros((len(seen), units), np.float32)
-    for now in given:
-        gates = np.tanh((now + h @ inner) * half) * half + shift
-        take, keep, new, show = (gates[:, k * units : (k + 1) * units] for k in range(4))
-        c = keep * c + take * new
-        h = show * np.tanh(c)
+    inner = w[f"{at}weight_hh_l0"]
+    given = seen @ w[f"{at}weight_ih_l0"].T + (w[f"{at}bias_ih_l0"] + w[f"{at}bias_hh_l0"])
+    units = inner.shape[1]
+    h = np.empty((len(seen), units), np.float32)
+    lstm(given, inner, np.empty(4 * units, np.float32), np.empty(units, np.float32), h)
     x = _dense(w, f"{EXTRACTOR}head.0", h)
     return np.where(x > 0.0, x, np.float32(SLOPE) * x)
 
 
 def _three_grus(w: Weights, seen: Numbers) -> Numbers:
     """The last hidden states of three GRUs side by side, over parts of each place's numbers, and a layer."""
-    names = [f"{EXTRACTOR}grus.{k}." for k in range(3)]
-    inner = np.stack([w[f"{at}weight_hh_l0"].T for at in names])  # [3, units, 3 units]
-    units, given, first = inner.shape[1], [], 0
-    own = np.stack([w[f"{at}bias_hh_l0"] for at in names])[:, None]
-    for at in names:
-        into = w[f"{at}weight_ih_l0"]
-        given.append(seen[:, :, first : first + into.shape[1]] @ into.T + w[f"{at}bias_ih_l0"])
+    parts, first = [], 0
+    for at in (f"{EXTRACTOR}grus.{k}." for k in range(3)):
+        into, inner = w[f"{at}weight_ih_l0"], w[f"{at}weight_hh_l0"]
+        given = seen[:, :, first : first + into.shape[1]] @ into.T + w[f"{at}bias_ih_l0"]
         first += into.shape[1]
-    h = np.zeros((3, len(seen), units), np.float32)
-    half = np.float32(0.5)
-    for now in np.stack(given).transpose(2, 0, 1, 3):  # [places, 3, batch, 3 units]
-        back = h @ inner + own
-        both = np.tanh((now[:, :, : 2 * units] + back[:, :, : 2 * units]) * half) * half + half
-        new = np.tanh(now[:, :, 2 * units :] + both[:, :, :units] * back[:, :, 2 * units :])
-        h = new + both[:, :, units:] * (h - new)
-    return _relu(_dense(w, f"{EXTRACTOR}head.0", h.swapaxes(0, 1).reshape(len(seen), -1)))
+        h = np.empty((len(seen), inner.shape[1]), np.float32)
+        gru(given, inner, w[f"{at}bias_hh_l0"], np.empty((2, given.shape[2]), np.float32), h)
+        parts.append(h)
+    return _relu(_dense(w, f"{EXTRACTOR}head.0", np.concatenate(parts, axis=1)))
 
 
 def _image(w: Weights, seen: Numbers, pooled: bool) -> Numbers:

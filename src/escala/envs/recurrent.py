@@ -1,0 +1,92 @@
+"""Recurrent layers of exported agents, compiled: a step's few hundred numbers stay near the processor, where numpy passes over them a
+dozen times.
+
+Shapes: what is given to each step, its weights applied [batch, steps, gates x units]; inner weights as torch keeps them,
+[gates x units, units]; out [batch, units]. All float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from escala.compile import summed
+
+ONE, TWO, HALF, QUARTER = np.float32(1.0), np.float32(2.0), np.float32(0.5), np.float32(0.25)
+FAR = np.float32(9.1)
+"""From here on a float32 tanh is 1."""
+ABOVE = tuple(np.float32(one) for one in (135135.0, 17325.0, 378.0))
+BELOW = tuple(np.float32(one) for one in (135135.0, 62370.0, 3150.0, 28.0))
+"""Lambert's continued fraction of tanh, cut at its seventh part: x (ABOVE by powers of x^2, and x^6) / (BELOW by powers of x^2)."""
+
+
+@summed
+def _bend(x: Any) -> None:
+    """tanh of each number, in place: the fraction of a quarter of it, where it is exact to float32, doubled twice."""
+    for j in range(x.shape[0]):
+        y = min(max(x[j], -FAR), FAR) * QUARTER
+        s = y * y
+        t = y * (ABOVE[0] + s * (ABOVE[1] + s * (ABOVE[2] + s))) / (BELOW[0] + s * (BELOW[1] + s * (BELOW[2] + s * BELOW[3])))
+        t = TWO * t / (ONE + t * t)
+        x[j] = TWO * t / (ONE + t * t)
+
+
+@summed
+def _back(h: Any, inner: Any, out: Any) -> None:
+    """Add inner h to out."""
+    for j in range(out.shape[0]):
+        of_gate = np.float32(0.0)
+        for k in range(h.shape[0]):
+            of_gate += inner[j, k] * h[k]
+        out[j] += of_gate
+
+
+@summed
+def lstm(given: Any, inner: Any, room: Any, cell: Any, out: Any) -> None:
+    """The last hidden state of an LSTM: gates input, forget, cell, output. room [4 units], cell [units]: what is worked with."""
+    units = inner.shape[1]
+    for b in range(given.shape[0]):
+        h = out[b]
+        for k in range(units):
+            h[k] = cell[k] = np.float32(0.0)
+        for now in range(given.shape[1]):
+            for j in range(room.shape[0]):
+                room[j] = given[b, now, j]
+            _back(h, inner, room)
+            for j in range(units):  # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2
+                room[j] *= HALF
+                room[units + j] *= HALF
+                room[3 * units + j] *= HALF
+            _bend(room)
+            for k in range(units):
+                take, keep = room[k] * HALF + HALF, room[units + k] * HALF + HALF
+                cell[k] = keep * cell[k] + take * room[2 * units + k]
+                h[k] = cell[k]
+            _bend(h)
+            for k in range(units):
+                h[k] *= room[3 * units + k] * HALF + HALF
+
+
+@summed
+def gru(given: Any, inner: Any, own: Any, room: Any, out: Any) -> None:
+    """The last hidden state of a GRU: gates reset, update, new. own [3 units]: the inner layer's bias. room [2, 3 units]."""
+    units = inner.shape[1]
+    for b in range(given.shape[0]):
+        h = out[b]
+        for k in range(units):
+            h[k] = np.float32(0.0)
+        for now in range(given.shape[1]):
+            gates, back = room[0], room[1]
+            for j in range(back.shape[0]):
+                back[j] = own[j]
+            _back(h, inner, back)
+            for j in range(2 * units):
+                gates[j] = (given[b, now, j] + back[j]) * HALF
+            _bend(gates[: 2 * units])
+            for k in range(units):
+                gates[2 * units + k] = given[b, now, 2 * units + k] + (gates[k] * HALF + HALF) * back[2 * units + k]
+            _bend(gates[2 * units :])
+            for k in range(units):
+                new = gates[2 * units + k]
+                h[k] = new + (gates[units + k] * HALF + HALF) * (h[k] - new)
