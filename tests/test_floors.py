@@ -43,7 +43,7 @@ FOREIGN = {
         "_seed",
     },
     "agents/training/team/train.py": {"_setup_learn"},
-    "campaigns/pool.py": {"_exit"},
+    "engines/pool.py": {"_exit"},
     "cli/__init__.py": {"_exit"},
     "cli/app.py": {"_exit"},
     "envs/slots/team/pettingzoo.py": {"_accumulate_rewards", "_was_dead_step"},

@@ -11,7 +11,8 @@ import pytest
 
 from escala import read_platform
 from escala.agents import checkpoint, evaluate, load_agent, train, trials
-from escala.campaigns import as_text, on_slurm
+from escala.campaigns import as_text
+from escala.engines import on_slurm
 from escala.errors import EscalaError
 from tests.bridges.slurm.lab import lab
 from tests.learn.small import days, equal

@@ -1,4 +1,4 @@
-"""Several trainings of one task, presets x settings x seeds, side by side on an engine of campaigns, each judged on the same days."""
+"""Several trainings of one task, presets x settings x seeds, side by side on an engine, each judged on the same days."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from escala.agents.networks.build import check_request
 from escala.agents.presets import preset_of
 from escala.agents.training.train import train
 from escala.campaigns.as_text import values_read, values_written
-from escala.campaigns.engines import engine_of
-from escala.campaigns.runs import made_by
+from escala.engines import engine_of
+from escala.engines.there import made_by
 from escala.errors import EscalaError, one_line, quoted
 from escala.policies.pairs import Begin
 from escala.reading import first_twin
@@ -115,7 +115,7 @@ def _wanted(env_id: str, presets: Sequence[str], seeds: Sequence[int], settings:
 @dataclass(frozen=True, eq=False)
 class Training:
     """What is asked of every trial: called with one, it gives what the trial's row says, in whatever process; `error`, one line, where it
-    cannot be trained or judged. A checkpoint in the trial's folder is gone on from. See `escala.campaigns.as_text.ByText`."""
+    cannot be trained or judged. A checkpoint in the trial's folder is gone on from. See `escala.engines.by_text.ByText`."""
 
     env_id: str
     workload: Any

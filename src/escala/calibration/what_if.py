@@ -13,15 +13,17 @@ import polars as pl
 
 from escala.calibration.changes import Change, limit_changes, qos_changes
 from escala.calibration.warm import warm_start
+from escala.engines import replays_on
 from escala.errors import EscalaError, quoted
 from escala.metrics.jobs import size_classes
 from escala.platform import Platform, Site, read_platform
 from escala.platform.site import site_of
-from escala.policies.pairs import Keep, Named, play, play_anew
+from escala.policies.pairs import KeptPieces, Named, play
 from escala.policies.run import simulate
 from escala.result import Result
 from escala.slurm.settings import is_slurm
 from escala.workload import Workload
+from escala.writing import Pieces
 
 AS_IT_IS = "as it is"
 STEPS = 5
@@ -54,15 +56,16 @@ def what_if(
     schedulers: Sequence[Any] = ("slurm",),
     progress: Callable[[float], None] | None = None,
     jobs: int | None = None,
-    keep: Keep = play_anew,
+    on: str | None = None,
+    keep: Pieces | None = None,
     **options: Any,
 ) -> WhatIf:
     """Replay a log, from a warm start where it records waits, on the site and on each change of it.
 
     nodes: `PARTITION=-10%..+10%` (five steps), `PARTITION=-10,+5%`, or without a partition of all nodes. limits: `PARTITION=TIME,TIME`, its
     longest run time, as Slurm writes spans, or `ACCOUNT:LIMIT=VALUE,VALUE` (see `changes.account_changes`). qos: `QOS:LIMIT=VALUE,VALUE`.
-    Nodes that are added are like most of the partition's; the last ones of it go, from all partitions. jobs: replays side by side, by
-    default one a core; the results are the same for any number. keep: what gives each replay by its name, made now or before.
+    Nodes that are added are like most of the partition's; the last ones of it go, from all partitions. on: where replays are made,
+    see `compare`; the results are the same for any; jobs: N is "local:N". keep: where replays go, and are taken from.
     EscalaError for what is none of these.
     """
     site = site_of(read_platform(platform))
@@ -80,10 +83,11 @@ def what_if(
     pairs = [Named(name, schedulers[int(name.split()[1])], "never") for name in sites]
 
     def run(pair: Named) -> Result:
-        site = sites[pair.name]
-        return keep(pair.name, lambda: simulate(begun, site, pair.scheduler, pair.shutdown, oversized="drop", **options))
+        return simulate(begun, sites[pair.name], pair.scheduler, pair.shutdown, oversized="drop", **options)
 
-    runs = play(pairs, run, progress=None if progress is None else lambda _, share: progress(share), jobs=jobs)
+    kept = None if keep is None else KeptPieces[Result](keep, "run ", lambda path, result: result.save(path), Result.load)
+    with replays_on(on, jobs) as each:
+        runs = play(pairs, run, kept, None if progress is None else lambda _, share: progress(share), each)
     judged = log.jobs if warm is None else log.jobs.filter(pl.col("job_id").is_in(warm.measured.implode()))
     return _collected(log, judged, worlds, runs)
 

@@ -1,4 +1,4 @@
-"""Work as plain text, for processes that no object reaches: JSON, never a pickle, so that reading it can run nothing."""
+"""Runs, logs and platforms as plain text, see `escala.engines.by_text`."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import base64
 import io
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -22,27 +22,6 @@ from escala.workload import CleaningRules, Workload
 
 ABOUT = ("name", "origin_s", "max_cores", "source", "cleaning", "first_cleaned", "ignored")
 """What is written of a workload beside its jobs."""
-
-
-@runtime_checkable
-class ByText(Protocol):
-    """Work that a process can do from text alone: called with a piece, it gives what a job gives.
-
-    module: `python -m` this does the pieces of a text, see `escala.campaigns.task`. key: of a piece, the hash of all that its result
-    depends on. written: the work and some pieces.
-    """
-
-    module: ClassVar[str]
-
-    def __call__(self, piece: Any, /) -> dict[str, Any]: ...
-
-    def key(self, piece: Any, /) -> str: ...
-
-    def written(self, pieces: Sequence[Any], /) -> str: ...
-
-
-Read = Callable[[str], tuple[ByText, list[Any]]]
-"""Gives the work and the pieces that were written."""
 
 
 def written(runs: Sequence[Run]) -> str:

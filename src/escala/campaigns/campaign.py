@@ -13,9 +13,9 @@ import polars as pl
 
 from escala.campaigns import journal
 from escala.campaigns.definition import Definition, read_definition
-from escala.campaigns.engines import engine_of
 from escala.campaigns.runs import Run, runs_of
 from escala.campaigns.work import ENERGIES, FIGURES, Replays
+from escala.engines import engine_of
 from escala.foresight import known_to
 from escala.policies.pairs import Begin
 from escala.writing import whole_file

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from escala.engines.by_text import entry_of, line_of
 from escala.errors import EscalaError
 from escala.writing import claimed, unwritable
 
@@ -66,22 +65,3 @@ def opened(folder: Path) -> Iterator[Journal]:
             yield journal
         finally:
             os.close(handle)
-
-
-def line_of(key: str, entry: dict[str, Any]) -> bytes:
-    """A line, with a sum over it."""
-    text = json.dumps([key, entry])
-    return f"{_sum(text)} {text}\n".encode()
-
-
-def _sum(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def entry_of(line: bytes) -> tuple[str, dict[str, Any]] | None:
-    """(key, entry) of a line; None for one that is not as it was written: its run is made again."""
-    told, _, text = line.decode(errors="replace").partition(" ")
-    if told != _sum(text):
-        return None
-    key, entry = json.loads(text)
-    return key, entry

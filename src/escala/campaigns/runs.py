@@ -7,17 +7,16 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import polars as pl
 
 from escala.campaigns.definition import Definition, Log, estimates_of, seeded
+from escala.engines.there import made_by
 from escala.options import Options
 from escala.platform import Platform
 from escala.policies.tuned import digests_in
 from escala.prediction.folder import model_digest
-from escala.source import source_digest
 from escala.workload import Workload
 
 
@@ -41,11 +40,6 @@ def digest_of(workload: Workload) -> str:
     jobs = workload.jobs
     jobs.select(sorted(jobs.columns)).rechunk().write_ipc(stream, compat_level=pl.CompatLevel.oldest())
     return hashlib.sha256(stream.getbuffer()).hexdigest()
-
-
-def made_by() -> str:
-    """The program's version and state, on which every result depends."""
-    return f"{version('escala')} {source_digest()}"
 
 
 def runs_of(asked: Definition, progress: Callable[[float], None] | None = None) -> list[Run]:

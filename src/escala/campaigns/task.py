@@ -1,38 +1,9 @@
-"""A task of an array on Slurm: python -m escala.campaigns.task ARRAY FOLDER PROGRAM, with its number in SLURM_ARRAY_TASK_ID.
+"""A task of an array on Slurm that makes runs of a campaign: see `escala.engines.task`."""
 
-It does the pieces of its file, on as many processes as it has processors, and adds what each found to another, a line each. A task that was
-begun again goes on.
-"""
-
-from __future__ import annotations
-
-import os
 import sys
-from functools import partial
-from pathlib import Path
 
-from escala.campaigns import pool, work
-from escala.campaigns.as_text import Read
-from escala.campaigns.journal import entry_of, line_of
-from escala.campaigns.on_slurm import ASKED, BEGUN, FOUND
-
-
-def do(read: Read, array: str, folder: str, program: str) -> None:
-    """Do what this task was asked. read: of its file."""
-    place, number = Path(array), os.environ["SLURM_ARRAY_TASK_ID"]
-    asked, pieces = read((place / f"{number}.{ASKED}").read_text())
-    path = place / f"{number}.{FOUND}"
-    data = path.read_bytes() if path.exists() else b""
-    whole = data[: data.rfind(b"\n") + 1]
-    done = {entry[0] for line in whole.splitlines() if (entry := entry_of(line)) is not None}
-    with path.open("ab", buffering=0) as file:
-        file.truncate(len(whole))
-        file.write(BEGUN)
-        job = partial(work.there, job=asked, folder=folder, program=program)
-        n = max(1, int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
-        for piece, told in pool.each([piece for piece in pieces if asked.key(piece) not in done], n, job):
-            file.write(line_of(asked.key(piece), told))
-
+from escala.campaigns.work import Replays
+from escala.engines.task import do
 
 if __name__ == "__main__":
-    do(work.Replays.read, *sys.argv[1:])
+    do(Replays.read, *sys.argv[1:])

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import math
-import os
-import socket
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,7 +12,8 @@ import numpy as np
 import polars as pl
 
 from escala.campaigns import as_text
-from escala.campaigns.runs import Run, digest_of, made_by
+from escala.campaigns.runs import Run, digest_of
+from escala.engines.by_text import ByText
 from escala.errors import EscalaError, one_line
 from escala.metrics.jobs import finished
 from escala.metrics.recorded import recorded_waits
@@ -43,7 +40,7 @@ _logs: dict[str, Workload] = {}
 
 @dataclass(frozen=True)
 class Replays:
-    """The work of a campaign, see `as_text.ByText`."""
+    """The work of a campaign, see `escala.engines.by_text.ByText`."""
 
     module: ClassVar[str] = "escala.campaigns.task"
 
@@ -59,7 +56,7 @@ class Replays:
         return as_text.written(runs)
 
     @staticmethod
-    def read(text: str) -> tuple[as_text.ByText, list[Any]]:
+    def read(text: str) -> tuple[ByText, list[Any]]:
         """What was written."""
         return Replays(), as_text.read(text)
 
@@ -94,20 +91,6 @@ def tried(run: Run, find: Callable[[Workload], dict[str, Any]]) -> dict[str, Any
         except Exception as error:  # the other runs go on
             why = one_line(f"{type(error).__name__}: {error}")
     return {"error": why}
-
-
-def there(piece: Any, job: Callable[[Any], dict[str, Any]], folder: str, program: str) -> dict[str, Any]:
-    """One piece of work on another machine, in the folder in which the work was begun; `error` where its Escala is another one."""
-    with suppress(OSError):
-        os.chdir(folder)
-    if _program() != program:
-        return {"error": f"node {socket.gethostname()} has another version or state of Escala ({_program()}): install {program} there"}
-    return job(piece)
-
-
-@functools.cache
-def _program() -> str:
-    return made_by()
 
 
 def log_of(run: Run) -> Workload:

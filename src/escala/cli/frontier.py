@@ -15,7 +15,7 @@ from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of
 from escala.cli.recorded import shown_waits
-from escala.cli.replay import Pairs, policies, power_of
+from escala.cli.replay import On, Pairs, policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
 from escala.cli.unused import tell_unused
@@ -58,6 +58,7 @@ def frontier(
     ] = None,
     margin: Margin = 0.0,
     jobs: Pairs = None,
+    on: On = None,
     power: opt.Power = None,
     price: opt.Price = None,
     carbon: opt.Carbon = None,
@@ -72,10 +73,12 @@ def frontier(
     The first pair is the reference. Holds are capped: hold:0.25:3600 holds no job back for more than an hour.
     """
     import escala
+    from escala.engines import replays_on
     from escala.report import frontier as page
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     opt.check_price(price, currency)
+    replays_on(on, jobs)  # an engine that there is none of is said before the log is read
     pieces = Pieces(None, None)
     with output_folder(out, "frontier", force=force, keeps=True) as folder:
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
@@ -86,18 +89,16 @@ def frontier(
             tell_unused(chosen, switching, options, log)
             pieces = pieces_of(folder, log, machine, [*chosen, *switching], after=after, **options)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
-            told = None if share is None else lambda _, done: share(done)
-            run = partial(escala.frontier, log, machine, *found, after=after, margin=margin, keep=pieces.value, jobs=jobs, **options)
-            best = interruptible(lambda: run(progress=told))
+            run = partial(escala.frontier, log, machine, *found, after=after, margin=margin, keep=pieces, jobs=jobs, on=on, **options)
+            best = interruptible(lambda: run(progress=None if share is None else lambda _, done: share(done)))
             tell_found(pieces)
         document = best.as_dict() | read_of(log) | {"power": power_of(machine)}
         about = f"{log.name} on {machine.name}: {len(log):,} jobs, {len(best.summaries)} pairs."
         chosen_by = ""
         if folder is not None:
             (folder / "frontier.json").write_text(json.dumps(plain(document), indent=1) + "\n", encoding="utf-8")
-            priced: dict[str, Any] = {"price": price, "carbon": carbon, "currency": currency}
             chosen_by = _write_policy(best, margin, log, machine, folder, out)
-            page.write_page(best, folder / PAGE, about, machine.power_line, **priced)
+            page.write_page(best, folder / PAGE, about, machine.power_line, price=price, carbon=carbon, currency=currency)
     emit(as_json, document, about, *shown(best), *filter(None, [chosen_by]), machine.power_line)
 
 

@@ -58,6 +58,10 @@ Export = Annotated[
 Schedulers = Annotated[str, typer.Option("--schedulers", metavar="A,B,...", help="schedulers to compare, by the names of escala simulate")]
 Shutdowns = Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help="shutdown policies to compare")]
 Pairs = Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")]
+On = Annotated[
+    str | None,
+    typer.Option("--on", metavar="ENGINE", help="where: local:N (as --jobs N), ray, or ray:HOST:PORT", show_default=False),
+]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -137,6 +141,7 @@ def compare(
     stretch: room.Stretch = None,
     limit: room.Limit = None,
     jobs: Pairs = None,
+    on: On = None,
     power: opt.Power = None,
     out: opt.Out = None,
     force: opt.Force = False,
@@ -146,6 +151,7 @@ def compare(
     from polars import Float64, Series
 
     import escala
+    from escala.engines import replays_on
     from escala.policies.pairs import KeptRuns
     from escala.policies.run import check_power
     from escala.studies.lab.saving import save_runs
@@ -153,6 +159,7 @@ def compare(
     names = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     wanted = room.Wanted(headroom, stretch, limit)
     room.check(wanted, options)
+    replays_on(on, jobs)  # an engine that there is none of is said before the log is read
     with output_folder(out, "compare", force=force, keeps=True) as folder:
         kept = None if folder is None else KeptRuns(folder, _state(options), identity([*names[0], *names[1]]))
         total = len(names[0]) * len(names[1])
@@ -167,7 +174,7 @@ def compare(
             room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {len(log)} jobs under {total} pairs of policies")
             told = None if share is None else lambda _, done: share(done)
-            run = partial(escala.compare, log, machine, schedulers=found[0], shutdowns=found[1], keep=kept, jobs=jobs, **options)
+            run = partial(escala.compare, log, machine, schedulers=found[0], shutdowns=found[1], keep=kept, jobs=jobs, on=on, **options)
             comparison = interruptible(lambda: run(progress=told))
             if kept is not None and kept.found:
                 remark(f"{len(kept.found)} of {total} runs were kept from an interrupted comparison")

@@ -12,7 +12,7 @@ from escala.cli.interrupt import interruptible, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log
-from escala.cli.replay import policies
+from escala.cli.replay import On, policies
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -87,6 +87,7 @@ def tune(
     scores: Scores = "escala",
     searches: Searches = 3,
     jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="replays side by side; by default one a core")] = None,
+    on: On = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -95,14 +96,16 @@ def tune(
     The folder holds the policy (policy.toml, which --scheduler policy:DIR runs), a page, and the figures. Of several logs one policy is
     chosen on the pasts of all, and judged on the later weeks of each.
     """
+    from escala.engines import replays_on
     from escala.policies.pairs import digest_of
     from escala.tuning.folder import VERB, write
     from escala.tuning.several import Several
 
+    replays_on(on, jobs)  # an engine that there is none of is said before the log is read
     present = _scheduler(present)
     named, linear = ([one for one in text.split(",") if one] for text in (predictors, scores))
     wanted = {"after": after, "predictors": named, "searches": searches}
-    asked = {**wanted, "objective": objective, "promise": promise, "scores": linear, "jobs": jobs}
+    asked = {**wanted, "objective": objective, "promise": promise, "scores": linear, "jobs": jobs, "on": on}
     pieces = Pieces(None, None)
     with output_folder(out, VERB, force=force, keeps=True) as folder:
         assert folder is not None

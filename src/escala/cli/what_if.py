@@ -13,7 +13,7 @@ from escala.cli.interrupt import interruptible, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of, with_shapes
-from escala.cli.replay import policies, power_of
+from escala.cli.replay import On, policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
 from escala.writing import PAGE, Pieces, output_folder
@@ -58,6 +58,7 @@ def what_if(
     schedulers: Schedulers = "slurm",
     power: opt.Power = None,
     jobs: Jobs = None,
+    on: On = None,
     out: opt.Out = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
@@ -65,10 +66,11 @@ def what_if(
     """Replay a log on its site with more or fewer nodes, or other limits: who waits how long, and what energy it takes."""
     import escala
     from escala.calibration import what_if as tried
-    from escala.policies.pairs import keep_runs
+    from escala.engines import replays_on
     from escala.report.what_if import write_page
 
     names = opt.names(schedulers, "--schedulers")
+    replays_on(on, jobs)  # an engine that there is none of is said before the log is read
     pieces = Pieces(None, None)
     with output_folder(out, "what-if", force=force, keeps=True) as folder:
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
@@ -79,7 +81,7 @@ def what_if(
             share = begin(f"replaying {len(log)} jobs on each site")
             changes = {"nodes": nodes or (), "limits": limit or (), "qos": qos or ()}
             pieces = pieces_of(folder, log, machine, names, **changes)
-            run = partial(tried, log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs, keep=keep_runs(pieces))
+            run = partial(tried, log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs, on=on, keep=pieces)
             found = interruptible(run)
             tell_found(pieces)
         about = f"{log.name} on {machine.name}: {len(log):,} jobs."

@@ -16,9 +16,9 @@ from typing import Any
 
 from escala.campaigns import journal
 from escala.campaigns.definition import estimates_of
-from escala.campaigns.engines import engine_of
 from escala.campaigns.runs import Run
 from escala.campaigns.work import log_of
+from escala.engines import engine_of
 from escala.errors import EscalaError, quoted
 from escala.leaderboard.judged import EASY, Judging
 from escala.leaderboard.suite import SUITES, Suite, SuiteLog, name_of, read_suite

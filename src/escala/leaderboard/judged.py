@@ -12,6 +12,7 @@ import numpy as np
 from escala.campaigns import as_text
 from escala.campaigns.runs import Run
 from escala.campaigns.work import options_of, replayed, tried
+from escala.engines.threads import Threads
 from escala.errors import EscalaError
 from escala.policies.pairs import Named
 from escala.tuning.candidates import BASELINES
@@ -30,7 +31,7 @@ EASY, ON = BASELINES[0], "never"
 @dataclass(frozen=True)
 class Judging:
     """By what runs are judged: called with one it gives `found` and `seconds`, or `error`, in whatever process. See
-    `escala.campaigns.work.tried` and `escala.campaigns.as_text.ByText`."""
+    `escala.campaigns.work.tried` and `escala.engines.by_text.ByText`."""
 
     after: str
     promise: str
@@ -90,7 +91,7 @@ def _energy(run: Run, log: Workload, split: Split) -> dict[str, Any]:
     """Energies of the later weeks, of the policy and of easy with all nodes on, and their ratio with its interval over weeks."""
     options = {name: value for name, value in options_of(run).items() if name not in ("record", "until_s")}
     pairs = [Named(EASY, EASY, ON), Named(POLICY, run.scheduler, run.shutdown)]
-    easy, policy = later_pairs(log, run.platform, split, pairs, options, keep=lambda _, find: find(), jobs=1).pairs.values()
+    easy, policy = later_pairs(log, run.platform, split, pairs, options, each=Threads(1)).pairs.values()
     return {POLICY: policy.energy_j, EASY: easy.energy_j, "ratio": list(policy.energy)}
 
 

@@ -1,8 +1,8 @@
-"""A task of an array on Slurm that judges policies: see `escala.campaigns.task`."""
+"""A task of an array on Slurm that judges policies: see `escala.engines.task`."""
 
 import sys
 
-from escala.campaigns.task import do
+from escala.engines.task import do
 from escala.leaderboard.judged import Judging
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Comparing: one workload on one platform under many pairs of policies, each finished run kept where there is a folder.
 
-The work is a list of pairs (`pairs_of`); `play` runs those that are not kept yet, one a core, keeps each as soon as it is finished, and
+The work is a list of pairs (`pairs_of`); `play` runs those that are not kept yet on an engine, keeps each as soon as it is finished, and
 gives all of them in the order of the list. The table comes last, from results that may have been read back.
 """
 
@@ -9,17 +9,20 @@ from __future__ import annotations
 import copy
 import hashlib
 import io
+import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import polars as pl
 
 from escala import metrics
-from escala.errors import EscalaError, quoted, refuse_text
+from escala.engines import Each, replays_on
+from escala.engines.engine import cores
+from escala.engines.threads import Threads
+from escala.errors import EscalaError, one_line, quoted, refuse_text
 from escala.foresight import plain
 from escala.platform import Platform
 from escala.policies.run import check_power, read, simulate
@@ -27,7 +30,7 @@ from escala.policies.schedulers import Scheduler
 from escala.policy import name_of
 from escala.result import Result
 from escala.workload import Workload
-from escala.writing import Kept, Pieces
+from escala.writing import Kept, Pieces, write_whole
 
 Told = Callable[[str, float], None]  # the pair that runs now, and the share of all work done
 Begin = Callable[[str], Callable[[float], None] | None]
@@ -36,10 +39,9 @@ T = TypeVar("T")
 
 
 class Keeping(Protocol[T]):
-    """Where finished runs are kept: the names of those that are there, and what each gave."""
+    """Where finished runs are kept: which are there, and what each gave."""
 
-    found: list[str]
-
+    def has(self, name: str) -> bool: ...
     def load(self, name: str) -> T: ...
     def keep(self, name: str, result: T) -> None: ...
 
@@ -51,6 +53,11 @@ class Named:
     name: str
     scheduler: Any
     shutdown: Any
+
+    @property
+    def key(self) -> str:
+        """By which an engine knows it."""
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,10 @@ class KeptRuns:
         self.found = [name for name in self._requests if folder_of(name) in there]
         self.done = len(self.found)
 
+    def has(self, name: str) -> bool:
+        """Was this one finished before?"""
+        return name in self.found
+
     def load(self, name: str) -> Result:
         """A run that was kept."""
         return Result.load(self._work / folder_of(name))
@@ -116,6 +127,41 @@ def play_anew(_: str, run: Callable[[], Result]) -> Result:
 def keep_runs(pieces: Pieces) -> Keep:
     """Each run is a piece of something longer."""
     return lambda name, run: pieces.file(f"run {name}", run, lambda path, result: result.save(path), Result.load)
+
+
+@dataclass(frozen=True)
+class KeptPieces(Generic[T]):
+    """Finished runs as pieces of something longer. of: what stands before their names; write, read: a run into a file, and out of it."""
+
+    pieces: Pieces
+    of: str
+    write: Callable[[Path, T], object]
+    read: Callable[[Path], T]
+
+    def has(self, name: str) -> bool:
+        """Was this one finished before?"""
+        return self.pieces.has(self.of + name)
+
+    def load(self, name: str) -> T:
+        """A run that was kept."""
+        return self.pieces.file(self.of + name, _gone, self.write, self.read)
+
+    def keep(self, name: str, result: T) -> None:
+        """Keep a run that is finished."""
+        self.pieces.file(self.of + name, lambda: result, self.write, self.read)
+
+
+def _gone() -> Any:
+    raise AssertionError("a piece that was there is gone")
+
+
+def kept_values(pieces: Pieces | None, of: str = "") -> KeptPieces[Any] | None:
+    """Runs whose results are values that JSON keeps."""
+    if pieces is None:
+        return None
+    return KeptPieces(
+        pieces, of, lambda path, value: write_whole(path, json.dumps(value)), lambda path: json.loads(path.read_text(encoding="utf-8"))
+    )
 
 
 LONGEST_FOLDER = 100  # bytes
@@ -156,18 +202,19 @@ def play(
     run: Callable[[Named], T],
     keep: Keeping[T] | None = None,
     progress: Told | None = None,
-    jobs: int | None = None,
+    each: Each | None = None,
 ) -> dict[str, T]:
     """Run the pairs that are not kept yet, and keep each that ends; name -> what `run` gave, in the order of `pairs`.
 
-    jobs: how many run side by side, each in a thread (compiled code releases the interpreter's lock), by default one a core. Pairs with a
-    policy outside the kernel run one after the other, each with a copy of its own (`copy.deepcopy`): what an object notes in one run is
-    not known in another, and the one given stays as it is. EscalaError before the first run for one that cannot be copied.
+    each: the engine; None: a thread for each core. In threads, pairs with a policy outside the kernel run one after the other, each with a
+    copy of its own (`copy.deepcopy`): what an object notes in one run is not known in another, and the one given stays as it is. Elsewhere
+    `run`, pairs and what it gives are sent from process to process. EscalaError before the first run for a policy that cannot be copied.
     """
-    found = {} if keep is None else {name: keep.load(name) for name in keep.found}
+    each = Threads(cores()) if each is None else each
+    found = {} if keep is None else {pair.name: keep.load(pair.name) for pair in pairs if keep.has(pair.name)}
     waiting = [pair for pair in pairs if pair.name not in found]
-    threads = jobs or cores()
-    beside = [pair for pair in waiting if threads > 1 and _compiled(pair)]
+    here = each if isinstance(each, Threads) else None
+    side = [pair for pair in waiting if here is None or (here.n > 1 and _compiled(pair))]
     for one in {id(one): one for pair in waiting for one in (pair.scheduler, pair.shutdown)}.values():
         _own(one)
 
@@ -180,24 +227,30 @@ def play(
 
     if progress is not None:
         progress("", len(found) / len(pairs))
-    failure: BaseException | None = None
-    with ThreadPoolExecutor(threads) as pool:
-        running = {pool.submit(run, pair): pair for pair in beside}
-        for future in as_completed(running):
-            failure = future.exception()
-            if failure is not None:
-                break
-            ended(running[future], future.result())
-        pool.shutdown(cancel_futures=True)  # after a failure nothing more begins; what runs already is finished and kept
-    for future, pair in running.items():
-        if pair.name not in found and not future.cancelled() and future.exception() is None:
-            ended(pair, future.result())
-    if failure is not None:
-        raise failure
+    for pair, told in each(side, _Job(run, elsewhere=here is None)):
+        if "error" in told:
+            raise EscalaError(f"{pair.name}: {told['error']}")
+        ended(pair, told["found"])
     for pair in waiting:
-        if pair not in beside:
+        if pair.name not in found:
             ended(pair, run(replace(pair, scheduler=_own(pair.scheduler), shutdown=_own(pair.shutdown))))
     return {pair.name: found[pair.name] for pair in pairs}
+
+
+@dataclass(frozen=True)
+class _Job(Generic[T]):
+    """What an engine does with a pair. elsewhere: an exception is told, not raised."""
+
+    run: Callable[[Named], T]
+    elsewhere: bool
+
+    def __call__(self, pair: Named) -> dict[str, Any]:
+        try:
+            return {"found": self.run(pair)}
+        except Exception as error:
+            if not self.elsewhere:
+                raise
+            return {"error": one_line(str(error) if isinstance(error, EscalaError) else f"{type(error).__name__}: {error}")}
 
 
 def _compiled(pair: Named) -> bool:
@@ -218,11 +271,6 @@ def _own(policy: Any) -> Any:
         ) from error
 
 
-def cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def compare(
     workload: Any,
     platform: Any,
@@ -232,21 +280,24 @@ def compare(
     progress: Told | None = None,
     keep: KeptRuns | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     **options: Any,
 ) -> Comparison:
     """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`.
 
     progress: called with the name of the pair that ended last and the share of all work done. keep: where each finished run goes at once,
-    and finished ones are taken from. jobs: how many pairs of named policies run side by side, by default one a core; the results are the
-    same for any number. EscalaError for jobs < 1.
+    and finished ones are taken from. on: "local" (pairs of named policies side by side, one a core), "local:N", "ray" or "ray:HOST:PORT",
+    see docs/how-to/scale.md; the results are the same for any. jobs: N is "local:N". EscalaError for jobs < 1, and an engine that is not
+    there.
     """
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-        raise EscalaError(f"compare: jobs={jobs!r}: give the number of pairs to run side by side, at least 1")
-    loaded, machine = read(workload, platform)
-    pairs = pairs_of(schedulers, shutdowns)
-    check_power(machine, [pair.shutdown for pair in pairs], bool(options.get("start_off", False)))
-    if keep is not None:
-        keep.begin(pairs, loaded, machine, options)
-    if any(name in options and not isinstance(options[name], str | None) for name in ("estimate", "order_estimate")):
-        jobs = 1  # a predictor in Python
-    return Comparison(play(pairs, lambda pair: simulate(loaded, machine, pair.scheduler, pair.shutdown, **options), keep, progress, jobs))
+    with replays_on(on, jobs) as each:
+        loaded, machine = read(workload, platform)
+        pairs = pairs_of(schedulers, shutdowns)
+        check_power(machine, [pair.shutdown for pair in pairs], bool(options.get("start_off", False)))
+        if keep is not None:
+            keep.begin(pairs, loaded, machine, options)
+        if any(name in options and not isinstance(options[name], str | None) for name in ("estimate", "order_estimate")):
+            each = Threads(1) if isinstance(each, Threads) else each  # a predictor in Python
+        return Comparison(
+            play(pairs, lambda pair: simulate(loaded, machine, pair.scheduler, pair.shutdown, **options), keep, progress, each)
+        )

@@ -97,7 +97,7 @@ def run(
             list(schedulers),
             plan.shutdowns,
             beside=learnt,
-            keep=kept.value,
+            keep=kept,
             progress=watching(begin, f"replaying {len(schedulers) * len(plan.shutdowns) + len(learnt)} pairs of policies"),
             seed=plan.seed,
         )

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from escala.engines import replays_on
 from escala.errors import EscalaError, quoted
 from escala.metrics.recorded import recorded_waits
 from escala.options import Options, with_options
 from escala.platform import Platform
 from escala.platform.told import how
 from escala.policies.compose import CAP_S
-from escala.policies.pairs import Named, Told, pairs_of, play
+from escala.policies.pairs import Named, Told, kept_values, pairs_of, play
 from escala.policies.queues import queue
 from escala.policies.run import check_power, read, simulate
 from escala.tuning.later import Later, judge
 from escala.tuning.split import split_of
+from escala.writing import Pieces
 
 SCHEDULERS = ("easy", "saf", "sjf-fit", queue("sjf", 24 * 3600.0))
 SHUTDOWNS = ("never", "timeout:1800", "timeout:300", "timeout:0", *(f"hold:{share}:{CAP_S:.0f}" for share in ("0.1", "0.25", "0.5")))
@@ -28,8 +30,6 @@ LONGEST = 1.25
 """The longest wait may be so many times the reference's: an order that starves some jobs is no saving."""
 
 Summary = Mapping[str, float | int]
-Keep = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
-"""Given the name of a pair and how to replay it: {"summary": ..., "knows": ...}, perhaps one that was kept."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,10 @@ def frontier(
     beside: Sequence[Named] = (),
     after: str | float | None = None,
     margin: float = 0.0,
-    keep: Keep | None = None,
+    keep: Pieces | None = None,
     progress: Told | None = None,
     jobs: int | None = None,
+    on: str | None = None,
     **options: Any,
 ) -> Frontier:
     """Replay a log under every pair of a scheduler and a shutdown policy, and set their energies against their waits.
@@ -119,10 +120,10 @@ def frontier(
     The first pair is the reference: name what runs today first. Trained agents and tuned policies are policies like others. beside:
     further pairs, each with a name of its own, "SCHEDULER + SHUTDOWN". after: the frontier is of this share of the log's time ("60%"), and
     the cheapest pairs are judged once on the weeks after it; margin: also the one with waits longer by at most this share. keep: where
-    replays go, and are taken from; progress, jobs: see `compare`;
-    options: as of `simulate`. Energy is counted from the first submission to the last finish of each replay; on later weeks from their
-    beginning to the last submission. EscalaError: a platform without watts or without switches, fewer than two pairs, none that a real
-    machine can have, a replay that is cut, or too few weeks.
+    replays go, and are taken from; progress, jobs, on: see `compare`; options: as of `simulate`. Energy is counted from the first
+    submission to the last finish of each replay; on later weeks from their beginning to the last submission. EscalaError: a platform
+    without watts or without switches, fewer than two pairs, none that a real machine can have, a replay that is cut, too few weeks, an
+    engine that is not there.
     """
     log, machine = read(workload, platform)
     split = None if after is None else split_of(log, after)
@@ -136,18 +137,23 @@ def frontier(
         result = simulate(past, machine, pair.scheduler, pair.shutdown, record=False, **options)
         return {"summary": result.summary(), "knows": result.knows, "waits": recorded_waits(result.jobs)}
 
-    kept = keep or (lambda _, make: make())
-    found = play(pairs, lambda pair: kept(pair.name, lambda: run(pair)), progress=progress, jobs=jobs)
+    with replays_on(on, jobs) as each:
+        found = play(pairs, run, kept_values(keep), progress, each)
+        best = _found(found)
+        if split is None:
+            return best
+        names = dict.fromkeys([best.reference, *map(best.cheapest, (*MARGINS, margin))])
+        judged = [next(pair for pair in pairs if pair.name == name) for name in names]
+        return replace(best, later=judge(log, machine, split, judged, options, keep=keep, each=each))
+
+
+def _found(found: Mapping[str, Mapping[str, Any]]) -> Frontier:
+    """The frontier of what was found of each pair."""
     knows = {name: one["knows"] for name, one in found.items()}
     if all(knows.values()):
         raise EscalaError("a frontier of clairvoyant pairs only: no real machine can have them; name another shutdown policy or scheduler")
     waits = {name: one["waits"] for name, one in found.items() if one["waits"] is not None}
-    best = Frontier({name: one["summary"] for name, one in found.items()}, knows, waits=waits)
-    if split is None:
-        return best
-    names = dict.fromkeys([best.reference, *map(best.cheapest, (*MARGINS, margin))])
-    judged = [next(pair for pair in pairs if pair.name == name) for name in names]
-    return replace(best, later=judge(log, machine, split, judged, options, keep=kept, jobs=jobs))
+    return Frontier({name: one["summary"] for name, one in found.items()}, knows, waits=waits)
 
 
 def _check(machine: Platform, pairs: Sequence[Named], asked: Options) -> None:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from escala.engines import Each
 from escala.metrics.bootstrap import paired
 from escala.options import Options, with_options
 from escala.platform import Platform
-from escala.policies.pairs import Named, Told, play
+from escala.policies.pairs import Named, kept_values, play
 from escala.policies.run import simulate
 from escala.tuning.judge import RESAMPLES, Ratio, ratio
 from escala.tuning.measures import Figures, Floats, figures, jobs_of
 from escala.tuning.split import DAY_S, WEEK_S, Split
 from escala.workload import Workload
-
-Keep = Callable[[str, Callable[[], dict[str, Any]]], dict[str, Any]]
+from escala.writing import Pieces
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,17 @@ def judge(
     pairs: Sequence[Named],
     options: Mapping[str, Any],
     *,
-    keep: Keep,
-    progress: Told | None = None,
-    jobs: int | None = None,
+    keep: Pieces | None = None,
+    each: Each | None = None,
 ) -> Later:
     """Judge pairs, the reference first, each in one replay of the whole log. What a week draws is the difference of the energies of two
-    replays that are cut at its ends. keep, progress, jobs: see `escala.frontier`; options: as of `simulate`."""
+    replays that are cut at its ends. keep: see `escala.frontier`; each: see `escala.policies.pairs.play`; options: as of `simulate`."""
     admitted = jobs_of(log, machine, with_options(Options(), **options))
     is_later = admitted.submit_s >= split.at_s
     later, week = admitted.part(is_later), split.later_weeks(admitted.submit_s[is_later])
     ends = weeks_of(split)
+
+    row = admitted.row[is_later]
 
     def drawn(pair: Named) -> dict[str, Any]:
         cut = [simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **{**options, "until_s": float(end)}) for end in ends]
@@ -78,13 +79,11 @@ def judge(
 
     def waited(pair: Named) -> Floats:
         jobs_of_run = simulate(log, machine, pair.scheduler, pair.shutdown, record=False, **options).jobs
-        return jobs_of_run["wait_s"].to_numpy()[admitted.row[is_later]]
+        return jobs_of_run["wait_s"].to_numpy()[row]
 
-    def both(pair: Named) -> tuple[Floats, Floats]:
-        return np.array(keep(f"later {pair.name}", lambda: drawn(pair))["energy_j"]), waited(pair)
-
-    found = play(pairs, both, progress=progress, jobs=jobs)
-    energy, waits = ({name: one[k] for name, one in found.items()} for k in (0, 1))
+    energies = play(pairs, drawn, kept_values(keep, "later "), each=each)
+    energy = {name: np.array(found["energy_j"]) for name, found in energies.items()}
+    waits = play(pairs, waited, each=each)
     first = pairs[0].name
 
     def judged(name: str) -> Judged:
@@ -94,4 +93,4 @@ def judge(
         return Judged(float(energy[name].sum()), figures(later, waits[name]), by_weeks, wait, p95)
 
     spans = (split.at_s - split.first_s) / DAY_S, (split.last_s - split.at_s) / DAY_S
-    return Later(*spans, len(ends) - 1, {name: judged(name) for name in found})
+    return Later(*spans, len(ends) - 1, {name: judged(name) for name in energy})

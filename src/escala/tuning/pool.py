@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from escala.engines.threads import Threads
 from escala.errors import EscalaError
 from escala.options import Options, with_options
 from escala.policies.linear import Linear
@@ -75,7 +76,9 @@ def pooled(
     for workload, platform in logs:
         log, machine = read(workload, platform)
         last = log.with_jobs(log.jobs.tail(most))
-        found = ground(Replays(machine, how, options, None, begin, jobs), last, (-np.inf, np.inf), BASELINES, wanted)
+        found = ground(
+            Replays(machine, how, options, None, begin, None if jobs is None else Threads(jobs)), last, (-np.inf, np.inf), BASELINES, wanted
+        )
         assert found is not None
         longest = figures(found.copies[0].jobs, found.copies[0].easy)["longest_wait_s"]
         grounds.append((found, max(longest, LEAST_GUARD_S)))

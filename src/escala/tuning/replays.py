@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import polars as pl
 
+from escala.engines import Each
 from escala.options import Options
 from escala.platform import Platform
-from escala.policies.pairs import Begin, Named, Told, play
+from escala.policies.pairs import Begin, KeptPieces, Named, Told, play
 from escala.policies.run import simulate
 from escala.policy import name_of
 from escala.tuning.measures import Floats, Jobs, jobs_of
@@ -32,26 +34,23 @@ def replay(
     part: str = WHOLE,
     keep: Pieces | None = None,
     progress: Told | None = None,
-    threads: int | None = None,
+    each: Each | None = None,
 ) -> dict[str, Floats]:
     """Waits of the jobs under each scheduler, s, by its name. part: what of a log these replays are of; keep: where they go."""
-    pieces = Pieces(None, None) if keep is None else keep
 
     def run(pair: Named) -> Floats:
         result = simulate(log, platform, pair.scheduler, record=False, **options)
         return result.jobs[COLUMN].to_numpy()[jobs.row]
 
-    def kept(pair: Named) -> Floats:
-        return pieces.file(f"{part} {pair.name}", lambda: run(pair), lambda path, waits: _frame(waits).write_parquet(path), _waits)
-
-    return play([Named(name_of(one), one, "never") for one in schedulers], kept, None, progress, threads)
+    kept = None if keep is None else KeptPieces[Floats](keep, f"{part} ", _write, _waits)
+    return play([Named(name_of(one), one, "never") for one in schedulers], run, kept, progress, each)
 
 
-def _frame(waits: Floats) -> pl.DataFrame:
-    return pl.DataFrame({COLUMN: waits})
+def _write(path: Path, waits: Floats) -> None:
+    pl.DataFrame({COLUMN: waits}).write_parquet(path)
 
 
-def _waits(path: Any) -> Floats:
+def _waits(path: Path) -> Floats:
     return pl.read_parquet(path)[COLUMN].to_numpy()
 
 
@@ -63,15 +62,19 @@ def watching(begin: Begin | None, what: str) -> Told | None:
 
 @dataclass(frozen=True)
 class Replays:
-    """How replays are made. of: what stands before the names of those that are kept."""
+    """How replays are made. engine: where; of: what stands before the names of those that are kept."""
 
     machine: Platform
     how: Options
     options: Mapping[str, Any]
     keep: Pieces | None
     begin: Begin | None
-    threads: int | None
+    engine: Each | None
     of: str = ""
+
+    def __reduce__(self) -> Any:
+        """What another process needs to make one: it keeps nothing, and tells nobody."""
+        return Replays, (self.machine, self.how, self.options, None, None, None, self.of)
 
     def jobs(self, log: Workload) -> Jobs:
         """The jobs of a log as they run here."""
@@ -83,7 +86,7 @@ class Replays:
 
     def each(self, schedulers: Sequence[Any], run: Callable[[Any], T]) -> list[T]:
         """What `run` gives for each scheduler, side by side."""
-        found = play([Named(str(k), one, "never") for k, one in enumerate(schedulers)], lambda pair: run(pair.scheduler), jobs=self.threads)
+        found = play([Named(str(k), one, "never") for k, one in enumerate(schedulers)], lambda pair: run(pair.scheduler), each=self.engine)
         return list(found.values())
 
     def play(self, part: str, log: Workload, schedulers: Sequence[Any], what: str) -> tuple[Jobs, dict[str, Floats]]:
@@ -91,5 +94,5 @@ class Replays:
         jobs = self.jobs(log)
         watched, kept = watching(self.begin, what), self.keep
         named, how = self.of + part, self.options
-        waits = replay(log, self.machine, schedulers, jobs, how, part=named, keep=kept, progress=watched, threads=self.threads)
+        waits = replay(log, self.machine, schedulers, jobs, how, part=named, keep=kept, progress=watched, each=self.engine)
         return jobs, waits

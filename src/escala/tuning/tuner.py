@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from escala.engines import Each, replays_on
 from escala.errors import EscalaError
 from escala.metrics.recorded import waits_beside
 from escala.platform import Platform
@@ -49,6 +50,7 @@ def tune(
     searches: int = SEEDS,
     seed: int = 0,
     jobs: int | None = None,
+    on: str | None = None,
     keep: Pieces | None = None,
     begin: Begin | None = None,
     **options: Any,
@@ -59,13 +61,14 @@ def tune(
     runtime) or p95-wait. promise: what may not get worse, see `escala.tuning.promise`; it is checked on the past. after: the share of the
     log's time that is its past. present: the scheduler that runs today, to be compared with too. predictors: estimates that are tried in
     place of requests, as `estimate` takes them, "model" is one fitted to this past; () tries none. scores: linear ones that are tried as
-    they are, "escala" or "score:FILE". searches: of weights, under each estimate; 0: none. seed: of the intervals and models. jobs: replays
-    side by side, by default one a core.
+    they are, "escala" or "score:FILE". searches: of weights, under each estimate; 0: none. seed: of the intervals and models. on:
+    where replays are made, see `compare`; jobs: N is "local:N".
     keep: where finished replays go, and are taken from. begin: told what is done now, gives what to tell the share done. options: as of
     `simulate`. EscalaError: an unknown objective, a promise that cannot be read or that no rule keeps, a log of less than three weeks.
     """
     asked = asked_of(objective, promise, after, present, predictors, scores, searches, {**options, "seed": seed})
-    return tuned_on([read_of(workload, platform)], asked, keep, begin, jobs).logs[0]
+    with replays_on(on, jobs) as each:
+        return tuned_on([read_of(workload, platform)], asked, keep, begin, each).logs[0]
 
 
 def tune_several(
@@ -80,6 +83,7 @@ def tune_several(
     searches: int = SEEDS,
     seed: int = 0,
     jobs: int | None = None,
+    on: str | None = None,
     keep: Pieces | None = None,
     begin: Begin | None = None,
     **options: Any,
@@ -93,7 +97,8 @@ def tune_several(
     if len(logs) < 2:
         raise EscalaError(f"tune_several needs at least two logs, not {len(logs)}: tune takes one")
     asked = asked_of(objective, promise, after, present, predictors, scores, searches, {**options, "seed": seed})
-    return tuned_on(_apart([read_of(*pair) for pair in logs]), asked, keep, begin, jobs)
+    with replays_on(on, jobs) as each:
+        return tuned_on(_apart([read_of(*pair) for pair in logs]), asked, keep, begin, each)
 
 
 def _apart(logs: Sequence[tuple[Workload, Platform]]) -> list[tuple[Workload, Platform]]:
@@ -106,23 +111,21 @@ def _apart(logs: Sequence[tuple[Workload, Platform]]) -> list[tuple[Workload, Pl
     return found
 
 
-def tuned_on(
-    logs: Sequence[tuple[Workload, Platform]], asked: Asked, keep: Pieces | None, begin: Begin | None, jobs: int | None
-) -> Several:
+def tuned_on(logs: Sequence[tuple[Workload, Platform]], asked: Asked, keep: Pieces | None, begin: Begin | None, each: Each) -> Several:
     """Choose one policy on the pasts of logs, and judge it on the later weeks of each."""
     splits, seed, several = [split_of(log, asked.after) for log, _ in logs], asked.how.seed, len(logs) > 1
     told = [
-        Replays(machine, asked.how, asked.options, keep, begin, jobs, f"{number} " if several else "")
+        Replays(machine, asked.how, asked.options, keep, begin, each, f"{number} " if several else "")
         for number, (_, machine) in enumerate(logs)
     ]
-    each = [_past(replays, log, split, asked) for replays, (log, _), split in zip(told, logs, splits, strict=True)]
-    rules = ranked([past.rules for past in each])
-    rule = best(rules, asked.promise, [past.found for past in each], [log.name for log, _ in logs])
-    pasts = Pasts(each, rules, rule, seed)
+    past = [_past(replays, log, split, asked) for replays, (log, _), split in zip(told, logs, splits, strict=True)]
+    rules = ranked([one.rules for one in past])
+    rule = best(rules, asked.promise, [one.found for one in past], [log.name for log, _ in logs])
+    pasts = Pasts(past, rules, rule, seed)
     steps, without = _beyond(pasts, asked)
     kept = kept_of(steps, rule.value)
     chosen = kept[-1].scheduler if kept else rule.name
-    found = [_judged(past, log, (rule.name, steps, kept, without), asked) for past, (log, _) in zip(each, logs, strict=True)]
+    found = [_judged(one, log, (rule.name, steps, kept, without), asked) for one, (log, _) in zip(past, logs, strict=True)]
     return Several(name_of(chosen), chosen, rule.name, rules, steps, without, found)
 
 

@@ -67,6 +67,10 @@ class Pieces:
                 if old != self._folder:
                     shutil.rmtree(out_of_sight(old, work.parent)) if old.is_dir() and not old.is_symlink() else old.unlink()
 
+    def has(self, name: str) -> bool:
+        """Was this piece finished, now or before?"""
+        return self._folder is not None and (self._folder / _key(name, None)[:32]).exists()
+
     def value(self, name: str, make: Callable[[], T]) -> T:
         """What `make` gives, here or before an interruption; JSON must keep it as it is."""
         return self.file(

@@ -18,14 +18,14 @@ HERE = Path(os.environ["SLURM_STAND_IN"])
 TASK = """
 import os, runpy, sys
 from pathlib import Path
-from escala.campaigns import work
-own, deadly, module = work.there, Path(sys.argv.pop(1)), sys.argv.pop(1)
+from escala.engines import there as on
+own, deadly, module = on.there, Path(sys.argv.pop(1)), sys.argv.pop(1)
 def there(piece, **more):
     if deadly.exists() and deadly.read_text() in (getattr(piece, "scheduler", None), getattr(piece, "preset", None)):
         print("out of memory", flush=True)
         os._exit(9)
     return own(piece, **more)
-work.there = there
+on.there = there
 runpy.run_module(module, run_name="__main__", alter_sys=True)
 """
 

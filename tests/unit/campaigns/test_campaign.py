@@ -14,10 +14,11 @@ import polars as pl
 import pytest
 
 import escala
-from escala.campaigns import journal, pool, work
+from escala.campaigns import journal, work
 from escala.campaigns.campaign import RUNS, SECONDS
 from escala.campaigns.definition import read_definition
 from escala.campaigns.runs import runs_of
+from escala.engines import pool
 from tests.cli.program import LOG
 
 GENERATED = {"generator": "lublin", "jobs": 60, "cores": 16, "load": 0.9}

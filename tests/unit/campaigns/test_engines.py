@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 import escala
-from escala.campaigns import on_ray, work
 from escala.campaigns.campaign import RUNS
 from escala.campaigns.definition import read_definition
-from escala.campaigns.engines import engine_of
 from escala.campaigns.runs import Run, runs_of
+from escala.engines import engine_of, on_ray
+from escala.engines.there import there
 from tests.cli.program import LOG
 
 SPEC: dict[str, Any] = {
@@ -98,7 +98,7 @@ def test_an_address_without_ray_behind_it_is_one_line_within_seconds() -> None:
 
 def test_a_node_with_another_escala_is_named(spec: dict[str, Any]) -> None:
     (run, *_) = runs_of(read_definition(spec))
-    told = work.there(run, lambda run: {"found": run.key}, os.getcwd(), "0.0 of another state")
+    told = there(run, lambda run: {"found": run.key}, os.getcwd(), "0.0 of another state")
     assert "has another version or state of Escala" in told["error"] and "install 0.0" in told["error"]
 
 

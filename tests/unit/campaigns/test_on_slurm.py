@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 import escala
-from escala.campaigns import as_text, on_slurm
+from escala.campaigns import as_text
 from escala.campaigns.campaign import RUNS
 from escala.campaigns.definition import read_definition
 from escala.campaigns.runs import runs_of
+from escala.engines import on_slurm
 from escala.workload import CleaningRules
 from tests.bridges.slurm.lab import lab
 from tests.cli.program import LOG

@@ -12,7 +12,8 @@ import pytest
 
 import escala
 from escala import leaderboard
-from escala.campaigns import on_slurm, work
+from escala.campaigns import work
+from escala.engines import on_slurm
 from escala.leaderboard.entry import FILE
 from escala.leaderboard.suite import jobs_digest
 from escala.tuning.split import split_of

@@ -8,6 +8,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import escala
+from escala.engines.threads import Threads
 from escala.errors import EscalaError
 from escala.policies import pairs
 
@@ -41,7 +42,7 @@ def test_named_pairs_run_side_by_side_and_objects_one_after_the_other() -> None:
     def own(view: object, act: object) -> None: ...
 
     todo = pairs.pairs_of(["fcfs", "easy", own], ["never"])
-    assert list(pairs.play(todo, run, jobs=2)) == [pair.name for pair in todo]
+    assert list(pairs.play(todo, run, each=Threads(2))) == [pair.name for pair in todo]
     assert [places[pair.name] is threading.current_thread() for pair in todo] == [False, False, True]
 
 
@@ -66,7 +67,7 @@ def test_after_an_error_nothing_more_begins_and_what_ran_is_kept() -> None:
 
     todo = pairs.pairs_of(["fcfs", "sjf", "easy", "saf", "ljf", "f1", "f2", "f3", "f4"], ["never"])
     with pytest.raises(EscalaError, match="planted"):
-        pairs.play(todo, run, progress=lambda name, _: told.append(name), jobs=2)
+        pairs.play(todo, run, progress=lambda name, _: told.append(name), each=Threads(2))
     assert set(told) - {""} == set(begun) - {"sjf + never"}
 
 

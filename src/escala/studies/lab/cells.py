@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from escala.campaigns.pool import each
+from escala.engines.pool import each
 from escala.errors import EscalaError
 from escala.source import source_digest
 from escala.writing import write_whole

@@ -22,10 +22,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from escala.campaigns.as_text import ByText
-from escala.campaigns.journal import entry_of
-from escala.campaigns.pool import ENDED
-from escala.campaigns.runs import made_by
+from escala.engines.by_text import ByText, entry_of
+from escala.engines.pool import ENDED
+from escala.engines.there import made_by
 from escala.errors import EscalaError, one_line, quoted
 from escala.writing import write_whole
 
@@ -38,6 +37,7 @@ ASKED, FOUND, SAID = "asked", "found", "out"
 """What the files of a task end in: its pieces, what it found, what it printed."""
 BEGUN = b"begun\n"
 """The first line of what a task found."""
+TAKES = "Slurm takes campaigns, leaderboards and trainings (--on): give local, local:N or ray here"
 LIMIT_S = 60.0
 LOOK_S, QUEUE_S = 0.2, 5.0
 """How long to wait between two looks at the files of an array at first, and between two questions to Slurm."""
@@ -82,7 +82,7 @@ def arrays(text: str, folder: Path) -> Iterator[Callable[..., Iterator[Found]]]:
 def each(pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options: Mapping[str, str], folder: Path) -> Iterator[Found]:
     """Every piece with what the job gives, as they end. EscalaError for a job that text does not hold."""
     if not isinstance(job, ByText):
-        raise EscalaError("Slurm takes campaigns, leaderboards and trainings (--on): give local, local:N or ray here")
+        raise EscalaError(TAKES)
     n_tasks = int(options.get("tasks", TASKS))
     open_ = {job.key(piece): piece for piece in pieces}
     left = [Array(place) for place in sorted(folder.glob(f"{Array.PREFIX}*"))]

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any
 
-from escala.campaigns.pool import AHEAD, ENDED
-from escala.campaigns.runs import made_by
-from escala.campaigns.work import there
+from escala.engines.pool import AHEAD, ENDED
+from escala.engines.there import made_by, there
 from escala.errors import EscalaError, one_line
 from escala.extras import missing
 
@@ -82,13 +82,15 @@ def each(ray: Any, pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]]) 
     """Every piece of work with what `job` gives, as they end; at most `AHEAD` for each core of the cluster are given to Ray at a time."""
     task = ray.remote(num_cpus=1, max_retries=0)(there)
     most = AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
-    told = {"job": ray.put(job), "folder": os.getcwd(), "program": made_by()}
+    with _sent():
+        told = {"job": ray.put(job), "folder": os.getcwd(), "program": made_by()}
     waiting, tried, running = deque(pieces), set[str](), dict[Any, Any]()
     try:
         while waiting or running:
             while waiting and len(running) < most:
                 run = waiting.popleft()
-                running[task.remote(run, **told)] = run
+                with _sent():
+                    running[task.remote(run, **told)] = run
             for done in ray.wait(list(running))[0]:
                 run = running.pop(done)
                 try:
@@ -104,3 +106,12 @@ def each(ray: Any, pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]]) 
         for left in running:
             with suppress(Exception):
                 ray.cancel(left)
+
+
+@contextmanager
+def _sent() -> Iterator[None]:
+    """EscalaError for what no other process can be given, such as a policy that holds an open file."""
+    try:
+        yield
+    except (TypeError, AttributeError, ValueError, PicklingError) as error:
+        raise EscalaError(f"cannot be sent to another process (--on ray): {one_line(str(error))[:200]}") from error

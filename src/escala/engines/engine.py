@@ -1,0 +1,72 @@
+"""The names of engines. Each is a function that gives every piece of work with what a job found of it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from escala.engines import on_ray, on_slurm, pool
+from escala.engines.threads import Threads
+from escala.errors import EscalaError, quoted
+
+Each = Callable[[Sequence[Any], Callable[[Any], dict[str, Any]]], Iterator[tuple[Any, dict[str, Any]]]]
+"""Gives every piece of work, such as a run, with what a job gives of it. A piece whose process ends before its time is tried once more, and
+then has an `error`. Pieces have a `key`, each another one."""
+MOST = 1024
+_ENGINE = re.compile(r"(?P<local>local(:(?P<n>[0-9]{1,9}))?)|ray(:(?P<address>[^\s:/]+:[0-9]{1,5}))?|(?P<slurm>slurm)(:(?P<options>.+))?")
+
+
+def engine_of(on: str, folder: Path) -> AbstractContextManager[Each]:
+    """The engine of a name, open inside the block: `local` a process for each core, `local:N` N of them, `ray` Ray on this machine (or the
+    cluster that RAY_ADDRESS names), `ray:HOST:PORT` a cluster, `slurm[:KEY=VALUE...]` an array of jobs that work in the folder.
+    EscalaError for any other name; on entering, where no cluster answers."""
+    found = _read(on)
+    if found["slurm"] is not None:
+        return on_slurm.arrays(found["options"] or "", folder)
+    if found["local"] is None:
+        return _cluster(found)
+    n = _processes(on, found)
+    return nullcontext(lambda pieces, job: pool.each(pieces, n, job))
+
+
+def replays_on(on: str | None = None, jobs: int | None = None) -> AbstractContextManager[Each]:
+    """The engine for replays of one log that is in memory, whose results are tables: `local` and `local:N` are threads of this process,
+    `ray` as `engine_of` has it. jobs: the N of `local:N`, where no engine is named. EscalaError as there, and for Slurm."""
+    if jobs is not None:
+        if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
+            raise EscalaError(f"jobs={jobs!r} (--jobs): give the number of replays to run side by side, at least 1")
+        if on is not None:
+            raise EscalaError(f"on={quoted(on)} (--on) and jobs={jobs} (--jobs): give one of the two; --jobs {jobs} is --on local:{jobs}")
+        return nullcontext(Threads(jobs))
+    on = "local" if on is None else on
+    found = _read(on)
+    if found["slurm"] is not None:
+        raise EscalaError(on_slurm.TAKES)
+    return _cluster(found) if found["local"] is None else nullcontext(Threads(_processes(on, found)))
+
+
+def _read(on: str) -> re.Match[str]:
+    found = _ENGINE.fullmatch(on) if isinstance(on, str) else None
+    if found is None:
+        raise EscalaError(f"unknown engine {quoted(on)} (--on): give local, local:N for N processes, ray, ray:HOST:PORT, or slurm")
+    return found
+
+
+def _cluster(found: re.Match[str]) -> AbstractContextManager[Each]:
+    return on_ray.cluster(found["address"] or os.environ.get("RAY_ADDRESS") or None)
+
+
+def _processes(on: str, found: re.Match[str]) -> int:
+    n = cores() if found["n"] is None else int(found["n"])
+    if not 1 <= n <= MOST:
+        raise EscalaError(f"engine {on!r} (--on): give 1 to {MOST:,} processes")
+    return n
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,32 @@
+"""A task of an array on Slurm: python -m MODULE ARRAY FOLDER PROGRAM, with its number in SLURM_ARRAY_TASK_ID.
+
+It does the pieces of its file, on as many processes as it has processors, and adds what each found to another, a line each. A task that was
+begun again goes on.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from escala.engines import pool, there
+from escala.engines.by_text import Read, entry_of, line_of
+from escala.engines.on_slurm import ASKED, BEGUN, FOUND
+
+
+def do(read: Read, array: str, folder: str, program: str) -> None:
+    """Do what this task was asked. read: of its file."""
+    place, number = Path(array), os.environ["SLURM_ARRAY_TASK_ID"]
+    asked, pieces = read((place / f"{number}.{ASKED}").read_text())
+    path = place / f"{number}.{FOUND}"
+    data = path.read_bytes() if path.exists() else b""
+    whole = data[: data.rfind(b"\n") + 1]
+    done = {entry[0] for line in whole.splitlines() if (entry := entry_of(line)) is not None}
+    with path.open("ab", buffering=0) as file:
+        file.truncate(len(whole))
+        file.write(BEGUN)
+        job = partial(there.there, job=asked, folder=folder, program=program)
+        n = max(1, int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
+        for piece, told in pool.each([piece for piece in pieces if asked.key(piece) not in done], n, job):
+            file.write(line_of(asked.key(piece), told))
