@@ -26,6 +26,9 @@ from tests.cli.program import Escala
         (["a2c2020", "--log", "missing.swf"], "--log missing.swf: no such file"),
         (["grid2019", "--author", "."], "holds no workloads.csv.gz"),
         (["grid2019", "--scale", "huge"], "smoke, short, paper"),
+        (["grid2019", "--on", "moon"], "unknown engine 'moon' (--on)"),
+        (["grid2019", "--on", "slurm"], "Slurm takes campaigns, leaderboards and trainings (--on)"),
+        (["grid2019", "--on", "local:2", "--jobs", "3"], "give one of the two; --jobs 3 is --on local:3"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_writes_nothing(escala_: Escala, tmp_path: Path, arguments: list[str], words: str) -> None:

@@ -13,6 +13,7 @@ import typer
 
 from escala.cli import options as opt
 from escala.cli.interrupt import grown, keeping
+from escala.cli.replay import On
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
@@ -50,7 +51,8 @@ def run_study(
     name: Annotated[str, typer.Argument(metavar="NAME", help="a study: see escala study list")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="folder for claims, tables, figures and agents")],
     scale: Annotated[str, typer.Option("--scale", help="smoke (a minute), short (an hour or two of 2 cores) or paper (days)")] = "short",
-    jobs: Annotated[int, typer.Option("--jobs", min=1, help="processes side by side")] = 2,
+    jobs: Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="processes side by side [2]", show_default=False)] = None,
+    on: On = None,
     log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="a2c2020: a log of yours whose 60 middle jobs it takes")] = None,
     author: Annotated[Path | None, typer.Option("--author", metavar="DIR", help="grid2019: its author's lists and tables")] = None,
     traces: Annotated[
@@ -60,11 +62,13 @@ def run_study(
     as_json: opt.Json = False,
 ) -> None:
     """Run a study, or go on with one that was interrupted in the same folder; what is done is not done again."""
+    from escala.engines import replays_on
     from escala.studies import RUNNABLE
     from escala.studies.lab.looks import look
     from escala.studies.verdicts import page_of
 
     _known(name, RUNNABLE, "run")
+    replays_on(on, jobs)  # refuses what is no engine, and Slurm
     if out.exists() and not out.is_dir():
         raise EscalaError(f"{out}: is a file; name a folder for the output")
     study = import_module(RUNNABLE[name])
@@ -77,7 +81,7 @@ def run_study(
             raise EscalaError(f"--{key} {value}: no such file or folder")
     kept = keeping(lambda: grown(out, f"{out} keeps what is done: the same command goes on"))
     with claimed(out), progress() as begin, kept:
-        found = study.run(scale, out, jobs=jobs, progress=begin(f"study {name}, scale {scale}"), **given)
+        found = study.run(scale, out, jobs=on or jobs or 2, progress=begin(f"study {name}, scale {scale}"), **given)
         look(out, f"study run, scale {scale}", again=False)
         write_whole(out / VERDICTS, page_of(name, out))
     columns = ["id", "paper", "ours", "low", "high", "reproduces", "meets_aim"]

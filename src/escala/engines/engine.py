@@ -43,16 +43,16 @@ def replays_on(on: str | None = None, jobs: int | None = None) -> AbstractContex
             raise EscalaError(f"on={quoted(on)} (--on) and jobs={jobs} (--jobs): give one of the two; --jobs {jobs} is --on local:{jobs}")
         return nullcontext(Threads(jobs))
     on = "local" if on is None else on
-    found = _read(on)
+    found = _read(on, "local, local:N for N of them, ray, or ray:HOST:PORT")
     if found["slurm"] is not None:
         raise EscalaError(on_slurm.TAKES)
     return _cluster(found) if found["local"] is None else nullcontext(Threads(_processes(on, found)))
 
 
-def _read(on: str) -> re.Match[str]:
+def _read(on: str, known: str = "local, local:N for N processes, ray, ray:HOST:PORT, or slurm") -> re.Match[str]:
     found = _ENGINE.fullmatch(on) if isinstance(on, str) else None
     if found is None:
-        raise EscalaError(f"unknown engine {quoted(on)} (--on): give local, local:N for N processes, ray, ray:HOST:PORT, or slurm")
+        raise EscalaError(f"unknown engine {quoted(on)} (--on): give {known}")
     return found
 
 

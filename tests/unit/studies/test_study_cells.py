@@ -12,6 +12,7 @@ import pytest
 
 from escala.errors import EscalaError
 from escala.studies.lab.cells import Cell, run_cells
+from tests.cli.ray_stand_in import StandIn
 
 
 def _there(process: int) -> bool:
@@ -102,6 +103,28 @@ def _finalize(number: int) -> int:
 def _deadly(number: int) -> int:
     if number == 1:
         os._exit(9)
+    return number
+
+
+def test_what_is_kept_is_the_same_on_any_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", stand_in := StandIn())
+    cells = [Cell(f"cell-{number}", _same, {"number": number}, cost=number) for number in range(3)]
+    found = [run_cells(tmp_path / str(on), cells, {}, on) for on in (1, "local:2", "ray")]
+    assert found == [{f"cell-{number}": number for number in range(3)}] * 3 and stand_in.tasks == 3
+    for cell in cells:
+        assert len({(tmp_path / on / "cells" / f"{cell.name}.json").read_bytes() for on in ("1", "local:2", "ray")}) == 1
+
+
+def test_an_interrupted_study_goes_on_on_another_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", StandIn(most=2))
+    cells = [Cell(f"cell-{number}", _same, {"number": number}) for number in range(3)]
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(tmp_path, cells, {}, "ray")
+    assert len(list(tmp_path.glob("cells/cell-*.json"))) == 2
+    assert run_cells(tmp_path, cells, {}, 1) == {f"cell-{number}": number for number in range(3)}
+
+
+def _same(number: int) -> int:
     return number
 
 

@@ -176,11 +176,12 @@ def _curves(scale: Scale, seed: int, sizes: Mapping[str, int], log: str | None) 
 
 
 def run(
-    scale: str, out: Path, *, jobs: int = 2, log: Path | None = None, progress: Callable[[float], None] | None = None
+    scale: str, out: Path, *, jobs: int | str = 2, log: Path | None = None, progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
     """Do the study and write it into `out`: claims, tables, figures, agents, manifest. Interrupted, the same call goes on.
 
-    jobs: processes side by side. log: a log whose 60 middle jobs table 4 takes; by default 60 jobs are generated, and the manifest says so.
+    jobs: processes side by side, or an engine, as `run_cells` takes it.
+    log: a log whose 60 middle jobs table 4 takes; by default 60 jobs are generated, and the manifest says so.
     """
     chosen = scale_of(SCALES, scale, jobs)
     work.log_lists(None if log is None else str(log))  # a log that does not suit is refused before the work

@@ -134,11 +134,12 @@ def _of_input(scale: Scale, name: str, traces: Path | None, out: Path) -> list[C
 
 
 def run(
-    scale: str, out: Path, *, jobs: int = 2, traces: Path | None = None, progress: Callable[[float], None] | None = None
+    scale: str, out: Path, *, jobs: int | str = 2, traces: Path | None = None, progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
     """Do the study and write it into `out`: claims, tables, figures, agents, manifest. Interrupted, the same call goes on.
 
-    jobs: processes side by side. traces: the folder of real logs; by default $ESCALA_TRACES, or the one beside the repository. Without it
+    jobs: processes side by side, or an engine, as `run_cells` takes it.
+    traces: the folder of real logs; by default $ESCALA_TRACES, or the one beside the repository. Without it
     only the generated clusters are done, and the manifest says so.
     """
     from escala.studies.deepshutdown2020.report import write_all

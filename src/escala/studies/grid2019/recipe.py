@@ -253,11 +253,12 @@ def _published(scale: Scale, author: str, agents: Path, seed: int, done: Mapping
 
 
 def run(
-    scale: str, out: Path, *, jobs: int = 2, author: Path | None = None, progress: Callable[[float], None] | None = None
+    scale: str, out: Path, *, jobs: int | str = 2, author: Path | None = None, progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
     """Do the study and write it into `out`: claims, tables, figures, agents, manifest. Interrupted, the same call goes on.
 
-    jobs: processes side by side. author: the folder with the author's lists and tables (`workloads.csv.gz`, `results/paper.csv`); by
+    jobs: processes side by side, or an engine, as `run_cells` takes it.
+    author: the folder with the author's lists and tables (`workloads.csv.gz`, `results/paper.csv`); by
     default found in the traces. Without it the part "as published" is left out, and the manifest says so.
     """
     chosen, found = scale_of(SCALES, scale, jobs), folder_of_author(author)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from escala.engines.pool import each
+from escala.engines import engine_of
 from escala.errors import EscalaError
 from escala.source import source_digest
 from escala.writing import write_whole
@@ -31,10 +31,17 @@ class Cell:
     given: Mapping[str, Any]
     cost: float = 1.0
 
+    @property
+    def key(self) -> str:
+        """By which an engine knows it."""
+        return self.name
 
-def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], jobs: int, progress: Share | None = None) -> dict[str, Any]:
-    """Do the cells that are not done yet, `jobs` at a time in processes of their own; name -> what it gave. A cell that is done is never
-    done again: an interrupted study goes on where it stopped.
+
+def run_cells(
+    folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], jobs: int | str, progress: Share | None = None
+) -> dict[str, Any]:
+    """Do the cells that are not done yet, `jobs` at a time in processes of their own, or on the engine of that name; name -> what it gave.
+    A cell that is done is never done again: an interrupted study goes on where it stopped.
 
     Raises EscalaError where the folder holds cells of other settings, or of another version of the program.
     """
@@ -44,9 +51,10 @@ def run_cells(folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], 
     left = [cell for cell in cells if not _path(kept, cell).exists()]
     total = sum(cell.cost for cell in cells) or 1.0
     done = total - sum(cell.cost for cell in left)
-    order = left if jobs == 1 else sorted(left, key=lambda cell: -cell.cost)
-    with _signals_kept() as answer:
-        for cell, told in each(order, jobs, _timed):
+    on = f"local:{jobs}" if isinstance(jobs, int) else jobs
+    order = left if on == "local:1" else sorted(left, key=lambda cell: -cell.cost)
+    with engine_of(on, folder) as each, _signals_kept() as answer:
+        for cell, told in each(order, _timed):
             if "error" in told:
                 raise EscalaError(f"cell {cell.name}: {told['error']}")
             _store(kept, cell, told["content"], told["seconds"])

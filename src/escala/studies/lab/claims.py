@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from escala.engines import replays_on
 from escala.errors import EscalaError
 from escala.metrics.compare import KNOWS
 from escala.report import marks
@@ -155,11 +156,13 @@ def write_study_manifest(folder: Path, study: str, settings: Mapping[str, Any], 
     write_manifest(folder, "study", {"study": study, "command": sys.argv, "settings": dict(settings), **done})
 
 
-def scale_of(scales: Mapping[str, Any], scale: str, jobs: int) -> Any:
-    """The settings of a scale; EscalaError for an unknown one, or no process to work with."""
+def scale_of(scales: Mapping[str, Any], scale: str, jobs: int | str) -> Any:
+    """The settings of a scale; EscalaError for an unknown one, or no engine to work on."""
     if scale not in scales:
         raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(scales)}")
-    if jobs < 1:
+    if isinstance(jobs, str):
+        replays_on(jobs)
+    elif jobs < 1:
         raise EscalaError(f"jobs={jobs}: give at least 1")
     return scales[scale]
 

@@ -127,11 +127,12 @@ def cells_of(scale: Scale, out: Path) -> list[Cell]:
 
 
 def run(
-    scale: str, out: Path, *, jobs: int = 2, minutes: float | None = None, progress: Callable[[float], None] | None = None
+    scale: str, out: Path, *, jobs: int | str = 2, minutes: float | None = None, progress: Callable[[float], None] | None = None
 ) -> dict[str, Any]:
     """Do the study and write it into `out`: claims, tables, figures, teams, manifest. Interrupted, the same call goes on.
 
-    jobs: processes side by side. minutes: begin nothing more after so long; the claims then tell how many seeds they rest on, and the
+    jobs: processes side by side, or an engine, as `run_cells` takes it.
+    minutes: begin nothing more after so long; the claims then tell how many seeds they rest on, and the
     manifest what is missing.
     """
     chosen = scale_of(SCALES, scale, jobs)
