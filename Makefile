@@ -74,7 +74,7 @@ test-lowest:
 # Ray asks for a release of Gymnasium of its own choice, so it is not beside the others.
 test-extras:
 	test -x $(VENV)-extras/bin/python || $(PYTHON) -m venv $(VENV)-extras
-	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[ray,rllib,report,share,track]" pytest hypothesis
+	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[ray,rllib,report,share,track,optuna]" pytest hypothesis
 	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/cli/test_policy_verbs.py
 
 check: $(STAMP)

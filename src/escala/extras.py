@@ -27,6 +27,7 @@ EXTRAS = {
     "dm-tree": "rllib",
     "mlflow": "track",
     "wandb": "track",
+    "optuna": "optuna",
     "huggingface_hub": "share",
 }
 """Package -> the extra of Escala that installs it."""
@@ -40,6 +41,7 @@ ELSEWHERE = {"pygame": "pygame-ce", "mlflow": "mlflow-skinny"}
 BRINGS = {
     "agents": ("envs",),
     "track": ("agents",),
+    "optuna": ("agents",),
     "rllib": ("agents", "ray"),
     "all": ("agents", "envs", "report", "optimum", "batsim", "predict"),
 }

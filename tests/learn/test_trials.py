@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import polars as pl
 import pytest
 
 from escala import read_platform
-from escala.agents import checkpoint, evaluate, load_agent, train, trials
+from escala.agents import checkpoint, evaluate, load_agent, proposals, train, trials
 from escala.campaigns import as_text
 from escala.engines import on_slurm
 from escala.errors import EscalaError
@@ -70,6 +72,54 @@ def test_settings_are_trials_too(tmp_path: Path) -> None:
     assert trials.Training.read(job.written([trial]))[1] == [trial] and "error" not in job(trial)
     other = trials.Trial("tuned", 1, trial.folder, {"learning_rate": 0.02})
     assert "holds an agent of learning_rate 0.01, not 0.02" in job(other)["error"] and job.key(other) != job.key(trial)
+
+
+def test_optuna_proposes_settings_and_the_same_on_any_engine(tmp_path: Path) -> None:
+    """What is proposed goes by what the proposals before came to; gone on with, nothing is trained again."""
+    pytest.importorskip("optuna", reason="Optuna is not installed: pip install '.[optuna]'")
+    settings = {"learning_rate": "0.0001..0.1", "n_epochs": "1..4", "gamma": [0.9, 0.99]}
+    given: dict[str, Any] = {"presets": ["tuned"], "seeds": [3, 4], "judged": [], "settings": settings, "validation": days()[4:]}
+    table = _several(tmp_path / "out", **given, n_trials=5)
+    assert len(table) == 10 and table["error"].null_count() == 10 and table["learning_rate"].n_unique() == 5
+    assert table["learning_rate"].is_between(0.0001, 0.1).all() and set(table["n_epochs"]) <= {1, 2, 3, 4}
+    looks = [max(value for _, value in load_agent(tmp_path / "out" / name).manifest["validation"]) for name in table["agent"]]
+    assert table["validation_return"].to_list() == looks
+    more = _several(tmp_path / "out", "local:2", **given, n_trials=6, resume=True)
+    assert more.drop("train_s").head(10).equals(table.drop("train_s")) and more["train_s"][0] == table["train_s"][0]
+    found = proposals.best(more.to_dicts(), list(settings), "validation_return")
+    assert found is not None and found[1] == max(more.group_by(list(settings)).agg(pl.col("validation_return").mean())["validation_return"])
+
+
+def test_what_is_proposed_goes_by_what_was_found() -> None:
+    pytest.importorskip("optuna", reason="Optuna is not installed: pip install '.[optuna]'")
+    late: list[float] = []
+    for seed in range(3):
+        told: list[float | None] = []
+        away: list[float] = []
+        for some in proposals.proposed({"x": "0.001..1", "n": "1..9"}, 60, seed, told):
+            each = [abs(math.log10(one["x"] / 0.02)) for one in some]
+            away += each
+            told += [None if one["n"] == 9 else -far for one, far in zip(some, each, strict=True)]
+        late += away[30:]
+    assert len(late) == 90 and np.median(late) < 0.5, "0.75, give or take 0.06, if all were drawn alike over three powers of ten"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"settings": {"gamma": "0.9..0.99"}}, "settings: gamma=0.9..0.99 is a span: say how many settings to propose"),
+        ({"settings": {"gamma": "0.9..x"}, "n_trials": 2}, "'0.9..x' is no span: give LOW..HIGH"),
+        ({"settings": {"gamma": "0.9..0.9"}, "n_trials": 2}, "the lower end comes first"),
+        ({"settings": {"gama": "0.9..0.99"}, "n_trials": 2}, "no algorithm has a setting 'gama'"),
+        ({"settings": {"gamma": [0.9]}, "n_trials": 2}, "say from what"),
+        ({"settings": {"gamma": "0.9..0.99"}, "n_trials": 0}, "give a whole number of at least 1"),
+        ({"settings": {"gamma": "0.9..0.99"}, "n_trials": 2, "presets": ["tuned", "printed"]}, "presets tuned, printed: settings are"),
+    ],
+)
+def test_nothing_to_propose_is_one_line(given: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(EscalaError, match=re.escape(said)):
+        _several(tmp_path / "out", **{"presets": ["tuned"], **given})
+    assert not (tmp_path / "out").exists()
 
 
 def test_two_processes_give_the_same_agents(here: tuple[Path, pl.DataFrame], tmp_path: Path) -> None:

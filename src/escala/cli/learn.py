@@ -98,6 +98,7 @@ def train(
     preset: several.Preset = None,
     steps: Steps = None,
     learn: several.Learn = None,
+    n_trials: several.Trials = None,
     minutes: Minutes = None,
     generations: searching.Generations = None,
     population: searching.Population = None,
@@ -119,9 +120,9 @@ def train(
     _known(environment, list(ENVIRONMENTS))
     by_gradient = {"preset": preset, "steps": steps, "minutes": minutes, "patience": patience or None, "track": track, "learn": learn}
     by_search: dict[str, Any] = {"generations": generations, "population": population, "worth": worth}
-    searching.check(algorithm, environment, by_gradient | {"seeds": seeds, "on": on}, by_search)
+    searching.check(algorithm, environment, by_gradient | {"seeds": seeds, "on": on, "trials": n_trials}, by_search)
     settings = several.settings_of(learn)
-    trials = several.wanted(preset, seed, seeds, settings, on)
+    trials = several.wanted(preset, seed, seeds, settings, n_trials, on)
     drawn_by = splitting.seed_of(split, days is not None, "--days")
     _check_place(out, trials is None)
     with progress() as begin:
@@ -135,7 +136,7 @@ def train(
         else:
             share = begin(f"training on {len(chosen)} days")
             how |= {"algorithm": algorithm, "preset": preset or "tuned", "steps": steps or STEPS, "minutes": minutes, "patience": patience}
-            how |= {"track": track, "learn": {name: values[0] for name, values in settings.items()}}
+            how |= {"track": track, "learn": {name: values[0] for name, values in settings.items() if trials is None}}
             if trials is not None:
                 how["preset"] = several.alike(environment, trials)
                 return several.run(environment, _as_played(environment, how, log, chosen, group), machine, trials, begin, as_json, how)

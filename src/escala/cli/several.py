@@ -29,9 +29,13 @@ Learn = Annotated[
     typer.Option(
         "--learn",
         metavar="NAME=VALUE",
-        help="a setting of the learner (learning_rate=0.001); NAME=A,B: an agent of each",
+        help="a setting of the learner (learning_rate=0.001); NAME=A,B: an agent of each; NAME=LOW..HIGH: see --trials",
         show_default=False,
     ),
+]
+Trials = Annotated[
+    int | None,
+    typer.Option("--trials", metavar="N", help="N settings from the spans and values of --learn, proposed by Optuna", show_default=False),
 ]
 On = Annotated[
     str | None,
@@ -44,14 +48,18 @@ class Wanted(NamedTuple):
 
     presets: list[str]
     seeds: list[int]
-    settings: dict[str, list[float]]
+    settings: dict[str, Any]
     on: str
+    n_trials: int | None = None
 
 
-def settings_of(learn: list[str] | None) -> dict[str, list[float]]:
-    """The values of each `NAME=A,B`; EscalaError for what is none."""
-    found = {}
+def settings_of(learn: list[str] | None) -> dict[str, Any]:
+    """The values of each `NAME=A,B`, and the spans, as they are; EscalaError for what is none."""
+    found: dict[str, Any] = {}
     for name, text in opt.pairs(learn or [], "--learn", "learning_rate=0.001").items():
+        if ".." in text:
+            found[name] = text
+            continue
         try:
             found[name] = [int(one) if one.isdigit() else float(one) for one in opt.names(text, "--learn")]
         except ValueError:
@@ -59,17 +67,19 @@ def settings_of(learn: list[str] | None) -> dict[str, list[float]]:
     return found
 
 
-def wanted(preset: str | None, seed: int, seeds: str | None, settings: dict[str, list[float]], on: str | None) -> Wanted | None:
+def wanted(
+    preset: str | None, seed: int, seeds: str | None, settings: dict[str, Any], n_trials: int | None, on: str | None
+) -> Wanted | None:
     """None where one agent is wanted. EscalaError for seeds that are no numbers, and for an engine without several agents."""
     presets = [TUNED] if preset is None else opt.names(preset, "--preset")
-    if seeds is None and len(presets) == 1 and all(len(values) == 1 for values in settings.values()):
+    if seeds is None and n_trials is None and len(presets) == 1 and all(len(values) == 1 for values in settings.values()):
         if on is not None:
             raise EscalaError(f"--on {on}: one agent is trained in this process: give --seeds A,B or --preset A,B, or leave it out")
         return None
     numbers = [str(seed)] if seeds is None else opt.names(seeds, "--seeds")
     if bad := [one for one in numbers if not (one.isascii() and one.isdigit() and len(one) < 19)]:
         raise EscalaError(f"--seeds holds {bad[0]!r}: give whole numbers of at least 0")
-    return Wanted(presets, [int(one) for one in numbers], settings, on or "local")
+    return Wanted(presets, [int(one) for one in numbers], settings, on or "local", n_trials)
 
 
 def alike(environment: str, asked: Wanted) -> str:
@@ -83,14 +93,14 @@ def alike(environment: str, asked: Wanted) -> str:
 
 def run(environment: str, workload: Any, machine: Any, asked: Wanted, begin: Begin, as_json: bool, how: dict[str, Any]) -> None:
     """Train them, and tell of each. Exit status 1 where one failed."""
-    from escala.agents.trials import TABLE, trials
+    from escala.agents.trials import TABLE, trials, worth_of
 
     out, held = how.pop("out"), how["validation"]
     how.pop("preset"), how.pop("seed"), how.pop("learn")
     with keeping(lambda: grown(out, f"{out} keeps what was learnt: go on with --resume")):
         table = trials(
-            environment, workload, machine, presets=asked.presets, seeds=asked.seeds, settings=asked.settings, out=out, on=asked.on,
-            judged=held or (), begin=begin, **how,
+            environment, workload, machine, presets=asked.presets, seeds=asked.seeds, settings=asked.settings, n_trials=asked.n_trials,
+            out=out, on=asked.on, judged=held or (), begin=begin, **how,
         )  # fmt: skip
     rows = table.to_dicts()
     shown = [
@@ -99,6 +109,25 @@ def run(environment: str, workload: Any, machine: Any, asked: Wanted, begin: Beg
     ]  # settings as they were given: a learning rate of 0.0003 is none of 0.00
     failed = [f"failed: {row['agent']}: {row['error']}" for row in rows if row["error"] is not None]
     told = f"judged on the {len(held)} days of --validation, by which weights were kept too" if held else "not judged: give --validation N"
-    emit(as_json, rows, rows_table(shown), told, *failed, f"{len(rows) - len(failed)} agents saved in {out}; the table: {out / TABLE}")
+    emit(
+        as_json,
+        rows,
+        rows_table(shown),
+        *_best(rows, asked, worth_of(how)),
+        told,
+        *failed,
+        f"{len(rows) - len(failed)} agents saved in {out}; the table: {out / TABLE}",
+    )
     if failed:
         raise typer.Exit(FAILED)
+
+
+def _best(rows: list[dict[str, Any]], asked: Wanted, worth: str) -> list[str]:
+    """Which of the proposed settings did best, in a line; none where none were proposed."""
+    from escala.agents.proposals import best
+
+    found = None if asked.n_trials is None else best(rows, list(asked.settings), worth)
+    if found is None:
+        return []
+    settings = ", ".join(f"{name}={value:g}" for name, value in found[0].items())
+    return [f"best of {asked.n_trials} settings: {settings} ({worth} {found[1]:.6g} in the mean over seeds)"]
