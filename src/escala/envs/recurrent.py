@@ -33,60 +33,58 @@ def _bend(x: Any) -> None:
 
 
 @summed
-def _back(h: Any, inner: Any, out: Any) -> None:
-    """Add inner h to out."""
+def _onward(given: Any, h: Any, inner: Any, out: Any) -> None:
+    """out = given + inner h."""
     for j in range(out.shape[0]):
-        of_gate = np.float32(0.0)
+        of_gate = given[j]
+        row = inner[j]
         for k in range(h.shape[0]):
-            of_gate += inner[j, k] * h[k]
-        out[j] += of_gate
+            of_gate += row[k] * h[k]
+        out[j] = of_gate
 
 
 @summed
 def lstm(given: Any, inner: Any, room: Any, cell: Any, out: Any) -> None:
     """The last hidden state of an LSTM: gates input, forget, cell, output. room [4 units], cell [units]: what is worked with."""
     units = inner.shape[1]
+    take, keep, new, show = room[:units], room[units : 2 * units], room[2 * units : 3 * units], room[3 * units :]
     for b in range(given.shape[0]):
         h = out[b]
         for k in range(units):
             h[k] = cell[k] = np.float32(0.0)
         for now in range(given.shape[1]):
-            for j in range(room.shape[0]):
-                room[j] = given[b, now, j]
-            _back(h, inner, room)
-            for j in range(units):  # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2
-                room[j] *= HALF
-                room[units + j] *= HALF
-                room[3 * units + j] *= HALF
+            _onward(given[b, now], h, inner, room)
+            for k in range(units):  # sigmoid(x) = tanh(x / 2) / 2 + 1 / 2
+                take[k] *= HALF
+                keep[k] *= HALF
+                show[k] *= HALF
             _bend(room)
             for k in range(units):
-                take, keep = room[k] * HALF + HALF, room[units + k] * HALF + HALF
-                cell[k] = keep * cell[k] + take * room[2 * units + k]
+                cell[k] = (keep[k] * HALF + HALF) * cell[k] + (take[k] * HALF + HALF) * new[k]
                 h[k] = cell[k]
             _bend(h)
             for k in range(units):
-                h[k] *= room[3 * units + k] * HALF + HALF
+                h[k] *= show[k] * HALF + HALF
 
 
 @summed
 def gru(given: Any, inner: Any, own: Any, room: Any, out: Any) -> None:
     """The last hidden state of a GRU: gates reset, update, new. own [3 units]: the inner layer's bias. room [2, 3 units]."""
     units = inner.shape[1]
+    gates, back = room[0], room[1]
+    both, again, hold, new = gates[: 2 * units], gates[:units], gates[units : 2 * units], gates[2 * units :]
     for b in range(given.shape[0]):
         h = out[b]
         for k in range(units):
             h[k] = np.float32(0.0)
         for now in range(given.shape[1]):
-            gates, back = room[0], room[1]
-            for j in range(back.shape[0]):
-                back[j] = own[j]
-            _back(h, inner, back)
-            for j in range(2 * units):
-                gates[j] = (given[b, now, j] + back[j]) * HALF
-            _bend(gates[: 2 * units])
+            seen = given[b, now]
+            _onward(own, h, inner, back)
+            for j in range(both.shape[0]):
+                both[j] = (seen[j] + back[j]) * HALF
+            _bend(both)
             for k in range(units):
-                gates[2 * units + k] = given[b, now, 2 * units + k] + (gates[k] * HALF + HALF) * back[2 * units + k]
-            _bend(gates[2 * units :])
+                new[k] = seen[2 * units + k] + (again[k] * HALF + HALF) * back[2 * units + k]
+            _bend(new)
             for k in range(units):
-                new = gates[2 * units + k]
-                h[k] = new + (gates[units + k] * HALF + HALF) * (h[k] - new)
+                h[k] = new[k] + (hold[k] * HALF + HALF) * (h[k] - new[k])
