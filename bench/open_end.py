@@ -1,7 +1,9 @@
-"""One step of a study of slotted worlds, alone: its agent that knows no end of arrivals, into the folder of the study that is kept.
+"""One step of a study of slotted worlds, alone: its agent that knows no end of arrivals, into the folder of the study that is kept; or the
+positive controls of a2c2020.
 
 python -m bench.open_end a2c2020 --work DIR          trains, and chooses a look on lists kept for that; test lists stay unseen
 python -m bench.open_end a2c2020 --work DIR --judge  then plays the test lists, counts that look, and writes agent, tables and claim
+python -m bench.open_end a2c2020 --work DIR --controls NAME ...  trains these controls, plays the test lists, writes them
 
 `escala study run` does the same among everything else. The agent's page is `escala study verdicts STUDY`.
 """
@@ -18,11 +20,13 @@ from typing import Any
 
 import polars as pl
 
+from escala.studies.a2c2020 import controls
 from escala.studies.a2c2020 import recipe as a2c2020
+from escala.studies.a2c2020.cells import rules as rules_of
 from escala.studies.grid2019 import recipe as grid2019
 from escala.studies.lab import open_end
-from escala.studies.lab.cells import run_cells
-from escala.studies.lab.claims import Claim, read_rows, write_claims
+from escala.studies.lab.cells import Cell, run_cells
+from escala.studies.lab.claims import Claim, read_rows, write_claims, write_table
 from escala.studies.lab.looks import look
 from escala.studies.verdicts.papers import PAPERS
 
@@ -60,6 +64,19 @@ def judge(study: str, work: Path, done: dict[str, Any]) -> None:
     replace(kept, found)
 
 
+def control(work: Path, names: list[str]) -> None:
+    """Train and judge positive controls of a2c2020; write what came out into its kept folder."""
+    scale, kept = a2c2020.SCALES[SCALE], KEPT / "a2c2020"
+    sizes = {"validation": scale.validation, "test": scale.test}
+    rules = Cell(f"rules/{scale.network_rate}", rules_of, {"rate": scale.network_rate, **sizes})
+    look(kept, "positive controls: other learners on the image", again=False)
+    given = {"step": "controls", "scale": SCALE, **asdict(scale)}
+    cells = [cell for cell in controls.cells_of(scale, sizes | {"pool": scale.pool}) if cell.name.removeprefix("control/") in names]
+    done = run_cells(work, [rules, *cells], given, 1)
+    write_table(kept, "controls", controls.frame(scale.network_rate, done))
+    replace(kept, controls.claims(scale.network_rate, done))
+
+
 def replace(kept: Path, found: list[Claim]) -> None:
     """Write the claims of a kept folder anew, with those found in the place of those of the same ids."""
     title, _, about = (kept / "claims.md").read_text(encoding="utf-8").split("\n", 3)[:3]
@@ -73,8 +90,14 @@ def main() -> None:
     parser.add_argument("study", choices=list(STUDIES))
     parser.add_argument("--work", type=Path, required=True, help="folder for cells and trainings; the same call goes on in it")
     parser.add_argument("--judge", action="store_true", help="play the test lists: a look, which is counted")
+    parser.add_argument(
+        "--controls", nargs="+", choices=list(controls.CONTROLS), help="a2c2020: these controls instead, test lists included"
+    )
     given = parser.parse_args()
     sys.argv = ["python", "-m", "bench.open_end", given.study]  # for the manifests: no folder of this machine
+    if given.controls:
+        control(given.work, given.controls)
+        return
     done = trained(given.study, given.work)
     with pl.Config(tbl_rows=-1):
         print(open_end.frame(done))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import polars as pl
 import pytest
 
+from escala.studies.a2c2020.controls import ABOUT, CONTROLS
 from escala.studies.verdicts import PAPERS, page_of, rows_of
 from escala.studies.verdicts.kept import Kept
 from escala.studies.verdicts.page import FIELD, prose
@@ -89,3 +91,24 @@ def test_the_first_screen_says_what_is_claimed_what_came_out_and_why(study: str)
     titles = [start.split("**")[1] for start in starts]
     assert titles[:3] == ["What the paper claims.", "What came out.", "Why."] and titles[3:] in ([], ["What falls short."])
     assert len(before) <= LINES
+
+
+def test_the_positive_controls_on_the_page_are_those_that_are_kept() -> None:
+    """Each row from the table of controls and its claim, which agree; by the way of acting that validation lists choose."""
+    kept = Kept(ROOT / "a2c2020")
+    table = kept.table("controls")
+    assert table is not None and {"ppo", "masked", "imitated", "taught"} <= set(table.filter("chosen")["control"]) <= set(CONTROLS)
+    text = (ROOT / "a2c2020.md").read_text(encoding="utf-8").split("## Positive controls")[1].split("\n## ")[0]
+    shown = {cells[0]: cells[1:] for cells in ([one.strip() for one in line.strip("| ").split("|")] for line in text.splitlines())}
+    sjf = kept.value("tables1and2", "mean_slowdown", rate=70, policy="sjf")
+    for row in table.filter("chosen").iter_rows(named=True):
+        found = kept.claim(f"r2.control.{row['control']}")
+        other = table.filter(pl.col("control") == row["control"], ~pl.col("chosen"))["validation"].item()
+        assert other is None or row["validation"] <= other
+        decisions, _, slowdown, against = shown[ABOUT[row["control"]]]
+        assert decisions.replace(" ", "") == str(row["decisions"])
+        if row["unfinished"]:
+            assert found.ours is None and against == f"{row['unfinished']} runs did not end"
+        else:
+            assert found.ours == pytest.approx(row["mean_slowdown"] / sjf - 1, abs=2e-5)
+            assert against.startswith(f"{100 * found.ours:+.1f} %") and slowdown == f"{row['mean_slowdown']:.2f}"

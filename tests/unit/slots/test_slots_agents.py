@@ -277,9 +277,23 @@ def test_hold_back_is_tuned_on_the_lists_that_are_given() -> None:
     assert best <= min(play(lists, "hold-back", hold=(3, quiet, 0))["slowdown"].mean() for quiet in (1, 4, 10))
 
 
+@pytest.mark.learn
+@pytest.mark.parametrize("preset", ["conv3-16", "fc"])
+def test_a_rule_is_imitated_on_the_image(preset: str) -> None:
+    """By networks whose actor and critic look for themselves, and by one that they share."""
+    drawn: dict[str, Any] = {"model": "cpu-memory", "rate": 0.7, "window": 50, "lists": 32}
+    fresh = options_of(drawn | {"lists_seed": 2}).job_lists().part(range(4))
+    rule = play(fresh, "sjf", slots=5)["slowdown"].mean()
+    chance = play(fresh, "random", slots=5)["slowdown"].mean()
+    teacher = {"hold-back": [(0, 0, 0)], "updates": [150]}
+    agent = escala.train("escala/Slots-v0", steps=0, preset=preset, seed=0, num_envs=2, teacher=teacher, **drawn, lists_seed=1)
+    played = play(fresh, lambda seen, mask: agent.act(seen, mask, None), rescue=RESCUE, **shaping(agent.env_options))
+    assert played["finished"].all() and played["slowdown"].mean() < (rule + chance) / 2
+
+
 def test_bad_teacher_and_rule_are_one_clear_line() -> None:
-    with pytest.raises(EscalaError, match="compact"):
-        escala.train("escala/Slots-v0", steps=1, preset="printed", algorithm="ppo", num_envs=2, teacher=[(3, 4, 0)], **LISTS)
+    with pytest.raises(EscalaError, match="lessons in files hold the compact observation"):
+        escala.train("escala/Slots-v0", steps=1, preset="printed", algorithm="ppo", num_envs=2, teacher={"lessons": ["x"]}, **LISTS)
     wrong = ("sjf", 5, [], {}, {"rollout": 8}, {"rollout": ["a"]}, {"lessons": []}, {"x": [1]})
     for teacher in wrong:
         with pytest.raises(EscalaError, match="give settings"):

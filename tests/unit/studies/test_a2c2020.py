@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+import torch
 
+import escala
 from escala.errors import EscalaError
 from escala.studies.a2c2020 import recipe
 from escala.studies.a2c2020.cells import LONGEST, log_lists, printed_cells, rules
+from escala.studies.a2c2020.controls import ABOUT, CONTROLS
 from escala.studies.a2c2020.curves import converged_at, levels, points_of
 from escala.studies.a2c2020.report import mark_of
 from escala.studies.lab.claims import read_rows
+from escala.studies.verdicts import page_of
 
 TINY = replace(
-    recipe.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600, curve=(64,), curve_image=(64,),
-    curve_seeds=2, log=256, pool=16, validation=4, test=6, episodes=3,
+    recipe.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600, controls=160,
+    curve=(64,), curve_image=(64,), curve_seeds=2, log=256, pool=16, validation=4, test=6, episodes=3,
 )  # fmt: skip
 
 
@@ -60,6 +65,38 @@ def test_claims_tables_figures_and_manifest(found: Path) -> None:
         assert (found / "figures" / f"{name}.png").stat().st_size > 1000
     manifest = json.loads((found / "manifest.json").read_text())
     assert any("generated" in line for line in manifest["missing"])
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_positive_controls_are_trained_and_shown(found: Path) -> None:
+    """Each by both ways of acting, the better one on validation lists chosen; its claim is that one's change against SJF."""
+    table = pl.read_csv(found / "tables" / "controls.csv", infer_schema_length=None)
+    assert table["control"].unique(maintain_order=True).to_list() == list(CONTROLS)
+    assert table.group_by("control").agg(pl.len(), pl.col("chosen").sum())[["len", "chosen"]].unique().rows() == [(2, 1)]
+    assert all((row["decisions"] == 0) == (row["control"] == "imitated") for row in table.iter_rows(named=True))
+    claims = {row["id"]: row for row in read_rows(found)}
+    sjf = pl.read_csv(found / "tables" / "tables1and2.csv").filter(policy="sjf")["mean_slowdown"].item()
+    for row in table.filter("chosen").iter_rows(named=True):
+        change = claims[f"r2.control.{row['control']}"]["ours"]
+        assert (change is None) == (row["unfinished"] > 0)
+        assert change is None or change == pytest.approx(row["mean_slowdown"] / sjf - 1, rel=1e-4)
+    shown = page_of("a2c2020", found).split("## Positive controls")[1].split("##")[0]
+    assert all(f"| {ABOUT[name]} |" in shown for name in CONTROLS)
+
+
+@pytest.mark.learn
+def test_a_single_pass_of_ppo_without_clipping_is_a2c() -> None:
+    """So the control "masked" is A2C with a mask: where nothing is masked, the same weights come out."""
+    drawn = {"rate": 0.7, "lists": 16, "lists_seed": 1}
+    one = {**CONTROLS["masked"]["learn"], "ent_coef": 0.002}
+    asked: dict[str, Any] = {"steps": 400, "seed": 0, "preset": "fc"} | drawn
+    as_printed = escala.train("escala/Slots-v0", algorithm="a2c", **asked)
+    as_ppo = escala.train("escala/Slots-v0", algorithm="ppo", learn=one, **asked)
+    before = escala.train("escala/Slots-v0", algorithm="a2c", learn={"learning_rate": 0.0}, **asked)
+    for found, wanted, old in zip(*(one.network.parameters() for one in (as_ppo, as_printed, before)), strict=True):
+        assert torch.allclose(found, wanted, atol=1e-5)
+        assert not torch.allclose(wanted, old, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from torch.nn import functional
 from escala.agents.imitation import demonstrations
 from escala.agents.imitation.demonstrations import Lessons, Teacher, play_lessons
 from escala.agents.imitation.lookahead_teacher import look_ahead
+from escala.agents.networks.convolutions import PART
 from escala.envs.core.checks import number
 from escala.envs.slots.options import check_hold
 from escala.envs.slots.plan import follow
@@ -48,6 +49,7 @@ OF_RULE = Manner(0.05, 0.01, 4000, 0.01)
 OF_LOOK_AHEAD = Manner(0.05, 0.01, 4500, 0.01, 512, 3e-3)
 OF_PILE = Manner(0.05, 0.01, 9000, 0.01, 512, 3e-3)
 OF_PLAN = Manner(0.02, 0.003, 12000, 0.0, straight=0.5)  # a single list is played again and again: the way itself counts
+ON_IMAGES = {"batch": 128, "rate": 5e-4}  # thousands of inputs move a preference at once: smaller steps
 
 
 def planned(wanted: Sequence[float]) -> Teacher:
@@ -59,20 +61,22 @@ def planned(wanted: Sequence[float]) -> Teacher:
 def teach(model: Any, normaliser: Any, batch: Any, teacher: Sequence[Sequence[int]] | Mapping[str, Any], seed: int) -> None:
     """Bring a learner that has not begun to its teacher.
 
-    teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists; {"rollout": [K]}: look-ahead over K
-    futures, which are drawn from the batch's own lists; {"lessons": files} of `escala.agents.imitation.demonstrations.record`;
-    {"pile": numbers} of the rule hold-pile; or {"plan": wanted starts} where the batch has a single list. Beside these,
-    {"updates": [N]}: so many updates of the network at most, in place of the usual number.
+    teacher: settings (long, quiet, share) of hold-back, one for each equal part of the batch's lists (or {"hold-back": settings});
+    {"rollout": [K]}: look-ahead over K futures, which are drawn from the batch's own lists; {"lessons": files} of
+    `escala.agents.imitation.demonstrations.record` (not on images); {"pile": numbers} of the rule hold-pile; or {"plan": wanted starts}
+    where the batch has a single list. Beside these, {"updates": [N]}: so many updates of the network at most, in place of the usual number.
     """
-    if not isinstance(batch, SlotsBatch) or batch.image:
-        raise EscalaError("teacher: only escala/Slots-v0 with the compact observation can be taught")
+    if not isinstance(batch, SlotsBatch):
+        raise EscalaError("teacher: only escala/Slots-v0 can be taught")
     rng = np.random.default_rng([seed, 0x7EAC])
     check(teacher)
     teacher, most = _without_updates(teacher)
     kind = next(iter(teacher)) if isinstance(teacher, Mapping) and len(teacher) == 1 else ""
     manner = {"plan": OF_PLAN, "pile": OF_PILE, "rollout": OF_LOOK_AHEAD, "lessons": OF_LOOK_AHEAD}.get(kind, OF_RULE)
-    manner = manner if most is None else manner._replace(updates=most)
+    manner = manner._replace(**{**(ON_IMAGES if batch.image else {}), **({} if most is None else {"updates": most})})
     if kind == "lessons":
+        if batch.image:
+            raise EscalaError("teacher: lessons in files hold the compact observation: give a rule to imitate on images")
         shape = {name: getattr(batch.options, name) for name in demonstrations.SHAPE}
         whole = demonstrations.read(teacher["lessons"], shape, model.gamma)  # type: ignore[call-overload]
     else:
@@ -98,7 +102,7 @@ def _without_updates(teacher: Any) -> tuple[Any, int | None]:
 def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner: Manner, rng: np.random.Generator) -> Lessons:
     """Every teacher plays its part of the lists."""
     n, parts = len(batch.lists), len(teachers)
-    options = {name: getattr(batch.options, name) for name in (*demonstrations.SHAPE, "limit")}
+    options = {name: getattr(batch.options, name) for name in (*demonstrations.SHAPE, "limit", "observation", "dtype")}
     strays = {"stray": manner.stray, "nap": manner.nap, "straight": manner.straight}
     taught = [
         play_lessons(
@@ -111,6 +115,7 @@ def _played(batch: SlotsBatch, teachers: Sequence[Teacher], gamma: float, manner
 
 def _teachers(batch: SlotsBatch, teacher: Any, seed: int) -> list[Teacher]:
     """One teacher for each equal part of the batch's lists."""
+    teacher = teacher.get("hold-back", teacher) if isinstance(teacher, Mapping) else teacher
     if not isinstance(teacher, Mapping):
         return [demonstrations.rule("hold-back", hold) for hold in teacher]
     if "pile" in teacher:
@@ -144,6 +149,19 @@ def check(teacher: Any) -> None:
         check_hold(hold)
 
 
+def _latent(policy: Any, seen: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """What a policy's heads for actions and for values take. Images go through the network's filters, in parts (see `convolutions`)."""
+    if seen.ndim == 2:
+        actor, critic = policy.mlp_extractor(seen)
+        return actor, critic
+    parts = []
+    for part in seen.split(PART):
+        found = policy.extract_features(part)
+        actor, critic = found if isinstance(found, tuple) else (found, found)
+        parts.append((policy.mlp_extractor.forward_actor(actor), policy.mlp_extractor.forward_critic(critic)))
+    return torch.cat([actor for actor, _ in parts]), torch.cat([critic for _, critic in parts])
+
+
 def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.random.Generator) -> None:
     seen, barred = torch.as_tensor(whole.seen), torch.as_tensor(~whole.mask)
     value = torch.as_tensor((whole.value / scale).astype(np.float32))
@@ -157,7 +175,7 @@ def _fit(policy: Any, whole: Lessons, scale: float, manner: Manner, rng: np.rand
         for group in optimizer.param_groups:
             group["lr"] = manner.rate * (1 - update / updates)
         rows = torch.as_tensor(rng.integers(0, len(seen), manner.batch))
-        latent, judged = policy.mlp_extractor(seen[rows])
+        latent, judged = _latent(policy, seen[rows])
         chance = functional.log_softmax(policy.action_net(latent).masked_fill(barred[rows], -1e8), dim=1)
         loss = -(wanted[rows] * chance).sum(dim=1).mean() + 0.5 * functional.mse_loss(policy.value_net(judged).squeeze(1), value[rows])
         optimizer.zero_grad()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -88,8 +89,12 @@ def trained(
     algorithm: str,
     taught: bool = False,
     keep: str | None = None,
+    teacher: Any = None,
+    num_envs: int | None = None,
+    learn: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Train on lists of one rate; judge on test and validation lists. taught: imitate hold-back first, tuned on training lists."""
+    """Train on lists of one rate; judge on test and validation lists. taught: imitate hold-back first, tuned on training lists; or teacher,
+    num_envs, learn: as `escala.train` takes them."""
     import escala
     from escala.agents.checkpoint import ended
 
@@ -97,9 +102,10 @@ def trained(
         agent = escala.load_agent(keep)
     else:
         unfinished = keep is not None and (Path(keep) / "checkpoint.npz").is_file()
-        teacher = [list(tune_hold_back(lists_of(rate, validation, TRAINING), slots=SLOTS))] if taught else None
+        if taught:
+            teacher = [list(tune_hold_back(lists_of(rate, validation, TRAINING), slots=SLOTS))]
         agent = escala.train("escala/Slots-v0", steps=steps, seed=seed, preset=preset, algorithm=algorithm, out=keep, resume=unfinished,
-                             rate=rate, lists=pool, lists_seed=TRAINING, teacher=teacher)  # fmt: skip
+                             rate=rate, lists=pool, lists_seed=TRAINING, teacher=teacher, num_envs=num_envs, learn=learn)  # fmt: skip
     out = judge(agent, lists_of(rate, test, TEST), seed)
     tried = judge(agent, lists_of(rate, validation, VALIDATION), seed)
     return out | {"validation": {how: tried[how]["slowdown"] for how in ("sampled", "likeliest")}}

@@ -8,8 +8,9 @@ completion, and every job counts. Separate lists for training, validation and te
 Compared: the rules; the recommended agent: masked PPO with a network that scores slots and sees when arrivals end, which imitates the rule
 hold-back first; the same kind of PPO alone (half of its training lists are windows of 200 steps, cut there: short windows alone teach it
 to hold long jobs until arrivals end); A2C with that network; and A2C with the networks of table 3 on the image (its chosen one, Conv3-16,
-at all rates). Of each, the way of acting (sampled or greedy actions) is chosen on validation lists. Table 4's log: 60 jobs of a log that
-the user gives (`log`), by default generated; the agent of the table begins with a plan of it, A2C from nothing stands beside it.
+at all rates), and positive controls beside it (`a2c2020.controls`). Of each, the way of acting (sampled or greedy actions) is chosen on
+validation lists. Table 4's log: 60 jobs of a log that the user gives (`log`), by default generated; the agent of the table begins with a
+plan of it, A2C from nothing stands beside it.
 
 No end: one agent for all rates that is not told when arrivals end (preset "open", see `lab.open_end`). It and the recommended agents are
 then played where arrivals go on for shorter and longer (`lab.horizons`), beside rules that see nearly the whole queue.
@@ -23,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from escala.studies.a2c2020 import cells as work
+from escala.studies.a2c2020 import controls
 from escala.studies.a2c2020.report import write_all
 from escala.studies.lab import horizons, open_end
 from escala.studies.lab.cells import Cell, run_cells
@@ -37,9 +39,9 @@ RELATIVE_COST = {"fc": 1.0, "conv3-16": 10.0, "conv3-32": 20.0, "conv3-16-pool":
 class Scale:
     """How much is done. agent, alone, a2c, printed, network, log: decisions to train on, for the recommended agent (after its teacher),
     PPO alone, A2C with the slot scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and the log (after
-    `rounds` of search for a plan); printed_seeds: where A2C has a mark, see `printed_cells`; curve: budgets of figures 3 and 4 (a rollout
-    of PPO is 16 384 decisions), curve_image: of Conv3-16 on the image; best: test lists a rate whose optimum is searched for, `limit_s`
-    seconds each; open: of the agents that know no end."""
+    `rounds` of search for a plan); controls: of each positive control; printed_seeds: where A2C has a mark, see `printed_cells`; curve:
+    budgets of figures 3 and 4 (a rollout of PPO is 16 384 decisions), curve_image: of Conv3-16 on the image; best: test lists a rate whose
+    optimum is searched for, `limit_s` seconds each; open: of the agents that know no end."""
 
     rates: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9)
     seeds: int = 5
@@ -54,6 +56,7 @@ class Scale:
     network: int = 500_000
     network_seeds: int = 3
     network_rate: float = 0.7
+    controls: int = 300_000
     curve: tuple[int, ...] = (32_768, 65_536, 262_144)
     curve_image: tuple[int, ...] = (16_384, 65_536, 262_144)
     curve_seeds: int = 3
@@ -73,12 +76,13 @@ class Scale:
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         rates=(0.7,), seeds=1, agent=32_768, alone=16_384, alone_seeds=1, a2c=8_192, a2c_seeds=1, printed=1_024, printed_seeds=1,
-        networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, curve=(1_024,), curve_image=(512,), curve_seeds=1, log=1_024,
-        rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5, open=open_end.SMOKE, horizons=(50,),
+        networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, controls=512, curve=(1_024,), curve_image=(512,), curve_seeds=1,
+        log=1_024, rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5, open=open_end.SMOKE,
+        horizons=(50,),
     ),
     "short": Scale(),
     "paper": Scale(
-        agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, printed_seeds=5,
+        agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, printed_seeds=5, controls=10_000_000,
         curve=(32_768, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, test=1000,
         best=200, limit_s=20.0,
     ),
@@ -120,7 +124,7 @@ def cells_of(scale: Scale, out: Path, log: str | None) -> list[Cell]:
                 )
             )
         cells += _curves(scale, seed, sizes, log)
-    return cells + _images(scale, sizes) + open_end.rule_cells(open_world(scale))
+    return cells + _images(scale, sizes) + controls.cells_of(scale, sizes) + open_end.rule_cells(open_world(scale))
 
 
 def open_world(scale: Scale) -> open_end.World:
