@@ -15,20 +15,25 @@ from escala.slurm.asked import Asking
 from escala.slurm.run import play
 from escala.slurm.settings import changed
 from tests.oracle import backfill as slow
+from tests.oracle.accounts import ROOT, Account, Bounds
 from tests.oracle.preemption import SECOND
-from tests.oracle.shapes import Ask, Node, choose
+from tests.oracle.priorities import Weights
+from tests.oracle.shapes import NO_END, Ask, Node, choose
+from tests.oracle.site import NO_LIMIT, Job, Outage, Reservation, Site
 
 ORIGIN = 1_800_000_000
 WORLDS = 80
 JOBS = 26
 KINDS = ("after", "afterok", "afterany", "afternotok")
-SORTS = ("plain", "cores", "memory", "exclusive", "singleton", "gpus", "outages")
-QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, 5 if k else 1)]
+SORTS = ("plain", "cores", "memory", "exclusive", "singleton", "gpus", "outages", "weights", "lln", "accounts", "multifactor")
+STEPS = [1, 5, 5, 5, 5, 5, 5, 16, 16, 16, 16]
+QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, STEPS[k])]
 GPUS = ("k", "m")
+TREE: list[tuple[str, str | None, list[str]]] = [(ROOT, None, []), ("a", ROOT, ["ann"]), ("b", "a", ["ann", "bob"]), ("c", ROOT, ["cy"])]
 STATES = {t.HELD: "held", t.WAITING: "waits", t.ENDED: "ended", t.NEVER: "never", t.RUNNING: "runs", t.COMING: "coming"}
 
 
-def drawn(seed: int, sort: str = "plain") -> tuple[str, slow.Site, list[slow.Job]]:
+def drawn(seed: int, sort: str = "plain") -> tuple[str, Site, list[Job]]:
     """A site.toml, the same site for the slow simulator, and its jobs; of a sort other than plain with more in them."""
     draw = np.random.default_rng([seed, 2804])
     nodes = int(draw.integers(3, 9))
@@ -41,9 +46,9 @@ def drawn(seed: int, sort: str = "plain") -> tuple[str, slow.Site, list[slow.Job
     spans = []
     for name in ("a", "b")[: int(draw.integers(0, 3))]:
         begin = int(draw.integers(0, 400))
-        spans.append(slow.Reservation(name, some(0.4), begin, begin + int(draw.integers(50, 500))))
+        spans.append(Reservation(name, some(0.4), begin, begin + int(draw.integers(50, 500))))
     limits = {"x": int(draw.integers(1, 4)), "y": 1 << 40}
-    site = slow.Site(
+    site = Site(
         nodes, parts, features, spans, int(draw.choice([2, 3, 99])), int(draw.choice([max(nodes - 1, 2), 99])), limits,
         int(draw.choice([1, 2, 20])), bool(draw.random() < 0.8),
     )  # fmt: skip
@@ -54,17 +59,86 @@ def drawn(seed: int, sort: str = "plain") -> tuple[str, slow.Site, list[slow.Job
             job.name, job.singleton = str(more.choice(["u", "v"])), bool(more.random() < 0.3)
     if sort == "outages" or (sort != "plain" and more.random() < 0.3):
         site.outages = [_outage(more, some(0.4)) for _ in range(int(more.integers(1, 4)))]
-    if sort not in ("plain", "singleton", "outages"):
+    if sort in ("weights", "lln"):
+        _share(more, site, jobs, str(more.choice(["cores", "memory", "exclusive", "gpus"])))
+        for one in site.shapes:
+            one.weight = int(more.integers(1, 4)) if sort == "weights" or more.random() < 0.3 else 1
+        if sort == "lln":
+            site.loaded = set(parts) if more.random() < 0.4 else {name for name in parts if more.random() < 0.6} or {"all"}
+    elif sort == "accounts":
+        _share(more, site, jobs, str(more.choice(["cores", "memory", "exclusive", "gpus"])))
+        _limit(more, site, jobs)
+    elif sort == "multifactor":
+        _share(more, site, jobs, str(more.choice(["cores", "memory", "exclusive", "gpus"])))
+        _rank(more, site, jobs)
+    elif sort not in ("plain", "singleton", "outages"):
         _share(more, site, jobs, sort)
     return _text(site), site, jobs
 
 
-def _outage(draw: Any, nodes: set[int]) -> slow.Outage:
+def _outage(draw: Any, nodes: set[int]) -> Outage:
     begin = int(draw.integers(0, 600))
-    return slow.Outage(nodes, begin, begin + int(draw.integers(10, 200)), bool(draw.random() < 0.7), bool(draw.random() < 0.7))
+    return Outage(nodes, begin, begin + int(draw.integers(10, 200)), bool(draw.random() < 0.7), bool(draw.random() < 0.7))
 
 
-def _share(draw: Any, site: slow.Site, jobs: list[slow.Job], sort: str) -> None:
+def _limit(draw: Any, site: Site, jobs: list[Job]) -> None:
+    """Accounts in a tree with limits, and whose the jobs are; no limits of the QOS, or only some."""
+    if draw.random() < 0.7:
+        site.most_jobs, site.most_gpus = NO_LIMIT, NO_END
+    site.most_cpus = site.most_cpus if draw.random() < 0.3 and site.most_cpus < 1 << 30 else NO_END
+    everything = {
+        "cpu": sum(one.cores for one in site.shapes),
+        "mem": sum(one.memory for one in site.shapes),
+        "node": site.nodes,
+        "gpu": sum(sum(one.gpus) for one in site.shapes),
+    }
+
+    def some(least: float) -> dict[str, int]:
+        kinds = [kind for kind, count in everything.items() if count > 0 and draw.random() < 0.15]
+        return {kind: max(int(everything[kind] * draw.uniform(least, 1)), 2) for kind in kinds}
+
+    def maybe(share: float, low: int, high: int) -> int | None:
+        return int(draw.integers(low, high)) if draw.random() < share else None
+
+    def bounds() -> Bounds:
+        return Bounds(
+            maybe(0.2, 1, 5), maybe(0.1, 4, 12), some(0.3), maybe(0.2, 1, 4), maybe(0.1, 4, 9), some(0.5) if draw.random() < 0.3 else {},
+            60 * n if (n := maybe(0.1, 3, 6)) else None,
+        )  # fmt: skip
+
+    for name, parent, users in TREE:
+        site.accounts[name] = Account(parent, bounds(), {user: bounds() for user in users})
+    for job in jobs:
+        named = [name for name, one in site.accounts.items() if job.user in one.users]
+        job.account = str(draw.choice(named)) if draw.random() < 0.8 else None
+
+
+def _rank(draw: Any, site: Site, jobs: list[Job]) -> None:
+    """Priorities of weighted parts, and who has which shares; no limits."""
+    site.most_jobs, site.most_cpus, site.most_gpus = NO_LIMIT, NO_END, NO_END
+
+    def weight(share: float = 0.7) -> int:
+        return int(draw.integers(1, 3000)) if draw.random() < share else 0
+
+    site.weights = Weights(
+        weight(), weight(), weight(), weight(), weight(0.8), int(draw.choice([60, 300, 900])), int(draw.choice([0, 240, 3600])),
+        bool(draw.random() < 0.4), bool(draw.random() < 0.3), {name: int(draw.integers(0, 4)) for name in site.parts},
+        {"normal": int(draw.integers(0, 4)), "high": int(draw.integers(0, 6))},
+    )  # fmt: skip
+    if not any(site.weights.factors.values()):
+        site.weights.factors["all"] = 1
+    if not any(site.weights.ranks.values()):
+        site.weights.ranks["normal"] = 1
+    for name, parent, users in TREE:
+        shares = {user: int(draw.choice([0, 1, 1, 2, 3])) for user in users}
+        site.accounts[name] = Account(parent, Bounds(), {user: Bounds() for user in users}, int(draw.integers(1, 4)), shares)
+    for job in jobs:
+        job.priority, job.qos, job.nice = None, str(draw.choice(["normal", "high"])), int(draw.choice([0, 0, 100, -50]))
+        named = [name for name, one in site.accounts.items() if job.user in one.users]
+        job.account = str(draw.choice(named)) if draw.random() < 0.8 else None
+
+
+def _share(draw: Any, site: Site, jobs: list[Job], sort: str) -> None:
     """Nodes of several cores, and jobs that share them."""
     site.by_memory = sort == "memory" or (sort != "cores" and bool(draw.random() < 0.5))
     site.shapes = [Node(int(draw.integers(1, 7)), 1000 * int(draw.integers(2, 7))) for _ in range(site.nodes)]
@@ -74,7 +148,7 @@ def _share(draw: Any, site: slow.Site, jobs: list[slow.Job], sort: str) -> None:
             one.gpus = tuple(int(draw.choice([0, 1, 2, 4], p=[0.25, 0.2, 0.3, 0.25])) for _ in range(kinds))
         site.shapes[0].gpus = (2,) * kinds
         most = sum(sum(one.gpus) for one in site.shapes)
-        site.most_gpus = max(int(most * draw.uniform(0.6, 0.9)), 2) if draw.random() < 0.5 else slow.NO_END
+        site.most_gpus = max(int(most * draw.uniform(0.6, 0.9)), 2) if draw.random() < 0.5 else NO_END
     cores = sum(one.cores for one in site.shapes)
     site.most_cpus = max(int(cores * draw.uniform(0.6, 0.9)), 2) if site.most_cpus < 99 else 1 << 30
     for job in jobs:
@@ -83,7 +157,7 @@ def _share(draw: Any, site: slow.Site, jobs: list[slow.Job], sort: str) -> None:
         job.nodes = job.ask.nodes or 1
 
 
-def _ask(draw: Any, site: slow.Site, job: slow.Job, sort: str) -> Ask:
+def _ask(draw: Any, site: Site, job: Job, sort: str) -> Ask:
     form, nodes, per = str(draw.choice(["nodes", "tasks", "both", "on node"])), job.nodes, int(draw.choice([1, 1, 2, 3]))
     tasks = int(draw.integers(1, 9)) if form == "tasks" else nodes + int(draw.integers(0, 5)) * (form == "both")
     on_node = int(draw.integers(1, 4)) if form == "on node" else 0
@@ -102,7 +176,7 @@ def _ask(draw: Any, site: slow.Site, job: slow.Job, sort: str) -> Ask:
     )  # fmt: skip
 
 
-def _fits(site: slow.Site, job: slow.Job, ask: Ask) -> bool:
+def _fits(site: Site, job: Job, ask: Ask) -> bool:
     """Could it run in each of its partitions, if they were empty?"""
     for part in job.parts:
         wanted = slow.Replay(site, []).suited(job, part)
@@ -112,9 +186,9 @@ def _fits(site: slow.Site, job: slow.Job, ask: Ask) -> bool:
     return True
 
 
-def _job(draw: Any, site: slow.Site, row: int, at: int) -> slow.Job:
+def _job(draw: Any, site: Site, row: int, at: int) -> Job:
     parts = [str(one) for one in draw.permutation(list(site.parts))[: int(draw.choice([1, 1, 2]))]]
-    job = slow.Job(
+    job = Job(
         row, at * SECOND, int(draw.integers(1, 150)) * SECOND, 1, 0, parts, int(draw.integers(1, 5)), str(draw.choice(["ann", "bob", "cy"]))
     )
     job.limit_s = 60 * int(draw.integers(job.run // SECOND // 60 + 1, 6))
@@ -131,16 +205,18 @@ def _job(draw: Any, site: slow.Site, row: int, at: int) -> slow.Job:
     return job
 
 
-def _text(site: slow.Site) -> str:
+def _text(site: Site) -> str:
     text = ""
     for n in range(site.nodes):
         has = [name for name, inside in site.features.items() if n in inside]
         one = site.shapes[n] if site.shapes else Node()
-        more = f"memory_mb = {one.memory}\n" if site.shapes else ""
+        more = f"memory_mb = {one.memory}\nweight = {one.weight}\n" if site.shapes else ""
         more += f"gpus = {{{', '.join(f'{GPUS[k]} = {some}' for k, some in enumerate(one.gpus) if some)}}}\n" if any(one.gpus) else ""
         text += f'[[nodes]]\nnames = "n{n}"\ncores = {one.cores}\n{more}features = {has}\n'
     for name, (inside, tier) in site.parts.items():
         text += f'[[partitions]]\nname = "{name}"\nnodes = "{",".join(f"n{n}" for n in sorted(inside))}"\ntier = {tier}\n'
+        text += f"factor = {site.weights.factors[name]}\n" if site.weights else ""
+        text += "least_loaded = true\n" if name in site.loaded and len(site.loaded) < len(site.parts) else ""
     for one in site.reservations:
         text += f'[[closed]]\nkind = "reserved"\nname = "{one.name}"\nnodes = "{",".join(f"n{n}" for n in sorted(one.nodes))}"\n'
         text += f"from = {ORIGIN + one.begin_s}\nuntil = {ORIGIN + one.end_s}\n"
@@ -151,13 +227,55 @@ def _text(site: slow.Site) -> str:
     settings = f"bf_interval=1,bf_resolution=1,sched_interval=1,batch_sched_delay=0,bf_max_job_array_resv={site.array_plans}"
     settings += f",requeue_delay={slow.AGAIN_S - 1}"
     counted = "CR_CPU_Memory" if site.by_memory else "CR_CPU"
+    counted += ",CR_LLN" if len(site.loaded) == len(site.parts) else ""
     text += f'[slurm]\nSelectTypeParameters = "{counted}"\nSchedulerType = "sched/{kind}"\nSchedulerParameters = "{settings}"\n'
-    return (
-        text + f"[qos]\nnormal = {{max_jobs_per_user = {site.most_jobs}, grp_tres = {{cpu = {site.most_cpus}, gpu = {site.most_gpus}}}}}\n"
-    )
+    if site.weights:
+        text += _weights(site.weights)
+    tres = {"cpu": site.most_cpus, "gpu": site.most_gpus}
+    if site.accounts:
+        tres = {kind: most for kind, most in tres.items() if most < NO_END}
+    many = f"max_jobs_per_user = {site.most_jobs}, " if not site.accounts or site.most_jobs < NO_LIMIT else ""
+    text += f"[qos]\nnormal = {{priority = {site.weights.ranks['normal'] if site.weights else 1}, {many}grp_tres = {_table(tres)}}}\n"
+    text += f"high = {{priority = {site.weights.ranks['high']}}}\n" if site.weights else ""
+    return text + _accounts(site)
 
 
-def _columns(site: slow.Site, jobs: list[slow.Job]) -> dict[str, Any]:
+def _weights(told: Weights) -> str:
+    names = {"Age": told.age, "JobSize": told.size, "Partition": told.part, "QOS": told.qos, "Fairshare": told.fair}
+    text = "".join(f"PriorityWeight{name} = {value}\n" for name, value in names.items())
+    text += 'PriorityType = "priority/multifactor"\nAccountingStorageType = "accounting_storage/slurmdbd"\nPriorityCalcPeriod = "1"\n'
+    text += f'PriorityMaxAge = "00:{told.max_age_s // 60:02}:00"\nPriorityDecayHalfLife = "{told.half_life_s // 60}"\n'
+    text += f'PriorityFavorSmall = "{"YES" if told.favor_small else "NO"}"\n'
+    return text + 'PriorityFlags = "SMALL_RELATIVE_TO_TIME"\n' * told.by_time
+
+
+def _table(tres: dict[str, int]) -> str:
+    return f"{{{', '.join(f'{kind} = {most}' for kind, most in tres.items())}}}"
+
+
+def _accounts(site: Site) -> str:
+    """The tree of a site.toml."""
+
+    def said(one: Bounds) -> list[str]:
+        numbers = {name: getattr(one, name) for name in ("grp_jobs", "grp_submit", "max_jobs", "max_submit")} | {
+            "max_time": one.max_time_s and one.max_time_s // 60
+        }
+        tables = {"grp_tres": one.grp_tres, "max_tres": one.max_tres}
+        known = [f"{name} = {value}" for name, value in numbers.items() if value is not None]
+        return known + [f"{name} = {_table(value)}" for name, value in tables.items() if value]
+
+    text = "[accounts]\n" * bool(site.accounts)
+    for name, one in site.accounts.items():
+        users = ", ".join(
+            f"{user} = {{{', '.join([f'shares = {one.user_shares.get(user, 1)}', *said(own)])}}}" for user, own in one.users.items()
+        )
+        entries = [f"shares = {one.shares}"] * (name != ROOT)
+        entries += [f'parent = "{one.parent}"'] * (one.parent not in (None, ROOT)) + said(one.own)
+        text += f"{name} = {{{', '.join([*entries, *[f'users = {{{users}}}'] * bool(users)])}}}\n"
+    return text
+
+
+def _columns(site: Site, jobs: list[Job]) -> dict[str, Any]:
     """The jobs for `Workload.from_jobs`."""
     asks = [one.shape for one in jobs]
     return {
@@ -177,8 +295,10 @@ def _columns(site: slow.Site, jobs: list[slow.Job]) -> dict[str, Any]:
         "partition": [",".join(one.parts) for one in jobs],
         "priority": [one.priority for one in jobs],
         "user": [one.user for one in jobs],
+        "account": [one.account for one in jobs],
         "job_name": [one.name for one in jobs],
-        "qos": ["normal"] * len(jobs),
+        "qos": [one.qos for one in jobs],
+        "nice": [one.nice for one in jobs],
         "features": [one.feature for one in jobs],
         "begin_s": [None if one.begin is None else one.begin / SECOND for one in jobs],
         "array_id": [one.array for one in jobs],
@@ -198,11 +318,15 @@ def same(tmp_path: Path, seed: int, sort: str = "plain") -> dict[str, int]:
     work = escala.Workload.from_jobs(_columns(site, jobs), origin_s=float(ORIGIN))
     settings = changed(settings_of(place), "slurm:started=-2.5:tick=0.4:tick_every=1:phase=0.7:drift=0")
     asked = Asking(work, place, settings).asked()
+    slow_run = slow.Replay(site, jobs)
+    never = {job.row for job in jobs if slow_run.never(job)}
+    limited = {row for row, why in asked.refused.items() if why.startswith("the association")}
+    assert limited <= never <= set(asked.refused), (seed, asked.refused, never)
     for row in asked.refused:
         jobs[row].state = "refused"
     waits = [bool(one.waits_for) for one in jobs]
     run = play(work, place, settings, asked)
-    slow.Replay(site, jobs).run(5_000)
+    slow_run.run(5_000)
     for job in jobs:
         at = slice(run.jobs.first[job.row], run.jobs.last[job.row])
         found = (STATES[int(run.jobs.state[job.row])], int(run.jobs.start[job.row]), int(run.jobs.finish[job.row]))

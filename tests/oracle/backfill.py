@@ -1,99 +1,25 @@
 """Slurm's event and backfill passes by sets and lists: slow, obvious, and with no code of the package in it.
 
 An event pass comes each second and a backfill pass 0.3 s behind it, if something has changed. Partitions that overlap, with tiers;
-features; priorities; limits of running jobs, of CPUs and of GPUs; dependencies; begin times; arrays; reservations with jobs of their own;
-outages and drains; nodes that jobs share (`shapes`). The rules are those of https://slurm.schedmd.com/sched_config.html,
-resource_limits.html, job_array.html and reservations.html, and of the backfill plugin.
+features; priorities, given or multifactor (`priorities`); limits of running jobs, of CPUs, of GPUs and of accounts (`accounts`);
+dependencies; begin times; arrays; reservations with jobs of their own; outages and drains; nodes that jobs share (`shapes`). The rules are
+those of https://slurm.schedmd.com/sched_config.html, resource_limits.html, job_array.html and reservations.html, of slurmctld's
+job_scheduler.c and node_scheduler.c, and of the backfill plugin.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from tests.oracle import accounts as of
 from tests.oracle.preemption import BEAT, SECOND, STARTED, TICK
-from tests.oracle.shapes import NO_END, Ask, Given, Node, choose, remaining, take
+from tests.oracle.priorities import Priorities
+from tests.oracle.shapes import Given, Node, take
+from tests.oracle.site import Books, Job, Reservation, Site
 
-LOOK = TICK + 300_000
+LOOK, CALC = TICK + 300_000, TICK + 100_000
 GROUP_S, KILL_WAIT_S, AGAIN_S = 30, 30, 21
 
 
-@dataclass
-class Job:
-    row: int
-    submit: int
-    run: int
-    nodes: int
-    limit_s: int
-    parts: list[str]
-    priority: int
-    user: str
-    feature: str | None = None
-    begin: int | None = None
-    array: str | None = None
-    inside: str | None = None
-    waits_for: list[tuple[int, str]] = field(default_factory=list)
-    name: str = ""
-    singleton: bool = False
-    ask: Ask | None = None
-    state: str = "coming"
-    came: bool = False
-    begun: int = -1
-    finish: int = -1
-    end_s: int = 0
-    given: list[Given] = field(default_factory=list)
-    cut: bool = False
-    broken: bool = False
-
-    @property
-    def shape(self) -> Ask:
-        return self.ask or Ask(self.nodes, self.nodes)
-
-    @property
-    def cpus(self) -> int:
-        return sum(one.cpus for one in self.given)
-
-    @property
-    def gpus(self) -> int:
-        return sum(sum(one.gpus) for one in self.given)
-
-
-@dataclass
-class Reservation:
-    name: str
-    nodes: set[int]
-    begin_s: int
-    end_s: int
-
-
-@dataclass
-class Outage:
-    """Not foreseen. down: what runs there ends, and is queued again or is over; else it runs on."""
-
-    nodes: set[int]
-    begin_s: int
-    end_s: int
-    down: bool
-    again: bool
-
-
-@dataclass
-class Site:
-    nodes: int
-    parts: dict[str, tuple[set[int], int]]
-    features: dict[str, set[int]]
-    reservations: list[Reservation]
-    most_jobs: int
-    most_cpus: int
-    array_limit: dict[str, int]
-    array_plans: int
-    backfills: bool
-    shapes: list[Node] = field(default_factory=list)
-    by_memory: bool = False
-    most_gpus: int = NO_END
-    outages: list[Outage] = field(default_factory=list)
-
-
-class Replay:
+class Replay(Books):
     def __init__(self, site: Site, jobs: list[Job]) -> None:
         self.site, self.jobs = site, jobs
         self.whole = site.shapes or [Node() for _ in range(site.nodes)]
@@ -102,6 +28,8 @@ class Replay:
         self.changed_s = self.passed_s = -10
         self.turns = sorted((at, k, at == one.begin_s) for k, one in enumerate(site.outages) for at in (one.begin_s, one.end_s))
         self.out = set[int]()
+        cores = sum(one.cores for one in self.whole)
+        self.prio = Priorities(site.weights, site.accounts, site.nodes, cores, STARTED // SECOND) if site.weights else None
 
     def run(self, most_s: int) -> None:
         """All jobs to their ends, or to a moment, or until nothing can change any more for those that wait."""
@@ -112,26 +40,11 @@ class Replay:
             still = still + 1 if second > still_s and not self.running else 0
             if still > 2:
                 return
-            for at, look in ((TICK, self.event_pass), (LOOK, self.backfill_pass)):
+            for at, look in ((TICK, self.event_pass), (CALC, self.renew), (LOOK, self.backfill_pass)):
                 self.now = second * SECOND + at
                 self.settle()
                 look()
             second += 1
-
-    @property
-    def now_s(self) -> int:
-        return self.now // SECOND
-
-    @property
-    def running(self) -> list[Job]:
-        return [job for job in self.jobs if job.state == "runs"]
-
-    @property
-    def left(self) -> list[Node]:
-        return remaining(self.whole, [one for job in self.running for one in job.given])
-
-    def pick(self, job: Job, left: list[Node], wanted: set[int]) -> list[Given]:
-        return choose(job.shape, self.whole, left, wanted, self.site.by_memory)
 
     def settle(self) -> None:
         """Ends, reservations and outages that begin or end, submissions and begin times up to now, one after the other."""
@@ -142,6 +55,7 @@ class Replay:
             coming = min([one for one in ends + comes + turns if one[0] <= self.now], default=None)
             if coming is None:
                 break
+            self.event = coming[0]
             if coming[1] == 2:
                 self.turn(*self.turns.pop(0))
                 continue
@@ -149,11 +63,11 @@ class Replay:
             if job.state in ("runs", "coming"):
                 self.changed_s = max(self.changed_s, coming[0] // SECOND)
             if coming[1] == 0:
-                job.state = "ended"
+                job.state, job.counts = "ended", False
+                self.charge(job, job.finish // SECOND)
                 self.follow(job)
             else:
-                job.came = True
-                job.state = "held" if job.state == "coming" else job.state
+                self.submit(job)
         for one in self.site.reservations:
             for at in (one.begin_s, one.end_s):
                 self.changed_s = max(self.changed_s, at) if at <= self.now // SECOND else self.changed_s
@@ -163,6 +77,29 @@ class Replay:
         for job in self.jobs:
             if job.state == "held" and (job.begin is None or job.begin <= self.now) and not (job.waits_for or job.singleton):
                 job.state = "waits"
+                job.ranked = {part: self.rank(job, part, 0) for part in job.parts}
+
+    def renew(self) -> None:
+        """Priorities anew, once a period."""
+        if self.prio is None or (self.now - STARTED) % (Priorities.PERIOD_S * SECOND) or self.now == STARTED:
+            return
+        self.prio.period(self.now_s, [(*self.who(job), job.cpus, job.begun // SECOND) for job in self.running])
+        for job in self.jobs:
+            if job.state == "waits":
+                since = max(job.submit, job.begin or 0, job.freed) // SECOND
+                job.ranked = {part: self.rank(job, part, self.now_s - since) for part in job.parts}
+        self.changed_s = self.now_s
+
+    def submit(self, job: Job) -> None:
+        job.came = True
+        if self.site.accounts and job.state != "refused":
+            there = [self.holder(one) for one in self.jobs if one.counts]
+            job.counts = of.may_come(self.site.accounts, *self.who(job), there)
+            if not job.counts and job.state == "coming":
+                job.state, job.broken = "refused", True
+                self.follow(job, at_start=True)
+                self.follow(job)
+        job.state = "held" if job.state == "coming" else job.state
 
     def turn(self, at_s: int, which: int, begins: bool) -> None:
         """An outage begins or ends."""
@@ -171,9 +108,10 @@ class Replay:
         self.out ^= {which}
         for job in self.running:
             if begins and one.down and one.nodes & {given.node for given in job.given}:
-                job.state, job.begin = "held", (at_s + AGAIN_S) * SECOND
+                self.charge(job, at_s)
+                job.state, job.begin, job.found = "held", (at_s + AGAIN_S) * SECOND, None
                 if not one.again:
-                    job.state, job.broken, job.finish = "ended", True, at_s * SECOND
+                    job.state, job.broken, job.counts, job.finish = "ended", True, False, at_s * SECOND
                     self.follow(job)
 
     def is_ahead(self, other: Job, job: Job) -> bool:
@@ -191,26 +129,12 @@ class Replay:
                 mine = [kind for kind in mine if kind != ("afternotok" if well else "afterok")]
             for kind in mine:
                 other.waits_for.remove((job.row, kind))
+                other.freed = self.event
 
     def in_order(self) -> list[tuple[Job, str]]:
         """Those that wait, each in each of its partitions."""
         both = [(job, part) for job in self.jobs if job.state == "waits" for part in job.parts]
-        return sorted(both, key=lambda one: (-self.site.parts[one[1]][1], -one[0].priority, one[0].row, one[0].parts.index(one[1])))
-
-    def at_most_jobs(self, job: Job) -> bool:
-        return sum(other.user == job.user for other in self.running) >= self.site.most_jobs
-
-    def at_most_tres(self, job: Job, given: list[Given], planned: bool = False) -> bool:
-        """CPUs and GPUs. An exclusive job has all GPUs of its nodes, but in a plan those that it asks for count."""
-        ask, gpus = job.shape, sum(sum(one.gpus) for one in given)
-        if planned and ask.exclusive:
-            gpus = ask.gpus_node * len(given)
-        cpus = sum(other.cpus for other in self.running) + sum(one.cpus for one in given)
-        return cpus > self.site.most_cpus or (gpus > 0 and sum(other.gpus for other in self.running) + gpus > self.site.most_gpus)
-
-    def at_most_tasks(self, job: Job) -> bool:
-        tasks = sum(other.array == job.array for other in self.running)
-        return job.array is not None and tasks >= self.site.array_limit[job.array]
+        return sorted(both, key=lambda one: (-self.site.parts[one[1]][1], -one[0].ranked[one[1]], one[0].row, one[0].parts.index(one[1])))
 
     def own(self, job: Job, at_s: int) -> Reservation | None:
         return next((r for r in self.site.reservations if r.name == job.inside and r.begin_s <= at_s < r.end_s), None)
@@ -218,9 +142,10 @@ class Replay:
     def foreign(self, job: Job, from_s: int, to_s: int) -> list[Reservation]:
         return [r for r in self.site.reservations if r.name != job.inside and r.begin_s <= to_s and r.end_s > from_s]
 
-    def suited(self, job: Job, part: str) -> set[int]:
+    def suited(self, job: Job, part: str, now: bool = True) -> set[int]:
         nodes = self.site.parts[part][0] & self.site.features.get(job.feature or "", set(range(self.site.nodes)))
-        nodes -= {n for which in self.out for n in self.site.outages[which].nodes}
+        if now:
+            nodes -= {n for which in self.out for n in self.site.outages[which].nodes}
         return nodes & {n for r in self.site.reservations if r.name == job.inside for n in r.nodes} if job.inside else nodes
 
     def start(self, job: Job, given: list[Given]) -> None:
@@ -231,7 +156,7 @@ class Replay:
             beat = STARTED - ((STARTED - (own.end_s + 1) * SECOND) // BEAT) * BEAT
             job.finish = min(job.finish, max(beat, self.now + 1))
             job.cut = job.finish < job.begun + job.run
-        self.changed_s = self.now_s
+        self.changed_s, self.event = self.now_s, self.now
         self.follow(job, at_start=True)
 
     def event_pass(self) -> None:
@@ -258,16 +183,42 @@ class Replay:
             left = wanted - {n for r in self.foreign(job, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
             if len(left) < job.nodes <= len(wanted):
                 continue
-            given = self.pick(job, self.left, left)
+            given = self.pick(job, part, self.left, left)
             if given:
-                if not self.at_most_tres(job, given):
+                if not self.at_most_tres(job, part, given):
                     self.start(job, given)
                     failed.discard((job.array or "", part))
+            elif self.asks_too_much(job, part, left):
+                continue
             elif job.inside is not None:
                 full.add(job.inside)
             else:
                 closed.add(part)
                 barred |= self.site.parts[part][0]
+
+    def asks_too_much(self, job: Job, part: str, wanted: set[int]) -> bool:
+        """Is a job that finds no nodes over a limit by what it asks for ("Replacing scheduling error code", node_scheduler.c)?
+
+        How many nodes it would get is seen by those of `wanted`, as if they were idle, if enough of them can be shared now, or else by all
+        of its partition. CPUs and GPUs count as those of the last nodes that were found for it."""
+        ask = job.shape
+        shared = {n for n in wanted if not any(n in {one.node for one in other.given} for other in self.running if other.shape.exclusive)}
+        idle = {n for n in wanted if not any(n in {one.node for one in other.given} for other in self.running)}
+        given = []
+        if len(idle if ask.exclusive else shared) >= (ask.nodes or 1):
+            given = self.pick(job, part, self.whole, wanted)
+        if not given:
+            every = self.suited(job, part, now=False)
+            every -= {n for r in self.foreign(job, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
+            given = self.pick(job, part, self.whole, every)
+
+        nodes = [one.node for one in given] or [0] * (ask.nodes or 1)
+        cpus, gpus = job.found or (ask.cpus, ask.gpus_node * (ask.nodes or 1) + ask.gpus_task * ask.tasks)
+        if ask.exclusive and given:
+            gpus = sum(sum(self.whole[n].gpus) for n in nodes)
+        memory = of.asked_memory(ask, cpus, len(nodes), self.whole, self.site.parts[part][0])
+        wants = {"cpu": cpus, "mem": memory, "gpu": gpus, "node": len(nodes)}
+        return self.over(job, wants, None)
 
     def is_behind_one_that_failed(self, job: Job, part: str, failed: set[tuple[str, str]]) -> bool:
         """May a task of an array not be tried in this pass? One that is counts as failed until it starts, or is planned."""
@@ -302,15 +253,16 @@ class Replay:
         while True:
             asked = later
             wanted, later = self.usable(job, part, asked, asked + job.limit_s)
-            begin_s, given = self.first_start(job, wanted) if len(wanted) >= job.nodes else (0, [])
+            begin_s, given = self.first_start(job, part, wanted) if len(wanted) >= job.nodes else (0, [])
             if not given:
                 if later:
                     continue
                 return ""
             begin_s = max(begin_s, asked)
-            if self.at_most_tres(job, given, begin_s > self.now_s):
-                return ""
+            over = self.at_most_tres(job, part, given, begin_s > self.now_s)
             if begin_s <= self.now_s:
+                if over:
+                    return ""
                 self.start(job, given)
                 return "started"
             if later and begin_s > later:
@@ -320,6 +272,8 @@ class Replay:
             if into or any(low < end_s and high > begin_s and nodes - space for low, high, space in self.plan):
                 later = begin_s
                 continue
+            if over:
+                return ""
             self.hold(begin_s, end_s, nodes)
             return "planned"
 
@@ -362,10 +316,10 @@ class Replay:
                 wanted -= r.nodes
         return wanted, later
 
-    def first_start(self, job: Job, wanted: set[int]) -> tuple[int, list[Given]]:
+    def first_start(self, job: Job, part: str, wanted: set[int]) -> tuple[int, list[Given]]:
         """By the ends that are expected of what runs, of one end the first job's first, in groups: up to 30 s behind the next half minute,
         then twice as far, and so on."""
-        given = self.pick(job, self.left, wanted)
+        given = self.pick(job, part, self.left, wanted)
         if given:
             return self.now_s, given
         ahead = sorted(self.running, key=lambda other: (other.end_s, other.row))
@@ -389,7 +343,7 @@ class Replay:
             window *= 2
             while following is not None and following > anchor + window:
                 window *= 2
-            given = self.pick(job, future, wanted)
+            given = self.pick(job, part, future, wanted)
             if given:
                 return (last if last > self.now_s else max(last + KILL_WAIT_S, self.now_s + 1)), given
         return 0, []

@@ -8,7 +8,7 @@ then the runs of neighbours, then the tasks on the chosen nodes. A node has one 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NO_END = 1 << 40
 
@@ -21,6 +21,7 @@ class Node:
     memory: int = 0
     jobs: int = 0
     gpus: tuple[int, ...] = ()
+    weight: int = 1
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Given:
 
 
 def remaining(nodes: list[Node], gone: Iterable[Given]) -> list[Node]:
-    left = [Node(one.cores, one.memory, one.jobs, one.gpus) for one in nodes]
+    left = [replace(one) for one in nodes]
     for one in gone:
         take(left[one.node], one, 1)
     return left
@@ -109,30 +110,76 @@ def with_memory(ask: Ask, left: Node, whole: Node, cpus: int) -> int:
     return cpus if left.memory >= (ask.memory_node or whole.memory) else 0
 
 
-def choose(ask: Ask, nodes: list[Node], left: list[Node], wanted: set[int], by_memory: bool) -> list[Given]:
-    """What the job gets of these nodes; nothing where they do not suffice."""
+def choose(
+    ask: Ask, nodes: list[Node], left: list[Node], wanted: set[int], by_memory: bool, loaded: bool = False, most: int = NO_END
+) -> list[Given]:
+    """What the job gets of these nodes, at most so many; nothing where they do not suffice. loaded: of the least loaded ones."""
     cpus = {n: offer(ask, left[n], nodes[n], by_memory) for n in sorted(wanted)}
     cpus = {n: one for n, one in cpus.items() if one > 0}
     gpus = {n: free_gpus(ask, left[n]) if ask.gpus else 0 for n in cpus}
+    near = {n: min(one, ask.gpus_node) if ask.gpus_node and not ask.exclusive else one for n, one in gpus.items()}
+    weight = {n: (nodes[n].weight, -near[n]) for n in cpus}
     least = ask.nodes or 1
     if len(cpus) < least:
         return []
-    usual = ask.nodes or NO_END
-    found = of_runs(ask, cpus, gpus, least, min(usual, max(ask.tasks, least)))
+
+    def take(most: int) -> dict[int, int]:
+        if not loaded:
+            return of_runs(ask, cpus, gpus, weight, least, most)
+        return of_least_loaded(ask, cpus, gpus, weight, {n: (left[n].cores, nodes[n].cores) for n in cpus}, min(most, ask.tasks))
+
+    usual = min(ask.nodes or NO_END, most)
+    found = take(min(usual, max(ask.tasks, least)))
     small, largest = 1, max(cpus[n] + gpus[n] for n in cpus)
     while not found and len(cpus) > least and small < largest:
         few = [n for n, one in cpus.items() if one + gpus[n] <= small][: len(cpus) - least]
         cpus = {n: one for n, one in cpus.items() if n not in few}
         if few or small == 1:
-            found = of_runs(ask, cpus, gpus, least, usual)
+            found = take(usual)
         small += 1
     return spread(ask, nodes, left, found, by_memory)
 
 
-def neighbours(cpus: dict[int, int], near: dict[int, int]) -> list[list[int]]:
+def of_least_loaded(
+    ask: Ask, cpus: dict[int, int], gpus: dict[int, int], weight: dict[int, tuple[int, int]], free: dict[int, tuple[int, int]], most: int
+) -> dict[int, int]:
+    """One node after the other, of the lightest the one of whose CPUs (free, all) most are free: slurmctld's _eval_nodes_lln.
+
+    Each node that is looked at is noted in `cpus` with no more than the job may still take there. One with as many free CPUs as the node
+    that was taken before, if it is the best up to there, is taken at once. Whether the last node suffices is not asked."""
+    chosen, before = dict[int, int](), -1
+    need, need_nodes = ask.cpus, ask.nodes or 1
+    least = max(ask.on_node, 1) * ask.per
+
+    def look(n: int) -> int:
+        can = beside_gpus(ask, cpus[n], gpus[n]) if ask.gpus else cpus[n]
+        rest = need - max(need_nodes - len(chosen) - 1, 0)
+        if not ask.exclusive and can > rest:
+            can = cpus[n] = max(rest, least)
+        return can
+
+    for heavy in sorted({weight[n] for n in cpus}):
+        before = -1
+        while len(chosen) < most and (need > 0 or len(chosen) < need_nodes):
+            best, offered = -1, 0
+            for n in sorted(n for n in cpus if weight[n] == heavy and n not in chosen):
+                can = look(n)
+                if can > 0 and (best < 0 or free[best][0] * free[n][1] < free[n][0] * free[best][1]):
+                    best, offered = n, can
+                    if free[n][0] == before:
+                        break
+            if best < 0:
+                break
+            before = free[best][0]
+            chosen[best] = offered
+            need -= offered
+    return {n: chosen[n] for n in sorted(chosen)} if need <= 0 and len(chosen) >= need_nodes else {}
+
+
+def neighbours(cpus: dict[int, int], weight: dict[int, tuple[int, int]]) -> list[list[int]]:
     found: list[list[int]] = []
     for n in sorted(cpus):
-        if found and found[-1][-1] == n - 1 and near[n] == near[n - 1]:
+        if found and found[-1][-1] == n - 1 and weight[n] == weight[n - 1]:
             found[-1].append(n)
         else:
             found.append([n])
@@ -149,18 +196,19 @@ def best_run(runs: list[list[int]], sizes: dict[int, int], need: int, nodes: int
     return best
 
 
-def of_runs(ask: Ask, cpus: dict[int, int], gpus: dict[int, int], least: int, most: int) -> dict[int, int]:
+def of_runs(
+    ask: Ask, cpus: dict[int, int], gpus: dict[int, int], weight: dict[int, tuple[int, int]], least: int, most: int
+) -> dict[int, int]:
     """Nodes of one run of neighbours after the other, with the CPUs that may be used. Where that is less than all it is noted in `cpus`.
 
-    Neighbours with more GPUs at hand stand before all others. Of those that a job which shares its nodes asks for of each node no more
-    count."""
+    Light neighbours stand before all others, then those with more GPUs at hand. Of GPUs that a job which shares its nodes asks for of each
+    node no more count."""
     can = {n: beside_gpus(ask, one, gpus[n]) for n, one in cpus.items()} if ask.gpus else dict(cpus)
-    near = {n: min(one, ask.gpus_node) if ask.gpus_node and not ask.exclusive else one for n, one in gpus.items()}
-    every, chosen = neighbours(can, near), list[int]()
+    every, chosen = neighbours(can, weight), list[int]()
     sizes = {run[0]: sum(can[n] for n in run) for run in every}
     need, need_nodes = ask.cpus, ask.nodes or 1
     while every and len(chosen) < most and (need > 0 or len(chosen) < need_nodes):
-        runs = [one for one in every if near[one[0]] == max(near[other[0]] for other in every)]
+        runs = [one for one in every if weight[one[0]] == min(weight[other[0]] for other in every)]
         run = best_run(runs, sizes, need, need_nodes - len(chosen))
         every.remove(run)
         alone = [n for n in run if can[n] >= need] if need_nodes - len(chosen) <= 1 else []

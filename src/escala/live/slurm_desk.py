@@ -43,9 +43,19 @@ CLOCKS = {
     "next_turn": t.NEXT_TURN,
 }
 """What of slurmctld's clocks goes on from one decision to the next."""
-KEPT: dict[str, Any] = {"now_us": -1, "clocks": {}, "rows": {}, "next_row": 0, "priorities": {}, "since": [], "gone": [], "idle": False}
+KEPT: dict[str, Any] = {
+    "now_us": -1,
+    "clocks": {},
+    "rows": {},
+    "next_row": 0,
+    "priorities": {},
+    "found": {},
+    "since": [],
+    "gone": [],
+    "idle": False,
+}
 """What is carried. rows: number of each job that is known, in the order in which they came. priorities: of those that wait, by record.
-since: jobs that ran then. idle: the last tick was at now_us, and left nothing to do."""
+found: CPUs and GPUs of their last plans. since: jobs that ran then. idle: the last tick was at now_us, and left nothing to do."""
 FIRST_STEP_US = 60 * t.SECOND
 
 
@@ -181,11 +191,12 @@ class SlurmDesk:
         waiting = np.flatnonzero(at.waiting).tolist()
         for j in waiting:
             name, mine = at.ids[j], slice(int(first[j]), int(first[j + 1]))
+            at.world.jobs.found[j] = self._kept["found"].get(name, (0, 0))
             if told[int(at.order[j])] is not None:
                 continue
             if not self._settings.multifactor:  # as if all jobs that ever came were still in the table
-                records.base[mine] += j - numbers[name]
-                records.priority[mine] = np.clip(records.base[mine], 1, MOST).astype(np.int64)
+                records.rest[mine, t.OF_SIZE] += j - numbers[name]
+                records.priority[mine] = np.clip(records.rest[mine, t.OF_SIZE] - records.rest[mine, t.NICE], 1, MOST).astype(np.int64)
             elif len(before := kept.get(name, [])) == mine.stop - mine.start:
                 records.priority[mine] = before
         known = np.array([j for j in waiting if at.ids[j] in rows], np.int64)
@@ -215,6 +226,7 @@ class SlurmDesk:
             "rows": seen.numbers,
             "next_row": seen.more,
             "priorities": {at.ids[j]: records.priority[first[j] : first[j + 1]].tolist() for j in waiting},
+            "found": {at.ids[j]: at.world.jobs.found[j].tolist() for j in waiting if at.world.jobs.found[j, 0] > 0},
             "since": [at.ids[j] for j in [*at.running.tolist(), *started]],
             "gone": np.flatnonzero(gone(at.snapshot)).tolist(),
             "idle": idle,
@@ -229,10 +241,11 @@ def _sound(kept: Any) -> bool:
 
     if not isinstance(kept, dict) or {name: type(value) for name, value in kept.items()} != {n: type(v) for n, v in KEPT.items()}:
         return False
-    clocks, priorities = kept["clocks"], kept["priorities"].values()
+    clocks, priorities = kept["clocks"], [*kept["priorities"].values(), *kept["found"].values()]
     numbers = [kept["now_us"], kept["next_row"], *clocks.values(), *kept["rows"].values(), *kept["gone"]]
     numbers += [number for some in priorities if isinstance(some, list) for number in some]
     lists = all(isinstance(some, list) for some in priorities) and all(isinstance(name, str) for name in kept["since"])
+    lists = lists and all(len(some) == 2 for some in kept["found"].values())
     return lists and whole(numbers) and (not clocks or set(clocks) == set(CLOCKS)) and clocks.get("next_turn", 0) >= 0
 
 

@@ -23,6 +23,7 @@ from escala.slurm.tres import priority_of_resources
 from escala.workload import Workload
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 BASIC = 4294901759  # of the first job under priority/basic, as Slurm counts
 MOST_ROWS = 400_000_000
 
@@ -113,6 +114,7 @@ def _jobs(workload: Workload, asked: Asked, first: Ints) -> t.Jobs:
         lost=np.zeros(n, np.int64),
         array=Columns(workload.jobs).ranks("array_id"),
         inside=asked.inside,
+        found=np.zeros((n, 2), np.int64),
     )
 
 
@@ -134,42 +136,49 @@ def _arrays(workload: Workload, array: Ints, parts: int) -> t.Arrays:
 def _records(workload: Workload, site: Site, settings: Settings, asked: Asked) -> t.Records:
     table = np.array(asked.records, np.int64).reshape(-1, 4)
     job, part = np.ascontiguousarray(table[:, 0]), np.ascontiguousarray(table[:, 1])
-    base, weight = priorities(workload, site, settings, asked, job, part)
+    rest, weight = priorities(workload, site, settings, asked, job, part)
     told = Columns(workload.jobs).ints("priority")[job]
-    base, weight = np.where(told >= 0, told, base), np.where(told >= 0, 0.0, weight)
+    given = told >= 0
+    rest = np.where(given[:, None], np.where(np.arange(5) == t.OF_SIZE, told[:, None], 0.0), rest)
+    weight, fair = np.where(given, 0.0, weight), np.where(given, 0.0, settings.weight_fair)
+    base = rest[:, : t.NICE].sum(axis=1) - rest[:, t.NICE]
     first = np.clip(base, 1, 4294967295).astype(np.int64)
-    fair = np.where(told >= 0, 0.0, settings.weight_fair)
-    return t.Records(job, part, np.ascontiguousarray(table[:, 2]), base, weight, fair, first)
+    several = np.where(given, 2, np.diff(asked.record)[job] > 1).astype(np.int64)
+    return t.Records(job, part, np.ascontiguousarray(table[:, 2]), np.ascontiguousarray(rest), several, weight, fair, first)
 
 
-def priorities(
-    workload: Workload, site: Site, settings: Settings, asked: Asked, job: Ints, part: Ints
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(priority without age, weight of age) of each record: basic, falling with each job, or Slurm's multifactor."""
+def priorities(workload: Workload, site: Site, settings: Settings, asked: Asked, job: Ints, part: Ints) -> tuple[Floats, Floats]:
+    """(what is added to the priority of each record without age, by its columns; weight of age): basic, falling with each job, or Slurm's
+    multifactor."""
     told = Columns(workload.jobs)
-    nice = told.ints("nice", 0)[job].astype(float)
+    rest = np.zeros((len(job), 5))
+    rest[:, t.NICE] = told.ints("nice", 0)[job]
     if not settings.multifactor:
-        return BASIC - job - nice, np.zeros(len(job))
+        rest[:, t.OF_SIZE] = BASIC - job
+        return rest, np.zeros(len(job))
     shape = asked.shape[job]
-    base = settings.weight_size * _size(site, settings, shape) + priority_of_resources(site, settings, shape, part)
+    rest[:, t.OF_SIZE] = settings.weight_size * _size(site, settings, shape)
+    rest[:, t.OF_TRES] = priority_of_resources(site, settings, shape, part)
     factors = np.array([one.factor for one in site.partitions], float)
     most = factors.max() if settings.normal_partition else 1.0
-    base = base + settings.weight_partition * factors[part] / max(most, 1.0)
+    rest[:, t.OF_PARTITION] = factors[part] / max(most, 1.0) * settings.weight_partition
     if settings.weight_qos and site.qos:
         most = max(site.qos.values()) if settings.normal_qos else 1
         qos = np.array([site.qos.get(name or "normal", 0) for name in told.texts("qos")], float)
-        base = base + settings.weight_qos * qos[job] / max(most, 1)
+        rest[:, t.OF_QOS] = qos[job] / max(most, 1) * settings.weight_qos
     age = settings.weight_age if settings.accounting else 0
-    return base - nice, np.full(len(job), float(age))
+    return rest, np.full(len(job), float(age))
 
 
-def _size(site: Site, settings: Settings, shape: Ints) -> NDArray[np.float64]:
+def _size(site: Site, settings: Settings, shape: Ints) -> Floats:
     """Slurm's factor of job size, 0..1: the mean of its shares of nodes and CPUs."""
-    nodes, cpus = shape[:, t.MIN_NODES] / site.n_nodes, shape[:, t.MIN_CORES] / site.total_cores
+    nodes, cpus, all_nodes, all_cpus = shape[:, t.MIN_NODES], shape[:, t.MIN_CORES], site.n_nodes, site.total_cores
     if settings.small_relative_to_time:
-        found = np.maximum(nodes, cpus) / np.maximum(shape[:, t.LIMIT_S] / 60, 1)
+        found = np.maximum(nodes * all_cpus / all_nodes, cpus) / np.maximum(shape[:, t.LIMIT_S] // 60, 1) / all_cpus
         return np.clip(1 - found if settings.favor_small else found, 0, 1)
-    return np.clip(((1 - nodes) + (1 - cpus)) / 2 if settings.favor_small else (nodes + cpus) / 2, 0, 1)
+    if settings.favor_small:
+        return np.clip((np.maximum(all_nodes - nodes, 0) / all_nodes + (all_cpus - cpus) / all_cpus) / 2, 0, 1)
+    return np.clip((nodes / all_nodes + cpus / all_cpus) / 2, 0, 1)
 
 
 def _rows(site: Site, asked: Asked) -> tuple[Ints, int]:
@@ -234,7 +243,11 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
         serial_at_end=int(settings.pack_serial_at_end),
         least_loaded=int(settings.least_loaded),
         by_memory=int(settings.memory),
+        linear=int(settings.whole_nodes),
         by_priority=int(settings.multifactor),
+        weight_size=float(settings.weight_size),
+        favor_small=int(settings.favor_small),
+        by_time=int(settings.small_relative_to_time),
         calc_us=calc * t.SECOND,
         max_age=settings.max_age,
         tick_us=round(settings.tick_every_s * t.SECOND),
@@ -247,6 +260,7 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
         decay=1 - 0.693 / settings.half_life if settings.half_life else 1.0,
         dampening=float(settings.dampening),
         reset_s=settings.reset_every,
+        at_ends=int(settings.limits),
         limited=int(asked.bounded.any),
         limit_stop=int(settings.assoc_limit_stop),
         again_us=(settings.requeue_delay + 1) * t.SECOND,
@@ -292,6 +306,7 @@ def _scratch(machine: t.Machine, rules: t.Rules, users: int, closures: int) -> t
     return t.Scratch(
         base=ints(nodes),
         extra=ints(nodes),
+        spare=ints(nodes),
         cpus=ints(nodes),
         key=ints(nodes),
         more=ints(nodes),

@@ -63,6 +63,7 @@ def shapes_of(workload: Workload, site: Site, settings: Settings) -> Ints:
     shape[:, t.GPUS_NODE] = told.ints("gpus_per_node", 0)
     shape[:, t.GPUS_TASK] = told.ints("gpus_per_task", 0)
     shape[:, t.EXCLUSIVE] = np.maximum(told.ints("exclusive", 0), int(settings.whole_nodes))
+    shape[:, t.MOST_NODES] = MOST_NODES
     shape[:, t.USER] = np.maximum(workload.user_ranks, 0)
     return shape
 
@@ -177,6 +178,7 @@ class Asking:
                 row[t.MEMORY_NODE] = part.memory_mb_per_node or 0
             row[t.MAX_NODES] = min(row[t.MAX_NODES], part.max_nodes or MOST_NODES, self.site.n_nodes)
             row[t.GPU_KIND] = self._kind(j)
+            row[t.MOST_NODES] = MOST_NODES if kept is None else kept.nodes
         number = self.numbers[part.name]
         key = (number, self.features[j] or None, self.inside[j])
         if key not in self.classes:

@@ -27,13 +27,16 @@ SAID = {t.USED_NODES: "nodes", t.USED_CPUS: "cores", t.USED_MEMORY: "MB", t.USED
 
 class Kept(NamedTuple):
     """What a class of jobs keeps to. links: row of counts -> column -> most. max_s: longest limit of a job, None: any. alone: column ->
-    what one job can have at most, and whose limit that is."""
+    what one job can have at most, and whose limit that is. each: column -> most that a job may have where it starts. nodes: no more of them
+    are chosen for a job."""
 
     number: int
     links: dict[int, dict[int, int]]
     max_s: float | None
     alone: dict[int, tuple[int, str]]
     no_reserve: bool
+    each: dict[int, int]
+    nodes: int
 
 
 class Bounded:
@@ -84,7 +87,7 @@ class Bounded:
         names = [name for name in (own_qos, qos) if name is not None]
         if len(names) > 1 and "OverPartQOS" in self.site.qos_limits.get(qos, {}).get("flags", ()):
             names.reverse()
-        kept = Kept(len(self.classes), {}, None, {}, "NoReserve" in self.site.qos_limits.get(qos, {}).get("flags", ()))
+        kept = Kept(len(self.classes), {}, None, {}, "NoReserve" in self.site.qos_limits.get(qos, {}).get("flags", ()), {}, t.FAR)
         hidden: set[tuple[str, int]] = set()
         times: list[float] = []
         for name in dict.fromkeys(names):
@@ -99,18 +102,44 @@ class Bounded:
                 self._link(kept, key, {column: n for column, n in limits.items() if (kind, column) not in hidden}, where)
                 hidden |= {(kind, column) for column in limits}
             self._of_each(kept, hidden, bounds, where)
-        own = inherited(self.site.accounts, account) | self.site.accounts.get(account, {}).get("user_limits", {}).get(user, {})
+        of_user = self.site.accounts.get(account, {}).get("user_limits", {}).get(user, {})
+        own = inherited(self.site.accounts, account)
+        own = own | of_user | {"max_tres": own.get("max_tres", {}) | of_user.get("max_tres", {})}
         self._associations(kept, hidden, account, user, own)
         self._of_each(kept, hidden, own, f"the association of user {quoted(user or '')}")
         times += [own["max_time"]] if "max_time" in own else []
-        return kept._replace(max_s=times[0] if times else None)
+        return kept._replace(max_s=times[0] if times else None, nodes=self._most_nodes(list(dict.fromkeys(names)), account, of_user, own))
+
+    def _most_nodes(self, names: list[str], account: str, of_user: Mapping[str, Any], own: Mapping[str, Any]) -> int:
+        """So many nodes are chosen at most: by the QOS, and by the first group that says less (acct_policy_get_max_nodes)."""
+        every = [self.site.qos_limits.get(name, {}) for name in names]
+        forms = ("max_tres", "max_tres_per_user", "max_tres_per_account", "grp_tres")
+        *alone, group = (next((one[form]["node"] for one in every if "node" in one.get(form, {})), t.FAR) for form in forms)
+        most = min(*alone, group)
+        for depth, bounds in enumerate([of_user, *(bounds for _, bounds in self._above(account))]):
+            here = bounds.get("grp_tres", {}).get("node", t.FAR) if group == t.FAR else t.FAR
+            first, most = here < most, min(most, here)
+            if depth == 0 and min(alone) == t.FAR:
+                most = min(most, own["max_tres"].get("node", t.FAR))
+            if first:
+                break
+        return most
+
+    def _above(self, account: str) -> list[tuple[str, Mapping[str, Any]]]:
+        """An account and those above it, with their limits."""
+        found = [account]
+        while found[-1] != ROOT:
+            found.append(self.site.accounts.get(found[-1], {"parent": ROOT})["parent"])
+        return [(name, self.site.accounts.get(name, {}).get("limits", {})) for name in found]
 
     def _of_each(self, kept: Kept, hidden: set[tuple[str, int]], bounds: Mapping[str, Any], where: str) -> None:
         """The TRES that each job may have."""
         limits = _numbers({"grp_tres": bounds.get("max_tres", {})}, "grp_{}", self.site)
         for column, n in limits.items():
-            if ("job", column) not in hidden and n < kept.alone.get(column, (t.FAR, ""))[0]:
-                kept.alone[column] = (n, where)
+            if ("job", column) not in hidden:
+                kept.each[column] = n
+                if n < kept.alone.get(column, (t.FAR, ""))[0]:
+                    kept.alone[column] = (n, where)
         hidden |= {("job", column) for column in limits}
 
     def _associations(self, kept: Kept, hidden: set[tuple[str, int]], account: str, user: str | None, own: Mapping[str, Any]) -> None:
@@ -120,12 +149,7 @@ class Bounded:
         }
         of_user = self.site.accounts.get(account, {}).get("user_limits", {}).get(user, {})
         chain: list[tuple[tuple[str, ...], Mapping[str, Any], dict[int, int]]] = [(("association", account, user or ""), of_user, mine)]
-        name = account
-        while True:
-            chain.append((("association", name), self.site.accounts.get(name, {}).get("limits", {}), {}))
-            if name == ROOT:
-                break
-            name = self.site.accounts.get(name, {"parent": ROOT})["parent"]
+        chain += [(("association", name), bounds, {}) for name, bounds in self._above(account)]
         for key, bounds, more in chain:
             group = {column: n for column, n in _numbers(bounds, "grp_{}", self.site).items() if ("grp", column) not in hidden}
             group |= {column: min(n, group.get(column, n)) for column, n in more.items()}
@@ -153,6 +177,9 @@ class Bounded:
                     most.append(np.full(self.columns, t.FAR, np.int64))
                     most[-1][list(limits)] = list(limits.values())
             first.append(len(rows))
+        each = np.full((max(len(kept), 1), self.columns), t.FAR, np.int64)
+        for c, one in enumerate(kept):
+            each[c, list(one.each)] = list(one.each.values())
         place = np.full(len(number) + 1, t.NONE, np.int64)
         place[[number[row] for row in sorted(by_nodes)]] = np.arange(len(by_nodes))
         return t.Limits(
@@ -160,6 +187,7 @@ class Bounded:
             first=np.array(first if kept else [0, 0], np.int64),
             row=np.array(rows, np.int64),
             most=np.array(most, np.int64).reshape(-1, self.columns),
+            each=each,
             no_reserve=np.array([int(one.no_reserve) for one in kept] or [0], np.int64),
             used=np.zeros((len(number) + 1, self.columns), np.int64),
             place=place,

@@ -22,6 +22,7 @@ from escala.slurm import settings_of
 from escala.slurm.arrays import arrays_of
 from escala.slurm.asked import Asking
 from escala.slurm.run import play
+from escala.slurm.settings import changed
 
 SITE = """\
 name = "fair"
@@ -73,12 +74,13 @@ def test_the_fair_tree_ranks_accounts_before_their_users(tmp_path: Path) -> None
 
 
 def test_ties_of_the_fair_tree(tmp_path: Path) -> None:
-    """Users that tie share a rank and the next is skipped; accounts that tie are ranked as one; a user that ties with an account has the
-    rank of its best user."""
+    """Users that tie share a rank and the next is skipped; a user that ties with an account has the rank of its best user. Of accounts that
+    tie the best user of the second has the rank of the last before: slurmctld does not merge them, since _count_tied_accounts stops at an
+    account, whatever fair_tree.html says."""
     flat = site(tmp_path, "A = {}")
     assert factors(flat, {"A/a": 0.0, "A/b": 10.0, "A/c": 10.0, "A/d": 40.0}) == {"A/a": 1.0, "A/b": 0.75, "A/c": 0.75, "A/d": 0.25}
     two = site(tmp_path, "A = {}\nB = {}")
-    assert factors(two, {"A/a": 10.0, "A/b": 30.0, "B/c": 20.0, "B/d": 20.0}) == {"A/a": 1.0, "B/c": 0.75, "B/d": 0.75, "A/b": 0.25}
+    assert factors(two, {"A/a": 10.0, "A/b": 30.0, "B/c": 20.0, "B/d": 20.0}) == {"A/a": 1.0, "A/b": 0.75, "B/c": 0.75, "B/d": 0.75}
     mixed = site(tmp_path, "A = {}\nroot = {}")
     assert factors(mixed, {"root/u": 20.0, "A/a": 5.0, "A/b": 15.0}) == {"root/u": 1.0, "A/a": 1.0, "A/b": pytest.approx(1 / 3)}
 
@@ -147,6 +149,25 @@ def test_a_reset_forgets_all_usage(tmp_path: Path) -> None:
     settings = settings_of(place)
     run = play(work, place, settings, Asking(work, place, settings).asked())
     assert run.shares.usage[run.shares.of_job].tolist() == [0.0, 2400.0]
+
+
+def test_what_runs_at_a_reset_is_charged_for_the_last_period(tmp_path: Path) -> None:
+    """Usage is forgotten first, at 00:00:57, and the minute since 23:59:57 charged then; the job ends at 00:10:00."""
+    place = site(tmp_path, "A = {}", 'PriorityUsageResetPeriod = "DAILY"\nPriorityDecayHalfLife = "0"')
+    work = jobs(["A/a"], submit_s=[57_000.0], runtime_s=[1200.0])
+    settings = changed(settings_of(place), "slurm:started=-2.5:tick=0.4")
+    run = play(work, place, settings, Asking(work, place, settings).asked())
+    assert run.shares.usage[run.shares.of_job].tolist() == [603 * 4.0]
+
+
+def test_ends_are_charged_where_limits_are_enforced(tmp_path: Path) -> None:
+    """A job of 10 s between two periods: without limits slurmctld never looks at what it used (_adjust_limit_usage)."""
+    for enforced, used in (("associations", 0.0), ("limits", 40.0)):
+        place = site(tmp_path, "A = {}", f'AccountingStorageEnforce = "{enforced}"\nPriorityDecayHalfLife = "0"')
+        work = jobs(["A/a"], submit_s=[65.0], runtime_s=[10.0])
+        settings = changed(settings_of(place), "slurm:started=-2.5:tick=0.4")
+        run = play(work, place, settings, Asking(work, place, settings).asked())
+        assert run.shares.usage[run.shares.of_job].tolist() == [used]
 
 
 def test_without_slurmdbd_it_does_not_count(tmp_path: Path) -> None:

@@ -245,3 +245,59 @@ def test_without_limits_nothing_changes(tmp_path: Path) -> None:
     one, other = (escala.simulate(work, place, scheduler="slurm").jobs for place in (free, wide))
     assert one.equals(other)
     assert one.select(pl.col("wait_s").max()).item() > 10
+
+
+def test_no_more_nodes_are_chosen_than_a_limit_allows(tmp_path: Path) -> None:
+    """3 tasks would go to three nodes of neighbours; two are allowed, and n3 has room for two (acct_policy_get_max_nodes)."""
+    text = "[accounts]\nx = {grp_tres = {node = 2}, users = {ann = 1}}\n"
+    place = site(tmp_path, text)
+    path = tmp_path / "site.toml"
+    path.write_text(path.read_text().replace('names = "n[1-4]"\ncores = 4', 'names = "n[1-2]"\ncores = 1').replace("gpus = {a = 2}", GROWN))
+    place = escala.read_site(path)
+    work = escala.Workload.from_jobs({"submit_s": [0.0], "runtime_s": [9.0], "walltime_s": [60.0], "tasks": [3], "account": ["x"]})
+    assert escala.simulate(work, place, scheduler="slurm").jobs["nodes"].to_list() == ["0 2"]
+
+
+GROWN = """gpus = {a = 2}
+[[nodes]]
+names = "n3"
+cores = 2
+memory_mb = 8000
+"""
+
+
+def test_a_job_gets_no_more_than_one_job_may_have(tmp_path: Path) -> None:
+    """MaxTRES is looked at again once nodes are chosen: an exclusive job has all four cores of its node."""
+    place = site(tmp_path, "[qos]\nnormal = {max_tres = {cpu = 3}}")
+    assert rounds(jobs(2, exclusive=[True, False]), place) == [None, 0]
+
+
+def test_max_tres_is_handed_down_by_resource(tmp_path: Path) -> None:
+    place = site(tmp_path, "[accounts]\nx = {max_tres = {node = 1}, users = {ann = {max_tres = {cpu = 9}}}}")
+    with pytest.raises(EscalaError, match="allows 1 nodes, not 2"):
+        rounds(jobs(1, account=["x"], nodes=[2]), place)
+
+
+def test_a_job_that_can_never_run_is_submitted_for_ever(tmp_path: Path) -> None:
+    """The second waits for the first to go badly, which has gone well before: it counts (MaxSubmitJobs) as the third comes."""
+    place = site(tmp_path, "[qos]\nnormal = {max_submit_per_user = 1}")
+    work = jobs(3, submit_s=[0.0, 60.0, 61.0], dependency=[None, "afternotok:1", None])
+    result = escala.simulate(work, place, scheduler="slurm")
+    assert result.jobs["state"].to_list() == ["COMPLETED", "REJECTED", "REJECTED"]
+
+
+def test_who_finds_no_nodes_and_is_over_a_limit_too_holds_up_nobody(tmp_path: Path) -> None:
+    """Three nodes are in use, and the second job needs two: with 12 + 8 cores of its QOS it would be over 19, and closes no partition
+    ("Replacing scheduling error code"); but not over 20."""
+    for most, third in ((19, 0), (20, 1)):
+        place = site(tmp_path, f"[qos]\nnormal = {{grp_tres = {{cpu = {most}}}}}\nhigh = 5", 'SchedulerType = "sched/builtin"')
+        assert rounds(jobs(3, nodes=[3, 2, 1], cores=[12, 8, 1], qos=["normal", "normal", "high"]), place) == [0, 1, third]
+
+
+def test_memory_that_is_not_given_away_does_not_count(tmp_path: Path) -> None:
+    """With CR_CPU jobs run side by side whatever memory they ask for (job_get_tres_mem: memory_allocated is 0)."""
+    place = site(tmp_path, "[qos]\nnormal = {grp_tres = {mem = 150}}")
+    assert rounds(jobs(2), place) == [0, 1]
+    path = tmp_path / "site.toml"
+    path.write_text(path.read_text().replace("CR_CPU_Memory", "CR_CPU"))
+    assert rounds(jobs(2), escala.read_site(path)) == [0, 0]

@@ -323,3 +323,33 @@ def test_bf_max_job_test_and_windows_bound_what_is_planned(site: Any) -> None:
     work = jobs((0, 100, 120, 3), (1, 50, 60, 4), (2, 20, 60, 1))
     assert starts(work, site(more=QUICK + ",bf_max_job_test=1"))[2] > 100
     assert starts(work, site(more=QUICK + ",bf_max_job_user=1"), "slurm:started=-2.5:tick=0.4:bf_max_job_user=1")[2] > 100
+
+
+def test_the_least_loaded_node_has_the_largest_part_of_its_cores_free(site: Any) -> None:
+    """n1 has 4 of 8 cores free, n2 all of its 4 (_eval_nodes_lln of 24.11; NEWS of 22.05)."""
+    for more, parts in ((",CR_LLN", ""), ("", " LLN=YES")):
+        place = site("NodeName=n1 CPUs=8\nNodeName=n2 CPUs=4", f"PartitionName=p Nodes=ALL Default=YES{parts}")
+        place = replace(place, settings={**place.settings, "selecttypeparameters": "CR_CPU" + more})
+        assert nodes(jobs((0, 50, 60, 1), (1, 20, 60, 1), tasks=[4, 1]), place) == ["0", "1"]
+
+
+MULTIFACTOR = f"{QUICK}\nPriorityType=priority/multifactor\nAccountingStorageType=accounting_storage/slurmdbd\n"
+
+
+def test_priorities_are_cut_from_sums_as_slurmctld_makes_them(site: Any) -> None:
+    """3/11 x 110 is a hair less than 30: the second has 29, and the third, with 30, goes first."""
+    parts = "PartitionName=p Nodes=ALL Default=YES PriorityJobFactor=3\nPartitionName=q Nodes=ALL PriorityJobFactor=11"
+    place = site("NodeName=n1 CPUs=1", parts, MULTIFACTOR + "PriorityWeightPartition=110")
+    found = starts(jobs((0, 50, 60, 1), (1, 50, 60, 1), (2, 50, 60, 1), priority=[99, None, 30]), place)
+    assert found[2] < found[1]
+
+
+def test_an_exclusive_job_is_as_large_as_the_nodes_that_were_found_for_it(site: Any) -> None:
+    """It asks for 1 of 8 cores. Once backfill has planned it, it counts with 8 (total_cpus), more than the 5 of the job before it."""
+    place = site("NodeName=n[1-2] CPUs=8", more=MULTIFACTOR + "PriorityWeightJobSize=1000\nPriorityCalcPeriod=1")
+    work = jobs(
+        *((0, 90, 120, 2), (1, 50, 60, 1), (2, 50, 120, 1), (2, 50, 120, 1)),
+        tasks=[16, 5, 1, 8], exclusive=[False, False, True, False], priority=[9999, None, None, 9998],
+    )  # fmt: skip
+    found = starts(work, place)
+    assert found[2] < found[1]

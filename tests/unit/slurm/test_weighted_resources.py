@@ -82,7 +82,7 @@ def test_a_job_gains_the_weighted_share_of_its_partition_that_it_asks_for(tmp_pa
         "gpu_kind": ["a100", "a100", "t4"],
         "partition": ["all", "half", "all"],
     }
-    base = world(place, jobs(3, **asked)).records.base.tolist()
+    base = world(place, jobs(3, **asked)).records.rest[:, t.OF_TRES].tolist()
     first = 8 * 100 + 8 * 100 + 2 * 100 + 2 * 100 + 2 * 100
     assert base == [first, 2 * first, 100 + 4 * 100 + 100 + 2 * 100]
 
@@ -129,11 +129,14 @@ def test_use_is_billed_as_the_partition_says(tmp_path: Path, weights: str, setti
     assert charged(site(tmp_path, second=told, settings=FAIR + settings), partition=["half"]) == pytest.approx(second)
 
 
-def test_memory_that_is_not_given_away_is_billed_as_asked_for(tmp_path: Path) -> None:
+def test_memory_that_is_not_given_away_is_billed_by_select_linear_alone(tmp_path: Path) -> None:
+    """As asked for; select/cons_tres has 0 in memory_allocated without CR_..._Memory."""
     place = site(tmp_path, first='tres_billing_weights = "Mem=1G"', settings=FAIR)
     text = (tmp_path / "site.toml").read_text()
     (tmp_path / "site.toml").write_text(text.replace("CR_CPU_Memory", "CR_CPU"))
-    assert charged(place) == charged(escala.read_site(tmp_path / "site.toml")) == pytest.approx(4.0)
+    assert charged(place) == pytest.approx(4.0)
+    assert charged(escala.read_site(tmp_path / "site.toml")) == 0.0
+    (tmp_path / "site.toml").write_text(text.replace("CR_CPU_Memory", "CR_CPU").replace("[slurm]", '[slurm]\nSelectType = "select/linear"'))
     by_node = {"memory_mb_per_core": [None], "memory_mb_per_node": [1024]}
     assert charged(escala.read_site(tmp_path / "site.toml"), **by_node) == pytest.approx(2.0)
 

@@ -37,6 +37,17 @@ def copy_free(free: Free, to: Free) -> None:
 
 
 @lean
+def all_free(machine: Machine, to: Free) -> None:
+    """The machine as if nothing ran."""
+    for n in range(machine.cpus.size):
+        to.cpus[n] = machine.cpus[n]
+        to.memory[n] = machine.memory[n]
+        to.jobs[n] = 0
+        for k in range(machine.gpus.shape[1]):
+            to.gpus[n, k] = machine.gpus[n, k]
+
+
+@lean
 def is_on(jobs: Jobs, allocated: Allocated, j: int, nodes: Words) -> bool:
     """Has job j a node of this set?"""
     for at in range(jobs.first[j], jobs.last[j]):

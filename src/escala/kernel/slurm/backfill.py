@@ -16,6 +16,7 @@ from escala.kernel.slurm.start import NO_ROOM, start
 from escala.kernel.slurm.start import STARTED as BEGUN
 from escala.kernel.slurm.tables import (
     BY_PASS,
+    EXCLUSIVE,
     LIMIT_S,
     MIN_NODES,
     N_QUEUE,
@@ -158,6 +159,8 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
                 continue
             return NEXT, size
         begin_s = max(begin_s, asked_s)
+        if jobs.shape[j, EXCLUSIVE] == 1:
+            _note_cpus(w, j, count)
         if begin_s <= now_s and preempts:
             _mark(room, count)
             if preempt_for(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
@@ -167,8 +170,9 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
             became = start(w, record, count)
             if became != NO_ROOM:
                 return (STARTED if became == BEGUN else NEXT), size
-        elif rules.limited > 0 and rules.limit_stop == 0 and _at_limit(w, record, count):
-            return NEXT, size
+        elif rules.limited > 0:
+            distribute(machine, jobs.shape, j, count, room)
+        within = rules.limited == 0 or may_take(w, record, count, True) or rules.limit_stop > 0
         if only_now or (rules.limited > 0 and gives_no_reservation(w.limits, record)):
             return NEXT, size
         if later > 0 and begin_s > later:
@@ -181,7 +185,7 @@ def _test(w: World, record: int, only_now: bool, now_s: int, size: int) -> tuple
         if begin_s > now_s and (into or overlaps(room, begin_s // step * step, (begin_s + limit) // step * step)):
             later = begin_s
             continue
-        return _reserve(w, j, part, size, begin_s, limit)
+        return _reserve(w, j, part, size, begin_s, limit) if within else (NEXT, size)
     return NEXT, size
 
 
@@ -198,10 +202,11 @@ def _reserve(w: World, j: int, part: int, size: int, begin_s: int, limit: int) -
 
 
 @lean
-def _at_limit(w: World, record: int, count: int) -> bool:
-    """Is a job that could start later passed over, since what it would get is over a limit by what is in use now?"""
-    distribute(w.machine, w.jobs.shape, w.records.job[record], count, w.room)
-    return not may_take(w, record, count, True)
+def _note_cpus(w: World, j: int, count: int) -> None:
+    """The CPUs of the nodes that were found for exclusive job j: it counts as so large from now on."""
+    w.jobs.found[j, 0] = 0
+    for i in range(count):
+        w.jobs.found[j, 0] += w.machine.cpus[w.room.node[i]]
 
 
 @lean

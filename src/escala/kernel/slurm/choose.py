@@ -3,6 +3,9 @@
 Neighbouring nodes with something to offer make runs. While the job needs more, the run that suffices with the fewest CPUs is taken, the
 first on a tie; else the one with the most CPUs. Light nodes come first. A job that one node can finish gets the node with the fewest CPUs
 that suffice. Where this fails, nodes with little to offer are left out, step by step, and it is tried again.
+
+Nodes are taken one by one for CR_LLN (the one of whose CPUs most are free, whatever the job asks for), bf_busy_nodes and
+pack_serial_at_end. Then nobody asks whether the last node suffices.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from escala.kernel.slurm.tables import (
     MAX_NODES,
     MIN_CORES,
     MIN_NODES,
+    MOST_NODES,
     NODE_CORES,
     REQ_NODES,
     TASKS,
@@ -41,7 +45,7 @@ def pick(machine: Machine, shape: Ints, j: int, count: int, total: int, how: int
     least = shape[j, MIN_NODES]
     if shape[j, TASKS_PER_NODE] > 0 and shape[j, TASKS] > 0:
         least = max(least, (shape[j, TASKS] + shape[j, TASKS_PER_NODE] - 1) // shape[j, TASKS_PER_NODE])
-    most = shape[j, MAX_NODES]
+    most = min(shape[j, MAX_NODES], shape[j, MOST_NODES])
     if shape[j, TASKS] > 0 and most > shape[j, TASKS]:
         most = max(shape[j, TASKS], least)
     if count < least or total < shape[j, MIN_CORES] or not _enough(shape, j, most, count, room):
@@ -176,8 +180,8 @@ def _single(room: Scratch, first: int, last: int, cores: int) -> int:
 
 
 @lean
-def _next_single(room: Scratch, how: int, last: int) -> int:
-    """The next node where nodes are taken one by one: the least loaded, the busiest, or the last."""
+def _next_single(room: Scratch, how: int) -> int:
+    """The next node where nodes are taken one by one: the busiest, or the last."""
     best = -1
     for n in range(room.cpus.size):
         if room.taken[n] != 0 or room.cpus[n] <= 0:
@@ -186,8 +190,34 @@ def _next_single(room: Scratch, how: int, last: int) -> int:
             best = n
         elif room.key[n] == room.key[best]:
             cpus, other = room.cpus[n], room.cpus[best]
-            if (how == 1 and cpus > other) or (how == 2 and cpus < other) or how == 3:
+            if (how == 2 and cpus < other) or how == 3:
                 best = n
+    return best
+
+
+@lean
+def _least_loaded(machine: Machine, shape: Ints, j: int, before: int, state: tuple[int, int, int, int], room: Scratch) -> int:
+    """Of the lightest nodes the one with the largest part of its CPUs free, as _eval_nodes_lln of 24.11 finds it; -1 for none.
+
+    before: the node that was taken last. Once one with as many free CPUs is the best so far, no other is looked at. What is looked at
+    offers no more from then on than the job may still take there."""
+    lightest = -1
+    for n in range(room.cpus.size):
+        if room.taken[n] == 0 and room.cpus[n] > 0 and (lightest < 0 or room.key[n] < room.key[lightest]):
+            lightest = n
+    best = -1
+    for n in range(room.cpus.size):
+        if room.taken[n] != 0 or room.cpus[n] <= 0 or room.key[n] != room.key[lightest]:
+            continue
+        if wants_gpus(shape, j):
+            room.cpus[n] = of_tasks(shape, j, room.cpus[n], room.extra[n])
+        if room.cpus[n] <= 0:
+            continue
+        _cpus_to_use(machine, shape, j, n, state[0], state[2], room)
+        if best < 0 or room.spare[best] * machine.cpus[n] < room.spare[n] * machine.cpus[best]:
+            best = n
+            if before >= 0 and room.key[before] == room.key[n] and room.spare[before] == room.spare[n]:
+                break
     return best
 
 
@@ -202,10 +232,11 @@ def _take(machine: Machine, shape: Ints, j: int, least: int, most: int, how: int
     wanted = max(least, shape[j, REQ_NODES])
     state = (shape[j, MIN_CORES], wanted, least, most)
     runs = _runs(room) if how & 3 == 0 else 0
+    first = -1
     while state[3] > 0:
         cores, nodes, _, _ = state
         if how & 3 > 0:
-            first = last = _next_single(room, how & 3, 0)
+            first = last = _least_loaded(machine, shape, j, first, state, room) if how & 3 == 1 else _next_single(room, how & 3)
             if first < 0:
                 break
         else:
@@ -219,7 +250,7 @@ def _take(machine: Machine, shape: Ints, j: int, least: int, most: int, how: int
                 alone = _single(room, first, last, cores)
                 if alone >= 0:
                     first = last = alone
-        state = _from_run(machine, shape, j, first, last, state, room)
+        state = _from_run(machine, shape, j, first, last, state, how & 3 == 0, room)
         if state[0] <= 0 and state[1] <= 0:
             return _listed(room)
     spare = state[1] + least - shape[j, REQ_NODES] if shape[j, REQ_NODES] > least else state[1]
@@ -228,16 +259,17 @@ def _take(machine: Machine, shape: Ints, j: int, least: int, most: int, how: int
 
 @lean
 def _from_run(
-    machine: Machine, shape: Ints, j: int, first: int, last: int, state: tuple[int, int, int, int], room: Scratch
+    machine: Machine, shape: Ints, j: int, first: int, last: int, state: tuple[int, int, int, int], whole: bool, room: Scratch
 ) -> tuple[int, int, int, int]:
-    """Take nodes of a run from its first on until the job has enough; (CPUs, nodes, least nodes, most nodes) still to be found."""
+    """Take nodes of a run from its first on until the job has enough; (CPUs, nodes, least nodes, most nodes) still to be found. whole: the
+    last node must suffice."""
     cores, nodes, least, most = state
     all_cores = cores
     for n in range(first, last + 1):
         if most == 0 or (cores <= 0 and nodes <= 0):
             break
         cpus = room.cpus[n]
-        if room.taken[n] != 0 or cpus <= 0 or (most == 1 and cpus < cores):
+        if room.taken[n] != 0 or cpus <= 0 or (whole and most == 1 and cpus < cores):
             continue
         cpus = _cpus_to_use(machine, shape, j, n, all_cores, least, room)
         room.taken[n] = 1
@@ -246,8 +278,6 @@ def _from_run(
         nodes -= 1
         least -= 1
         most -= 1
-    if first == last and room.taken[first] == 0:
-        room.taken[first] = -1  # looked at alone, and of no use
     return cores, nodes, least, most
 
 

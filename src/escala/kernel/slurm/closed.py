@@ -57,7 +57,7 @@ def turn(w: World) -> None:
 def break_off(w: World, j: int) -> None:
     """Running job j, no longer in the heap, loses its nodes now: what it held is free, and its use is charged."""
     jobs, s = w.jobs, w.s
-    if w.rules.fair > 0:
+    if w.rules.fair > 0 and w.rules.at_ends > 0:
         charge(w, j, unix_s(w.rules, s[NOW]))
     if w.rules.limited > 0:
         count_run(w, jobs.ran[j], -1)
@@ -67,6 +67,7 @@ def break_off(w: World, j: int) -> None:
     release(w.free, jobs, w.allocated, j)
     remove_running(jobs, w.lists, s, j)
     jobs.again[j] += 1
+    jobs.found[j, 0] = 0
     jobs.lost[j] += s[NOW] - jobs.start[j]
     s[WORST] = max(s[WORST], jobs.again[j])
 

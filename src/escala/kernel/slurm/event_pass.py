@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from escala.compile import lean
+from escala.kernel.slurm.allocate import all_free
 from escala.kernel.slurm.arrays import is_skipped, task_began
 from escala.kernel.slurm.choose import choose
 from escala.kernel.slurm.closed import reservation_at, take_reserved
-from escala.kernel.slurm.limits import may_run
+from escala.kernel.slurm.limits import may_ask, may_run
 from escala.kernel.slurm.lists import records_before
 from escala.kernel.slurm.plan import count_bits
-from escala.kernel.slurm.preempt import OVER_LIMIT, preempt_for
-from escala.kernel.slurm.start import AT_LIMIT, STARTED, start
+from escala.kernel.slurm.preempt import NO_WAY, OVER_LIMIT, preempt_for
+from escala.kernel.slurm.start import AT_LIMIT, NO_ROOM, STARTED, start
 from escala.kernel.slurm.tables import (
     BY_PASS,
     EVENTS,
+    EXCLUSIVE,
     LIMIT_S,
+    MAX_NODES,
     MIN_CORES,
     MIN_NODES,
     N_QUEUE,
@@ -32,6 +35,9 @@ from escala.kernel.slurm.tables import (
     World,
     unix_s,
 )
+
+TOOK = 3
+"""Beside what becomes of a start: it has taken nodes from others."""
 
 
 @lean
@@ -105,9 +111,9 @@ def event_pass(w: World, full: bool) -> bool:
                 started += 1
                 i -= 1 + earlier
                 continue
-            if found == AT_LIMIT and rules.limit_stop == 0:
-                continue
-        elif rules.preempt > 0 and preempt_for(w, record, how) == OVER_LIMIT and rules.limit_stop == 0:
+        else:
+            found = _taking(w, record, how)
+        if rules.limited > 0 and rules.limit_stop == 0 and (found == AT_LIMIT or (found == NO_ROOM and _asks_too_much(w, record, how))):
             continue
         if _passes_by(rules, jobs, records, s, record):
             continue
@@ -117,6 +123,34 @@ def event_pass(w: World, full: bool) -> bool:
             _close(machine, room, p)
             open_parts -= 1
     return True
+
+
+@lean
+def _taking(w: World, record: int, how: int) -> int:
+    """Let the record's job take nodes from others: TOOK, NO_ROOM where that is of no use, or AT_LIMIT."""
+    found = preempt_for(w, record, how) if w.rules.preempt > 0 else NO_WAY
+    return NO_ROOM if found == NO_WAY else AT_LIMIT if found == OVER_LIMIT else TOOK
+
+
+@lean
+def _asks_too_much(w: World, record: int, how: int) -> bool:
+    """Is a job that finds no nodes over a limit by what it asks for? How many nodes it would get slurmctld sees by those of room.wanted, as
+    if all were idle, or else by all of its partition."""
+    machine, shape, room, j = w.machine, w.jobs.shape, w.room, w.records.job[record]
+    count = shape[j, MIN_NODES]
+    if shape[j, MAX_NODES] > count or shape[j, EXCLUSIVE] == 1:
+        all_free(machine, w.future)
+        for word in range(room.there.size):
+            room.there[word] = machine.mask[w.records.mask[record], word]
+        now_s = unix_s(w.rules, w.s[NOW])
+        take_reserved(w.closed, room.there, now_s, now_s + shape[j, LIMIT_S], w.jobs.inside[j])
+        found = 0
+        for last in range(2):
+            nodes = room.there if last > 0 else room.wanted
+            if found == 0 and count_bits(nodes) >= count:
+                found = choose(machine, w.future, shape, j, nodes, how, room)
+        count = max(found, count)
+    return not may_ask(w, record, count)
 
 
 @lean

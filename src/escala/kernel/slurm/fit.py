@@ -117,6 +117,7 @@ def offer(machine: Machine, free: Free, shape: Ints, j: int, n: int, memory: boo
     if cpus > 0:
         room.key[n] = machine.weight[n] << 8
         room.extra[n] = 0
+        room.spare[n] = free.cpus[n]
         if wants_gpus(shape, j):
             there = free_gpus(free, n, shape[j, GPU_KIND])
             room.extra[n] = there

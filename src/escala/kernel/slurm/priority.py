@@ -1,19 +1,66 @@
-"""Priorities: basic ones by the order of submission, or multifactor ones that grow with age in steps, and fall with use."""
+"""Priorities: basic ones by the order of submission, or multifactor ones that grow with age in steps, and fall with use.
+
+Parts are added in the order in which slurmctld adds them, since whole numbers are cut from the sum.
+"""
 
 from __future__ import annotations
 
 from escala.compile import lean
 from escala.kernel.slurm.shares import fair_of
-from escala.kernel.slurm.tables import CALC, DIRTY, LAST_UPDATE, N_QUEUE, NOW, World, unix_s
+from escala.kernel.slurm.tables import (
+    CALC,
+    DIRTY,
+    EXCLUSIVE,
+    LAST_UPDATE,
+    LIMIT_S,
+    MIN_NODES,
+    N_QUEUE,
+    NICE,
+    NOW,
+    OF_PARTITION,
+    OF_QOS,
+    OF_SIZE,
+    OF_TRES,
+    World,
+    unix_s,
+)
 
 MOST = 4294967295
 
 
 @lean
-def priority_of(base: float, weight: float, waited_s: int, max_age: int) -> int:
+def priority_of(w: World, record: int, waited_s: int) -> int:
     """Truncated, and at least 1: 0 is for jobs that are held."""
-    age = 1.0 if waited_s >= max_age else waited_s / max_age
-    return int(min(max(base + weight * age, 1.0), MOST))
+    records, rules = w.records, w.rules
+    rest, j = records.rest, records.job[record]
+    age = records.weight[record] * (1.0 if waited_s >= rules.max_age else waited_s / rules.max_age)
+    fair = records.fair[record] * fair_of(w.shares, w.jobs, j) if rules.fair > 0 else 0.0
+    size = rest[record, OF_SIZE]
+    if rules.weight_size > 0 and w.jobs.shape[j, EXCLUSIVE] == 1 and w.jobs.found[j, 0] > 0 and records.several[record] < 2:
+        size = rules.weight_size * _size(w, j, w.jobs.found[j, 0])
+    total = age + fair + size
+    if records.several[record] != 1:
+        total += rest[record, OF_PARTITION]
+    total = total + rest[record, OF_QOS] + rest[record, OF_TRES] - rest[record, NICE]
+    if records.several[record] == 1:
+        total = rest[record, OF_PARTITION] + total
+    return int(min(max(total, 1.0), MOST))
+
+
+@lean
+def _size(w: World, j: int, cpus: int) -> float:
+    """The factor of size of job j with the CPUs that slurmctld last found for it: all of its nodes, where it is exclusive."""
+    nodes, all_nodes, all_cpus = w.jobs.shape[j, MIN_NODES], w.machine.cpus.size, 0
+    for n in range(all_nodes):
+        all_cpus += w.machine.cpus[n]
+    if w.rules.by_time == 1:
+        found = max(nodes * all_cpus / all_nodes, cpus) / max(w.jobs.shape[j, LIMIT_S] // 60, 1) / all_cpus
+        found = 1 - found if w.rules.favor_small == 1 else found
+    elif w.rules.favor_small == 1:
+        found = (max(all_nodes - nodes, 0) / all_nodes + (all_cpus - cpus) / all_cpus) / 2
+    else:
+        found = (nodes / all_nodes + cpus / all_cpus) / 2
+    return min(max(found, 0.0), 1.0)
 
 
 @lean
@@ -26,29 +73,21 @@ def waited_s(w: World, j: int) -> int:
 @lean
 def first_priority(w: World, record: int) -> None:
     """The priority of a record as it joins the queue, by the fair share of that moment."""
-    records, rules = w.records, w.rules
-    base = records.base[record]
-    if rules.fair > 0:
-        base += records.fair[record] * fair_of(w.shares, w.jobs, records.job[record])
-    records.priority[record] = priority_of(base, records.weight[record], waited_s(w, records.job[record]), rules.max_age)
+    w.records.priority[record] = priority_of(w, record, waited_s(w, w.records.job[record]))
 
 
 @lean
 def renew(w: World) -> None:
     """The priorities of all waiting jobs at this moment."""
-    jobs, records, lists, s, rules = w.jobs, w.records, w.lists, w.s, w.rules
-    now_s = unix_s(rules, s[NOW])
+    records, lists, s = w.records, w.lists, w.s
     changed = False
     for i in range(s[N_QUEUE]):
         record = lists.queue[i]
-        base = records.base[record]
-        if rules.fair > 0:
-            base += records.fair[record] * fair_of(w.shares, jobs, records.job[record])
-        value = priority_of(base, records.weight[record], waited_s(w, records.job[record]), rules.max_age)
+        value = priority_of(w, record, waited_s(w, records.job[record]))
         if value != records.priority[record]:
             records.priority[record] = value
             changed = True
     if changed:
         s[DIRTY] = 1
-    s[LAST_UPDATE] = now_s
-    s[CALC] += rules.calc_us
+    s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
+    s[CALC] += w.rules.calc_us

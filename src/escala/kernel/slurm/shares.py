@@ -1,7 +1,7 @@
 """Fair share: used core time of users and accounts, halved as time goes by, and the factor that it gives, as slurmctld reckons.
 
-Usage is charged at each PriorityCalcPeriod, and at the end of a job for what it ran since, in CPU seconds or in what its partition bills
-(https://slurm.schedmd.com/priority_multifactor.html, https://slurm.schedmd.com/tres.html).
+Usage is charged at each PriorityCalcPeriod, and, where limits are enforced, at the end of a job for what it ran since, in CPU seconds or
+in what its partition bills (https://slurm.schedmd.com/priority_multifactor.html, https://slurm.schedmd.com/tres.html).
 Two formulas: the fair tree, whose factor is a user's rank (https://slurm.schedmd.com/fair_tree.html), and the classic 2^(-U/S)
 (https://slurm.schedmd.com/classic_fair_share.html).
 """
@@ -61,7 +61,7 @@ def billed(w: World, j: int) -> float:
     memory = 0
     for at in range(first, last):
         memory += given.memory[at]
-    if memory == 0:  # not given away: as asked for
+    if w.rules.by_memory == 0 and w.rules.linear == 1:  # not given away: as asked for
         by_core = jobs.shape[j, MEMORY_CORE]
         memory = by_core * cpus if by_core > 0 else max(jobs.shape[j, MEMORY_NODE], 0) * nodes
     bill = shares.bill[part]
@@ -80,18 +80,18 @@ def billed(w: World, j: int) -> float:
 
 @lean
 def settle(w: World) -> None:
-    """Decay all usage up to now, and charge what runs; or forget all of it, where a reset is due."""
+    """Forget all usage, where a reset is due; decay what there is up to now, and charge what runs."""
     shares, s, rules = w.shares, w.s, w.rules
     now_s = unix_s(rules, s[NOW])
+    if rules.reset_s > 0 and now_s >= s[RESET]:
+        shares.usage[:] = 0.0
+        s[RESET] += ((now_s - s[RESET]) // rules.reset_s + 1) * rules.reset_s
     kept = rules.decay ** (now_s - s[CHARGED])
     for a in range(shares.usage.size):
         shares.usage[a] *= kept
     for i in range(s[N_RUNNING]):
         charge(w, w.lists.running[i], now_s)
     s[CHARGED] = now_s
-    if rules.reset_s > 0 and now_s >= s[RESET]:
-        shares.usage[:] = 0.0
-        s[RESET] += ((now_s - s[RESET]) // rules.reset_s + 1) * rules.reset_s
 
 
 @compiled
@@ -127,7 +127,7 @@ def _classic(shares: Shares, dampening: float) -> None:
 
 @compiled
 def _tree(shares: Shares) -> None:
-    """Ranks: at each level the larger shares / usage goes first, with everybody below it; accounts that tie are as one."""
+    """Ranks: at each level the larger shares / usage goes first, with everybody below it; of accounts that tie the first of the site."""
     n, deep = shares.path.shape
     for a in range(1, shares.parent.size):
         up = shares.parent[a]
@@ -142,24 +142,32 @@ def _tree(shares: Shares) -> None:
             shares.path[k, d] = -shares.level[a]
             a = shares.parent[a]
     order = np.arange(n)
+    row = np.empty(n, np.int64)
     for d in range(deep - 1, -1, -1):
+        for k in range(n):
+            a = shares.leaf[k]
+            while shares.depth[a] > d + 1:
+                a = shares.parent[a]
+            row[k] = a if shares.user[a] == 1 else a + shares.parent.size  # users before accounts
+        order = order[np.argsort(row[order], kind="mergesort")]
         order = order[np.argsort(shares.path[:, d][order], kind="mergesort")]
     tied_rank = n
     for i in range(n):
-        if i == 0 or not _ties(shares, order[i - 1], order[i]):
+        if i == 0 or not _ties(shares, shares.leaf[order[i - 1]], shares.leaf[order[i]]):
             tied_rank = n - i
         shares.factor[shares.leaf[order[i]]] = tied_rank / n
 
 
 @lean
-def _ties(shares: Shares, first: int, second: int) -> bool:
-    """Is the second user as good as the one before, or the best of an account that is?"""
-    for d in range(shares.path.shape[1]):
-        if shares.path[first, d] == ABOVE:
-            return True
-        if shares.path[first, d] != shares.path[second, d]:
-            return False
-    return True
+def _ties(shares: Shares, a: int, b: int) -> bool:
+    """Is user b as good as user a, who stands before it, or the first of an account that is as good as what stands before it?"""
+    while shares.depth[a] > shares.depth[b]:
+        a = shares.parent[a]
+    while shares.depth[b] > shares.depth[a]:
+        b = shares.parent[b]
+    while shares.parent[a] != shares.parent[b]:
+        a, b = shares.parent[a], shares.parent[b]
+    return shares.level[a] == shares.level[b]
 
 
 @lean

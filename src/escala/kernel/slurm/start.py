@@ -93,7 +93,7 @@ def end(w: World, j: int) -> None:
         s[LAST_UPDATE] = unix_s(w.rules, s[NOW])
         _lose(w, j, again)
         return
-    if w.rules.fair > 0:
+    if w.rules.fair > 0 and w.rules.at_ends > 0:
         charge(w, j, unix_s(w.rules, s[NOW]))
     if w.rules.limited > 0:
         count_end(w, j)
@@ -172,6 +172,8 @@ def submit(w: World, j: int) -> None:
     """Job j comes: into the queue, or held until its begin time and until those are done that it depends on, or it is refused."""
     jobs, s = w.jobs, w.s
     if jobs.state[j] != COMING:
+        if w.rules.limited > 0 and jobs.state[j] == NEVER and jobs.record[j] < jobs.record[j + 1]:
+            may_come(w, j)  # what it depends on has gone otherwise: it is submitted for ever
         return
     if w.rules.limited > 0 and not may_come(w, j):
         jobs.state[j] = NEVER

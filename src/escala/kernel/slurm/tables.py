@@ -18,8 +18,8 @@ FAR = 1 << 60
 
 # Columns of `shape`: what a job asks for. NONE: not asked.
 MIN_NODES, REQ_NODES, MAX_NODES, TASKS, CORES_PER_TASK, TASKS_PER_NODE, NODE_CORES, MIN_CORES = range(8)
-MEMORY_CORE, MEMORY_NODE, GPUS_NODE, GPUS_TASK, GPU_KIND, EXCLUSIVE, LIMIT_S, USER = range(8, 16)
-SHAPE = 16
+MEMORY_CORE, MEMORY_NODE, GPUS_NODE, GPUS_TASK, GPU_KIND, EXCLUSIVE, MOST_NODES, LIMIT_S, USER = range(8, 17)
+SHAPE = 17
 
 # States of a job.
 COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
@@ -57,6 +57,9 @@ COMING, HELD, WAITING, RUNNING, ENDED, NEVER = range(6)
     N_FREED,
 ) = range(29)
 COUNTERS = 29
+
+# Columns of `rest`.
+OF_SIZE, OF_PARTITION, OF_QOS, OF_TRES, NICE = range(5)
 
 # Columns of what use is billed by; behind the last, GPUs of each kind.
 BILL_CPU, BILL_MEMORY, BILL_NODE, BILL_GPU, BILL_KINDS = range(5)
@@ -113,6 +116,9 @@ class Jobs(NamedTuple):
     lost: Ints  # us of the runs that it lost
     array: Ints  # its array, NONE
     inside: Ints  # the name of the reservation that it runs in, NONE
+    found: (
+        Ints  # [jobs, 2]: CPUs and GPUs of the last nodes that were found for it, 0: none yet (of exclusive jobs, and where limits count)
+    )
 
 
 class Records(NamedTuple):
@@ -121,7 +127,8 @@ class Records(NamedTuple):
     job: Ints
     part: Ints
     mask: Ints
-    base: NDArray[np.float64]  # priority without age
+    rest: NDArray[np.float64]  # [records, 5]: what is added for size, partition, QOS and TRES, and what nice takes away
+    several: Ints  # 1: one of several records of its job; 2: its priority is given
     weight: NDArray[np.float64]  # of age
     fair: NDArray[np.float64]  # weight of fair share
     priority: Ints
@@ -176,6 +183,7 @@ class Limits(NamedTuple):
     first: Ints  # [classes + 1]: links
     row: Ints  # [links]
     most: Ints  # [links, columns]
+    each: Ints  # [classes, columns]: what one job may have
     no_reserve: Ints  # [classes]
     used: Ints  # [rows, columns]
     place: Ints  # [rows]: in on_node, NONE where no limit of nodes asks for it
@@ -270,7 +278,11 @@ class Rules(NamedTuple):
     serial_at_end: int
     least_loaded: int
     by_memory: int
+    linear: int  # 1: select/linear
     by_priority: int
+    weight_size: float
+    favor_small: int
+    by_time: int  # 1: size counts in relation to the limit
     calc_us: int
     max_age: int
     tick_us: int
@@ -283,6 +295,7 @@ class Rules(NamedTuple):
     decay: float  # of usage, in a second
     dampening: float
     reset_s: int  # 0: usage is never forgotten at once
+    at_ends: int  # 1: usage is charged at ends too
     limited: int  # 1: some class has a link
     limit_stop: int  # 1: a job at a limit closes its partition
     again_us: int  # so long a job that lost its nodes is not looked at
@@ -300,6 +313,7 @@ class Scratch(NamedTuple):
 
     base: Ints  # [nodes]: CPUs that a node offers the job
     extra: Ints  # [nodes]: and GPUs
+    spare: Ints  # [nodes]: its free CPUs
     cpus: Ints  # [nodes]: CPUs that are left of it while nodes are chosen
     key: Ints  # [nodes]: weight
     more: Ints  # [nodes]: CPUs and GPUs
