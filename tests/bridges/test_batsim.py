@@ -19,6 +19,7 @@ import pytest
 
 import escala
 from escala.bridges.batsim.process import Process
+from escala.errors import EscalaError
 from escala.live import Desk
 from tests.bridges.fake_batsim import FakeBatsim, platform_file
 from tests.bridges.recorded import decided, exchanges
@@ -242,6 +243,28 @@ def test_bad_calls_are_one_line(options: list[str], words: str, capsys: pytest.C
     assert run(["batsim", *options]) == 2
     told = capsys.readouterr()
     assert words in told.err and told.err.splitlines()[-1].startswith("error: ") and told.out == ""
+
+
+def test_no_file_and_no_socket_that_is_in_use_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What has died leaves a socket, which is taken over."""
+    from escala.bridges.batsim.listen import listen
+    from escala.bridges.place import listening
+
+    done = Process(lambda platform: Desk(platform, "easy", "never"), None)
+    done.over = True
+    file, there = tmp_path / "notes.txt", tmp_path / "dead"
+    file.write_text("mine")
+    with pytest.raises(EscalaError, match=r"notes\.txt: stands there already, and is no socket: name another one"):
+        listen(f"ipc://{file}", done, lambda: None)
+    assert file.read_text() == "mine"
+    with listening(tmp_path / "lives"), pytest.raises(EscalaError, match="a server that lives listens there"):
+        listen(f"ipc://{tmp_path / 'lives'}", done, lambda: None)
+    with pytest.raises(EscalaError, match="there is no folder"):
+        listen(f"ipc://{tmp_path / 'none' / 'a'}", done, lambda: None)
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(there))
+    for endpoint in (f"ipc://{there}", "ipc://@escala-test", "ipc://*"):
+        listen(endpoint, done, lambda: None)
 
 
 REAL = [

@@ -18,6 +18,14 @@ BACKLOG = 64
 PATIENCE_S = 2.0
 
 
+def cleared(path: Path) -> None:
+    """Remove the socket of a server that has died from `path`; EscalaError where one that lives, or anything else, stands there."""
+    if not path.parent.is_dir():
+        raise EscalaError(f"{path}: there is no folder {path.parent}: make it, or name another socket")
+    with _alone(path.parent):
+        _clear(path)
+
+
 @contextmanager
 def listening(path: Path) -> Iterator[socket.socket]:
     """A socket at `path` (mode 0600), not blocking; its file goes at the end.

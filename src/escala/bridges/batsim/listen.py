@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import zmq
 
 from escala.bridges.batsim.messages import write
 from escala.bridges.batsim.process import Process
+from escala.bridges.place import cleared
 from escala.errors import EscalaError
 
 LONGEST_BYTES = 1 << 30
+IPC = "ipc://"
 LINGER_MS = 2000
 WAIT_MS = 500
 
@@ -22,6 +25,9 @@ def listen(endpoint: str, process: Process, ready: Callable[[], None]) -> None:
         EscalaError: the endpoint cannot be had; a message makes no sense. Batsim is sent a reply then that it cannot read, so that it ends
             too, and does not wait for ever.
     """
+    named = endpoint.removeprefix(IPC)
+    if endpoint.startswith(IPC) and not named.startswith(("@", "*")):  # ZeroMQ replaces whatever stands at the path
+        cleared(Path(named))
     context = zmq.Context()
     here = context.socket(zmq.REP)
     here.setsockopt(zmq.MAXMSGSIZE, LONGEST_BYTES)
