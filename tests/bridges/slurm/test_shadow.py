@@ -257,6 +257,29 @@ def test_a_journal_has_one_writer_and_one_version(tmp_path: Path) -> None:
         list(records(tmp_path / "j"))
 
 
+def test_a_journal_that_could_not_be_read_later_is_not_gone_on_with(tmp_path: Path) -> None:
+    """One of a later version, and one with a damaged line, stay as they are; what a killed process left unfinished is passed over."""
+    _run(tmp_path, 3)
+    path = tmp_path / JOURNAL
+    lines = path.read_text().splitlines(keepends=True)
+    later = [*lines[:-1], lines[-1].replace('"v":1', '"v":2')]
+    middle = [*lines[:2], lines[2][:40] + "\n", *lines[3:]]
+    for damaged, why in (
+        (later, "line 4: a journal of version 2, this Escala reads 1: read it with its own; or give another --folder"),
+        ([*later, lines[2][:40]], "line 4: a journal of version 2"),
+        (middle, r"line 3: damaged \(it is no record\): take it out, as by sed -i 3d, .*; or give another --folder"),
+        (["no record\n"] * 30, "holds no record"),
+    ):
+        path.write_text("".join(damaged))
+        with pytest.raises(EscalaError, match=why) as refused:
+            beside_of(FakeSlurm(8), tmp_path)
+        assert str(refused.value).startswith(str(path)) and path.read_text() == "".join(damaged)
+    for torn in ([*lines, lines[2][:40]], [lines[0][:30]], []):
+        path.write_text("".join(torn))
+        beside_of(FakeSlurm(8), tmp_path).journal.close()
+        assert [one["kind"] for one in records(path)].count(journals.BEGIN) == 1 + (len(torn) > 1)
+
+
 def test_status_explain_and_metrics(tmp_path: Path) -> None:
     slurm = FakeSlurm(8, _jobs())
     slurm.advance(1)

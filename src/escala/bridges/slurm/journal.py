@@ -37,11 +37,13 @@ class Journal:
             os.close(self._file)
             raise EscalaError(f"{path}: another process writes this journal: end it, or name another folder")
         end = os.lseek(self._file, 0, os.SEEK_END)
-        if end and os.pread(self._file, 1, end - 1) != b"\n":  # a line that its writer did not finish
-            os.write(self._file, b"\n")
+        self._unfinished = end > 0 and os.pread(self._file, 1, end - 1) != b"\n"  # a line that its writer did not finish
 
     def append(self, record: dict[str, Any]) -> None:
         """A record, as one line in one piece, on the disk when this returns."""
+        if self._unfinished:
+            os.write(self._file, b"\n")
+            self._unfinished = False
         line = json.dumps({"v": VERSION, **record}, separators=(",", ":")).encode() + b"\n"
         written = os.write(self._file, line)
         while written < len(line):
@@ -60,9 +62,21 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
     return (record for _, record in numbered(path))
 
 
-def numbered(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def goes_on(path: Path) -> dict[str, Any] | None:
+    """The last record of who began in a journal that somebody goes on with; None where there is none. EscalaError where it could not be
+    read later: that is better known before weeks are written behind it."""
+    begun = None
+    try:
+        for _, record in numbered(path, MOST_UNFINISHED):
+            begun = record if record["kind"] == BEGIN else begun
+    except EscalaError as error:
+        raise EscalaError(f"{error}; or give another --folder") from None
+    return begun
+
+
+def numbered(path: Path, spared: int = -1) -> Iterator[tuple[int, dict[str, Any]]]:
     """The records of a journal, with the numbers of their lines. A line that its writer did not finish is left out: the last one, or one
-    behind which somebody begins.
+    behind which somebody begins. spared: lines that are none, of a file that holds no record yet; -1: there has to be one.
 
     Raises:
         EscalaError: the file is no journal, of a later version, or a line of it is damaged.
@@ -86,7 +100,7 @@ def numbered(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield number, record
             if not good and len(broken) > MOST_BROKEN:
                 break
-    if not good:
+    if not good and len(broken) > spared:
         raise EscalaError(f"{path}: holds no record: give the journal.jsonl of escala beside slurm")
     if len(broken) > MOST_UNFINISHED:
         raise damaged(path, broken[0], "it is no record")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from escala.bridges.slurm import shape as kinds
-from escala.bridges.slurm.journal import Journal
+from escala.bridges.slurm.journal import Journal, goes_on
 from escala.bridges.slurm.pretend import Lived, Pretend
 from escala.bridges.slurm.seen import ENDED, Job, Seen, changes
 from escala.bridges.slurm.snapshots import SAID, Layout, added, as_it_is, snapshot
@@ -80,6 +80,7 @@ class Beside:
         self._lived = Lived()  # since what was last written
         self.journal = Journal(folder / JOURNAL)
         try:
+            goes_on(self.journal.path)
             self._restore()
         except EscalaError:
             self.journal.close()
