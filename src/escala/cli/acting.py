@@ -81,6 +81,8 @@ def hands_of(mode: str, at: Layout, guards: dict[str, Any], eyes: Any, folder: P
     unknown = sorted(allowed - set(at.names))
     if unknown:
         raise EscalaError(f"--allow {guards['allow']}: {unknown[0]} is no node of partition {at.partition}")
+    if mode in ("power", "full") and not at.switches:
+        raise EscalaError(f"--mode {mode} switches nodes: say by --power what that takes, as --power taurus or computing=200,idle=100,...")
     limits = Limits(**guards["limits"], allowed=allowed)
     if limits.lease_s < 3 * period:
         raise EscalaError(f"--lease {limits.lease_s:g}: less than three periods of {period:g} s, so that it would end between two looks")

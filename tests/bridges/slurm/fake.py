@@ -45,6 +45,8 @@ class FakeJob:
     end: int | None = None
     hosts: list[str] = field(default_factory=list)
     eligible: int = 0
+    partition: str = "batch"
+    only: tuple[str, ...] = ()  # the nodes that it may have; (): any
 
 
 class FakeSlurm:
@@ -111,8 +113,10 @@ class FakeSlurm:
         free.sort(key=lambda node: node.power != "")
         waiting = [job for job in self.jobs if job.state == "PENDING" and job.priority > 0 and job.eligible <= self.now]
         for job in sorted(waiting, key=lambda job: (-job.priority, job.number)):
-            if len(free) >= job.nodes:
-                taken, free = free[: job.nodes], free[job.nodes :]
+            fit = [node for node in free if job.partition in node.partition.split(",") and node.name in (job.only or self.nodes)]
+            if len(fit) >= job.nodes:
+                taken = fit[: job.nodes]
+                free = [node for node in free if node not in taken]
                 job.hosts, job.state = [node.name for node in taken], "CONFIGURING"
                 for node in taken:
                     node.state = "ALLOCATED"
@@ -146,7 +150,7 @@ class FakeSlurm:
             limit = f"{job.limit // 86400}-{job.limit // 3600 % 24:02}:{job.limit // 60 % 60:02}:{job.limit % 60:02}"
             times = f"{job.submit}|{job.start or 'N/A'}|{job.end or 'N/A'}"
             size = f"{job.nodes}|{4 * job.nodes}|{job.priority}|{job.nice}|NO"
-            end = f"{job.user}|batch|{','.join(job.hosts)}|{reason if job.state == 'PENDING' else 'None'}"
+            end = f"{job.user}|{job.partition}|{','.join(job.hosts)}|{reason if job.state == 'PENDING' else 'None'}"
             yield f"{job.number}|{job.state}|{times}|{limit}|{size}|{end}\n"
 
     def _node(self, node: FakeNode) -> str:

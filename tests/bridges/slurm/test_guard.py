@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from escala.bridges.slurm.guard import FREE, NICE, OFF_NODE, RENEW, WAKE, Allowe
 from escala.bridges.slurm.ranks import nices
 from escala.bridges.slurm.reader import Reader
 from escala.bridges.slurm.seen import Seen
-from escala.bridges.slurm.snapshots import is_lease, layout
+from escala.bridges.slurm.snapshots import is_lease, layout, snapshot
+from escala.cli.acting import hands_of
 from escala.errors import EscalaError
 from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeSlurm
 from tests.bridges.slurm.test_shadow import WATTS
@@ -74,6 +76,64 @@ def test_a_job_that_waits_too_long_ends_all_holding_back(tmp_path: Path) -> None
     world.go(9)
     assert slurm.jobs[0].state == "RUNNING", "leases were given up, and Slurm woke the nodes"
     assert 40 <= (slurm.jobs[0].start or 0) - slurm.jobs[0].submit <= 40 + 4 * PERIOD + 20
+
+
+def test_nodes_that_another_partition_waits_for_are_not_kept_off(tmp_path: Path) -> None:
+    """The policy does not see its jobs; leases come back when it has gone."""
+    slurm = FakeSlurm(8)
+    for k in (7, 8):
+        slurm.nodes[f"n{k}"].partition = "batch,debug"
+    world = World(slurm, tmp_path, "full", shutdown="timeout:0")
+    world.go(4)
+    assert len(slurm.reservations) == 8
+    slurm.coming = [FakeJob(1, slurm.now + 1, 1, 30, partition="debug")]
+    world.go(8)
+    assert slurm.jobs[0].start is not None and slurm.jobs[0].start - slurm.jobs[0].submit <= 4 * PERIOD + 20
+    assert {f"escala_n{k}" for k in range(1, 7)} <= set(slurm.reservations), "nodes that it may not have stay off"
+    guard, seen = _guard(FakeSlurm(2, [FakeJob(1, EPOCH, 9, 30, partition="debug")]))
+    assert guard.claimed(seen) == frozenset()
+    world.go(14)
+    assert len(slurm.reservations) == 8
+
+
+def test_leases_are_given_up_where_slurm_does_not_start_what_the_policy_starts(tmp_path: Path) -> None:
+    """A job that needs a node by name: the policy has started it on another, which is on, and Slurm cannot wake what is reserved."""
+    slurm = FakeSlurm(4)
+    limits = Limits(**{**vars(FAST), "allowed": frozenset(slurm.nodes)})
+    world = World(slurm, tmp_path, "full", limits, shutdown="timeout:0")
+    world.go(4)
+    assert len(slurm.reservations) == 4
+    slurm.coming = [FakeJob(1, slurm.now + 1, 1, 30, limit=120, only=("n4",))]
+    world.go(9)
+    assert slurm.jobs[0].state == "PENDING" and "escala_n4" in slurm.reservations, "another node is being woken for it"
+    world.go(22)
+    assert slurm.jobs[0].start is not None and slurm.jobs[0].hosts == ["n4"]
+    world.go(20)
+    assert len(slurm.reservations) == 4 and not world.guard.memory.unmet
+
+
+def test_a_job_that_waits_for_something_else_does_not_keep_nodes_on_for_ever(tmp_path: Path) -> None:
+    slurm = FakeSlurm(4, [FakeJob(1, EPOCH + 1, 1, 30, only=("n9",))])
+    world = World(slurm, tmp_path, "power", Limits(**{**vars(FAST), "allowed": frozenset(slurm.nodes)}), shutdown="timeout:0")
+    held = []
+    for _ in range(70):
+        world.go(1)
+        held.append(len(slurm.reservations))
+    assert held[10] == 3 and 0 in held[12:40] and held[-1] == 3, held
+
+
+def test_without_watts_nodes_that_slurm_has_put_to_sleep_are_as_good_as_on() -> None:
+    """Slurm wakes them for jobs; nobody else may keep them off."""
+    slurm = FakeSlurm(4)
+    for k in (1, 2):
+        slurm.nodes[f"n{k}"].power = "POWERED_DOWN"
+    seen = Reader(slurm, clock=slurm.clock).read()
+    told = {power: snapshot(seen, layout(seen, "batch", power))[0].nodes["power"] for power in (None, WATTS)}
+    on, off = told[WATTS][3], told[WATTS][0]
+    assert on != off and list(told[WATTS]) == [off, off, on, on] and list(told[None]) == [on] * 4
+    guards = {"allow": "n[1-4]", "as_root": True, "limits": {}}
+    with pytest.raises(EscalaError, match="--mode power switches nodes: say by --power what that takes"), ExitStack() as held:
+        hands_of("power", layout(seen, "batch", None), guards, None, Path("nowhere"), 5.0, seen, held)
 
 
 def test_a_late_job_is_not_made_to_wait_longer_and_goes_first(tmp_path: Path) -> None:

@@ -75,3 +75,27 @@ def test_nodes_of_one_partition_go_off_and_those_of_the_other_stay(weighted: Lab
     assert [states[f"n{k}"][-1] in "~%" for k in range(1, 7)] == [True, True, False, False, False, False], states
     assert run(["beside", "undo", str(tmp_path)]) == 0
     assert "No reservations" in weighted.run("scontrol", "-o", "show", "reservations")
+
+
+def test_nobody_is_kept_waiting_for_nodes_that_are_kept_off(
+    weighted: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A job of another partition that has the nodes too gets them at once; one that needs a node by name, after a minute."""
+    monkeypatch.setenv("SLURM_CONF", weighted.environment["SLURM_CONF"])
+    watts = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=3,switch_on_s=5"
+    guards = ["--allow", "n[1-2]", "--spare", "0", "--min-on", "0", "--lease", "30", "--i-am-root"]
+    asked = ["beside", "slurm", "--folder", str(tmp_path), "--partition", "small", "--mode", "full", "--period", "1", *guards]
+    assert run(asked) == 2 and "say by --power what that takes" in capsys.readouterr().err
+    asked += ["--shutdown", "timeout:1", "--power", watts]
+    assert run([*asked, "--looks", "12"]) == 0
+    assert set(Reader(Clients()).read().reservations) >= {"escala_n1", "escala_n2"}
+    other, named = weighted.submit("-pbatch", "-N1", "-wn1", seconds=1), weighted.submit("-psmall", "-N1", "-wn2", seconds=1)
+    assert run([*asked, "--looks", "110"]) == 0
+    waited = {}
+    for line in weighted.run("squeue", "-h", "-a", "-t", "all", "-o", "%i|%T|%V|%S").splitlines():
+        number, state, submit, start = line.split("|")
+        if number in (other, named):
+            assert state == "COMPLETED", line
+            waited[number] = int(start) - int(submit)
+    assert waited[other] < 45 and waited[named] < 120, waited
+    assert run(["beside", "undo", str(tmp_path)]) == 0

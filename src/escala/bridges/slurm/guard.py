@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -22,6 +22,10 @@ CALM_LOOKS = 3
 MOST_BOOTS = 3
 """Boots that fail in a row before no node is woken while one is set aside: what is broken is not the node."""
 MOST_NICE = 2_000_000_000
+UNMET_S = 60.0
+"""How long Slurm may leave a job waiting that the policy starts on nodes that are on, before nodes that are kept off get the blame."""
+BOOTS = 2
+"""For how many boots' time the leases are given up then; what waits on waits for something else."""
 
 
 class Wanted(NamedTuple):
@@ -62,7 +66,8 @@ class Limits:
 class Memory:
     """switched, changed: when nodes were switched, jobs changed. off_at, woken_at: node -> when we did that. on_since: node -> when it was
     first seen on after it was off. boots: node -> failed boots, and until when it is set aside. down: those of them that Slurm has marked
-    down since. in_a_row: boots that failed since one went well, or since an operator resumed a node."""
+    down since. in_a_row: boots that failed since one went well, or since an operator resumed a node.
+    unmet: job -> since when the policy has started it on nodes that are on, and Slurm has not."""
 
     switched: list[float] = field(default_factory=list)
     changed: list[float] = field(default_factory=list)
@@ -72,6 +77,7 @@ class Memory:
     boots: dict[str, list[float]] = field(default_factory=dict)
     down: list[str] = field(default_factory=list)
     in_a_row: int = 0
+    unmet: dict[str, float] = field(default_factory=dict)
 
 
 class Guard:
@@ -173,6 +179,27 @@ class Guard:
         """Jobs that have waited for nodes longer than anybody may be kept waiting."""
         return [job for job in seen.jobs.values() if waits(job, self._at) and seen.now_s - job.submit_s > self.limits.longest_wait_s]
 
+    def wish(self, seen: Seen, starts: Mapping[str, Iterable[str]]) -> None:
+        """What the policy starts at this look: job -> nodes."""
+        known = self.memory.unmet
+        on = [job for job, names in starts.items() if all(power_of(seen.nodes[name]) == ON for name in names)]
+        self.memory.unmet = {job: known.get(job, seen.now_s) for job in on}
+
+    def held_up(self, seen: Seen) -> str:
+        """Why no node may be kept off now; "" where some may. A job has waited too long; or Slurm does not start one that the policy has
+        started on nodes that are on: it needs others, of which the policy knows nothing (features, memory, names)."""
+        if self.overdue(seen):
+            return "longest-wait"
+        first = max(UNMET_S, 2 * self._period_s)
+        last = first + BOOTS * self.limits.boot_s
+        return "unmet" if any(first < seen.now_s - since <= last for since in self.memory.unmet.values()) else ""
+
+    def claimed(self, seen: Seen) -> frozenset[str]:
+        """Nodes that jobs of other partitions wait for: the policy does not see these."""
+        strangers = [job for job in seen.jobs.values() if job.free and not waits(job, self._at)]
+        parts = {part for job in strangers for part in job.partition.split(",")}
+        return frozenset(name for name in self._at.names if parts.intersection(seen.nodes[name].partitions))
+
     def sort(
         self, seen: Seen, wanted: Iterable[Wanted], unsure: Set[str] = frozenset(), done: bool = True
     ) -> tuple[list[Allowed], list[list[str]]]:
@@ -180,10 +207,12 @@ class Guard:
         done, and counts from now."""
         allowed: list[Allowed] = []
         refused: list[list[str]] = []
-        overdue, usable, off = bool(self.overdue(seen)), self._idle(seen, unsure), self._off(seen)
-        others = foreign(seen)
+        held, usable, off = self.held_up(seen), self._idle(seen, unsure), self._off(seen)
+        others, claimed = foreign(seen), self.claimed(seen)
         for one in wanted:
-            why = self._job(seen, one) if one.kind == NICE else self._node(seen, one, overdue, others)
+            why = (
+                self._job(seen, one) if one.kind == NICE else self._node(seen, one, "others-wait" if one.name in claimed else held, others)
+            )
             if not why and one.kind == OFF_NODE:
                 why = self._spare(one.name, usable, off)
                 if not why:
@@ -247,8 +276,8 @@ class Guard:
         late = seen.now_s - job.submit_s > self.limits.longest_wait_s
         return "longest-wait" if late and one.value > job.nice else ""
 
-    def _node(self, seen: Seen, one: Wanted, overdue: bool, others: frozenset[str]) -> str:
-        """Why nothing may be done with a node; "" where it may."""
+    def _node(self, seen: Seen, one: Wanted, held: str, others: frozenset[str]) -> str:
+        """Why nothing may be done with a node; "" where it may. held: why it may not be kept off."""
         plain_name(one.name)
         limits, memory, now = self.limits, self.memory, seen.now_s
         if one.name not in self._at.index or one.name not in limits.allowed:
@@ -261,7 +290,7 @@ class Guard:
         if gone(node, others) or (one.kind == WAKE and one.name in self.aside(now)):
             return "set-aside" if one.name in memory.boots else "unusable"
         if one.kind in (LEASE, RENEW):
-            why = "longest-wait" if overdue else "on" if power_of(node) == ON else ""
+            why = held or ("on" if power_of(node) == ON else "")
             return why or ("no-lease" if one.kind == RENEW and not mine else "")
         if len(memory.switched) >= limits.switches:
             return "rate"
@@ -270,8 +299,8 @@ class Guard:
                 return "boots"
             early = now - memory.off_at.get(one.name, -1e18) < limits.min_off_s
             return "not-off" if power_of(node) != OFF else "min-off" if early else ""
-        if overdue:
-            return "longest-wait"
+        if held:
+            return held
         early = now - memory.on_since.get(one.name, -1e18) < limits.min_on_s
         return "not-idle" if not _idle(node) else "min-on" if early else ""
 

@@ -46,7 +46,7 @@ class Steering:
 
     def act(self, seen: Seen, orders: Orders, desk: Desk, asked: Snapshot, decided_s: float, unsure: Set[str]) -> dict[str, Any]:
         """What was done, refused, and is held now; for the journal."""
-        guard = self._guard
+        guard, names = self._guard, self._at.names
         begun = guard.monotonic()
 
         def age_s() -> float:
@@ -54,6 +54,8 @@ class Steering:
 
         self._keep()
         guard.look(seen)
+        if not self.pretends:
+            guard.wish(seen, {one.job_id: [names[k] for low, high, _ in one.nodes for k in range(low, high + 1)] for one in orders.starts})
         kept = leases.held(seen, guard.owns)
         found: dict[str, Any] = {"leases": sorted(kept), "aside": sorted(self.aside(seen.now_s))} if not self.pretends else {}
         why = guard.blocked(seen, decided_s, age_s())
@@ -125,7 +127,7 @@ class Steering:
             fixed = self._actor.changes.set_since(seen)
             wish = wished(desk, asked, orders, waiting)
             out, later = nices(seen, self._at, wish, guard.limits.longest_wait_s, fixed, guard.changes_left())
-        if self.mode in (ADVISE, POWER, FULL):
+        if self.mode in (ADVISE, POWER, FULL) and self._at.switches:
             wakes, offs = [names[k] for k in orders.wakes], [names[k] for k in orders.offs]
             out += leases.wanted(seen, self._at, guard, wakes, offs)
         return sorted(out, key=lambda one: one.kind != RENEW), [[NICE, name, "rate"] for name in later]

@@ -19,22 +19,24 @@ def held(seen: Seen, owns: Callable[[Reservation], bool]) -> dict[str, float]:
 
 def wanted(seen: Seen, at: Layout, guard: Guard, wakes: Iterable[str], offs: Iterable[str]) -> list[Wanted]:
     """What to do with nodes at a look, leases first: those of nodes that are on again are given up, others renewed when a third of their
-    time has gone; nodes that are off without one get it. Where jobs have waited too long all leases are given up."""
+    time has gone; nodes that are off without one get it. Where jobs have waited too long, or Slurm does not start what it could, all leases
+    are given up; those of nodes that jobs of other partitions wait for, too."""
     kept, limits, now = held(seen, guard.owns), guard.limits, seen.now_s
     waking = [name for name in wakes if power_of(seen.nodes[name]) == OFF]
-    if guard.overdue(seen):
+    claimed = guard.claimed(seen)
+    if guard.held_up(seen):
         return [Wanted(FREE, name) for name in kept if name in at.index]
     out: list[Wanted] = []
     for name, end in kept.items():
         node = seen.nodes.get(name)
         if node is None or name not in at.index:
             continue
-        if (power_of(node) == ON and not _fresh(guard, name, now)) or "DOWN" in node.state:
+        if (power_of(node) == ON and not _fresh(guard, name, now)) or "DOWN" in node.state or name in claimed:
             out.append(Wanted(FREE, name))
         elif end - now < limits.lease_s * 2 / 3:
             out.append(Wanted(RENEW, name))
     out += [Wanted(WAKE, name) for name in waking]
-    out += [Wanted(LEASE, name) for name in _bare(seen, at, kept, set(waking)) if name in limits.allowed]
+    out += [Wanted(LEASE, name) for name in _bare(seen, at, kept, claimed.union(waking)) if name in limits.allowed]
     return out + [Wanted(OFF_NODE, name) for name in offs if name not in kept or not _fresh(guard, name, now)]
 
 

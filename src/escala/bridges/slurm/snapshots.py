@@ -59,6 +59,11 @@ class Layout:
     def __post_init__(self) -> None:
         self.index.update({name: k for k, name in enumerate(self.names)})
 
+    @property
+    def switches(self) -> bool:
+        """Is it known what switching a node takes? Else no policy switches one, and those that Slurm has put to sleep are as good as on."""
+        return any(profile.can_switch for profile in self.platform.profiles)
+
 
 def partition_of(seen: Seen, wanted: str | None) -> str:
     """The partition to look at; EscalaError where none is named and there are several, or none of the name."""
@@ -226,13 +231,14 @@ def _add(
 
 
 def _nodes(seen: Seen, at: Layout, power: Power, busy: set[int], left: set[int]) -> dict[str, list[Any]]:
-    """The columns of the nodes. left: those that are left alone. A node on which a job runs is on, whatever its flags said just before."""
+    """The columns of the nodes. left: those that are left alone. A node on which a job runs is on, whatever its flags said just
+    before; so is each where nobody but Slurm switches, which wakes them for jobs."""
     others = foreign(seen)
     out: dict[str, list[Any]] = {name: [] for name in ("power", "idle_since_s", "switch_end_s", "gone")}
     for k, name in enumerate(at.names):
         node = seen.nodes[name]
         state, since, end = power(node)
-        state = ON if k in busy else state
+        state = ON if k in busy or not at.switches else state
         out["power"].append(state)
         out["idle_since_s"].append(min(since, seen.now_s) if since is not None and state == ON else seen.now_s if state == ON else None)
         out["switch_end_s"].append(max(end, seen.now_s) if end is not None and state in (WAKING, SINKING) else None)
