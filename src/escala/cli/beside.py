@@ -112,9 +112,8 @@ def slurm(
             desk = Desk(at.platform, pair[0][0], pair[1][0], **options)
             desk.warm()
             folder.mkdir(parents=True, exist_ok=True)
-            beside = Beside(
-                eyes, desk, at, folder, Setting(mode, period, {name: about.get(name, "") for name in ("slurm", "cluster")}), hands
-            )
+            named = {name: about.get(name, "") for name in ("slurm", "cluster")}
+            beside = Beside(eyes, desk, at, folder, Setting(mode, period, named, options), hands)
             if hands is not None:
                 held.callback(hands.end)
                 hands.begin(eyes.read)

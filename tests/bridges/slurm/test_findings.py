@@ -169,9 +169,39 @@ def test_gaps_are_said(tmp_path: Path) -> None:
 def test_two_policies_in_one_journal_are_not_mixed(tmp_path: Path) -> None:
     path = _journal(tmp_path / "j")
     first = json.loads(path.read_text().splitlines()[0])
-    path.write_text(path.read_text() + json.dumps(first | {"policies": "fcfs + never"}) + "\n")
-    with pytest.raises(EscalaError, match="several policies or machines"):
-        find(path)
+    watts = Platform.uniform(2, 4, PowerProfile(300, 150, 8, 120, 200, 60, 240, name="blade")).spec()
+    for other in ({"policies": "fcfs + never"}, {"platform": watts}, {"options": {"depth": 3}}):
+        path = _journal(tmp_path / "j", more=(first | {"options": {"depth": None, "seed": 0}}, first | other))
+        with pytest.raises(EscalaError, match="several policies, options, machines or watts"):
+            find(path)
+    path = _journal(tmp_path / "j", more=(first | {"options": {"depth": None}}, first | {"options": {"depth": None, "seed": 0}}))
+    assert find(path).n_looks == 301, "what an older one did not tell is no difference"
+
+
+def test_hours_of_the_shadow_do_not_vanish_when_nodes_are_switched_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """8 days of shadow, two of power, one of shadow: what is said of the shadow has nothing of the two days in it."""
+    first = json.loads(_journal(tmp_path / "journal.jsonl").read_text().splitlines()[0])
+    day, row = 86400.0, ["9001", "cem", 0.0, 1000.0, "same", None, None, None]
+
+    def look(seq: int, t: float, **lived: float) -> dict[str, Any]:
+        return {"kind": "look", "t": t, "seq": seq, "lived": lived, "seen": {}}
+
+    power = (first | {"mode": "power"}, look(400, 10 * day, watched_s=2 * day, truly_off_s=day, idle_s=3 * day) | {"started": [row]})
+    again = (first, look(401, 11 * day, watched_s=day, off_s=day, idle_s=2 * day, saved_j=142.0 * day))
+    for more, days in ((power, 8), (power + again, 9)):
+        found = find(_journal(tmp_path / "journal.jsonl", more=more))
+        assert found.acting is not None and found.acting.sums["truly_off_s"] == day and "9001" not in found.starts
+        assert found.days == pytest.approx(days) and found.missed == pytest.approx(0.0) and found.about["mode"] == "shadow"
+        told = answers(found)
+        assert f"for {days} days: easy + timeout:9 would have had nodes off for {24 * days} node-hours, 50% of" in told[0]
+        assert f"saves {142.0 * days * day / 3.6e6:.3g} kWh" in told[1] and "A year of such days: 1,240 kWh" in told[1]
+        assert told[2].startswith(
+            "Apart from that, for 2 days, switching nodes: they were off for 24 node-hours, by whomever. They are in none"
+        )
+    assert run(["beside", "report", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["acting"] | {"looks": 1, "watched_s": 2 * day} == find(
+        tmp_path / "journal.jsonl"
+    ).acting.sums | {"looks": 1}
 
 
 DAMAGE: list[tuple[int, dict[str, Any] | str, str]] = [

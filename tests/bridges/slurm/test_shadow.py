@@ -367,6 +367,34 @@ def test_a_state_of_other_policies_is_refused(tmp_path: Path) -> None:
             beside_of(slurm, tmp_path)
 
 
+def test_a_folder_of_other_watts_or_options_is_refused_and_any_mode_goes_on(tmp_path: Path) -> None:
+    def begin(mode: str = "shadow", power: str = WATTS, policies: str = "timeout:30", n: int = 8, **options: Any) -> None:
+        slurm = FakeSlurm(n)
+        at = layout(Reader(slurm, clock=slurm.clock).read(), "batch", power)
+        setting = Setting(mode, PERIOD, {}, {"rules": "escala", "depth": None, **options})
+        beside = Beside(Reader(slurm, clock=slurm.clock), Desk(at.platform, "easy", policies), at, tmp_path, setting)
+        beside.begin(EPOCH)
+        beside.journal.close()
+
+    begin()
+    told = list(records(tmp_path / JOURNAL))
+    assert told[0]["options"] == {"rules": "escala", "depth": None} and told[0]["mode"] == "shadow"
+    for given, why in (
+        ({"power": WATTS.replace("=100", "=90")}, r"of other watts \(--power\)"),
+        ({"depth": 4}, "of depth None"),
+        ({"policies": "never"}, r"of policies 'easy \+ timeout:30'"),
+        ({"n": 7}, "of other nodes"),
+    ):
+        with pytest.raises(EscalaError, match=rf"journal\.jsonl: {why}.*: name another folder"):
+            begin(**given)
+    assert list(records(tmp_path / JOURNAL)) == told
+    begin("power")
+    begin(seed=0)
+    older = [{key: value for key, value in one.items() if key != "options"} for one in told]
+    (tmp_path / JOURNAL).write_text("".join(json.dumps(one) + "\n" for one in older))
+    begin(depth=4)
+
+
 def test_a_state_that_is_not_as_it_was_written_is_refused(tmp_path: Path) -> None:
     _run(tmp_path, 5)
     kept = json.loads((tmp_path / STATE).read_text())

@@ -3,6 +3,7 @@ be trusted. From the journal alone."""
 
 from __future__ import annotations
 
+import json
 import math
 import statistics
 from collections import Counter
@@ -23,13 +24,16 @@ LEAST_DAYS, LEAST_STARTS, MOST_HALF_WIDTH, MOST_MISSED = 7.0, 200, 0.05, 0.02
 NAMED = 5
 LONGER_S = 300.0
 """A wait that is longer by more than this is worth a sentence."""
+SWITCHING = ("power", "full")
+"""Modes in which nodes are switched in truth: nothing is pretended, so that no saving is known."""
 SUMS = ("watched_s", "off_s", "switching_s", "idle_s", "truly_off_s", "saved_j", "gap_s")
 
 
 @dataclass
 class Findings:
     """sums: of `SUMS`. starts: rows as `Watch.judge` gives them, one a job. delays: job -> user, s. partitions: of jobs that have started.
-    loose: jobs that asked for more nodes than their CPUs need. counts: of a shield's decisions."""
+    loose: jobs that asked for more nodes than their CPUs need. counts: of a shield's decisions. acting: of the looks in which nodes were
+    switched in truth, where a journal has others too: they are in none of the other figures. away_s: what they watched in between."""
 
     about: dict[str, Any]
     first_s: float = math.nan
@@ -44,6 +48,8 @@ class Findings:
     jobs: int = 0
     loose: int = 0
     counts: Counter[str] = field(default_factory=Counter)
+    acting: Findings | None = None
+    away_s: float = 0.0
 
     @property
     def how(self) -> Counter[str]:
@@ -68,7 +74,7 @@ class Findings:
     @property
     def missed(self) -> float:
         """Share of the time from the first look to the last that nobody watched."""
-        whole = self.last_s - self.first_s
+        whole = self.last_s - self.first_s - self.away_s
         return max(1.0 - self.sums["watched_s"] / whole, 0.0) if whole > 0 else 0.0
 
     def earlier(self) -> list[float]:
@@ -119,26 +125,37 @@ def wilson(hits: int, of: int) -> tuple[float, float, float]:
 
 
 def find(path: Path) -> Findings:
-    """Read a journal. A look that was written twice counts once, as it was written last."""
-    found = Findings(about(path))
-    last: dict[int, dict[str, Any]] = {}
-    begun_by: set[tuple[Any, ...]] = set()
+    """Read a journal. A look that was written twice counts once, as it was written last. Looks in which nodes were switched in truth are
+    counted apart from the others."""
+    parts = {acts: Findings(about(path)) for acts in (False, True)}
+    acts = False
+    last: dict[int, tuple[bool, dict[str, Any]]] = {}
+    begun_by: dict[str, set[str]] = {}
     for record in records(path):
         if record["kind"] == MISS:
-            found.n_missed += 1
+            parts[acts].n_missed += 1
         elif record["kind"] == BEGIN:
-            found.begun += 1
-            begun_by.add((record.get("policies"), tuple(record.get("names", ()))))
+            acts = record["mode"] in SWITCHING
+            parts[acts].begun += 1
+            parts[acts].about = record
+            who = {key: record[key] for key in ("policies", "names")} | {"platform": Platform.from_spec(record["platform"]).spec()}
+            for key, value in (who | record.get("options", {})).items():  # an option that an older one does not tell may be any
+                begun_by.setdefault(key, set()).add(json.dumps(value, sort_keys=True))
         elif record["kind"] == LOOK:
-            last[int(record["seq"])] = {key: record.get(key) for key in ("t", "lived", "started", "counts")}
-    if len(begun_by) > 1:
-        raise EscalaError(f"{path}: several policies or machines wrote it: take a folder for each, and report each alone")
+            last[int(record["seq"])] = acts, {key: record.get(key) for key in ("t", "lived", "started", "counts")}
+    if any(len(values) > 1 for values in begun_by.values()):
+        raise EscalaError(f"{path}: several policies, options, machines or watts wrote it: take a folder for each, and report each alone")
     counted: dict[str, int] = {}
-    for record in last.values():
-        _add(found, record)
+    for acts, record in last.values():
+        _add(parts[acts], record)
         before, counted = counted, record["counts"] or counted
         anew = any(counted[name] < before.get(name, 0) for name in counted)  # the state was taken away
-        found.counts.update({name: n - (0 if anew else before.get(name, 0)) for name, n in counted.items()})
+        parts[acts].counts.update({name: n - (0 if anew else before.get(name, 0)) for name, n in counted.items()})
+    found = parts[True] if parts[True].n_looks and not parts[False].n_looks else parts[False]
+    if found is parts[False] and parts[True].n_looks:
+        found.acting = parts[True]
+        between = (one for acts, one in last.values() if acts and found.first_s <= one["t"] <= found.last_s)
+        found.away_s = sum((one["lived"] or {}).get("watched_s", 0.0) for one in between)
     _jobs(found, path)
     return found
 
@@ -206,14 +223,15 @@ def answers(
     found: Findings, price: float | None = None, currency: str = "", carbon: float | None = None, longer_s: float = LONGER_S
 ) -> list[str]:
     """What an operator asks, in sentences; the answer first, each figure with its condition. longer_s: the further wait that counts."""
-    if found.about.get("mode") in ("power", "full"):
-        off = _hours(found.sums["truly_off_s"])
-        out = [f"Beside Slurm for {_span(found.sums['watched_s'])}, switching nodes: they were off for {off}, by whomever."]
+    if found.about.get("mode") in SWITCHING:
+        out = [f"Beside Slurm {_switching(found)}"]
         out.append(
             "What that saved is not told by a journal: nobody knows what would have been without it. Ask a meter, or shadow days before."
         )
     else:
         out = [*_off(found), *_energy(found, price, currency, carbon)]
+    if found.acting is not None:
+        out.append(f"Apart from that, {_switching(found.acting)} They are in none of the other figures, and what they saved is not known.")
     out += [_longer(found, longer_s), _delayed(found)]
     share, low, high = found.agreement
     if found.asked:
@@ -225,6 +243,10 @@ def answers(
     out.append(_shielded(found))
     out += [_expected(found, 6, "the policy's plan"), _expected(found, 7, "Slurm's own estimate")]
     return [*filter(None, out), trust(found)]
+
+
+def _switching(found: Findings) -> str:
+    return f"for {_span(found.sums['watched_s'])}, switching nodes: they were off for {_hours(found.sums['truly_off_s'])}, by whomever."
 
 
 def _off(found: Findings) -> list[str]:

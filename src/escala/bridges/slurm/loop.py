@@ -18,6 +18,7 @@ from escala.bridges.slurm.snapshots import SAID, Layout, added, as_it_is, snapsh
 from escala.bridges.slurm.watch import Watch
 from escala.errors import EscalaError, one_line, quoted
 from escala.live import Desk, Orders, Snapshot
+from escala.platform import Platform
 
 SOONEST_S = 1.0
 MOST_WAITS = 6  # periods, between two tries after many failures
@@ -46,11 +47,12 @@ class Hands(Protocol):
 
 @dataclass
 class Setting:
-    """mode: shadow, ... period_s: between two looks at most. tolerance_s: starts within it are the same."""
+    """mode: shadow, ... period_s: between two looks at most. options: of the policies. tolerance_s: starts within it are the same."""
 
     mode: str
     period_s: float = 10.0
     about: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
 
     @property
     def tolerance_s(self) -> float:
@@ -80,7 +82,7 @@ class Beside:
         self._lived = Lived()  # since what was last written
         self.journal = Journal(folder / JOURNAL)
         try:
-            goes_on(self.journal.path)
+            self._check_begun(goes_on(self.journal.path))
             self._restore()
         except EscalaError:
             self.journal.close()
@@ -113,6 +115,30 @@ class Beside:
             if there[what] != here and there[what] and here:
                 raise EscalaError(f"of {'other nodes' if what == 'nodes' else f'{what} {quoted(there[what])}'}: name another folder")
 
+    def _check_begun(self, begun: dict[str, Any] | None) -> None:
+        """EscalaError for a journal of other policies, options, nodes or watts: figures of two would be mixed. Any mode goes on with it."""
+        if begun is None:
+            return
+        here, before = self._who(), {"options": {}, **begun}
+        wrong = ""
+        if before["policies"] != here["policies"]:
+            wrong = f"policies {quoted(before['policies'])}"
+        elif before["names"] != here["names"]:
+            wrong = "other nodes"
+        elif Platform.from_spec(before["platform"]).spec() != Platform.from_spec(here["platform"]).spec():
+            wrong = "other watts (--power), or other CPUs of nodes"
+        else:
+            other = (name for name, value in here["options"].items() if before["options"].get(name, value) != value)
+            wrong = "".join(f"{name} {quoted(before['options'][name])}" for name in list(other)[:1])
+        if wrong:
+            raise EscalaError(f"{self.journal.path}: of {wrong}: name another folder")
+
+    def _who(self) -> dict[str, Any]:
+        """What of a process no other may differ in that goes on with its journal, as plain data."""
+        at = self.at
+        plain = {k: v if v is None or isinstance(v, bool | int | float | str) else str(v) for k, v in self._setting.options.items()}
+        return {"policies": self._desk.name, "platform": at.platform.spec(), "names": list(at.names), "options": plain}
+
     def save(self) -> None:
         """What is remembered, as a whole file."""
         hands = None if self._hands is None else self._hands.told()
@@ -122,10 +148,8 @@ class Beside:
 
     def begin(self, now_s: float) -> None:
         """Say in the journal who begins."""
-        at, period = self.at, self._setting.period_s
-        about: dict[str, Any] = {"mode": self._setting.mode, "policies": self._desk.name}
-        about |= {"platform": at.platform.spec(), "names": list(at.names)}
-        about |= {"partition": at.partition, "period_s": period, **self._setting.about}
+        about: dict[str, Any] = {"mode": self._setting.mode, **self._who()}
+        about |= {"partition": self.at.partition, "period_s": self._setting.period_s, **self._setting.about}
         self.journal.append({"kind": kinds.BEGIN, "t": now_s, "seq": self.seq, **about})
 
     @property

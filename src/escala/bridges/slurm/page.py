@@ -71,4 +71,6 @@ def figures(found: Findings) -> dict[str, Any]:
     told |= {"starts": dict(found.how), "delayed_jobs": len(found.delays), "looks": found.n_looks, "missed": found.n_missed}
     for whose in ("user", "partition"):
         told[f"by_{whose}"] = [dict(zip((whose, *COLUMNS), one.row(), strict=True)) for one in waits_by(found, whose)]
+    if found.acting is not None:
+        told["acting"] = {name: round(value, 3) for name, value in found.acting.sums.items()} | {"looks": found.acting.n_looks}
     return told | {"counts": dict(found.counts)}

@@ -109,6 +109,7 @@ KNOWN: dict[str, dict[str, Shape]] = {
         "names": _TEXTS,
         "platform": _platform,
         "period_s": _some,
+        "options": _by_name(lambda told: told is None or _text(told) or _number(told) or _truth(told)),
     },
     LOOK: {
         **dict.fromkeys(_NAMES, _TEXTS),
