@@ -369,6 +369,7 @@ def test_the_worlds_are_full_of_it(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("sort", SORTS)
-def test_ten_thousand_worlds(tmp_path: Path, sort: str) -> None:
-    for seed in range(WORLDS, 10_000):
+def test_more_worlds(tmp_path: Path, sort: str) -> None:
+    """With those of preemption, 10 000 of the eight first kinds."""
+    for seed in range(1_250):
         same(tmp_path, seed, sort)
