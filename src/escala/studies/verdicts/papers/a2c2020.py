@@ -211,7 +211,8 @@ Controls on the same image with the same network say where the fault is not (rat
 {value:trained}). SJF imitated by Conv3-16 is at {value:imitated} against SJF: image and network are enough for that rule.
 From nothing masked PPO is at {value:ppo} and A2C with a mask at {value:masked}: both better than A2C as printed, and
 above SJF. So our A2C is not alone at fault: in this budget no learner that was tried finds SJF on the image by itself.
-Nor does A2C keep it: going on from imitated SJF it ends at {value:taught}. Far more decisions were not tried with these.
+Nor does A2C keep it: going on from imitated SJF it ends at {value:taught}. By the error of one step, as in algorithm 1,
+A2C from nothing ends at {value:one-step}. Far more decisions were not tried with these.
 
 **What falls short.** No queue knows its end. One agent for all rates (`{value:open}`) is not told when arrivals end: it
 imitates the rule hold-pile and goes on with PPO, on lists of many lengths. Over all rates and horizons it is at worst
