@@ -319,16 +319,37 @@ def test_bad_calls_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[st
     state = tmp_path / "state.json"
     Desk("4x1:grid5000", "saf").save(state)
     (tmp_path / "file").write_text("")
+    (tmp_path / "torn").write_text(state.read_text()[:30])
     for more, words in (
         (["--state", str(state)], "policies 'saf + never', this desk has 'easy + never'"),
         (["--state", str(tmp_path / "none" / "state.json")], "there is no folder"),
         (["--scheduler", "nonsense"], "unknown scheduler"),
-        (["--scheduler", "conservative"], "give rebuild=True"),
+        (["--scheduler", "conservative"], "give rebuild=True (--rebuild)"),
         (["--socket", str(tmp_path / "file")], "is no socket"),
+        (["--state", str(tmp_path / "." / "s")], "is the path of --socket too: name another file"),
+        (
+            ["--state", str(tmp_path / "torn")],
+            "not valid JSON (Expecting ',' delimiter): remove it, and begin anew: what the policies remember",
+        ),
     ):
         assert run([*verb, *more]) == 2
         out, err = capsys.readouterr()
         assert words in err and errors(err).count("\n") == 1 and out == "" and not (tmp_path / "s").exists()
+
+
+def test_two_servers_do_not_share_a_state(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not even at two sockets; one that was killed keeps nobody out."""
+    from escala.bridges.place import alone_with
+    from escala.cli.app import run
+
+    state = tmp_path / "state.json"
+    begun = Process(tmp_path / "first", "--platform", "4x1:grid5000", "--state", str(state))
+    assert run(["serve", "--platform", "4x1:grid5000", "--socket", str(tmp_path / "second"), "--state", str(state)]) == 2
+    assert f"{state}: another server keeps its state there: end it, or name another file" in capsys.readouterr().err
+    begun.end(signal.SIGKILL)
+    with alone_with(state):
+        assert Desk("4x1:grid5000").restore(state) is not None
+    assert [path.name for path in tmp_path.iterdir()].count("state.json.lock") == 0
 
 
 def test_asking_compiles_nothing() -> None:

@@ -72,6 +72,7 @@ def test_shadow_status_explain_and_replay(clients: Path, escala_: Escala) -> Non
         (["--mode", "advise", "--allow", "n[1-9]"], "n9 is no node of partition batch"),
         (["--mode", "advise", "--lease", "20"], "less than three periods"),
         (["--metrics", "0.0.0.0:9464"], "others could ask there"),
+        (["--metrics", "./scontrol"], "scontrol: stands there already, and is no socket: name another one"),
     ],
 )
 def test_what_makes_no_sense_is_one_line_and_leaves_nothing(options: list[str], why: str, clients: Path, escala_: Escala) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 import escala
 from escala.live import Desk, Orders, Snapshot
+from escala.live.state_file import write_state
 
 WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=30,switch_on_s=60"
 ROOT = Path(__file__).resolve().parents[2]
@@ -224,7 +225,17 @@ def test_state_files_of_others_are_refused(tmp_path: Path) -> None:
         Desk(_platform(), "saf").restore(path)
     with pytest.raises(escala.EscalaError, match="nodes 4, this desk has 5"):
         Desk(_platform("5x1"), "easy", "timeout:300").restore(path)
+    for other in (_platform("4x2"), "4x1:grid5000"):
+        with pytest.raises(escala.EscalaError, match=r"desk\.json: of nodes with other cores, resources or power than those of this desk"):
+            Desk(other, "easy", "timeout:300").restore(path)
+    told = json.loads(path.read_text())
+    older = {name: value for name, value in told.items() if name not in ("machine", "sha256")}
+    write_state(tmp_path / "older.json", "", older)
+    Desk(_platform(), "easy", "timeout:300").restore(tmp_path / "older.json")
     whole = path.read_text()
+    path.write_text(whole[:50])
+    with pytest.raises(escala.EscalaError, match="remove it, and begin anew: what the policies remember is lost"):
+        Desk(_platform(), "easy", "timeout:300").restore(path)
     for text in (whole[:50], "[]", whole.replace('"held": []', '"held": 5'), whole.replace('"held"', '"hold"')):
         path.write_text(text)
         with pytest.raises(escala.EscalaError, match=r"desk\.json"):

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from socketserver import BaseServer, TCPServer, ThreadingMixIn
 
-from escala.bridges.place import listening
+from escala.bridges.place import cleared, listening
 from escala.errors import EscalaError
 
 PATIENCE_S = 5.0
@@ -35,6 +35,12 @@ def address_of(where: str) -> tuple[str, int] | None:
     if not local.is_loopback:
         raise EscalaError(f"--metrics {where}: others could ask there: give 127.0.0.1:{port}, and let a proxy or the collector reach it")
     return str(local), int(port)
+
+
+def check_free(where: str) -> None:
+    """EscalaError for no address, and for the path of anything but the socket of a server that has died."""
+    if address_of(where) is None:
+        cleared(Path(where))
 
 
 @contextmanager

@@ -27,6 +27,25 @@ def cleared(path: Path) -> None:
 
 
 @contextmanager
+def alone_with(path: Path) -> Iterator[None]:
+    """No other server keeps its state in this file meanwhile: a file beside it is locked, as the state itself is replaced at each write."""
+    beside = path.with_name(f"{path.name}.lock")
+    try:
+        os.close(os.open(beside, os.O_RDONLY | os.O_CREAT | locks.REAL, 0o600))
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise EscalaError(f"{beside}: cannot be made ({reason}): name a state in a folder where you may write") from None
+    handle = locks.take(beside)
+    if handle is None:
+        raise EscalaError(f"{path}: another server keeps its state there: end it, or name another file")
+    try:
+        yield
+    finally:
+        beside.unlink(missing_ok=True)
+        os.close(handle)
+
+
+@contextmanager
 def listening(path: Path) -> Iterator[socket.socket]:
     """A socket at `path` (mode 0600), not blocking; its file goes at the end.
 

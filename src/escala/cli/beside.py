@@ -96,9 +96,9 @@ def slurm(
     if source is not None and _journal(folder).exists():
         raise EscalaError(f"--folder {folder}: holds a journal, and a replay begins anew: name another folder, or remove this one")
     if metrics is not None:
-        from escala.bridges.exposed import address_of
+        from escala.bridges.exposed import check_free
 
-        address_of(metrics)
+        check_free(metrics)
     with ExitStack() as held:
         with progress() as begin:
             begin("looking at Slurm")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -53,25 +54,28 @@ def serve(
     from escala.bridges.answers import Answers
     from escala.bridges.ending import told_to_end
     from escala.bridges.notify import Notify
+    from escala.bridges.place import alone_with
     from escala.bridges.serve import serve as stay
     from escala.live.site_desk import desk_of
 
+    if state is not None and not state.parent.is_dir():
+        raise EscalaError(f"{state}: there is no folder {state.parent}: make it, or name another file")
+    if state is not None and state.resolve() == socket.resolve():
+        raise EscalaError(f"--state {state}: is the path of --socket too: name another file")
     with progress() as begin:
         begin("making the desk")
         machine = escala.read_platform(platform, power)
         pair = policies([scheduler], [shutdown])
         desk = desk_of(machine, pair[0][0], pair[1][0], **options)
         desk.warm()
-    if state is not None and not state.parent.is_dir():
-        raise EscalaError(f"{state}: there is no folder {state.parent}: make it, or name another file")
-    answers = Answers(desk, state)
     service = Notify()
 
     def ready() -> None:
         _tell(f"listening at {socket}: {desk.name}, {machine.n_nodes} nodes")
         service.ready(desk.name)
 
-    with told_to_end() as ending:
+    with nullcontext() if state is None else alone_with(state), told_to_end() as ending:
+        answers = Answers(desk, state)
         stay(socket, answers, ending, ready)
         service.stopping()
     _tell(f"ended: decisions {answers.decisions}, errors {answers.errors}{counted(desk.counts, '; ')}")

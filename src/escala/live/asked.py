@@ -111,7 +111,7 @@ def _refuse(chosen: Pair, own: Scheduler | None, options: Options) -> None:
     if own.queueing == codes.CONSERVATIVE and not options.rebuild:
         raise EscalaError(
             "conservative backfilling goes by reservations that it gave before, which a snapshot does not tell: "
-            "give rebuild=True, which plans all jobs anew at each decision"
+            "give rebuild=True (--rebuild), which plans all jobs anew at each decision"
         )
     if any(terms is not None and terms.fair != 0.0 for terms in chosen.plan.terms):
         raise EscalaError("a score with fair_share goes by core time that users had before, which a snapshot does not tell: leave it out")

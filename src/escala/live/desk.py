@@ -24,7 +24,7 @@ from escala.live.carried import Carried
 from escala.live.orders import Orders, Planned, Start
 from escala.live.rows import Rows
 from escala.live.shapes import refuse_shapes
-from escala.live.snapshot import DEMAND, Snapshot
+from escala.live.snapshot import DEMAND, IN_ORDER, Snapshot
 from escala.live.state_file import reading_state, take_state, told_state, write_state
 from escala.live.tables import Tables, stand_ins
 from escala.platform import Platform, read_platform
@@ -112,9 +112,7 @@ class Desk:
         if len(snapshot.nodes) != n:
             raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, platform {self.platform.name!r} has {n}: tell of each, in its order")
         if snapshot.now_us < self._carried.now_us:
-            raise EscalaError(
-                f"snapshot: of {snapshot.now_s} s, and the last was of {self._carried.now_us / SECOND} s: give them in the order of time"
-            )
+            raise EscalaError(f"snapshot: of {snapshot.now_s} s, and the last was of {self._carried.now_us / SECOND} s: {IN_ORDER}")
         refuse_shapes(snapshot)
         if snapshot.partitions is not None:
             raise EscalaError("snapshot: jobs.partition: this desk knows no partitions: ask a SiteDesk, or leave it out")

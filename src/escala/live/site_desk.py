@@ -16,7 +16,7 @@ from escala.live.orders import Orders, Planned, Start
 from escala.live.shapes import refuse_shapes
 from escala.live.slurm_desk import SlurmDesk
 from escala.live.snapshot import Snapshot
-from escala.live.state_file import FORMAT, KIND, check_state, reading_state, write_state
+from escala.live.state_file import check_state, reading_state, whose, write_state
 from escala.platform.site import Partition, Site
 from escala.policy import name_of
 from escala.slurm.settings import is_slurm
@@ -87,7 +87,7 @@ class SiteDesk:
     def save(self, path: Any, note: Any = None) -> None:
         """As `Desk.save`: what all remember, in one file."""
         parts = {one.name: desk.told() for one, desk in zip(self._up, self._desks, strict=True)}
-        told = {"kind": KIND, "format": FORMAT, "policies": self.name, "nodes": self.platform.n_nodes, "parts": parts}
+        told = {**whose(self.name, self.platform), "parts": parts}
         write_state(path, self.name, told, note)
 
     def restore(self, path: Any) -> Any:

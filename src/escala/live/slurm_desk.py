@@ -21,8 +21,8 @@ from escala.kernel.slurm.standing import go_on, idled, queue_up
 from escala.live.orders import Orders, Planned, Start
 from escala.live.shapes import MEMORY
 from escala.live.slurm_tables import Standing, gone
-from escala.live.snapshot import DEMAND, Snapshot
-from escala.live.state_file import FORMAT, KIND, check_state, reading_state, write_state
+from escala.live.snapshot import DEMAND, IN_ORDER, Snapshot
+from escala.live.state_file import check_state, reading_state, whose, write_state
 from escala.options import Options, with_options
 from escala.platform import Platform, read_platform
 from escala.platform.closures import RESERVED
@@ -144,7 +144,7 @@ class SlurmDesk:
 
     def save(self, path: Any, note: Any = None) -> None:
         """As `Desk.save`."""
-        told = {"kind": KIND, "format": FORMAT, "policies": self.name, "nodes": self.platform.n_nodes, "slurm": self._kept}
+        told = {**whose(self.name, self.platform), "slurm": self._kept}
         write_state(path, self.name, told, note)
 
     def restore(self, path: Any) -> Any:
@@ -162,7 +162,7 @@ class SlurmDesk:
             raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its order")
         last = self._kept["now_us"]
         if snapshot.now_us < last:
-            raise EscalaError(f"snapshot: of {snapshot.now_s} s, and the last was of {last / t.SECOND} s: give them in the order of time")
+            raise EscalaError(f"snapshot: of {snapshot.now_s} s, and the last was of {last / t.SECOND} s: {IN_ORDER}")
         for kind in snapshot.demand:
             raise EscalaError(f"snapshot: jobs.{DEMAND}{kind}: scheduler slurm goes by memory_mb_per_node, gpus_per_node and the like")
         if self._fair:

@@ -33,6 +33,7 @@ NAMES = {code: name for name, code in STATES.items()}
 POWERS = {code: name for name, code in POWER.items()}
 SECTIONS = ("jobs", "nodes", "placed", "ended")
 DEMAND = "demand_"
+IN_ORDER = "give them in the order of time; if the last had a false clock, begin anew without the state file"
 
 
 @dataclass(frozen=True, eq=False)
