@@ -330,6 +330,20 @@ class _Counting:
         self.counts = dict(state)
 
 
+def test_a_job_that_ran_before_the_first_look_is_told_with_its_start_and_nodes(tmp_path: Path) -> None:
+    slurm = FakeSlurm(4, [FakeJob(1, EPOCH + 1, 1, 300), FakeJob(2, EPOCH + 2, 2, 300)])
+    slurm.advance(20)
+    beside = beside_of(slurm, tmp_path)
+    for _ in range(2):
+        beside.cycle()
+        slurm.advance(PERIOD)
+    beside.journal.close()
+    one, two = ("\n".join(explain(tmp_path / JOURNAL, job)) for job in "12")
+    assert " on 1 node, submitted" in one and " on 2 nodes, submitted" in two
+    started = f"Slurm started it at {moment(EPOCH + 1)} on n1, 0 s after its submission: before the first look, so that nobody was asked"
+    assert started in one and " on n2, n3, " in two
+
+
 def test_counts_of_a_shield_are_in_every_look_and_in_the_metrics(tmp_path: Path) -> None:
     slurm = FakeSlurm(8, _jobs())
     slurm.advance(1)

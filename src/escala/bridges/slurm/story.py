@@ -157,7 +157,7 @@ def explain(path: Path, job_id: str) -> list[str]:
     for record in records(path):
         if record["kind"] == LOOK and record["t"] >= began:
             told.take(record)
-    out = [f"job {job_id} of {last.user}: {last.cpus} CPUs on {last.nodes} nodes, submitted at {moment(last.submit_s)}"]
+    out = [f"job {job_id} of {last.user}: {_many(last.cpus, 'CPU')} on {_many(last.nodes, 'node')}, submitted at {moment(last.submit_s)}"]
     return [*out, *_waited(told, last, at), *_went(told, last)]
 
 
@@ -176,10 +176,14 @@ def _waited(told: _Told, last: Job, at: float) -> list[str]:
         out.append(f"a guard refused {what} ({why}) in {count} of the looks of its wait, the last at {moment(when)}")
     if told.held:
         now = [name for name, when in told.held.items() if when == max(told.held.values())]
-        out.append(f"while it waited, leases kept {len(told.held)} nodes off; the last ones seen: {', '.join(now[:20])}")
+        out.append(f"while it waited, leases kept {_many(len(told.held), 'node')} off; the last ones seen: {', '.join(now[:20])}")
     mine = [name for name in last.hosts if name in told.held]
     out += [f"of its nodes, {', '.join(mine[:20])} had leases before it started"] if mine else []
     return out
+
+
+def _many(n: int, what: str) -> str:
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _from(now: float, when: float) -> str:
@@ -197,6 +201,12 @@ def _went(told: _Told, last: Job) -> list[str]:
         out.append(f"Slurm started it at {moment(row[3])}, {row[3] - row[2]:.0f} s after its submission: for the policy {WORDS[row[4]]}")
         told_by = [f"{who} expected {when - row[2]:.0f} s" for who, when in (("the policy", row[6]), ("Slurm", row[7])) if when is not None]
         out += [f"of its wait, {' and '.join(told_by)}"] if told_by else []
+    elif last.state != PENDING and last.start_s is not None:
+        where = (
+            f" on {', '.join(last.hosts[:20])}{f' and {len(last.hosts) - 20} more' if len(last.hosts) > 20 else ''}" if last.hosts else ""
+        )
+        waited = f"{last.start_s - last.submit_s:.0f} s after its submission"
+        out.append(f"Slurm started it at {moment(last.start_s)}{where}, {waited}: before the first look, so that nobody was asked")
     if told.delay:
         out.append(f"its nodes would have been off: it would have waited {told.delay:.0f} s more")
     return out
