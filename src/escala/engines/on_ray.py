@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from pickle import PicklingError
 from typing import Any
 
 from escala.engines.pool import AHEAD, ENDED
@@ -113,5 +112,7 @@ def _sent() -> Iterator[None]:
     """EscalaError for what no other process can be given, such as a policy that holds an open file."""
     try:
         yield
-    except (TypeError, AttributeError, ValueError, PicklingError) as error:
+    except Exception as error:
+        if not isinstance(error, TypeError | AttributeError | ValueError) and type(error).__name__ != "PicklingError":
+            raise
         raise EscalaError(f"cannot be sent to another process (--on ray): {one_line(str(error))[:200]}") from error
