@@ -28,6 +28,7 @@ KINDS = ("after", "afterok", "afterany", "afternotok")
 SORTS = ("plain", "cores", "memory", "exclusive", "singleton", "gpus", "outages", "weights", "lln", "accounts", "multifactor")
 STEPS = [1, 5, 5, 5, 5, 5, 5, 16, 16, 16, 16]
 QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, STEPS[k])]
+QUICK += [(764, "gpus"), (1049, "gpus")]  # exclusive jobs that no nodes would ever do for count by what they ask
 GPUS = ("k", "m")
 TREE: list[tuple[str, str | None, list[str]]] = [(ROOT, None, []), ("a", ROOT, ["ann"]), ("b", "a", ["ann", "bob"]), ("c", ROOT, ["cy"])]
 KNOWN: dict[tuple[int, str], dict[str, int]] = {}

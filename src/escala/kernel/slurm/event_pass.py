@@ -137,20 +137,19 @@ def _asks_too_much(w: World, record: int, how: int) -> bool:
     """Is a job that finds no nodes over a limit by what it asks for? How many nodes it would get slurmctld sees by those of room.wanted, as
     if all were idle, or else by all of its partition."""
     machine, shape, room, j = w.machine, w.jobs.shape, w.room, w.records.job[record]
-    count = shape[j, MIN_NODES]
+    count, found = shape[j, MIN_NODES], 0
     if shape[j, MAX_NODES] > count or shape[j, EXCLUSIVE] == 1:
         all_free(machine, w.future)
         for word in range(room.there.size):
             room.there[word] = machine.mask[w.records.mask[record], word]
         now_s = unix_s(w.rules, w.s[NOW])
         take_reserved(w.closed, room.there, now_s, now_s + shape[j, LIMIT_S], w.jobs.inside[j])
-        found = 0
         for last in range(2):
             nodes = room.there if last > 0 else room.wanted
             if found == 0 and count_bits(nodes) >= count:
                 found = choose(machine, w.future, shape, j, nodes, how, room)
         count = max(found, count)
-    return not may_ask(w, record, count)
+    return not may_ask(w, record, count, found > 0)
 
 
 @lean

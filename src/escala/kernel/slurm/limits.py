@@ -91,9 +91,9 @@ def may_take(w: World, record: int, count: int, planned: bool) -> bool:
 
 
 @lean
-def may_ask(w: World, record: int, count: int) -> bool:
-    """The same of a job that finds no nodes now, by what it asks for. count: nodes that it would get of idle ones, in room.node where it
-    is exclusive. CPUs and GPUs are those of the last nodes that were found for it."""
+def may_ask(w: World, record: int, count: int, known: bool) -> bool:
+    """The same of a job that finds no nodes now, by what it asks for. count: nodes that it would get of idle ones; known: they stand
+    in room.node, as those of an exclusive job do where there are any. CPUs and GPUs are those of the last nodes that were found for it."""
     limits, room, shape = w.limits, w.room, w.jobs.shape
     j = w.records.job[record]
     wanted = limits.wanted
@@ -102,7 +102,7 @@ def may_ask(w: World, record: int, count: int) -> bool:
     before = w.jobs.found[j, 0] > 0
     wanted[USED_CPUS] = w.jobs.found[j, 0] if before else shape[j, MIN_CORES]
     wanted[USED_MEMORY] = _memory_asked(w, record, count, wanted[USED_CPUS])
-    if shape[j, EXCLUSIVE] == 1:
+    if known and shape[j, EXCLUSIVE] == 1:
         for i in range(count):
             _count_whole(w, room.node[i])
     else:
