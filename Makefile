@@ -7,7 +7,7 @@
 #   make test-slurm  the tests beside a real Slurm of its own (five minutes), which has to be installed
 #   make slurm-lab   a Slurm of eight emulated nodes on this machine, to try escala beside slurm; ended by make slurm-lab-down
 #   make test-lowest  schedules with the lowest versions that the core may have
-#   make test-extras  Ray, RLlib, trackers and the hub, which make setup leaves out, in an environment of their own
+#   make test-extras  Ray, RLlib, trackers, ONNX and the hub, which make setup leaves out, in an environment of their own
 #   make bench       the figures of docs/performance.md
 #   make docs        the documentation as a site in docs/_build/html, warnings as errors
 #   make wheel       a wheel that brings machine code of the usual paths: nothing is compiled when it is first used on a common processor
@@ -74,8 +74,8 @@ test-lowest:
 # Ray asks for a release of Gymnasium of its own choice, so it is not beside the others.
 test-extras:
 	test -x $(VENV)-extras/bin/python || $(PYTHON) -m venv $(VENV)-extras
-	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[ray,rllib,report,share,track,optuna]" pytest hypothesis
-	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/cli/test_policy_verbs.py
+	$(VENV)-extras/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e ".[ray,rllib,report,share,track,optuna,onnx]" onnxruntime pytest hypothesis
+	$(VENV)-extras/bin/python -m pytest tests/unit/campaigns/test_engines.py tests/cli/test_replays_on_engines.py tests/learn/test_rllib.py tests/learn/test_trials.py tests/learn/test_tracking.py tests/learn/test_onnx.py tests/cli/test_policy_verbs.py
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -29,6 +29,7 @@ EXTRAS = {
     "wandb": "track",
     "optuna": "optuna",
     "huggingface_hub": "share",
+    "onnx": "onnx",
 }
 """Package -> the extra of Escala that installs it."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 import escala
+from escala import extras
 from escala.envs.exported import load_exported
 from escala.errors import EscalaError
 from escala.sharing.contents import check, contents
@@ -34,3 +37,31 @@ def test_a_team_too(escala_: Escala, tmp_path: Path) -> None:
     (folder / "weights.npz").write_bytes(b"PK")
     with pytest.raises(EscalaError, match="is not the file that"):
         check(contents(folder))
+
+
+@pytest.mark.skipif(find_spec("onnx") is None, reason="onnx is not installed")
+def test_the_verb_writes_a_file_that_says_what_it_is(escala_: Escala, tmp_path: Path) -> None:
+    import onnx
+
+    out = tmp_path / "agent.onnx"
+    assert escala_("export", KEPT, "--out", out).status == 0
+    told = {one.key: one.value for one in onnx.load(out).metadata_props}
+    assert json.loads(told["escala"])["env_id"] == "escala/Slots-v0"
+    again = escala_("export", KEPT, "--out", out)
+    assert again.status == 2 and again.err.count("\n") == 1 and "exists already" in again.err
+    assert escala_("export", KEPT, "--out", out, "--force").status == 0
+    assert escala_("export", KEPT, "--out", tmp_path / "folder").status == 0
+    assert escala_("export", tmp_path / "folder", "--out", tmp_path / "same.onnx").status == 0  # what is exported already, too
+    assert (tmp_path / "same.onnx").read_bytes() == out.read_bytes()
+
+
+def test_without_onnx_one_line_names_the_extra(escala_: Escala, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "found", lambda package: package != "onnx")
+    done = escala_("export", KEPT, "--out", tmp_path / "agent.onnx")
+    assert done.status == 2 and done.err.count("\n") == 1 and "needs the extra [onnx] of Escala" in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_force_is_for_a_file(escala_: Escala, tmp_path: Path) -> None:
+    done = escala_("export", KEPT, "--out", tmp_path / "folder", "--force")
+    assert done.status == 2 and "--force is for a file" in done.err

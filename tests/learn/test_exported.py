@@ -112,21 +112,21 @@ def untrained(extractor: str, shape: tuple[int, ...], **more: Any) -> Any:
     return Agent(network, manifest)
 
 
-@pytest.mark.parametrize(
-    ("extractor", "shape", "more"),
-    [
-        ("history-lstm", (20, 48), {}),
-        ("history-lstm", (7, 9), {"separate": False, "algorithm": "a2c", "network": [16], "relu": True}),
-        ("three-grus", (32, 14), {}),
-        ("three-grus", (5, 20), {"separate": False, "network": [8, 8]}),
-        ("conv3-16", (20, 30), {"relu": True}),
-        ("conv3-32", (9, 11), {"algorithm": "a2c", "network": [8]}),
-        ("conv3-16-pool", (20, 30), {}),
-        ("conv3-32-pool", (21, 31), {"separate": False}),
-        ("queue-and-running", SETS, {"ordered": 1, "actions": 12}),
-        ("queue-and-running", SETS, {"separate": False, "network": [16], "algorithm": "ppo"}),
-    ],
-)
+NETWORKS: list[tuple[str, tuple[int, ...], dict[str, Any]]] = [
+    ("history-lstm", (20, 48), {}),
+    ("history-lstm", (7, 9), {"separate": False, "algorithm": "a2c", "network": [16], "relu": True}),
+    ("three-grus", (32, 14), {}),
+    ("three-grus", (5, 20), {"separate": False, "network": [8, 8]}),
+    ("conv3-16", (20, 30), {"relu": True}),
+    ("conv3-32", (9, 11), {"algorithm": "a2c", "network": [8]}),
+    ("conv3-16-pool", (20, 30), {}),
+    ("conv3-32-pool", (21, 31), {"separate": False}),
+    ("queue-and-running", SETS, {"ordered": 1, "actions": 12}),
+    ("queue-and-running", SETS, {"separate": False, "network": [16], "algorithm": "ppo"}),
+]
+
+
+@pytest.mark.parametrize(("extractor", "shape", "more"), NETWORKS)
 def test_recurrent_networks_images_and_sets(extractor: str, shape: tuple[int, ...], more: dict[str, Any], tmp_path: Path) -> None:
     agent = untrained(extractor, shape, **more)
     other = exported(agent, tmp_path / "out")

@@ -47,10 +47,13 @@ class Agent(Deciding):
             out: NDArray[np.float64] = self.network.get_distribution(torch.as_tensor(seen)).distribution.logits.double().numpy()
         return out
 
+    def arrays(self) -> list[dict[str, NDArray[np.float32]]]:
+        """All weights."""
+        return [{name: value.numpy() for name, value in self.network.state_dict().items()}]
+
     def export(self, folder: str | Path) -> None:
         """Write it into `folder` so that it decides without torch: see `escala.envs.exported`. EscalaError for other networks."""
-        weights = {name: value.numpy() for name, value in self.network.state_dict().items()}
-        exported.export(self.manifest, weights, folder)
+        exported.export(self.manifest, self.arrays()[0], folder)
 
     def save(self, folder: str | Path) -> None:
         """Write weights, curve and manifest into `folder`, at once: a killed run leaves what was there, or the new agent.

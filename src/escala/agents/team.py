@@ -63,10 +63,13 @@ class Team(DecidingTeam):
         """By torch."""
         return [preferences_of(network) for network in self.networks]
 
+    def arrays(self) -> list[dict[str, NDArray[np.float32]]]:
+        """All weights of each network."""
+        return [{name: value.numpy() for name, value in network.state_dict().items()} for network in self.networks]
+
     def export(self, folder: str | Path) -> None:
         """Write it into `folder` so that it decides without torch: see `escala.envs.exported`."""
-        weights = [{name: value.numpy() for name, value in network.state_dict().items()} for network in self.networks]
-        exported.export_team(self.manifest, weights, folder)
+        exported.export_team(self.manifest, self.arrays(), folder)
 
     def save(self, folder: str | Path) -> None:
         """Write weights and manifest into `folder`, at once: a killed run leaves what was there, or the new team.

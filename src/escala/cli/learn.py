@@ -22,7 +22,7 @@ from escala.cli.replay import power_of
 from escala.cli.tables import facts_table
 from escala.cli.terminal import Begin, emit, progress
 from escala.errors import EscalaError
-from escala.writing import Pieces, claimed, output_folder
+from escala.writing import Pieces, claimed, output_file, output_folder
 from escala.writing.files import left_behind
 
 WRITTEN = {"manifest.json", "checkpoint.npz", "checkpoint.pt", "search.npz"}  # of a training that has ended, or was interrupted
@@ -335,13 +335,23 @@ def _by_weeks(
 
 def export(
     agent: Annotated[Path, typer.Argument(metavar="DIR", help="the folder of the trained agent or team", show_default=False)],
-    out: opt.OutNeeded,
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="folder, or a file .onnx", show_default=False, rich_help_panel="Output")
+    ],
+    force: Annotated[bool, typer.Option("--force", help="replace a file .onnx that is there", rich_help_panel="Output")] = False,
 ) -> None:
-    """Write a trained agent, or a team, so that it decides without torch."""
+    """Write a trained agent, or a team, so that it decides without torch: a folder for Escala, or an ONNX file for other runtimes."""
     import escala
     from escala.agents import is_team, load_team
+    from escala.envs.graphs import write_onnx
 
     trained: Any = load_team(agent) if is_team(agent) else escala.load_agent(agent)
+    if out.suffix.lower() == ".onnx":
+        with output_file(out, force=force) as work:
+            write_onnx(trained, work)
+        return emit(False, {}, f"{out}: inputs observation and mask, outputs preferences and action")
+    if force:
+        raise EscalaError("--force is for a file .onnx; a folder that was exported and not changed is replaced without it")
     if not hasattr(trained, "export"):
         raise EscalaError(f"{agent}: is exported already: give the folder of the training")
     trained.export(out)

@@ -21,6 +21,10 @@ class Deciding:
         """Preferences [n, actions] for observations [n, ...], before the mask."""
         raise NotImplementedError
 
+    def arrays(self) -> list[dict[str, NDArray[np.float32]]]:
+        """The weights of its one network, by name."""
+        raise NotImplementedError
+
     @property
     def env_id(self) -> str:
         """The environment in which it was trained."""

@@ -37,6 +37,10 @@ class Exported(Deciding):
         """By numpy."""
         return self._forward(self.weights, seen).astype(np.float64)
 
+    def arrays(self) -> list[dict[str, Numbers]]:
+        """Those that decide."""
+        return [self.weights]
+
 
 class ExportedTeam(DecidingTeam):
     """A team whose networks are numpy arrays by name: one for each agent, or a single one that all share."""
@@ -49,6 +53,10 @@ class ExportedTeam(DecidingTeam):
         """By numpy."""
         shape = Shape(*self.manifest["shape"])
         return [lambda seen, one=one: pairs(one, seen, shape).astype(np.float64) for one in self.weights]  # type: ignore[misc]
+
+    def arrays(self) -> list[dict[str, Numbers]]:
+        """Those that decide."""
+        return self.weights
 
 
 _ASIDE = (

@@ -44,6 +44,10 @@ class DecidingTeam:
         """One for each agent, or a single one that all share."""
         raise NotImplementedError
 
+    def arrays(self) -> list[dict[str, NDArray[np.float32]]]:
+        """The weights of each network, by name."""
+        raise NotImplementedError
+
     @property
     def options(self) -> dict[str, Any]:
         """The game's options."""
