@@ -18,19 +18,21 @@ ROUNDING = 1e-13
 """What sums of a few terms lose, of the sum of their sizes."""
 
 
-def fill_orders(w: World, i: int, plan: Plan, rows: NDArray[np.int64], machine: int) -> None:
-    """The orders of the queue in simulation i, whose jobs are filled in. rows [jobs]: their places in the workload; machine: its cores."""
+def fill_orders(w: World, i: int, plan: Plan, rows: NDArray[np.int64], machine: int, **found: Any) -> None:
+    """The orders of the queue in simulation i, whose jobs are filled in. rows [jobs]: their places in the workload; machine: its cores.
+    found: keys, fixed and terms where they are others than the plan's."""
     n = len(rows)
+    keys, fixed, linear = (found.get(name, getattr(plan, name)) for name in ("keys", "fixed", "terms"))
     if w.order.shape[2] > 0:
-        order = np.arange(n) if plan.keys is None else np.argsort(plan.keys[rows], kind="stable")
+        order = np.arange(n) if keys is None else np.argsort(keys[rows], kind="stable")
         front = n * plan.has_front
         w.order[i, 0, :front] = np.arange(front)
         w.order[i, 0, front : front + n] = order
         w.order[i, 1, order] = front + np.arange(n)
-    for k, keys in enumerate(plan.fixed):
-        if keys is not None:
-            w.fixed[i, k, :n] = np.unique(keys[rows], return_inverse=True)[1]
-    for k, terms in enumerate(plan.terms):
+    for k, numbers in enumerate(fixed):
+        if numbers is not None:
+            w.fixed[i, k, :n] = np.unique(numbers[rows], return_inverse=True)[1]
+    for k, terms in enumerate(linear):
         if terms is not None:
             w.fixed[i, k, :n] = terms.fixed(machine)[rows]
             _fill_terms(w.terms[i], k, terms, float(np.abs(w.fixed[i, k, :n]).max(initial=0.0)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -161,10 +160,10 @@ class Rows:
             by_row[jobs["row"]] = jobs
             jobs = by_row
         log: Any = self._log(jobs) if asked.own.orders != (None, None) else None
-        plan = replace(asked.plan, **asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told))
+        found = asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told)
         if asked.plan.by_user:
             world.job[0, :n]["user"] = jobs["user"]
-        fill_orders(world, 0, plan, np.arange(n), self._tables.simulation.platform.total_cores)
+        fill_orders(world, 0, asked.plan, np.arange(n), self._tables.simulation.platform.total_cores, **found)
         for k, kept in enumerate(self._carried.clocks):
             for name, value in zip(CLOCKS, kept, strict=False):
                 world.terms[0, k][name] = value

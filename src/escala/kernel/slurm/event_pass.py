@@ -26,12 +26,14 @@ from escala.kernel.slurm.tables import (
     PASSES,
     REQ_NODES,
     WAITING,
+    Free,
     Ints,
     Jobs,
     Machine,
     Records,
     Rules,
     Scratch,
+    Words,
     World,
     unix_s,
 )
@@ -135,7 +137,7 @@ def _taking(w: World, record: int, how: int) -> int:
 @lean
 def _asks_too_much(w: World, record: int, how: int) -> bool:
     """Is a job that finds no nodes over a limit by what it asks for? How many nodes it would get slurmctld sees by those of room.wanted, as
-    if all were idle, or else by all of its partition."""
+    if all were idle, where enough of them may serve (an exclusive job: are idle), or else by all of its partition."""
     machine, shape, room, j = w.machine, w.jobs.shape, w.room, w.records.job[record]
     count, found = shape[j, MIN_NODES], 0
     if shape[j, MAX_NODES] > count or shape[j, EXCLUSIVE] == 1:
@@ -144,12 +146,23 @@ def _asks_too_much(w: World, record: int, how: int) -> bool:
             room.there[word] = machine.mask[w.records.mask[record], word]
         now_s = unix_s(w.rules, w.s[NOW])
         take_reserved(w.closed, room.there, now_s, now_s + shape[j, LIMIT_S], w.jobs.inside[j])
-        for last in range(2):
-            nodes = room.there if last > 0 else room.wanted
-            if found == 0 and count_bits(nodes) >= count:
-                found = choose(machine, w.future, shape, j, nodes, how, room)
+        serving = _idle(w.free, room.wanted) if shape[j, EXCLUSIVE] == 1 else count_bits(room.wanted)
+        if serving >= count:
+            found = choose(machine, w.future, shape, j, room.wanted, how, room)
+        if found == 0 and count_bits(room.there) >= count:
+            found = choose(machine, w.future, shape, j, room.there, how, room)
         count = max(found, count)
     return not may_ask(w, record, count, found > 0)
+
+
+@lean
+def _idle(free: Free, nodes: Words) -> int:
+    """How many nodes of a set run no job?"""
+    count = 0
+    for n in range(free.jobs.size):
+        if (nodes[n >> 6] >> (n & 63)) & 1 == 1 and free.jobs[n] == 0:
+            count += 1
+    return count
 
 
 @lean
