@@ -116,6 +116,8 @@ def carry_out(orders, names, settings):
         else:
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=RUN_S)
             tell(f"started: {' '.join(command)}: status {done.returncode}")
+    for job in orders.get("refused", ()):
+        tell(f"job {job['job_id']} can never start: {job['why']}")
     for what, how in (("wakes", "on"), ("offs", "off")):
         if orders[what]:
             tell(f"would switch {how}: {' '.join(names[node] for node in orders[what])}")

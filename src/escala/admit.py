@@ -103,11 +103,17 @@ def demands_of(workload: Workload, platform: Platform) -> dict[str, NDArray[np.i
 def oversized(workload: Workload, platform: Platform) -> NDArray[np.bool_]:
     """Which jobs can never run."""
     jobs = workload.jobs
-    cores = jobs["cores"].to_numpy()
     single = jobs["single_node"].to_numpy()
+    return beyond(platform, jobs["cores"].to_numpy(), single, demands_of(workload, platform) if single.any() else {})
+
+
+def beyond(
+    platform: Platform, cores: NDArray[np.int64], single: NDArray[np.bool_], demands: dict[str, NDArray[np.int64]]
+) -> NDArray[np.bool_]:
+    """Which jobs could never run, were the platform empty. cores, single (needs one node), demands (of kinds that the platform has): of
+    each."""
     too_large: NDArray[np.bool_] = cores > platform.total_cores
     if single.any():
-        demands = demands_of(workload, platform)
         shapes = np.unique(np.stack([platform.cores, *(platform.resources[k] for k in demands)], axis=1), axis=0)
         wanted = np.stack([cores, *demands.values()], axis=1)[single]
         fits = np.zeros(len(wanted), bool)

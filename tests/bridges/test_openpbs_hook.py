@@ -82,6 +82,13 @@ def test_it_says_what_would_be_done(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert log == ["escala: would switch off: n3 n4", "accepted"]
 
 
+def test_it_says_which_jobs_can_never_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with served(tmp_path / "s", Answers(Desk("4x2", "fcfs"))):
+        log = _run(monkeypatch, tmp_path, [_job(3, QUEUED, 9, 60), _job(4, QUEUED, 8, 60)], _vnodes())
+    assert log[0].startswith("escala: would start: ") and log[0].endswith(" 4.pbs")
+    assert log[1] == "escala: job 3.pbs can never start: it needs 9 cores, and platform '4x2' has 8"
+
+
 def test_it_starts_jobs_where_it_may(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     qrun = tmp_path / "qrun"
     qrun.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/ran\n')

@@ -107,6 +107,17 @@ def test_what_was_decided_is_not_decided_twice(tmp_path: Path) -> None:
     assert after.answer(_line({"decide": _told(1001.0)})) == answers.answer(_line({"decide": _told(1001.0)}))
 
 
+def test_a_job_that_could_never_run_is_refused_in_the_answer(tmp_path: Path) -> None:
+    """Nothing would ever start behind it under fcfs; another server gives the same answer again."""
+    told = _told(cores=[2, 5, 1])
+    for _ in range(2):
+        with served(tmp_path / "s", Answers(_desk("fcfs"), tmp_path / "state.json")):
+            orders = ask(tmp_path / "s", told)
+            assert request(tmp_path / "s", {"plan": told, "first": 5})["planned"] == [{"job_id": "c", "start_s": 1000.0}]
+        assert [one.job_id for one in orders.starts] == ["c"]
+        assert orders.refused == (("b", "it needs 5 cores, and platform '4x1' has 4"),)
+
+
 def test_no_orders_without_a_state_that_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = _desk()
     answers = Answers(desk, tmp_path / "state.json")

@@ -12,13 +12,14 @@ import tempfile
 from pathlib import Path
 
 from escala.errors import EscalaError
+from tests.live.machine import Machine
 from tests.live.slurm_machine import Asked, site_world
 from tests.live.twin import differences, world
 
 FAIR = "fair_share"  # the one drawn policy that cannot be asked
 
 
-def check(seed: int, first: int, worlds: int) -> tuple[int, list[str]]:
+def check(seed: int, first: int, worlds: int, kind: type[Machine] = Machine) -> tuple[int, list[str]]:
     """How many worlds were asked, and what went otherwise."""
     asked, found = 0, list[str]()
     for number in range(first, first + worlds):
@@ -26,7 +27,7 @@ def check(seed: int, first: int, worlds: int) -> tuple[int, list[str]]:
         if case is None:
             continue
         try:
-            other = differences(case)
+            other = differences(case, kind=kind)
         except EscalaError as error:
             if FAIR not in str(error):
                 found.append(f"world {number} of seed {seed} is refused: {error}")

@@ -202,6 +202,30 @@ class Machine:
         return (jobs, allocations, *ledgers(self, begin, end))  # type: ignore[arg-type]
 
 
+class Crowded(Machine):
+    """Jobs that need more than there is wait beside the others, all the time, and are refused each time."""
+
+    def snapshot(self) -> Snapshot:
+        told = super().snapshot().columns()
+        jobs, most = told["jobs"], max(node.cores for node in self.nodes)
+        many = sum(node.cores for node in self.nodes)
+        wide = {"cores": many + 1 + self.asked % 3, "single_node": False}
+        large = {"cores": most + 1, "single_node": True}
+        for place, (name, one) in enumerate({"wide": wide, "large": large, "last": wide | {"cores": 10**6}}.items()):
+            n = len(jobs["job_id"])
+            at = (0, n // 2, n)[place]
+            one = {"job_id": name, "submit_s": told["now_s"] / 2 * place, "walltime_s": 1.0, "state": "queued", "user": "greedy", **one}
+            for column in jobs.keys() | one.keys():
+                usual = False if column == "single_node" else 0 if column.startswith("demand_") else None
+                jobs.setdefault(column, [usual] * n).insert(at, one.get(column, usual))
+            told["placed"]["job"] = [job + (job >= at) for job in told["placed"]["job"]]
+        return Snapshot.of(told["now_s"], jobs, told["nodes"], told["placed"], told["ended"])
+
+    def _carry_out(self, orders: Orders) -> None:
+        assert sorted(one.job_id for one in orders.refused) == ["large", "last", "wide"]
+        super()._carry_out(orders)
+
+
 class Wilful(Machine):
     """Some orders are not carried out, some jobs are cancelled, and somebody else starts others."""
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import escala
-from escala.live import Desk, Orders, Snapshot
+from escala.live import Desk, Orders, Refused, Snapshot
 from escala.live.state_file import write_state
 
 WATTS = "computing=200,idle=100,off=10,switching_off=120,switching_on=150,switch_off_s=30,switch_on_s=60"
@@ -77,6 +77,32 @@ def test_nodes_that_are_gone_are_left_alone() -> None:
     assert [s.nodes for s in orders.starts] == [((3, 3, 1),)] and orders.offs == ()
     orders = desk.decide(_snapshot(nodes__gone=[True, False, True, True], now_s=1001.0))
     assert orders == Orders(1001.0)
+
+
+def test_jobs_that_could_never_run_are_refused_and_hold_back_nobody() -> None:
+    """By hand: five cores of four. Under fcfs nothing would ever start behind it."""
+    desk = Desk(_platform(), "fcfs")
+    orders = desk.decide(_snapshot(jobs__cores=[2, 5, 1]))
+    assert [s.job_id for s in orders.starts] == ["c"]
+    assert orders.refused == (Refused("b", "it needs 5 cores, and platform '4x1' has 4"),)
+    assert orders.told()["refused"] == [{"job_id": "b", "why": "it needs 5 cores, and platform '4x1' has 4"}]
+    assert Orders.read(json.loads(json.dumps(orders.told()))) == orders
+    assert [one.job_id for one in desk.plan(_snapshot(jobs__cores=[2, 5, 1], now_s=1001.0))] == ["c"]
+    assert desk.decide(_snapshot(now_s=1002.0)).refused == () and Orders.read({**Orders(1.0).told()}).refused == ()
+    later = _snapshot(now_s=1003.0, nodes__gone=[False, False, True, True])
+    assert desk.decide(later) == Orders(1003.0), "nodes that are gone may come back: b waits for them, and c behind it"
+
+
+def test_jobs_that_no_node_could_hold_are_refused() -> None:
+    platform = escala.Platform("two", cores=[2, 8], profiles=_platform().profiles, profile_of=[0, 0], resources={"memory": [64, 16]})
+    told = {"job_id": ["a", "b", "c"], "submit_s": [0.0] * 3, "walltime_s": [60.0] * 3, "cores": [4, 9, 2], "state": ["queued"] * 3}
+    told |= {"single_node": [True, True, True], "demand_memory": [32, 0, 64]}
+    orders = Desk(platform, "fcfs").decide(Snapshot.of(1.0, told, {"power": ["on"] * 2}))
+    assert [(s.job_id, s.nodes) for s in orders.starts] == [("c", ((0, 0, 2),))]
+    assert [one.why for one in orders.refused] == [
+        "it needs 4 cores, 32 memory on one node, and no node of platform 'two' has as much",
+        "it needs 9 cores on one node, and no node of platform 'two' has as much",
+    ]
 
 
 def test_plan_promises_starts() -> None:

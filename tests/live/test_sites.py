@@ -141,7 +141,15 @@ def test_a_partition_that_is_down_starts_nothing() -> None:
         partitions=(Partition("batch", (0, 2, 4, 6), default=True), Partition("gpu", (1, 3, 5), up=False)),
     )
     orders = SiteDesk(down).decide(_snapshot(partition=["gpu", "batch"]))
+    assert [start.job_id for start in orders.starts] == ["2"] and orders.refused == (("1", "partition 'gpu' is down"),)
+
+
+def test_a_job_larger_than_its_partition_holds_back_nobody(tmp_path: Path) -> None:
+    """Sixteen cores in batch, twenty in gpu: what fits in one does not in the other."""
+    orders = SiteDesk(_site(), "fcfs").decide(_snapshot(partition=["batch", None], cores=[17, 1]))
     assert [start.job_id for start in orders.starts] == ["2"]
+    assert orders.refused == (("1", "it needs 17 cores, and platform 'site batch' has 16"),)
+    assert SiteDesk(_site(), "fcfs").decide(_snapshot(partition=["gpu", None], cores=[17, 1])).refused == ()
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,16 @@ def test_what_a_start_tells(tmp_path: Path) -> None:
     assert type(orders).read(orders.told()) == orders
 
 
+def test_jobs_that_could_never_run_are_refused(tmp_path: Path) -> None:
+    asked = _snapshot(partition=["some", "all", "all"], cores=[4, 40, 4], walltime_s=[600.0] * 3, nodes=[3, None, 1])
+    orders = _in_time(SlurmDesk(_site(tmp_path)), asked)
+    assert [one.job_id for one in orders.starts] == ["2"]
+    assert [(one.job_id, one.why) for one in orders.refused] == [
+        ("0", "partition 'some' has 2 nodes that could run it, and it needs 3"),
+        ("1", "partition 'all' could give it 32 cores, and it needs 40"),
+    ]
+
+
 def test_what_is_held_is_reckoned_where_nobody_tells_it(tmp_path: Path) -> None:
     """A job that runs has 2 GPUs and 4 000 MB of node 0; the next that wants a GPU of it goes elsewhere."""
     running: dict[str, Any] = {"state": ["running", "queued"], "start_s": [50.0, None], "gpus_per_node": [2, 1], "nodes": [1, 1]}

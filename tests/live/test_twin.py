@@ -9,6 +9,7 @@ import pytest
 
 from escala.policies.schedulers import SCHEDULERS
 from tests.live import fuzz
+from tests.live.machine import Crowded
 from tests.live.twin import ASKED, KINDS, case_of, differences
 
 SHUTDOWNS = (
@@ -43,6 +44,16 @@ def test_named_schedulers(scheduler: str, kind: str) -> None:
 @pytest.mark.parametrize("shutdown", SHUTDOWNS)
 def test_shutdown_policies(shutdown: str) -> None:
     assert differences(case_of("easy", shutdown, "multi-core", QUICK_JOBS)) == []
+
+
+@pytest.mark.parametrize("scheduler", ["fcfs", "easy-fast", "easy++", "conservative", "wfp3-fit"])
+def test_jobs_that_fit_nowhere_are_as_if_they_were_not_there(scheduler: str) -> None:
+    assert differences(case_of(scheduler, "timeout:3", "multi-core", QUICK_JOBS), kind=Crowded) == []
+
+
+def test_jobs_that_fit_nowhere_in_random_worlds() -> None:
+    asked, found = fuzz.check(seed=2, first=0, worlds=40, kind=Crowded)
+    assert not found and asked > 30
 
 
 def test_random_draws_go_on_after_a_restart() -> None:

@@ -49,7 +49,9 @@ def platform_of(case: Case) -> escala.Platform:
     )
 
 
-def differences(case: Case, restart_every: int = 10, scheduler: Any = None, shutdown: Any = None) -> list[str]:
+def differences(
+    case: Case, restart_every: int = 10, scheduler: Any = None, shutdown: Any = None, kind: type[Machine] = Machine
+) -> list[str]:
     """What the machine did otherwise than the run inside the kernel; empty if nothing. scheduler, shutdown: make objects, one a desk."""
     expected = run_kernel(case)
     options = {name: value for name, value in case.options.items() if name not in RUN_ONLY}
@@ -59,7 +61,7 @@ def differences(case: Case, restart_every: int = 10, scheduler: Any = None, shut
         objects = {name: made() for name, made in (("scheduler", scheduler), ("shutdown", shutdown)) if made is not None}
         return Desk(platform, **{**options, **objects})
 
-    machine = Machine(case.platform, case.jobs, case.options.get("start_off", False))
+    machine = kind(case.platform, case.jobs, case.options.get("start_off", False))
     with tempfile.TemporaryDirectory() as folder:
         machine.run(make, Path(folder) / "state.json", restart_every)
     return table_differences(machine.tables(), expected)

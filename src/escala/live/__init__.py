@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from escala.live.client import ask, request
     from escala.live.desk import Desk
-    from escala.live.orders import Orders, Planned, Start
+    from escala.live.orders import Orders, Planned, Refused, Start
     from escala.live.site_desk import SiteDesk
     from escala.live.slurm_desk import SlurmDesk
     from escala.live.snapshot import Snapshot
 
-__all__ = ["Desk", "Orders", "Planned", "SiteDesk", "SlurmDesk", "Snapshot", "Start", "ask", "request"]
+__all__ = ["Desk", "Orders", "Planned", "Refused", "SiteDesk", "SlurmDesk", "Snapshot", "Start", "ask", "request"]
 
 _HOME = {
     "Desk": "escala.live.desk",
     "Orders": "escala.live.orders",
     "Planned": "escala.live.orders",
+    "Refused": "escala.live.orders",
     "SiteDesk": "escala.live.site_desk",
     "SlurmDesk": "escala.live.slurm_desk",
     "Snapshot": "escala.live.snapshot",

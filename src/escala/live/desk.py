@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from escala.kernel.load import await_holds, changes
 from escala.kernel.sound import survey
 from escala.live.asked import asked
 from escala.live.carried import Carried
+from escala.live.fitting import fitting
 from escala.live.orders import Orders, Planned, Start
 from escala.live.rows import Rows
 from escala.live.shapes import refuse_shapes
@@ -69,9 +71,11 @@ class Desk:
         return dict(getattr(self._asked.pair.scheduler, "counts", None) or {})
 
     def decide(self, snapshot: Snapshot) -> Orders:
-        """What to do now. Snapshots come in the order of time; two of one instant are two decisions. EscalaError for one that makes no
-        sense: it leaves no trace, but in a policy object that was asked already."""
+        """What to do now. Snapshots come in the order of time; two of one instant are two decisions. Jobs that could never run are refused
+        in the orders, and no policy sees them. EscalaError for a snapshot that makes no sense: it leaves no trace, but in a policy object
+        that was asked already."""
         self._begin(snapshot)
+        snapshot, refused = fitting(snapshot, self.platform)
         with self._put_back(always=False):
             self._load(snapshot)
             self._run()
@@ -79,7 +83,7 @@ class Desk:
             self._rows.keep(snapshot)
             self._carried.now_us = snapshot.now_us
             self._rows.tidy()
-        return orders
+        return replace(orders, refused=refused) if refused else orders
 
     def warm(self) -> None:
         """Compile now what decisions need, so that the first comes in time; nothing of it is remembered."""
@@ -200,6 +204,7 @@ class Desk:
         if first < 1:
             raise EscalaError(f"plan: first={first}: give 1 or more jobs")
         self._begin(snapshot)
+        snapshot, _ = fitting(snapshot, self.platform)
         with self._put_back(always=True):
             self._load(snapshot)
             return self._planned(snapshot, first)
@@ -246,8 +251,6 @@ class Desk:
 
 def asked_plan(given: Any, log: Workload) -> Any:
     """The kernel's plan for jobs that stand for those to come."""
-    from dataclasses import replace
-
     return given.plan if given.own is None else replace(given.plan, **given.own.order(log, given.options.under(given.plan)))
 
 

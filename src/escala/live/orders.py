@@ -18,6 +18,13 @@ class Start(NamedTuple):
     held: tuple[tuple[str, tuple[int, ...]], ...] = ()  # (memory_mb, gpu or gpu:KIND, how much on each node), as for `nodes`
 
 
+class Refused(NamedTuple):
+    """A waiting job that could never run here, were all nodes empty. It holds back no other job."""
+
+    job_id: str
+    why: str  # one line
+
+
 class Planned(NamedTuple):
     """A waiting job as things look now: every job runs for the time requested, and none comes."""
 
@@ -28,18 +35,21 @@ class Planned(NamedTuple):
 @dataclass(frozen=True)
 class Orders:
     """starts: in the order in which they were decided. wakes: off nodes to switch on, those that starts wait for among them. offs: idle
-    nodes to switch off. next_s: when to ask again if nothing happens before, None: not of its own accord."""
+    nodes to switch off. next_s: when to ask again if nothing happens before, None: not of its own accord. refused: waiting jobs that could
+    never run; those who ask tell their users, or cancel them."""
 
     now_s: float
     starts: tuple[Start, ...] = ()
     wakes: tuple[int, ...] = ()
     offs: tuple[int, ...] = ()
     next_s: float | None = None
+    refused: tuple[Refused, ...] = ()
 
     def told(self) -> dict[str, Any]:
         """As plain data for JSON."""
         starts = [_told(one) for one in self.starts]
-        return {"now_s": self.now_s, "starts": starts, "wakes": list(self.wakes), "offs": list(self.offs), "next_s": self.next_s}
+        told = {"now_s": self.now_s, "starts": starts, "wakes": list(self.wakes), "offs": list(self.offs), "next_s": self.next_s}
+        return told | {"refused": [one._asdict() for one in self.refused]}
 
     @classmethod
     def read(cls, told: Any) -> Orders:
@@ -50,7 +60,8 @@ class Orders:
                 for one in told["starts"]
             )
             due = None if told["next_s"] is None else float(told["next_s"])
-            return cls(float(told["now_s"]), starts, tuple(map(int, told["wakes"])), tuple(map(int, told["offs"])), due)
+            never = tuple(Refused(str(one["job_id"]), str(one["why"])) for one in told.get("refused", ()))
+            return cls(float(told["now_s"]), starts, tuple(map(int, told["wakes"])), tuple(map(int, told["offs"])), due, never)
         except (AttributeError, KeyError, TypeError, ValueError):
             raise EscalaError(f"no orders: {quoted(told)}: ask a server of this version of Escala") from None
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.live.desk import Desk
-from escala.live.orders import Orders, Planned, Start
+from escala.live.orders import Orders, Planned, Refused, Start
 from escala.live.shapes import refuse_shapes
 from escala.live.slurm_desk import SlurmDesk
 from escala.live.snapshot import Snapshot
@@ -58,7 +58,8 @@ class SiteDesk:
         """As `Desk.decide`; starts come partition by partition. A job that names no partition is in the default one."""
         before = [desk.told() for desk in self._desks]
         try:
-            asked = self._split(snapshot)
+            wanted = self._wanted(snapshot)
+            asked = self._split(snapshot, wanted)
             found = [part.widened(desk.decide(one)) for part, desk, one in zip(self._parts, self._desks, asked, strict=True)]
         except BaseException:
             for desk, told in zip(self._desks, before, strict=True):
@@ -71,6 +72,7 @@ class SiteDesk:
             tuple(sorted(node for one in found for node in one.wakes)),
             tuple(sorted(node for one in found for node in one.offs)),
             min(due, default=None),
+            (*(one for part in found for one in part.refused), *self._down(snapshot, wanted)),
         )
 
     def warm(self) -> None:
@@ -80,7 +82,7 @@ class SiteDesk:
 
     def plan(self, snapshot: Snapshot, first: int = 10) -> list[Planned]:
         """As `Desk.plan`: the first of all partitions together."""
-        asked = zip(self._desks, self._split(snapshot), strict=True)
+        asked = zip(self._desks, self._split(snapshot, self._wanted(snapshot)), strict=True)
         found = [planned for desk, one in asked if (one.jobs["state"] == codes.QUEUED).any() for planned in desk.plan(one, first)]
         return sorted(found, key=lambda planned: planned.start_s)[:first]
 
@@ -101,17 +103,17 @@ class SiteDesk:
                 desk.take(one)
         return told.get("note")
 
-    def _split(self, snapshot: Snapshot) -> list[Snapshot]:
-        n = self.platform.n_nodes
-        if len(snapshot.nodes) != n:
-            raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its order")
-        refuse_shapes(snapshot)
-        wanted = self._wanted(snapshot)
+    def _split(self, snapshot: Snapshot, wanted: NDArray[np.int64]) -> list[Snapshot]:
         cells = _cells(snapshot.placed)
         return [part.cut(snapshot, wanted == k, cells) for k, part in enumerate(self._parts)]
 
     def _wanted(self, snapshot: Snapshot) -> NDArray[np.int64]:
-        """The place among the partitions that are up of each job's; NONE for one that is not up."""
+        """The place among the partitions that are up of each job's; NONE for one that is not up. EscalaError for a
+        snapshot that cannot be of this site."""
+        n = self.platform.n_nodes
+        if len(snapshot.nodes) != n:
+            raise EscalaError(f"snapshot: {len(snapshot.nodes)} nodes, site {self.platform.name!r} has {n}: tell of each, in its order")
+        refuse_shapes(snapshot)
         usual = self.platform.default_partition
         told = snapshot.partitions if snapshot.partitions is not None else [None] * len(snapshot.jobs)
         out = np.full(len(told), codes.NONE, np.int64)
@@ -124,6 +126,15 @@ class SiteDesk:
             if one is not None and one not in self._place_of:
                 self.platform.partition(one)  # refused where there is none
             out[k] = self._place_of.get(one or "", codes.NONE)
+        return out
+
+    def _down(self, snapshot: Snapshot, wanted: NDArray[np.int64]) -> list[Refused]:
+        """The waiting jobs of partitions that are not up."""
+        usual, told = self.platform.default_partition, snapshot.partitions
+        out = []
+        for k in np.flatnonzero((wanted == codes.NONE) & (snapshot.jobs["state"] == codes.QUEUED)).tolist():
+            name = None if told is None else told[k]
+            out.append(Refused(snapshot.job_ids[k], f"partition {quoted(name or (usual.name if usual else ''))} is down"))
         return out
 
 
@@ -186,7 +197,7 @@ class _Part:
         nodes = self._nodes
         starts = tuple(one._replace(nodes=self._ranges(one)) for one in orders.starts)
         wakes, offs = (tuple(nodes[list(some)].tolist()) if some else () for some in (orders.wakes, orders.offs))
-        return Orders(orders.now_s, starts, wakes, offs, orders.next_s)
+        return Orders(orders.now_s, starts, wakes, offs, orders.next_s, orders.refused)
 
     def _ranges(self, start: Start) -> tuple[tuple[int, int, int], ...]:
         out: list[tuple[int, int, int]] = []

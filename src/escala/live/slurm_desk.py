@@ -18,7 +18,7 @@ from escala.kernel.slurm import tables as t
 from escala.kernel.slurm.drive import DONE, drive
 from escala.kernel.slurm.priority import MOST
 from escala.kernel.slurm.standing import go_on, idled, queue_up
-from escala.live.orders import Orders, Planned, Start
+from escala.live.orders import Orders, Planned, Refused, Start
 from escala.live.shapes import MEMORY
 from escala.live.slurm_tables import Standing, gone
 from escala.live.snapshot import DEMAND, IN_ORDER, Snapshot
@@ -110,7 +110,8 @@ class SlurmDesk:
             drive(at.world, at.now)
         started = _started(at)
         self._keep(at, seen, started)
-        return Orders(snapshot.now_s, tuple(_start(at, j) for j in started), next_s=_next_s(at.world))
+        starts = tuple(_start(at, j) for j in started)
+        return Orders(snapshot.now_s, starts, next_s=_next_s(at.world), refused=_refused(at))
 
     def warm(self) -> None:
         """As `Desk.warm`."""
@@ -258,6 +259,12 @@ def _started(at: Standing) -> list[int]:
     jobs = at.world.jobs
     rows = np.flatnonzero(at.waiting & (jobs.start[: len(at.ids)] != t.NONE))
     return rows[np.argsort(jobs.first[rows], kind="stable")].tolist()
+
+
+def _refused(at: Standing) -> tuple[Refused, ...]:
+    """Waiting jobs that no partition which they name could ever run."""
+    never = at.asked.refused
+    return tuple(Refused(at.ids[j], never[j]) for j in sorted(never) if at.jobs["state"][j] == codes.QUEUED) if never else ()
 
 
 def _start(at: Standing, j: int) -> Start:

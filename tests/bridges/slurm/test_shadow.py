@@ -330,6 +330,21 @@ class _Counting:
         self.counts = dict(state)
 
 
+def test_a_job_larger_than_the_partition_is_said_and_holds_back_nobody(tmp_path: Path) -> None:
+    """Slurm itself may let it wait for ever (EnforcePartLimits=NO)."""
+    slurm = FakeSlurm(8, [FakeJob(7, EPOCH, 9, 60), FakeJob(8, EPOCH + 3, 8, 60)])
+    slurm.advance(1)
+    beside = beside_of(slurm, tmp_path, scheduler="fcfs")
+    beside.cycle()
+    slurm.advance(PERIOD)
+    beside.cycle()
+    beside.journal.close()
+    said = "job 7: it needs 36 cores, and platform 'Slurm partition batch' has 32: no policy can start it"
+    assert _told(tmp_path)[1]["started"][0][:5] == ["8", "ann", EPOCH + 3.0, EPOCH + 3.0, "same"]
+    assert status(tmp_path / JOURNAL)["left_out"] == [said] and explain(tmp_path / JOURNAL, "7")[-1] == said
+    assert beside.left_out == 0, "Slurm said nothing strange"
+
+
 def test_a_job_that_ran_before_the_first_look_is_told_with_its_start_and_nodes(tmp_path: Path) -> None:
     slurm = FakeSlurm(4, [FakeJob(1, EPOCH + 1, 1, 300), FakeJob(2, EPOCH + 2, 2, 300)])
     slurm.advance(20)

@@ -229,7 +229,7 @@ class Beside:
             "wakes": wakes,
             "offs": offs,
             "unsure": sorted(unsure),
-            "left_out": self._said(seen, unsure),
+            "left_out": self._said(seen, unsure, orders),
             "started": rows,
             "expected": expected,
             "added": added(seen, self.at),
@@ -238,9 +238,10 @@ class Beside:
         self._lived = Lived()
         return self._wait(orders, seen)
 
-    def _said(self, seen: Seen, unsure: Mapping[int, str]) -> list[str]:
+    def _said(self, seen: Seen, unsure: Mapping[int, str], orders: Orders) -> list[str]:
         """What of a look does not count, and why, in lines; not so nodes that changed between two commands, as they all do at times."""
         out = [*seen.left_out, *(f"node {self.at.names[k]}: {SAID[why]}: it is left alone" for k, why in unsure.items() if why in SAID)]
+        out += [f"job {one.job_id}: {one.why}: no policy can start it" for one in orders.refused]
         return out[:MOST_SAID] + ([f"and {len(out) - MOST_SAID} more"] if len(out) > MOST_SAID else [])
 
     def _asked(self, seen: Seen, since: float | None, started: list[Job], pretends: bool) -> tuple[Snapshot, dict[int, str]]:

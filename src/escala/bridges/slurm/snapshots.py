@@ -177,7 +177,7 @@ def snapshot(
         mine = _fitting(places(seen, job, at) if job.state in (RUNNING, BOOTING) else [], at, held)
         if not mine and not waits(job, at):
             continue
-        cores = sum(cpus for _, cpus in mine) or min(max(job.cpus, job.nodes * usual if job.whole else 1), MOST_CPUS)
+        cores = sum(cpus for _, cpus in mine) or min(max(job.cpus, _of_nodes(job, at, usual) if job.whole else 1), MOST_CPUS)
         mine = [] if job.job_id in put_back else mine
         busy |= {k for k, _ in mine} if job.state == RUNNING else set()
         _add(columns, placed, job, cores, mine, seen.now_s)
@@ -185,6 +185,12 @@ def snapshot(
     nodes = _nodes(seen, at, power, busy, unsure.keys() | {at.index[name] for name in aside})
     told = Snapshot.of(seen.now_s, columns, nodes, placed, _ended(ended or {}, seen.now_s))
     return told, unsure
+
+
+def _of_nodes(job: Job, at: Layout, usual: int) -> int:
+    """CPUs of a job that wants whole nodes, of which nobody knows yet which: no more than all have, if there are so many nodes."""
+    wanted = job.nodes * usual
+    return min(wanted, at.platform.total_cores) if job.nodes <= len(at.names) else wanted
 
 
 def _is_there(node: Node | None, at: Layout) -> bool:

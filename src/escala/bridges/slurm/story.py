@@ -114,6 +114,7 @@ class _Told:
     job: str
     until: float
     advised: float | None = None
+    never: str = ""  # no policy can start it, as of the last look
     row: list[Any] | None = None
     delay: float = 0.0
     expected: tuple[float, list[float | None]] | None = None
@@ -126,6 +127,7 @@ class _Told:
         when = record["t"]
         if self.job in record.get("starts", ()) and self.advised is None:
             self.advised = when
+        self.never = next((line for line in record.get("left_out", ()) if line.startswith(f"job {self.job}: ")), "")
         self.row = next((row for row in record.get("started", ()) if row[0] == self.job), self.row)
         self.delay += sum(later for name, _, later in record.get("lived", {}).get("delays", ()) if name == self.job)
         if self.job in record.get("expected", ()):
@@ -195,6 +197,8 @@ def _went(told: _Told, last: Job) -> list[str]:
     out = []
     if told.advised is not None:
         out.append(f"the policy would have started it at {moment(told.advised)}, {told.advised - last.submit_s:.0f} s after its submission")
+    elif told.never:
+        out.append(told.never)
     elif last.state == PENDING and last.free:
         out.append("the policy would not start it yet")
     if (row := told.row) is not None:
