@@ -88,6 +88,7 @@ def test_an_interrupted_run_goes_on(escala_: Escala, log: Path, tmp_path: Path, 
         (("--after", "3 weeks"), "--after"),
         (("--present", "eazy"), "unknown scheduler 'eazy'"),
         (("--present", "none.toml"), "none.toml: no such file"),
+        (("--power", "grid5000"), "escala frontier LOG --power chooses both together"),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing(options: tuple[str, ...], why: str, escala_: Escala, log: Path, tmp_path: Path) -> None:

@@ -90,12 +90,15 @@ def tune(
     on: On = None,
     force: opt.Force = False,
     as_json: opt.Json = False,
+    power: Annotated[str | None, typer.Option("--power", hidden=True)] = None,
 ) -> None:
     """Choose the order of the queue by replaying a log's own past, under a promise, and judge it on its later weeks.
 
     The folder holds the policy (policy.toml, which --scheduler policy:DIR runs), a page, and the figures. Of several logs one policy is
-    chosen on the pasts of all, and judged on the later weeks of each.
+    chosen on the pasts of all, and judged on the later weeks of each. With the energy of nodes: escala frontier.
     """
+    if power is not None:
+        raise EscalaError(f"--power {power}: tune chooses the order of the queue alone: escala frontier LOG --power chooses both together")
     from escala.engines import replays_on
     from escala.policies.pairs import digest_of
     from escala.tuning.folder import VERB, write
