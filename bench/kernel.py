@@ -51,10 +51,12 @@ def run(workload: escala.Workload, platform: str, shutdown: str = "never") -> es
     return escala.simulate(workload, escala.read_platform(platform), scheduler="easy", shutdown=shutdown)
 
 
-def kernel_seconds(workload: escala.Workload, platform: str, shutdown: str = "never", repeats: int = 5) -> float:
+def kernel_seconds(
+    workload: escala.Workload, platform: str, shutdown: str = "never", repeats: int = 5, scheduler: str = "easy", head: str = "lowest-id"
+) -> float:
     """Median processor time of the replay alone, from filled arrays to the last event, s."""
-    machine, options = escala.read_platform(platform), Options()
-    chosen = policies.pair(workload, "easy", shutdown, options)
+    machine, options = escala.read_platform(platform), Options(head=head)
+    chosen = policies.pair(workload, scheduler, shutdown, options)
     taken = []
     for _ in range(repeats + 1):
         simulation = Simulation(workload, machine, chosen.plan, options)
@@ -112,6 +114,18 @@ def curie(platform: str, shutdown: str = "never") -> tuple[float, str]:
     return kernel_seconds(workload, platform, shutdown, repeats=3), "s"
 
 
+QUEUES = {"easy:queue=saf:guard=24h": "≥ 0.7 M jobs/s", "easy:queue=escala:guard=24h": "≥ 0.3 M jobs/s"}
+"""A queue in order of a fixed score, and of a linear one of eight features computed at each decision -> what it must reach."""
+QUEUED = {"lublin_256": ("swf-synthetic/lublin_256.swf.gz", 256), "KTH-SP2": ("swf/KTH-SP2-1996-2.1-cln.swf.gz", 100)}
+
+
+def queued(scheduler: str, log: str) -> tuple[float, str]:
+    """Jobs/s of the replay of a log on one pool of cores."""
+    path, cores = QUEUED[log]
+    workload = escala.read_workload(TRACES / path)
+    return len(workload) / kernel_seconds(workload, f"1x{cores}:none", scheduler=scheduler, head="latest-released"), "jobs/s"
+
+
 CASES = [
     Case("EASY, 1 M synthetic jobs, 10 000 cores as one pool, load 0.95", "≥ 1 M jobs/s", lambda: kernel_rate(MILLION, POOL)),
     Case("the same, as a whole `escala.simulate`", "", lambda: whole_rate(MILLION, POOL)),
@@ -146,4 +160,9 @@ CASES = [
     Case("CEA-Curie (312 826 jobs, 93 312 cores), EASY, after reading, 5832 nodes", "≤ 2 s", lambda: curie("5832x16:none")),
     Case("the same, timeout 300 s, CEA-Curie", "", lambda: curie("5832x16:grid5000", "timeout:300")),
     Case("the same, one pool, CEA-Curie", "", lambda: curie("1x93312:none")),
+    *(
+        Case(f"Queue in order of priority, `{one}`, {log}", must, lambda one=one, log=log: queued(one, log))  # type: ignore[misc]
+        for one, must in QUEUES.items()
+        for log in QUEUED
+    ),
 ]

@@ -88,6 +88,11 @@ CASES = [
         lambda: median_ms(10_000, 10_000, "easy", "hold:0.25"),
     ),
     Case(
+        "A decision asked from outside, its snapshot included, the score `escala` + hold, 1 000 nodes, 1 000 waiting",
+        "1 ms",
+        lambda: median_ms(1000, 1000, "easy:queue=escala:guard=24h", "hold:0.25"),
+    ),
+    Case(
         "A decision asked from outside, its snapshot included, conservative, 1 000 nodes, 1 000 waiting",
         "10 ms",
         lambda: median_ms(1000, 1000, "conservative", "never", rebuild=True),
