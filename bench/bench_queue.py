@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 import escala
-from bench import page_queue
+from bench import page_queue, queue_pasts
 from bench.measure import machine
 from escala.fitting.predict import model_of
 from escala.options import Options, with_options
@@ -111,6 +111,19 @@ def judged(names: list[str], traces: Path, searches: int) -> None:
         )
 
 
+def pasts(names: list[str], traces: Path) -> None:
+    """Try other ways to choose, on the pasts of these logs alone."""
+    logs = dict[str, list[queue_pasts.Cut]]()
+    for name in names:
+        score = Linear(tuple(_found()["scores"][SCORE_OF.get(name, name)]["score"].items()))
+        logs[name] = queue_pasts.cuts_of(*log_of(name, traces), score, OPTIONS)
+        print(name, len(logs[name][0][0]), "candidates", flush=True)
+    found = queue_pasts.summary(logs, SAME)
+    for way, cuts in found.items():
+        print(way, cuts)
+    _store({"pasts": {"logs": names, "ways": found}})
+
+
 def _escala(tuned: Tuned, score: Linear, log: escala.Workload, platform: str) -> dict[str, Any]:
     """A score on the later weeks under each estimate, with the guard of the least value on the past under the promise; "best": the estimate
     of the least value there."""
@@ -169,15 +182,16 @@ def _found() -> dict[str, Any]:
 
 def _keep(kind: str, name: str, entry: dict[str, Any]) -> None:
     """Put what was found into the file, at once."""
-    found = _found()
-    found[kind][name] = entry
-    found["machine"] = machine()
-    write_json(FOUND, found)
+    _store({kind: {**_found()[kind], name: entry}, "machine": machine()})
+
+
+def _store(more: dict[str, Any]) -> None:
+    write_json(FOUND, {**_found(), **more})
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.bench_queue", description=__doc__)
-    parser.add_argument("what", choices=["scores", "judge", "page"])
+    parser.add_argument("what", choices=["scores", "judge", "pasts", "page"])
     parser.add_argument("logs", nargs="*", help=f"{ALL}, {', '.join(LOGS)}")
     parser.add_argument("--traces", type=Path, default=TRACES, help="the folder that holds swf and windows")
     parser.add_argument("--searches", type=int, default=3, help="of tune")
@@ -186,6 +200,8 @@ def main() -> None:
         scores(given.logs or [ALL, *JUDGED], given.traces)
     elif given.what == "judge":
         judged(given.logs or list(JUDGED), given.traces, given.searches)
+    elif given.what == "pasts":
+        pasts(given.logs or list(JUDGED), given.traces)
     else:
         FOUND.with_suffix(".md").write_text(page_queue.page(_found()), encoding="utf-8")
         SHIPPED.write_text(shipped(_found()), encoding="utf-8")

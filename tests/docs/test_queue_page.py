@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 import math
 
-from bench import bench_queue, page_queue
+import polars as pl
+
+import escala
+from bench import bench_queue, page_queue, queue_pasts
+from bench.queue_pasts import Candidate, Found
+from escala.policies.linear import Linear
+from escala.workload import generate
 
 
 def test_the_page_is_written_from_what_was_found() -> None:
@@ -35,3 +41,32 @@ def test_the_readme_tells_what_was_found() -> None:
 def test_the_score_that_comes_with_escala_is_that_of_all_logs() -> None:
     found = json.loads(bench_queue.FOUND.read_text(encoding="utf-8"))
     assert bench_queue.SHIPPED.read_text(encoding="utf-8") == bench_queue.shipped(found)
+
+
+RULE, ORDERED, GIVEN, LATE = (
+    Candidate(*one) for one in (("saf", "", 24), ("sjf", "model", 24), (queue_pasts.OTHERS, "", 24), ("saf", "", 48))
+)
+
+
+def test_a_way_chooses_on_one_part_and_is_judged_on_the_other() -> None:
+    """The least value of those that keep the promise where it chooses; what other logs gave can turn the choice."""
+    even = Found(0.0, 0.0, 0.0)
+    first = {RULE: Found(-0.2, 0.0, -0.2), ORDERED: Found(-0.1, 0.0, -0.1), GIVEN: even, LATE: Found(-9.0, 1.0, -9.0)}
+    then = {RULE: even, ORDERED: Found(0.0, 0.5, math.log(0.5)), GIVEN: Found(0.0, 0.0, 0.5), LATE: Found(0.0, 0.0, 1.0)}
+    logs = {name: [(first, then)] * 3 for name in ("a", "b")}
+    found = queue_pasts.summary(logs, {})
+    assert found[queue_pasts.RULES] == [(1.0, 2)] * 3 and found[queue_pasts.BY_MODEL] == [(0.5, 0)] * 3
+    assert found[queue_pasts.HINDSIGHT] == [(1.0, 2)] * 3, "what breaks the promise is not the best"
+    assert queue_pasts.best(first, lambda one: True, {ORDERED.kind: -1.0}) == ORDERED
+    assert queue_pasts.prior_of("a", logs, {}) == {RULE.kind: -0.2, ORDERED.kind: -0.1, GIVEN.kind: 0.0}
+    assert queue_pasts.prior_of("a", logs, {"a": ("b",)}) == {}
+
+
+def test_pasts_are_looked_at_alone() -> None:
+    log = generate.lublin(jobs=1500, cores=16, load=0.9, seed=2)
+    at = 0.6 * float(log.jobs["submit_s"][-1])
+    other = log.with_jobs(log.jobs.with_columns(runtime_s=pl.when(pl.col("submit_s") < at).then("runtime_s").otherwise(1.0)))
+    score = Linear((("log_wait_over_estimate", -1.0),))
+    found, again = (queue_pasts.cuts_of(one, "1x16", score, {}) for one in (log, other))
+    assert found == again and len(found) == len(queue_pasts.CUTS)
+    assert escala.simulate(log, "1x16").summary() != escala.simulate(other, "1x16").summary()
