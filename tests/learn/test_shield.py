@@ -57,8 +57,12 @@ def test_a_margin_that_allows_all_changes_nothing(log: escala.Workload, unlearnt
 def test_what_cannot_stand_behind_one_is_refused(unlearnt: escala.Agent) -> None:
     with pytest.raises(EscalaError, match="give a share of at least 0"):
         shielded(unlearnt, margin=-0.1)
-    with pytest.raises(EscalaError, match="agents of escala/Scheduling-v0"):
-        shielded("easy")
+    switching = Path(__file__).parents[2] / "docs" / "studies" / "deepshutdown2020" / "agents" / "g5k-1-0"
+    for agent in ("easy", escala.load_agent(switching)):
+        with pytest.raises(EscalaError, match="agents of escala/Scheduling-v0: it looks ahead at starts of jobs, and not at switches"):
+            shielded(agent)
+    with pytest.raises(EscalaError, match="is a scheduler policy, given as shutdown"):
+        escala.simulate(generate.lublin(jobs=5, cores=32), "32x1:taurus", "easy", shielded(unlearnt))
 
 
 def test_by_the_command(log: escala.Workload, unlearnt: escala.Agent, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

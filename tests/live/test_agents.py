@@ -209,6 +209,24 @@ def test_what_a_shield_counts_goes_on_after_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("objective", ["bounded-slowdown", "wait"])
+def test_long_runs_of_rollout(kind: str, objective: str) -> None:
+    case = case_of("easy", "timeout:90", kind, JOBS, GRID_S)
+    for k, job in enumerate(case.jobs):
+        job["user"] = f"u{k % 7}"
+    case.options["scheduler"] = Rollout(8, objective=objective)
+    assert differences(case, scheduler=lambda: Rollout(8, objective=objective)) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("shutdown", ["never", "timeout:90", "hold:0.5"])
+def test_long_runs_behind_a_shield(kind: str, shutdown: str) -> None:
+    assert _twin("scheduler", _shielded, shutdown, kind, JOBS) == []
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("folder", kept("deepscheduler2020"))
 def test_every_learnt_scheduler(folder: str) -> None:
     agent = escala.load_agent(STUDIES / folder)

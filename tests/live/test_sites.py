@@ -90,10 +90,10 @@ def _differences(result: Any, jobs: list[dict[str, Any]], places: list[dict[str,
 
 
 @pytest.mark.parametrize(("scheduler", "shutdown"), PAIRS)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_each_partition_is_as_if_it_were_alone(scheduler: str, shutdown: str, seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seed", "count"), [(0, 80), (1, 80), *(pytest.param(seed, 300, marks=pytest.mark.long) for seed in (2, 3))])
+def test_each_partition_is_as_if_it_were_alone(scheduler: str, shutdown: str, seed: int, count: int, tmp_path: Path) -> None:
     """Through JSON, with a restart from the state file at every 10th decision."""
-    site, jobs = _site(), _jobs(80, seed, shapes=scheduler != "conservative")  # which refuses jobs of one node
+    site, jobs = _site(), _jobs(count, seed, shapes=scheduler != "conservative")  # which refuses jobs of one node
     options = {"rebuild": True} if scheduler == "conservative" else {}
     machine = Partitioned(jobs)
     machine.run(lambda: SiteDesk(site, scheduler, shutdown, **options), tmp_path / "state.json")  # type: ignore[arg-type,return-value]
@@ -102,13 +102,14 @@ def test_each_partition_is_as_if_it_were_alone(scheduler: str, shutdown: str, se
         mine = [job for job in jobs if job["partition"] == name]
         result = _inside(mine, site.machine(name), scheduler, shutdown)
         assert _differences(result, told, places, nodes) == []
-    assert len({row["job_id"] for row in places}) == 80
+    assert len({row["job_id"] for row in places}) == count
 
 
 @pytest.mark.parametrize(("scheduler", "shutdown"), PAIRS)
-def test_nodes_that_are_gone_are_as_if_they_were_not_there(scheduler: str, shutdown: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [80, pytest.param(300, marks=pytest.mark.long)])
+def test_nodes_that_are_gone_are_as_if_they_were_not_there(scheduler: str, shutdown: str, count: int, tmp_path: Path) -> None:
     gone, left = (1, 4), (0, 2, 3, 5, 6)
-    jobs = _jobs(80, shapes=scheduler != "conservative")
+    jobs = _jobs(count, shapes=scheduler != "conservative")
     options = {"rebuild": True} if scheduler == "conservative" else {}
     machine = Partitioned(jobs, gone, parts=False)
     whole = _site({"batch": tuple(range(7))})

@@ -130,6 +130,18 @@ def test_objects_that_remember(kind: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "formula", ["easy:queue=saf:backfill=sjf", "easy:queue=wfp3", "conservative:queue=sjf", "easy:queue=f1:estimate=last2"]
+)
+def test_long_runs_of_tuned_policies(formula: str, kind: str, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(f'format = 1\nformula = "{formula}"\nguard = "20s"\n')
+    options = {"rebuild": True} if formula.startswith("conservative") else {}
+    for shutdown in ("never", "timeout:3", "hold:0.5"):
+        assert differences(case_of(f"policy:{tmp_path}", shutdown, kind, JOBS, **options)) == [], shutdown
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scheduler", [*NAMES, *(name for name in ASKED if name not in NAMES)])
 def test_every_pair(scheduler: str, kind: str) -> None:
     for shutdown in SHUTDOWNS:
