@@ -59,7 +59,7 @@ def test_what_cannot_stand_behind_one_is_refused(unlearnt: escala.Agent) -> None
         shielded(unlearnt, margin=-0.1)
     switching = Path(__file__).parents[2] / "docs" / "studies" / "deepshutdown2020" / "agents" / "g5k-1-0"
     for agent in ("easy", escala.load_agent(switching)):
-        with pytest.raises(EscalaError, match="agents of escala/Scheduling-v0: it looks ahead at starts of jobs, and not at switches"):
+        with pytest.raises(EscalaError, match="agents of escala/Scheduling-v0: it looks ahead at starts of jobs, not at switches"):
             shielded(agent)
     with pytest.raises(EscalaError, match="is a scheduler policy, given as shutdown"):
         escala.simulate(generate.lublin(jobs=5, cores=32), "32x1:taurus", "easy", shielded(unlearnt))

@@ -53,7 +53,7 @@ class Shielded(LearntScheduler):
         objective: str = "bounded-slowdown",
     ) -> None:
         if getattr(agent, "env_id", None) != "escala/Scheduling-v0":
-            raise EscalaError("a shield stands before agents of escala/Scheduling-v0: it looks ahead at starts of jobs, and not at switches")
+            raise EscalaError("a shield stands before agents of escala/Scheduling-v0: it looks ahead at starts of jobs, not at switches")
         if not 0.0 <= margin < np.inf:
             raise EscalaError(f"shield: margin={margin!r}: give a share of at least 0, such as 0.05")
         super().__init__(agent, sampled, seed)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from escala.bridges.slurm import journal as journal_file
 from escala.bridges.slurm import shape as journals
 from escala.bridges.slurm.journal import Journal, records
 from escala.bridges.slurm.loop import JOURNAL, METRICS, STATE, Beside, Setting
@@ -278,6 +279,58 @@ def test_a_journal_that_could_not_be_read_later_is_not_gone_on_with(tmp_path: Pa
         path.write_text("".join(torn))
         beside_of(FakeSlurm(8), tmp_path).journal.close()
         assert [one["kind"] for one in records(path)].count(journals.BEGIN) == 1 + (len(torn) > 1)
+
+
+def _parsing(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The lines of journals that are parsed from now on."""
+    parsed, read = list[bytes](), journal_file._parsed
+    monkeypatch.setattr(journal_file, "_parsed", lambda line: (parsed.append(line), read(line))[1])
+    return parsed
+
+
+def test_what_was_read_before_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begun anew, it reads what was written since its state, and the record of who began; all of it where the state is not of it."""
+    _run(tmp_path, 30, 7)
+    path, state = tmp_path / JOURNAL, tmp_path / STATE
+    parsed = _parsing(monkeypatch)
+    for torn, most in (("", 1), ('{"v":1,"kind":"look","t":18', 3), ('{"v":1,"kind":"look","t":18', 5)):
+        parsed.clear()
+        with open(path, "a") as file:
+            file.write(torn)
+        beside_of(FakeSlurm(8), tmp_path).journal.close()
+        assert len(parsed) <= most
+    with open(path, "a") as file:
+        file.write("no record\n" * 3)
+    with pytest.raises(EscalaError, match=f"line {len(path.read_text().splitlines()) - 2}: damaged"):
+        beside_of(FakeSlurm(8), tmp_path)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:-12]))  # restored from elsewhere, without the last looks
+    parsed.clear()
+    beside_of(FakeSlurm(8), tmp_path).journal.close()
+    assert len(parsed) >= 25
+    state.unlink()
+    parsed.clear()
+    beside_of(FakeSlurm(8), tmp_path).journal.close()
+    assert len(parsed) >= 25
+
+
+@pytest.mark.parametrize("cut", [0, 1, 5, 200])
+def test_the_mark_of_a_journal_is_the_same_however_it_was_killed(cut: int, tmp_path: Path) -> None:
+    """The machine fails within a line, again and again: the place that is remembered is that which reading all of it gives."""
+    for _ in range(4):
+        _run(tmp_path, 5)
+        path = tmp_path / JOURNAL
+        whole = path.read_bytes()
+        path.write_bytes(whole[: len(whole) - cut])
+        before = json.loads((tmp_path / STATE).read_text())["note"]["journal"]
+        marks = []
+        for mark in (before, None):
+            journal = Journal(path)
+            assert journal.goes_on(mark) is not None
+            journal.append({"kind": journals.MISS, "t": 1.0, "why": "none"})
+            marks.append(journal.mark)
+            journal.close()
+            path.write_bytes(whole[: len(whole) - cut])
+        assert marks[0] == marks[1] and marks[0].lines == whole.count(b"\n") + 1
 
 
 def test_status_explain_and_metrics(tmp_path: Path) -> None:

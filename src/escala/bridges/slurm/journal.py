@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from escala.bridges.slurm.shape import BEGIN, wrong
 from escala.errors import EscalaError, quoted
@@ -14,13 +15,24 @@ from escala.reading import guarded
 from escala.writing import locks
 
 VERSION = 1
-LONGEST = 1 << 28  # characters of a line
+LONGEST = 1 << 28  # bytes of a line
 MOST_BROKEN, MOST_UNFINISHED = 10, 2
 """Lines that are no records: at the head of a file that is none, and at the end of one whose writer was killed."""
 
 
+class Mark(NamedTuple):
+    """A place in a journal up to which it was read or written. end: the byte behind its last line. last, total: where that line begins, and
+    its sum. lines: so many stand before the end. begun: where the last record of who began stands; -1: nowhere."""
+
+    end: int = 0
+    last: int = 0
+    total: str = ""
+    lines: int = 0
+    begun: int = -1
+
+
 class Journal:
-    """Writes at the end of a file, which nobody else may write meanwhile.
+    """Writes at the end of a file, which nobody else may write meanwhile. mark: where that is, once `goes_on` has read what is there.
 
     Raises:
         EscalaError: another process writes it, or it cannot be written.
@@ -38,6 +50,8 @@ class Journal:
             raise EscalaError(f"{path}: another process writes this journal: end it, or name another folder")
         end = os.lseek(self._file, 0, os.SEEK_END)
         self._unfinished = end > 0 and os.pread(self._file, 1, end - 1) != b"\n"  # a line that its writer did not finish
+        self.mark = Mark()
+        self._broken = 0  # lines behind it that are no records
 
     def append(self, record: dict[str, Any]) -> None:
         """A record, as one line in one piece, on the disk when this returns."""
@@ -49,6 +63,27 @@ class Journal:
         while written < len(line):
             written += os.write(self._file, line[written:])
         os.fsync(self._file)
+        last = os.lseek(self._file, 0, os.SEEK_END) - len(line)
+        begun = last if record["kind"] == BEGIN else self.mark.begun
+        self.mark = Mark(last + len(line), last, _sum(line), self.mark.lines + self._broken + 1, begun)
+        self._broken = 0
+
+    def goes_on(self, mark: Any) -> dict[str, Any] | None:
+        """The last record of who began, where somebody goes on with the journal; None where there is none. mark: as it was after some look,
+        as a list; what stands before it was read then, and is not read again. EscalaError where the rest could not be read later: that is
+        better known before weeks are written behind it."""
+        begun = _begun_before(self.path, mark)
+        if begun is not None:
+            self.mark = Mark(*mark)
+        try:
+            for number, at, line, record in _told(self.path, MOST_UNFINISHED, self.mark):
+                begun, where = (record, at) if record["kind"] == BEGIN else (begun, self.mark.begun)
+                self.mark = Mark(at + len(line), at, _sum(line), number, where)
+        except EscalaError as error:
+            raise EscalaError(f"{error}; or give another --folder") from None
+        rest = os.lseek(self._file, 0, os.SEEK_END) - self.mark.end
+        self._broken = len(os.pread(self._file, rest, self.mark.end).strip(b"\n").splitlines())
+        return begun
 
     def close(self) -> None:
         """Give the file to others."""
@@ -62,16 +97,24 @@ def records(path: Path) -> Iterator[dict[str, Any]]:
     return (record for _, record in numbered(path))
 
 
-def goes_on(path: Path) -> dict[str, Any] | None:
-    """The last record of who began in a journal that somebody goes on with; None where there is none. EscalaError where it could not be
-    read later: that is better known before weeks are written behind it."""
-    begun = None
+def _sum(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()[:16]
+
+
+def _begun_before(path: Path, mark: Any) -> dict[str, Any] | None:
+    """The record of who began that a mark tells of; None where the journal is not as the mark says, or there is none."""
     try:
-        for _, record in numbered(path, MOST_UNFINISHED):
-            begun = record if record["kind"] == BEGIN else begun
-    except EscalaError as error:
-        raise EscalaError(f"{error}; or give another --folder") from None
-    return begun
+        told = Mark(*mark)
+        with open(path, "rb") as file:
+            file.seek(told.last)
+            line = file.read(told.end - told.last)
+            if not 0 <= told.begun <= told.last or told.lines < 1 or _sum(line) != told.total or not line.endswith(b"\n"):
+                return None
+            file.seek(told.begun)
+            record = _parsed(file.readline(LONGEST))
+    except (OSError, TypeError, ValueError):
+        return None
+    return record if not wrong(record) and record["kind"] == BEGIN and record.get("v") == VERSION else None
 
 
 def numbered(path: Path, spared: int = -1) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -81,11 +124,18 @@ def numbered(path: Path, spared: int = -1) -> Iterator[tuple[int, dict[str, Any]
     Raises:
         EscalaError: the file is no journal, of a later version, or a line of it is damaged.
     """
+    return ((number, record) for number, _, _, record in _told(path, spared, Mark()))
+
+
+def _told(path: Path, spared: int, since: Mark) -> Iterator[tuple[int, int, bytes, dict[str, Any]]]:
+    """As `numbered`, the records behind a mark, with the byte at which each line begins, and the line."""
     if not path.is_file():
         raise EscalaError(f"{path}: no such file: give the folder of escala beside slurm, or its journal.jsonl")
-    with guarded(path, "a journal of escala beside"), open(path, encoding="utf-8", errors="replace") as file:
-        good, broken = 0, list[int]()
-        for number, line in enumerate(iter(lambda: file.readline(LONGEST), ""), 1):
+    with guarded(path, "a journal of escala beside"), open(path, "rb") as file:
+        good, broken, at = since.lines, list[int](), since.end
+        file.seek(at)
+        for number, line in enumerate(iter(lambda: file.readline(LONGEST), b""), since.lines + 1):
+            begins, at = at, at + len(line)
             if not line.strip():
                 continue
             record = _parsed(line)
@@ -97,7 +147,7 @@ def numbered(path: Path, spared: int = -1) -> Iterator[tuple[int, dict[str, Any]
                     raise damaged(path, broken[0], "it is no record")
                 good += 1
                 broken.clear()
-                yield number, record
+                yield number, begins, line, record
             if not good and len(broken) > MOST_BROKEN:
                 break
     if not good and len(broken) > spared:
@@ -106,10 +156,10 @@ def numbered(path: Path, spared: int = -1) -> Iterator[tuple[int, dict[str, Any]
         raise damaged(path, broken[0], "it is no record")
 
 
-def _parsed(line: str) -> Any:
+def _parsed(line: bytes) -> Any:
     """What a line of JSON says; None for one that is none."""
     try:
-        return json.loads(line)
+        return json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None
 

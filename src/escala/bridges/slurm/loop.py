@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from escala.bridges.slurm import shape as kinds
-from escala.bridges.slurm.journal import Journal, goes_on
+from escala.bridges.slurm.journal import Journal
 from escala.bridges.slurm.pretend import Lived, Pretend
 from escala.bridges.slurm.seen import ENDED, Job, Seen, changes
 from escala.bridges.slurm.snapshots import SAID, Layout, added, as_it_is, snapshot
 from escala.bridges.slurm.watch import Watch
 from escala.errors import EscalaError, one_line, quoted
 from escala.live import Desk, Orders, Snapshot
+from escala.live.state_file import reading_state
 from escala.platform import Platform
 
 SOONEST_S = 1.0
@@ -82,7 +83,7 @@ class Beside:
         self._lived = Lived()  # since what was last written
         self.journal = Journal(folder / JOURNAL)
         try:
-            self._check_begun(goes_on(self.journal.path))
+            self._check_begun(self.journal.goes_on(self._marked()))
             self._restore()
         except EscalaError:
             self.journal.close()
@@ -104,6 +105,16 @@ class Beside:
             if isinstance(error, EscalaError):
                 raise EscalaError(f"{path}: {error}") from None
             raise EscalaError(f"{path}: not the state of escala beside: name another folder, or begin without the file") from None
+
+    def _marked(self) -> Any:
+        """How far the journal had got when the state was written; None where nobody says."""
+        if not (self.folder / STATE).exists():
+            return None
+        try:
+            with reading_state(self.folder / STATE) as told:
+                return told["note"]["journal"]
+        except (EscalaError, TypeError, KeyError):  # `_restore` says what is wrong with it
+            return None
 
     def _place(self) -> dict[str, str]:
         names = hashlib.sha256(" ".join(self.at.names).encode()).hexdigest()[:16]
@@ -143,7 +154,7 @@ class Beside:
         """What is remembered, as a whole file."""
         hands = None if self._hands is None else self._hands.told()
         note = {"seq": self.seq, "last_s": self._last_s, "pretend": self._pretend.told(), "watch": self._watch.told(), "hands": hands}
-        note["at"] = self._place()
+        note |= {"at": self._place(), "journal": list(self.journal.mark)}
         self._desk.save(self.folder / STATE, note)
 
     def begin(self, now_s: float) -> None:
