@@ -30,6 +30,7 @@ STEPS = [1, 5, 5, 5, 5, 5, 5, 16, 16, 16, 16]
 QUICK = [(seed, sort) for k, sort in enumerate(SORTS) for seed in range(k, WORLDS, STEPS[k])]
 QUICK += [(764, "gpus"), (1049, "gpus")]  # exclusive jobs that no nodes would ever do for count by what they ask
 QUICK += [(346, "gpus"), (531, "gpus")]  # ... and by all nodes of the partition where too few are idle
+QUICK += [(102, "multifactor"), (199, "multifactor")]  # jobs that start long after all others, when age or use has changed who is first
 GPUS = ("k", "m")
 TREE: list[tuple[str, str | None, list[str]]] = [(ROOT, None, []), ("a", ROOT, ["ann"]), ("b", "a", ["ann", "bob"]), ("c", ROOT, ["cy"])]
 KNOWN: dict[tuple[int, str], dict[str, int]] = {}

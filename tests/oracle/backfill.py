@@ -35,7 +35,7 @@ class Replay(Books):
         """All jobs to their ends, or to a moment, or until nothing can change any more for those that wait."""
         second, still, spans = 0, 0, [*self.site.reservations, *self.site.outages]
         moments = [job.begin or 0 for job in self.jobs] + [one.end_s * SECOND for one in spans] + [job.submit for job in self.jobs]
-        still_s = max(moments) // SECOND + AGAIN_S + 2
+        still_s = most_s if self.prio else max(moments) // SECOND + AGAIN_S + 2  # age and use change who stands first
         while second < most_s and any(job.state in ("coming", "held", "waits", "runs") for job in self.jobs):
             still = still + 1 if second > still_s and not self.running else 0
             if still > 2:
