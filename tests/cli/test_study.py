@@ -27,7 +27,7 @@ from tests.cli.program import Escala
         (["grid2019", "--author", "."], "holds no workloads.csv.gz"),
         (["grid2019", "--scale", "huge"], "smoke, short, paper"),
         (["grid2019", "--on", "moon"], "unknown engine 'moon' (--on)"),
-        (["grid2019", "--on", "slurm"], "Slurm takes campaigns, leaderboards and trainings (--on)"),
+        (["grid2019", "--on", "slurm:tasks=0"], "engine slurm (--on): tasks='0'"),
         (["grid2019", "--on", "local:2", "--jobs", "3"], "give one of the two; --jobs 3 is --on local:3"),
     ],
 )

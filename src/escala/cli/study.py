@@ -13,12 +13,15 @@ import typer
 
 from escala.cli import options as opt
 from escala.cli.interrupt import grown, keeping
-from escala.cli.replay import On
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
 from escala.writing import claimed, output_file, write_whole
 
+On = Annotated[
+    str | None,
+    typer.Option("--on", metavar="ENGINE", help="local:N (as --jobs N), ray, ray:HOST:PORT, slurm[:KEY=VALUE...]", show_default=False),
+]
 VERDICTS = "verdicts.md"
 """The paper's page, in a study's folder."""
 
@@ -62,13 +65,13 @@ def run_study(
     as_json: opt.Json = False,
 ) -> None:
     """Run a study, or go on with one that was interrupted in the same folder; what is done is not done again."""
-    from escala.engines import replays_on
+    from escala.engines import checked
     from escala.studies import RUNNABLE
     from escala.studies.lab.looks import look
     from escala.studies.verdicts import page_of
 
     _known(name, RUNNABLE, "run")
-    replays_on(on, jobs)  # refuses what is no engine, and Slurm
+    checked(on, jobs)
     if out.exists() and not out.is_dir():
         raise EscalaError(f"{out}: is a file; name a folder for the output")
     study = import_module(RUNNABLE[name])

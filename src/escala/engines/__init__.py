@@ -4,6 +4,6 @@
 Slurm, each task is `task`, which reads its pieces as text (`by_text`); `there` a piece on another machine.
 """
 
-from escala.engines.engine import Each, engine_of, replays_on
+from escala.engines.engine import Each, checked, engine_of, replays_on
 
-__all__ = ["Each", "engine_of", "replays_on"]
+__all__ = ["Each", "checked", "engine_of", "replays_on"]

@@ -33,14 +33,22 @@ def engine_of(on: str, folder: Path) -> AbstractContextManager[Each]:
     return nullcontext(lambda pieces, job: pool.each(pieces, n, job))
 
 
-def replays_on(on: str | None = None, jobs: int | None = None) -> AbstractContextManager[Each]:
-    """The engine for replays of one log that is in memory, whose results are tables: `local` and `local:N` are threads of this process,
-    `ray` as `engine_of` has it. jobs: the N of `local:N`, where no engine is named. EscalaError as there, and for Slurm."""
+def checked(on: str | None = None, jobs: int | None = None) -> None:
+    """EscalaError for an engine that there is none of, jobs below 1, and both together."""
     if jobs is not None:
         if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
             raise EscalaError(f"jobs={jobs!r} (--jobs): give the number of replays to run side by side, at least 1")
         if on is not None:
             raise EscalaError(f"on={quoted(on)} (--on) and jobs={jobs} (--jobs): give one of the two; --jobs {jobs} is --on local:{jobs}")
+    elif on is not None and (found := _read(on))["slurm"] is not None:
+        on_slurm.options_of(found["options"] or "")
+
+
+def replays_on(on: str | None = None, jobs: int | None = None) -> AbstractContextManager[Each]:
+    """The engine for replays of one log that is in memory, whose results are tables: `local` and `local:N` are threads of this process,
+    `ray` as `engine_of` has it. jobs: the N of `local:N`, where no engine is named. EscalaError as there, and for Slurm."""
+    if jobs is not None:
+        checked(on, jobs)
         return nullcontext(Threads(jobs))
     on = "local" if on is None else on
     found = _read(on, "local, local:N for N of them, ray, or ray:HOST:PORT")

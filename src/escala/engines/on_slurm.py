@@ -37,7 +37,7 @@ ASKED, FOUND, SAID = "asked", "found", "out"
 """What the files of a task end in: its pieces, what it found, what it printed."""
 BEGUN = b"begun\n"
 """The first line of what a task found."""
-TAKES = "Slurm takes campaigns, leaderboards and trainings (--on): give local, local:N or ray here"
+TAKES = "Slurm takes campaigns, leaderboards, trainings and studies (--on): give local, local:N or ray here"
 LIMIT_S = 60.0
 LOOK_S, QUEUE_S = 0.2, 5.0
 """How long to wait between two looks at the files of an array at first, and between two questions to Slurm."""

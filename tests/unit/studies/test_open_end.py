@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,8 @@ def test_what_did_best_of_the_looks_is_kept(tmp_path: Path) -> None:
     import escala
 
     given: dict[str, Any] = {"world": "pool", "pile": HOLD_PILE, "best": [(100, 20, 2.0)], "seed": 0,
-                             "budget": open_end.Budget(32_768, (1,), 1, 32, (20,), 60), "keep": str(tmp_path / "open-all-0")}  # fmt: skip
+                             "budget": asdict(open_end.Budget(32_768, (1,), 1, 32, (20,), 60)),
+                             "keep": str(tmp_path / "open-all-0")}  # fmt: skip
     found = open_end.learn(**given)
     assert [look["steps"] for look in found["looks"]] == [32_768, 32_768] and open_end.learn(**given) == found
     made = escala.load_agent(tmp_path / "open-all-0")

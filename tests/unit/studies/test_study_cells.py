@@ -1,5 +1,6 @@
 """Studies that are ended from outside."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from escala.engines import on_slurm
 from escala.errors import EscalaError
-from escala.studies.lab.cells import Cell, run_cells
+from escala.studies.lab.cells import Cell, Timed, run_cells
+from escala.studies.lab.horizons import agent, rules
 from tests.cli.ray_stand_in import StandIn
 
 
@@ -113,6 +116,36 @@ def test_what_is_kept_is_the_same_on_any_engine(tmp_path: Path, monkeypatch: pyt
     assert found == [{f"cell-{number}": number for number in range(3)}] * 3 and stand_in.tasks == 3
     for cell in cells:
         assert len({(tmp_path / on / "cells" / f"{cell.name}.json").read_bytes() for on in ("1", "local:2", "ray")}) == 1
+
+
+RULES = {"world": "pool", "load": 40, "steps": 10}
+
+
+def test_on_slurm_each_cell_is_a_task(tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_slurm, "QUEUE_S", 0.5)
+    cells = [Cell(f"rules/{seed}", rules, {**RULES, "seed": seed}) for seed in (1, 2)]
+    found = [run_cells(tmp_path / "out" / on, cells, {}, on) for on in ("local:1", "slurm")]
+    assert found[0] == found[1] and found[0]["rules/1"] != found[0]["rules/2"]
+    assert "--array=0-1 " in (slurm / "calls").read_text()
+    assert [path.name for path in (tmp_path / "out" / "slurm").iterdir()] == ["cells"]
+
+
+def test_on_slurm_a_cell_that_fails_is_named(tmp_path: Path, slurm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_slurm, "QUEUE_S", 0.5)
+    with pytest.raises(EscalaError, match=r"^cell rules/0: .*nowhere"):
+        run_cells(tmp_path / "out", [Cell("rules/0", agent, {**RULES, "endless": False, "folder": "nowhere"})], {}, "slurm")
+    with pytest.raises(EscalaError, match="no task of the array has begun to work"):  # no function of a study is named by a text
+        run_cells(tmp_path / "other", [Cell("same", _same, {"number": 1})], {}, "slurm")
+
+
+def test_cells_are_the_same_as_text() -> None:
+    cells = [Cell("a b", rules, {"x": ("a", ("b",)), "y": [1, (2.5, None)], "z": {"w": [True]}}), Cell("c", rules, {})]
+    job, again = Timed.read(Timed().written(cells))
+    assert [(cell.name, cell.work, cell.given) for cell in again] == [(cell.name, cell.work, cell.given) for cell in cells]
+    assert len({job.key(cell) for cell in cells}) == 2 and [job.key(cell) for cell in again] == [job.key(cell) for cell in cells]
+    for module, name in (("os", "system"), ("escala.studies.lab.horizons", "TEST"), ("escala.studies.lab.horizons", "rule")):
+        with pytest.raises(EscalaError, match="is no piece of a study"):
+            Timed.read(json.dumps([["a", module, name, {}]]))
 
 
 def test_an_interrupted_study_goes_on_on_another_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

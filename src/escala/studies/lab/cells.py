@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import threading
@@ -9,16 +10,20 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from escala.engines import engine_of
-from escala.errors import EscalaError
+from escala.errors import EscalaError, one_line, quoted
 from escala.source import source_digest
 from escala.writing import write_whole
 
 Share = Callable[[float], None]
 SECONDS = "seconds.json"  # beside the cells: how long each took
+STUDIES = "escala.studies."
+"""Where the functions are that a text may name."""
+TUPLE = "()"
 
 
 @dataclass(frozen=True)
@@ -37,11 +42,45 @@ class Cell:
         return self.name
 
 
+@dataclass(frozen=True)
+class Timed:
+    """What an engine does with a cell: `content` is what it gives, `seconds` of the processor are what that took. elsewhere: an exception
+    is an `error`, one line; here it is raised. See `escala.engines.by_text.ByText`."""
+
+    elsewhere: bool = False
+
+    module: ClassVar[str] = "escala.studies.lab.task"
+
+    def __call__(self, cell: Cell, /) -> dict[str, Any]:
+        begin = time.process_time()
+        try:
+            content = cell.work(**cell.given)
+        except Exception as error:
+            if not self.elsewhere:
+                raise
+            return {"error": one_line(str(error) if isinstance(error, EscalaError) else f"{type(error).__name__}: {error}")}
+        return {"content": content, "seconds": time.process_time() - begin}
+
+    def key(self, cell: Cell, /) -> str:
+        """Of all that a cell is."""
+        return hashlib.sha256(self.written([cell]).encode()).hexdigest()[:32]
+
+    def written(self, cells: Sequence[Cell], /) -> str:
+        """Cells as text: their functions by name."""
+        return json.dumps([[cell.name, cell.work.__module__, cell.work.__name__, _tagged(dict(cell.given))] for cell in cells])
+
+    @staticmethod
+    def read(text: str) -> tuple[Timed, list[Cell]]:
+        """What was written. EscalaError for a function of no study."""
+        cells = json.loads(text, object_hook=_untagged)
+        return Timed(elsewhere=True), [Cell(name, _work(module, work), given) for name, module, work, given in cells]
+
+
 def run_cells(
     folder: Path, cells: Sequence[Cell], settings: Mapping[str, Any], jobs: int | str, progress: Share | None = None
 ) -> dict[str, Any]:
-    """Do the cells that are not done yet, `jobs` at a time in processes of their own, or on the engine of that name; name -> what it gave.
-    A cell that is done is never done again: an interrupted study goes on where it stopped.
+    """Do the cells that are not done yet, `jobs` at a time in processes of their own, or on the engine of that name (on Slurm a
+    task each); name -> what it gave. A cell that is done is never done again: an interrupted study goes on where it stopped.
 
     Raises EscalaError where the folder holds cells of other settings, or of another version of the program.
     """
@@ -53,8 +92,10 @@ def run_cells(
     done = total - sum(cell.cost for cell in left)
     on = f"local:{jobs}" if isinstance(jobs, int) else jobs
     order = left if on == "local:1" else sorted(left, key=lambda cell: -cell.cost)
+    if on.startswith("slurm") and "tasks=" not in on:
+        on = f"{on}:tasks={max(1, len(order))}"
     with engine_of(on, folder) as each, _signals_kept() as answer:
-        for cell, told in each(order, _timed):
+        for cell, told in each(order, Timed()):
             if "error" in told:
                 raise EscalaError(f"cell {cell.name}: {told['error']}")
             _store(kept, cell, told["content"], told["seconds"])
@@ -98,13 +139,6 @@ def _path(kept: Path, cell: Cell) -> Path:
     return kept / f"{cell.name.replace('/', '_')}.json"
 
 
-def _timed(cell: Cell) -> dict[str, Any]:
-    """What a cell gives, and the processor seconds of this process for it."""
-    begin = time.process_time()
-    content = cell.work(**cell.given)
-    return {"content": content, "seconds": time.process_time() - begin}
-
-
 def _store(kept: Path, cell: Cell, content: Any, seconds: float) -> None:
     write_whole(_path(kept, cell), json.dumps(content) + "\n")
     write_whole(kept / SECONDS, json.dumps(_seconds(kept) | {cell.name: round(seconds, 2)}, indent=1) + "\n")
@@ -135,3 +169,22 @@ def _same_settings(path: Path, settings: Mapping[str, Any]) -> None:
             f"{path.parent}: holds results, but not their settings (settings.json): give another folder, or remove its parent"
         )
     write_whole(path, json.dumps(wanted, indent=2) + "\n")
+
+
+def _work(module: str, name: str) -> Callable[..., Any]:
+    if not module.startswith(STUDIES) or not callable(found := vars(import_module(module)).get(name)):
+        raise EscalaError(f"{quoted(f'{module}.{name}')} is no piece of a study")
+    return found
+
+
+def _tagged(value: Any) -> Any:
+    """Lists and tuples are told apart."""
+    if isinstance(value, dict):
+        return {name: _tagged(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return {TUPLE: [_tagged(one) for one in value]}
+    return [_tagged(one) for one in value] if isinstance(value, list) else value
+
+
+def _untagged(value: dict[str, Any]) -> Any:
+    return tuple(value[TUPLE]) if value.keys() == {TUPLE} else value

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from escala.engines import replays_on
+from escala.engines import checked
 from escala.errors import EscalaError
 from escala.metrics.compare import KNOWS
 from escala.report import marks
@@ -161,7 +161,7 @@ def scale_of(scales: Mapping[str, Any], scale: str, jobs: int | str) -> Any:
     if scale not in scales:
         raise EscalaError(f"scale {scale!r} is not known: use one of {', '.join(scales)}")
     if isinstance(jobs, str):
-        replays_on(jobs)
+        checked(jobs)
     elif jobs < 1:
         raise EscalaError(f"jobs={jobs}: give at least 1")
     return scales[scale]

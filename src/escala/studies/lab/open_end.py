@@ -5,7 +5,7 @@ look whose largest excess over the best of the three rules of `lab.horizons` is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +69,7 @@ def agent_cells(world: World, budget: Budget, agents: Path, done: Cells) -> list
         for n in world.horizons:
             found = done[f"{OPEN}/rules/{load}/{n}"]
             best.append((load, n, min(float(np.mean(found[rule])) for rule in horizons.RULES)))
-    given = {"world": world.name, "pile": tuple(world.pile), "best": best, "budget": budget}
+    given = {"world": world.name, "pile": tuple(world.pile), "best": best, "budget": asdict(budget)}
     return [
         Cell(f"{OPEN}/{seed}", learn, given | {"seed": seed, "keep": str(agents / name_of(seed))}, 60 + budget.steps / 2e4)
         for seed in range(budget.seeds)
@@ -86,20 +86,21 @@ def excesses(agent: Any, world: str, best: Sequence[tuple[float, int, float]]) -
 
 
 def learn(
-    *, world: str, pile: Sequence[float], best: Sequence[tuple[float, int, float]], budget: Budget, seed: int, keep: str
+    *, world: str, pile: Sequence[float], best: Sequence[tuple[float, int, float]], budget: Mapping[str, Any], seed: int, keep: str
 ) -> dict[str, Any]:
     """Train an agent, and keep in the folder `keep` that of its looks whose largest excess is least. best: (load, steps, mean slowdown of
     the best rule) of each cell in which it is judged."""
     import escala
     from escala.agents.checkpoint import ended
 
+    asked = Budget(**budget)
     loads = list(dict.fromkeys(load for load, _, _ in best))
     drawn = {"load": [load / 100 for load in loads]} if world == "pool" else {"model": world, "rate": loads}
-    training, looks = f"{keep}-training", sorted({*budget.looks, budget.steps})
+    training, looks = f"{keep}-training", sorted({*asked.looks, asked.steps})
     if not ended(training):
-        teacher: dict[str, Any] = {"pile": list(pile)} | ({"updates": [budget.updates]} if budget.updates else {})
-        escala.train("escala/Slots-v0", steps=budget.steps, seed=seed, preset=PRESET, out=training, teacher=teacher,
-                     resume=(Path(training) / "checkpoint.npz").is_file(), snapshots=looks, window=list(budget.windows), lists=budget.pool,
+        teacher: dict[str, Any] = {"pile": list(pile)} | ({"updates": [asked.updates]} if asked.updates else {})
+        escala.train("escala/Slots-v0", steps=asked.steps, seed=seed, preset=PRESET, out=training, teacher=teacher,
+                     resume=(Path(training) / "checkpoint.npz").is_file(), snapshots=looks, window=list(asked.windows), lists=asked.pool,
                      lists_seed=TAUGHT, reward="relative", **drawn)  # fmt: skip
     agents = [escala.load_agent(f"{training}/after-{n}") for n in looks]
     seen = [excesses(agent, world, best) for agent in agents]
