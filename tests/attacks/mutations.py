@@ -62,6 +62,22 @@ ALIBABA = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,
 openb-pod-0000,12000,16384,1,1000,,LS,Running,0,12537496,0
 openb-pod-0001,6000,12288,1,460,,LS,Running,427061,12902960,427061
 """
+GOOGLE = """0,,62,0,,0,u,3,9,0.0625,0.0159,0.0004,0
+0,,62,0,31,1,u,3,9,0.0625,0.0159,0.0004,0
+600000000,,7,1,,0,p,0,0,0.0125,0.0159,0.0004,0
+601000000,,7,1,5,1,p,0,0,0.0125,0.0159,0.0004,0
+700000000,,7,1,5,2,p,0,0,0.0125,0.0159,0.0004,0
+700000000,,7,1,,0,p,0,0,0.0125,0.0159,0.0004,0
+720000000,,7,1,7,1,p,0,0,0.0125,0.0159,0.0004,0
+800000000,,7,1,7,4,p,0,0,0.0125,0.0159,0.0004,0
+900000000,,62,0,31,5,u,3,9,0.0625,0.0159,0.0004,0
+"""
+INSTANCES = """time,type,collection_id,instance_index,collection_type,priority,resource_request.cpus,resource_request.memory
+600000000,SUBMIT,7,1,0,103,0.0125,0.0159
+601000000,3,7,1,0,103,0.0125,0.0159
+700000000,6,7,1,0,103,0.0125,0.0159
+700000000,0,8,1,1,103,0.5,0.5
+"""
 YAML = """name: c
 profiles:
   blade: &b {computing_w: 210, idle_w: 90, off_w: 5, switching_off_w: 100, switching_on_w: 120, switch_off_s: 20, switch_on_s: 90}
@@ -80,7 +96,8 @@ XML = """<?xml version='1.0' encoding='utf-8'?>
 <cluster id="c" prefix="n" suffix="x" radical="0-3,7" speed="1Gf" bw="1" lat="1"><prop id="role" value="compute"/></cluster>
 </zone></platform>
 """
-LOGS = {"swf": SWF, "batsim": BATSIM, "sacct": SACCT, "pbs": PBS, "pack": PACK, "eagle": EAGLE, "alibaba": ALIBABA}
+LOGS = {"swf": SWF, "batsim": BATSIM, "sacct": SACCT, "pbs": PBS, "pack": PACK, "eagle": EAGLE, "alibaba": ALIBABA, "google": GOOGLE}
+LOGS |= {"instances": INSTANCES}
 PLATFORMS = {"yaml": YAML, "xml": XML}
 LINEAR = """form = "linear"
 every_s = 300

@@ -153,7 +153,7 @@ Format = Annotated[
     typer.Option(
         "--format",
         metavar="NAME",
-        help="swf, batsim, slurm, pbs, csv or parquet [found from the content]",
+        help="swf, batsim, slurm, pbs, google, csv or parquet [found from the content]",
         show_default=False,
         rich_help_panel="Reading",
     ),

@@ -50,6 +50,7 @@ TOLD = {
     ABSURD_SIZE: "in the header passed over",
     "note: communication ignored": "without their communication, whose time depends on a network model",
     "note: shared GPU taken whole": "given whole GPUs",
+    "note: began before the trace": "submitted at its beginning",
 }
 """What becomes of the records of a rule, for those that are not simply left out."""
 

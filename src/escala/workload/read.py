@@ -28,6 +28,7 @@ TAKES = {  # format -> options that mean something there
     "batsim": {"speed"},
     "slurm": {"columns", "cores", "submission"},
     "pbs": {"cores", "submission"},
+    "google": set(),
     "csv": {"columns", "units", "unit", "select"},
     "parquet": {"columns", "units", "unit", "select"},
 }
@@ -72,9 +73,9 @@ def read_workload(
     name: str | None = None,
     max_cores: int | None = None,
 ) -> Workload:
-    """Jobs of a log: SWF, Batsim JSON, Slurm's sacct (text or JSON), PBS/TORQUE accounting, CSV or Parquet; plain or gzipped.
+    """Jobs of a log: SWF, Batsim JSON, Slurm's sacct (text or JSON), PBS/TORQUE accounting, Google's events, CSV, Parquet; or gzipped.
 
-    `format`: swf, batsim, slurm, pbs, csv, parquet; found from the content if not given.
+    `format`: swf, batsim, slurm, pbs, google, csv, parquet; found from the content if not given.
     `columns`, `units`, `unit`, `select`: tables only, see `tabular.read_table`; for sacct text without header, `columns` lists the fields.
     `speed`: Batsim only, flop/s of one core; without it jobs given in flops wait for `Workload.at_speed`.
     `cores`: SWF, Slurm, PBS: "allocated" (default) or "requested" processors first, the other where the log has none.
@@ -213,11 +214,19 @@ def _table(path: Path, options: dict[str, Any]) -> Found:
     return Found(log.frame, log.counts, log.shift, log.layout, firsts=log.firsts)
 
 
+def _google(path: Path, options: dict[str, Any]) -> Found:
+    from escala.workload.google import read_google
+
+    log = read_google(path, **options)
+    return Found(log.frame, log.counts, True, "Google's events", firsts=log.firsts)
+
+
 READERS: dict[str, Callable[[Path, dict[str, Any]], Found]] = {
     "swf": _swf,
     "batsim": _batsim,
     "slurm": _slurm,
     "pbs": _pbs,
+    "google": _google,
     "csv": _table,
     "parquet": _table,
 }
@@ -257,6 +266,7 @@ def _of_data(lines: Iterable[str]) -> list[str]:
 
 def _detect_lines(data: list[str], path: Path, columns: Columns) -> str:
     """The format of a text by its first lines of data."""
+    from escala.workload.google import is_google
     from escala.workload.layouts import is_known
     from escala.workload.pbs import RECORD
     from escala.workload.slurm import FIELDS_HINT, is_sacct
@@ -266,6 +276,8 @@ def _detect_lines(data: list[str], path: Path, columns: Columns) -> str:
     first = data[0]
     if RECORD.match(first):
         return "pbs"
+    if columns is None and is_google(first):
+        return "google"
     if first.startswith("-dt ") and "submit_batch_job" in first:
         raise EscalaError(f"{path}: is a Slurm simulator's list of events, which Escala does not read: give sacct text or SWF")
     if "|" in first:

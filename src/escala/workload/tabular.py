@@ -87,9 +87,11 @@ def _packs(where: Path, unit: str, rules: CleaningRules) -> dict[tuple[str, str]
     return packs
 
 
-def load_table(path: Path) -> pl.DataFrame:
-    """The file as a data frame; CSV columns as text unless they are numbers throughout."""
+def load_table(path: Path, names: str | None = None) -> pl.DataFrame:
+    """The file as a data frame; CSV columns as text. names: the first line of a CSV file that has none."""
     data = read_all(path)
+    line = 1 if names is None else 0
+    data = data if names is None else f"{names}\n".encode() + data
     try:
         if data[:4] == b"PAR1":
             return _parquet(data, path)
@@ -106,7 +108,7 @@ def load_table(path: Path) -> pl.DataFrame:
         return table.rename({name: name.strip() for name in table.columns})
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, csv.Error) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise EscalaError(f"{path}{_odd_line(data)}: not a readable table ({reason[:200]}): mend the file") from None
+        raise EscalaError(f"{path}{_odd_line(data, line)}: not a readable table ({reason[:200]}): mend the file") from None
 
 
 def _parquet(data: bytes, path: Path) -> pl.DataFrame:
@@ -123,12 +125,12 @@ def _separator(header: bytes) -> bytes:
     return max((b",", b";", b"\t", b"|"), key=header.count)
 
 
-def _odd_line(data: bytes) -> str:
-    """Where a line first has another number of separators than the header, for a message; empty for Parquet."""
+def _odd_line(data: bytes, first: int) -> str:
+    """Where a line first has another number of separators than the header, for a message; empty for Parquet. first: number of that line."""
     lines = [b""] if data[:4] == b"PAR1" else data.splitlines() or [b""]
     separator = _separator(lines[0])
     odd = next((k for k, line in enumerate(lines) if line.count(separator) != lines[0].count(separator)), None)
-    return "" if odd is None else f", line {odd + 1}"
+    return "" if odd is None else f", line {odd + first}"
 
 
 def _selected(table: pl.DataFrame, select: Mapping[str, Any], path: Path) -> pl.DataFrame:

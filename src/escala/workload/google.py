@@ -1,0 +1,164 @@
+"""Google's cluster traces: events of tasks -> jobs, one for each time that a task ran.
+
+2011: `task_events`, 13 columns without a header. 2019: `instance_events` as CSV with a header: `time`, `type`, `collection_id`,
+`instance_index` and `cpus` (or `resource_request.cpus`), and if there are any `memory`, `priority`, `scheduling_class`, `collection_type`.
+Times are microseconds; 0 is before the trace, 2^63 - 1 after it.
+
+The reduction: an attempt lasts from one end of a task to the next. It is submitted with its first SUBMIT, or where its last attempt ended;
+it runs from its first SCHEDULE to its end (EVICT, FAIL, FINISH, KILL, LOST), and asks what its first event asks that says so. Requests are
+shares of the largest machine: cores and memory here are thousandths of it, at least one core, rounded up. Updates of requests are not
+looked at, nor are alloc sets, in which jobs run that have events of their own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from escala.errors import EscalaError, quoted
+from escala.reading import read_head
+from escala.workload.filters import Keep, every
+from escala.workload.table import MOST_CORES
+from escala.workload.tabular import load_table
+
+COLUMNS_2011: tuple[str, ...] = ("time", "missing", "collection_id", "instance_index", "machine_id", "type", "user")
+COLUMNS_2011 += ("scheduling_class", "priority", "cpus", "memory", "disk", "different_machines")
+TYPES_2011 = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
+TYPES_2019 = ("SUBMIT", "QUEUE", "ENABLE", *TYPES_2011[1:])
+TEXTS = ("user", "scheduling_class", "priority", "collection_type")
+NEEDS_2019 = ("time", "type", "collection_id", "instance_index")
+STATUS = {"FINISH": "COMPLETED", "FAIL": "FAILED", "KILL": "CANCELLED", "EVICT": "CANCELLED", "LOST": None}
+"""How an attempt ends -> the status of its job."""
+ALLOC = ("1", "ALLOC_SET")
+AFTER_US = 2**63 - 1
+PARTS = 1000.0
+"""Of the largest machine's cores, and of its memory."""
+EVENT = re.compile(r"\d+,\d*,\d+,\d+,\d*,[0-8],[^,\s]*,\d?,\d*(,[^,\s]*){3},[01]?\s*")
+"""An event of 2011."""
+
+
+class GoogleLog(NamedTuple):
+    """Records for `clean`, counts of what was left out here or needs a word, and the first of each."""
+
+    frame: pl.DataFrame
+    counts: dict[str, int]
+    firsts: dict[str, str]
+
+
+def is_google(line: str) -> bool:
+    """Is the first line of a file one of 2011's events, or 2019's header?"""
+    return _is_2011(line) or set(NEEDS_2019) <= {name.strip().strip('"') for name in line.split(",")}
+
+
+def _is_2011(line: str) -> bool:
+    return EVENT.fullmatch(line.replace('"', "")) is not None
+
+
+def read_google(path: Path, keep: Keep = every) -> GoogleLog:
+    """Attempts of tasks as jobs. keep: takes part of them."""
+    frame = keep(_attempts(_events(path)))
+    tests = {
+        "alloc instance": pl.col("collection_type").str.to_uppercase().is_in(ALLOC),
+        "never started": pl.col("started_us").is_null(),
+        "still running": pl.col("ended_us").is_null() | (pl.col("ended_us") == AFTER_US),
+        "absurd demand": pl.col("demand_memory").is_null(),
+    }
+    found: dict[str, pl.Series] = {}
+    for rule, test in tests.items():
+        which = test.fill_null(False)
+        found[rule], frame = frame.filter(which)["job_id"], frame.filter(~which)
+    found["note: began before the trace"] = frame.filter(pl.col("submit_s") == 0.0)["job_id"]
+    found = {rule: ids for rule, ids in found.items() if len(ids)}
+    counts, firsts = {rule: len(ids) for rule, ids in found.items()}, {rule: f"job {ids[0]!r}" for rule, ids in found.items()}
+    return GoogleLog(frame.drop("started_us", "ended_us", "collection_type"), counts, firsts)
+
+
+def _events(path: Path) -> pl.DataFrame:
+    """Events in the order of time: `task`, `us`, `kind` (a word of `TYPES_...`), `cores`, `demand_memory`, and texts."""
+    first = read_head(path).decode("utf-8", errors="replace").split("\n", 1)[0]
+    year_2011 = _is_2011(first)
+    table = load_table(path, names=",".join(COLUMNS_2011) if year_2011 else None)
+    table = table.select(pl.col(name).cast(pl.String).alias(name.removeprefix("resource_request.")) for name in _chosen(table, path))
+    kinds = TYPES_2011 if year_2011 else TYPES_2019
+    words = {str(code): word for code, word in enumerate(kinds)} | {word: word for word in kinds}
+    read = table.with_columns(
+        task=pl.format("{}-{}", pl.col("collection_id").fill_null("?"), pl.col("instance_index").fill_null("?")),
+        us=pl.col("time").str.strip_chars().cast(pl.Int64, strict=False),
+        kind=pl.col("type").str.strip_chars().str.to_uppercase().replace_strict(words, default=None, return_dtype=pl.String),
+        cores=_share("cpus").clip(1.0),
+        demand_memory=_share("memory").fill_null(0.0) if "memory" in table.columns else pl.lit(0.0),
+    )
+    line = 1 if year_2011 else 2
+    _refuse(table["time"], ~(read["us"] >= 0).fill_null(False), "whole microseconds, 0 or more", path, line)
+    _refuse(table["type"], read["kind"].is_null(), f"one of {', '.join(kinds)}", path, line)
+    absent = [pl.lit(None, pl.String).alias(name) for name in TEXTS if name not in read.columns]
+    return read.with_columns(absent).sort("us", maintain_order=True)
+
+
+def _chosen(table: pl.DataFrame, path: Path) -> list[str]:
+    """The columns that are read; EscalaError where one is missing, or two stand for one."""
+    known = (*NEEDS_2019, "cpus", "memory", *TEXTS)
+    found = [name for name in table.columns if name.removeprefix("resource_request.") in known]
+    plain = [name.removeprefix("resource_request.") for name in found]
+    for name in known:
+        if plain.count(name) > 1 or (name in (*NEEDS_2019, "cpus") and name not in plain):
+            raise EscalaError(f"{path}: Google's events of instances need one column {name}, and have {plain.count(name)}: export it once")
+    return found
+
+
+def _refuse(values: pl.Series, wrong: pl.Series, need: str, path: Path, line: int) -> None:
+    """EscalaError for the first value that is wrong. line: of the first row."""
+    if wrong.any():
+        row = int(wrong.arg_true()[0])
+        raise EscalaError(f"{path}, line {row + line}: {values.name} is {quoted(values[row] or '')}: {need} is needed")
+
+
+def _share(name: str) -> pl.Expr:
+    """Thousandths of the largest machine; null where nothing is asked; NaN for what no machine has."""
+    parts = (pl.col(name).str.strip_chars().cast(pl.Float64, strict=False) * PARTS).round(6)
+    given = pl.col(name).is_not_null() & (pl.col(name).str.strip_chars() != "")
+    return pl.when(parts.is_between(0.0, MOST_CORES)).then(parts).when(given).then(math.nan)
+
+
+def _attempts(events: pl.DataFrame) -> pl.DataFrame:
+    """A row for each attempt of each task, in the order of their first events: the columns of a job, when it started and ended."""
+    ends = pl.col("kind").is_in(list(STATUS))
+    table = (
+        events.with_columns(before=(ends.cast(pl.Int64).cum_sum() - ends.cast(pl.Int64)).over("task"))
+        .group_by("task", "before", maintain_order=True)
+        .agg(
+            pl.col("us").filter(pl.col("kind") == "SUBMIT").first().alias("asked_us"),
+            pl.col("us").filter(pl.col("kind") == "SCHEDULE").first().alias("started_us"),
+            pl.col("us").filter(ends).first().alias("ended_us"),
+            pl.col("kind").filter(ends).first().alias("status"),
+            *(pl.col(name).drop_nulls().first() for name in ("cores", "demand_memory", "collection_id", *TEXTS)),
+        )
+        .with_columns(asked_us=pl.coalesce("asked_us", pl.col("ended_us").shift(1).over("task")))
+    )
+    whole = pl.col("demand_memory").ceil()
+    return table.select(
+        pl.col("task").alias("job_id"),
+        submit_s=_seconds("asked_us"),
+        runtime_s=_seconds("ended_us") - _seconds("started_us"),
+        walltime_s=pl.lit(None, pl.Float64),
+        cores="cores",
+        wait_s=pl.when(pl.col("asked_us") > 0).then(_seconds("started_us") - _seconds("asked_us")),
+        single_node=pl.lit(True),
+        demand_memory=pl.when(whole.is_between(0.0, MOST_CORES)).then(whole).cast(pl.Int64),
+        user="user",
+        queue="scheduling_class",
+        priority="priority",
+        job_name="collection_id",
+        status=pl.col("status").replace_strict(STATUS, default=None, return_dtype=pl.String),
+        started_us="started_us",
+        ended_us="ended_us",
+        collection_type="collection_type",
+    )
+
+
+def _seconds(name: str) -> pl.Expr:
+    return pl.col(name).cast(pl.Float64) * 1e-6

@@ -1,0 +1,169 @@
+"""Google's cluster traces: events of tasks, made up here in the published columns, become a job for each time that a task ran."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import escala
+from escala.errors import EscalaError
+from escala.workload import read_workload
+
+US = 1_000_000
+AFTER = 2**63 - 1
+CODES = {"SUBMIT": 0, "SCHEDULE": 1, "EVICT": 2, "FAIL": 3, "FINISH": 4, "KILL": 5, "LOST": 6, "UPDATE_PENDING": 7, "UPDATE_RUNNING": 8}
+LATER_CODES = ("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
+Event = tuple[float, str, int, int, str, str]
+
+EVENTS: list[Event] = [  # seconds, event, job, task, cores, memory
+    (0, "SUBMIT", 7, 0, "0.5", "0.25"),  # runs when the trace begins
+    (0, "SCHEDULE", 7, 0, "0.5", "0.25"),
+    (600, "SUBMIT", 3, 0, "0.0125", "0.0159"),  # is evicted, and fails when it runs again
+    (600, "SUBMIT", 3, 1, "0.03125", ""),
+    (601, "SCHEDULE", 3, 0, "0.0125", "0.0159"),
+    (605, "SCHEDULE", 3, 1, "0.03125", ""),
+    (650, "UPDATE_RUNNING", 3, 1, "0.9", "0.9"),  # is not looked at
+    (700, "EVICT", 3, 0, "0.0125", "0.0159"),
+    (700, "SUBMIT", 3, 0, "0.0125", "0.0159"),
+    (710, "FINISH", 3, 1, "0.03125", ""),
+    (720, "SCHEDULE", 3, 0, "0.0125", "0.0159"),
+    (800, "FAIL", 3, 0, "0.0125", "0.0159"),
+    (800, "KILL", 7, 0, "0.5", "0.25"),
+    (900, "SUBMIT", 9, 0, "0", "0.01"),  # runs when the trace ends
+    (901, "SCHEDULE", 9, 0, "0", "0.01"),
+    (950, "SUBMIT", 8, 0, "0.1", "0.01"),  # never starts
+    (960, "SUBMIT", 6, 0, "0", "0.01"),  # asks for nothing
+    (960, "SCHEDULE", 6, 0, "0", "0.01"),
+    (970, "LOST", 6, 0, "0", "0.01"),
+]
+JOBS = {  # id -> submission, runtime, cores, memory, wait, status
+    "7-0": (0.0, 800.0, 500, 250, None, "CANCELLED"),
+    "3-0": (600.0, 99.0, 13, 16, 1.0, "CANCELLED"),
+    "3-1": (600.0, 105.0, 32, 0, 5.0, "COMPLETED"),
+    "3-0#2": (700.0, 80.0, 13, 16, 20.0, "FAILED"),
+    "6-0": (960.0, 10.0, 1, 10, 0.0, None),
+}
+CLEANED = {
+    "never started": 1,
+    "still running": 1,
+    "note: began before the trace": 1,
+    "no request": 5,
+    "fractional processors": 3,
+    "repeated id": 1,
+}
+HEADER = "time,type,collection_id,scheduling_class,priority,instance_index,resource_request.cpus,resource_request.memory,collection_type"
+
+
+def of_2011(events: list[Event]) -> str:
+    rows = [
+        f"{round(at * US)},,{job},{task},,{CODES[kind]},u{job},1,9,{cpus},{memory},0.001,0" for at, kind, job, task, cpus, memory in events
+    ]
+    return "".join(f"{row}\n" for row in [*rows, f"{AFTER},,9,0,,4,u9,1,9,0,0.01,0.001,0"])
+
+
+def of_2019(events: list[Event], words: bool = False) -> str:
+    def code(kind: str) -> Any:
+        return kind if words else LATER_CODES.index(kind)
+
+    rows = [f"{round(at * US)},{code(kind)},{job},1,9,{task},{cpus},{memory},0" for at, kind, job, task, cpus, memory in events]
+    allocs = [f"{600 * US},{code(kind)},70,1,9,0,0.5,0.5,1" for kind in ("SUBMIT", "SCHEDULE", "KILL")]
+    return "\n".join([HEADER, *rows, *allocs]) + "\n"
+
+
+def read(folder: Path, text: str, **options: Any) -> Any:
+    (folder / "events.csv").write_text(text)
+    return read_workload(folder / "events.csv", **options)
+
+
+def rows(log: Any) -> dict[str, tuple[Any, ...]]:
+    return {
+        row[0]: row[1:] for row in log.jobs.select("job_id", "submit_s", "runtime_s", "cores", "demand_memory", "wait_s", "status").rows()
+    }
+
+
+def test_events_of_2011(tmp_path: Path) -> None:
+    log = read(tmp_path, of_2011(EVENTS))
+    assert rows(log) == JOBS and log.jobs["single_node"].all()
+    assert log.cleaning == CLEANED and log.first_cleaned["still running"] == "job '9-0'"
+    assert log.ignored == {}
+    assert log.jobs["job_name"].to_list() == ["7", "3", "3", "3", "6"] and log.jobs["user"][0] == "u7"
+
+
+@pytest.mark.parametrize("words", [False, True])
+def test_instance_events_of_2019_leave_alloc_sets_out(tmp_path: Path, words: bool) -> None:
+    log = read(tmp_path, of_2019(EVENTS, words))
+    assert rows(log) == JOBS and log.cleaning == {"alloc instance": 1, **CLEANED}
+    plain = read(tmp_path, of_2019(EVENTS, words).replace("resource_request.", ""))
+    assert rows(plain) == JOBS
+
+
+def test_an_attempt_that_is_not_submitted_again_waits_from_the_end_of_the_last(tmp_path: Path) -> None:
+    again: list[Event] = [(10, "SUBMIT", 1, 0, "0.1", "0.1"), (11, "SCHEDULE", 1, 0, "0.1", "0.1"), (20, "EVICT", 1, 0, "0.1", "0.1")]
+    again += [(25, "SCHEDULE", 1, 0, "0.1", "0.1"), (31, "FINISH", 1, 0, "0.1", "0.1")]
+    log = read(tmp_path, of_2019(again))
+    assert [row[:2] + row[4:] for row in rows(log).values()] == [(0.0, 9.0, 1.0, "CANCELLED"), (10.0, 6.0, 5.0, "COMPLETED")]
+
+
+def test_parts_of_a_trace_stand_one_behind_the_other_packed(tmp_path: Path) -> None:
+    """As the parts are published, in any order: events are sorted by time."""
+    lines = of_2011(EVENTS).splitlines(keepends=True)
+    parts = [gzip.compress("".join(part).encode()) for part in (lines[8:], lines[:8])]
+    (tmp_path / "events.csv.gz").write_bytes(b"".join(parts))
+    assert rows(read_workload(tmp_path / "events.csv.gz")) == JOBS
+
+
+def test_a_part_that_begins_in_the_middle(tmp_path: Path) -> None:
+    log = read(tmp_path, of_2011(EVENTS[4:]))
+    assert log.cleaning["no submission time"] == 2 and set(rows(log)) == {"3-0", "6-0"}
+
+
+def test_parts_of_a_log(tmp_path: Path) -> None:
+    assert set(rows(read(tmp_path, of_2011(EVENTS), user="u3", until=650))) == {"3-0", "3-1"}
+
+
+def test_machines_are_thousandths_too(tmp_path: Path) -> None:
+    log = read(tmp_path, of_2011(EVENTS))
+    machine = "{name: cell, nodes: [{count: 2, cores: 500, resources: {memory: 250}}]}"
+    (tmp_path / "cell.yaml").write_text(machine)
+    done = escala.simulate(log, tmp_path / "cell.yaml", "easy")
+    assert done.summary()["mean_wait_s"] == 0.0
+    with pytest.raises(EscalaError, match="demands 'memory', which platform"):
+        escala.simulate(log, "2x500", "easy")
+
+
+GOOD = of_2011(EVENTS)
+WRONG = [
+    (GOOD.replace("\n700000000,,3,0,,0,", "\n700000000,,3,0,,9,"), r"line 9: type is '9': one of SUBMIT, SCHEDULE, .* is needed"),
+    (GOOD.replace("\n710000000,", "\n7.1e8,"), r"line 10: time is '7.1e8': whole microseconds, 0 or more is needed"),
+    (GOOD.replace("\n710000000,", "\n-1,"), "line 10: time is '-1'"),
+    (GOOD.replace("\n710000000,", "\n,"), "line 10: time is ''"),
+    (GOOD.replace("\n710000000,,", "\n710000000,,,,,,,"), "line 10: not a readable table"),
+    (of_2019(EVENTS).replace("resource_request.cpus", "cores"), "need one column cpus, and have 0"),
+    (of_2019(EVENTS).replace("resource_request.memory", "cpus"), "need one column cpus, and have 2"),
+    (of_2019(EVENTS).replace(f"{650 * US},10,", f"{650 * US},11,"), "line 8: type is '11'"),
+    (
+        GOOD.replace(",0.0159,", ",1e300,").replace(",0.25,", ",nan,").replace(",0.01,", ",-1,").replace("0.03125,,", "0.03125,x,"),
+        "no job is left",
+    ),
+    (
+        GOOD.replace(",0.0125,", ",1e300,").replace(",0.03125,", ",inf,").replace(",0.5,", ",x,").replace(",0,0.01", ",,0.01"),
+        "no processors",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), WRONG, ids=range(len(WRONG)))
+def test_bad_input_is_one_clear_line(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(EscalaError, match=words) as told:
+        read(tmp_path, text)
+    assert "\n" not in str(told.value) and "events.csv" in str(told.value)
+
+
+def test_a_named_format_refuses_other_files(tmp_path: Path) -> None:
+    with pytest.raises(EscalaError, match="need one column time, and have 0"):
+        read(tmp_path, "a,b\n1,2\n", format="google")
+    with pytest.raises(EscalaError, match="is read as google, which takes no unit="):
+        read(tmp_path, GOOD, unit="ms")
