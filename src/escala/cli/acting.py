@@ -26,7 +26,7 @@ def guards_of(
     *,
     allow: Annotated[str | None, _guard("--allow", "NODES", "nodes that may be switched, as n[1-8] [none]", None)] = None,
     spare: Annotated[int, _guard("--spare", "N", "nodes that stay on and idle")] = 1,
-    switches: Annotated[int, _guard("--switches", "N", "nodes switched a minute at most", 1)] = 6,
+    switches: Annotated[int, _guard("--switches", "N", "nodes switched off, and on, a minute at most", 1)] = 6,
     most_off: Annotated[int | None, _guard("--most-off", "N", "nodes off at most [all that are allowed]")] = None,
     min_on: Annotated[float, _guard("--min-on", "S", "a node that came on stays on so long")] = 300.0,
     min_off: Annotated[float, _guard("--min-off", "S", "a node that went off stays off so long")] = 60.0,

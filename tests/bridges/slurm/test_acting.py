@@ -100,6 +100,7 @@ def test_status_and_explain_tell_of_switches_leases_and_refusals(tmp_path: Path)
     slurm.coming = [FakeJob(1, slurm.now + 2, 4, 30, limit=60)]
     world.go(3)
     assert status(tmp_path / JOURNAL)["leases"] == [f"n{k}" for k in range(1, 8)]
+    world.guard.limits = Limits(**{**vars(FAST), "spare": 1, "boot_s": 600, "switches": 2})
     world.go(5)
     told = "\n".join(explain(tmp_path / JOURNAL, "1"))
     assert "while it waited, leases kept 7 nodes off; the last ones seen: n1, n2" in told

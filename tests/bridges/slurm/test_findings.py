@@ -158,6 +158,27 @@ def test_of_nodes_that_were_switched_in_truth_no_saving_is_claimed(tmp_path: Pat
     assert "switching nodes: they were off for 384 node-hours" in told[0] and "kWh" not in " ".join(told)
 
 
+def test_what_leases_may_have_caused_is_told_job_by_job(tmp_path: Path) -> None:
+    """By hand: 1 and 2 wait all the time, for nodes; leases were there at two looks of ten seconds, and at one behind a gap, which does
+    not count; 3 waits for something else, and 4 in another partition."""
+    first = json.loads(_journal(tmp_path / "j").read_text().splitlines()[0])
+    others = [_job(3)[:-1] + ["Dependency"], [*_job(4)[:12], "fat", *_job(4)[13:]]]
+    times = (8 * 86400.0 + 100, 8 * 86400.0 + 110, 8 * 86400.0 + 120, 8 * 86400.0 + 900)
+    whole = {"whole": True, "jobs": [_job(1), [*_job(2)[:11], "bob", *_job(2)[12:]], *others], "nodes": [], "reservations": []}
+    looks = [{"kind": "look", "t": t, "seq": 900 + k, "lived": {}, "seen": {}, "leases": ["a"]} for k, t in enumerate(times)]
+    looks[0] |= {"seen": whole, "leases": []}
+    told = answers(find(_journal(tmp_path / "j", more=(first | {"mode": "power"}, *looks))))
+    said = (
+        "While leases kept nodes off, 2 jobs of 2 users waited for nodes: 20 s on average, 20 s at most. Leases caused no more, gaps apart."
+    )
+    assert said in told and told.index(said) == 3
+    none = tuple(one | {"leases": []} for one in looks)
+    assert "No job was seen to wait for nodes while leases kept some off." in answers(
+        find(_journal(tmp_path / "j", more=(first | {"mode": "power"}, *none)))
+    )
+    assert not any("leases" in line for line in answers(find(_journal(tmp_path / "j"))))
+
+
 def test_gaps_are_said(tmp_path: Path) -> None:
     more = ({"kind": "miss", "t": 8 * 86400.0, "why": "x"},)
     gap = {"kind": "look", "t": 10 * 86400.0, "seq": 999, "lived": {"gap_s": 2 * 86400.0}, "seen": {}}

@@ -52,6 +52,11 @@ def test_each_guard_refuses_what_it_is_for() -> None:
     slurm.reservations["theirs"] = (["n4"], EPOCH, EPOCH + 9999)
     assert _why(*_guard(slurm), *offs[:2]) == ["unusable", "unusable"], "down; reserved by others"
     slurm.nodes["n5"].power = "POWERED_DOWN"
+    guard, seen = _guard(slurm, switches=2)
+    guard.memory.switched = [float(slurm.now)] * 2
+    assert _why(guard, seen, Wanted(OFF_NODE, "n6"), Wanted(WAKE, "n5")) == ["rate"], "what was switched off delays no wake"
+    guard.memory.woken = [float(slurm.now)] * 2
+    assert _why(guard, seen, Wanted(WAKE, "n5")) == ["rate"]
     guard, seen = _guard(slurm, min_off_s=600)
     guard.memory.off_at["n5"] = float(slurm.now - 10)
     assert _why(guard, seen, Wanted(WAKE, "n5")) == ["min-off"]

@@ -7,7 +7,7 @@ import json
 import math
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,8 @@ SUMS = ("watched_s", "off_s", "switching_s", "idle_s", "truly_off_s", "saved_j",
 class Findings:
     """sums: of `SUMS`. starts: rows as `Watch.judge` gives them, one a job. delays: job -> user, s. partitions: of jobs that have started.
     loose: jobs that asked for more nodes than their CPUs need. counts: of a shield's decisions. acting: of the looks in which nodes were
-    switched in truth, where a journal has others too: they are in none of the other figures. away_s: what they watched in between."""
+    switched in truth, where a journal has others too: they are in none of the other figures. away_s: what they watched in between.
+    kept: job -> user, and how long it waited for nodes while leases kept some off, s."""
 
     about: dict[str, Any]
     first_s: float = math.nan
@@ -50,6 +51,7 @@ class Findings:
     counts: Counter[str] = field(default_factory=Counter)
     acting: Findings | None = None
     away_s: float = 0.0
+    kept: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     @property
     def how(self) -> Counter[str]:
@@ -131,6 +133,7 @@ def find(path: Path) -> Findings:
     acts = False
     last: dict[int, tuple[bool, dict[str, Any]]] = {}
     begun_by: dict[str, set[str]] = {}
+    leased: set[float] = set()  # when
     for record in records(path):
         if record["kind"] == MISS:
             parts[acts].n_missed += 1
@@ -142,6 +145,7 @@ def find(path: Path) -> Findings:
             for key, value in (who | record.get("options", {})).items():  # an option that an older one does not tell may be any
                 begun_by.setdefault(key, set()).add(json.dumps(value, sort_keys=True))
         elif record["kind"] == LOOK:
+            leased |= {record["t"]} if record.get("leases") else set()
             last[int(record["seq"])] = acts, {key: record.get(key) for key in ("t", "lived", "started", "counts")}
     if any(len(values) > 1 for values in begun_by.values()):
         raise EscalaError(f"{path}: several policies, options, machines or watts wrote it: take a folder for each, and report each alone")
@@ -156,7 +160,7 @@ def find(path: Path) -> Findings:
         found.acting = parts[True]
         between = (one for acts, one in last.values() if acts and found.first_s <= one["t"] <= found.last_s)
         found.away_s = sum((one["lived"] or {}).get("watched_s", 0.0) for one in between)
-    _jobs(found, path)
+    _jobs(found, path, leased)
     return found
 
 
@@ -173,12 +177,18 @@ def _add(found: Findings, record: dict[str, Any]) -> None:
         found.starts[row[0]] = row
 
 
-def _jobs(found: Findings, path: Path) -> None:
-    """Count the jobs, and those whose nodes the policy does not see."""
+def _jobs(found: Findings, path: Path, leased: Set[float]) -> None:
+    """Count the jobs, those whose nodes the policy does not see, and how long each waited while leases kept nodes off (at looks of
+    `leased`)."""
+    held, before = found.acting or found, math.nan
+    longest = 3.0 * float(held.about.get("period_s", 0.0)) + 5.0  # of a time between two looks that counts
     cpus = statistics.median(Platform.from_spec(found.about["platform"]).cores.tolist())
     every: dict[str, bool] = {}
     for seen in looks(path):
+        spent, before = seen.now_s - before, seen.now_s
         for job in seen.jobs.values():
+            if seen.now_s in leased and spent <= longest and job.free and held.about["partition"] in job.partition.split(","):
+                held.kept[job.job_id] = job.user, held.kept.get(job.job_id, ("", 0.0))[1] + spent
             if job.job_id in found.starts:
                 found.partitions[job.job_id] = job.partition
             if job.job_id not in every:
@@ -232,6 +242,8 @@ def answers(
         out = [*_off(found), *_energy(found, price, currency, carbon)]
     if found.acting is not None:
         out.append(f"Apart from that, {_switching(found.acting)} They are in none of the other figures, and what they saved is not known.")
+    if (acting := found.acting or (found if found.about.get("mode") in SWITCHING else None)) is not None:
+        out.append(_kept(acting))
     out += [_longer(found, longer_s), _delayed(found)]
     share, low, high = found.agreement
     if found.asked:
@@ -247,6 +259,15 @@ def answers(
 
 def _switching(found: Findings) -> str:
     return f"for {_span(found.sums['watched_s'])}, switching nodes: they were off for {_hours(found.sums['truly_off_s'])}, by whomever."
+
+
+def _kept(found: Findings) -> str:
+    """What may have been caused by nodes that were kept off in truth."""
+    if not found.kept:
+        return "No job was seen to wait for nodes while leases kept some off."
+    waits, users = [kept for _, kept in found.kept.values()], len({user for user, _ in found.kept.values()})
+    told = f"While leases kept nodes off, {len(waits):,} jobs of {users:,} users waited for nodes"
+    return f"{told}: {_three(statistics.mean(waits))} s on average, {_three(max(waits))} s at most. Leases caused no more, gaps apart."
 
 
 def _off(found: Findings) -> list[str]:

@@ -46,9 +46,9 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Limits:
-    """spare: nodes that stay on and idle. switches: a minute, of all nodes. changes: of jobs a minute. most_off: nodes (None: all).
-    min_on_s, min_off_s: of a node. longest_wait_s: a job that has waited longer ends all holding back. boot_s: what a node may take to be
-    on. lease_s: of a reservation. allowed: the nodes that may be switched."""
+    """spare: nodes that stay on and idle. switches: a minute, of all nodes, off and on each by itself. changes: of jobs a minute.
+    most_off: nodes (None: all). min_on_s, min_off_s: of a node. longest_wait_s: a job that has waited longer ends all holding back.
+    boot_s: what a node may take to be on. lease_s: of a reservation. allowed: the nodes that may be switched."""
 
     spare: int = 1
     switches: int = 6
@@ -64,12 +64,13 @@ class Limits:
 
 @dataclass
 class Memory:
-    """switched, changed: when nodes were switched, jobs changed. off_at, woken_at: node -> when we did that. on_since: node -> when it was
-    first seen on after it was off. boots: node -> failed boots, and until when it is set aside. down: those of them that Slurm has marked
-    down since. in_a_row: boots that failed since one went well, or since an operator resumed a node.
-    unmet: job -> since when the policy has started it on nodes that are on, and Slurm has not."""
+    """switched, woken, changed: when nodes were switched off, on, jobs changed. off_at, woken_at: node -> when we did that. on_since:
+    node -> when it was first seen on after it was off. boots: node -> failed boots, and until when it is set aside. down: those of them
+    that Slurm has marked down since. in_a_row: boots that failed since one went well, or since an operator resumed a node. unmet: job
+    -> since when the policy has started it on nodes that are on, and Slurm has not."""
 
     switched: list[float] = field(default_factory=list)
+    woken: list[float] = field(default_factory=list)
     changed: list[float] = field(default_factory=list)
     off_at: dict[str, float] = field(default_factory=dict)
     woken_at: dict[str, float] = field(default_factory=dict)
@@ -112,6 +113,7 @@ class Guard:
         self._time(seen)
         memory, now = self.memory, seen.now_s
         memory.switched = [when for when in memory.switched if when > now - MINUTE_S]
+        memory.woken = [when for when in memory.woken if when > now - MINUTE_S]
         memory.changed = [when for when in memory.changed if when > now - MINUTE_S]
         for name in self._at.names:
             node = seen.nodes[name]
@@ -233,7 +235,7 @@ class Guard:
     def _remember(self, one: Wanted, now: float) -> None:
         memory = self.memory
         if one.kind in (OFF_NODE, WAKE):
-            memory.switched.append(now)
+            (memory.switched if one.kind == OFF_NODE else memory.woken).append(now)
             (memory.off_at if one.kind == OFF_NODE else memory.woken_at)[one.name] = now
         if one.kind == NICE:
             memory.changed.append(now)
@@ -242,7 +244,7 @@ class Guard:
         """What was let through at a look has not been done after all."""
         memory = self.memory
         if one.kind in (OFF_NODE, WAKE):
-            memory.switched.remove(now)
+            (memory.switched if one.kind == OFF_NODE else memory.woken).remove(now)
             (memory.off_at if one.kind == OFF_NODE else memory.woken_at).pop(one.name, None)
         if one.kind == NICE:
             memory.changed.remove(now)
@@ -292,7 +294,7 @@ class Guard:
         if one.kind in (LEASE, RENEW):
             why = held or ("on" if power_of(node) == ON else "")
             return why or ("no-lease" if one.kind == RENEW and not mine else "")
-        if len(memory.switched) >= limits.switches:
+        if len(memory.woken if one.kind == WAKE else memory.switched) >= limits.switches:
             return "rate"
         if one.kind == WAKE:
             if memory.in_a_row >= MOST_BOOTS and self.aside(now):
