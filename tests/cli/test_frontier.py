@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from escala.cli import frontier
+from escala.report import frontier as page
 from escala.tuning import joint
 from escala.workload import generate, write_swf
 from tests.cli.program import Escala
@@ -81,6 +82,17 @@ def test_what_was_chosen_runs_from_its_folder(escala_: Escala, tmp_path: Path) -
     assert edited.status == 2 and "name a policy that a real machine can have" in edited.err
     (tmp_path / "edited" / "policy.toml").write_text('format = 1\nformula = "easy"\n')
     assert "names no shutdown policy" in escala_(*asked, "--shutdown", f"policy:{tmp_path / 'edited'}").err
+
+
+def test_no_two_shutdown_policies_look_alike() -> None:
+    """More of them than there are forms: full, then hollow; and who knows the future is marked in the legend too."""
+    shutdowns = ("never", *(f"timeout:{60 * k}" for k in range(1, len(page.MARKERS) + 2)), "arrivals-known")
+    found = joint.frontier(generate.lublin(jobs=60, cores=16, seed=1), "16x1:grid5000", schedulers=("easy",), shutdowns=shutdowns)
+    figure = page.picture(found)
+    looks = [(line.get_marker(), line.get_markerfacecolor() == "none") for line in figure.axes[0].lines if line.get_marker() != "None"]
+    assert len(looks) == len(shutdowns) == len(set(looks))
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert named == ["easy", *shutdowns[:-1], "arrivals-known ‡"]
 
 
 def test_names_are_no_markup(escala_: Escala, log: Path, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from escala.tuning.joint import LONGEST, MARGINS, WAITS, Frontier
 from escala.tuning.judge import Ratio
 
 MARKERS = "osD^vPX*<>p"
+"""A form a shutdown policy; where there are more, full, then hollow."""
 SHOWN = ("energy_j", "mean_wait_s", "p95_wait_s", "max_wait_s")
 WORDS = {"mean wait": "mean_wait_s", "95th percentile": "p95_wait_s", "longest": "longest_wait_s"}
 RULE = f"A limit is one on the mean wait and on its 95th percentile; the longest wait may be at most {LONGEST:g} times the reference's."
@@ -122,6 +123,14 @@ def rows(found: Frontier, names: Sequence[str]) -> Table:
     )
 
 
+def _form(k: int, colour: str, edge: str) -> dict[str, Any]:
+    """How the k-th shutdown policy is drawn. edge: the colour around a full form."""
+    form: dict[str, Any] = {"marker": MARKERS[k % len(MARKERS)], "linestyle": "none", "color": colour, "markersize": 6}
+    if k // len(MARKERS) % 2 == 1:
+        return form | {"markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": 1.2}
+    return form | {"markeredgecolor": edge, "markeredgewidth": 0.5}
+
+
 @styled
 def picture(found: Frontier, wait: str = "mean_wait_s") -> Figure:
     """Energy against wait: a colour a scheduler, a form a shutdown policy; the line joins the pairs that no other beats in both."""
@@ -137,12 +146,12 @@ def picture(found: Frontier, wait: str = "mean_wait_s") -> Figure:
     line = np.array(sorted(at[name] for name in found.undominated(wait)))
     axes.step(line[:, 0], line[:, 1], where="post", color=INK, alpha=0.5, linewidth=1.0, zorder=1)
     for name, (scheduler, shutdown) in parts.items():
-        colour, marker = policy_colour(schedulers.index(scheduler)), MARKERS[shutdowns.index(shutdown) % len(MARKERS)]
-        axes.plot(*at[name], marker, color=colour, markersize=6, markeredgecolor=INK, markeredgewidth=0.5, zorder=3)
+        form = _form(shutdowns.index(shutdown), policy_colour(schedulers.index(scheduler)), INK)
+        axes.plot(*at[name], **form, zorder=3)
     axes.set(xlabel=f"{quantity(wait).name} ({unit})", ylabel=f"Energy against {found.reference} (%)")
     axes.margins(x=0.08, y=0.1)
     names = [Line2D([], [], marker="o", ls="", color=policy_colour(k), label=name) for k, name in enumerate(schedulers)]
-    forms = [Line2D([], [], marker=MARKERS[k % len(MARKERS)], ls="", color="#777777", label=n) for k, n in enumerate(shutdowns)]
+    forms = [Line2D([], [], **_form(k, "#777777", "#777777"), label=marks.named(name)) for k, name in enumerate(shutdowns)]
     figure.legend(handles=[*names, *forms], loc="outside right upper")
     chosen = {found.cheapest(margin): _limit(margin) for margin in reversed(MARGINS)} | {found.reference: "reference"}
     beside(axes, list(at.values()), [chosen.get(n, "") for n in at], [INK] * len(at), size=7.5, lines=[line.tolist()])
