@@ -33,6 +33,11 @@ def test_random_worlds() -> None:
     assert not found and asked > 45
 
 
+def test_tables_that_grow_while_a_snapshot_is_loaded() -> None:
+    """A linear score counts what a job's length adds to it once."""
+    assert fuzz.check(seed=5, first=72, worlds=1) == (1, [])
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "scheduler", ["fcfs", "easy", "easy-fast", "saf", "unicep-fit", "easy++", "conservative", "easy:queue=wfp3:guard=9"]

@@ -67,11 +67,13 @@ class Tables:
         if self.room.size:
             simulation.world.room[0] = self.room
         where = np.empty(n_rows, np.int64)
+        numbers = simulation.world.fixed[0].copy()  # to which loading adds what a job's length makes of them
         while True:
             grow, wrong = load(simulation.table, 0, now, told, nodes, placed, demand, where)
             if not grow:
                 return int(wrong)
             simulation.grow(0)
+            simulation.world.fixed[0] = numbers
             if self.room.size:
                 simulation.world.room[0] = self.room
 
