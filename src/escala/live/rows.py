@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,13 +22,36 @@ SLACK = 512  # rows of jobs that are gone, beside as many as there are jobs, bef
 LAST = ("new_from", "head", "shadow_us", "shadow_fine")  # scalars that tell of the last decision
 
 
+class Columns:
+    """The columns of a snapshot's jobs as a table has them, each made when it is asked for."""
+
+    def __init__(self, jobs: NDArray[Any], users: list[str]) -> None:
+        self._made: dict[str, Callable[[], Any]] = {
+            "job_id": lambda: [""] * len(jobs),
+            "submit_s": lambda: jobs["submit"] / SECOND,
+            "walltime_s": lambda: jobs["walltime"] / SECOND,
+            "cores": lambda: jobs["cores"].copy(),
+            "user": lambda: [None if user == codes.NONE else users[user] for user in jobs["user"].tolist()],
+        }
+        self.columns = list(self._made)
+
+    def __getitem__(self, name: str) -> Any:
+        import polars as pl
+
+        return pl.Series(name, self._made[name]())
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        return {name: self[name].dtype for name in self.columns}
+
+
 class Log:
     """The jobs of a snapshot as the linear scores look at a workload, by row."""
 
     name = "snapshot"
 
-    def __init__(self, jobs: Any, user_ranks: NDArray[np.int64]) -> None:
-        self.jobs, self.user_ranks = jobs, user_ranks
+    def __init__(self, jobs: NDArray[Any], users: list[str]) -> None:
+        self.jobs, self.user_ranks = Columns(jobs, users), jobs["user"].copy()
 
     def __len__(self) -> int:
         return len(self.user_ranks)
@@ -159,7 +182,7 @@ class Rows:
             by_row["walltime"], by_row["cores"], by_row["user"] = SECOND, 1, codes.NONE
             by_row[jobs["row"]] = jobs
             jobs = by_row
-        log: Any = self._log(jobs) if asked.own.orders != (None, None) else None
+        log: Any = Log(jobs, self._carried.users) if asked.own.orders != (None, None) else None
         found = asked.own.arrange((jobs["submit"], jobs["walltime"], jobs["cores"]), log, self._told)
         if asked.plan.by_user:
             world.job[0, :n]["user"] = jobs["user"]
@@ -169,18 +192,6 @@ class Rows:
                 world.terms[0, k][name] = value
             for user, bias in enumerate(kept[2]):
                 world.user[0, user]["bias"][k] = bias
-
-    def _log(self, jobs: NDArray[Any]) -> Log:
-        import polars as pl
-
-        table = {
-            "job_id": [""] * len(jobs),
-            "submit_s": jobs["submit"] / SECOND,
-            "walltime_s": jobs["walltime"] / SECOND,
-            "cores": jobs["cores"].copy(),
-            "user": [None if user == codes.NONE else self._carried.users[user] for user in jobs["user"].tolist()],
-        }
-        return Log(pl.DataFrame(table), jobs["user"].copy())
 
     def loaded(self, snapshot: Snapshot) -> None:
         """The tables are loaded: the head of easy-fast, and jobs that have ended, for those who look at the tables."""

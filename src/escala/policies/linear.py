@@ -137,6 +137,9 @@ class Multifactor:
 
     def __post_init__(self) -> None:
         weights = _weights(self.weights, FACTORS)
+        for name, value in weights.items():
+            if value < 0:
+                raise EscalaError(f"weights: {name} = {value:g}: Slurm's weights are 0 or more; a linear score may have less")
         if self.size not in SIZES:
             raise EscalaError(f"size {quoted(self.size)} is not known: use one of {', '.join(SIZES)}")
         _text(self.nice, "nice")

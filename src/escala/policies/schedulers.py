@@ -68,16 +68,21 @@ class Scheduler(Spans):
             return {"ordering": self.ordering}
         if later and self.score in KEYS:
             return {"ordering": codes.BY_PLACE, "key": (KEYS[self.score], codes.NONE), "keys": by_size(*of_jobs)}
-        told = {"ordering": self.ordering, "passing": self.passing, "keys": self.score(*of_jobs)}
-        return told if self.orders == (None, None) else told | self._numbers(workload, options, of_jobs)
+        told: dict[str, Any] = {"ordering": self.ordering, "passing": self.passing}
+        if self.orders != (None, None):
+            told |= self._numbers(workload, options, of_jobs)
+        if "keys" not in told:
+            told["keys"] = self.score(*of_jobs)
+        return told
 
     def _numbers(self, workload: Workload, options: Options, of_jobs: tuple[Any, Any, Any]) -> dict[str, Any]:
         """Fields of a Plan: what the kernel needs of orders that are fixed or linear, beside that in which it keeps the jobs."""
         later = way_of(options.ordered_by) != codes.BEFOREHAND
-        terms = tuple(one.terms(workload, options) if isinstance(one, LinearScore) else None for one in self.orders)
+        linear = [one if isinstance(one, LinearScore) else None for one in self.orders]
+        terms = tuple(None if one is None else one.terms(workload, options) for one in linear)
         keys = tuple(KEYS.get(one, codes.NONE) if later and callable(one) else codes.NONE for one in self.orders)
         fixed = tuple(one(*of_jobs) if callable(one) and key == codes.NONE else None for one, key in zip(self.orders, keys, strict=True))
-        columns = tuple(name for one in self.orders if isinstance(one, LinearScore) for name in one.columns)
+        columns = tuple(name for one in linear if one is not None for name in one.columns)
         told: dict[str, Any] = {"terms": terms, "key": keys, "fixed": fixed, "columns": columns}
         if any(one is not None and one.by_user for one in terms):
             told["keys"] = np.empty(len(workload), np.int64)

@@ -106,6 +106,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         (lambda: Linear((("log_wait", 1.0),), every_s=1e-9), "every_s = 1e-09: give 1 s or more"),
         (lambda: Linear((("log_wait", 1.0),), every_s=-1.0), "every_s = -1.0: a number of seconds"),
         (lambda: Multifactor((("fairshare", 1.0),)), "unknown feature 'fairshare': did you mean fair_share"),
+        (lambda: Multifactor((("age", -1.0),)), "weights: age = -1: Slurm's weights are 0 or more"),
         (lambda: Multifactor((("age", 1.0),), max_age_s=math.nan), "max_age_s = nan"),
         (lambda: Multifactor((("age", 1.0),), size="tiny"), "size 'tiny' is not known"),
         (lambda: Multifactor((("fair_share", 1.0),), every_s=0.0), "fair shares change all the time"),
