@@ -65,7 +65,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "compare": (["x"], set()),
     "calibrate": (["x"], set()),
     "what-if": (["x"], set()),
-    "tune": (["x", "--out", "x"], set()),
+    "tune": (["x", "--out", "x"], {"power"}),  # which it refuses: frontier takes it
     "predict": (["x", "--out", "x"], set()),
     "drift": (["x"], {"platform"}),
     "frontier": (["x"], set()),
