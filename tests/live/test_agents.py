@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -379,24 +377,3 @@ def test_a_damaged_memory_is_refused(tmp_path: Path) -> None:
         write_state(path, "", told)
         with pytest.raises(EscalaError, match=r"state.json: .*its state is none of its own"):
             desk().restore(path)
-
-
-WITHOUT_TORCH = """
-import sys
-import escala
-from escala.live import Desk, Snapshot
-agent = escala.load_agent(sys.argv[1])
-desk = Desk("10x1:grid5000", **{sys.argv[2]: agent})
-jobs = {"job_id": ["a"], "submit_s": [0.0], "walltime_s": [5.0], "cores": [1], "state": ["queued"]}
-orders = desk.decide(Snapshot.of(0.0, jobs, {"power": ["on"] * 10}))
-print([start.job_id for start in orders.starts], "torch" in sys.modules)
-"""
-EXPORTED = ("grid2019/agents/published-100-0", "deepscheduler2020/agents/orion-0.95-0", "deepshutdown2020/agents/orion-1-0")
-
-
-@pytest.mark.parametrize("folder", EXPORTED)
-def test_an_exported_agent_needs_no_torch(folder: str, tmp_path: Path) -> None:
-    escala.load_agent(STUDIES / folder).export(tmp_path / "agent")
-    call = [sys.executable, "-c", WITHOUT_TORCH, str(tmp_path / "agent"), "shutdown" if "shutdown" in folder else "scheduler"]
-    outcome = subprocess.run(call, capture_output=True, text=True, timeout=300)
-    assert outcome.stdout == "['a'] False\n", outcome.stderr[-2000:]

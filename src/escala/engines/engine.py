@@ -20,13 +20,13 @@ MOST = 1024
 _ENGINE = re.compile(r"(?P<local>local(:(?P<n>[0-9]{1,9}))?)|ray(:(?P<address>[^\s:/]+:[0-9]{1,5}))?|(?P<slurm>slurm)(:(?P<options>.+))?")
 
 
-def engine_of(on: str, folder: Path) -> AbstractContextManager[Each]:
+def engine_of(on: str, folder: Path, tasks: int = on_slurm.TASKS) -> AbstractContextManager[Each]:
     """The engine of a name, open inside the block: `local` a process for each core, `local:N` N of them, `ray` Ray on this machine (or the
-    cluster that RAY_ADDRESS names), `ray:HOST:PORT` a cluster, `slurm[:KEY=VALUE...]` an array of jobs that work in the folder.
-    EscalaError for any other name; on entering, where no cluster answers."""
+    cluster that RAY_ADDRESS names), `ray:HOST:PORT` a cluster, `slurm[:KEY=VALUE...]` an array of jobs that work in the folder,
+    of so many tasks if it says no other number. EscalaError for any other name; on entering, where no cluster answers."""
     found = _read(on)
     if found["slurm"] is not None:
-        return on_slurm.arrays(found["options"] or "", folder)
+        return on_slurm.arrays(found["options"] or "", folder, tasks)
     if found["local"] is None:
         return _cluster(found)
     n = _processes(on, found)

@@ -67,8 +67,9 @@ def options_of(text: str) -> dict[str, str]:
 
 
 @contextmanager
-def arrays(text: str, folder: Path) -> Iterator[Callable[..., Iterator[Found]]]:
+def arrays(text: str, folder: Path, tasks: int = TASKS) -> Iterator[Callable[..., Iterator[Found]]]:
     """Slurm, by the clients on the PATH. text: see `options_of`. folder: of what is done; every node must see it.
+    tasks: of an array, where the text gives no other number.
 
     Raises EscalaError, one line: Slurm's clients are missing.
     """
@@ -76,14 +77,14 @@ def arrays(text: str, folder: Path) -> Iterator[Callable[..., Iterator[Found]]]:
     for client in CLIENTS:
         if shutil.which(client) is None:
             raise EscalaError(f"--on slurm needs {', '.join(CLIENTS)}, and {client} is not on the PATH: run it where jobs are submitted")
-    yield partial(each, options=options, folder=folder)
+    yield partial(each, options={"tasks": str(max(1, min(tasks, MOST_TASKS)))} | options, folder=folder)
 
 
 def each(pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options: Mapping[str, str], folder: Path) -> Iterator[Found]:
     """Every piece with what the job gives, as they end. EscalaError for a job that text does not hold."""
     if not isinstance(job, ByText):
         raise EscalaError(TAKES)
-    n_tasks = int(options.get("tasks", TASKS))
+    n_tasks = int(options["tasks"])
     open_ = {job.key(piece): piece for piece in pieces}
     left = [Array(place) for place in sorted(folder.glob(f"{Array.PREFIX}*"))]
     tried = set[str]()

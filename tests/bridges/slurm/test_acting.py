@@ -17,7 +17,7 @@ from escala.bridges.slurm.reader import Reader
 from escala.bridges.slurm.snapshots import is_lease, layout
 from escala.bridges.slurm.story import explain, status
 from tests.bridges.slurm.fake import BOOT_TIMEOUT_S, EPOCH, FakeJob, FakeSlurm
-from tests.bridges.slurm.test_shadow import WATTS
+from tests.bridges.slurm.shadow import WATTS
 from tests.bridges.slurm.world import FAST, PERIOD, World, queue, reserve
 
 pytestmark = pytest.mark.usefixtures("compiled")

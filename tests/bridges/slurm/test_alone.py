@@ -14,7 +14,7 @@ from escala.bridges.slurm.reader import Reader
 from escala.bridges.slurm.snapshots import layout
 from escala.errors import EscalaError
 from tests.bridges.slurm.fake import FakeSlurm
-from tests.bridges.slurm.test_shadow import WATTS
+from tests.bridges.slurm.shadow import WATTS
 from tests.bridges.slurm.world import FAST, World, queue, undo
 
 pytestmark = pytest.mark.usefixtures("compiled")

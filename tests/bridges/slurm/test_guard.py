@@ -18,7 +18,7 @@ from escala.bridges.slurm.snapshots import is_lease, layout, snapshot
 from escala.cli.acting import hands_of
 from escala.errors import EscalaError
 from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeSlurm
-from tests.bridges.slurm.test_shadow import WATTS
+from tests.bridges.slurm.shadow import WATTS
 from tests.bridges.slurm.world import FAST, PERIOD, World, queue
 
 pytestmark = pytest.mark.usefixtures("compiled")

@@ -24,7 +24,7 @@ from escala.bridges.slurm.story import status
 from escala.errors import EscalaError
 from escala.live import Desk
 from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeSlurm
-from tests.bridges.slurm.test_shadow import beside_of
+from tests.bridges.slurm.shadow import beside_of
 from tests.bridges.slurm.world import World
 
 NOW = 1_800_000_100.0

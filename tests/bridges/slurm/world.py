@@ -17,7 +17,7 @@ from escala.bridges.slurm.snapshots import layout
 from escala.bridges.slurm.undoing import leased_by, undone
 from escala.live import Desk
 from tests.bridges.slurm.fake import EPOCH, FakeJob, FakeSlurm
-from tests.bridges.slurm.test_shadow import WATTS
+from tests.bridges.slurm.shadow import WATTS
 
 PERIOD = 5
 ALL = frozenset(f"n{k}" for k in range(1, 9))

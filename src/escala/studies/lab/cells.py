@@ -92,9 +92,7 @@ def run_cells(
     done = total - sum(cell.cost for cell in left)
     on = f"local:{jobs}" if isinstance(jobs, int) else jobs
     order = left if on == "local:1" else sorted(left, key=lambda cell: -cell.cost)
-    if on.startswith("slurm") and "tasks=" not in on:
-        on = f"{on}:tasks={max(1, len(order))}"
-    with engine_of(on, folder) as each, _signals_kept() as answer:
+    with engine_of(on, folder, tasks=len(order)) as each, _signals_kept() as answer:
         for cell, told in each(order, Timed()):
             if "error" in told:
                 raise EscalaError(f"cell {cell.name}: {told['error']}")
