@@ -1,9 +1,10 @@
 """One step of a study of slotted worlds, alone: its agent that knows no end of arrivals, into the folder of the study that is kept; or the
-positive controls of a2c2020.
+positive controls of a2c2020, or its table 4 on real logs.
 
 python -m bench.open_end a2c2020 --work DIR          trains, and chooses a look on lists kept for that; test lists stay unseen
 python -m bench.open_end a2c2020 --work DIR --judge  then plays the test lists, counts that look, and writes agent, tables and claim
 python -m bench.open_end a2c2020 --work DIR --controls NAME ...  trains these controls, plays the test lists, writes them
+python -m bench.open_end a2c2020 --work DIR --logs TRACES        table 4 on the real logs of that folder
 
 `escala study run` does the same among everything else. The agent's page is `escala study verdicts STUDY`.
 """
@@ -20,7 +21,7 @@ from typing import Any
 
 import polars as pl
 
-from escala.studies.a2c2020 import controls
+from escala.studies.a2c2020 import controls, real_logs
 from escala.studies.a2c2020 import recipe as a2c2020
 from escala.studies.a2c2020.cells import rules as rules_of
 from escala.studies.grid2019 import recipe as grid2019
@@ -77,6 +78,16 @@ def control(work: Path, names: list[str]) -> None:
     replace(kept, controls.claims(scale.network_rate, done))
 
 
+def logged(work: Path, traces: Path) -> None:
+    """Table 4 of a2c2020 on real logs; write what came out into its kept folder."""
+    scale, kept = a2c2020.SCALES[SCALE], KEPT / "a2c2020"
+    look(kept, "table 4 on real logs", again=False)
+    given = {"step": "logs", "scale": SCALE, **asdict(scale)}
+    done = run_cells(work, real_logs.cells_of(scale, real_logs.at_hand(traces)), given, 1)
+    write_table(kept, "table4-logs", real_logs.frame(done))
+    replace(kept, real_logs.claims(done))
+
+
 def replace(kept: Path, found: list[Claim]) -> None:
     """Write the claims of a kept folder anew, with those found in the place of those of the same ids."""
     title, _, about = (kept / "claims.md").read_text(encoding="utf-8").split("\n", 3)[:3]
@@ -93,8 +104,12 @@ def main() -> None:
     parser.add_argument(
         "--controls", nargs="+", choices=list(controls.CONTROLS), help="a2c2020: these controls instead, test lists included"
     )
+    parser.add_argument("--logs", type=Path, metavar="TRACES", help="a2c2020: table 4 on the real logs of this folder instead")
     given = parser.parse_args()
     sys.argv = ["python", "-m", "bench.open_end", given.study]  # for the manifests: no folder of this machine
+    if given.logs:
+        logged(given.work, given.logs)
+        return
     if given.controls:
         control(given.work, given.controls)
         return

@@ -59,7 +59,8 @@ def run_study(
     log: Annotated[Path | None, typer.Option("--log", metavar="FILE", help="a2c2020: a log of yours whose 60 middle jobs it takes")] = None,
     author: Annotated[Path | None, typer.Option("--author", metavar="DIR", help="grid2019: its author's lists and tables")] = None,
     traces: Annotated[
-        Path | None, typer.Option("--traces", metavar="DIR", help="deepshutdown2020, deepscheduler2020: real logs [$ESCALA_TRACES]")
+        Path | None,
+        typer.Option("--traces", metavar="DIR", help="a2c2020 and both studies of R3: real logs [$ESCALA_TRACES]"),
     ] = None,
     minutes: Annotated[float | None, typer.Option("--minutes", min=0.0, help="marl2024: begin nothing more after so long")] = None,
     as_json: opt.Json = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,8 @@ import torch
 
 import escala
 from escala.errors import EscalaError
-from escala.studies.a2c2020 import recipe
-from escala.studies.a2c2020.cells import LONGEST, log_lists, printed_cells, rules
+from escala.studies.a2c2020 import real_logs, recipe
+from escala.studies.a2c2020.cells import LONGEST, log_jobs, log_lists, printed_cells, rules
 from escala.studies.a2c2020.controls import ABOUT, CONTROLS
 from escala.studies.a2c2020.curves import converged_at, levels, points_of
 from escala.studies.a2c2020.report import mark_of
@@ -24,8 +25,18 @@ from escala.studies.verdicts import page_of
 
 TINY = replace(
     recipe.SCALES["smoke"], agent=256, a2c=256, printed=64, networks=("fc", "conv3-16-pool"), network=1600, controls=160,
-    curve=(64,), curve_image=(64,), curve_seeds=2, log=256, pool=16, validation=4, test=6, episodes=3,
+    curve=(64,), curve_image=(64,), curve_seeds=2, log=256, real=256, real_windows=2, pool=16, validation=4, test=6, episodes=3,
 )  # fmt: skip
+
+
+def swf(path: Path, jobs: int) -> str:
+    """A log with jobs of changing size and length."""
+    rng = np.random.default_rng(5)
+    submit, runtime, cores = np.cumsum(rng.integers(1, 60, jobs)), rng.integers(10, 900, jobs), rng.integers(1, 65, jobs)
+    rows = [f"{k + 1} {s} 0 {r} {c} -1 -1 {c} {2 * r} -1 1 1 1 -1 -1 -1 -1 -1" for k, (s, r, c) in enumerate(zip(submit, runtime, cores))]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress("\n".join(["; MaxProcs: 64", *rows, ""]).encode()))
+    return str(path)
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +44,11 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("a2c2020")
     patch = pytest.MonkeyPatch()
     patch.setitem(recipe.SCALES, "tiny", TINY)
-    recipe.run("tiny", out, jobs=1)
+    traces = tmp_path_factory.mktemp("traces")
+    swf(traces / real_logs.LOGS["sdsc"][0], 600)
+    recipe.run("tiny", out, jobs=1, traces=traces)
     before = {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}
-    recipe.run("tiny", out, jobs=1)
+    recipe.run("tiny", out, jobs=1, traces=traces)
     assert before == {path: path.stat().st_mtime_ns for path in (out / "cells").iterdir()}  # what was done is not done again
     patch.undo()
     return out
@@ -64,7 +77,7 @@ def test_claims_tables_figures_and_manifest(found: Path) -> None:
     for name in ("fig3", "fig3-bars", "fig4", "fig4-bars", "training"):
         assert (found / "figures" / f"{name}.png").stat().st_size > 1000
     manifest = json.loads((found / "manifest.json").read_text())
-    assert any("generated" in line for line in manifest["missing"])
+    assert manifest["missing"] == [] and manifest["settings"]["logs"] == ["sdsc"]
 
 
 @pytest.mark.slow
@@ -238,6 +251,46 @@ def test_a_log_of_the_users_own_gives_sixty_jobs_in_units(tmp_path: Path) -> Non
     short.write_text("job_id,submit_s,runtime_s,cores\n1,0,10,1\n")
     with pytest.raises(EscalaError, match="60 consecutive"):
         log_lists(str(short))
+
+
+@pytest.mark.slow
+@pytest.mark.learn
+def test_table_4_is_done_on_the_real_logs_that_are_at_hand(found: Path) -> None:
+    """Each way of learning has its claim and its row, beside the rules on the same windows; unseen windows are other ones."""
+    table = pl.read_csv(found / "tables" / "table4-logs.csv")
+    assert table["log"].unique().to_list() == ["sdsc"]
+    policies = {jobs: set(table.filter(jobs=jobs)["policy"]) for jobs in ("same", "unseen")}
+    assert policies == {"same": {*real_logs.SHOWN, "plan", "a2c"}, "unseen": {*real_logs.SHOWN, "unseen"}}
+    claims = {row["id"]: row for row in read_rows(found)}
+    for way, jobs in (("plan", "same"), ("a2c", "same"), ("unseen", "unseen")):
+        mean = {row["policy"]: row["mean_slowdown"] for row in table.filter(jobs=jobs).iter_rows(named=True)}
+        row = claims[f"r2.log.sdsc_{way}"]
+        assert row["paper"] is None and row["meets_aim"] is None and row["episodes"] == 2
+        assert row["ours"] == pytest.approx(mean[way] / mean["sjf"] - 1, abs=1e-5)
+    page = page_of("a2c2020", found)
+    assert page.count("SDSC-SP2, SWF") == 5 and page.count("`r2.log.sdsc_") == 3
+
+
+def test_windows_of_a_log_are_spread_and_those_of_the_three_parts_are_apart(tmp_path: Path) -> None:
+    log = swf(tmp_path / "log.swf.gz", 900)
+    submit = log_jobs(log)["submit_s"].to_numpy()
+    middle = [np.diff(log_lists(log, (k, 3)).job["submit"] / 1e6) for k in range(3)]
+    for k, gaps in enumerate(middle):  # the middle of each third
+        at = 840 * (2 * k + 1) // 6
+        unit = np.percentile(log_jobs(log)["runtime_s"].to_numpy()[at : at + 60], 90) / LONGEST
+        assert (gaps == np.diff(np.floor((submit[at : at + 60] - submit[at]) / unit))).all()
+    assert (log_lists(log).job == log_lists(log, (0, 1)).job).all() and (log_lists(log).job == log_lists(log, (1, 3)).job).all()
+    learnt, chosen, judged = real_logs.windows_of(log)
+    assert [len(learnt), len(chosen), len(judged)] == [9, 3, 3]  # of 15 windows of 60 jobs
+
+
+def test_memory_that_sacct_names_is_asked_for(tmp_path: Path) -> None:
+    log = tmp_path / "sacct.txt"
+    head = "JobID|Submit|Start|End|NNodes|NCPUS|ReqMem|State"
+    rows = [f"{k}|2024-01-01T00:{k % 60:02}:00|2024-01-01T01:00:00|2024-01-01T02:00:00|1|4|{1 + k % 10}000Mn|COMPLETED" for k in range(60)]
+    log.write_text("\n".join([head, *rows, ""]))
+    lists = log_lists(str(log))
+    assert sorted(set(lists.demand.ravel())) == list(range(1, 11)) and set(lists.job["cores"]) == {10}
 
 
 def test_unknown_scale_is_one_clear_line(tmp_path: Path) -> None:

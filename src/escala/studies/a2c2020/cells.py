@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from escala.envs.slots.lists import JobLists, draw_lists, given_lists, machine_of
 from escala.envs.slots.options import RESCUE, shaping
@@ -36,14 +37,15 @@ def lists_of(rate: float, count: int, seed: int) -> JobLists:
     return draw_lists(cpu_memory_model(rate, WINDOW), count, seed)
 
 
-def _figures(frame: Any) -> dict[str, Any]:
+def figures_of(frame: Any) -> dict[str, Any]:
+    """What a play is judged by, list by list."""
     return {name: frame[name].to_list() for name in (*FIGURES, "finished")}
 
 
 def rules_on(lists: JobLists, hold: tuple[int, int, int]) -> dict[str, Any]:
     """Every rule on every list."""
-    out: dict[str, Any] = {rule: _figures(play(lists, rule, slots=SLOTS)) for rule in RULES}
-    return out | {"hold-back": _figures(play(lists, "hold-back", hold=hold, slots=SLOTS)), "hold": list(hold)}
+    out: dict[str, Any] = {rule: figures_of(play(lists, rule, slots=SLOTS)) for rule in RULES}
+    return out | {"hold-back": figures_of(play(lists, "hold-back", hold=hold, slots=SLOTS)), "hold": list(hold)}
 
 
 def rules(rate: float, validation: int, test: int) -> dict[str, Any]:
@@ -52,7 +54,7 @@ def rules(rate: float, validation: int, test: int) -> dict[str, Any]:
     out = rules_on(lists, tune_hold_back(tried, QUIETS, SHARES, slots=SLOTS))
     known: dict[str, Any] = {"slots": SLOTS, "arrivals_end": WINDOW}
     hold = tune_hold_back(tried, QUIETS, SHARES, **known)
-    return out | {HOLD_END: _figures(play(lists, "hold-back", hold=hold, **known)), "hold_end": list(hold)}
+    return out | {HOLD_END: figures_of(play(lists, "hold-back", hold=hold, **known)), "hold_end": list(hold)}
 
 
 def optimum(rate: float, test: int, count: int, limit_s: float) -> dict[str, list[Any]]:
@@ -66,14 +68,14 @@ def judge(agent: Any, lists: JobLists, seed: int, greedy: bool = True) -> dict[s
     shaped = shaping(agent.env_options)
     random = np.random.default_rng([seed, 0xA2C])
     out: dict[str, Any] = {
-        "sampled": _figures(play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)),
+        "sampled": figures_of(play(lists, lambda seen, mask: agent.act(seen, mask, random), patience=PATIENCE, **shaped)),
         "steps": int(agent.manifest["steps_done"]),
         "seconds": float(agent.manifest["elapsed_s"]),
         "returns": agent.manifest["returns"],
     }
     if greedy:
         played = play(lists, lambda seen, mask: agent.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
-        out["likeliest"] = _figures(played)
+        out["likeliest"] = figures_of(played)
     return out
 
 
@@ -119,55 +121,79 @@ def printed_cells(scale: Any, rate: float) -> list[str]:
     return [f"printed/{rate}/{seed}" for seed in range(scale.printed_seeds if rate in A2C_LIMITS else min(scale.printed_seeds, 1))]
 
 
-def log_lists(log: str | None) -> JobLists:
-    """60 consecutive jobs in units: from the middle of a log, or generated.
-
-    Of a log: a unit is the 90th percentile of the 60 runtimes / 15, lengths are rounded up and cut at 15; CPU is the share of the
-    largest request among them, in tenths, rounded up; logs know no memory: 1 of 10.
-    """
+def log_lists(log: str | None, part: tuple[int, int] = (0, 1)) -> JobLists:
+    """60 consecutive jobs in units: of a log, or generated. part: (k, n), the middle ones of the k-th of n parts of the log."""
     if log is None:
         model = cpu_memory_model(0.7, 4 * LOG_JOBS)
         whole = draw_lists(model, 1, 2020).workload(0).jobs.head(LOG_JOBS)
         return given_lists([Workload.from_jobs(whole, name="generated log")], machine_of(model), 1.0, "runtime")
-    jobs = read_workload(log).jobs
+    jobs, (k, n) = log_jobs(log), part
+    return in_units([jobs.slice((jobs.height - LOG_JOBS) * (2 * k + 1) // (2 * n), LOG_JOBS)], Path(log).name)
+
+
+def log_jobs(log: str) -> pl.DataFrame:
+    """The jobs of a log, with the memory that they asked for where it says so. EscalaError where it has fewer than 60."""
+    jobs = read_workload(log, shapes=True).jobs
     if jobs.height < LOG_JOBS:
         raise EscalaError(f"{log}: holds {jobs.height} jobs; the study takes {LOG_JOBS} consecutive ones")
-    part = jobs.slice((jobs.height - LOG_JOBS) // 2, LOG_JOBS)
-    runtime, submit = part["runtime_s"].to_numpy(), part["submit_s"].to_numpy()
-    unit = max(float(np.percentile(runtime, 90)) / LONGEST, 1e-6)
-    cores = part["cores"].to_numpy()
-    columns = {
-        "submit_s": np.floor((submit - submit[0]) / unit),
-        "runtime_s": np.clip(np.ceil(runtime / unit), 1, LONGEST),
-        "cores": np.ceil(CAPACITY * cores / cores.max()).astype(np.int64),
-        "demand_memory": np.ones(LOG_JOBS, np.int64),
-        "single_node": np.ones(LOG_JOBS, bool),
-    }
-    return given_lists([Workload.from_jobs(columns, name=Path(log).name)], machine_of(cpu_memory_model()), 1.0, "runtime")
+    return jobs
 
 
-def log_rules(log: str | None) -> dict[str, Any]:
+def in_units(parts: Sequence[pl.DataFrame], name: str) -> JobLists:
+    """Parts of a log as job lists. In each a unit is the 90th percentile of its runtimes / 15, lengths are rounded up and cut at 15; CPU is
+    the share of the largest request among its jobs, in tenths, rounded up; so is memory, 1 of 10 where a job names none."""
+    lists = []
+    for part in parts:
+        runtime, submit = part["runtime_s"].to_numpy(), part["submit_s"].to_numpy()
+        unit = max(float(np.percentile(runtime, 90)) / LONGEST, 1e-6)
+        columns = {
+            "submit_s": np.floor((submit - submit[0]) / unit),
+            "runtime_s": np.clip(np.ceil(runtime / unit), 1, LONGEST),
+            "cores": _tenths(part["cores"].to_numpy().astype(np.float64)),
+            "demand_memory": _tenths(_memory(part)),
+            "single_node": np.ones(part.height, bool),
+        }
+        lists.append(Workload.from_jobs(columns, name=name))
+    return given_lists(lists, machine_of(cpu_memory_model()), 1.0, "runtime")
+
+
+def _tenths(asked: np.ndarray) -> np.ndarray:
+    """Shares of the largest, in tenths, rounded up: 1 to 10."""
+    return np.ceil(CAPACITY * asked / max(float(asked.max()), 1e-9)).clip(1, CAPACITY).astype(np.int64)
+
+
+def _memory(part: pl.DataFrame) -> np.ndarray:
+    """Memory that each job asked for in all, MB; 0 where it is not said."""
+    found = np.zeros(part.height)
+    for column, times in (("memory_mb_per_core", "cores"), ("memory_mb_per_node", "nodes")):
+        if column in part.columns:
+            count = part[times].fill_null(1).to_numpy() if times in part.columns else 1
+            found = np.maximum(found, part[column].fill_null(0).to_numpy() * count)
+    return found
+
+
+def log_rules(log: str | None, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
     """The rules on the 60 jobs; random 20 times."""
-    lists = log_lists(log)
+    lists = log_lists(log, part)
     out = rules_on(lists, tune_hold_back(lists, QUIETS, SHARES, slots=SLOTS))
-    return out | {"random": _figures(play(lists.part([0] * 20), "random", slots=SLOTS))}
+    return out | {"random": figures_of(play(lists.part([0] * 20), "random", slots=SLOTS))}
 
 
-def log_agent(log: str | None, steps: int, seed: int, episodes: int, rounds: int) -> dict[str, Any]:
+def log_agent(log: str | None, steps: int, seed: int, episodes: int, rounds: int, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
     """Train on the 60 jobs and play them `episodes` times, as R2 did; this agent begins by imitating a plan searched for these jobs."""
     import escala
 
-    lists = log_lists(log)
+    lists = log_lists(log, part)
     plan = search_plan(lists, lists.job["submit"] / 1e6, rounds, 0, slots=SLOTS)
     agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed, preset="planned", slots=SLOTS,
                          placement="start-now", teacher={"plan": plan.wanted.tolist()})  # fmt: skip
     return judge(agent, lists.part([0] * episodes), seed) | {"planned": plan.slowdown}
 
 
-def log_alone(log: str | None, steps: int, seed: int, episodes: int) -> dict[str, Any]:
+def log_alone(log: str | None, steps: int, seed: int, episodes: int, part: tuple[int, int] = (0, 1)) -> dict[str, Any]:
     """A2C with the slot scorer, trained on the 60 jobs from nothing, as R2's was."""
     import escala
 
-    lists = log_lists(log)
+    lists = log_lists(log, part)
     agent = escala.train("escala/Slots-v0", [lists.workload(0)], lists.platform, steps=steps, seed=seed, preset="a2c-list", algorithm="a2c")
     return judge(agent, lists.part([0] * episodes), seed)

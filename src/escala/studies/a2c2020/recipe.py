@@ -10,7 +10,8 @@ hold-back first; the same kind of PPO alone (half of its training lists are wind
 to hold long jobs until arrivals end); A2C with that network; and A2C with the networks of table 3 on the image (its chosen one, Conv3-16,
 at all rates), and positive controls beside it (`a2c2020.controls`). Of each, the way of acting (sampled or greedy actions) is chosen on
 validation lists. Table 4's log: 60 jobs of a log that the user gives (`log`), by default generated; the agent of the table begins with a
-plan of it, A2C from nothing stands beside it.
+plan of it, A2C from nothing stands beside it. Where real logs are at hand (`traces`), the same on windows of theirs, and on jobs that were
+not learnt from (`a2c2020.real_logs`).
 
 No end: one agent for all rates that is not told when arrivals end (preset "open", see `lab.open_end`). It and the recommended agents are
 then played where arrivals go on for shorter and longer (`lab.horizons`), beside rules that see nearly the whole queue.
@@ -24,11 +25,12 @@ from pathlib import Path
 from typing import Any
 
 from escala.studies.a2c2020 import cells as work
-from escala.studies.a2c2020 import controls
+from escala.studies.a2c2020 import controls, real_logs
 from escala.studies.a2c2020.report import write_all
 from escala.studies.lab import horizons, open_end
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import finished, scale_of
+from escala.studies.lab.r3_inputs import folder_of_traces
 
 NAME = "a2c2020"
 NETWORKS = ("fc", "conv3-16", "conv3-32", "conv3-16-pool", "conv3-32-pool")
@@ -39,9 +41,10 @@ RELATIVE_COST = {"fc": 1.0, "conv3-16": 10.0, "conv3-32": 20.0, "conv3-16-pool":
 class Scale:
     """How much is done. agent, alone, a2c, printed, network, log: decisions to train on, for the recommended agent (after its teacher),
     PPO alone, A2C with the slot scorer, A2C with Conv3-16 on the image, each network of table 3 (at `network_rate`), and the log (after
-    `rounds` of search for a plan); controls: of each positive control; printed_seeds: where A2C has a mark, see `printed_cells`; curve:
-    budgets of figures 3 and 4 (a rollout of PPO is 16 384 decisions), curve_image: of Conv3-16 on the image; best: test lists a rate whose
-    optimum is searched for, `limit_s` seconds each; open: of the agents that know no end."""
+    `rounds` of search for a plan); real: of A2C on each of `real_windows` windows of a real log, and in `real_seeds` seeds for unseen ones;
+    controls: of each positive control; printed_seeds: where A2C has a mark, see `printed_cells`; curve: budgets of figures 3 and 4 (a
+    rollout of PPO is 16 384 decisions), curve_image: of Conv3-16 on the image; best: test lists a rate whose optimum is searched for,
+    `limit_s` seconds each; open: of the agents that know no end."""
 
     rates: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9)
     seeds: int = 5
@@ -63,6 +66,9 @@ class Scale:
     log: int = 100_000
     rounds: int = 200
     log_seeds: int = 3
+    real: int = 262_144
+    real_windows: int = 5
+    real_seeds: int = 2
     pool: int = 4096
     validation: int = 200
     test: int = 500
@@ -77,14 +83,14 @@ SCALES: dict[str, Scale] = {
     "smoke": Scale(
         rates=(0.7,), seeds=1, agent=32_768, alone=16_384, alone_seeds=1, a2c=8_192, a2c_seeds=1, printed=1_024, printed_seeds=1,
         networks=("fc", "conv3-16-pool"), network=1_024, network_seeds=1, controls=512, curve=(1_024,), curve_image=(512,), curve_seeds=1,
-        log=1_024, rounds=3, log_seeds=1, pool=64, validation=10, test=30, episodes=10, best=2, limit_s=0.5, open=open_end.SMOKE,
-        horizons=(50,),
+        log=1_024, rounds=3, log_seeds=1, real=1_024, real_windows=1, real_seeds=1, pool=64, validation=10, test=30,
+        episodes=10, best=2, limit_s=0.5, open=open_end.SMOKE, horizons=(50,),
     ),
     "short": Scale(),
     "paper": Scale(
         agent=3_000_000, alone=3_000_000, alone_seeds=5, a2c=3_000_000, printed_seeds=5, controls=10_000_000,
-        curve=(32_768, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, test=1000,
-        best=200, limit_s=20.0,
+        curve=(32_768, 65_536, 262_144, 1_000_000), curve_seeds=5, log=1_000_000, rounds=2000, log_seeds=5, real=1_000_000, real_seeds=5,
+        test=1000, best=200, limit_s=20.0,
     ),
 }  # fmt: skip
 
@@ -180,20 +186,28 @@ def _curves(scale: Scale, seed: int, sizes: Mapping[str, int], log: str | None) 
 
 
 def run(
-    scale: str, out: Path, *, jobs: int | str = 2, log: Path | None = None, progress: Callable[[float], None] | None = None
+    scale: str,
+    out: Path,
+    *,
+    jobs: int | str = 2,
+    log: Path | None = None,
+    traces: Path | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> dict[str, Any]:
     """Do the study and write it into `out`: claims, tables, figures, agents, manifest. Interrupted, the same call goes on.
 
     jobs: processes side by side, or an engine, as `run_cells` takes it.
     log: a log whose 60 middle jobs table 4 takes; by default 60 jobs are generated, and the manifest says so.
+    traces: the folder of real logs, on which table 4 is done too; by default $ESCALA_TRACES, or the one beside the repository.
     """
-    chosen = scale_of(SCALES, scale, jobs)
+    chosen, logs = scale_of(SCALES, scale, jobs), real_logs.at_hand(folder_of_traces(traces))
     work.log_lists(None if log is None else str(log))  # a log that does not suit is refused before the work
-    settings: Mapping[str, Any] = {"scale": scale, "log_file": None if log is None else str(log), **asdict(chosen)}
+    settings: Mapping[str, Any] = {"scale": scale, "log_file": None if log is None else str(log), "logs": list(logs), **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
-    done = run_cells(out, cells_of(chosen, out, None if log is None else str(log)), settings, jobs, progress)
+    cells = cells_of(chosen, out, None if log is None else str(log)) + real_logs.cells_of(chosen, logs)
+    done = run_cells(out, cells, settings, jobs, progress)
     done |= run_cells(out, open_end.agent_cells(open_world(chosen), chosen.open, out / "agents", done), settings, jobs)
     done |= run_cells(out, horizon_cells(chosen, out, done), settings, jobs)
-    missing = [] if log is not None else ["table 4 on a real log: none was given; 60 generated jobs stand in for it"]
+    missing = [] if log is not None or logs else ["table 4 on a real log: none was at hand; 60 generated jobs stand in for it"]
     claims = write_all(out, chosen, done, scale, log)
     return finished(out, NAME, scale, settings, claims, missing)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.studies.a2c2020 import controls
+from escala.studies.a2c2020 import controls, real_logs
 from escala.studies.a2c2020.cells import A2C_LIMITS, RULES, printed_cells
 from escala.studies.a2c2020.curves import A2C, ALONE, BASELINES, PRINTED, WAYS, best_way, converged_at, write_curves
 from escala.studies.lab import open_end
@@ -52,7 +52,7 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) 
     """Claims, tables and figures of the cells that were done."""
     (out / "figures").mkdir(exist_ok=True)
     claims = rate_claims(scale, cells) + network_claims(scale, cells) + controls.claims(scale.network_rate, cells)
-    claims += log_claims(scale, cells, log) + open_end.claims("r2", out, cells)
+    claims += log_claims(scale, cells, log) + real_logs.claims(cells) + open_end.claims("r2", out, cells)
     rates = rate_frame(scale, cells)
     write_table(out, "tables1and2", rates)
     if scale.networks:
@@ -60,6 +60,8 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str, log: Path | None) 
     if scale.controls:
         write_table(out, "controls", controls.frame(scale.network_rate, cells))
     write_table(out, "table4", log_frame(scale, cells))
+    if len(real := real_logs.frame(cells)):
+        write_table(out, "table4-logs", real)
     write_table(out, "paper", paper_frame())
     write_table(out, "seeds", seeds_frame(cells))
     _figures(out, scale, cells, rates, log)
