@@ -187,10 +187,10 @@ def _real(kept: Kept, name: str) -> list[Row]:
 
 LOG_SAYS = (
     "Mean slowdowns behind the rows of real logs. Same: windows of 60 jobs, evenly spread over the log, trained and tested on (one seed, "
-    "sampled actions); the plan is searched for these very jobs, and hold-back tuned on them. Unseen: windows of the log's last fifth; A2C "
-    "learns on its first three fifths (two seeds), where hold-back is tuned, and sampled or greedy actions are chosen on the fifth between. "
-    "One machine; the largest request among 60 jobs takes all of it. Of SWF no memory is read (1 of 10). Where all jobs of a window ask for "
-    "the same, as an array's do, they run one by one, and SJF leaves nothing to gain."
+    "sampled actions); the plan is searched for these very jobs, and hold-back tuned on them. Unseen: windows of the log's last fifth; "
+    "A2C learns on its first three fifths (two seeds), where hold-back is tuned, and sampled or greedy actions are chosen on the fifth "
+    "between. One machine; the largest request among 60 jobs takes all of it. Of SWF no memory is read (1 of 10). Where all jobs of a "
+    "window ask for the same, as an array's do, they run one by one, and SJF leaves nothing to gain."
 )
 
 
