@@ -32,8 +32,11 @@ def policy_named(name: str) -> Any:
     if not name.startswith(AGENT):
         from escala.envs.shield import shielded, split_name
 
-        folder, settings = split_name(name)
-        made = shielded(load_agent(folder), sampled=False, **settings)
+        env_id, folder, settings = split_name(name)
+        agent = load_agent(folder)
+        if getattr(agent, "env_id", "") != env_id:
+            raise EscalaError(f"{name}: base {settings['base']} overrules agents of {env_id}, and {folder} holds another")
+        made = shielded(agent, sampled=False, **settings)
     else:
         folder = name.removeprefix(AGENT)
         kind = kind_of(folder)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -196,6 +197,7 @@ INSIDE = (
     ("escala.envs.learnt", "LearntShutdown"),
     ("escala.envs.learnt", "LearntScheduler"),
     ("escala.envs.shield", "Shielded"),
+    ("escala.envs.shutdown_shield", "ShieldedShutdown"),
     ("escala.envs.slots.policy", "SlotPolicy"),
     ("escala.envs.slots.team.policy", "TeamPolicy"),
 )
@@ -268,3 +270,11 @@ def name_of(policy: Any) -> str:
     own = INSIDE + NAMED + (("escala.policies.schedulers", "Scheduler"),) * bool(colon)  # `queue_by` names its schedulers so
     taken = kind.strip() in OFFICIAL and not _is_of(policy, own)
     return f"{name} (object)" if taken else name
+
+
+def counts_of(policies: Iterable[Any]) -> dict[str, int]:
+    """What policies count of their decisions (`counts`), such as those that a shield overruled; of several, all together."""
+    found = Counter[str]()
+    for policy in policies:
+        found.update(getattr(policy, "counts", None) or {})
+    return dict(found)

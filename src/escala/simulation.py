@@ -168,13 +168,7 @@ class Simulation:
             "head": codes.LATEST_RELEASED if by_count else codes.LOWEST_ID,
             "depth": opts.depth if opts.depth is not None else 1 << 60,
             "rebuild": opts.rebuild,
-            "shutdown": plan.shutdown,
-            "timeout_us": int(microseconds(plan.timeout_s)),
-            "spare": plan.spare,
-            "fraction": plan.fraction,
-            "cap_us": _longest(plan.cap_s),
-            "if_busy": plan.if_busy,
-            "target": plan.target,
+            **power_rules(plan),
             "exact": opts.rules == "batsched",
             "margin_us": int(microseconds(opts.margin_s)),
             "start_us": int(microseconds(opts.start_s)),
@@ -362,6 +356,19 @@ class Simulation:
 @functools.cache
 def _version() -> str:
     return version("escala")
+
+
+def power_rules(plan: Plan) -> dict[str, float]:
+    """What the kernel's options say of a plan's shutdown policy."""
+    return {
+        "shutdown": plan.shutdown,
+        "timeout_us": int(microseconds(plan.timeout_s)),
+        "spare": plan.spare,
+        "fraction": plan.fraction,
+        "cap_us": _longest(plan.cap_s),
+        "if_busy": plan.if_busy,
+        "target": plan.target,
+    }
 
 
 def _longest(seconds: float) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from escala.cli.policies import SHUTDOWNS
+from escala.cli.policies import SHUTDOWNS, TRAINED
 from escala.errors import EscalaError
 from escala.options import Options
 from escala.policies import SCHEDULERS, SHUTDOWN_FORMS
@@ -43,7 +43,7 @@ def test_every_policy_is_listed_with_a_line(escala_: Escala) -> None:
         "agent:DIR",
         "shield:BASE[:KEY=VALUE...]:agent:DIR",
     }
-    assert [row["shutdown"] for row in listed["shutdowns"]] == [*SHUTDOWN_FORMS, "agent:DIR"] == [*SHUTDOWNS, "agent:DIR"]
+    assert [row["shutdown"] for row in listed["shutdowns"]] == [*SHUTDOWNS, *TRAINED] and [*SHUTDOWN_FORMS] == [*SHUTDOWNS]
     assert {row["generator"] for row in listed["generators"]} == set(GENERATORS)
     lines = [row["what"] for rows in listed.values() for row in rows]
     assert all(10 < len(line) < 140 and "\n" not in line and "`" not in line for line in lines)

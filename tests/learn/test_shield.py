@@ -57,9 +57,9 @@ def test_a_margin_that_allows_all_changes_nothing(log: escala.Workload, unlearnt
 def test_what_cannot_stand_behind_one_is_refused(unlearnt: escala.Agent) -> None:
     with pytest.raises(EscalaError, match="give a share of at least 0"):
         shielded(unlearnt, margin=-0.1)
-    switching = Path(__file__).parents[2] / "docs" / "studies" / "deepshutdown2020" / "agents" / "g5k-1-0"
-    for agent in ("easy", escala.load_agent(switching)):
-        with pytest.raises(EscalaError, match="agents of escala/Scheduling-v0: it looks ahead at starts of jobs, not at switches"):
+    slotted = Path(__file__).parents[2] / "docs" / "studies" / "grid2019" / "agents" / "open-all-1"
+    for agent in ("easy", escala.load_agent(slotted)):
+        with pytest.raises(EscalaError, match="before agents of escala/Scheduling-v0 and escala/OffReservation-v0, before no others"):
             shielded(agent)
     with pytest.raises(EscalaError, match="is a scheduler policy, given as shutdown"):
         escala.simulate(generate.lublin(jobs=5, cores=32), "32x1:taurus", "easy", shielded(unlearnt))

@@ -14,8 +14,6 @@ import pytest
 
 import escala
 from escala.agents import load_team
-from escala.bridges.answers import Answers
-from escala.cli.shields import counted
 from escala.envs import multi
 from escala.envs.shield import shielded
 from escala.envs.slots import options as slots
@@ -25,9 +23,8 @@ from escala.live import Desk, Orders, Snapshot, rows
 from escala.live.rows import Rows
 from escala.live.state_file import write_state
 from escala.policies import Rollout
-from tests.live.machine import Machine, Wilful
+from tests.live.machine import Wilful
 from tests.live.twin import KINDS, case_of, differences, platform_of
-from tests.oracle.engines import run_kernel
 from tests.oracle.worlds import Case, draw_platform
 
 STUDIES = Path(__file__).parents[2] / "docs" / "studies"
@@ -181,29 +178,6 @@ def test_a_long_day_of_a_plain_object_keeps_tables_and_state_small() -> None:
         assert {start.job_id for start in orders.starts} == {str(k - 1), str(k)} - {"0"}
     assert [min(rows) for rows in watching.rows.values()] == list(range(3001)) and all(len(rows) == 1 for rows in watching.rows.values())
     assert desk._tables.rows <= 1024 and len(desk._carried.rows) == 3
-
-
-def test_what_a_shield_counts_goes_on_after_a_restart(tmp_path: Path) -> None:
-    case = case_of("easy", "timeout:90", "one-core", QUICK_JOBS, GRID_S)
-    case.options["scheduler"] = _shielded()
-    counts = run_kernel(case).manifest["counts"]
-    made: list[Desk] = []
-
-    def make() -> Desk:
-        made.append(Desk(platform_of(case), _shielded(), "timeout:90", head="lowest-id"))
-        return made[-1]
-
-    Machine(case.platform, case.jobs).run(make, tmp_path / "state.json")
-    assert len(made) > 3 and made[-1].counts == counts and 0 < counts["overruled"] < counts["unlike"] < counts["choices"]
-    assert json.loads(Answers(made[-1]).answer(b'{"status": true}'))["status"]["counts"] == counts
-    assert counted(made[-1].counts, "; ").endswith(f" unlike the base's, {counts['overruled']} overruled")
-    made[-1].save(tmp_path / "state.json")
-    told = json.loads((tmp_path / "state.json").read_text())
-    told["states"]["scheduler"]["ahead"]["running"] = 5
-    del told["sha256"]
-    write_state(tmp_path / "state.json", "", told)
-    with pytest.raises(EscalaError, match="its state is none of its own"):
-        make().restore(tmp_path / "state.json")
 
 
 @pytest.mark.long

@@ -68,7 +68,10 @@ ROLLOUT_OPTIONS = {
     "every=SECONDS": "after a choice to wait, look again at the next multiple of this (after the mean time to the next event)",
 }
 """Options behind the name of rollout, as in rollout:128:objective=slowdown:base=hold-back:0+sjf-fit."""
-TRAINED = {"agent:DIR": "the trained agent in this folder (escala train)"}
+TRAINED = {
+    "agent:DIR": "the trained agent in this folder (escala train)",
+    "shield:BASE[:KEY=VALUE...]:agent:DIR": "the same, overruled where a look-ahead by BASE (timeout:300, ...) finds it worse",
+}
 IN_FOLDERS = {
     "policy:DIR": "the tuned policy in this folder (escala tune)",
     "agent:DIR": "the trained agent, or team, in this folder (escala train)",

@@ -13,10 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from escala.envs import shutdown_shield as power
 from escala.envs.core.records import Records
 from escala.envs.deciding import Deciding
 from escala.envs.learnt import LearntScheduler
 from escala.envs.rjms import scheduling_step
+from escala.envs.shutdown_shield import ShieldedShutdown
 from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.policies.rollout import Rollout, base_scheduler
@@ -25,6 +27,7 @@ from escala.policies.rollout_names import number, options_of
 from escala.policies.schedulers import SCHEDULERS, Scheduler
 from escala.policy import View, insider
 
+ENV = "escala/Scheduling-v0"
 BASE, FUTURES, MARGIN = "easy", 64, 0.0
 SHIELD, AGENT = "shield:", "agent:"
 FORM, EXAMPLE = "shield:BASE[:KEY=VALUE...]:agent:DIR", "shield:easy:futures=8:margin=0.02:agent:DIR"
@@ -52,8 +55,8 @@ class Shielded(LearntScheduler):
         margin: float = MARGIN,
         objective: str = "bounded-slowdown",
     ) -> None:
-        if getattr(agent, "env_id", None) != "escala/Scheduling-v0":
-            raise EscalaError("a shield stands before agents of escala/Scheduling-v0: it looks ahead at starts of jobs, not at switches")
+        if getattr(agent, "env_id", None) != ENV:
+            raise EscalaError(f"a shield with a base that starts jobs stands before agents of {ENV}")
         if not 0.0 <= margin < np.inf:
             raise EscalaError(f"shield: margin={margin!r}: give a share of at least 0, such as 0.05")
         super().__init__(agent, sampled, seed)
@@ -136,22 +139,35 @@ def base_of(name: str) -> Scheduler:
         ) from None
 
 
-def shielded(agent: Any, **settings: Any) -> Shielded:
-    """A trained agent behind a shield, as a scheduler of `simulate`; settings: see `Shielded`."""
-    return Shielded(agent, **settings)
+def shielded(agent: Any, **settings: Any) -> Shielded | ShieldedShutdown:
+    """A trained agent behind a shield, as a scheduler or a shutdown policy of `simulate`; settings: see `Shielded` and
+    `escala.envs.shutdown_shield.ShieldedShutdown`."""
+    kind = BEHIND.get(getattr(agent, "env_id", ""))
+    if kind is None:
+        raise EscalaError(f"a shield stands before agents of {' and '.join(BEHIND)}, before no others")
+    return kind(agent, **settings)
 
 
-def split_name(name: str) -> tuple[str, dict[str, Any]]:
-    """The folder and the settings of `shield:BASE[:KEY=VALUE...]:agent:DIR`, as `EXAMPLE`; EscalaError for a name that makes
-    no sense. It loads nothing."""
+BEHIND = {ENV: Shielded, power.ENV: ShieldedShutdown}
+"""Environment -> what stands before its agents."""
+
+
+def split_name(name: str) -> tuple[str, str, dict[str, Any]]:
+    """The environment of the agent, its folder and the settings of `shield:BASE[:KEY=VALUE...]:agent:DIR`, as `EXAMPLE`; EscalaError for
+    a name that makes no sense. It loads nothing."""
     head, agent, folder = name.removeprefix(SHIELD).partition(AGENT)
-    base, *parts = head.removesuffix(":").split(":")
     if not agent or not head.endswith(":") or not folder:
-        raise EscalaError(f"scheduler {quoted(name)}: write {FORM}, with the folder of an agent of escala/Scheduling-v0")
-    what = f"scheduler {quoted(name)}: "
+        raise EscalaError(f"scheduler {quoted(name)}: write {FORM}, with the folder of an agent of {' or '.join(BEHIND)}")
+    base, *parts = head.removesuffix(":").split(":")
+    switches = base in power.BASES
+    while switches and parts and "=" not in parts[0]:
+        base += f":{parts.pop(0)}"
+    whose = f"{'shutdown policy' if switches else 'scheduler'} {quoted(name)}"
+    known, example, check = (power.OPTIONS, power.EXAMPLE, power.plan_of) if switches else (OPTIONS, EXAMPLE, base_of)
     try:
-        base_of(base)
-        given = options_of(parts, name, OPTIONS, EXAMPLE)
-        return folder, {"base": base, **{key: OPTIONS[key](text, f"{what}{key} is {text!r}") for key, text in given.items()}}
+        check(base)
+        given = options_of(parts, whose, known, example)
+        settings = {key: known[key](text, f"{whose}: {key} is {text!r}") for key, text in given.items()}
+        return power.ENV if switches else ENV, folder, {"base": base, **settings}
     except EscalaError as error:
-        raise EscalaError(what + str(error).removeprefix(what)) from None
+        raise EscalaError(f"{whose}: {str(error).removeprefix(f'{whose}: ')}") from None

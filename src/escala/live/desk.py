@@ -31,7 +31,7 @@ from escala.live.state_file import reading_state, take_state, told_state, write_
 from escala.live.tables import Tables, stand_ins
 from escala.platform import Platform, read_platform
 from escala.policies.run import TURNS, decider
-from escala.policy import name_of
+from escala.policy import counts_of, name_of
 from escala.simulation import Simulation
 from escala.workload import Workload
 
@@ -67,8 +67,8 @@ class Desk:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What a scheduler counts of its decisions, such as those that a shield overruled."""
-        return dict(getattr(self._asked.pair.scheduler, "counts", None) or {})
+        """What policies count of their decisions, such as those that a shield overruled; of both together."""
+        return counts_of(self._asked.objects.values())
 
     def decide(self, snapshot: Snapshot) -> Orders:
         """What to do now. Snapshots come in the order of time; two of one instant are two decisions. Jobs that could never run are refused

@@ -57,6 +57,17 @@ class Memory:
                 self.walltime_us.append(round(waiting.walltime_s * SECOND))
                 self.cores.append(waiting.cores)
                 self.last_row = waiting.row
+        self._forget()
+
+    def note(self, submitted: NDArray[Any], ended: NDArray[Any]) -> None:
+        """The same where the kernel's tables say it: the jobs (`JOB`) that have come since, and those that have ended. walltime: their
+        requests."""
+        for name, values in (("submit", self.submit_us), ("walltime", self.walltime_us), ("cores", self.cores)):
+            values += submitted[name].tolist()
+        self.shares += np.clip(ended["runtime"] / ended["walltime"], 1e-6, 1.0).tolist()
+        self._forget()
+
+    def _forget(self) -> None:
         for values in (self.submit_us, self.walltime_us, self.cores, self.shares):
             del values[:-LATEST]
 

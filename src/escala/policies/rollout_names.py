@@ -30,9 +30,9 @@ def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | 
         first, parts = str(DEFAULT_FUTURES), [first, *parts]
     if not (first.isascii() and first.isdigit() and 1 <= int(first) <= MOST):
         raise EscalaError(f"scheduler {quoted(name)}: {quoted(first)} is no number of futures: use {ROLLOUT} or {ROLLOUT}:128")
+    whose = f"scheduler {quoted(name)}"
     given = {
-        key: OPTIONS[key](text, f"scheduler {quoted(name)}: {key} is {quoted(text)}")
-        for key, text in options_of(parts, name, OPTIONS, EXAMPLE).items()
+        key: OPTIONS[key](text, f"{whose}: {key} is {quoted(text)}") for key, text in options_of(parts, whose, OPTIONS, EXAMPLE).items()
     }
     if objective in OBJECTIVES:
         given = {"objective": objective} | given
@@ -41,8 +41,8 @@ def rollout_of(name: str, seed: int, objective: str | None = None) -> Rollout | 
     return policy
 
 
-def options_of(parts: list[str], name: str, known: Mapping[str, Any], example: str) -> dict[str, str]:
-    """Key -> value as texts, of the parts between colons; EscalaError for a key that is not known, or given twice."""
+def options_of(parts: list[str], whose: str, known: Mapping[str, Any], example: str) -> dict[str, str]:
+    """Key -> value as texts, of the parts between colons; EscalaError, of whose they are, for a key that is not known, or given twice."""
     found: dict[str, str] = {}
     key = ""
     for part in parts:
@@ -51,14 +51,14 @@ def options_of(parts: list[str], name: str, known: Mapping[str, Any], example: s
             if key not in known:
                 near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
                 hint = f"did you mean {near[0]}? " if near else ""
-                raise EscalaError(f"scheduler {quoted(name)}: option {quoted(key)} is unknown: {hint}known are {', '.join(known)}")
+                raise EscalaError(f"{whose}: option {quoted(key)} is unknown: {hint}known are {', '.join(known)}")
             if key in found:
-                raise EscalaError(f"scheduler {quoted(name)}: {key} is given twice: give it once")
+                raise EscalaError(f"{whose}: {key} is given twice: give it once")
             found[key] = value
         elif key:
             found[key] += f":{part}"
         else:
-            raise EscalaError(f"scheduler {quoted(name)}: {quoted(part)} is no option: write KEY=VALUE, as in {example}")
+            raise EscalaError(f"{whose}: {quoted(part)} is no option: write KEY=VALUE, as in {example}")
     return found
 
 

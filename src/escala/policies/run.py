@@ -26,7 +26,7 @@ from escala.policies.queues import ESTIMATES
 from escala.policies.rollout_names import rollout_of
 from escala.policies.schedulers import Scheduler, is_own
 from escala.policies.tuned import digests_in
-from escala.policy import ClairvoyantView, Commands, View, as_policy, is_insider, name_of
+from escala.policy import ClairvoyantView, Commands, View, as_policy, counts_of, is_insider, name_of
 from escala.prediction.folder import model_columns, model_digest
 from escala.registry import is_trained, trained
 from escala.result import Result
@@ -91,6 +91,8 @@ def pair(workload: Workload, scheduler_: Any, shutdown_: Any, options: Options) 
     }
     if power is not None:
         fields = external_shutdown(power, said["shutdown"].beneath)
+        if is_insider(power) and hasattr(power, "beside"):
+            power.beside(chosen)  # it looks ahead by the scheduler of the run
     name = f"{name_of(scheduler_)} + {name_of(shutdown_)}"
     return Pair(plan_for(chosen, fields, workload, options), outside, power, name, said)
 
@@ -307,8 +309,8 @@ def _simulate(
         about["columns"] = columns
     if objects := [role for role, given in roles.items() if given is not None and not isinstance(given, str)]:
         about["objects"] = objects
-    if is_insider(chosen.scheduler) and (counts := getattr(chosen.scheduler, "counts", None)):
-        about["counts"] = dict(counts)
+    if counts := counts_of(one for one in (chosen.scheduler, chosen.shutdown) if is_insider(one)):
+        about["counts"] = counts
     if files := _files(scheduler, shutdown, chosen_options):
         about["policy_files"] = files
     result = simulation.result(0, about)

@@ -21,7 +21,7 @@ HELP = {
     "starts_total": "jobs that Slurm started, by how the policy took it",
     "acted_total": "commands given to Slurm, by outcome",
     "refused_total": "orders that a guard refused, by guard",
-    "shield_total": "choices of a learnt scheduler behind a shield, those unlike the base's, those overruled, since the folder began",
+    "shield_total": "choices of learnt policies behind a shield, those unlike the base's, those overruled, since the folder began",
     "info": "always 1: the mode, the policies, the partition, and the version of Slurm",
     "nodes": "nodes of the partition at the last look, by power state; gone: down, drained, or reserved by others",
     "jobs": "jobs of the partition at the last look that wait for nodes, and that have some",
