@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,32 @@ from escala.workload import Workload
 
 Ints = NDArray[np.int64]
 SINGLETON = "singleton"
-_PART = re.compile(r"(after|afterany|afterok|afternotok)((?::[^:,?+]+(?:\+\d+)?)+)")
+_PART = re.compile(r"(after|afterany|afterok|afternotok|aftercorr)((?::[^:,?+]+(?:\+\d+)?)+)")
+
+
+@dataclass(frozen=True)
+class _Jobs:
+    """row: of a job's number. tasks: of an array's number, rows by the number of the task. well: does the log say that a row completed?"""
+
+    row: dict[str, int]
+    tasks: dict[str, dict[str, int]]
+    array: list[str | None]
+    well: list[bool]
+
+    @classmethod
+    def of(cls, workload: Workload) -> _Jobs:
+        ids, array = workload.jobs["job_id"].to_list(), Columns(workload.jobs).texts("array_id")
+        tasks: dict[str, dict[str, int]] = {}
+        for j, name in enumerate(array):
+            if name is not None:
+                there = tasks.setdefault(name, {})
+                there[_number(ids[j]) or str(len(there))] = j
+        return cls({ident: j for j, ident in enumerate(ids)}, tasks, array, went_well(workload))
+
+
+def _number(job: str) -> str:
+    """Of task 12_3 the 3."""
+    return job.rpartition("_")[2] if "_" in job else ""
 
 
 def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
@@ -27,7 +53,7 @@ def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
     n = len(workload)
     if not any(texts):
         return np.zeros(n, np.int64), np.zeros(n + 1, np.int64), np.zeros((0, 3), np.int64)
-    row_of = {ident: j for j, ident in enumerate(workload.jobs["job_id"])}
+    jobs = _Jobs.of(workload)
     edges: list[tuple[int, int, int, int]] = []
     chains: list[tuple[int, int, int, int]] = []
     last = dict[tuple[str | None, str | None], int]()
@@ -36,7 +62,7 @@ def dependencies(workload: Workload) -> tuple[Ints, Ints, Ints]:
             if part == SINGLETON:
                 chains += [(last[named], j, 1, ANYHOW)] if named in last else []
             else:
-                edges += _edges(part, j, row_of, workload.jobs["job_id"][j])
+                edges += _edges(part, j, jobs, workload.jobs["job_id"][j])
         last[named] = j
     _refuse_circles(edges + chains, n, workload.jobs["job_id"])
     left = np.bincount([one[1] for one in edges], minlength=n).astype(np.int64)
@@ -74,18 +100,29 @@ def _single(texts: list[str | None]) -> Ints:
     return np.array([int(SINGLETON in _parts(text)) for text in texts], np.int64)
 
 
-def _edges(part: str, j: int, row_of: dict[str, int], job: str) -> list[tuple[int, int, int, int]]:
+def _edges(part: str, j: int, jobs: _Jobs, job: str) -> list[tuple[int, int, int, int]]:
     match = _PART.fullmatch(part)
     if match is None:
-        raise EscalaError(f"job {quoted(job)}: dependency {quoted(part)} is none of after, afterok, afterany, afternotok:ID, or singleton")
+        known = "after, afterok, afterany, afternotok, aftercorr:ID, or singleton"
+        raise EscalaError(f"job {quoted(job)}: dependency {quoted(part)} is none of {known}")
+    kind = match[1]
+    when, how = (0 if kind == "after" else 1), {"afterok": WELL, "aftercorr": WELL, "afternotok": BADLY}.get(kind, ANYHOW)
     found = []
-    for ident in match[2].split(":")[1:]:
-        other = row_of.get(ident.partition("+")[0])
-        if other is None:
-            continue  # before the log, and over
-        kind = match[1]
-        found.append((other, j, 0 if kind == "after" else 1, {"afterok": WELL, "afternotok": BADLY}.get(kind, ANYHOW)))
+    for ident in (one.partition("+")[0] for one in match[2].split(":")[1:]):
+        if ident in jobs.row:
+            found.append((jobs.row[ident], j, when, how))
+        elif ident in jobs.tasks:  # what is not there at all was before the log, and is over
+            others = _tasks(jobs, ident, j, job) if kind == "aftercorr" else list(jobs.tasks[ident].values())
+            failed = how == BADLY and not all(jobs.well[one] for one in others)  # one that fails is enough
+            found += [(one, j, when, ANYHOW if failed else how) for one in others]
     return found
+
+
+def _tasks(jobs: _Jobs, array: str, j: int, job: str) -> list[int]:
+    """Of another array the task with the number of job j in its own."""
+    own = jobs.array[j]
+    number = next((name for name, row in jobs.tasks[own].items() if row == j), "") if own is not None else _number(job)
+    return [jobs.tasks[array][number]] if number in jobs.tasks[array] else []
 
 
 def went_well(workload: Workload) -> list[bool]:

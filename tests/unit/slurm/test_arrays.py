@@ -36,6 +36,31 @@ def test_so_many_tasks_run_at_one_time(site: Any) -> None:
     assert starts(array(5, 10, None), site()) == pytest.approx([0.4, 0.4, 0.4, 0.4, 10.4], abs=1.1), "no limit: as many as fit"
 
 
+@pytest.mark.parametrize(
+    ("dependency", "status", "starts_at"),
+    [
+        ("after:7", None, 20.4),  # all tasks have started
+        ("afterany:7", None, 30.4),
+        ("afterok:7", None, 30.4),
+        ("afterok:7", "FAILED", None),
+        ("afternotok:7", "FAILED", 30.4),  # all have ended, and one of them failed
+        ("afternotok:7", None, None),
+    ],
+)
+def test_a_job_waits_for_a_whole_array(site: Any, dependency: str, status: str | None, starts_at: float | None) -> None:
+    """ "Wait for entire job array to complete"; "... and at least one task fails". A real slurmctld did so with its tasks, too."""
+    work = array(5, 10, 2, (0.2, 5, 60, 1), dependency=[None] * 5 + [dependency], status=[None, status, None, None, None, None])
+    found = starts(work, site())[-1]
+    assert found is None if starts_at is None else found == pytest.approx(starts_at, abs=1.1)
+
+
+def test_tasks_wait_for_those_with_their_numbers(site: Any) -> None:
+    """aftercorr: "A task of this job array can begin execution after the corresponding task ID in the specified job has completed"."""
+    rows = [(0.1, 10, 60, 1), (0.1, 30, 60, 1), (0.2, 5, 60, 1), (0.2, 5, 60, 1)]
+    work = jobs(*rows, job_id=["7_1", "7_2", "8_2", "8_1"], array_id=["7", "7", "8", "8"], dependency=[None, None, *["aftercorr:7"] * 2])
+    assert starts(work, site())[2:] == pytest.approx([30.4, 10.4], abs=1.1)
+
+
 def test_a_task_at_its_limit_holds_nobody_up(site: Any) -> None:
     """JobArrayTaskLimit: it is passed over, in the event pass too, has no reservation and closes no partition."""
     builtin = "SchedulerType=sched/builtin\nSchedulerParameters=batch_sched_delay=0,sched_interval=2"
