@@ -18,7 +18,7 @@ from escala.slurm.closed import closed_of
 from escala.slurm.columns import Columns, as_words
 from escala.slurm.dependencies import dependencies, names_of, went_well
 from escala.slurm.preempting import preempting_of
-from escala.slurm.settings import TICK_S, WEEK_S, Settings
+from escala.slurm.settings import WEEK_S, Settings
 from escala.slurm.tres import priority_of_resources
 from escala.workload import Workload
 
@@ -213,10 +213,8 @@ def _late(jobs: pl.DataFrame) -> NDArray[np.bool_]:
 
 
 def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
-    if not settings.multifactor and settings.calc_period < 60:
-        calc = 60
-    else:
-        calc = max(60, settings.calc_period)
+    calc = max(60, settings.calc_period)
+    started, _, every = settings.phases(workload.origin_s)
     return t.Rules(
         epoch_us=round(workload.origin_s * t.SECOND),
         bf_interval=settings.bf_interval,
@@ -250,12 +248,12 @@ def _rules(workload: Workload, settings: Settings, asked: Asked) -> t.Rules:
         by_time=int(settings.small_relative_to_time),
         calc_us=calc * t.SECOND,
         max_age=settings.max_age,
-        tick_us=round(settings.tick_every_s * t.SECOND),
+        tick_us=round(every * t.SECOND),
         drift_us=round(settings.drift_s * t.SECOND),
         kill_wait=settings.kill_wait,
         over_time=settings.over_time,
         over_reservation=settings.over_reservation,
-        started_us=round(settings.started_s * t.SECOND),
+        started_us=round(started * t.SECOND),
         fair=0 if not settings.fair_share else TREE if settings.fair_tree else CLASSIC,
         decay=1 - 0.693 / settings.half_life if settings.half_life else 1.0,
         dampening=float(settings.dampening),
@@ -280,7 +278,7 @@ def _counters(settings: Settings, rules: t.Rules) -> Ints:
     started = rules.started_us
     s[t.NOW] = started
     every = rules.tick_us
-    tick = settings.started_s + TICK_S if settings.tick_s is None else settings.tick_s
+    _, tick, _ = settings.phases(rules.epoch_us / t.SECOND)
     s[t.TICK] = started + (round(tick * t.SECOND) - started) % every
     first = started + rules.bf_interval * t.SECOND if settings.phase_s is None else round(settings.phase_s * t.SECOND)
     s[t.PASS] = round(settings.passes_s[0] * t.SECOND) if settings.passes_s else first

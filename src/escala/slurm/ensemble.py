@@ -15,7 +15,7 @@ from escala.platform import Platform
 from escala.platform.site import site_of
 from escala.result import Result
 from escala.slurm.run import run_slurm
-from escala.slurm.settings import Settings, changed, settings_of
+from escala.slurm.settings import WHOLE_SECONDS, Settings, changed, settings_of
 from escala.workload import Workload
 
 Floats = NDArray[np.float64]
@@ -53,6 +53,8 @@ def ensemble(
     results, rows = [], []
     for started, tick, drift, every in _phases(draws, seed):
         settings = replace(base, started_s=started, tick_s=tick, drift_s=drift, tick_every_s=every, phase_s=None, passes_s=())
+        if base.version >= WHOLE_SECONDS:
+            settings = replace(settings, tick_s=None, tick_every_s=None)
         result = run_slurm(workload, site, settings, with_options(Options(), **options))
         summary = result.summary()
         results.append(result)

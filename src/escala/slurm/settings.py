@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -20,8 +21,12 @@ WEEK_S = 7 * 86400
 BY_PARTITION, BY_QOS = "partition_prio", "qos"
 KINDS = {BY_PARTITION: preempt.BY_TIER, BY_QOS: preempt.BY_QOS}
 RESETS = {"DAILY": 86400, "WEEKLY": WEEK_S}
-TICK_S = 0.45
+STARTED_S, TICK_S, EVERY_S = -2.8, 0.45, 1.0014
 """Of all moments between 0 and 1 s, one at which most recorded runs come out as real daemons ran them; see docs/how-to/site.md."""
+AHEAD_S, PACE_S = -0.007, 1.0021
+"""Where its passes are known: both threads of a slurmctld of 22.05 begin with it, and its event passes come so far apart."""
+WHOLE_SECONDS = (24, 11)
+"""From this version on event passes come at whole seconds of unix time."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,10 @@ class Settings:
     over_reservation: minutes (ResvOverRun), -1: without end. weight_tres: (TRES, weight) of PriorityWeightTRES. max_tres:
     PriorityFlags=MAX_TRES, a job is billed by its dearest resource.
     started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills beat from there.
-    tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start. phase_s: when backfill first
-    looks, None: bf_interval after the start. passes_s: recorded moments of backfill passes, in place of its clock. drift_s: by how much
-    each sleep is late.
+    tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start, at whole seconds of unix time
+    from 24.11 on, and else, where `passes_s` are known, beside them. phase_s: when backfill first looks, None: bf_interval after the start.
+    passes_s: recorded moments of backfill passes, in place of its clock; without started_s it started bf_interval before the first.
+    drift_s: by how much each sleep is late. version: of Slurm, such as (24, 11); empty: not known.
     """
 
     bf_interval: int = 30
@@ -97,12 +103,13 @@ class Settings:
     requeue_delay: int = 120
     message_timeout: int = 10
     accrue_always: bool = False
-    started_s: float = -2.8
+    started_s: float | None = None
     tick_s: float | None = None
-    tick_every_s: float = 1.0014
+    tick_every_s: float | None = None
     phase_s: float | None = None
     passes_s: tuple[float, ...] = ()
     drift_s: float = 0.001
+    version: tuple[int, ...] = ()
     unread: tuple[str, ...] = field(default=())
 
     @property
@@ -114,6 +121,19 @@ class Settings:
     def preempts(self) -> int:
         """May some jobs take nodes from others: by tier or QOS, of `escala.kernel.slurm.preempt`, or 0?"""
         return KINDS.get(self.preempt, 0) if self.preempt_mode != "off" else 0
+
+    def phases(self, epoch_s: float) -> tuple[float, float, float]:
+        """(when slurmctld started, a moment of its event passes, how far apart they are), s. epoch_s: unix second of the clock's zero."""
+        started = self.started_s
+        if started is None:
+            started = self.passes_s[0] - self.bf_interval if self.passes_s else STARTED_S
+        if self.version >= WHOLE_SECONDS:
+            usual, every = math.ceil(epoch_s) - epoch_s, 1.0
+        elif self.passes_s:
+            usual, every = self.passes_s[0] + AHEAD_S, PACE_S
+        else:
+            usual, every = started + TICK_S, EVERY_S
+        return started, usual if self.tick_s is None else self.tick_s, every if self.tick_every_s is None else self.tick_every_s
 
 
 PARAMETERS = (
@@ -191,6 +211,7 @@ def settings_of(site: Site) -> Settings:
     found |= _usage(told, where, unread)
     found |= _preemption(told, where, unread)
     enforced = told.get("accountingstorageenforce", "limits").lower()
+    found["version"] = tuple(int(one) for one in re.findall(r"\d+", told.get("slurm_version", ""))[:2])
     found["limits"] = any(word in enforced for word in ("limits", "safe", "all"))
     if not found["limits"] and (
         any(set(one) - NO_LIMIT for one in site.qos_limits.values())

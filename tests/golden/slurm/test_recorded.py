@@ -16,12 +16,17 @@ import escala
 from escala.calibration import calibrate
 from escala.calibration.calibrate import STANDS
 from escala.slurm import ensemble, settings_of
-from tests.golden.slurm.recorded import Recorded, recorded
+from tests.golden.slurm.recorded import OWN, Recorded, recorded
 
 REPEATS = ("A1-repeat", "A1-slurm24", "B1", "B1-repeat", "C1", "C1-repeat", "D1", "D1-repeat", "E1-fine")
 """Runs that the default phases give; of those that Slurm repeats only A3 and A3-slurm24 need phases of their own."""
 KIN = {"A1": ("A1", "A1-repeat"), "A3": ("A3", "A3-repeat"), "C1-noage": ("C1-noage", "C1-noage-repeat"), "E1": ("E1", "E1-repeat")}
 """Lists on which Slurm does not repeat itself."""
+REPEATED = ("D2", "F1", "P1", "P2", "Q1", "W1")
+"""Runs that were recorded for these tests, of which the default phases give every start, or nearly: shared nodes with exclusive jobs and
+memory by node or core; features; preemption by tier (requeue, cancel) and by QOS (Q1); node weights."""
+OWN_CLOCK = ("M1", "O2", "X1")
+"""Those that a second decides: jobs of several partitions of several tiers; few jobs a pass; dependencies, arrays and begin times."""
 CHANCE = ("A1", "A3", "A3-slurm24", "C1-noage", "C1-noage-repeat", "C1-noage-slurm24", "D1-slurm24", "E1", "E1-repeat")
 
 
@@ -92,3 +97,41 @@ def test_a_calibration_says_that_the_replay_stands_for_the_lab(live: Path, tmp_p
     assert found.verdict == STANDS and found.about["running"] >= 3 and found.causes == []
     assert abs(found.whole["error_of_mean_s"]) < 0.01 * found.whole["mean_recorded_s"] and found.whole["rank_correlation"] > 0.98
     assert calibrate(log, run.site, "easy").whole["rank_correlation"] < 0.8
+
+
+def _own(name: str, tmp_path: Path) -> Recorded:
+    return recorded(OWN, name, tmp_path)
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_kinds_that_were_recorded_for_these_tests(tmp_path: Path, name: str) -> None:
+    """By the default phases, every start and all nodes but those that one second decides."""
+    run = _own(name, tmp_path)
+    result = escala.simulate(run.workload, run.site, scheduler="slurm")
+    starts, nodes = run.agreement(result)
+    assert starts >= 0.9 and nodes >= 0.9
+    assert result.summary()["mean_wait_s"] == pytest.approx(run.mean_wait_s, rel=0.05)
+
+
+@pytest.mark.parametrize("name", OWN_CLOCK)
+def test_with_its_own_clock_every_start_and_all_nodes(tmp_path: Path, name: str) -> None:
+    """Fed are the moments of its backfill passes, and those of its event passes as a line: a first one and the distance."""
+    run = _own(name, tmp_path)
+    settings = replace(settings_of(run.site), passes_s=tuple(run.run["backfill_pass_times_s"]), **run.run["event_passes"])
+    assert run.agreement(escala.simulate(run.workload, run.site, scheduler=settings)) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["A3-slurm24", "C1-noage-slurm24", "D1-slurm24", "A1-slurm24"])
+def test_event_passes_at_whole_seconds_from_24_11_on(live: Path, tmp_path: Path, name: str) -> None:
+    """With the moments of its backfill passes and its version alone each list comes out whole; as 22.05 paces itself three do not."""
+    run = recorded(live, name, tmp_path)
+    settings = replace(settings_of(run.site), passes_s=tuple(run.run["backfill_pass_times_s"]), version=(24, 11))
+    assert run.agreement(escala.simulate(run.workload, run.site, scheduler=settings)) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["A1", "C1-noage", "C1-noage-repeat", "D1"])
+def test_both_threads_begin_with_slurmctld(live: Path, tmp_path: Path, name: str) -> None:
+    """With the moments of its backfill passes alone: event passes stand beside them at first, and fall behind by some 1.4 ms a second."""
+    run = recorded(live, name, tmp_path)
+    settings = replace(settings_of(run.site), passes_s=tuple(run.run["backfill_pass_times_s"]))
+    assert run.agreement(escala.simulate(run.workload, run.site, scheduler=settings))[0] >= 0.85
