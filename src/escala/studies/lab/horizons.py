@@ -45,14 +45,14 @@ def lists_of(world: str, load: float, steps: int, count: int, seed: int) -> JobL
     return draw_lists(model, count, seed)
 
 
-def _counts(steps: int) -> tuple[int, int]:
+def counts(steps: int) -> tuple[int, int]:
     """Lists to judge on, and to tune on."""
     return max(LEAST[0], STEPS // steps), max(LEAST[1], TRIED // steps)
 
 
 def rules(world: str, load: float, steps: int, seed: int = TEST) -> dict[str, Any]:
     """Mean slowdowns of the three rules on every list of a horizon, and the setting of hold-back. seed: of the lists."""
-    (count, few), slots = _counts(steps), queue_slots(steps)
+    (count, few), slots = counts(steps), queue_slots(steps)
     lists = lists_of(world, load, steps, count, seed)
     hold = tune_hold_back(lists_of(world, load, steps, few, VALIDATION), QUIETS, SHARES, slots=slots)
     played = {rule: play(lists, rule, hold=hold, slots=slots, patience=PATIENCE)["slowdown"].to_list() for rule in RULES}
@@ -61,7 +61,7 @@ def rules(world: str, load: float, steps: int, seed: int = TEST) -> dict[str, An
 
 def agent(folder: str, world: str, load: float, steps: int, endless: bool) -> dict[str, Any]:
     """Mean slowdowns of a kept agent's greedy actions on the same lists, null where a run did not end; and of greedy SJF in its slots."""
-    made, lists = load_agent(folder), lists_of(world, load, steps, _counts(steps)[0], TEST)
+    made, lists = load_agent(folder), lists_of(world, load, steps, counts(steps)[0], TEST)
     seen = {name: made.env_options[name] for name in ("slots", "queue") if name in made.env_options}
     beside = play(lists, "sjf", patience=PATIENCE, **seen)["slowdown"].to_list()
     return {"slowdown": played(made, world, load, steps, endless), SEEN: beside}
@@ -72,7 +72,7 @@ def played(made: Any, world: str, load: float, steps: int, endless: bool = False
     shaped = shaping(made.env_options)
     if shaped.get("arrivals_end", 0) > 0:
         shaped["arrivals_end"] = FAR if endless else steps
-    lists = lists_of(world, load, steps, _counts(steps)[0], seed)
+    lists = lists_of(world, load, steps, counts(steps)[0], seed)
     found = play(lists, lambda seen, mask: made.act(seen, mask, None), patience=PATIENCE, rescue=RESCUE, **shaped)
     return found["slowdown"].to_list()
 
@@ -117,13 +117,15 @@ def frame(cells: Cells) -> pl.DataFrame:
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def worst_claim(ident: str, table: pl.DataFrame, agents: Sequence[str], about: str, aim: float = 0.0) -> list[Claim]:
-    """The largest excess of these agents over the best of the three rules, over all loads and horizons of the table; none where it has none
+def worst_claim(
+    ident: str, table: pl.DataFrame, agents: Sequence[str], about: str, aim: float = 0.0, rules: str = "three rules"
+) -> list[Claim]:
+    """The largest excess of these agents over the best of the rules, over all loads and horizons of the table; none where it has none
     of them. Where a run did not end there is no figure, and the note says so. aim: the largest that is meant to be."""
     rows = table.filter(pl.col("agent").is_in(agents)).to_dicts() if len(table) else []
     if not rows:
         return []
-    text = f"largest relative excess of mean slowdown over the best of three rules, {about}, over all loads and horizons"
+    text = f"largest relative excess of mean slowdown over the best of {rules}, {about}, over all loads and horizons"
     stuck = [row for row in rows if row["unfinished"]]
     seeds, mark = 1, f"aim: at most {100 * aim:g}{' %' if aim else ''}; one training seed: the true interval is wider"
     if stuck:

@@ -18,9 +18,9 @@ JUDGED, LOOKS = (50, 90), 5
 CUT = ("finished_slowdown", "finished_runtime", "left", "submitted", "slowdown")
 
 
-def lists_of(machines: int, load: int, count: int, seed: int = TEST) -> JobLists:
-    """Fresh lists of one load (in per cent) for so many machines in all."""
-    given = {"agents": machines, "machines": 1, "load": load / 100, "formula": "plain", "lists": count, "lists_seed": seed, "steps": STEPS}
+def lists_of(machines: int, load: int, count: int, seed: int = TEST, steps: int = STEPS) -> JobLists:
+    """Fresh lists of one load (in per cent) for so many machines in all. steps: units of arrivals."""
+    given = {"agents": machines, "machines": 1, "load": load / 100, "formula": "plain", "lists": count, "lists_seed": seed, "steps": steps}
     return options_of(given).job_lists()
 
 
@@ -43,15 +43,15 @@ def rules(agents: int, machines: int, load: int, test: int) -> dict[str, Any]:
     return out
 
 
-def _seen(made: Any) -> dict[str, Any]:
+def seen_by(made: Any) -> dict[str, Any]:
     """The options of the game that a team is judged in: its shape, and what it was trained to see."""
     trained = {"skip": made.options.get("skip", "none"), "arrivals_end": made.options.get("arrivals_end", 0)}
     return {name: made.options[name] for name in ("agents", "machines", "information", "turns")} | trained
 
 
-def by_greedy(made: Any, lists: JobLists) -> dict[str, list[Any]]:
-    """A team on lists by its greedy actions: what its figures are."""
-    return _kept(play(lists, made.members(sampled=False), rescue=RESCUE, **_seen(made)), FIGURES)
+def by_greedy(made: Any, lists: JobLists, **otherwise: Any) -> dict[str, list[Any]]:
+    """A team on lists by its greedy actions: what its figures are. otherwise: options of the game that it was not trained with."""
+    return _kept(play(lists, made.members(sampled=False), rescue=RESCUE, **{**seen_by(made), **otherwise}), FIGURES)
 
 
 def _judge_of(machines: int, loads: list[int], validation: int, sampled: bool) -> Callable[[Any], float]:
@@ -99,7 +99,7 @@ def team(
     out["judged"] = made.manifest.get("judged", [])
     known = [(value, step) for step, value in out["judged"] if value is not None]
     out["kept"] = min(known)[1] if known else made.manifest["steps_done"]
-    seen = _seen(made)
+    seen = seen_by(made)
     for load in loads:
         lists, tried = lists_of(agents * machines, load, test), lists_of(agents * machines, load, validation, VALIDATION)
         out[str(load)] = {

@@ -22,9 +22,10 @@ from typing import Any
 
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import finished, scale_of
+from escala.studies.lab.horizons import HORIZONS
 from escala.studies.marl2024 import cells as work
 from escala.studies.marl2024 import headroom as room
-from escala.studies.marl2024 import learning
+from escala.studies.marl2024 import horizons, learning
 from escala.studies.marl2024.report import write_all
 from escala.studies.marl2024.values import APART
 
@@ -40,7 +41,7 @@ class Scale:
     parameters from nothing, from `growth_steps` decisions a load, beside one central learner of as many machines, all until the no-op;
     ahead: shapes of teams that imitate look-ahead first, of `ahead_seeds` seeds; nothing: seeds of 3 x 1 teams that learn from nothing,
     from `nothing_steps` decisions a load: in turns with global and with local information, with shared parameters, and all at once;
-    test, sampled, validation: lists to judge on."""
+    test, sampled, validation: lists to judge on; horizons: units of arrivals of the sweep."""
 
     shapes: tuple[tuple[int, int], ...] = ((3, 1), (2, 1), (2, 2), (3, 2))
     loads: tuple[int, ...] = LOADS
@@ -61,12 +62,13 @@ class Scale:
     test: int = 200
     sampled: int = 200
     validation: int = 100
+    horizons: tuple[int, ...] = HORIZONS
 
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         shapes=((2, 1),), loads=(50, 90), seeds=1, steps=4096, imitated=1, local=0, printed=0, void=1, growth=(), ahead=(),
-        nothing=0, test=10, sampled=5, validation=5,
+        nothing=0, test=10, sampled=5, validation=5, horizons=(50,),
     ),
     "short": Scale(),
     "paper": Scale(
@@ -149,6 +151,8 @@ def run(
                 done |= run_cells(out, [cell], settings, 1)
             if progress is not None:
                 progress((k + 1) / len(cells))
+    if minutes is None:
+        done |= run_cells(out, horizons.cells_of(out / "agents", chosen.horizons, chosen.loads), settings, jobs)
     missing = [f"not done: {cell.name}" for cell in cells if cell.name not in done]
     claims = write_all(out, chosen, done, scale)
     return finished(out, NAME, scale, settings, claims, missing)

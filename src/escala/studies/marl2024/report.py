@@ -12,7 +12,7 @@ import polars as pl
 from escala.envs.slots.heuristics import PUBLISHED
 from escala.envs.slots.heuristics import TEAM_RULES as RULES
 from escala.studies.lab.claims import Claim, write_claims, write_table
-from escala.studies.marl2024 import headroom, learning
+from escala.studies.marl2024 import headroom, horizons, learning
 from escala.studies.marl2024.claims import chosen, claims_of
 from escala.studies.marl2024.figures import write_figures
 from escala.studies.marl2024.values import KINDS, OVERLOAD, Cells, best_acting, best_of, label, plain, rule_values, seeds_of, values
@@ -142,9 +142,10 @@ def check_runtimes(table: pl.DataFrame) -> None:
 def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Claim]:
     """Claims, tables and figures; the claims."""
     found = {name: cell for name, cell in cells.items() if name.startswith(f"{headroom.KIND}/")}
-    cells = {name: cell for name, cell in cells.items() if name not in found}
+    sweep = horizons.frame(cells)
+    cells = {name: cell for name, cell in cells.items() if name not in found and not name.startswith("horizon/")}
     shares, rooms = _headroom(scale, found, cells)
-    claims = claims_of(scale, cells) + shares
+    claims = claims_of(scale, cells) + shares + horizons.claims(sweep)
     table = table_of(scale, cells)
     check_runtimes(table)
     curve = curve_table(cells)
@@ -157,6 +158,8 @@ def write_all(out: Path, scale: Any, cells: Cells, scale_name: str) -> list[Clai
     trainings = seeds_table(cells)
     write_table(out, "seeds", trainings)
     write_table(out, "headroom", rooms)
+    if len(sweep):
+        write_table(out, "horizons", sweep)
     about = (
         f"Scale {scale_name}; one team for all loads of a shape; {scale.test} lists of 200 units of arrivals a load, run to completion, "
         "every job counted; likeliest actions; intervals over episodes and training seeds. Loads are plain; above 70 % they are overload. "

@@ -20,8 +20,8 @@ SAYS = (
 )
 
 
-def swept(kept: Kept, unit: str) -> list[Table]:
-    """One row an agent and load, a column a horizon; nothing where the sweep was not done."""
+def swept(kept: Kept, unit: str, says: str = SAYS) -> list[Table]:
+    """One row an agent and load, a column a horizon; nothing where the sweep was not done. says: what stands before it."""
     table = kept.table("horizons")
     if table is None:
         return []
@@ -30,7 +30,7 @@ def swept(kept: Kept, unit: str) -> list[Table]:
     for name, load in table.select("agent", "load").unique(maintain_order=True).iter_rows():
         found = [_cell(kept, name, load, horizon) for horizon in horizons]
         cells.append([f"`{name}`", f"{load:g}{unit}", *found])
-    return [Table("Shorter and longer horizons", SAYS, ["agent", "load", *(f"{one}" for one in horizons)], cells)]
+    return [Table("Shorter and longer horizons", says, ["agent", "load", *(f"{one}" for one in horizons)], cells)]
 
 
 def _cell(kept: Kept, name: str, load: float, horizon: str) -> str:

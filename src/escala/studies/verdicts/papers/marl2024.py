@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from escala.studies.verdicts.figures import span
 from escala.studies.verdicts.kept import Kept, change, worst
-from escala.studies.verdicts.row import Paper, Row
+from escala.studies.verdicts.papers.horizons import swept
+from escala.studies.verdicts.row import CHANGE, Paper, Row
 from escala.studies.verdicts.rule import Found, Print, sentence
 
 LOADS = (10, 30, 50, 70, 90, 110, 120)
@@ -147,12 +149,25 @@ at 50 %, and at {both:r4.faster.90} at 90 %.
 
 **Why.** What teams that imitate reach is what they imitate: PPO adds nothing to those that begin with a rule. From
 nothing, a team of separate networks is still far off at 90 % when its budget ends. The paper's axis of loads squares
-the arrival rate; ours is plain.
+the arrival rate; ours is plain. {value:horizons}
 """
 
 
+HORIZONS = (
+    "Arrivals go on for longer, or shorter, than the 200 units of the trainings, and all jobs run to completion. Figures are a team's mean "
+    "slowdown against the best of R4's heuristics (SJF, Packer, both Tetris, Random) as a team of the same shape on the same lists. Teams "
+    "whose name begins with ahead are shown when arrivals end, and endless are the longest lists with their end not shown; to the others, "
+    "and to the heuristics, no end is ever shown: for them these are the same runs. One training seed, greedy actions, intervals over "
+    "lists. Above 70 % more jobs come than can be run, and the queue grows with the horizon."
+)
+
+
 def _more(kept: Kept) -> dict[str, str]:
-    return {"low": f"{LOADS[0]} %", "high": f"{LOADS[-1]} %"}
+    ends = {"low": f"{LOADS[0]} %", "high": f"{LOADS[-1]} %", "horizons": ""}
+    found = kept.claim("r4.horizon.worst")
+    if found.ours is not None:
+        ends["horizons"] = f"Over all horizons, shapes and loads of the sweep teams that imitate are at worst at {span(found, CHANGE)}."
+    return ends
 
 
 PAPER = Paper(
@@ -164,4 +179,5 @@ PAPER = Paper(
     rows,
     "3 x 1, 200 units: three agents of one machine; lists of so many units of arrivals, run until every job has ended. Loads are plain.",
     _more,
+    lambda kept: swept(kept, " %", HORIZONS),
 )
