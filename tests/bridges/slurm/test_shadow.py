@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from escala.bridges.slurm import replay
 from escala.bridges.slurm import shape as journals
 from escala.bridges.slurm.journal import records
 from escala.bridges.slurm.loop import JOURNAL, METRICS, Beside, Setting
@@ -199,6 +200,19 @@ def test_status_explain_and_metrics(tmp_path: Path) -> None:
     assert f"Slurm started it at {moment(row[3])}" in story and "UTC" in story and "the same" in story
     with pytest.raises(EscalaError, match="job 999 was never seen"):
         explain(tmp_path / JOURNAL, "999")
+
+
+def test_status_and_explain_read_the_journal_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slurm = FakeSlurm(8, [FakeJob(7, EPOCH, 4, 60)])
+    slurm.advance(1)
+    beside = beside_of(slurm, tmp_path)
+    beside.cycle()
+    beside.journal.close()
+    opened = list[Path]()
+    read = replay.numbered
+    monkeypatch.setattr(replay, "numbered", lambda path: opened.append(path) or read(path))  # type: ignore[func-returns-value]
+    assert status(tmp_path / JOURNAL)["looks"] == 1 and explain(tmp_path / JOURNAL, "7")
+    assert opened == [tmp_path / JOURNAL] * 2
 
 
 class _Counting:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from escala.bridges.slurm import actor
 from escala.bridges.slurm.actor import CHANGES, Changes
 from escala.bridges.slurm.guard import Limits
 from escala.bridges.slurm.loop import JOURNAL
+from escala.bridges.slurm.reader import Reader
 from escala.bridges.slurm.undoing import check_cluster
 from escala.errors import EscalaError
 from tests.bridges.slurm.fake import FakeSlurm
@@ -47,6 +50,31 @@ def test_undo_knows_a_nice_of_its_own_whose_successor_never_came_to_be(tmp_path:
     assert _nices(slurm) != {0}
     done, left = undo(slurm, tmp_path)
     assert all(good for _, good in done) and left == [] and _nices(slurm) == {0}
+
+
+def test_jobs_that_slurm_no_longer_knows_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not where a look left something out; and undo still restores the others, by a process that begins again, too."""
+    monkeypatch.setattr(actor, "SLACK", 0)
+    slurm = queue(7, 3, 1, 5)
+    world = World(slurm, tmp_path, "order", scheduler="sjf", shutdown="never")
+    world.go(2)
+    world.die()
+    changes, seen = Changes(tmp_path), Reader(slurm, clock=slurm.clock).read()
+    changed = dict(changes.jobs)
+    changes.will_lease("escala_n1", 5.0)
+    for k in range(100, 150):
+        changes.will(str(k), 0, k)
+    (tmp_path / CHANGES).chmod(0o640)
+    changes.keep(replace(seen, left_out=("job 100: not understood",)))
+    assert len(changes.jobs) == len(changed) + 50
+    world.begin()
+    world.go(1)
+    world.die()
+    again = Changes(tmp_path)
+    assert again.jobs == changed and again.leases == {"escala_n1": 5.0}
+    assert len((tmp_path / CHANGES).read_text().split()) < 100 and (tmp_path / CHANGES).stat().st_mode & 0o777 == 0o640
+    done, left = undo(slurm, tmp_path)
+    assert len(done) > 2 and all(good for _, good in done) and left == [] and _nices(slurm) == {0}
 
 
 def _nices(slurm: FakeSlurm) -> set[int]:

@@ -14,8 +14,10 @@ from escala.bridges.slurm.guard import FREE, LEASE, NICE, OFF_NODE, RENEW, WAKE,
 from escala.bridges.slurm.seen import PENDING, Reservation, Seen
 from escala.bridges.slurm.snapshots import PREFIX, is_lease
 from escala.errors import EscalaError, one_line, quoted
+from escala.writing import write_whole
 
 CHANGES = "changes.jsonl"
+SLACK = 1000  # lines of the file that mean nothing any more, beside as many as there are others
 STRAY_S = 120.0
 """By how much Slurm may date a lease before or after the moment at which it was asked for."""
 Command = tuple[str, ...]
@@ -40,13 +42,14 @@ def commands(one: Allowed, user: str, lease_s: float) -> list[Command]:
 
 class Changes:
     """What is changed of Slurm, written before it is done. jobs: job -> the nice that it had first, and all that we gave it since, of which
-    the last may not have come to be. leases: name -> when we made it last. lost: there is no such file."""
+    the last may not have come to be; those that Slurm still knows. leases: name -> when we made it last. lost: there is no such file."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / CHANGES
         self.jobs: dict[str, tuple[int, set[int]]] = {}
         self.leases: dict[str, float] = {}
         self.lost = not self.path.exists()
+        self._lines = 0  # of the file that count
         if self.path.exists():
             for line in self.path.read_text(encoding="utf-8", errors="replace").splitlines():
                 self._take(line)
@@ -56,11 +59,28 @@ class Changes:
             told = json.loads(line)
             if "lease" in told:
                 self.leases[str(told["lease"])] = float(told["t"])
+                self._lines += 1
                 return
             name, old, new = str(told["job"]), int(told["old"]), int(told["new"])
         except (ValueError, TypeError, KeyError, RecursionError):  # a line that was not finished: its command was never given
             return
         self.jobs.setdefault(name, (old, set()))[1].add(new)
+        self._lines += 1
+
+    def keep(self, seen: Seen) -> None:
+        """Forget jobs that Slurm no longer knows: none of them comes back, and nothing of theirs is to be undone. A look of which something
+        was left out says of no job that it is gone. The file is written anew once most of its lines mean nothing any more."""
+        if seen.left_out:
+            return
+        for gone in self.jobs.keys() - seen.jobs.keys():
+            del self.jobs[gone]
+        told = [{"job": job, "old": old, "new": new} for job, (old, given) in self.jobs.items() for new in sorted(given)]
+        if self._lines > 2 * (len(told) + len(self.leases)) + SLACK:
+            lines = [*told, *({"lease": lease, "t": when} for lease, when in self.leases.items())]
+            mode = self.path.stat().st_mode
+            write_whole(self.path, "".join(f"{json.dumps(line)}\n" for line in lines))
+            self.path.chmod(mode)
+            self._lines = len(lines)
 
     def will(self, job: str, old: int, new: int) -> None:
         """Before a job is changed: on the disk when this returns."""

@@ -53,6 +53,8 @@ class Steering:
             return decided_s + guard.monotonic() - begun
 
         self._keep()
+        if self.mode != ADVISE:
+            self._actor.changes.keep(seen)
         guard.look(seen)
         if not self.pretends:
             guard.wish(seen, {one.job_id: [names[k] for low, high, _ in one.nodes for k in range(low, high + 1)] for one in orders.starts})

@@ -76,18 +76,22 @@ def about(path: Path) -> dict[str, Any]:
 
 def looks(path: Path) -> Iterator[Seen]:
     """What was seen, in the order of time; looks that were written twice come once."""
+    return (seen for _, seen in told(path) if seen is not None)
+
+
+def told(path: Path) -> Iterator[tuple[dict[str, Any], Seen | None]]:
+    """The records of a journal, each look with what was seen; None with the others, and with a look that was written before."""
     seen: Seen | None = None
     for number, record in numbered(path):
         if record["kind"] == BEGIN:
             seen = None
-        elif record["kind"] == LOOK:
-            told = record.get("seen")
-            if not isinstance(told, dict) or (seen is None and not told.get("whole")):
-                continue
-            after = seen is None or record["t"] > seen.now_s
-            try:
-                seen = applied(seen, told, float(record["t"]))
-            except EscalaError as error:
-                raise damaged(path, number, str(error)) from None
-            if after:
-                yield seen
+        changes = record.get("seen") if record["kind"] == LOOK else None
+        if not isinstance(changes, dict) or (seen is None and not changes.get("whole")):
+            yield record, None
+            continue
+        after = seen is None or record["t"] > seen.now_s
+        try:
+            seen = applied(seen, changes, float(record["t"]))
+        except EscalaError as error:
+            raise damaged(path, number, str(error)) from None
+        yield record, seen if after else None

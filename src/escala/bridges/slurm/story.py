@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from escala.bridges.slurm import replay
 from escala.bridges.slurm.guard import NICE, OFF_NODE, WAKE
-from escala.bridges.slurm.journal import records
-from escala.bridges.slurm.replay import looks
 from escala.bridges.slurm.seen import PENDING, Job, Seen
 from escala.bridges.slurm.shape import BEGIN, LOOK, MISS
 from escala.errors import EscalaError
@@ -46,7 +45,9 @@ def status(path: Path) -> dict[str, Any]:
     missed: dict[str, Any] = {}
     counts: Counter[str] = Counter()
     nices: dict[str, int] = {}
-    for record in records(path):
+    seen = None
+    for record, now in replay.told(path):
+        seen = now or seen
         counts[record["kind"]] += 1
         if record["kind"] == BEGIN:
             begun = record
@@ -55,9 +56,6 @@ def status(path: Path) -> dict[str, Any]:
             nices |= {job: new for job, _, new in record.get("changed", ())}
         else:
             missed = record
-    seen = None
-    for seen in looks(path):  # noqa: B007  # the last one
-        pass
     refused = last.get("refused", [])
     return {
         "mode": begun.get("mode"),
@@ -112,7 +110,6 @@ class _Told:
     last seen on it."""
 
     job: str
-    until: float
     advised: float | None = None
     never: str = ""  # no policy can start it, as of the last look
     row: list[Any] | None = None
@@ -122,8 +119,8 @@ class _Told:
     refused: dict[tuple[str, str], tuple[int, float]] = field(default_factory=dict)
     held: dict[str, float] = field(default_factory=dict)
 
-    def take(self, record: dict[str, Any]) -> None:
-        """A look counts."""
+    def take(self, record: dict[str, Any], until: float) -> None:
+        """A look counts. until: when its wait ended, as far as is known by then."""
         when = record["t"]
         if self.job in record.get("starts", ()) and self.advised is None:
             self.advised = when
@@ -133,7 +130,7 @@ class _Told:
         if self.job in record.get("expected", ()):
             self.expected = when, record["expected"][self.job]
         self.nices += [(when, old, new) for name, old, new in record.get("changed", ()) if name == self.job]
-        if when > self.until:
+        if when > until:
             return
         self.held |= dict.fromkeys(record.get("leases", ()), when)
         for kind, name, why in record.get("refused", ()):
@@ -145,20 +142,17 @@ class _Told:
 
 def explain(path: Path, job_id: str) -> list[str]:
     """What happened to a job, in sentences; EscalaError for one that the journal does not know."""
-    first: Job | None = None
     last: Job | None = None
     began = at = 0.0
-    for seen in looks(path):
-        found = seen.jobs.get(job_id)
-        if found is not None:
-            began, first = (began, first) if first is not None else (seen.now_s, found)
+    told = _Told(job_id)
+    for record, seen in replay.told(path):
+        if seen is not None and (found := seen.jobs.get(job_id)) is not None:
+            began = seen.now_s if last is None else began
             last, at = found, seen.now_s
-    if first is None or last is None:
+        if last is not None and record["kind"] == LOOK and record["t"] >= began:
+            told.take(record, math.inf if last.state == PENDING or last.start_s is None else last.start_s)
+    if last is None:
         raise EscalaError(f"{path}: job {job_id} was never seen: give its number as squeue shows it (12, or 12_3 of an array)")
-    told = _Told(job_id, math.inf if last.state == PENDING or last.start_s is None else last.start_s)
-    for record in records(path):
-        if record["kind"] == LOOK and record["t"] >= began:
-            told.take(record)
     out = [f"job {job_id} of {last.user}: {_many(last.cpus, 'CPU')} on {_many(last.nodes, 'node')}, submitted at {moment(last.submit_s)}"]
     return [*out, *_waited(told, last, at), *_went(told, last)]
 
