@@ -38,7 +38,7 @@ class Settings:
     started_s: when slurmctld started, on the clock of the workload: steps of priorities, full event passes and kills beat from there.
     tick_s: a moment of its event passes, which come once in each tick_every_s; None: TICK_S after the start, at whole seconds of unix time
     from 24.11 on, and else, where `passes_s` are known, beside them. phase_s: when backfill first looks, None: bf_interval after the start.
-    passes_s: recorded moments of backfill passes, in place of its clock; without started_s it started bf_interval before the first.
+    passes_s: recorded moments of backfill passes, in place of its clock; without started_s and tick_s it started bf_interval before.
     drift_s: by how much each sleep is late. version: of Slurm, such as (24, 11); empty: not known.
     """
 
@@ -124,12 +124,13 @@ class Settings:
 
     def phases(self, epoch_s: float) -> tuple[float, float, float]:
         """(when slurmctld started, a moment of its event passes, how far apart they are), s. epoch_s: unix second of the clock's zero."""
+        beside = bool(self.passes_s) and self.tick_s is None
         started = self.started_s
         if started is None:
-            started = self.passes_s[0] - self.bf_interval if self.passes_s else STARTED_S
+            started = self.passes_s[0] - self.bf_interval if beside else STARTED_S
         if self.version >= WHOLE_SECONDS:
             usual, every = math.ceil(epoch_s) - epoch_s, 1.0
-        elif self.passes_s:
+        elif beside:
             usual, every = self.passes_s[0] + AHEAD_S, PACE_S
         else:
             usual, every = started + TICK_S, EVERY_S
