@@ -108,6 +108,18 @@ def test_jobs_that_could_never_run_are_refused(tmp_path: Path) -> None:
     ]
 
 
+def test_what_no_node_has_is_refused_of_its_job_alone(tmp_path: Path) -> None:
+    """A feature, a kind of GPU: the others go on. One that runs, from before its node lost the feature, keeps what it has."""
+    told: dict[str, Any] = {"features": ["x", None, None, None, "x"], "gpu_kind": [None, "h100", None, None, None]}
+    told |= {"gpus_per_node": [None, 1, None, 1, None], "state": ["queued"] * 4 + ["running"], "start_s": [None] * 4 + [50.0]}
+    placed = {"job": [4], "first": [0], "last": [0], "cores": [4]}
+    orders = _in_time(SlurmDesk(_site(tmp_path)), _snapshot(partition=["some"] * 5, memory_mb_per_core=[100] * 5, placed=placed, **told))
+    assert [one.job_id for one in orders.starts] == ["2", "3"]
+    assert [one.job_id for one in orders.refused] == ["0", "1"]
+    assert orders.refused[0].why.startswith("it needs feature 'x', which no node of site")
+    assert orders.refused[1].why.startswith("it asks for GPUs of kind 'h100', and site") and orders.refused[1].why.endswith(" has k")
+
+
 def test_what_is_held_is_reckoned_where_nobody_tells_it(tmp_path: Path) -> None:
     """A job that runs has 2 GPUs and 4 000 MB of node 0; the next that wants a GPU of it goes elsewhere."""
     running: dict[str, Any] = {"state": ["running", "queued"], "start_s": [50.0, None], "gpus_per_node": [2, 1], "nodes": [1, 1]}
@@ -174,7 +186,6 @@ def test_under_fair_share_priorities_are_told(tmp_path: Path) -> None:
             "lets jobs preempt others, which is only simulated",
         ),
         (lambda site: SlurmDesk(site).decide(_snapshot(partition=["none"])), "has no partition 'none': it has all, some"),
-        (lambda site: SlurmDesk(site).decide(_snapshot(features=["x"])), "needs feature 'x', which no node"),
         (lambda site: SlurmDesk(site).decide(_snapshot(nodes=[8], tasks=[4])), "no more than its tasks are possible"),
         (lambda site: SlurmDesk(site).decide(_snapshot(tasks=[1.5])), "jobs.tasks[0] is 1.5: give a whole number, or null"),
         (lambda site: SlurmDesk(site).decide(_snapshot(exclusive=[1])), "jobs.exclusive[0] is 1: give true or false, or null"),

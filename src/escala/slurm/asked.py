@@ -117,7 +117,7 @@ class Asking:
 
     def _all_records(self, j: int) -> tuple[list[tuple[int, int, int]], str]:
         """Its records, and why there is none."""
-        why = self._kept_out(j)
+        why = self._kept_out(j) or self._lacking(j)
         mine: list[tuple[int, int, int]] = []
         for part in self._partitions(j) if not why else ():
             found = self._record(j, part, not mine)
@@ -141,6 +141,19 @@ class Asking:
         spans = [one for one in self.site.closed if one.name == name]
         if not any(one.admits(self.users[j], chain) for one in spans):
             return f"reservation {quoted(name)} is for others than user {quoted(self.users[j])} and account {quoted(self.accounts[j])}"
+        return ""
+
+    def _lacking(self, j: int) -> str:
+        """What it asks for and no node of the site has; "" where there is nothing."""
+        have = {one for node in self.site.features for one in node}
+        asked = self.features[j]
+        for word in words_of(asked) if asked else ():
+            if word not in JOINED and word not in have:
+                return f"it needs feature {quoted(word)}, which no node of site {quoted(self.site.name)} has"
+        kind = self.kinds[j]
+        if kind is not None and kind not in self.site.gpu_kinds:
+            known = ", ".join(self.site.gpu_kinds) or "none"
+            return f"it asks for GPUs of kind {quoted(kind)}, and site {quoted(self.site.name)} has {known}"
         return ""
 
     def _partitions(self, j: int) -> list[Partition]:
@@ -177,7 +190,7 @@ class Asking:
                 row[t.MEMORY_CORE] = part.memory_mb_per_core or 0
                 row[t.MEMORY_NODE] = part.memory_mb_per_node or 0
             row[t.MAX_NODES] = min(row[t.MAX_NODES], part.max_nodes or MOST_NODES, self.site.n_nodes)
-            row[t.GPU_KIND] = self._kind(j)
+            row[t.GPU_KIND] = t.NONE if self.kinds[j] is None else self.site.gpu_kinds.index(self.kinds[j])
             row[t.MOST_NODES] = MOST_NODES if kept is None else kept.nodes
         number = self.numbers[part.name]
         key = (number, self.features[j] or None, self.inside[j])
@@ -187,7 +200,7 @@ class Asking:
             mask[list(part.nodes)] = True
             if key[2] is not None:
                 mask &= np.isin(np.arange(self.site.n_nodes), [n for one in self.site.closed if one.name == key[2] for n in one.nodes])
-            self.masks.append(mask & features_mask(self.site, key[1], self.workload.jobs["job_id"][j]))
+            self.masks.append(mask & features_mask(self.site, key[1]))
         which = self.classes[key]
         why = self._never_fits(row, self.masks[which])
         if why:
@@ -210,16 +223,6 @@ class Asking:
             if mine is not None and ((may and mine not in may) or mine in not_):
                 return f"does not admit {what} {quoted(mine)}"
         return ""
-
-    def _kind(self, j: int) -> int:
-        kind = self.kinds[j]
-        if kind is None:
-            return t.NONE
-        if kind not in self.site.gpu_kinds:
-            known = ", ".join(self.site.gpu_kinds) or "none"
-            job = quoted(self.workload.jobs["job_id"][j])
-            raise EscalaError(f"job {job} asks for GPUs of kind {quoted(kind)}: site {quoted(self.site.name)} has {known}")
-        return self.site.gpu_kinds.index(kind)
 
     def _never_fits(self, row: Ints, mask: NDArray[np.bool_]) -> str:
         """Why a job of this shape would not fit these nodes if they were empty; "" where it would."""
@@ -259,19 +262,22 @@ class Asking:
         return np.round(runtime * t.SECOND).astype(np.int64), limited & (runtime >= limit), limited & (runtime > limit + LATE_S)
 
 
-def features_mask(site: Site, text: str | None, job: str) -> NDArray[np.bool_]:
-    """Nodes with these features, joined by & (or a comma) and |, from the left; EscalaError for one that no node has."""
+JOINED = ("&", "|", ",")
+
+
+def words_of(features: str) -> list[str]:
+    """Features and what joins them."""
+    return re.split(r"([&|,])", features.replace(" ", "").replace("(", "").replace(")", ""))
+
+
+def features_mask(site: Site, text: str | None) -> NDArray[np.bool_]:
+    """Nodes with these features, joined by & (or a comma) and |, from the left."""
     mask = np.ones(site.n_nodes, bool)
-    if text is None:
-        return mask
-    known = {one for node in site.features for one in node}
     joined = "&"
-    for word in re.split(r"([&|,])", text.replace(" ", "").replace("(", "").replace(")", "")):
-        if word in ("&", "|", ","):
+    for word in words_of(text) if text is not None else ():
+        if word in JOINED:
             joined = word
             continue
-        if word not in known:
-            raise EscalaError(f"job {quoted(job)} needs feature {quoted(word)}, which no node of site {quoted(site.name)} has")
         have = np.array([word in node for node in site.features])
         mask = mask | have if joined == "|" else mask & have
     return mask
