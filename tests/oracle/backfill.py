@@ -188,13 +188,25 @@ class Replay(Books):
                 if not self.at_most_tres(job, part, given):
                     self.start(job, given)
                     failed.discard((job.array or "", part))
-            elif self.asks_too_much(job, part, left):
+            elif self.asks_too_much(job, part, left) or self.lacks_nodes(job, part, left, barred):
                 continue
             elif job.inside is not None:
                 full.add(job.inside)
             else:
                 closed.add(part)
                 barred |= self.site.parts[part][0]
+
+    def lacks_nodes(self, job: Job, part: str, wanted: set[int], barred: set[int]) -> bool:
+        """Are nodes not available, or reserved, in place of busy (ESLURM_NODE_NOT_AVAIL, ESLURM_RESERVATION_BUSY in node_scheduler.c)? Then
+        the pass goes on with the next job of the partition, unless that has too few nodes left at all (job_scheduler.c)."""
+        gone = {n for which in self.out for n in self.site.outages[which].nodes}
+        if len(self.site.parts[part][0] - barred - gone) < (job.shape.nodes or 1) or self.pick(job, part, self.whole, wanted):
+            return False
+        foreign = {n for r in self.foreign(job, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
+        if not self.pick(job, part, self.whole, self.suited(job, part, now=False) - foreign):
+            return True
+        alone = [other for other in self.running if job.shape.exclusive or other.shape.exclusive]
+        return not wanted & {one.node for other in alone for one in other.given}
 
     def asks_too_much(self, job: Job, part: str, wanted: set[int]) -> bool:
         """Is a job that finds no nodes over a limit by what it asks for ("Replacing scheduling error code", node_scheduler.c)?

@@ -11,6 +11,7 @@ from functools import reduce
 
 STARTED, TICK, BEAT, SECOND = -2_500_000, 400_000, 30_000_000, 1_000_000
 PATIENCE_S = 40
+CLEANUP = 100_000  # us until the nodes of a job that has to go are clear
 
 
 class Endless(Exception):
@@ -150,13 +151,13 @@ def settle(site: Site, jobs: list[Job], now: int) -> None:
     """Ends, submissions and returns up to now."""
     for job in jobs:
         if job.state == "running" and job.finish <= now:
-            if job.notice is None:
+            if job.notice is None or job.finish >= job.begun + job.run:  # it has run whole within its grace
                 job.state = "done"
                 continue
             job.notice = None
             job.lost += job.finish - job.begun
             job.state = "later" if site.mode[site.of(job)] == "requeue" else "cancelled"
-            job.back = job.finish + (site.delay_s + 1) * SECOND
+            job.back = ((job.finish + CLEANUP) // SECOND + site.delay_s + 1) * SECOND
         elif (job.state == "coming" and job.submit <= now) or (job.state == "later" and job.back <= now):
             job.state = "waits"
 

@@ -149,7 +149,8 @@ class Books:
         return sum(other.user == job.user for other in self.running) >= self.site.most_jobs
 
     def at_most_tres(self, job: Job, part: str, given: list[Given], planned: bool = False) -> bool:
-        """An exclusive job has all GPUs of its nodes, but in a plan those that it asks for count, as of memory."""
+        """An exclusive job has all GPUs of its nodes, but in a plan those that it asks for count, as of memory; and in a plan nodes count
+        that its group has already, too (acct_policy.c looks at a list of nodes that a planned job has not)."""
         ask, cpus = job.shape, sum(one.cpus for one in given)
         asked = ask.gpus_node * len(given) + ask.gpus_task * ask.tasks
         job.found = cpus, asked
@@ -157,7 +158,8 @@ class Books:
         memory = sum(one.memory for one in given)
         if planned:
             memory = of.asked_memory(ask, cpus, len(given), self.whole, self.site.parts[part][0])
-        return self.over(job, {"cpu": cpus, "mem": memory, "gpu": gpus, "node": len(given)}, {one.node for one in given})
+        wants = {"cpu": cpus, "mem": memory, "gpu": gpus, "node": len(given)}
+        return self.over(job, wants, None if planned else {one.node for one in given})
 
     def over(self, job: Job, wants: of.Tres, nodes: set[int] | None) -> bool:
         """Would a limit be passed? nodes: those that are known, None: so many new ones."""

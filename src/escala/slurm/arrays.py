@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from escala.admit import arrivals_us
 from escala.errors import EscalaError, quoted
 from escala.kernel.slurm import tables as t
-from escala.kernel.slurm.shares import CLASSIC, TREE, weigh
+from escala.kernel.slurm.shares import CLASSIC, TREE, UNKNOWN, weigh
 from escala.options import microseconds
 from escala.platform.site import Site
 from escala.slurm.asked import Asked
@@ -42,6 +42,8 @@ def arrays_of(workload: Workload, site: Site, settings: Settings, asked: Asked) 
     shares = shares_of(workload, site, settings, machine.gpus.shape[1])
     if rules.fair > 0:
         weigh(shares, rules)
+        if rules.fair == CLASSIC:
+            shares.factor[shares.user == 1] = UNKNOWN  # as slurmctld starts
     return t.World(
         machine,
         free,
@@ -305,6 +307,7 @@ def _scratch(machine: t.Machine, rules: t.Rules, users: int, closures: int) -> t
         base=ints(nodes),
         extra=ints(nodes),
         spare=ints(nodes),
+        busy=ints(nodes),
         cpus=ints(nodes),
         key=ints(nodes),
         more=ints(nodes),

@@ -84,6 +84,7 @@ def shares_of(workload: Workload, site: Site, settings: Settings, kinds: int) ->
         usage=zeros(),
         level=zeros(),
         factor=zeros(),
+        effective=zeros(),
         leaf=leaf,
         path=np.zeros((len(leaf), max(tree.depth))),
         of_job=of_job,

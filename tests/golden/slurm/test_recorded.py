@@ -22,11 +22,13 @@ REPEATS = ("A1-repeat", "A1-slurm24", "B1", "B1-repeat", "C1", "C1-repeat", "D1"
 """Runs that the default phases give; of those that Slurm repeats only A3 and A3-slurm24 need phases of their own."""
 KIN = {"A1": ("A1", "A1-repeat"), "A3": ("A3", "A3-repeat"), "C1-noage": ("C1-noage", "C1-noage-repeat"), "E1": ("E1", "E1-repeat")}
 """Lists on which Slurm does not repeat itself."""
-REPEATED = ("D2", "F1", "P1", "P2", "Q1", "W1")
-"""Runs that were recorded for these tests, of which the default phases give every start, or nearly: shared nodes with exclusive jobs and
-memory by node or core; features; preemption by tier (requeue, cancel) and by QOS (Q1); node weights."""
-OWN_CLOCK = ("M1", "O2", "X1")
-"""Those that a second decides: jobs of several partitions of several tiers; few jobs a pass; dependencies, arrays and begin times."""
+REPEATED = ("BB", "D2", "F1", "L1", "O3", "P1", "P2", "Q1", "W1")
+"""Runs that were recorded for these tests, of which the default phases give every start, or nearly: bf_busy_nodes (BB); shared nodes with
+exclusive jobs and memory by node or core; features; limits of QOS, of partitions too, and accounts (L1); settings of backfill; preemption
+by tier (requeue, cancel) and by QOS (Q1); node weights."""
+OWN_CLOCK = ("H1", "M1", "O2", "S1", "X1")
+"""Those that a second decides: two threads a core; jobs of several partitions of several tiers; few jobs a pass; classic fair share;
+dependencies, arrays and begin times."""
 CHANCE = ("A1", "A3", "A3-slurm24", "C1-noage", "C1-noage-repeat", "C1-noage-slurm24", "D1-slurm24", "E1", "E1-repeat")
 
 

@@ -353,3 +353,15 @@ def test_an_exclusive_job_is_as_large_as_the_nodes_that_were_found_for_it(site: 
     )  # fmt: skip
     found = starts(work, place)
     assert found[2] < found[1]
+
+
+def test_who_could_not_run_on_what_is_left_closes_nothing(site: Any) -> None:
+    """Job 2 of the higher tier waits, so its nodes 1 to 3 are kept. On node 4 alone job 3 of two cores could not run even if it were idle:
+    its partition stays open for job 4. Where job 3 asks for two nodes, of which one is left, it is closed. Real slurmctlds did so."""
+    parts = "PartitionName=low Nodes=n[1-4] Default=YES\nPartitionName=high Nodes=n[1-3] PriorityTier=2"
+    more = "SchedulerType=sched/builtin\nSchedulerParameters=batch_sched_delay=0,sched_interval=2"
+    kept = {"partition": ["low", "high", "low", "low"]}
+    for asked, tasks, goes_on in ((None, 2, True), (2, 2, False)):
+        rows = [(0.0, 50, 60, 3), (1.1, 10, 60, 3), (1.2, 10, 60, asked), (1.3, 10, 60, 1)]
+        found = starts(jobs(*rows, tasks=[3, 3, tasks, 1], **kept), site(partitions=parts, more=more))
+        assert (found[3] < 4) is goes_on, found

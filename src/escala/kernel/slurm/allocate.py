@@ -87,7 +87,7 @@ def distribute(machine: Machine, shape: Ints, j: int, count: int, room: Scratch)
         n = room.node[i]
         unit = machine.unit[n]
         cpus = min(room.given[i], max(room.tasks[i], 1) * per)
-        room.given[i] = machine.cpus[n] if exclusive else min(room.given[i], (cpus + unit - 1) // unit * unit)
+        room.given[i] = machine.cpus[n] if exclusive else (cpus + unit - 1) // unit * unit  # whole cores, whatever was counted for it
 
 
 @lean

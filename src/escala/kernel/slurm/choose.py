@@ -180,19 +180,43 @@ def _single(room: Scratch, first: int, last: int, cores: int) -> int:
 
 
 @lean
-def _next_single(room: Scratch, how: int) -> int:
-    """The next node where nodes are taken one by one: the busiest, or the last."""
+def _last_single(room: Scratch) -> int:
+    """The last of the lightest nodes that are left; -1 for none."""
     best = -1
     for n in range(room.cpus.size):
-        if room.taken[n] != 0 or room.cpus[n] <= 0:
-            continue
-        if best < 0 or room.key[n] < room.key[best]:
+        if room.taken[n] == 0 and room.cpus[n] > 0 and (best < 0 or room.key[n] <= room.key[best]):
             best = n
-        elif room.key[n] == room.key[best]:
-            cpus, other = room.cpus[n], room.cpus[best]
-            if (how == 2 and cpus < other) or how == 3:
-                best = n
     return best
+
+
+@lean
+def _busy_first(machine: Machine, shape: Ints, j: int, state: tuple[int, int, int, int], room: Scratch) -> int:
+    """Nodes of one weight after the other, those in use now before the idle ones, in their order; how many, 0 where they do not suffice.
+
+    As _eval_nodes_busy of 22.05 to 24.11 does it: that enough has been found, or as many as are allowed, ends only the run over nodes in
+    use (or the one over idle nodes), so that at least one idle node is taken too where there is one."""
+    cores, nodes, least, most = state
+    all_cores = cores
+    done, well = most == 0, False
+    while not done:
+        lightest = -1
+        for n in range(room.cpus.size):
+            if room.taken[n] == 0 and room.cpus[n] > 0 and (lightest < 0 or room.key[n] < room.key[lightest]):
+                lightest = n
+        if lightest < 0:
+            break
+        for busy in (1, 0):
+            for n in range(room.cpus.size):
+                if room.taken[n] != 0 or room.cpus[n] <= 0 or room.key[n] != room.key[lightest] or room.busy[n] != busy:
+                    continue
+                cpus = _cpus_to_use(machine, shape, j, n, all_cores, least, room)
+                room.taken[n] = 1
+                cores, all_cores, nodes, least, most = cores - cpus, all_cores - cpus, nodes - 1, least - 1, most - 1
+                well = cores <= 0 and nodes <= 0
+                if well or most == 0:
+                    done = True
+                    break
+    return _listed(room) if well or (cores <= 0 and least <= 0) else 0
 
 
 @lean
@@ -231,12 +255,14 @@ def _take(machine: Machine, shape: Ints, j: int, least: int, most: int, how: int
                 room.cpus[n] = of_tasks(shape, j, room.more[n] - room.extra[n], room.extra[n])
     wanted = max(least, shape[j, REQ_NODES])
     state = (shape[j, MIN_CORES], wanted, least, most)
+    if how & 3 == 2:
+        return _busy_first(machine, shape, j, state, room)
     runs = _runs(room) if how & 3 == 0 else 0
     first = -1
     while state[3] > 0:
         cores, nodes, _, _ = state
         if how & 3 > 0:
-            first = last = _least_loaded(machine, shape, j, first, state, room) if how & 3 == 1 else _next_single(room, how & 3)
+            first = last = _least_loaded(machine, shape, j, first, state, room) if how & 3 == 1 else _last_single(room)
             if first < 0:
                 break
         else:

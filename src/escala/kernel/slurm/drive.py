@@ -8,7 +8,7 @@ from escala.kernel.slurm.event_pass import event_pass
 from escala.kernel.slurm.lists import pop_end, sort_queue
 from escala.kernel.slurm.preempt import BY_QOS, sort_by_preemption
 from escala.kernel.slurm.priority import renew
-from escala.kernel.slurm.shares import settle, weigh
+from escala.kernel.slurm.shares import settle
 from escala.kernel.slurm.start import begin, come_back, end, fail, queue_freed, submit
 from escala.kernel.slurm.tables import (
     ASKED,
@@ -149,7 +149,6 @@ def drive(w: World, until_us: int) -> int:
         if calc == now:
             if rules.fair > 0:
                 settle(w)
-                weigh(w.shares, rules)
             renew(w)
             if s[DIRTY]:
                 sort_queue(machine, records, lists, s)

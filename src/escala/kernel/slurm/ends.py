@@ -43,6 +43,16 @@ def leaves(w: World, r: int, j: int, mask: Ints, memory: bool, least: int) -> tu
 
 
 @lean
+def _how_later(w: World, how: int) -> int:
+    """How nodes are chosen for a start to come: with bf_busy_nodes those first that are in use now."""
+    if w.rules.bf_busy_nodes == 0 or how & 3 > 0:
+        return how
+    for n in range(w.room.busy.size):
+        w.room.busy[n] = int(w.free.jobs[n] > 0)
+    return how + 2
+
+
+@lean
 def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now_s: int) -> tuple[int, int, bool]:
     """(start, nodes, preempts): the second at which the record's job could start on nodes of `mask`, how many it gets (in room.node), and
     are they to be taken from others now; (NONE, 0, False): never, or not now where only that is asked.
@@ -71,7 +81,7 @@ def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now
             return NONE, 0, False
     window, anchor = WINDOW_S, 0
     at, running = 0, w.s[N_RUNNING]
-    busy = 2 if rules.bf_busy_nodes > 0 else how & 3
+    later = _how_later(w, how)
     while at < running:
         last, following, removed = NONE, NONE, 0
         while at < running:
@@ -99,7 +109,7 @@ def first_start(w: World, record: int, mask: Ints, how: int, only_now: bool, now
             window += rules.bf_window_linear if rules.bf_window_linear > 0 else window
             if following == NONE or following <= anchor + window:
                 break
-        found = pick(w.machine, jobs.shape, j, count, total, (how & 4) + busy, room)
+        found = pick(w.machine, jobs.shape, j, count, total, later, room)
         if found > 0:
             return (last if last > now_s else late_end(rules, last, now_s)), found, False
     return NONE, 0, False

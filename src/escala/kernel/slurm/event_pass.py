@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from escala.compile import lean
-from escala.kernel.slurm.allocate import all_free
+from escala.kernel.slurm.allocate import all_free, is_on
 from escala.kernel.slurm.arrays import is_skipped, task_began
 from escala.kernel.slurm.choose import choose
 from escala.kernel.slurm.closed import reservation_at, take_reserved
 from escala.kernel.slurm.limits import may_ask, may_run
 from escala.kernel.slurm.lists import records_before
-from escala.kernel.slurm.plan import count_bits
+from escala.kernel.slurm.plan import count_bits, covers
 from escala.kernel.slurm.preempt import NO_WAY, OVER_LIMIT, preempt_for
 from escala.kernel.slurm.start import AT_LIMIT, NO_ROOM, STARTED, start
 from escala.kernel.slurm.tables import (
@@ -21,6 +21,7 @@ from escala.kernel.slurm.tables import (
     MIN_CORES,
     MIN_NODES,
     N_QUEUE,
+    N_RUNNING,
     NONE,
     NOW,
     PASSES,
@@ -117,7 +118,7 @@ def event_pass(w: World, full: bool) -> bool:
             found = _taking(w, record, how)
         if rules.limited > 0 and rules.limit_stop == 0 and (found == AT_LIMIT or (found == NO_ROOM and _asks_too_much(w, record, how))):
             continue
-        if _passes_by(rules, jobs, records, s, record):
+        if _passes_by(rules, jobs, records, s, record) or (found == NO_ROOM and _lacks_nodes(w, record, how)):
             continue
         if jobs.inside[j] != NONE:
             w.closed.failed[jobs.inside[j]] = s[EVENTS]
@@ -153,6 +154,43 @@ def _asks_too_much(w: World, record: int, how: int) -> bool:
             found = choose(machine, w.future, shape, j, room.there, how, room)
         count = max(found, count)
     return not may_ask(w, record, count, found > 0)
+
+
+@lean
+def _lacks_nodes(w: World, record: int, how: int) -> bool:
+    """Could the record's job not run on the nodes of room.wanted if they were idle? Then slurmctld calls them not available (or reserved),
+    not busy, unless an exclusive job has some of them, and closes nothing. But a partition with fewer nodes left than the job asks for is
+    closed. (job_scheduler.c; ESLURM_NODE_NOT_AVAIL in node_scheduler.c)"""
+    machine, room, shape, j = w.machine, w.room, w.jobs.shape, w.records.job[record]
+    mask, some = machine.mask[w.records.mask[record]], w.closed.kind.size > 0
+    for word in range(room.there.size):
+        room.there[word] = machine.part[w.records.part[record], word] & ~room.used[word]
+        if some:
+            room.there[word] &= ~w.closed.gone[word]
+    if count_bits(room.there) < shape[j, MIN_NODES] or covers(mask, room.wanted):
+        return False
+    all_free(machine, w.future)
+    if choose(machine, w.future, shape, j, room.wanted, how, room) > 0:
+        return False
+    if some:
+        for word in range(room.there.size):
+            room.there[word] = mask[word]
+        now_s = unix_s(w.rules, w.s[NOW])
+        take_reserved(w.closed, room.there, now_s, now_s + shape[j, LIMIT_S], w.jobs.inside[j])
+        if choose(machine, w.future, shape, j, room.there, how, room) == 0:
+            return True
+    return w.rules.preempt > 0 or not _held_alone(w, j)
+
+
+@lean
+def _held_alone(w: World, j: int) -> bool:
+    """Does an exclusive job run on a node of room.wanted, or any job, where job j is exclusive?"""
+    alone = w.jobs.shape[j, EXCLUSIVE] == 1
+    for i in range(w.s[N_RUNNING]):
+        r = w.lists.running[i]
+        if (alone or w.jobs.shape[r, EXCLUSIVE] == 1) and is_on(w.jobs, w.allocated, r, w.room.wanted):
+            return True
+    return False
 
 
 @lean

@@ -64,7 +64,8 @@ def may_come(w: World, j: int) -> bool:
 @lean
 def may_take(w: World, record: int, count: int, planned: bool) -> bool:
     """Would what the record's job gets on the chosen nodes, as `distribute` has put it, stay within all limits? Of an exclusive job all
-    GPUs there count, but in a plan those that it asks for; memory is counted as given away, but in a plan as asked for."""
+    GPUs there count, but in a plan those that it asks for; memory is counted as given away, but in a plan as asked for; nodes that a group
+    uses already count no more, but in a plan they do."""
     limits, room, shape = w.limits, w.room, w.jobs.shape
     j = w.records.job[record]
     wanted = limits.wanted
@@ -87,7 +88,7 @@ def may_take(w: World, record: int, count: int, planned: bool) -> bool:
         wanted[USED_KINDS + shape[j, GPU_KIND]] = wanted[USED_GPUS]
     w.jobs.found[j, 0] = wanted[USED_CPUS]
     w.jobs.found[j, 1] = gpus
-    return _within(w, record, count, True)
+    return _within(w, record, count, not planned)
 
 
 @lean

@@ -34,7 +34,7 @@ def priority_of(w: World, record: int, waited_s: int) -> int:
     records, rules = w.records, w.rules
     rest, j = records.rest, records.job[record]
     age = records.weight[record] * (1.0 if waited_s >= rules.max_age else waited_s / rules.max_age)
-    fair = records.fair[record] * fair_of(w.shares, w.jobs, j) if rules.fair > 0 else 0.0
+    fair = records.fair[record] * fair_of(w.shares, rules, j) if rules.fair > 0 else 0.0
     size = rest[record, OF_SIZE]
     if rules.weight_size > 0 and w.jobs.shape[j, EXCLUSIVE] == 1 and w.jobs.found[j, 0] > 0 and records.several[record] < 2:
         size = rules.weight_size * _size(w, j, w.jobs.found[j, 0])

@@ -20,10 +20,10 @@ from escala.kernel.slurm.tables import (
     CHARGED,
     MEMORY_CORE,
     MEMORY_NODE,
+    N_QUEUE,
     N_RUNNING,
     NOW,
     RESET,
-    Jobs,
     Rules,
     Shares,
     World,
@@ -33,7 +33,7 @@ from escala.kernel.slurm.tables import (
 TREE, CLASSIC = 1, 2
 BY_CPUS, BY_SUM, BY_MOST = range(3)
 """How a partition bills: CPUs alone, the weighted resources together, or the dearest of them (PriorityFlags=MAX_TRES)."""
-ENDLESS, ABOVE = 1e300, -1e308
+ENDLESS, ABOVE, UNKNOWN = 1e300, -1e308, -1.0
 
 
 @lean
@@ -43,7 +43,9 @@ def charge(w: World, j: int, until_s: int) -> None:
     ran = until_s - max(unix_s(rules, jobs.start[j]), s[CHARGED])
     if ran < 1:
         return
-    shares.usage[shares.of_job[j]] += billed(w, j) * (ran * rules.decay**ran) * shares.usage_factor[j]
+    used = billed(w, j) * (ran * rules.decay**ran) * shares.usage_factor[j]
+    shares.usage[shares.of_job[j]] += used
+    shares.usage[0] += used
 
 
 @lean
@@ -78,7 +80,7 @@ def billed(w: World, j: int) -> float:
     return most if shares.billed[part] == BY_MOST else total
 
 
-@lean
+@compiled
 def settle(w: World) -> None:
     """Forget all usage, where a reset is due; decay what there is up to now, and charge what runs."""
     shares, s, rules = w.shares, w.s, w.rules
@@ -89,9 +91,39 @@ def settle(w: World) -> None:
     kept = rules.decay ** (now_s - s[CHARGED])
     for a in range(shares.usage.size):
         shares.usage[a] *= kept
-    for i in range(s[N_RUNNING]):
-        charge(w, w.lists.running[i], now_s)
+    if rules.fair == CLASSIC:
+        _settle_classic(w, now_s)
+    else:
+        for i in range(s[N_RUNNING]):
+            charge(w, w.lists.running[i], now_s)
+        weigh(shares, rules)
     s[CHARGED] = now_s
+
+
+@compiled
+def _settle_classic(w: World, now_s: int) -> None:
+    """As slurmctld goes through its jobs, in the order of their submission: the effective usage of accounts is that before what runs is
+    charged; that of a user is reckoned at the first of its jobs that waits, when only what runs before that job has been charged, and holds
+    until the next period. Who has none that waits is reckoned when it next has one."""
+    shares, s, rules = w.shares, w.s, w.rules
+    weigh(shares, rules)
+    for a in range(shares.parent.size):
+        if shares.user[a] == 1:
+            shares.factor[a] = UNKNOWN
+    running = np.sort(w.lists.running[: s[N_RUNNING]])
+    waiting = np.sort(w.lists.queue[: s[N_QUEUE]])  # records stand in the order of their jobs
+    at = 0
+    for i in range(waiting.size):
+        j = w.records.job[waiting[i]]
+        if shares.factor[shares.of_job[j]] != UNKNOWN:
+            continue
+        while at < running.size and running[at] < j:
+            charge(w, running[at], now_s)
+            at += 1
+        fair_of(shares, rules, j)
+    while at < running.size:
+        charge(w, running[at], now_s)
+        at += 1
 
 
 @compiled
@@ -121,8 +153,14 @@ def _classic(shares: Shares, dampening: float) -> None:
         own = shares.usage[a] / total if total > 0 else 0.0
         shares.factor[a] = own if up == 0 else own + (shares.factor[up] - own) * of_level
     for a in range(shares.parent.size):
-        used, part = shares.factor[a], shares.level[a]
-        shares.factor[a] = 2.0 ** (-(used / part) / dampening) if part > 0 else 0.0
+        shares.effective[a] = shares.factor[a]
+        shares.factor[a] = _by_use(shares.effective[a], shares.level[a], dampening)
+
+
+@lean
+def _by_use(used: float, part: float, dampening: float) -> float:
+    """The factor by effective usage and share."""
+    return 2.0 ** (-(used / part) / dampening) if part > 0 else 0.0
 
 
 @compiled
@@ -171,6 +209,14 @@ def _ties(shares: Shares, a: int, b: int) -> bool:
 
 
 @lean
-def fair_of(shares: Shares, jobs: Jobs, j: int) -> float:
-    """The factor of the user of job j."""
-    return shares.factor[shares.of_job[j]]
+def fair_of(shares: Shares, rules: Rules, j: int) -> float:
+    """The factor of the user of job j; with the classic formula, where it is not known, by what has been used up to now and, of its
+    account, up to the last period."""
+    a = shares.of_job[j]
+    if shares.factor[a] == UNKNOWN:
+        up, total = shares.parent[a], shares.usage[0]
+        of_level = shares.shares[a] / shares.among[a] if shares.among[a] > 0 else 0.0
+        own = shares.usage[a] / total if total > 0 else 0.0
+        used = own if up == 0 else own + (shares.effective[up] - own) * of_level
+        shares.factor[a] = _by_use(used, shares.level[a], rules.dampening)
+    return shares.factor[a]

@@ -40,6 +40,7 @@ from escala.kernel.slurm.tables import (
 
 AT_START, AT_END = range(2)
 STARTED, NO_ROOM, AT_LIMIT = range(3)
+CLEANUP_US = 100_000
 ANYHOW, WELL, BADLY = range(3)
 """How a job must have gone for one that depends on it."""
 
@@ -84,9 +85,9 @@ def start(w: World, record: int, count: int) -> int:
 
 @lean
 def end(w: World, j: int) -> None:
-    """Job j, which the heap has given, ends now."""
+    """Job j, which the heap has given, ends now. Whoever has had notice, and has run whole within the grace, has ended like others."""
     jobs, s = w.jobs, w.s
-    if w.rules.preempt > 0 and w.preempting.notice_s[j] != NONE:
+    if w.rules.preempt > 0 and w.preempting.notice_s[j] != NONE and jobs.finish[j] < jobs.start[j] + jobs.run[j]:
         again = w.preempting.mode[w.preempting.of_record[w.jobs.ran[j]]] == REQUEUE
         s[ASKED] += 1
         s[MOVED] = s[NOW]
@@ -132,7 +133,8 @@ def _lose(w: World, j: int, again: bool) -> None:
     break_off(w, j)
     count_namesake(w, j, -1)
     if again:
-        later = w.s[NOW] + w.rules.again_us
+        cleared_s = unix_s(w.rules, w.s[NOW] + CLEANUP_US)  # it is queued again once its nodes have been cleared, in whole seconds
+        later = cleared_s * SECOND - w.rules.epoch_us + w.rules.again_us
         w.jobs.state[j] = HELD
         w.jobs.eligible[j] = later
         put_later(w.lists, w.s, later, j)

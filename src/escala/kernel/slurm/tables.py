@@ -145,6 +145,7 @@ class Shares(NamedTuple):
     usage: NDArray[np.float64]  # CPU seconds, decayed
     level: NDArray[np.float64]
     factor: NDArray[np.float64]
+    effective: NDArray[np.float64]  # usage as the classic formula counts it, of accounts at the last period
     leaf: Ints  # [users]: their rows
     path: NDArray[np.float64]  # [users, depth]
     of_job: Ints  # [jobs]
@@ -314,6 +315,7 @@ class Scratch(NamedTuple):
     base: Ints  # [nodes]: CPUs that a node offers the job
     extra: Ints  # [nodes]: and GPUs
     spare: Ints  # [nodes]: its free CPUs
+    busy: Ints  # [nodes]: 1 where jobs run now, for bf_busy_nodes
     cpus: Ints  # [nodes]: CPUs that are left of it while nodes are chosen
     key: Ints  # [nodes]: weight
     more: Ints  # [nodes]: CPUs and GPUs
