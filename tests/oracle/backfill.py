@@ -198,9 +198,12 @@ class Replay(Books):
 
     def lacks_nodes(self, job: Job, part: str, wanted: set[int], barred: set[int]) -> bool:
         """Are nodes not available, or reserved, in place of busy (ESLURM_NODE_NOT_AVAIL, ESLURM_RESERVATION_BUSY in node_scheduler.c)? Then
-        the pass goes on with the next job of the partition, unless that has too few nodes left at all (job_scheduler.c)."""
+        the pass goes on with the next job of the partition, unless that has too few nodes left at all (job_scheduler.c). Not where all
+        that suit the job are left."""
         gone = {n for which in self.out for n in self.site.outages[which].nodes}
-        if len(self.site.parts[part][0] - barred - gone) < (job.shape.nodes or 1) or self.pick(job, part, self.whole, wanted):
+        if len(self.site.parts[part][0] - barred - gone) < (job.shape.nodes or 1) or wanted >= self.suited(job, part, now=False):
+            return False
+        if self.pick(job, part, self.whole, wanted):
             return False
         foreign = {n for r in self.foreign(job, self.now_s, self.now_s + job.limit_s) for n in r.nodes}
         if not self.pick(job, part, self.whole, self.suited(job, part, now=False) - foreign):
