@@ -35,7 +35,7 @@ days run to completion; searched the other way round it waits longer on cut ones
 Given = dict[str, Any]
 
 
-def _columns(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
+def columns_of(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
     """Columns [days], means over the runs of a day."""
     days = len(rows) // runs
     return {c: np.array([row[c] for row in rows]).reshape(runs, days).mean(axis=0).tolist() for c in COLUMNS}
@@ -64,7 +64,7 @@ def fixed(source: Given, part: str, schedulers: Sequence[str] = SCHEDULERS, wind
     for window in windows:
         for scheduler in schedulers:
             rows, starts = simulated(days, one.platform, scheduler, BENEATH, window)
-            out[window][scheduler] = _columns(rows)
+            out[window][scheduler] = columns_of(rows)
             if window == "cut":
                 out["jobs"][scheduler] = _slowdowns(days, starts)
     gaps = [np.concatenate([[-1.0], np.diff(day.jobs["submit_s"].to_numpy())]) for day in days]
@@ -75,21 +75,23 @@ def at_once(source: Given) -> dict[str, Any]:
     """Schedulers over nodes that go off as soon as they are idle, on held-out days: window -> scheduler -> columns."""
     one = inputs.days(**source)
     return {
-        window: {name: _columns(simulated(one.test, one.platform, name, AT_ONCE, window)[0]) for name in SWITCHED} for window in WINDOWS
+        window: {name: columns_of(simulated(one.test, one.platform, name, AT_ONCE, window)[0]) for name in SWITCHED} for window in WINDOWS
     }
 
 
-def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
+def judged(
+    agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS, drain_days: float = 7.0
+) -> dict[str, Any]:
     """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its greedy actions; "jobs": slowdown of
-    every job [RUNS][jobs], sampled, with the days cut."""
-    options = agent.env_options | {"drain_days": 7.0}
+    every job [RUNS][jobs], sampled, with the days cut. drain_days: after the first, at most."""
+    options = agent.env_options | {"drain_days": drain_days}
     out: dict[str, Any] = {}
     for window in windows:
         batch = SchedulingBatch(RUNS * len(days), list(days), platform, **options | {"window": window})
         rows, starts, _ = played(batch, _drawn(agent, seed), days, RUNS)
         batch = SchedulingBatch(len(days), list(days), platform, **options | {"window": window})
         greedy, _, _ = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
-        out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(greedy)}
+        out[window] = {"sampled": columns_of(rows, RUNS), "likeliest": columns_of(greedy)}
         if window == "cut":
             out["jobs"] = _slowdowns(days, starts)
     return out
@@ -109,14 +111,15 @@ def high_price(days: Sequence[Workload], platform: Any) -> float:
     return float(max(1e-6, PRICE * waste / (60.0 * sum(row["jobs"] for row in rows))))
 
 
-def _price(one: Any) -> float:
+def price_of(one: Any) -> float:
+    """`high_price` on the training days of an input, at most 200 of them."""
     return high_price(one.train[:: max(1, len(one.train) // 200)], one.platform)
 
 
 def rule(source: Given, limit: float, strata: int) -> dict[str, Any]:
     """Judge the best, on the training days, of the rules that searches begin with. limit, strata: as in `searched`."""
     one = inputs.days(**source)
-    agent = rule_scheduler(one.train, one.platform, price=_price(one), limit=limit, strata=strata, **SEEN)
+    agent = rule_scheduler(one.train, one.platform, price=price_of(one), limit=limit, strata=strata, **SEEN)
     out: dict[str, Any] = {part: judged(agent, getattr(one, part), one.platform, 0) for part in ("validation", "test")}
     return out | {"score": agent.manifest["score"], "rule": agent.manifest["rule"]}
 
@@ -149,7 +152,7 @@ def searched(
     """Search an agent by whole days (`escala.agents.search_scheduler`) and judge it. limit: of the waits, as a share of First-Fit's on the
     same days, in each of so many strata; beyond it waiting costs."""
     one = inputs.days(**source)
-    price = _price(one)
+    price = price_of(one)
     agent = search_scheduler(
         one.train, one.platform, price=price, limit=limit, strata=strata, validation=one.validation, generations=generations,
         population=population, days_each=days_each, seed=seed, out=keep, **SEEN,

@@ -5,7 +5,9 @@ completion. First-Fit, EASY, SAF and, beyond the paper, the shortest walltime fi
 which waiting job starts, or that none does. The agents are two linear scores for every waiting job, searched by whole days
 (`escala.agents.search_scheduler`) that are cut at their end, for the least waste with a mean wait below a limit, at several limits; which
 limit counts is decided on validation days: the least waste with a mean wait not above First-Fit's, on cut days and on days run to
-completion. Beside them, as evidence of what was tried: MaskablePPO in the printed setting (three GRUs).
+completion. Agents that are searched, chosen and judged on the author's days run to completion alone stand in `completed`: over nodes that
+go off after 5 idle minutes and at once, beside every pair of a rule and a shutdown policy. Beside them, as evidence of what was tried:
+MaskablePPO in the printed setting (three GRUs).
 """
 
 from __future__ import annotations
@@ -16,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from escala.studies.deepscheduler2020 import cells as work
+from escala.studies.deepscheduler2020 import completed, longer
 from escala.studies.lab import r3_inputs as inputs
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import finished, scale_of
+from escala.studies.lab.lengths import LENGTHS
 
 NAME = "deepscheduler2020"
 
@@ -27,7 +31,8 @@ NAME = "deepscheduler2020"
 class Scale:
     """How much is done. limits: of the mean wait, as shares of First-Fit's; seeds: training seeds of every limit on the author's days;
     stratified: limits that one seed keeps in each of so many `strata` of the author's days; other_*: on the other inputs; printed:
-    decisions of MaskablePPO on the author's days."""
+    decisions of MaskablePPO on the author's days; completed: limits of the agents of `completed`, on the author's days, in so many seeds
+    and generations; lengths: days of an episode in the sweep."""
 
     inputs: tuple[str, ...] | None = None
     most: int | None = None
@@ -44,19 +49,24 @@ class Scale:
     other_days_each: int = 1000
     printed: int = 200_000
     printed_seeds: int = 1
+    completed: tuple[float, ...] = (1.0,)
+    completed_seeds: int = 1
+    completed_generations: int = 8
+    lengths: tuple[float, ...] = LENGTHS
 
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, limits=(1.0,), stratified=(), seeds=1, generations=2, population=4,
         days_each=8,
-        other_generations=1, other_days_each=8, printed=0,
+        other_generations=1, other_days_each=8, printed=0, completed=(1.0,), completed_generations=1, lengths=(1.0,),
     ),
     "short": Scale(),
     "paper": Scale(
         generated_days=2000, limits=(0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.05), seeds=5, generations=60, population=60, days_each=2000,
         other_days_each=2000,
-        other_limits=(0.8, 0.9, 1.0), other_generations=60, printed=25_000_000, printed_seeds=5,
+        other_limits=(0.8, 0.9, 1.0), other_generations=60, printed=25_000_000, printed_seeds=5, completed=(0.85, 0.95, 1.05, 1.2),
+        completed_seeds=5, completed_generations=40,
     ),
 }  # fmt: skip
 
@@ -67,8 +77,7 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
     cells: list[Cell] = []
     for name in at_hand if scale.inputs is None else [n for n in scale.inputs if n in at_hand]:
         author = name == inputs.AUTHOR
-        place = str(traces) if traces is not None and name not in inputs.GENERATED else None
-        one: dict[str, Any] = {"source": {"name": name, "traces": place, "generated_days": scale.generated_days, "most": scale.most}}
+        one: dict[str, Any] = {"source": _source(scale, name, traces)}
         cells += [Cell(f"fixed/{name}/{part}", work.fixed, one | {"part": part}, 30) for part in ("validation", "test")]
         few = {"part": "train", "schedulers": work.SHOWN, "windows": ("cut",)}
         cells.append(Cell(f"fixed/{name}/train", work.fixed, one | few, 60))
@@ -87,11 +96,23 @@ def cells_of(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
                 parts = ("validation", "test", "train") if seed == 0 else ("validation", "test")
                 given = one | search | kept | {"seed": seed, "keep": keep, "parts": parts}
                 cells.append(Cell(f"search/{name}/{key}/{seed}", work.searched, given, cost))
+        if author:
+            cells += completed.cells_of(scale, name, one, search | {"generations": scale.completed_generations}, out / "agents")
         for seed in range(scale.printed_seeds if author and scale.printed else 0):
             keep = str(out / "agents" / f"{name}-printed-{seed}")
             given = one | {"preset": "printed", "steps": scale.printed, "seed": seed, "keep": keep, "parts": ("validation", "test")}
             cells.append(Cell(f"ppo/{name}/printed/{seed}", work.learnt, given, scale.printed / 1e3))
     return cells
+
+
+def length_cells(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
+    """The sweep over lengths of episodes, by the agents that lie in `out`."""
+    return longer.cells_of({name: _source(scale, name, traces) for name in inputs.names(traces)}, out / "agents", scale.lengths)
+
+
+def _source(scale: Scale, name: str, traces: Path | None) -> dict[str, Any]:
+    place = str(traces) if traces is not None and name not in inputs.GENERATED else None
+    return {"name": name, "traces": place, "generated_days": scale.generated_days, "most": scale.most}
 
 
 def run(
@@ -108,6 +129,7 @@ def run(
     settings = {"scale": scale, "traces": found is not None, **asdict(chosen)}
     out.mkdir(parents=True, exist_ok=True)
     done = run_cells(out, cells_of(chosen, found, out), settings, jobs, progress)
+    done |= run_cells(out, length_cells(chosen, found, out), settings, jobs)
     missing = [] if found is not None else ["the author's days and the real logs are not at hand (set ESCALA_TRACES)"]
     claims = write_all(out, chosen, done, scale)
     return finished(out, NAME, scale, settings, claims, missing)

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from escala.metrics.jobs import boxes_by_class, by_class, slowdown_classes
+from escala.studies.deepscheduler2020 import completed, longer
 from escala.studies.deepscheduler2020.cells import AT_ONCE, SHOWN, WINDOWS
 from escala.studies.lab.claims import Claim, Verdict, at_most, by_policy, write_claims, write_table
 from escala.studies.lab.resampled import Floats, Resampled, interval, table_of, to_end_of
@@ -71,6 +72,7 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     (out / "figures").mkdir(exist_ok=True)
     every = list(dict.fromkeys(key.split("/")[1] for key in cells if key.startswith("search/")))
     claims = [claim for one in every for window in ("cut", "drain") for claim in _claims(cells, one, window)]
+    claims += completed.claims(cells)
     tried = max((len(limits(cells, one)) for one in every), default=0)
     choice = "Of several limits of waiting the one that counts is chosen on validation days. " if tried > 1 else ""
     about = (
@@ -86,6 +88,10 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
     write_table(out, "rules", beginnings)
     write_table(out, "seeds", seeds_frame(cells, every))
     write_table(out, "score", score_frame(cells, every))
+    if len(joint := completed.frame(cells)):
+        write_table(out, "completed", joint)
+    if len(sweep := longer.frame(cells)):
+        write_table(out, "lengths", sweep)
     ppo = learners_frame(cells)
     if len(ppo):
         write_table(out, "printed", ppo)

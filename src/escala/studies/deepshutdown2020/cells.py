@@ -46,7 +46,7 @@ def as_published(policy: str) -> str:
     return policy if not policy.startswith("hold:") or set(policy.split(":")[2:]) - {IF_BUSY} else f"{policy}:{UNCAPPED}"
 
 
-def _columns(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
+def columns_of(rows: Rows, runs: int = 1) -> dict[str, list[float]]:
     """Columns [days], means over the runs of a day."""
     days = len(rows) // runs
     return {c: np.array([row[c] for row in rows]).reshape(runs, days).mean(axis=0).tolist() for c in COLUMNS if c in rows[0]}
@@ -68,7 +68,7 @@ def fixed(source: Given, part: str, policies: Sequence[str], windows: Sequence[s
     for window in windows:
         for policy in policies:
             rows, starts = simulated(getattr(one, part), one.platform, "saf", as_published(policy), *_until(window))
-            out[window][policy] = _columns(rows)
+            out[window][policy] = columns_of(rows)
             if policy in jobs and window == "cut":
                 out["jobs"][policy] = [v for day, start in zip(getattr(one, part), starts, strict=True) for v in _slowdowns(day, start)]
     return out
@@ -79,7 +79,7 @@ def delays(source: Given, policies: Sequence[str]) -> dict[str, Any]:
     one = inputs.days(**source)
     days = [*one.train, *one.validation, *one.test]
     kept = ("jobs", "delay_s", "delay_each_s")
-    found = {policy: _columns(simulated(days, one.platform, "saf", as_published(policy), "cut")[0]) for policy in policies}
+    found = {policy: columns_of(simulated(days, one.platform, "saf", as_published(policy), "cut")[0]) for policy in policies}
     return {policy: {name: columns[name] for name in kept} for policy, columns in found.items()}
 
 
@@ -137,17 +137,19 @@ def drawn(agent: Any, seed: int) -> Choose:
     return lambda seen, mask: agent.act(seen, mask, random)
 
 
-def judged(agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS) -> dict[str, Any]:
+def judged(
+    agent: Any, days: Sequence[Workload], platform: Any, seed: int, windows: Sequence[str] = WINDOWS, drain_days: float = 7.0
+) -> dict[str, Any]:
     """An agent on days: window -> columns of the sampled policy (means of RUNS runs) and of its greedy actions, and how often each
-    choice was taken."""
-    options = agent.env_options | {"tau": TAU, "drain_days": 7.0}
+    choice was taken. drain_days: after the first, at most."""
+    options = agent.env_options | {"tau": TAU, "drain_days": drain_days}
     out: dict[str, Any] = {}
     for window in windows:
         batch = OffReservationBatch(RUNS * len(days), list(days), platform, **options | {"window": window})
         rows, _, _ = played(batch, drawn(agent, seed), days, RUNS)
         batch = OffReservationBatch(len(days), list(days), platform, **options | {"window": window})
         greedy, starts, choices = played(batch, lambda seen, mask: agent.act(seen, mask, None), days)
-        out[window] = {"sampled": _columns(rows, RUNS), "likeliest": _columns(greedy), "choices": choices}
+        out[window] = {"sampled": columns_of(rows, RUNS), "likeliest": columns_of(greedy), "choices": choices}
         if window == "cut":
             out["jobs"] = [v for day, start in zip(days, starts, strict=True) for v in _slowdowns(day, start)]
     return out
@@ -164,7 +166,7 @@ def constants(source: Given, part: str, windows: Sequence[str] = WINDOWS) -> dic
         batch = OffReservationBatch(len(days), list(days), one.platform, action="hold", holds=ORDERED_HOLDS, tau=TAU, **ended)
         for k, x in enumerate(ORDERED_HOLDS):
             rows, _, _ = played(batch, lambda seen, mask, k=k: np.full(len(seen), k), days)  # type: ignore[misc]
-            out.setdefault(window, {})[f"hold:{x:g}"] = _columns(rows)
+            out.setdefault(window, {})[f"hold:{x:g}"] = columns_of(rows)
     return out
 
 
@@ -179,7 +181,7 @@ def by_r3(source: Given) -> dict[str, Any]:
     ruled = Ruled(OffReservationBatch(len(one.validation), list(one.validation), one.platform, **shape), "oracle")
     last = int(ruled.action_space.n) - 1
     known, _, _ = played(ruled, lambda seen, mask: np.full(len(seen), last), one.validation)
-    return {RANDOM: _columns(rows, RUNS), "oracle": _columns(known)}
+    return {RANDOM: columns_of(rows, RUNS), "oracle": columns_of(known)}
 
 
 def _done(keep: str) -> Any:

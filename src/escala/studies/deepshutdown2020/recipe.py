@@ -22,10 +22,12 @@ from typing import Any
 
 from escala.studies.deepshutdown2020 import cells as work
 from escala.studies.deepshutdown2020 import headroom as room
+from escala.studies.deepshutdown2020 import longer
 from escala.studies.deepshutdown2020.paper import POLICIES
 from escala.studies.lab import r3_inputs as inputs
 from escala.studies.lab.cells import Cell, run_cells
 from escala.studies.lab.claims import finished, scale_of
+from escala.studies.lab.lengths import LENGTHS
 from escala.studies.lab.searched import NEVER_LATE, SEEN
 
 NAME = "deepshutdown2020"
@@ -35,7 +37,7 @@ NAME = "deepshutdown2020"
 class Scale:
     """How much is done. most: days of each part of an input; analysed_days: of the generated logs that figure 11 describes; seeds,
     generations, population, days_each: of the search on the author's days; worths: further costs of waiting, in prices; other_*: of the
-    search on the other inputs; ppo, printed: decisions of the other learners, and their seeds."""
+    search on the other inputs; ppo, printed: decisions of the other learners, and their seeds; lengths: days of an episode in the sweep."""
 
     inputs: tuple[str, ...] | None = None
     most: int | None = None
@@ -52,12 +54,13 @@ class Scale:
     ppo: int = 300_000
     printed: int = 500_000
     ppo_seeds: int = 1
+    lengths: tuple[float, ...] = LENGTHS
 
 
 SCALES: dict[str, Scale] = {
     "smoke": Scale(
         inputs=(inputs.AUTHOR, "orion"), most=8, generated_days=40, analysed_days=400, seeds=1, generations=2, population=4, days_each=8,
-        worths=(2.0,), other_generations=1, other_days_each=8, ppo=0, printed=0,
+        worths=(2.0,), other_generations=1, other_days_each=8, ppo=0, printed=0, lengths=(1.0,),
     ),
     "short": Scale(),
     "paper": Scale(
@@ -86,6 +89,11 @@ def headroom_cells(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
     folders = {seed: out / "agents" / f"{inputs.AUTHOR}-1-{seed}" for seed in range(scale.seeds)}
     at_hand = {seed: folder for seed, folder in folders.items() if (folder / "manifest.json").is_file()}
     return room.cells_of(_source(scale, inputs.AUTHOR, traces), at_hand)
+
+
+def length_cells(scale: Scale, traces: Path | None, out: Path) -> list[Cell]:
+    """The sweep over lengths of episodes, by the agents that lie in `out`."""
+    return longer.cells_of({name: _source(scale, name, traces) for name in inputs.names(traces)}, out / "agents", scale.lengths)
 
 
 def _source(scale: Scale, name: str, traces: Path | None) -> dict[str, Any]:
@@ -150,6 +158,7 @@ def run(
     begun, ended = (None, None) if progress is None else (lambda x: progress(0.97 * x), lambda x: progress(0.97 + 0.03 * x))
     done = run_cells(out, cells_of(chosen, found, out), settings, jobs, begun)
     done |= run_cells(out, headroom_cells(chosen, found, out), settings, jobs, ended)
+    done |= run_cells(out, length_cells(chosen, found, out), settings, jobs)
     missing = [] if found is not None else ["the author's days and the real logs are not at hand (set ESCALA_TRACES)"]
     claims = write_all(out, chosen, done, scale)
     return finished(out, NAME, scale, settings, claims, missing)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from escala.studies.deepshutdown2020 import headroom, returns
+from escala.studies.deepshutdown2020 import headroom, longer, returns
 from escala.studies.deepshutdown2020.cells import VARIANTS
 from escala.studies.deepshutdown2020.claims import all_claims
 from escala.studies.deepshutdown2020.figures import write_figures
@@ -47,6 +47,8 @@ def write_all(out: Path, scale: Any, cells: Cells, name: str) -> list[Claim]:
         if f"headroom/{inputs.AUTHOR}/rules" in cells:
             write_table(out, "headroom", headroom.frame(cells, inputs.AUTHOR))
     write_table(out, "score", score_frame(cells, every))
+    if len(sweep := longer.frame(cells)):
+        write_table(out, "lengths", sweep)
     write_figures(out, cells, every, years, frontier)
     return claims
 

@@ -76,12 +76,12 @@ class Resampled:
         x = np.array([self.mean(name, by) for name in frontier]).T
         y = np.array([self.total(name, column) for name in frontier]).T
         at, ours = self.mean(policy, by), self.total(policy, column)
-        best = np.array([_hull_at(p, xs, ys) for p, xs, ys in zip(at, x, y, strict=True)])
+        best = np.array([hull_at(p, xs, ys) for p, xs, ys in zip(at, x, y, strict=True)])
         out: Floats = ours / best - 1.0
         return out
 
 
-def _hull_at(p: float, x: Floats, y: Floats) -> float:
+def hull_at(p: float, x: Floats, y: Floats) -> float:
     """The least y over all mixtures of two points whose mean x is at most p; the y of the least x where there is none."""
     within = x <= p
     if not within.any():

@@ -15,11 +15,13 @@ from escala.studies.deepscheduler2020 import cells as scheduler
 from escala.studies.deepshutdown2020 import cells as shutdown
 from escala.studies.lab import r3_inputs as inputs
 from escala.studies.lab.days import simulated
+from escala.studies.lab.joint import WAITS, Joint
 from escala.studies.lab.resampled import Resampled, table_of
 from escala.studies.replay.figures import ERRORS, OTHER, PRINTED, Figure, NotAtHand, Study
 
 Columns = Mapping[str, Any]
 NAME = re.compile(r"(?P<input>[a-z0-9]+)-(?P<setting>[0-9.]+(x[0-9]+)?)-(?P<seed>\d+)")
+DONE = re.compile(r"(?P<input>[a-z0-9]+)-done-(?P<over>\w+)-(?P<limit>[0-9.]+)-(?P<seed>\d+)")
 PARTS = ("validation", "test")
 
 
@@ -43,7 +45,11 @@ def deepshutdown2020(study: Study, agent: str, seed: int | None) -> Iterator[Fig
 
 
 def deepscheduler2020(study: Study, agent: str, seed: int | None) -> Iterator[Figure]:
-    """Searched agents, INPUT-LIMIT-SEED, by their sampled choices: energy waste against EASY and waits against First-Fit."""
+    """Searched agents, INPUT-LIMIT-SEED, by their sampled choices: energy waste against EASY and waits against First-Fit; and those of days
+    run to completion, INPUT-done-OVER-LIMIT-SEED."""
+    if (found := DONE.fullmatch(agent)) is not None:
+        yield from _done(study, agent, found, seed)
+        return
     name, setting, number = _parts(agent)
     limit, _, strata = setting.partition("x")
     told = study.rows("seeds", agent, input=name, limit=float(limit), strata=strata or 1, seed=number)
@@ -59,6 +65,23 @@ def deepscheduler2020(study: Study, agent: str, seed: int | None) -> Iterator[Fi
         changes = {"waste_vs_easy": r.change("ours", "easy", "waste_j"), "wait_vs_first_fit": r.change("ours", "first-fit", "wait_s")}
         for figure, values in changes.items():
             yield Figure(agent, f"{part}, {window}, {figure}", "seeds", row[figure], float(values[0]), _near(values, seed))
+
+
+def _done(study: Study, agent: str, parts: re.Match[str], seed: int | None) -> Iterator[Figure]:
+    """An agent that was searched on days run to completion."""
+    name, number = parts["input"], int(parts["seed"])
+    told = study.rows("completed", agent, input=name, policy=f"{parts['over']}/{parts['limit']}")
+    one, made = _days(study, agent, name, seed), load_agent(study.folder / "agents" / agent)
+    for part in PARTS if seed is None else ("test",):
+        row = next(row for row in told if row["part"] == part)
+        judged = scheduler.judged(made, getattr(one, part), one.platform, number if seed is None else seed, ("drain",))["drain"]["sampled"]
+        rules = {rule: _of_rule(name, part, "drain", rule, scheduler.BENEATH, _key(study, name, seed)) for rule in ("easy", "first-fit")}
+        columns = {who: table_of([values]) for who, values in {"ours": judged, **rules}.items()}
+        joint = Joint(columns, resamples=0 if seed is None else 1000)
+        changes = {"waste_vs_easy": joint.change("waste", "ours", "easy")}
+        changes |= {f"{way}_wait_vs_first_fit": joint.change(way, "ours", "first-fit") for way in WAITS}
+        for figure, values in changes.items():
+            yield Figure(agent, f"{part}, drain, {figure}", "completed", row[figure], float(values[0]), _near(values, seed))
 
 
 def _parts(agent: str) -> tuple[str, str, int]:

@@ -15,8 +15,9 @@ from escala.studies.verdicts.papers.r3 import (
     printed,
     printed_change,
     stands_in,
+    swept,
 )
-from escala.studies.verdicts.row import Paper, Row
+from escala.studies.verdicts.row import CHANGE, Paper, Row
 from escala.studies.verdicts.rule import Found, Print, sentence
 
 BUDGET = 50_000_000
@@ -305,6 +306,17 @@ def _more(kept: Kept) -> dict[str, str]:
     }
 
 
+LENGTHS_SAY = (
+    "Waste is against T(0) on the same episodes, stretch the mean over jobs of wait / walltime. The rule hold(0.25) wakes nodes for a job "
+    "once it has waited a quarter of its walltime."
+)
+SWEPT = [
+    ("agent", "waste_vs_t0", CHANGE, "agent's waste"),
+    ("hold:0.25", "waste_vs_t0", CHANGE, "hold(0.25)'s waste"),
+    ("agent", "stretch", "", "agent's stretch"),
+    ("hold:0.25", "stretch", "", "hold(0.25)'s stretch"),
+    ("timeout:0", "stretch", "", "T(0)'s stretch"),
+]
 PAPER = Paper(
     "deepshutdown2020",
     "R3",
@@ -314,4 +326,5 @@ PAPER = Paper(
     rows,
     ABOUT,
     _more,
+    lambda kept: swept(kept, LENGTHS_SAY, SWEPT),
 )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from escala.studies.deepshutdown2020.paper import TABLE5
+from escala.studies.verdicts.figures import NONE, span
+from escala.studies.verdicts.kept import Kept
+from escala.studies.verdicts.row import Table
 
 CLUSTERS = {"g5k": "Taurus", "orion": "Orion", "graphite": "Graphite", "econome": "Econome"}
 """Input -> the cluster whose days it has (g5k), or is like."""
@@ -30,3 +33,26 @@ def printed(name: str, policy: str, quantity: int) -> float:
 def printed_change(name: str, policy: str, reference: str, quantity: int) -> float:
     """The relative change between two policies that table 5 prints."""
     return printed(name, policy, quantity) / printed(name, reference, quantity) - 1.0
+
+
+LENGTHS = (
+    "The held-out part of each log, cut into episodes of so many days (whole: one episode, the whole part), nodes off at each start, every "
+    "episode run to completion. The agents were searched on single days; they see the time of day, and nothing shows them how long an "
+    "episode is. Rules play the same jobs. One seed, sampled actions; intervals over episodes, where there are five or more."
+)
+
+
+def swept(kept: Kept, says: str, shown: list[tuple[str, str, str, str]]) -> list[Table]:
+    """One row an input and figure, a column a length of episodes; nothing where the sweep was not done. shown: policy, column of the table
+    and its unit, and the figure in words."""
+    table = kept.table("lengths")
+    if table is None:
+        return []
+    lengths = table["days"].cast(str).unique(maintain_order=True).to_list()
+    cells = []
+    for name in table["input"].unique(maintain_order=True).to_list():
+        for policy, column, unit, words in shown:
+            found = [kept.cell("lengths", column, input=name, days=length, policy=policy) for length in lengths]
+            cells.append([name, words, *(span(one, unit) if one.ours is not None else NONE for one in found)])
+    head = ["input", "figure", *(f"{days} days" if days != "whole" else days for days in lengths)]
+    return [Table("Shorter and longer episodes", f"{LENGTHS} {says}", head, cells)]
