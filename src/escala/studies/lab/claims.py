@@ -59,7 +59,8 @@ STAY = re.compile(
     r"|fresh\.((slowdown|vs_strict|vs_holdback)\.\d+|worst_load)|horizon\.worst)"
     r"|r2\.((slowdown|printed|a2c|alone|completion|wait)\.[\d.]+|log\.\w+|horizon\.worst)"
     r"|r3\.(waste_vs_(t0|t300|oracle|hold_same_stretch|easy|saf)|hold25_vs_t0|transitions_vs_t0|stretch|wait_vs_(easy|first_fit)"
-    r"|pp_slowdown_vs_first_fit)\.(g5k|orion|graphite|econome)(\.drain)?|r3\.printed\.(waste_vs_t0\.g5k|return_r3_minus_t0\.g5k\.cut)"
+    r"|pp_slowdown_vs_first_fit)\.(g5k|orion|graphite|econome)(\.drain)?"
+    r"|r3\.done\.(mean|usual)_wait_vs_(easy|first_fit)\.5min\.g5k|r3\.printed\.(waste_vs_t0\.g5k|return_r3_minus_t0\.g5k\.cut)"
     r"|r4\.(worst_against_best_heuristic|vs_(tetris|best_heuristic)\.\dx\d\.\d+|nothing\.(printed|local_vs_global)\.\d+)"
 )
 """Ids of the paper's claims, with a figure of its own for that setting or without."""
