@@ -16,7 +16,15 @@ ROOT = Path(__file__).resolve().parents[2] / "docs" / "studies"
 KEPT = [(study, agent) for study in REPLAYED for agent in Study(ROOT / study).agents()]
 
 
-LONG = ("deepshutdown2020", "grid2019/fresh", "grid2019/open", "marl2024/ahead-2x1", "marl2024/printed", "marl2024/team-3x2")
+LONG = (
+    "deepscheduler2020",
+    "deepshutdown2020",
+    "grid2019/fresh",
+    "grid2019/open",
+    "marl2024/ahead-2x1",
+    "marl2024/printed",
+    "marl2024/team-3x2",
+)
 """The agents that take longest, as their names begin: all their figures under `make fuzz`, one of each in every run of the tests."""
 
 
