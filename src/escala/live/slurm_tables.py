@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from escala.errors import EscalaError, quoted
 from escala.kernel import codes
 from escala.kernel.slurm import tables as t
+from escala.kernel.slurm.closed import DOWN
 from escala.kernel.slurm.standing import occupy
 from escala.live.shapes import GPU, MEMORY, OF_KIND
 from escala.live.snapshot import Snapshot
@@ -41,7 +42,9 @@ class Standing:
         world = arrays_of(log, site, settings, self.asked)
         self.waiting = (self.jobs["state"] == codes.QUEUED) & (world.jobs.state != t.NEVER)
         self.running = np.flatnonzero(self.jobs["state"] != codes.QUEUED)
-        world.machine.mask[:] &= ~as_words(gone(snapshot)[None, :])
+        away = gone(snapshot)
+        if away.any():
+            world = world._replace(closed=_closing(world.closed, as_words(away[None, :])))
         self.gpus = [f"{OF_KIND}{kind}" for kind in site.gpu_kinds]
         self.gpus += [GPU] * (world.machine.gpus.shape[1] - len(self.gpus))
         jobs = world.jobs._replace(submit=np.append(world.jobs.submit, self.now), state=np.append(world.jobs.state, t.NEVER))
@@ -139,6 +142,21 @@ def gone(snapshot: Snapshot) -> NDArray[np.bool_]:
     """Nodes that no job may have now: those that are gone, and those that are not on."""
     found: NDArray[np.bool_] = (snapshot.nodes["gone"] == 1) | (snapshot.nodes["power"] != codes.ON)
     return found
+
+
+def _closing(closed: t.Closed, nodes: t.Words) -> t.Closed:
+    """These nodes are closed too, as in an outage whose end nobody knows: they are in no set of available ones, and still those of their
+    partitions. nodes [1, words]."""
+    more = {name: np.append(getattr(closed, name), 0) for name in ("requeue", "begin_s", "used")}
+    return closed._replace(
+        nodes=np.concatenate([closed.nodes, nodes]),
+        kind=np.append(closed.kind, DOWN),
+        end_s=np.append(closed.end_s, codes.NEVER_US // t.SECOND),
+        name=np.append(closed.name, t.NONE),
+        on=np.append(closed.on, 1),
+        gone=closed.gone | nodes[0],
+        **more,
+    )
 
 
 def _memory(shape: Ints, cpus: Ints, whole: Ints) -> Ints:
