@@ -7,7 +7,7 @@ greedy SJF that sees no more than the agent stands beside. Everything runs to co
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,24 +97,37 @@ def frame(cells: Cells) -> pl.DataFrame:
     """One row an agent, load and horizon: means of the rules and of the agent, and the agent's relative excess over the best of the three
     there, with its interval over lists; null where a run did not end."""
     rows = []
+    for key, name, load, horizon, steps in runs_of(cells):
+        rules = cells[f"horizon/rules/{load}/{steps}"]
+        row = against_best(cells[key]["slowdown"], {rule: rules[rule] for rule in RULES}, {SEEN: cells[key][SEEN]})
+        rows.append({"agent": name, "load": float(load), "horizon": horizon, "steps": steps} | row)
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def runs_of(cells: Cells) -> Iterator[tuple[str, str, str, str, int]]:
+    """Key, agent, load, horizon and steps of every run of an agent; the endless ones are as long as the longest of the rules."""
     longest = max((int(key.rsplit("/", 1)[1]) for key in cells if key.startswith("horizon/rules/")), default=0)
     for key in cells:
-        if not key.startswith("horizon/") or key.startswith("horizon/rules/"):
-            continue
-        _, name, load, horizon = key.split("/")
-        steps = longest if horizon == ENDLESS else int(horizon)
-        beside = cells[f"horizon/rules/{load}/{steps}"]
-        means = {rule: float(np.mean(beside[rule])) for rule in RULES}
-        best = min(means, key=lambda rule: means[rule])
-        ours = np.array(cells[key]["slowdown"], np.float64)
-        row: dict[str, Any] = {"agent": name, "load": float(load), "horizon": horizon, "steps": steps, "lists": len(ours), **means}
-        row |= {SEEN: float(np.mean(cells[key][SEEN])), "best": best, "unfinished": int(np.isnan(ours).sum())}
-        row |= dict.fromkeys(("mean_slowdown", "excess", "low", "high"))
-        if not row["unfinished"]:
-            found = paired(ours[None], np.array(beside[best], np.float64), resamples=4000)
-            row |= {"mean_slowdown": float(ours.mean()), "excess": float(found.value), "low": float(found.low), "high": float(found.high)}
-        rows.append(row)
-    return pl.DataFrame(rows, infer_schema_length=None)
+        if key.startswith("horizon/") and not key.startswith("horizon/rules/"):
+            _, name, load, horizon = key.split("/")
+            yield key, name, load, horizon, longest if horizon == ENDLESS else int(horizon)
+
+
+def against_best(
+    slowdowns: Sequence[float | None], rules: Mapping[str, Sequence[float]], beside: Mapping[str, Sequence[float]] | None = None
+) -> dict[str, Any]:
+    """Means of rules and agent, and its relative excess over the best of them with its interval over lists; null where a run did not end.
+    beside: rules that are shown, and not among them."""
+    means = {rule: float(np.mean(values)) for rule, values in rules.items()}
+    shown = means | {rule: float(np.mean(values)) for rule, values in (beside or {}).items()}
+    best = min(means, key=lambda rule: means[rule])
+    ours = np.array(slowdowns, np.float64)
+    row: dict[str, Any] = {"lists": len(ours), **shown, "best": best, "unfinished": int(np.isnan(ours).sum())}
+    row |= dict.fromkeys(("mean_slowdown", "excess", "low", "high"))
+    if not row["unfinished"]:
+        found = paired(ours[None], np.array(rules[best], np.float64), resamples=4000)
+        row |= {"mean_slowdown": float(ours.mean()), "excess": float(found.value), "low": float(found.low), "high": float(found.high)}
+    return row
 
 
 def worst_claim(

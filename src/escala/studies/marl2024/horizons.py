@@ -6,21 +6,19 @@ away). R4's heuristics as teams of the same shape play the same lists, and know 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from escala.agents import load_team
 from escala.envs.slots.heuristics import PUBLISHED
 from escala.envs.slots.lists import JobLists
 from escala.envs.slots.team.playing import play
-from escala.metrics.bootstrap import paired
 from escala.studies.lab.cells import Cell
 from escala.studies.lab.claims import Claim
-from escala.studies.lab.horizons import ENDLESS, FAR, counts, worst_claim
+from escala.studies.lab.horizons import ENDLESS, FAR, against_best, counts, runs_of, worst_claim
 from escala.studies.marl2024.cells import by_greedy, lists_of
 from escala.studies.marl2024.values import APART, Cells
 
@@ -76,28 +74,11 @@ def frame(cells: Cells) -> pl.DataFrame:
     """One row a team, load and horizon: means of the heuristics and of the team, and its relative excess over the best of them there, with
     its interval over lists; null where a run did not end."""
     rows = []
-    longest = max((int(key.rsplit("/", 1)[1]) for key in cells if key.startswith("horizon/rules/")), default=0)
-    for key in cells:
-        if not key.startswith("horizon/") or key.startswith("horizon/rules/"):
-            continue
-        _, name, load, horizon = key.split("/")
-        steps = longest if horizon == ENDLESS else int(horizon)
+    for key, name, load, horizon, steps in runs_of(cells):
         agents, machines = shape_of(name)
-        rows.append({"agent": name, "load": float(load), "horizon": horizon, "steps": steps}
-                    | _row(cells[key], cells[f"horizon/rules/{agents}x{machines}/{load}/{steps}"]))  # fmt: skip
+        row = against_best(cells[key], cells[f"horizon/rules/{agents}x{machines}/{load}/{steps}"])
+        rows.append({"agent": name, "load": float(load), "horizon": horizon, "steps": steps} | row)
     return pl.DataFrame(rows, infer_schema_length=None)
-
-
-def _row(team: Sequence[float | None], beside: Mapping[str, Sequence[float]]) -> dict[str, Any]:
-    means = {rule: float(np.mean(values)) for rule, values in beside.items()}
-    best = min(means, key=lambda rule: means[rule])
-    ours = np.array(team, np.float64)
-    row: dict[str, Any] = {"lists": len(ours), **means, "best": best, "unfinished": int(np.isnan(ours).sum())}
-    row |= dict.fromkeys(("mean_slowdown", "excess", "low", "high"))
-    if not row["unfinished"]:
-        found = paired(ours[None], np.array(beside[best], np.float64), resamples=4000)
-        row |= {"mean_slowdown": float(ours.mean()), "excess": float(found.value), "low": float(found.low), "high": float(found.high)}
-    return row
 
 
 def claims(table: pl.DataFrame) -> list[Claim]:
