@@ -135,7 +135,7 @@ def base_of(name: str) -> Scheduler:
     except EscalaError:
         raise EscalaError(
             f"shield: base {quoted(name)} is none of its bases: strict, greedy and EASY schedulers with a fixed score (fcfs, first-fit, "
-            "easy, easy-sjf, saf, ...)"
+            f"easy, easy-sjf, saf, ...); before a shutdown policy {', '.join(power.BASES)}"
         ) from None
 
 
@@ -162,7 +162,7 @@ def split_name(name: str) -> tuple[str, str, dict[str, Any]]:
     switches = base in power.BASES
     while switches and parts and "=" not in parts[0]:
         base += f":{parts.pop(0)}"
-    whose = f"{'shutdown policy' if switches else 'scheduler'} {quoted(name)}"
+    whose = f"{'shutdown policy' if switches else 'scheduler' if base in SCHEDULERS else 'policy'} {quoted(name)}"
     known, example, check = (power.OPTIONS, power.EXAMPLE, power.plan_of) if switches else (OPTIONS, EXAMPLE, base_of)
     try:
         check(base)
