@@ -24,11 +24,14 @@ def fill_orders(w: World, i: int, plan: Plan, rows: NDArray[np.int64], machine: 
     n = len(rows)
     keys, fixed, linear = (found.get(name, getattr(plan, name)) for name in ("keys", "fixed", "terms"))
     if w.order.shape[2] > 0:
-        order = np.arange(n) if keys is None else np.argsort(keys[rows], kind="stable")
+        places = np.arange(n)
+        order = places if keys is None else np.argsort(keys[rows], kind="stable")
         front = n * plan.has_front
-        w.order[i, 0, :front] = np.arange(front)
-        w.order[i, 0, front : front + n] = order
-        w.order[i, 1, order] = front + np.arange(n)
+        by_rank, by_row = w.order[i]
+        if front:
+            by_rank[:front] = places
+        by_rank[front : front + n] = order
+        by_row[order] = places + front if front else places
     for k, numbers in enumerate(fixed):
         if numbers is not None:
             w.fixed[i, k, :n] = np.unique(numbers[rows], return_inverse=True)[1]

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -192,3 +193,20 @@ def test_kinds_of_arguments() -> None:
     assert machine.kind_of((1, 1.5, True, np.int64(1))) == ("i", "f", "b", "i")
     assert machine.kind_of((table, table.T, table[:, ::2], frozen)) == ("C2<f4", "F2<f4", "A2<f4", "C1r<i8")
     assert machine.kind_of(("word",)) is None and machine.kind_of((np.uint64(1),)) is None and machine.kind_of(([1],)) is None
+
+
+def test_arguments_of_two_kinds_are_never_taken_for_one() -> None:
+    """What is seen of arguments at a call tells as much apart as their kinds."""
+    table = np.zeros((3, 3), np.int64)
+    frozen = table.copy()
+    frozen.flags.writeable = False
+    row, records = table[0], np.zeros(3, [("a", "i8")])
+    rows = [row, row[::2], row.astype(float), row.astype(">i8"), records]
+    several = [table, table.T, table[:, ::2], frozen, *rows, 1, 1.0, True, np.int64(1)]
+    seen: dict[Any, Any] = {}
+    for first in several:
+        for second in several:
+            told, words = machine.words_of((first, second))
+            assert seen.setdefault(told, machine.kind_of((first, second))) == machine.kind_of((first, second))
+            assert len(words) == sum(5 + 2 * one.ndim if isinstance(one, np.ndarray) else 1 for one in (first, second))
+    assert machine.words_of((row,))[1][2:] == [3, 8, row.ctypes.data, 3, 8]

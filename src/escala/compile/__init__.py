@@ -56,6 +56,7 @@ class Compiled:
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._dispatcher: Any = None
         self._machines: dict[Any, Machine | None] = {}
+        self._ready: dict[tuple[Any, ...], Machine] = {}  # the same by what is seen of arguments at a call
         self._calls = 0 if CHECKED else OFTEN
         self._since_s = time.monotonic()
 
@@ -105,6 +106,9 @@ class Compiled:
         if self._calls == 0 and "numba" not in sys.modules and time.monotonic() - self._since_s > OFTEN * RARE_S:
             self._calls, self._since_s = OFTEN, time.monotonic()
         machine = _machine or _whole_machine()
+        told, words = machine.words_of(arguments)
+        if told in self._ready:
+            return self._ready[told](words)
         kind = machine.kind_of(arguments)
         if kind is None:
             self._calls = 0  # Numba's from now on
@@ -114,7 +118,10 @@ class Compiled:
             if self._machines[kind] is None:
                 return self._translated(arguments, kind)
         ready = self._machines[kind]
-        return self.dispatcher()(*arguments) if ready is None else ready(arguments)
+        if ready is None:
+            return self.dispatcher()(*arguments)
+        self._ready[told] = ready
+        return ready(words)
 
     def _translated(self, arguments: tuple[Any, ...], kind: Any = None) -> Any:
         """Call by Numba, for the first time; for arguments of a kind that machine code can be kept for, keep it."""

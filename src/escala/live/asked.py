@@ -41,7 +41,7 @@ class Asked:
         both = {"scheduler": self.pair.scheduler, "shutdown": self.pair.shutdown}
         return {who: policy for who, policy in both.items() if policy is not None}
 
-    @property
+    @cached_property
     def remembers(self) -> bool:
         """Do rows of jobs have to stay, for policies that may remember them?"""
         return any(getattr(policy, "remembers_rows", True) for policy in self.objects.values())

@@ -38,8 +38,11 @@ class Carried:
 
     def copy(self) -> Carried:
         """As it is now, whatever is changed later."""
-        own = {"users": list(self.users), "recent": {user: list(runs) for user, runs in self.recent.items()}}
-        return Carried(**{**vars(self), **own})
+        other = Carried.__new__(Carried)
+        vars(other).update(vars(self))
+        other.users = list(self.users)
+        other.recent = {user: list(runs) for user, runs in self.recent.items()}
+        return other
 
     def told(self) -> dict[str, Any]:
         """As plain data for JSON."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -103,10 +104,12 @@ class Columns:
     def whole(self, column: str) -> NDArray[np.int64]:
         """Whole numbers."""
         given = self._needed(column)
-        if isinstance(given, np.ndarray) and given.dtype == np.int64 and given.ndim == 1:
-            values = np.array(given)
-            if within(values, 0, MOST_WHOLE):
-                return values
+        plain = given.dtype == np.int64 and given.ndim == 1 if isinstance(given, np.ndarray) else set(map(type, given)) == {int}
+        if plain:
+            with contextlib.suppress(OverflowError):
+                found = np.array(given, np.int64)
+                if within(found, 0, MOST_WHOLE):
+                    return found
         values = self._numbers(column, given)
         self.refuse(~(np.abs(values) <= MOST_WHOLE) | (values != np.floor(values)), column, "give a whole number")
         return values.astype(np.int64)

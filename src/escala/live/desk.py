@@ -6,8 +6,6 @@ drifts, and no event can be lost. What no snapshot tells is carried (`escala.liv
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +17,6 @@ from escala.estimates import microseconds
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.load import await_holds, changes
-from escala.kernel.sound import survey
 from escala.live.asked import asked
 from escala.live.carried import Carried
 from escala.live.fitting import fitting
@@ -76,13 +73,17 @@ class Desk:
         that was asked already."""
         self._begin(snapshot)
         snapshot, refused = fitting(snapshot, self.platform)
-        with self._put_back(always=False):
+        before = self._carried.copy()
+        try:
             self._load(snapshot)
-            self._run()
+            self._run(snapshot.now_us)
             orders = self._orders(snapshot)
             self._rows.keep(snapshot)
             self._carried.now_us = snapshot.now_us
             self._rows.tidy()
+        except BaseException:
+            self._go_back(before)
+            raise
         return replace(orders, refused=refused) if refused else orders
 
     def warm(self) -> None:
@@ -96,19 +97,10 @@ class Desk:
         if not self._asked.objects:
             self.plan(idle, first=1)
 
-    @contextmanager
-    def _put_back(self, always: bool) -> Iterator[None]:
-        """What is carried becomes what it was: after a failure, or always."""
-        before = self._carried.copy()
-        try:
-            yield
-        except BaseException:
-            always = True
-            raise
-        finally:
-            if always:
-                vars(self._carried).update(vars(before))
-                self._rows.begin_anew()
+    def _go_back(self, before: Carried) -> None:
+        """What is carried becomes what it was."""
+        vars(self._carried).update(vars(before))
+        self._rows.begin_anew()
 
     def _begin(self, snapshot: Snapshot) -> None:
         """Refuse what cannot be of this machine, or comes too late."""
@@ -127,7 +119,7 @@ class Desk:
     def _load(self, snapshot: Snapshot) -> None:
         """The state into the tables, and what is carried."""
         tables, carried, rows = self._tables, self._carried, self._rows
-        late, single, held, untold, off = survey(snapshot.jobs, snapshot.nodes, snapshot.placed)
+        _, late, single, _, held, untold, off = snapshot.survey
         if held > self.platform.total_cores:  # the tables have room for no more
             cores = self.platform.total_cores
             raise EscalaError(f"snapshot: jobs hold more cores in placed than the platform's {cores}: tell the cores that each has")
@@ -161,12 +153,11 @@ class Desk:
         none = np.zeros(len(snapshot.jobs), np.int64)
         return np.stack([snapshot.demand.get(kind, none) for kind in kinds], axis=1)
 
-    def _run(self) -> None:
-        """The decision, and nothing after it."""
+    def _run(self, now: int) -> None:
+        """The decision at `now` (us), and nothing after it."""
         simulation = self._tables.simulation
-        before = int(simulation.world.s[0, 0]["now"]) - 1
         while True:
-            stop = int(simulation.drivers[0](simulation.table, 0, before))
+            stop = int(simulation.drivers[0](simulation.table, 0, now - 1))
             if stop not in TURNS:
                 return
             with self._rows.looking_back(stop):
@@ -205,9 +196,12 @@ class Desk:
             raise EscalaError(f"plan: first={first}: give 1 or more jobs")
         self._begin(snapshot)
         snapshot, _ = fitting(snapshot, self.platform)
-        with self._put_back(always=True):
+        before = self._carried.copy()
+        try:
             self._load(snapshot)
             return self._planned(snapshot, first)
+        finally:
+            self._go_back(before)
 
     def _planned(self, snapshot: Snapshot, first: int) -> list[Planned]:
         """What is loaded, simulated on."""
@@ -244,9 +238,7 @@ class Desk:
 
     def take(self, told: Any) -> None:
         """Go on from what `told` gave; EscalaError for anything else."""
-        carried = take_state(told, self.name, self.platform, self._asked.objects)
-        vars(self._carried).update(vars(carried))
-        self._rows.begin_anew()
+        self._go_back(take_state(told, self.name, self.platform, self._asked.objects))
 
 
 def asked_plan(given: Any, log: Workload) -> Any:

@@ -18,9 +18,9 @@ from escala.platform import Platform
 def fitting(snapshot: Snapshot, platform: Platform) -> tuple[Snapshot, tuple[Refused, ...]]:
     """The snapshot without the waiting jobs that need more than all nodes of the platform have, gone ones too, or than any one has
     where they need one; and these jobs, each with the reason."""
-    jobs, total = snapshot.jobs, platform.total_cores
-    if not (jobs["cores"] > total).any() and not jobs["single"].any():
+    if snapshot.survey.most <= platform.total_cores and not snapshot.survey.single:
         return snapshot, ()
+    jobs = snapshot.jobs
     never = beyond(platform, jobs["cores"], jobs["single"] == 1, snapshot.demand) & (jobs["state"] == codes.QUEUED)
     if not never.any():
         return snapshot, ()

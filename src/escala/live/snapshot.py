@@ -9,18 +9,18 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from escala.errors import EscalaError, quoted
-from escala.estimates import microseconds
 from escala.kernel import codes
 from escala.kernel.clock import SECOND
 from escala.kernel.load import JOBS, NODES, PLACED
-from escala.kernel.sound import sound_jobs, sound_places
+from escala.kernel.sound import survey
 from escala.live.columns import Columns
 from escala.live.shapes import ASKED, HELD, OF_KIND, read_held, read_shapes
 from escala.reading import guarded, read_json
@@ -34,6 +34,18 @@ POWERS = {code: name for name, code in POWER.items()}
 SECTIONS = ("jobs", "nodes", "placed", "ended")
 DEMAND = "demand_"
 IN_ORDER = "give them in the order of time; if the last had a false clock, begin anew without the state file"
+
+
+class Survey(NamedTuple):
+    """What one pass over the records finds (`escala.kernel.sound`)."""
+
+    sound: int  # 1: they make sense
+    late: int  # jobs that were submitted before the one in front of them
+    single: int  # jobs of one node
+    most: int  # cores of one job
+    held: int  # cores that jobs hold
+    untold: int  # switches whose end nobody tells
+    off: int  # nodes that are not on
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +84,25 @@ class Snapshot:
         snapshot.
         """
         now = _instant(now_s)
-        ids, users, records, demand = _jobs(Columns("jobs", jobs), now)
-        power = _nodes(Columns("nodes", nodes), now)
-        told = Columns("placed", placed or {})
-        places, held = _placed(told, ids, records, len(power)), read_held(told)
-        if held and (order := _order(told.whole("job"))) is not None:
+        columns, power, told = Columns("jobs", jobs), Columns("nodes", nodes), Columns("placed", placed or {})
+        ids, users, records, demand = _jobs(columns)
+        machine, places, held = _nodes(power, now), _placed(told), read_held(told)
+        found = Survey(*survey(now, records, machine, places))
+        if not found.sound:
+            _refuse(columns, records, power, machine, now)
+            places, order = _in_order(told, places, ids, records, len(machine))
             held = {name: values[order] for name, values in held.items()}
-        columns = Columns("jobs", jobs)
+            found = Survey(*survey(now, records, machine, places))
         where = columns.users("partition") if "partition" in jobs else None
         over = _ended(Columns("ended", ended or {}))
-        return cls(now, ids, users, records, power, places, demand, over, where, read_shapes(columns), held)
+        made = cls(now, ids, users, records, machine, places, demand, over, where, read_shapes(columns), held)
+        vars(made)["survey"] = found
+        return made
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What its records say together."""
+        return Survey(*survey(self.now_us, self.jobs, self.nodes, self.placed))
 
     @property
     def now_s(self) -> float:
@@ -165,7 +186,7 @@ class Snapshot:
 def _instant(now_s: Any) -> int:
     if isinstance(now_s, bool) or not isinstance(now_s, int | float | np.number) or not 0 <= now_s <= Columns.LATEST_S:
         raise EscalaError(f"snapshot: now_s is {quoted(now_s)}: give seconds from 0 to {Columns.LATEST_S:g}")
-    return int(microseconds(float(now_s)))
+    return math.floor(float(now_s) * SECOND + 0.5)
 
 
 def _seconds(us: NDArray[np.int64], none: NDArray[np.bool_] | None = None) -> list[float | None]:
@@ -174,7 +195,7 @@ def _seconds(us: NDArray[np.int64], none: NDArray[np.bool_] | None = None) -> li
     return seconds if none is None else [None if left else value for value, left in zip(seconds, none.tolist(), strict=True)]
 
 
-def _jobs(given: Columns, now: int) -> tuple[list[str], list[str | None], NDArray[Any], dict[str, NDArray[np.int64]]]:
+def _jobs(given: Columns) -> tuple[list[str], list[str | None], NDArray[Any], dict[str, NDArray[np.int64]]]:
     """Ids, users, JOBS, demands by kind."""
     given.known(("job_id", "submit_s", "walltime_s", "cores", "state", "start_s", "user", "partition", "single_node", *ASKED), DEMAND)
     ids = given.texts("job_id")
@@ -189,12 +210,6 @@ def _jobs(given: Columns, now: int) -> tuple[list[str], list[str | None], NDArra
     records["user"] = codes.NONE
     records["single"] = given.flags("single_node")
     records["estimate"] = records["order"] = codes.NONE
-    if not sound_jobs(records, now):
-        given.refuse(records["cores"] < 1, "cores", "give 1 or more")
-        given.refuse(records["walltime"] < 1, "walltime_s", "give more than 0 s")
-        given.refuse(records["submit"] > now, "submit_s", "it is later than now_s: leave out jobs that are not submitted yet")
-        running = records["state"] == codes.RUNNING
-        given.refuse(running & ((records["start"] < 0) | (records["start"] > now)), "start_s", "a running job has started, by now_s")
     demand = {name.removeprefix(DEMAND): given.whole(name) for name in given.columns if name.startswith(DEMAND)}
     for kind, values in demand.items():
         given.refuse((values < 0) | ((values > 0) & (records["single"] == 0)), f"{DEMAND}{kind}", "give 0, or more for single_node jobs")
@@ -210,39 +225,46 @@ def _nodes(given: Columns, now: int) -> NDArray[Any]:
     records["since"] = given.times("idle_since_s", now)
     records["done"] = given.times("switch_end_s", codes.NONE)
     records["gone"] = given.flags("gone")
-    given.refuse((records["since"] > now) & (records["power"] == codes.ON), "idle_since_s", "it is later than now_s")
     return records
 
 
-def _placed(given: Columns, ids: Sequence[str], jobs: NDArray[Any], n_nodes: int) -> NDArray[Any]:
-    """PLACED; every job that holds cores has all of them."""
+def _refuse(given: Columns, jobs: NDArray[Any], power: Columns, nodes: NDArray[Any], now: int) -> None:
+    """EscalaError for the first job, or node, that makes no sense at `now`."""
+    given.refuse(jobs["cores"] < 1, "cores", "give 1 or more")
+    given.refuse(jobs["walltime"] < 1, "walltime_s", "give more than 0 s")
+    given.refuse(jobs["submit"] > now, "submit_s", "it is later than now_s: leave out jobs that are not submitted yet")
+    running = jobs["state"] == codes.RUNNING
+    given.refuse(running & ((jobs["start"] < 0) | (jobs["start"] > now)), "start_s", "a running job has started, by now_s")
+    power.refuse((nodes["since"] > now) & (nodes["power"] == codes.ON), "idle_since_s", "it is later than now_s")
+
+
+def _placed(given: Columns) -> NDArray[Any]:
+    """PLACED."""
     given.known(("job", "first", "last", "cores", *HELD), OF_KIND)
     records = np.zeros(given.length, PLACED)
     for name, own in (("job", "job"), ("first", "low"), ("last", "high"), ("cores", "per")):
         records[own] = given.whole(name)
-    if sound_places(records, jobs, n_nodes):
-        return records
+    return records
+
+
+def _in_order(
+    given: Columns, records: NDArray[Any], ids: Sequence[str], jobs: NDArray[Any], n_nodes: int
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """PLACED with those of a job together, and their places before; EscalaError where not every job that holds cores has all of them."""
     given.refuse((records["job"] < 0) | (records["job"] >= len(jobs)), "job", "give the place of a job in the columns of jobs, from 0")
     given.refuse((records["low"] < 0) | (records["high"] < records["low"]), "last", "give a last node that is not before the first")
     given.refuse(records["high"] >= n_nodes, "last", f"there are {n_nodes} nodes, from 0")
     given.refuse((records["per"] < 1) | (records["per"] > 2**31), "cores", "give 1 or more")
     at = records["job"]
     given.refuse(jobs["state"][at] == codes.QUEUED, "job", "that job is queued, so it holds no cores")
-    order = _order(at)
-    if order is not None:
-        records = records[order]
-        at = records["job"]
-    sums = np.bincount(at, (records["high"] - records["low"] + 1) * records["per"], len(jobs)).astype(np.int64)
+    order = np.argsort(at, kind="stable")
+    records = records[order]
+    sums = np.bincount(records["job"], (records["high"] - records["low"] + 1) * records["per"], len(jobs)).astype(np.int64)
     holding = jobs["state"] != codes.QUEUED
     if (wrong := holding & (sums != jobs["cores"])).any():
         k = int(wrong.argmax())
         raise EscalaError(f"snapshot: job {quoted(ids[k])} has {jobs['cores'][k]} cores, and holds {sums[k]} in placed: tell where all are")
-    return records
-
-
-def _order(at: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """The rows of `placed` by job; None where they stand so."""
-    return np.argsort(at, kind="stable") if (at[1:] < at[:-1]).any() else None
+    return records, order
 
 
 def _ended(given: Columns) -> list[tuple[str, int, int]]:

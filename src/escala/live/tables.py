@@ -60,21 +60,21 @@ class Tables:
         backfilling then plans by counts, in a twentieth of the time. How many nodes are used that cannot be, see the kernel's `load`."""
         simulation = self.simulation
         assert told.dtype == JOBS
-        o = simulation.world.o[0, 0]
+        world = simulation.world
+        o = world.o[0, 0]
         o["given"] = self._given and off > 0
         o["n_ranks"] = n_rows * (1 + self.front)
         o["n_jobs"] = n_rows
-        if self.room.size:
-            simulation.world.room[0] = self.room
         where = np.empty(n_rows, np.int64)
-        numbers = simulation.world.fixed[0].copy()  # to which loading adds what a job's length makes of them
+        numbers = world.fixed[0].copy() if world.fixed.size else None  # to which loading adds what a job's length makes of them
         while True:
+            if self.room.size:
+                simulation.world.room[0] = self.room
             grow, wrong = load(simulation.table, 0, now, told, nodes, placed, demand, where)
             if not grow:
                 return int(wrong)
             simulation.grow(0)
-            simulation.world.fixed[0] = numbers
-            if self.room.size:
-                simulation.world.room[0] = self.room
+            if numbers is not None:
+                simulation.world.fixed[0] = numbers
 
     front = 0  # 1: jobs that have waited a guard have ranks of their own
