@@ -76,9 +76,9 @@ def test_and_on_ray(verb: str, asked: Any, escala_: Escala, tmp_path: Path) -> N
 @pytest.mark.parametrize("verb", VERBS)
 def test_an_engine_that_is_none_is_one_line_before_the_log_is_read(verb: str, escala_: Escala, tmp_path: Path) -> None:
     for words, said in (
-        (("--on", "moon"), "unknown engine 'moon' (--on): give local, local:N for N of them, ray, or ray:HOST:PORT"),
+        (("--on", "moon"), "unknown engine 'moon' (--on): give local, local:N for N processes, ray, ray:HOST:PORT, or slurm"),
         (("--on", "local:0"), "engine 'local:0' (--on): give 1 to 1,024 processes"),
-        (("--on", "slurm"), "Slurm takes campaigns, leaderboards, trainings and studies (--on): give local, local:N or ray here"),
+        (("--on", "slurm:short"), "engine slurm (--on): 'short' is no option: write KEY=VALUE"),
         (("--on", "local:2", "--jobs", "3"), "give one of the two; --jobs 3 is --on local:3"),
     ):
         done = escala_(verb, tmp_path / "missing.swf", *VERBS[verb], "--out", tmp_path / "out", *words)

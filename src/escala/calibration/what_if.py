@@ -14,6 +14,7 @@ import polars as pl
 from escala.calibration.changes import Change, limit_changes, qos_changes
 from escala.calibration.warm import warm_start
 from escala.engines import replays_on
+from escala.engines.engine import Where
 from escala.errors import EscalaError, quoted
 from escala.metrics.jobs import size_classes
 from escala.platform import Platform, Site, read_platform
@@ -56,7 +57,7 @@ def what_if(
     schedulers: Sequence[Any] = ("slurm",),
     progress: Callable[[float], None] | None = None,
     jobs: int | None = None,
-    on: str | None = None,
+    on: Where = None,
     keep: Pieces | None = None,
     **options: Any,
 ) -> WhatIf:

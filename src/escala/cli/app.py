@@ -7,17 +7,20 @@ import sys
 import threading
 import traceback
 from difflib import get_close_matches
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from escala.cli import terminal
+from escala.cli import elsewhere, terminal
 from escala.cli.interrupt import INTERRUPTED, TERMINATED, Stopped, ended, listen_for_termination, lost, work_is_over
 from escala.cli.verbs import Verbs
 from escala.errors import EscalaError
 from escala.extras import missing
 from escala.reading import READ
 from escala.writing import left
+
+if TYPE_CHECKING:
+    from escala.engines.again import Share
 
 OK, FAILED, REFUSED = 0, 1, 2
 
@@ -63,8 +66,10 @@ def _usage(error: Exception) -> str:
     return f"{message.rstrip('?')}{'?' if message.endswith('?') else ''} (see {context.command_path} --help)"
 
 
-def _act(arguments: list[str]) -> int:
-    """Do what the arguments say; returns the exit status. What fails after a signal that was lost ends as the signal does."""
+def act(arguments: list[str], share: Share | None = None) -> int:
+    """Do what the arguments say; returns the exit status. What fails after a signal that was lost ends as the signal does. share: of the
+    command, in a task that does some of its pieces (`escala.engines.again.Share`)."""
+    elsewhere.begin(arguments if share is None else share)
     try:
         status = app(arguments, prog_name="escala", standalone_mode=False)
     except Exception:
@@ -83,7 +88,7 @@ def run(arguments: list[str]) -> int:
     if arguments[:1] == ["help"]:
         arguments = [*arguments[1:], "--help"]
     try:
-        return _act(arguments)
+        return act(arguments)
     except EscalaError as error:
         terminal.fail(str(error))
     except BrokenPipeError:  # the reader of our output has left, as `head` does

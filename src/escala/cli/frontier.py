@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from escala.cli import options as opt
+from escala.cli.elsewhere import working
 from escala.cli.interrupt import interruptible, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
@@ -21,7 +22,7 @@ from escala.cli.terminal import emit, plain, progress
 from escala.cli.unused import tell_unused
 from escala.report import marks
 from escala.report.quantities import percent
-from escala.writing import PAGE, Pieces, output_folder
+from escala.writing import PAGE, Pieces
 
 if TYPE_CHECKING:
     from escala.tuning.joint import Frontier
@@ -73,23 +74,21 @@ def frontier(
     The first pair is the reference. Holds are capped: hold:0.25:3600 holds no job back for more than an hour.
     """
     import escala
-    from escala.engines import replays_on
     from escala.report import frontier as page
 
     chosen, switching = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     opt.check_price(price, currency)
-    replays_on(on, jobs)  # an engine that there is none of is said before the log is read
     pieces = Pieces(None, None)
-    with output_folder(out, "frontier", force=force, keeps=True) as folder:
+    with working(out, "frontier", force=force, on=on, jobs=jobs) as (folder, where, shared):
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform, power)
             found = policies(chosen, switching)
             log = read_log(workload, read, machine)
             tell_unused(chosen, switching, options, log)
-            pieces = pieces_of(folder, log, machine, [*chosen, *switching], after=after, **options)
+            pieces = pieces_of(folder, log, machine, [*chosen, *switching], shared, after=after, **options)
             share = begin(f"replaying {len(log)} jobs under {len(chosen) * len(switching)} pairs of policies")
-            run = partial(escala.frontier, log, machine, *found, after=after, margin=margin, keep=pieces, jobs=jobs, on=on, **options)
+            run = partial(escala.frontier, log, machine, *found, after=after, margin=margin, keep=pieces, jobs=jobs, on=where, **options)
             best = interruptible(lambda: run(progress=None if share is None else lambda _, done: share(done)))
             tell_found(pieces)
         document = best.as_dict() | read_of(log) | {"power": power_of(machine)}

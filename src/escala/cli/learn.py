@@ -264,7 +264,8 @@ def evaluate(
         log = read_log(workload, read, machine)
         chosen = _later_days(log, workload, drawn_by, after, group)[:days]
         room.check_agent(headroom, trained, chosen, machine)
-        names, wanted = [f"agent:{agent}", *(beside or ())], {"days": [day.name for day in chosen], "seed": seed, "window": window}
+        names = [f"agent:{agent}", *(beside or ())]
+        wanted: dict[str, Any] = {"days": [day.name for day in chosen], "seed": seed, "window": window}
         pieces = pieces_of(folder, log, machine, names, **wanted)
         played, measured = _played(trained, chosen, machine, beside, runs, seed, window, bounds, begin=begin, pieces=pieces)
         tell_found(pieces)

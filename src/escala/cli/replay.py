@@ -13,6 +13,7 @@ import typer
 from escala.cli import headroom as room
 from escala.cli import options as opt
 from escala.cli import streamed
+from escala.cli.elsewhere import working
 from escala.cli.interrupt import INTERRUPTED, Stopped, interruptible, keeping
 from escala.cli.policies import POINTER
 from escala.cli.reading import read_log, read_of, with_shapes
@@ -60,7 +61,9 @@ Shutdowns = Annotated[str, typer.Option("--shutdowns", metavar="C,D,...", help="
 Pairs = Annotated[int | None, typer.Option("--jobs", metavar="N", min=1, help="pairs to run side by side; by default one a core")]
 On = Annotated[
     str | None,
-    typer.Option("--on", metavar="ENGINE", help="where: local:N (as --jobs N), ray, or ray:HOST:PORT", show_default=False),
+    typer.Option(
+        "--on", metavar="ENGINE", help="where: local:N (as --jobs N), ray, ray:HOST:PORT, slurm[:KEY=VALUE...]", show_default=False
+    ),
 ]
 
 
@@ -151,7 +154,6 @@ def compare(
     from polars import Float64, Series
 
     import escala
-    from escala.engines import replays_on
     from escala.policies.pairs import KeptRuns
     from escala.policies.run import check_power
     from escala.studies.lab.saving import save_runs
@@ -159,9 +161,8 @@ def compare(
     names = opt.names(schedulers, "--schedulers"), opt.names(shutdowns, "--shutdowns")
     wanted = room.Wanted(headroom, stretch, limit)
     room.check(wanted, options)
-    replays_on(on, jobs)  # an engine that there is none of is said before the log is read
-    with output_folder(out, "compare", force=force, keeps=True) as folder:
-        kept = None if folder is None else KeptRuns(folder, _state(options), identity([*names[0], *names[1]]))
+    with working(out, "compare", force=force, on=on, jobs=jobs) as (folder, where, shared):
+        kept = None if folder is None else KeptRuns(folder, _state(options), identity([*names[0], *names[1]]), shared)
         total = len(names[0]) * len(names[1])
         with progress() as begin, keeping(lambda: what_is_kept(out, kept, total)):
             begin(f"reading {workload}")
@@ -174,7 +175,7 @@ def compare(
             room.check_inputs(headroom, log, machine)
             share = begin(f"replaying {len(log)} jobs under {total} pairs of policies")
             told = None if share is None else lambda _, done: share(done)
-            run = partial(escala.compare, log, machine, schedulers=found[0], shutdowns=found[1], keep=kept, jobs=jobs, on=on, **options)
+            run = partial(escala.compare, log, machine, schedulers=found[0], shutdowns=found[1], keep=kept, jobs=jobs, on=where, **options)
             comparison = interruptible(lambda: run(progress=told))
             if kept is not None and kept.found:
                 remark(f"{len(kept.found)} of {total} runs were kept from an interrupted comparison")

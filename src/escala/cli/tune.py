@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from escala.cli import options as opt
+from escala.cli.elsewhere import working
 from escala.cli.interrupt import interruptible, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
@@ -16,7 +17,7 @@ from escala.cli.replay import On, policies
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, progress
 from escala.errors import EscalaError
-from escala.writing import PAGE, Pieces, output_folder
+from escala.writing import PAGE, Pieces
 
 if TYPE_CHECKING:
     from escala.tuning import Several, Tuned
@@ -99,25 +100,23 @@ def tune(
     """
     if power is not None:
         raise EscalaError(f"--power {power}: tune chooses the order of the queue alone: escala frontier LOG --power chooses both together")
-    from escala.engines import replays_on
     from escala.policies.pairs import digest_of
     from escala.tuning.folder import VERB, write
     from escala.tuning.several import Several
 
-    replays_on(on, jobs)  # an engine that there is none of is said before the log is read
     present = _scheduler(present)
     named, linear = ([one for one in text.split(",") if one] for text in (predictors, scores))
     wanted = {"after": after, "predictors": named, "searches": searches}
-    asked = {**wanted, "objective": objective, "promise": promise, "scores": linear, "jobs": jobs, "on": on}
+    asked = {**wanted, "objective": objective, "promise": promise, "scores": linear, "jobs": jobs}
     pieces = Pieces(None, None)
-    with output_folder(out, VERB, force=force, keeps=True) as folder:
+    with working(out, VERB, force=force, on=on, jobs=jobs) as (folder, where, shared):
         assert folder is not None
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             today = None if present is None else policies([present], [])[0][0]
             logs = _read(workload, platform, read, begin)
             (log, machine), others = logs[0], [[digest_of(log), machine.spec()] for log, machine in logs[1:]]
-            pieces = pieces_of(folder, log, machine, [] if present is None else [present], others=others, **wanted, **options)
-            tuned = interruptible(lambda: _tuned(logs, present=today, keep=pieces, begin=begin, **asked, **options))
+            pieces = pieces_of(folder, log, machine, [] if present is None else [present], shared, others=others, **wanted, **options)
+            tuned = interruptible(lambda: _tuned(logs, present=today, keep=pieces, begin=begin, on=where, **asked, **options))
             tell_found(pieces)
             begin("writing the page")
             write(tuned, folder)

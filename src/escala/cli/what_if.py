@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from escala.cli import options as opt
+from escala.cli.elsewhere import working
 from escala.cli.interrupt import interruptible, keeping
 from escala.cli.pieces import pieces_of, tell_found, what_is_kept
 from escala.cli.policies import POINTER
@@ -16,7 +17,7 @@ from escala.cli.reading import read_log, read_of, with_shapes
 from escala.cli.replay import On, policies, power_of
 from escala.cli.tables import rows_table
 from escala.cli.terminal import emit, plain, progress
-from escala.writing import PAGE, Pieces, output_folder
+from escala.writing import PAGE, Pieces
 
 if TYPE_CHECKING:
     from escala.calibration import WhatIf
@@ -66,13 +67,11 @@ def what_if(
     """Replay a log on its site with more or fewer nodes, or other limits: who waits how long, and what energy it takes."""
     import escala
     from escala.calibration import what_if as tried
-    from escala.engines import replays_on
     from escala.report.what_if import write_page
 
     names = opt.names(schedulers, "--schedulers")
-    replays_on(on, jobs)  # an engine that there is none of is said before the log is read
     pieces = Pieces(None, None)
-    with output_folder(out, "what-if", force=force, keeps=True) as folder:
+    with working(out, "what-if", force=force, on=on, jobs=jobs) as (folder, where, shared):
         with progress() as begin, keeping(lambda: what_is_kept(out, pieces)):
             begin(f"reading {workload}")
             machine = escala.read_platform(platform, power)
@@ -80,8 +79,8 @@ def what_if(
             log = read_log(workload, with_shapes(read, names), machine)
             share = begin(f"replaying {len(log)} jobs on each site")
             changes = {"nodes": nodes or (), "limits": limit or (), "qos": qos or ()}
-            pieces = pieces_of(folder, log, machine, names, **changes)
-            run = partial(tried, log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs, on=on, keep=pieces)
+            pieces = pieces_of(folder, log, machine, names, shared, **changes)
+            run = partial(tried, log, machine, **changes, schedulers=chosen, progress=share, jobs=jobs, on=where, keep=pieces)
             found = interruptible(run)
             tell_found(pieces)
         about = f"{log.name} on {machine.name}: {len(log):,} jobs."

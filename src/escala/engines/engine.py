@@ -10,14 +10,23 @@ from pathlib import Path
 from typing import Any
 
 from escala.engines import on_ray, on_slurm, pool
+from escala.engines.again import Again, Share
 from escala.engines.threads import Threads
 from escala.errors import EscalaError, quoted
 
 Each = Callable[[Sequence[Any], Callable[[Any], dict[str, Any]]], Iterator[tuple[Any, dict[str, Any]]]]
 """Gives every piece of work, such as a run, with what a job gives of it. A piece whose process ends before its time is tried once more, and
 then has an `error`. Pieces have a `key`, each another one."""
+Where = str | Again | Share | None
+"""The name of an engine for replays, or what a command is given for Slurm (`escala.cli.elsewhere`)."""
 MOST = 1024
 _ENGINE = re.compile(r"(?P<local>local(:(?P<n>[0-9]{1,9}))?)|ray(:(?P<address>[^\s:/]+:[0-9]{1,5}))?|(?P<slurm>slurm)(:(?P<options>.+))?")
+
+
+def slurm_in(on: str | None) -> str | None:
+    """The options of sbatch in the name of an engine, "" for none; None where it is not Slurm. EscalaError for an unknown one."""
+    found = None if on is None else _read(on)
+    return None if found is None or found["slurm"] is None else found["options"] or ""
 
 
 def engine_of(on: str, folder: Path, tasks: int = on_slurm.TASKS) -> AbstractContextManager[Each]:
@@ -44,14 +53,16 @@ def checked(on: str | None = None, jobs: int | None = None) -> None:
         on_slurm.options_of(found["options"] or "")
 
 
-def replays_on(on: str | None = None, jobs: int | None = None) -> AbstractContextManager[Each]:
+def replays_on(on: Where = None, jobs: int | None = None) -> AbstractContextManager[Each | Share]:
     """The engine for replays of one log that is in memory, whose results are tables: `local` and `local:N` are threads of this process,
-    `ray` as `engine_of` has it. jobs: the N of `local:N`, where no engine is named. EscalaError as there, and for Slurm."""
+    `ray` as `engine_of` has it. jobs: the N of `local:N`, where no engine is named. EscalaError as there, and for the name of Slurm."""
+    if isinstance(on, Again | Share):
+        return nullcontext(on)
     if jobs is not None:
         checked(on, jobs)
         return nullcontext(Threads(jobs))
     on = "local" if on is None else on
-    found = _read(on, "local, local:N for N of them, ray, or ray:HOST:PORT")
+    found = _read(on)
     if found["slurm"] is not None:
         raise EscalaError(on_slurm.TAKES)
     return _cluster(found) if found["local"] is None else nullcontext(Threads(_processes(on, found)))

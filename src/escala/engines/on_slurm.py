@@ -37,7 +37,7 @@ ASKED, FOUND, SAID = "asked", "found", "out"
 """What the files of a task end in: its pieces, what it found, what it printed."""
 BEGUN = b"begun\n"
 """The first line of what a task found."""
-TAKES = "Slurm takes campaigns, leaderboards, trainings and studies (--on): give local, local:N or ray here"
+TAKES = "Slurm takes this as a command alone, with --on slurm, for its tasks begin the command again: give local, local:N or ray here"
 LIMIT_S = 60.0
 LOOK_S, QUEUE_S = 0.2, 5.0
 """How long to wait between two looks at the files of an array at first, and between two questions to Slurm."""
@@ -73,11 +73,16 @@ def arrays(text: str, folder: Path, tasks: int = TASKS) -> Iterator[Callable[...
 
     Raises EscalaError, one line: Slurm's clients are missing.
     """
+    yield partial(each, options=ready(text, tasks), folder=folder)
+
+
+def ready(text: str, tasks: int = TASKS) -> dict[str, str]:
+    """`options_of` the text, with `tasks`. EscalaError, one line: Slurm's clients are missing."""
     options = options_of(text)
     for client in CLIENTS:
         if shutil.which(client) is None:
             raise EscalaError(f"--on slurm needs {', '.join(CLIENTS)}, and {client} is not on the PATH: run it where jobs are submitted")
-    yield partial(each, options={"tasks": str(max(1, min(tasks, MOST_TASKS)))} | options, folder=folder)
+    return {"tasks": str(max(1, min(tasks, MOST_TASKS)))} | options
 
 
 def each(pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options: Mapping[str, str], folder: Path) -> Iterator[Found]:
@@ -86,7 +91,7 @@ def each(pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options
         raise EscalaError(TAKES)
     n_tasks = int(options["tasks"])
     open_ = {job.key(piece): piece for piece in pieces}
-    left = [Array(place) for place in sorted(folder.glob(f"{Array.PREFIX}*"))]
+    left = left_in(folder)
     tried = set[str]()
     while open_:
         under_way = {key for array in left for chunk in array.chunks.values() for key in chunk}
@@ -104,6 +109,11 @@ def each(pieces: Sequence[Any], job: Callable[[Any], dict[str, Any]], *, options
         array.remove()
     for array in left:
         array.remove()
+
+
+def left_in(folder: Path) -> list[Array]:
+    """The arrays of a folder that earlier processes asked for."""
+    return [Array(place) for place in sorted(folder.glob(f"{Array.PREFIX}*"))]
 
 
 def _split(keys: Sequence[str], n: int) -> list[list[str]]:
@@ -156,7 +166,8 @@ class Array:
         return array
 
     def results(self, wanted: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """What is found of the wanted pieces, as it is written, until every task has found all of its own or is no longer there."""
+        """What is found of the wanted pieces, as it is written, until every task has found all of its own or is no longer there. What
+        failed in an array that is taken up has been said by the process before: it is tried again."""
         missing = {k: {key for key in chunk if key in wanted} for k, chunk in self.chunks.items()}
         begin, asked, gone = time.monotonic(), time.monotonic(), set[int]()
         while any(missing.values()):
@@ -166,7 +177,8 @@ class Array:
                     if key in missing[k]:
                         missing[k].discard(key)
                         told = True
-                        yield key, entry
+                        if not (self.taken_up and "error" in entry):
+                            yield key, entry
             now = time.monotonic()
             if told:
                 continue

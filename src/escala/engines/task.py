@@ -7,8 +7,11 @@ begun again goes on.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from escala.engines import pool, there
 from escala.engines.by_text import Read, entry_of, line_of
@@ -17,8 +20,23 @@ from escala.engines.on_slurm import ASKED, BEGUN, FOUND
 
 def do(read: Read, array: str, folder: str, program: str) -> None:
     """Do what this task was asked. read: of its file."""
+    with asked_in(array) as (text, done, tell):
+        asked, pieces = read(text)
+        job = partial(there.there, job=asked, folder=folder, program=program)
+        for piece, told in pool.each([piece for piece in pieces if asked.key(piece) not in done], processors(), job):
+            tell(asked.key(piece), told)
+
+
+def processors() -> int:
+    """Of this task."""
+    return max(1, int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
+
+
+@contextmanager
+def asked_in(array: str) -> Iterator[tuple[str, set[str], Callable[[str, dict[str, Any]], None]]]:
+    """What this task was asked, as text; the keys of what it has found before; and what to tell what it finds, a line each."""
     place, number = Path(array), os.environ["SLURM_ARRAY_TASK_ID"]
-    asked, pieces = read((place / f"{number}.{ASKED}").read_text())
+    text = (place / f"{number}.{ASKED}").read_text()
     path = place / f"{number}.{FOUND}"
     data = path.read_bytes() if path.exists() else b""
     whole = data[: data.rfind(b"\n") + 1]
@@ -26,7 +44,8 @@ def do(read: Read, array: str, folder: str, program: str) -> None:
     with path.open("ab", buffering=0) as file:
         file.truncate(len(whole))
         file.write(BEGUN)
-        job = partial(there.there, job=asked, folder=folder, program=program)
-        n = max(1, int(os.environ.get("SLURM_CPUS_PER_TASK", "1")))
-        for piece, told in pool.each([piece for piece in pieces if asked.key(piece) not in done], n, job):
-            file.write(line_of(asked.key(piece), told))
+
+        def tell(key: str, told: dict[str, Any]) -> None:
+            file.write(line_of(key, told))
+
+        yield text, done, tell

@@ -83,19 +83,27 @@ def predict(
     return _judged(model, found, at, gain, about)
 
 
-def model_of(log: Workload, machine: Platform, at_s: float, *, seed: int = 0, begin: Begin | None = None, **options: Any) -> Model:
+def model_of(
+    log: Workload,
+    machine: Platform,
+    at_s: float,
+    *,
+    seed: int = 0,
+    begin: Begin | None = None,
+    pieces: Pieces | None = None,
+    **options: Any,
+) -> Model:
     """A model of run times fitted to jobs that ended by `at_s`, on the log's clock: nothing behind it is looked at. Its stages are those of
-    `predict`, which also judges it. log, machine: as the machine runs the log. EscalaError: as of `predict`."""
+    `predict`, which also judges it. log, machine: as the machine runs the log. pieces: as of `predict`. EscalaError: as of `predict`."""
     need("predict", "predict")
     _check_log(log)
     past = log.with_jobs(log.jobs.filter(pl.col("submit_s") < at_s))
     columns, dated = _columns(past, None), is_dated(past.origin_s)
     features = known_by(columns, dated)
-    told = begin or (lambda _: None)
-    nothing = Pieces(None, None)
-    found = recorded(past, machine, "easy", features, columns, None, {**options, "seed": seed}, nothing)
+    told, pieces = begin or (lambda _: None), pieces or Pieces(None, None)
+    found = recorded(past, machine, "easy", features, columns, None, {**options, "seed": seed}, pieces)
     span = float(past.jobs["submit_s"][0]), at_s
-    return Model(features, columns, dated, _stages(found, features, span, past.origin_s if dated else 0.0, seed, told, nothing)[0])
+    return Model(features, columns, dated, _stages(found, features, span, past.origin_s if dated else 0.0, seed, told, pieces)[0])
 
 
 def check_asked(after: str | float, by: Sequence[str] | None, options: Mapping[str, Any], seed: int = 0) -> float:

@@ -11,16 +11,19 @@ import hashlib
 import io
 import json
 import os
+import socket
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 import polars as pl
 
 from escala import metrics
 from escala.engines import Each, replays_on
-from escala.engines.engine import cores
+from escala.engines.again import KEPT, Again, Share
+from escala.engines.engine import Where, cores
 from escala.engines.threads import Threads
 from escala.errors import EscalaError, one_line, quoted, refuse_text
 from escala.foresight import plain
@@ -39,11 +42,13 @@ T = TypeVar("T")
 
 
 class Keeping(Protocol[T]):
-    """Where finished runs are kept: which are there, and what each gave."""
+    """Where finished runs are kept: which are there, and what each gave; what a task has kept; the hash of all that one depends on."""
 
     def has(self, name: str) -> bool: ...
     def load(self, name: str) -> T: ...
     def keep(self, name: str, result: T) -> None: ...
+    def taken(self, name: str) -> T: ...
+    def key(self, name: str) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -81,11 +86,11 @@ class KeptRuns:
     """Finished runs in the work folder of a `writing.output_folder(..., keeps=True)`: each is a saved Result in the folder of its pair.
 
     work: the folder. about: what all runs depend on besides the pair, the jobs, the platform and the options (the program's own state).
-    identity: of policies whose names do not say all of them (trained agents), name -> the hash of what they are.
+    identity: of policies whose names do not say all of them (trained agents), name -> the hash of what they are. shared: see `Kept`.
     """
 
-    def __init__(self, work: Path, about: Mapping[str, Any], identity: Mapping[str, str] | None = None) -> None:
-        self._kept, self._work, self._about, self._identity = Kept(work), work, dict(about), dict(identity or {})
+    def __init__(self, work: Path, about: Mapping[str, Any], identity: Mapping[str, str] | None = None, shared: bool = False) -> None:
+        self._kept, self._work, self._about, self._identity = Kept(work, shared), work, dict(about), dict(identity or {})
         self._requests: dict[str, Any] = {}
         self.found: list[str] = []
         """Pairs that an interrupted run had finished."""
@@ -113,6 +118,16 @@ class KeptRuns:
         """Keep a run that is finished."""
         self._kept.keep(folder_of(name), self._requests[name], result.save)
         self.done += 1
+
+    def taken(self, name: str) -> Result:
+        """A run that a task has kept."""
+        self._kept.wait(folder_of(name), self._requests[name])
+        self.done += 1
+        return self.load(name)
+
+    def key(self, name: str) -> str:
+        """The hash of all that a run depends on."""
+        return self._kept.key(folder_of(name), self._requests[name])
 
 
 Keep = Callable[[str, Callable[[], Result]], Result]
@@ -149,6 +164,17 @@ class KeptPieces(Generic[T]):
     def keep(self, name: str, result: T) -> None:
         """Keep a run that is finished."""
         self.pieces.file(self.of + name, lambda: result, self.write, self.read)
+
+    def taken(self, name: str) -> T:
+        """A run that a task has kept."""
+        self.pieces.wait(self.of + name)
+        result = self.load(name)
+        self.pieces.found.discard(self.of + name)
+        return result
+
+    def key(self, name: str) -> str:
+        """The hash of all that a run depends on."""
+        return self.pieces.key(self.of + name)
 
 
 def _gone() -> Any:
@@ -202,14 +228,19 @@ def play(
     run: Callable[[Named], T],
     keep: Keeping[T] | None = None,
     progress: Told | None = None,
-    each: Each | None = None,
+    each: Each | Share | None = None,
 ) -> dict[str, T]:
     """Run the pairs that are not kept yet, and keep each that ends; name -> what `run` gave, in the order of `pairs`.
 
     each: the engine; None: a thread for each core. In threads, pairs with a policy outside the kernel run one after the other, each with a
-    copy of its own (`copy.deepcopy`): what an object notes in one run is not known in another, and the one given stays as it is. Elsewhere
-    `run`, pairs and what it gives are sent from process to process. EscalaError before the first run for a policy that cannot be copied.
+    copy of its own (`copy.deepcopy`): what an object notes in one run is not known in another, and the one given stays as it is. On Ray
+    `run`, pairs and what it gives are sent from process to process; tasks on Slurm keep what it gives (`Again`), and one that comes to the
+    pairs that it was begun for does them and ends (`Share`). EscalaError before the first run for a policy that cannot be copied.
     """
+    if isinstance(each, Share):
+        if each.comes():
+            _share(each, pairs, run, keep)
+        each = Threads(each.n)
     each = Threads(cores()) if each is None else each
     found = {} if keep is None else {pair.name: keep.load(pair.name) for pair in pairs if keep.has(pair.name)}
     waiting = [pair for pair in pairs if pair.name not in found]
@@ -218,31 +249,70 @@ def play(
     for one in {id(one): one for pair in waiting for one in (pair.scheduler, pair.shutdown)}.values():
         _own(one)
 
-    def ended(pair: Named, result: T) -> None:
+    def ended(pair: Named, result: T, kept: bool = False) -> None:
         found[pair.name] = result
-        if keep is not None:
+        if keep is not None and not kept:
             keep.keep(pair.name, result)
         if progress is not None:
             progress(pair.name, len(found) / len(pairs))
 
     if progress is not None:
         progress("", len(found) / len(pairs))
-    for pair, told in each(side, _Job(run, elsewhere=here is None)):
+    for pair, told in each(side, _Job(run, elsewhere=here is None, keep=keep if isinstance(each, Again) else None)):
         if "error" in told:
             raise EscalaError(f"{pair.name}: {told['error']}")
-        ended(pair, told["found"])
+        if told == KEPT and keep is not None:
+            ended(pair, keep.taken(pair.name), kept=True)
+        else:
+            ended(pair, told["found"])
     for pair in waiting:
         if pair.name not in found:
             ended(pair, run(replace(pair, scheduler=_own(pair.scheduler), shutdown=_own(pair.shutdown))))
     return {pair.name: found[pair.name] for pair in pairs}
 
 
+def _share(share: Share, pairs: Sequence[Named], run: Callable[[Named], T], keep: Keeping[T] | None) -> NoReturn:
+    """Do those of the pairs that a task was begun for, keep what they give, and end the process: what comes after is for others."""
+    assert keep is not None
+    own, job = {keep.key(pair.name): pair for pair in pairs}, _Job(run, elsewhere=True)
+    keys = {pair.name: key for key, pair in own.items()}
+    for key in share.keys:
+        if key not in own:
+            where = socket.gethostname()
+            share.tell(key, {"error": f"node {where} finds another log, policy or model there than the command was given with"})
+        elif keep.has(own[key].name):
+            share.tell(key, KEPT)
+
+    def there(pair: Named) -> T:
+        told = share.there(pair, job=job)
+        if "error" in told:
+            share.tell(keys[pair.name], told)
+            raise EscalaError(told["error"])
+        found: T = told["found"]
+        return found
+
+    def ended(name: str, _: float) -> None:
+        if name:
+            share.tell(keys[name], KEPT)
+
+    wanted = [pair for key, pair in own.items() if key in share.keys and not keep.has(pair.name)]
+    with suppress(EscalaError):  # it is told
+        play(wanted, there, keep, ended, Threads(share.n))
+    raise SystemExit
+
+
 @dataclass(frozen=True)
 class _Job(Generic[T]):
-    """What an engine does with a pair. elsewhere: an exception is told, not raised."""
+    """What an engine does with a pair. elsewhere: an exception is told, not raised. keep: of what tasks keep."""
 
     run: Callable[[Named], T]
     elsewhere: bool
+    keep: Keeping[T] | None = None
+
+    def key(self, pair: Named) -> str:
+        """The hash of all that a run depends on."""
+        assert self.keep is not None
+        return self.keep.key(pair.name)
 
     def __call__(self, pair: Named) -> dict[str, Any]:
         try:
@@ -280,7 +350,7 @@ def compare(
     progress: Told | None = None,
     keep: KeptRuns | None = None,
     jobs: int | None = None,
-    on: str | None = None,
+    on: Where = None,
     **options: Any,
 ) -> Comparison:
     """Replay a workload under every pair of schedulers and shutdown policies; see `simulate`.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from escala.engines import replays_on
+from escala.engines.engine import Where
 from escala.errors import EscalaError, quoted
 from escala.metrics.recorded import recorded_waits
 from escala.options import Options, with_options
@@ -112,7 +113,7 @@ def frontier(
     keep: Pieces | None = None,
     progress: Told | None = None,
     jobs: int | None = None,
-    on: str | None = None,
+    on: Where = None,
     **options: Any,
 ) -> Frontier:
     """Replay a log under every pair of a scheduler and a shutdown policy, and set their energies against their waits.

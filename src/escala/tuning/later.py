@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from escala.engines import Each
+from escala.engines.again import Share
 from escala.metrics.bootstrap import paired
 from escala.options import Options, with_options
 from escala.platform import Platform
@@ -16,6 +17,7 @@ from escala.policies.pairs import Named, kept_values, play
 from escala.policies.run import simulate
 from escala.tuning.judge import RESAMPLES, Ratio, ratio
 from escala.tuning.measures import Figures, Floats, figures, jobs_of
+from escala.tuning.replays import kept_waits
 from escala.tuning.split import DAY_S, WEEK_S, Split
 from escala.workload import Workload
 from escala.writing import Pieces
@@ -62,7 +64,7 @@ def judge(
     options: Mapping[str, Any],
     *,
     keep: Pieces | None = None,
-    each: Each | None = None,
+    each: Each | Share | None = None,
 ) -> Later:
     """Judge pairs, the reference first, each in one replay of the whole log. What a week draws is the difference of the energies of two
     replays that are cut at its ends. keep: see `escala.frontier`; each: see `escala.policies.pairs.play`; options: as of `simulate`."""
@@ -83,7 +85,7 @@ def judge(
 
     energies = play(pairs, drawn, kept_values(keep, "later "), each=each)
     energy = {name: np.array(found["energy_j"]) for name, found in energies.items()}
-    waits = play(pairs, waited, each=each)
+    waits = play(pairs, waited, kept_waits(keep, "waits later "), each=each)
     first = pairs[0].name
 
     def judged(name: str) -> Judged:

@@ -36,7 +36,7 @@ def fitted(pasts: Sequence[Past], predictors: Sequence[str], seed: int) -> tuple
     watching(past.replays.begin, "fitting a model of run times")
     options = {name: value for name, value in past.replays.options.items() if name != "seed"}
     try:
-        model = model_of(past.log, past.replays.machine, past.split.at_s, seed=seed, **options)
+        model = model_of(past.log, past.replays.machine, past.split.at_s, seed=seed, pieces=past.replays.keep, **options)
     except EscalaError as error:
         return others, {}, f"No model of run times was tried: {error}."
     return rest, {TOLD: replace(model, name=TOLD)}, ""

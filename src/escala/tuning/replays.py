@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import polars as pl
 
 from escala.engines import Each
+from escala.engines.again import Share
+from escala.engines.threads import Threads
 from escala.options import Options
 from escala.platform import Platform
 from escala.policies.pairs import Begin, KeptPieces, Named, Told, play
@@ -34,7 +36,7 @@ def replay(
     part: str = WHOLE,
     keep: Pieces | None = None,
     progress: Told | None = None,
-    each: Each | None = None,
+    each: Each | Share | None = None,
 ) -> dict[str, Floats]:
     """Waits of the jobs under each scheduler, s, by its name. part: what of a log these replays are of; keep: where they go."""
 
@@ -42,8 +44,12 @@ def replay(
         result = simulate(log, platform, pair.scheduler, record=False, **options)
         return result.jobs[COLUMN].to_numpy()[jobs.row]
 
-    kept = None if keep is None else KeptPieces[Floats](keep, f"{part} ", _write, _waits)
-    return play([Named(name_of(one), one, "never") for one in schedulers], run, kept, progress, each)
+    return play([Named(name_of(one), one, "never") for one in schedulers], run, kept_waits(keep, f"{part} "), progress, each)
+
+
+def kept_waits(pieces: Pieces | None, of: str) -> KeptPieces[Floats] | None:
+    """Runs whose results are numbers, such as a wait of each job. of: what stands before their names."""
+    return None if pieces is None else KeptPieces(pieces, of, _write, _waits)
 
 
 def _write(path: Path, waits: Floats) -> None:
@@ -62,19 +68,19 @@ def watching(begin: Begin | None, what: str) -> Told | None:
 
 @dataclass(frozen=True)
 class Replays:
-    """How replays are made. engine: where; of: what stands before the names of those that are kept."""
+    """How replays are made. engine: where; of: what stands before the names of what is kept."""
 
     machine: Platform
     how: Options
     options: Mapping[str, Any]
     keep: Pieces | None
     begin: Begin | None
-    engine: Each | None
+    engine: Each | Share | None
     of: str = ""
 
     def __reduce__(self) -> Any:
-        """What another process needs to make one: it keeps nothing, and tells nobody."""
-        return Replays, (self.machine, self.how, self.options, None, None, None, self.of)
+        """What another process needs to make one: it keeps nothing, tells nobody, and has one processor."""
+        return Replays, (self.machine, self.how, self.options, None, None, Threads(1), self.of)
 
     def jobs(self, log: Workload) -> Jobs:
         """The jobs of a log as they run here."""
@@ -85,8 +91,9 @@ class Replays:
         return simulate(log, self.machine, scheduler, record=False, **self.options).jobs[COLUMN].to_numpy()[jobs.row]
 
     def each(self, schedulers: Sequence[Any], run: Callable[[Any], T]) -> list[T]:
-        """What `run` gives for each scheduler, side by side."""
-        found = play([Named(str(k), one, "never") for k, one in enumerate(schedulers)], lambda pair: run(pair.scheduler), each=self.engine)
+        """What `run` gives for each scheduler, side by side, for work of a moment: it stays in this process."""
+        here = self.engine if self.engine is None or isinstance(self.engine, Threads) else Threads(1)
+        found = play([Named(str(k), one, "never") for k, one in enumerate(schedulers)], lambda pair: run(pair.scheduler), each=here)
         return list(found.values())
 
     def play(self, part: str, log: Workload, schedulers: Sequence[Any], what: str) -> tuple[Jobs, dict[str, Floats]]:

@@ -10,6 +10,8 @@ import numpy as np
 import polars as pl
 
 from escala.engines import Each, replays_on
+from escala.engines.again import Share
+from escala.engines.engine import Where
 from escala.errors import EscalaError
 from escala.metrics.recorded import waits_beside
 from escala.platform import Platform
@@ -50,7 +52,7 @@ def tune(
     searches: int = SEEDS,
     seed: int = 0,
     jobs: int | None = None,
-    on: str | None = None,
+    on: Where = None,
     keep: Pieces | None = None,
     begin: Begin | None = None,
     **options: Any,
@@ -83,7 +85,7 @@ def tune_several(
     searches: int = SEEDS,
     seed: int = 0,
     jobs: int | None = None,
-    on: str | None = None,
+    on: Where = None,
     keep: Pieces | None = None,
     begin: Begin | None = None,
     **options: Any,
@@ -111,7 +113,9 @@ def _apart(logs: Sequence[tuple[Workload, Platform]]) -> list[tuple[Workload, Pl
     return found
 
 
-def tuned_on(logs: Sequence[tuple[Workload, Platform]], asked: Asked, keep: Pieces | None, begin: Begin | None, each: Each) -> Several:
+def tuned_on(
+    logs: Sequence[tuple[Workload, Platform]], asked: Asked, keep: Pieces | None, begin: Begin | None, each: Each | Share
+) -> Several:
     """Choose one policy on the pasts of logs, and judge it on the later weeks of each."""
     splits, seed, several = [split_of(log, asked.after) for log, _ in logs], asked.how.seed, len(logs) > 1
     told = [

@@ -22,8 +22,8 @@ from escala.writing.kept import HALF, out_of_sight
 from escala.writing.places import check_not_read, check_replaceable, real, unwritable
 from escala.writing.sealing import entries, foreign, sign, stray, written
 
-NEW, KEPT, NOTE = settling.NEW, "kept", "verb"
-WHAT = {NOTE: stat.S_ISREG, settling.JOURNAL: stat.S_ISREG, **dict.fromkeys((NEW, KEPT, settling.OLD), stat.S_ISDIR)}
+NEW, KEPT, ARRAYS, NOTE = settling.NEW, "kept", "arrays", "verb"
+WHAT = {NOTE: stat.S_ISREG, settling.JOURNAL: stat.S_ISREG, **dict.fromkeys((NEW, KEPT, ARRAYS, settling.OLD), stat.S_ISDIR)}
 """What lies in the folder of a run, besides halves of pieces and of files, and folders of runs within it."""
 
 
@@ -45,6 +45,11 @@ def check_target(target: Path, verb: str, force: bool | None) -> None:
 def partial_of(target: Path) -> Path:
     """Where the work for a target goes."""
     return target.with_name(f".{target.name}{left.PARTIAL}")
+
+
+def work_of_another(target: Path) -> Path:
+    """The folder in which another process works for a target."""
+    return partial_of(real(os.path.abspath(target))) / NEW
 
 
 @contextlib.contextmanager
@@ -133,7 +138,7 @@ def claimed(folder: Path | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _running(place: Path, told: Path) -> Iterator[Path]:
-    """The locked folder of this run. It goes at the end, but for pieces that were kept."""
+    """The locked folder of this run. It goes at the end, but for pieces that were kept, and arrays whose tasks go on to keep some."""
     run = partial_of(place)
     if os.path.lexists(run) and (odd := stranger(run)) is not None:
         raise EscalaError(f"{odd}: stands where the work for {told} goes, and no run of Escala made it; move it, or name another folder")
@@ -180,7 +185,7 @@ def stranger(run: Path) -> Path | None:
         wanted = WHAT.get(name, stat.S_ISREG if name.startswith(ASIDE) else _plain if name.startswith(HALF) else None)
         if wanted is None or not _is(run / name, wanted):
             return run / name
-    deep = [KEPT, *(name for name in names if name.startswith(HALF)), *([NEW] if settling.journal(run) is None else [])]
+    deep = [KEPT, ARRAYS, *(name for name in names if name.startswith(HALF)), *([NEW] if settling.journal(run) is None else [])]
     return next((run / name / odd for name in deep if (odd := stray(run / name)) is not None), None)
 
 
@@ -207,11 +212,8 @@ def _empty(folder: Path, but: set[str]) -> None:
 
 
 def any_kept(run: Path) -> bool:
-    """Are there finished pieces of an interrupted run?"""
-    try:
-        return (run / NEW).is_dir() and any(os.scandir(run / KEPT))
-    except OSError:
-        return False
+    """Are there finished pieces of an interrupted run, or arrays whose tasks finish some?"""
+    return (run / NEW).is_dir() and any(left.holds(run / name) for name in (KEPT, ARRAYS))
 
 
 def _fresh(run: Path, verb: str, keeps: bool) -> Path:
@@ -219,7 +221,7 @@ def _fresh(run: Path, verb: str, keeps: bool) -> Path:
     note, work = run / NOTE, run / NEW
     same = keeps and note.is_file() and note.read_text() == verb
     note.touch()
-    _empty(run, {note.name, NEW, KEPT} if same else {note.name})
+    _empty(run, {note.name, NEW, KEPT, ARRAYS} if same else {note.name})
     write_whole(note, verb)
     work.mkdir(exist_ok=True)
     return work

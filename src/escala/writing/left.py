@@ -65,7 +65,7 @@ def left() -> str:
     if (found := whole()) is not None:
         return found
     for pieces, told in ({} if _noted is None else _noted.beside).items():
-        if _holds(pieces):
+        if holds(pieces):
             return f"what was finished is kept beside {told}: the same command goes on"
     for folder, (told, before) in ({} if _noted is None else _noted.growing).items():
         if _listing(folder) != before:
@@ -93,7 +93,8 @@ def _listing(folder: Path) -> Listing:
     return found
 
 
-def _holds(folder: Path) -> bool:
+def holds(folder: Path) -> bool:
+    """Is there a folder with anything in it?"""
     try:
         return any(os.scandir(folder))
     except OSError:

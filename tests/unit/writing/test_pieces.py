@@ -49,13 +49,52 @@ def test_a_piece_that_is_not_whole_is_none(tmp_path: Path) -> None:
         assert Pieces(work, {}).value("a", lambda: [2.0]) == [2.0]
 
 
+def test_a_folder_that_is_shared_keeps_the_pieces_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two processes that finish the same piece the first keeps it; what one has kept the other waits for."""
+    work = tmp_path / "new"
+    work.mkdir()
+    first, task, other = Pieces(work, {}), Pieces(work, {}, shared=True), Pieces(work, {"of": "another log"}, shared=True)
+    assert first.key("a") == task.key("a") != other.key("a")
+
+    def write(path: Path, value: float) -> None:
+        path.mkdir()
+        (path / "value").write_text(str(value))
+
+    def late(path: Path, value: float) -> None:
+        write(path, value)
+        with monkeypatch.context() as another:
+            another.setattr(os, "getpid", lambda: 1)
+            task.file("a", lambda: 1.0, write, lambda path: 0.0)
+
+    assert first.file("a", lambda: 2.0, late, lambda path: 0.0) == 2.0
+    first.wait("a")
+    assert Pieces(work, {}).file("a", lambda: 3.0, write, lambda path: float((path / "value").read_text())) == 1.0
+    assert other.value("b", lambda: [3.0]) == [3.0] and task.has("a"), "nothing is forgotten"
+    assert not list(tmp_path.glob("half-*"))
+
+
 def test_without_a_folder_nothing_is_kept() -> None:
     pieces = Pieces(None, {})
     assert pieces.value("a", lambda: 1) == 1 and pieces.value("a", lambda: 2) == 2 and pieces.growing("b") is None and not pieces.done
 
 
 @pytest.mark.parametrize(
-    "name", ["verb", "verb=", "journal.json", "new", "kept", "old", "kept/note", "kept/note=", "new/piece", "half-1-x", "thesis"]
+    "name",
+    [
+        "verb",
+        "verb=",
+        "journal.json",
+        "new",
+        "kept",
+        "old",
+        "kept/note",
+        "kept/note=",
+        "new/piece",
+        "half-1-x",
+        "thesis",
+        "arrays",
+        "arrays/0.found",
+    ],
 )
 @pytest.mark.parametrize("doctor", [False, True])
 def test_a_work_folder_with_links_out_of_it_is_no_runs(tmp_path: Path, name: str, doctor: bool) -> None:
@@ -63,9 +102,10 @@ def test_a_work_folder_with_links_out_of_it_is_no_runs(tmp_path: Path, name: str
     precious, place = tmp_path / "precious", folders.partial_of(tmp_path / "out")
     (place / "new").mkdir(parents=True)
     (place / "kept" / "piece").mkdir(parents=True)
+    (place / "arrays").mkdir()
     (place / "verb").write_text("compare")
     odd = place / name.rstrip("=")
-    folder = name in ("new", "kept", "old", "new/piece", "half-1-x")
+    folder = name in ("new", "kept", "old", "new/piece", "half-1-x", "arrays")
     if folder:
         precious.mkdir()
     (precious / "thesis" if folder else precious).write_text("x")
