@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -186,9 +187,27 @@ def test_a_service_says_how_it_does(clients: Path) -> None:
     assert process.returncode == 0 and "ended: looks" in out and not (clients / "metrics.sock").exists()
 
 
+UNIT = Path(__file__).parents[2] / "examples" / "slurm" / "escala.service"
+
+
 def test_the_unit_for_systemd_begins_what_there_is(escala_: Escala) -> None:
-    unit = (Path(__file__).parents[2] / "examples" / "slurm" / "escala.service").read_text()
-    begins = next(line for line in unit.splitlines() if line.startswith("ExecStart="))
-    words = begins.split()[1:]
+    told = dict(line.split("=", 1) for line in UNIT.read_text().splitlines() if "=" in line and line[0] != "#")
+    words = told["ExecStart"].split()[1:]
     known = escala_(*words[:2], "--help").out
     assert words[:2] == ["beside", "slurm"] and all(word in known for word in words if word.startswith("--"))
+    state, cache = f"/var/lib/{told['StateDirectory']}", f"/var/cache/{told['CacheDirectory']}"
+    assert told["Environment"] == f"XDG_STATE_HOME={state} ESCALA_CACHE_DIR={cache}", "all that it writes lies there"
+    assert words[words.index("--folder") + 1] == state
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd-analyze on the PATH")
+def test_systemd_finds_no_fault_in_the_unit(tmp_path: Path) -> None:
+    """And it calls the service well confined: below 2 of 10, where 8.5 is one that names a user alone."""
+    unit = tmp_path / "escala.service"
+    unit.write_text(UNIT.read_text().replace("/opt/escala/bin/escala", sys.executable))
+    said = subprocess.run(["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, timeout=60, check=False)
+    assert "escala.service" not in said.stdout + said.stderr
+    said = subprocess.run(
+        ["systemd-analyze", "security", "--offline=true", str(unit)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert float(re.findall(r"exposure level for escala.service: ([0-9.]+)", said.stdout)[0]) < 2.0

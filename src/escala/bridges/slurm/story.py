@@ -162,7 +162,7 @@ def _waited(told: _Told, last: Job, at: float) -> list[str]:
     out = []
     if last.state == PENDING:
         held = "" if last.free else f", for {last.reason}, whatever the nodes do"
-        out.append(f"it waits since {at - last.submit_s:.0f} s{held}")
+        out.append(f"it has waited for {at - last.submit_s:.0f} s{held}")
     if told.expected is not None and told.row is None:
         when, both = told.expected
         words = [f"{who} {moment(start)} ({_from(at, start)})" for who, start in zip(("the policy", "Slurm"), both, strict=True) if start]
