@@ -1,8 +1,8 @@
 """Google's cluster traces: events of tasks -> jobs, one for each time that a task ran.
 
-2011: `task_events`, 13 columns without a header. 2019: `instance_events` as CSV with a header: `time`, `type`, `collection_id`,
-`instance_index` and `cpus` (or `resource_request.cpus`), and if there are any `memory`, `priority`, `scheduling_class`, `collection_type`.
-Times are microseconds; 0 is before the trace, 2^63 - 1 after it.
+2011: `task_events`, 13 columns without a header. 2019: `instance_events` as JSON, an event a line (`google_json`), or as CSV with a header:
+`time`, `type`, `collection_id`, `instance_index` and `cpus` (or `resource_request.cpus`), and if there are any `memory`, `priority`,
+`scheduling_class`, `collection_type`. Times are microseconds; 0 is before the trace, 2^63 - 1 after it.
 
 The reduction: an attempt lasts from one end of a task to the next. It is submitted with its first SUBMIT, or where its last attempt ended;
 it runs from its first SCHEDULE to its end (EVICT, FAIL, FINISH, KILL, LOST), and asks what its first event asks that says so. Requests are
@@ -22,6 +22,7 @@ import polars as pl
 from escala.errors import EscalaError, quoted
 from escala.reading import read_head
 from escala.workload.filters import Keep, every
+from escala.workload.google_json import is_google_json, load_events
 from escala.workload.table import MOST_CORES
 from escala.workload.tabular import load_table
 
@@ -50,8 +51,8 @@ class GoogleLog(NamedTuple):
 
 
 def is_google(line: str) -> bool:
-    """Is the first line of a file one of 2011's events, or 2019's header?"""
-    return _is_2011(line) or set(NEEDS_2019) <= {name.strip().strip('"') for name in line.split(",")}
+    """Is the first line of a file one of 2011's events, or one of 2019's, or their header?"""
+    return _is_2011(line) or is_google_json(line) or set(NEEDS_2019) <= {name.strip().strip('"') for name in line.split(",")}
 
 
 def _is_2011(line: str) -> bool:
@@ -79,10 +80,14 @@ def read_google(path: Path, keep: Keep = every) -> GoogleLog:
 
 def _events(path: Path) -> pl.DataFrame:
     """Events in the order of time: `task`, `us`, `kind` (a word of `TYPES_...`), `cores`, `demand_memory`, and texts."""
-    first = read_head(path).decode("utf-8", errors="replace").split("\n", 1)[0]
+    first = read_head(path).decode("utf-8-sig", errors="replace").lstrip().split("\n", 1)[0]
     year_2011 = _is_2011(first)
-    table = load_table(path, names=",".join(COLUMNS_2011) if year_2011 else None)
-    table = table.select(pl.col(name).cast(pl.String).alias(name.removeprefix("resource_request.")) for name in _chosen(table, path))
+    if first.startswith("{"):
+        table = load_events(path, (*NEEDS_2019, *TEXTS))
+    else:
+        table = load_table(path, names=",".join(COLUMNS_2011) if year_2011 else None)
+        table = table.select(pl.col(name).cast(pl.String).alias(name.removeprefix("resource_request.")) for name in _chosen(table, path))
+        table = table.with_row_index("line", 1 if year_2011 else 2)
     kinds = TYPES_2011 if year_2011 else TYPES_2019
     words = {str(code): word for code, word in enumerate(kinds)} | {word: word for word in kinds}
     read = table.with_columns(
@@ -92,9 +97,8 @@ def _events(path: Path) -> pl.DataFrame:
         cores=_share("cpus").clip(1.0),
         demand_memory=_share("memory").fill_null(0.0) if "memory" in table.columns else pl.lit(0.0),
     )
-    line = 1 if year_2011 else 2
-    _refuse(table["time"], ~(read["us"] >= 0).fill_null(False), "whole microseconds, 0 or more", path, line)
-    _refuse(table["type"], read["kind"].is_null(), f"one of {', '.join(kinds)}", path, line)
+    _refuse(table, "time", ~(read["us"] >= 0).fill_null(False), "whole microseconds, 0 or more", path)
+    _refuse(table, "type", read["kind"].is_null(), f"one of {', '.join(kinds)}", path)
     absent = [pl.lit(None, pl.String).alias(name) for name in TEXTS if name not in read.columns]
     return read.with_columns(absent).sort("us", maintain_order=True)
 
@@ -110,11 +114,11 @@ def _chosen(table: pl.DataFrame, path: Path) -> list[str]:
     return found
 
 
-def _refuse(values: pl.Series, wrong: pl.Series, need: str, path: Path, line: int) -> None:
-    """EscalaError for the first value that is wrong. line: of the first row."""
+def _refuse(table: pl.DataFrame, name: str, wrong: pl.Series, need: str, path: Path) -> None:
+    """EscalaError for the first value of a column that is wrong."""
     if wrong.any():
         row = int(wrong.arg_true()[0])
-        raise EscalaError(f"{path}, line {row + line}: {values.name} is {quoted(values[row] or '')}: {need} is needed")
+        raise EscalaError(f"{path}, line {table['line'][row]}: {name} is {quoted(table[name][row] or '')}: {need} is needed")
 
 
 def _share(name: str) -> pl.Expr:

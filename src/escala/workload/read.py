@@ -249,8 +249,11 @@ def detect(path: Path, columns: Columns = None) -> str:
     if b"\0" in head:
         raise EscalaError(f"{path}: is binary and not Parquet: give a log of jobs (SWF, Batsim JSON, sacct text, PBS, CSV, Parquet)")
     if text[0] in "{[":
+        from escala.workload.google_json import is_google_json
         from escala.workload.slurm_json import is_sacct_json
 
+        if is_google_json(text):
+            return "google"
         return "slurm" if is_sacct_json(text) else "batsim"
     if text[0] == "<":
         raise EscalaError(f"{path}: is XML (a platform?), not a log of jobs")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,22 @@ def of_2019(events: list[Event], words: bool = False) -> str:
     return "\n".join([HEADER, *rows, *allocs]) + "\n"
 
 
+def as_json(events: list[Event], texts: bool = True) -> str:
+    """As the archive has them. texts: whole numbers stand as texts."""
+
+    def event(at: int, kind: int, job: int, task: int, asked: dict[str, float], collection: int = 0) -> dict[str, Any]:
+        whole = {"time": at, "type": kind, "collection_id": job, "scheduling_class": 1, "priority": 9, "instance_index": task}
+        whole |= {"collection_type": collection, "machine_id": 5}
+        return {**{name: str(value) if texts else value for name, value in whole.items()}, "resource_request": asked, "constraint": []}
+
+    rows = [
+        event(round(at * US), LATER_CODES.index(kind), job, task, {n: float(v) for n, v in (("cpus", cpus), ("memory", memory)) if v})
+        for at, kind, job, task, cpus, memory in events
+    ]
+    rows += [event(600 * US, code, 70, 0, {"cpus": 0.5, "memory": 0.5}, 1) for code in (0, 3, 7)]
+    return "".join(json.dumps(row, separators=(",", ":")) + "\n" for row in rows)
+
+
 def read(folder: Path, text: str, **options: Any) -> Any:
     (folder / "events.csv").write_text(text)
     return read_workload(folder / "events.csv", **options)
@@ -98,6 +115,17 @@ def test_instance_events_of_2019_leave_alloc_sets_out(tmp_path: Path, words: boo
     assert rows(log) == JOBS and log.cleaning == {"alloc instance": 1, **CLEANED}
     plain = read(tmp_path, of_2019(EVENTS, words).replace("resource_request.", ""))
     assert rows(plain) == JOBS
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_instance_events_of_2019_as_json(tmp_path: Path, texts: bool) -> None:
+    log = read(tmp_path, as_json(EVENTS, texts))
+    assert rows(log) == JOBS and log.cleaning == {"alloc instance": 1, **CLEANED}
+    assert log.jobs["queue"].to_list() == ["1"] * len(JOBS) and log.read_as["format"] == "google"
+    lines = as_json(EVENTS, texts).splitlines(keepends=True)
+    packed = b"".join(gzip.compress("".join(part).encode()) for part in (lines[8:], ["\n"], lines[:8]))
+    (tmp_path / "instance_events-000.json.gz").write_bytes(packed)
+    assert rows(read_workload(tmp_path / "instance_events-000.json.gz")) == JOBS
 
 
 def test_an_attempt_that_is_not_submitted_again_waits_from_the_end_of_the_last(tmp_path: Path) -> None:
@@ -135,6 +163,8 @@ def test_machines_are_thousandths_too(tmp_path: Path) -> None:
 
 
 GOOD = of_2011(EVENTS)
+JSON = as_json(EVENTS)
+EVENT = JSON.splitlines()[3]
 WRONG = [
     (GOOD.replace("\n700000000,,3,0,,0,", "\n700000000,,3,0,,9,"), r"line 9: type is '9': one of SUBMIT, SCHEDULE, .* is needed"),
     (GOOD.replace("\n710000000,", "\n7.1e8,"), r"line 10: time is '7.1e8': whole microseconds, 0 or more is needed"),
@@ -152,6 +182,26 @@ WRONG = [
         GOOD.replace(",0.0125,", ",1e300,").replace(",0.03125,", ",inf,").replace(",0.5,", ",x,").replace(",0,0.01", ",,0.01"),
         "no processors",
     ),
+    (JSON.replace(f'"{650 * US}","type":"10"', f'"{650 * US}","type":"11"'), "line 7: type is '11': one of SUBMIT, QUEUE, .* is needed"),
+    (JSON.replace(f'"{650 * US}"', '"6.5e8"'), r"line 7: time is '6.5e8': whole microseconds, 0 or more is needed"),
+    (as_json(EVENTS, False).replace(f":{650 * US},", ":650000000.5,"), "line 7: time is '?6.*, and a whole number elsewhere"),
+    (JSON.replace('"cpus":0.1,', '"cpus":{},'), "line 16: cpus is .*, and a number elsewhere"),
+    (JSON.replace(f'"time":"{650 * US}",', ""), "line 7: time is ''"),
+    (f"{EVENT}\n\n{EVENT.replace('600000000', 'x')}\n", "line 3: time is 'x'"),
+    (JSON.replace('"priority":"9"', '"priority":', 3), "line 1: not valid JSON"),
+    (JSON[:-30], "line 22: not valid JSON"),
+    (f"{EVENT}\n[1]\n", "line 2: is no JSON object: give instance_events, an event a line"),
+    ("\n".join([EVENT, EVENT.replace('{"cpus":0.03125}', "5")]), "line 2: resource_request is no object"),
+    (JSON.replace('"instance_index"', '"index"'), "no event names its instance_index: of the trace's tables give instance_events"),
+    (
+        JSON.replace('"memory":0.0159', '"memory":1e300')
+        .replace('"memory":0.25', '"memory":-5')
+        .replace("0.01}", "-1}")
+        .replace("0.03125}", '0.03125,"memory":-1}'),
+        "no job is left",
+    ),
+    (JSON.replace('"resource_request":{', '"resources":{'), "no job is left|no processors"),
+    (f"{EVENT[:20]}\0{EVENT[20:]}\n", "a byte 0 in a text|is binary"),
 ]
 
 
