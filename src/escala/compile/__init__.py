@@ -55,6 +55,7 @@ class Compiled:
         self.function, self.options = function, options
         self.__name__, self.__doc__, self.__module__ = function.__name__, function.__doc__, function.__module__
         self._dispatcher: Any = None
+        self._inner: Any = None
         self._machines: dict[Any, Machine | None] = {}
         self._ready: dict[tuple[Any, ...], Machine] = {}  # the same by what is seen of arguments at a call
         self._calls = 0 if CHECKED else OFTEN
@@ -92,7 +93,11 @@ class Compiled:
     @property
     def _numba_type_(self) -> Any:
         """Numba asks a value that it does not know for its type."""
-        return self.dispatcher()._numba_type_
+        if self._inner is None:
+            from escala.compile.translation import inner_of
+
+            self._inner = inner_of(self)
+        return self._inner._numba_type_
 
     def __reduce__(self) -> str:
         return self.__name__  # copies, and other processes, take the one of the module

@@ -12,7 +12,7 @@ from numba.core import event, types
 from numba.core.registry import cpu_target
 
 from escala import compile as front
-from escala.compile import machine
+from escala.compile import machine, whole
 
 
 def _plain(kind: Any) -> Any:
@@ -60,13 +60,27 @@ def _one_specialisation(dispatcher: Any) -> Any:
     return dispatcher
 
 
-def dispatcher_of(code: front.Compiled) -> Any:
-    """Numba's dispatcher of a function."""
+def _options(code: front.Compiled) -> dict[str, Any]:
+    """How Numba compiles a function."""
     folder = code.folder()
     if folder is not None:  # Numba asks for the folder while it decorates
         numba.config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    options: dict[str, Any] = {"cache": folder is not None, "nogil": True, "error_model": "numpy", **code.options}
+    return {"cache": folder is not None, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True, **code.options}
+
+
+def dispatcher_of(code: front.Compiled) -> Any:
+    """Numba's dispatcher of a function, for who calls it from Python."""
+    options = {**_options(code), "pipeline_class": whole.ENTRY}
     return _one_specialisation(numba.njit(**options)(code.function))
+
+
+def inner_of(code: front.Compiled) -> Any:
+    """Numba's dispatcher of a function, for compiled code that calls it."""
+    options = {**_options(code), "no_cpython_wrapper": True, "pipeline_class": whole.INNER}
+    dispatcher = numba.njit(**options)(code.function)
+    if options["cache"]:
+        dispatcher._cache = whole.Cache(code.function)  # type: ignore[no-untyped-call]
+    return _one_specialisation(dispatcher)
 
 
 def make_ready() -> None:

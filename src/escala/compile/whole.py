@@ -1,0 +1,184 @@
+"""Compiled code that is optimised once, as a whole.
+
+Numba optimises each function with all that it calls, and makes machine code of it, before it does so with its caller: what lies deep is
+done again for each function above it. Here a function that only compiled code calls stays as it was translated; it is optimised, and
+becomes machine code, within those that are called from Python. EASY's kernel is ready in half the time, that of Slurm's rules in a third.
+"""
+
+# mypy: allow-untyped-calls
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import llvmlite.binding as llvm
+from numba.core import caching, codegen, compiler, typed_passes
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.environment import lookup_environment
+
+_ENVIRONMENT = "_ZN08NumbaEnv"  # how the names begin of what holds a function's Python objects, for its errors
+
+
+class _Library(codegen.JITCodeLibrary):
+    """Translated code, with the libraries of all that it calls, directly or not: those that are called stand before their callers."""
+
+    def add_linking_library(self, library: Any) -> None:
+        """Also what that library calls."""
+        library._ensure_finalized()
+        for part in (*(library._linking_libraries if isinstance(library, Inner) else ()), library):
+            if part not in self._linking_libraries:
+                self._linking_libraries.append(part)
+
+    def environments(self) -> Iterator[tuple[str, Any]]:
+        """The environments of its functions that there are, by name."""
+        for variable in self._final_module.global_variables:
+            if variable.name.startswith(_ENVIRONMENT):
+                found = lookup_environment(variable.name)
+                if found is not None:
+                    yield variable.name, found
+
+
+def _bitcode(library: Any) -> bytes:
+    """Of a library, to link it; written once."""
+    if not hasattr(library, "bitcode"):
+        library.bitcode = library._get_module_for_linking().as_bitcode()
+    written: bytes = library.bitcode
+    return written
+
+
+class _NoCode:
+    """Stands for the place of machine code, where there is none."""
+
+    def set_env(self, _name: str, _environment: Any) -> None:
+        """Set with the machine code of who calls the function."""
+
+
+class Inner(_Library):
+    """Code of a function that compiled code calls: neither optimised nor made machine code."""
+
+    kept: dict[str, Inner] = {}  # noqa: RUF012
+    """Those that were read from a cache, by the digest of their code."""
+    needed: dict[str, Any] = {}  # noqa: RUF012
+    """Environments that live as long as the code."""
+
+    def finalize(self) -> None:
+        """Nothing is added any more."""
+        self._raise_if_finalized()
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """There is no machine code."""
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """What sets environments: not here."""
+        return _NoCode()
+
+    @classmethod
+    def read(cls, made_by: Any, name: str, bitcode: bytes) -> Inner:
+        """A library from its bitcode."""
+        key = hashlib.sha256(bitcode).hexdigest()
+        if key not in cls.kept:
+            library = cls(made_by, name)
+            library._final_module = library._shared_module = llvm.parse_bitcode(bitcode)
+            library._finalized = True
+            cls.kept[key] = library
+        return cls.kept[key]
+
+
+class Entry(_Library):
+    """Code of a function that Python calls, with all that it calls."""
+
+    def finalize(self) -> None:
+        """Optimise all, and make machine code of it."""
+        self._linking_libraries.reverse()  # callers first: what nobody calls so far would not be linked
+        super().finalize()
+
+    def _finalize_specific(self) -> None:
+        super()._finalize_specific()
+        made_by: Any = self._codegen
+        for name, environment in self.environments():
+            made_by.set_env(name, environment)
+
+
+def _pipeline(kind: type[_Library]) -> Any:
+    """Numba's pipeline, with a library of another kind."""
+
+    @register_pass(mutates_CFG=False, analysis_only=True)
+    class Library(AnalysisPass):
+        """Name the library that code goes to."""
+
+        _name = f"escala_{kind.__name__.lower()}"
+
+        def __init__(self) -> None:
+            AnalysisPass.__init__(self)
+
+        def run_pass(self, state: Any) -> bool:
+            """Nothing of the function changes."""
+            state.library = kind(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.enable_object_caching()
+            return False
+
+    class Pipeline(compiler.CompilerBase):
+        """As Numba's own."""
+
+        def define_pipelines(self) -> list[Any]:
+            """One, without Python objects."""
+            passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+            passes.add_pass_after(Library, typed_passes.AnnotateTypes)
+            passes.finalize()
+            return [passes]
+
+    return Pipeline
+
+
+class _Reduced(caching.CompileResultCacheImpl):
+    """How an inner function is kept on disk: bitcode of its own and of all that it calls."""
+
+    def get_filename_base(self, fullname: str, abiflags: str) -> str:
+        """Beside that of the same function, called from Python."""
+        return super().get_filename_base(f"{fullname}.inner", abiflags)
+
+    def reduce(self, result: Any) -> Any:
+        """What is written."""
+        libraries = (*result.library._linking_libraries, result.library)
+        pieces = [(library.name, _bitcode(library)) for library in libraries]
+        environments: dict[str, Any] = {}
+        for library in libraries:
+            if isinstance(library, Inner):
+                environments.update(library.environments())
+        result.fndesc.typemap = result.fndesc.calltypes = None
+        return pieces, environments, result.fndesc, result.environment, result.signature
+
+    def rebuild(self, target_context: Any, reduced: Any) -> Any:
+        """From what was written."""
+        pieces, environments, described, environment, signature = reduced
+        *called, library = [Inner.read(target_context.codegen(), name, bitcode) for name, bitcode in pieces]
+        library._linking_libraries = called
+        library.needed = environments
+        return compiler.compile_result(
+            target_context=target_context,
+            typing_context=target_context.typing_context,
+            library=library,
+            environment=environment,
+            entry_point=target_context.get_executable(library, described, environment),
+            fndesc=described,
+            signature=signature,
+            objectmode=False,
+            lifted=(),
+            reload_init=[],
+            referenced_envs=tuple(environments.values()),
+        )
+
+
+class Cache(caching.FunctionCache):
+    """Inner functions on disk."""
+
+    _impl_class = _Reduced
+
+
+INNER, ENTRY = _pipeline(Inner), _pipeline(Entry)
