@@ -25,6 +25,10 @@ PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 # Left out of the smoke subset: digests, pages, studies, solvers, and every shared log.
 NOT_SMOKE := digests docs unit/report unit/studies unit/optimum unit/multi unit/workload/test_traces.py
+# The compiled code, with every array access checked: worlds and inputs made for it. `make fuzz` runs the others that touch it as well.
+BOUNDED ?= memory oracle laws unit/multi unit/prediction/test_features.py unit/workload/test_mutated_logs.py
+BOUNDED_TOO := golden contracts unit/kernel unit/envs unit/slots unit/policies unit/optimum unit/prediction/test_trees.py unit/test_predictors.py \
+	unit/workload/test_swf.py
 WORLDS ?= 10000
 OUT ?= demo-out
 BROUGHT := src/escala/compile/brought
@@ -53,14 +57,15 @@ $(STAMP): pyproject.toml constraints.txt requirements.lock
 demo: $(STAMP)
 	$(BIN)/escala demo --out $(OUT)
 
+# One process more than elsewhere: the tests beside a real Slurm mostly wait for it.
 test: check
-	$(PYTEST) -n $(WORKERS) --dist worksteal
+	$(PYTEST) -n $$(($(WORKERS) + 1)) --dist worksteal
 
 test-fast: $(STAMP)
 	$(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" $(addprefix --ignore=tests/,$(NOT_SMOKE))
 
 test-bounds: $(STAMP)
-	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" tests/memory tests/golden tests/oracle tests/laws tests/contracts tests/unit/kernel tests/unit/envs tests/unit/slots tests/unit/policies tests/unit/multi tests/unit/optimum tests/unit/prediction/test_features.py tests/unit/prediction/test_trees.py tests/unit/test_predictors.py tests/unit/workload/test_swf.py tests/unit/workload/test_mutated_logs.py
+	NUMBA_BOUNDSCHECK=1 ESCALA_CACHE_DIR=$(VENV)/bounds-cache $(PYTEST) -n $(WORKERS) --dist worksteal -m "not slow and not learn and not long" $(addprefix tests/,$(BOUNDED))
 
 test-slurm: $(STAMP)
 	ESCALA_SLURM=need $(PYTEST) -m slurm tests/bridges/slurm
@@ -88,6 +93,7 @@ fuzz: $(STAMP)
 	$(BIN)/python -m tests.live.fuzz --worlds $(WORLDS)
 	$(BIN)/python -m tests.live.fuzz --worlds $(WORLDS) --sites
 	$(PYTEST) -n $(WORKERS) -m long
+	$(MAKE) test-bounds BOUNDED="$(BOUNDED_TOO)"
 	$(BIN)/python -m tests.attacks.mutations --count $(WORLDS)
 
 slurm-lab:

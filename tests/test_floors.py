@@ -47,7 +47,18 @@ FOREIGN = {
     "cli/__init__.py": {"_exit"},
     "cli/app.py": {"_exit"},
     "envs/slots/team/pettingzoo.py": {"_accumulate_rewards", "_was_dead_step"},
-    "compile/translation.py": {"_get_module_for_linking"},  # what Numba itself links callers with
+    "compile/translation.py": {"_cache", "_get_module_for_linking"},  # what Numba itself links callers with
+    "compile/whole.py": {  # Numba's libraries have no other door
+        "_codegen",
+        "_ensure_finalized",
+        "_final_module",
+        "_finalize_dynamic_globals",
+        "_finalized",
+        "_get_module_for_linking",
+        "_linking_libraries",
+        "_raise_if_finalized",
+        "_shared_module",
+    },
     "kernel/pointer_code.py": {"_getvalue"},
 }
 """Private names of other libraries, and `os._exit`."""

@@ -24,7 +24,7 @@ class Run:
     plan_margin_s: float | None = None
     starts: bool = True  # False: rounding in the engine's clock splits instants, so totals and energy only
     slow: bool = False  # for the oracle
-    long: bool = False  # half a minute and more for the oracle: the whole run under `make fuzz` only, its beginning always
+    long: bool = False  # some seconds and more for the oracle: the whole run under `make fuzz` only, its beginning always
 
     @property
     def flop(self) -> bool:
@@ -37,14 +37,14 @@ class Run:
 
 
 RUNS = (
-    Run("kth-fcfs_fast", "fcfs", slow=True),
-    Run("kth-easy_bf", "easy", slow=True),
-    Run("kth-easy_bf_fast", "easy-fast", slow=True),
+    Run("kth-fcfs_fast", "fcfs", slow=True, long=True),
+    Run("kth-easy_bf", "easy", slow=True, long=True),
+    Run("kth-easy_bf_fast", "easy-fast", slow=True, long=True),
     Run("kth-conservative_bf", "conservative", slow=True, long=True),
-    Run("hpc2n-easy_bf-flop", "easy", starts=False, slow=True),
+    Run("hpc2n-easy_bf-flop", "easy", starts=False, slow=True, long=True),
     Run("hpc2n-easy_bf_fast-flop", "easy-fast", slow=True),
-    Run("cerit-fcfs_fast", "fcfs", slow=True),
-    Run("cerit-easy_bf", "easy", slow=True),
+    Run("cerit-fcfs_fast", "fcfs", slow=True, long=True),
+    Run("cerit-easy_bf", "easy", slow=True, long=True),
     Run("theta22-easy_bf_fast", "easy-fast", slow=True, long=True),
     Run("theta22-easy_bf", "easy", slow=True, long=True),
     Run("ties1-fcfs_fast", "fcfs"),
@@ -61,12 +61,12 @@ RUNS = (
     Run("power-timeout60", "fcfs", "timeout:60"),
     Run("power-timeout300-stock", "fcfs", "timeout:300"),
     Run("ties5-easy_bf", "easy"),
-    Run("ties5-conservative_bf", "conservative", slow=True),
+    Run("ties5-conservative_bf", "conservative", slow=True, long=True),
     Run("ties5-easy_bf_fast", "easy-fast"),
     Run("ties6-easy_bf", "easy"),
     Run("ties6-easy_bf-flop", "easy", starts=False),
-    Run("ties6-conservative_bf", "conservative", slow=True),
-    Run("ties6-conservative_bf-flop", "conservative", starts=False, slow=True),
+    Run("ties6-conservative_bf", "conservative", slow=True, long=True),
+    Run("ties6-conservative_bf-flop", "conservative", starts=False, slow=True, long=True),
 )
 
 

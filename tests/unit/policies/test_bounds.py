@@ -40,14 +40,15 @@ def random_log(rng: np.random.Generator, most: int = 10, cores: int = 8) -> Work
 
 
 @pytest.mark.slow
-def test_no_simulated_schedule_is_below_the_bound() -> None:
-    """2 000 random logs, on one pool and on nodes, every objective and rule on each; and the bounds say something: most schedules cost more
+@pytest.mark.parametrize("logs", [240, pytest.param(2000, marks=pytest.mark.long)])
+def test_no_simulated_schedule_is_below_the_bound(logs: int) -> None:
+    """Random logs, on one pool and on nodes, every objective and rule on each; and the bounds say something: most schedules cost more
     than the least that any could, most of these bounds are above that, and many are reached."""
     rng = np.random.default_rng(11)
     seen: dict[tuple[str, ...], int] = {}
     costly = useful = reached_often = 0
     platforms = [escala.read_platform(text) for text in ("1x8:none", "8x1:none", "4x2")]
-    for k in range(2000):
+    for k in range(logs):
         log, machine = random_log(rng), platforms[k % 3]
         objective, rule = OBJECTIVES[k % len(OBJECTIVES)], RULES[k % 7 % len(RULES)]
         instance, tick_us, _ = instance_of(log, machine, admit_jobs(log, machine, Options()), objective)
@@ -62,8 +63,8 @@ def test_no_simulated_schedule_is_below_the_bound() -> None:
         costly += reached > trivial * (1 + 1e-9)
         useful += proved * unit > trivial * (1 + 1e-9)
         reached_often += reached > trivial * (1 + 1e-9) and proved * unit >= 0.9 * reached
-    assert sum(seen.values()) == 2000 and len(seen) == len(platforms) * len(OBJECTIVES) * len(RULES) and min(seen.values()) > 15
-    assert costly > 1300 and useful > 0.9 * costly and reached_often > 400
+    assert sum(seen.values()) == logs and len(seen) == len(platforms) * len(OBJECTIVES) * len(RULES) and min(seen.values()) > logs // 130
+    assert costly > 0.65 * logs and useful > 0.9 * costly and reached_often > 0.2 * logs
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
