@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from escala.errors import EscalaError, quoted
-from escala.platform.platform import MOST_NODES, Platform
+from escala.platform.platform import MOST_NODES, Platform, check_size
 from escala.platform.power import NONE, PowerProfile
 
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
@@ -96,7 +96,7 @@ def _named(host: _Host, name: str) -> PowerProfile:
 
 def _hosts(root: ElementTree.Element, path: str) -> Iterator[_Host]:
     """The computing hosts of the file, in the order of the file."""
-    left = MOST_NODES
+    left, cores = MOST_NODES, 0
     for element in root.iter():
         if element.tag not in _HOSTS | _GROUPS:
             continue
@@ -106,6 +106,8 @@ def _hosts(root: ElementTree.Element, path: str) -> Iterator[_Host]:
         names = [name for name in named if _is_node(name, properties)]
         if names:
             first = _host(element, names[0], properties, f"{path}, host {quoted(names[0])}")
+            cores += first.cores * len(names)
+            check_size(path, MOST_NODES - left, cores)  # before a million hosts are made
             yield from (replace(first, name=name) for name in names)
 
 

@@ -49,11 +49,12 @@ def assert_below(result: Any) -> None:
 
 
 @pytest.mark.slow
-def test_no_simulated_pair_within_the_limit_is_below_the_bound() -> None:
+@pytest.mark.parametrize("logs", [40, pytest.param(150, marks=pytest.mark.long)])
+def test_no_simulated_pair_within_the_limit_is_below_the_bound(logs: int) -> None:
     """Random small clusters that share nodes or not, R3's switching times and others."""
     rng = np.random.default_rng(61)
     ratios = []
-    for _ in range(150):
+    for _ in range(logs):
         nodes, cores = int(rng.integers(1, 7)), int(rng.choice([1, 1, 2, 3, 4]))
         log = random_log(rng, nodes, cores)
         odd = replace(GRID5000, name="odd", switch_off_s=float(rng.integers(0, 900)), switch_on_s=float(rng.integers(0, 900)))

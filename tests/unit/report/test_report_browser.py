@@ -184,7 +184,7 @@ def test_tiny_charts(n_jobs: int, tmp_path: Path) -> None:
     assert answer["jobs"] == n_jobs
 
 
-@pytest.mark.parametrize("n_jobs", [100_000, pytest.param(300_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_jobs", [100_000, pytest.param(300_000, marks=pytest.mark.long)])
 def test_large_charts(n_jobs: int, tmp_path: Path) -> None:
     page = write_report(tmp_path / "page.html", {"p": run(n_jobs, nodes=64, gap=150.0)}, title="t")
     answer, console = visit(page, tmp_path)

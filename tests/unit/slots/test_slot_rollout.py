@@ -37,7 +37,7 @@ def test_its_choices_beat_the_rules() -> None:
 
 
 @pytest.mark.learn
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_agent_learns_from_it() -> None:
     given = {"model": "bernoulli", "load": 1.9, "window": 50, "demand": "clip10", "lists": 200, "lists_seed": 5}
     agent = escala.train("escala/Slots-v0", preset="taught", teacher={"rollout": [16]}, steps=4096, seed=1, **given)

@@ -76,7 +76,7 @@ def test_a_plan_is_for_one_list_and_one_list_only() -> None:
 
 
 @pytest.mark.learn
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_agent_taught_by_a_plan_plays_it(tmp_path: object) -> None:
     lists = options_of({"load": 0.7, "lists": 1, "lists_seed": 7}).job_lists()
     plan = search_plan(lists, lists.job["submit"] / 1e6, rounds=30, seed=0)

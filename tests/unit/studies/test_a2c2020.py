@@ -54,7 +54,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_claims_tables_figures_and_manifest(found: Path) -> None:
     claims = {claim["id"]: claim for claim in read_rows(found)}
@@ -80,7 +80,7 @@ def test_claims_tables_figures_and_manifest(found: Path) -> None:
     assert manifest["missing"] == [] and manifest["settings"]["logs"] == ["sdsc"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_positive_controls_are_trained_and_shown(found: Path) -> None:
     """Each by both ways of acting, the better one on validation lists chosen; its claim is that one's change against SJF."""
@@ -112,7 +112,7 @@ def test_a_single_pass_of_ppo_without_clipping_is_a2c() -> None:
         assert not torch.allclose(wanted, old, atol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_every_policy_is_judged_on_the_same_jobs(found: Path) -> None:
     table = pl.read_csv(found / "tables" / "tables1and2.csv").filter(pl.col("unfinished") == 0)
@@ -120,7 +120,7 @@ def test_every_policy_is_judged_on_the_same_jobs(found: Path) -> None:
     assert runtime.max() - runtime.min() < 1e-4  # the printed tables fail this
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_figures_3_and_4_have_every_learner_and_budget(found: Path) -> None:
     """What the paper's four curves show, of each seed; the longest trainings are those of the tables."""
@@ -144,7 +144,7 @@ def test_figures_3_and_4_have_every_learner_and_budget(found: Path) -> None:
     assert set(training["line"]) == {"fc", "conv3-16-pool"} and training["value"].max() < 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_tables_have_the_spread_that_the_paper_prints(found: Path) -> None:
     table = pl.read_csv(found / "tables" / "table4.csv").filter(pl.col("unfinished") == 0)
@@ -253,7 +253,7 @@ def test_a_log_of_the_users_own_gives_sixty_jobs_in_units(tmp_path: Path) -> Non
         log_lists(str(short))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_table_4_is_done_on_the_real_logs_that_are_at_hand(found: Path) -> None:
     """Each way of learning has its claim and its row, beside the rules on the same windows; unseen windows are other ones."""

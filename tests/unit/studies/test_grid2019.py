@@ -27,7 +27,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
     claims = read_rows(found)
@@ -71,7 +71,7 @@ def test_claims_tables_figures_agents_and_manifest(found: Path) -> None:
     assert (found / "agents" / "fresh-all-0" / "weights.pt").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.learn
 def test_heuristics_equal_the_authors_table(found: Path, traces: Path) -> None:
     claims = {claim["id"]: claim for claim in read_rows(found)}
@@ -100,6 +100,8 @@ def test_cells_are_done_once_and_only_with_the_same_settings(tmp_path: Path, mon
         run_cells(tmp_path, cells, {"scale": 1}, 1)
 
 
+@pytest.mark.long
+@pytest.mark.learn
 def test_a_study_tells_how_long_it_computed(found: Path) -> None:
     """Processor seconds of all cells, in the manifest."""
     assert json.loads((found / "manifest.json").read_text())["processor_s"] == round(spent(found), 1) > 1.0

@@ -81,13 +81,28 @@ def start_booked(w: World, g: Game) -> bool:
     return fine
 
 
+@inlined
+def faded(recent: float, rows: int) -> float:
+    """What is left of the recent arrivals after so many rows, multiplied row by row."""
+    while rows > 0 and recent > 0.0:
+        recent *= FADING
+        rows -= 1
+    return recent
+
+
 @lean
 def catch_up(w: World, g: Game) -> bool:
     """Note what has happened since the last look: rows that have passed, ends, submissions, reservations due. False: the kernel refused a
     reservation."""
     st, m = g.settings, g.memory
     row = w.s[0].now // st.unit_us
+    passed = 0
     while m.row < row:
+        if passed > st.ring:  # all rows of the ring have passed: nothing is left in it, however long nothing happens
+            m.recent = faded(m.recent, row - m.row)
+            m.row = row
+            break
+        passed += 1
         at = m.row & st.ring
         for p in range(g.used.shape[0]):
             g.used[p, at] = 0
